@@ -5,14 +5,16 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from benchmarks import exchange_calls, exchange_latency, exchange_routing
-from benchmarks.command import parser, status
-from benchmarks.exchange_calls import Calls
-from benchmarks.exchange_routing import COMPARED, SIZES, Routing
-from benchmarks.figures import Summary
-from benchmarks.machine import Machine, this_machine
-from benchmarks.report import Table, show
-from benchmarks.stage import running_stage
+from benchmarks.parts.exchange import calls as exchange_calls
+from benchmarks.parts.exchange import latency as exchange_latency
+from benchmarks.parts.exchange import routing as exchange_routing
+from benchmarks.parts.exchange.calls import Calls
+from benchmarks.parts.exchange.routing import COMPARED, SIZES, Routing
+from benchmarks.shared.command import parser, status
+from benchmarks.shared.figures import Summary
+from benchmarks.shared.machine import Machine, this_machine
+from benchmarks.shared.report import Table, show
+from benchmarks.shared.stage import running_stage
 from signalbox.cli.shared.output import print_json
 from signalbox.local.progress import step
 

@@ -1,19 +1,20 @@
-"""Measures history: writing it, and its jobs beside DuckDB and Polars: `python -m benchmarks.history`."""
+"""Benchmark of history: event writing, and the jobs against DuckDB and Polars: `python -m benchmarks.history`."""
 
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from benchmarks import history_tables, history_writing
-from benchmarks.command import parser, status
-from benchmarks.figures import ratio
-from benchmarks.history_costs import Plan, cost_table, plan
-from benchmarks.history_tables import DUCKDB, FLOOR, FORMATS, POLARS, SPARK, Compared
-from benchmarks.history_writing import Writing
-from benchmarks.machine import Machine, this_machine
-from benchmarks.processes import Measured
-from benchmarks.report import Table, show
+from benchmarks.parts.history import tables as history_tables
+from benchmarks.parts.history import writing as history_writing
+from benchmarks.parts.history.costs import Plan, cost_table, plan
+from benchmarks.parts.history.tables import DUCKDB, FLOOR, FORMATS, POLARS, SPARK, Compared
+from benchmarks.parts.history.writing import Writing
+from benchmarks.shared.command import parser, status
+from benchmarks.shared.figures import ratio
+from benchmarks.shared.machine import Machine, this_machine
+from benchmarks.shared.processes import Measured
+from benchmarks.shared.report import Table, show
 from signalbox.cli.shared.output import print_json
 from signalbox.local.progress import step
 
@@ -21,13 +22,13 @@ PARTS = ("writing", "tables", "growth")
 EVENTS = 5_000_000
 GROWTH = (1_000_000, 20_000_000)
 ENGINES = (DUCKDB, POLARS, SPARK)
-# What a first trial reached, of DuckDB's time with 5 million events of JSON.
+# The result of a first trial, as a multiple of DuckDB's time for 5 million events of JSON.
 SPARK_LIMIT = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All that a run has measured."""
+    """The results of a run."""
 
     machine: Machine
     writing: Sequence[Writing] = ()
@@ -37,7 +38,7 @@ class Results:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print."""
+    """Measure and print the results."""
     options = _options(arguments)
     return status(lambda: _print(_measured(options), options))
 
@@ -45,9 +46,11 @@ def main(arguments: Sequence[str]) -> int:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser("history", __doc__, parts=PARTS, page="docs/history.md")
     options.add_argument("--events", type=int, default=EVENTS, help="raw events of the tables (default: %(default)s)")
-    options.add_argument("--format", choices=FORMATS, action="append", help="only raw files of this form; repeatable")
+    options.add_argument("--format", choices=FORMATS, action="append", help="only raw files of this format; repeatable")
     options.add_argument("--engine", choices=ENGINES, action="append", help="only this engine; repeatable")
-    options.add_argument("--growth", type=int, nargs="+", default=GROWTH, help="raw events of the growth of Spark")
+    options.add_argument(
+        "--growth", type=int, nargs="+", default=GROWTH, help="numbers of raw events for the growth of Spark"
+    )
     return options.parse_args(arguments)
 
 
@@ -112,21 +115,21 @@ def _writing(writing: Sequence[Writing]) -> Table:
 
 
 def _engines(compared: Compared) -> Table:
-    beside = compared.runs.get(DUCKDB)
-    rows = [_engine(name, run, beside, events=compared.events) for name, run in compared.runs.items()]
+    duckdb = compared.runs.get(DUCKDB)
+    rows = [_engine(name, run, duckdb, events=compared.events) for name, run in compared.runs.items()]
     columns = ["engine", "s", "s of processors", "of DuckDB", "of DuckDB's processors", "peak GiB", "events a second"]
     counted = [f"{table} {rows:,}" for table, rows in compared.rows.items()]
     note = f"Rows compared: {', '.join(counted)}." if counted else ""
     return Table(f"{compared.events:,} events of {compared.file_format}, all tables", columns, rows, note)
 
 
-def _engine(name: str, run: Measured, beside: Measured | None, *, events: int) -> list[str]:
+def _engine(name: str, run: Measured, duckdb: Measured | None, *, events: int) -> list[str]:
     return [
         name,
         f"{run.seconds:.1f}",
         f"{run.processor_seconds:.1f}",
-        ratio(run.seconds, beside.seconds) if beside else "-",
-        ratio(run.processor_seconds, beside.processor_seconds) if beside else "-",
+        ratio(run.seconds, duckdb.seconds) if duckdb else "-",
+        ratio(run.processor_seconds, duckdb.processor_seconds) if duckdb else "-",
         f"{run.peak_bytes / 2**30:.1f}",
         f"{events / run.seconds:,.0f}",
     ]

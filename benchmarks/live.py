@@ -7,27 +7,25 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from benchmarks import (
-    crossbar_side,
-    live_calls,
-    live_latency,
-    live_order,
-    live_order_batches,
-    live_order_report,
-    live_publishing,
-    live_routing,
-)
-from benchmarks.command import parser, status
-from benchmarks.live_calls import Calls
-from benchmarks.live_costs import Load, Prices, Work, costs, needs
-from benchmarks.live_latency import Latency, Router
-from benchmarks.live_order import Ordered
-from benchmarks.live_order_batches import Batch
-from benchmarks.live_publishing import CROSSBAR, OURS, Publishing
-from benchmarks.live_routing import SIZES, Routing
-from benchmarks.machine import Machine, this_machine
-from benchmarks.report import Table, show
-from benchmarks.stage import Stage, running_stage
+from benchmarks.parts.live import calls as live_calls
+from benchmarks.parts.live import crossbar_side
+from benchmarks.parts.live import latency as live_latency
+from benchmarks.parts.live import order as live_order
+from benchmarks.parts.live import order_batches as live_order_batches
+from benchmarks.parts.live import order_report as live_order_report
+from benchmarks.parts.live import publishing as live_publishing
+from benchmarks.parts.live import routing as live_routing
+from benchmarks.parts.live.calls import Calls
+from benchmarks.parts.live.costs import Load, Prices, Work, costs, needs
+from benchmarks.parts.live.latency import Latency, Router
+from benchmarks.parts.live.order import Ordered
+from benchmarks.parts.live.order_batches import Batch
+from benchmarks.parts.live.publishing import CROSSBAR, OURS, Publishing
+from benchmarks.parts.live.routing import SIZES, Routing
+from benchmarks.shared.command import parser, status
+from benchmarks.shared.machine import Machine, this_machine
+from benchmarks.shared.report import Table, show
+from benchmarks.shared.stage import Stage, running_stage
 from signalbox.cli.shared.output import print_json
 from signalbox.clients.live.session import Login
 from signalbox.local.progress import step
@@ -225,8 +223,8 @@ def _needs(load: Load) -> Table:
     ]
     title = f"What {load.connections:,} connections and {load.deliveries_per_minute:,} deliveries a minute need"
     note = (
-        "A calculation, not a measurement; what goes into it stands in benchmarks/live_costs.py. A quota that does not "
-        "suffice can be raised: ask AWS first."
+        "A calculation, not a measurement, from the inputs in benchmarks/parts/live/costs.py. A quota that does "
+        "not suffice can be raised: ask AWS first."
     )
     return Table(title, ["what", "needed", "quota at first", "to be raised"], rows, note)
 

@@ -1,4 +1,4 @@
-"""Measures rendezvous beside upstream's broker, in one run on one emulator: `python -m benchmarks.rendezvous`."""
+"""The benchmark of rendezvous against upstream's broker on one emulator: `python -m benchmarks.rendezvous`."""
 
 import argparse
 import sys
@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 
-from benchmarks import calls, coldstart, original, robustness, timing
-from benchmarks.clients import Clients, our_clients, real_clients
-from benchmarks.command import parser, status
-from benchmarks.machine import this_machine
-from benchmarks.original import NoGo, Programs
-from benchmarks.report import Results, show, tables, targets
-from benchmarks.stage import Stage, running_stage
+from benchmarks.parts.rendezvous import calls, coldstart, original, robustness, timing
+from benchmarks.parts.rendezvous.clients import Clients, our_clients, real_clients
+from benchmarks.parts.rendezvous.original import NoGo, Programs
+from benchmarks.parts.rendezvous.report import Results, tables, targets
+from benchmarks.shared.command import parser, status
+from benchmarks.shared.machine import this_machine
+from benchmarks.shared.report import show
+from benchmarks.shared.stage import Stage, running_stage
 from signalbox.cli.shared.output import print_error, print_json
 from signalbox.local.progress import step
 
@@ -20,7 +21,7 @@ PARTS = ("times", "calls", "robustness", "coldstart")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print."""
+    """Run the benchmark, print the results and return the exit status."""
     options = _options(arguments)
     return status(lambda: _print(_measured(options), options))
 
@@ -28,7 +29,9 @@ def main(arguments: Sequence[str]) -> int:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser("rendezvous", __doc__, parts=PARTS, page="docs/rendezvous.md")
     options.add_argument("--rounds", type=int, default=timing.ROUNDS, help="rounds of the times (default: %(default)s)")
-    options.add_argument("--idle-seconds", type=float, default=120, help="count idle calls so long (default: 120)")
+    options.add_argument(
+        "--idle-seconds", type=float, default=120, help="seconds of counting idle calls (default: 120)"
+    )
     options.add_argument("--slow", action="store_true", help="also measure upstream with a silent proxy (4 minutes)")
     return options.parse_args(arguments)
 
@@ -49,7 +52,7 @@ def _measured(options: argparse.Namespace) -> Results:
         with running_stage(port=options.port) as stage:
             results = _on_stage(stage, programs, clients, options, results=results, parts=parts)
     if "calls" in parts:
-        # On a stage of their own: what the other parts leave behind is cleaned up later, and would be counted here.
+        # On a separate stage: the later cleanup of the other parts would be counted here.
         with running_stage(port=options.port) as stage, step("SQS calls") as say:
             counted = calls.count(stage, programs, clients, idle_seconds=options.idle_seconds, say=say)
         results = replace(results, calls=counted)
@@ -61,7 +64,7 @@ def _programs() -> Programs | None:
         with step("build upstream's programs"):
             return original.build()
     except NoGo as error:
-        print_error(f"no comparison with upstream, and our own client instead of the real one: {error}")
+        print_error(f"no comparison with upstream, and Signalbox's client instead of upstream's: {error}")
         return None
 
 
@@ -74,7 +77,7 @@ def _on_stage(
     results: Results,
     parts: set[str],
 ) -> Results:
-    """Carry out the parts that share a stage."""
+    """Run the parts that share a stage."""
     with ExitStack() as stack:
         sides = [stage.signalbox()]
         if programs is not None:

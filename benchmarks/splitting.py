@@ -5,14 +5,16 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from benchmarks import splitting_calls, splitting_filters, splitting_latency
-from benchmarks.command import parser, status
-from benchmarks.figures import Summary
-from benchmarks.machine import Machine, this_machine
-from benchmarks.report import Table, show
-from benchmarks.splitting_calls import FLOOR, MESSAGES, Calls
-from benchmarks.splitting_filters import Filters
-from benchmarks.stage import running_stage
+from benchmarks.parts.splitting import calls as splitting_calls
+from benchmarks.parts.splitting import filters as splitting_filters
+from benchmarks.parts.splitting import latency as splitting_latency
+from benchmarks.parts.splitting.calls import FLOOR, MESSAGES, Calls
+from benchmarks.parts.splitting.filters import Filters
+from benchmarks.shared.command import parser, status
+from benchmarks.shared.figures import Summary
+from benchmarks.shared.machine import Machine, this_machine
+from benchmarks.shared.report import Table, show
+from benchmarks.shared.stage import running_stage
 from signalbox.cli.shared.output import print_json
 from signalbox.local.progress import step
 

@@ -1,1 +1,1 @@
-"""Spark jobs over the history: entry scripts here, and what they compute in `transforms`."""
+"""Glue jobs over the history: the entry scripts, with their transformations, texts and pictures in subpackages."""

@@ -1,6 +1,6 @@
-"""Glue job: the 24-hour rendezvous statistics of upstream's broker, for any days; into the table `rendezvous_daily`.
+"""Glue job `rendezvous_report`: upstream's 24-hour broker statistics, in the table `rendezvous_daily`.
 
-The arguments and files are those of all reports: glue_jobs/shared/reporting.py tells of them. The text is the block of
+glue_jobs/shared/report_run.py describes the arguments and files, which all reports share. The text is the block of
 upstream's metrics log.
 """
 
@@ -8,21 +8,21 @@ import sys
 from collections.abc import Sequence
 
 from glue_jobs.pictures.rendezvous import rendezvous_picture
-from glue_jobs.shared.reporting import Run, of_day, records
+from glue_jobs.shared.report_run import ReportRun, report_rows, rows_of_day
 from glue_jobs.texts.log_block import log_block
 from glue_jobs.transforms.rendezvous import rendezvous_facts, rendezvous_report
 from glue_jobs.transforms.tables import RENDEZVOUS_DAILY
 
 
 def main(argv: Sequence[str]) -> None:
-    """Report the days that the arguments name."""
-    run = Run.begin("rendezvous_report", argv)
+    """Write the report of each day of the arguments' window."""
+    run = ReportRun.start("rendezvous_report", argv)
     facts = run.events().transform(rendezvous_facts, run.first, last=run.last).persist()
     report = rendezvous_report(facts, run.days()).persist()
     run.lake.replace(RENDEZVOUS_DAILY.name, report, run.window)
-    rows = records(report, "day", "metric", "label")
+    rows = report_rows(report, "day", "metric", "label")
     for day in run.window.days:
-        own = of_day(rows, day)
+        own = rows_of_day(rows, day)
         shown = {(row["metric"], row["label"]): row["shown"] for row in own}
         run.publish(day, text=log_block(day, shown), picture=rendezvous_picture(day, own), rows=own)
     report.unpersist()

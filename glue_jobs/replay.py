@@ -1,22 +1,22 @@
-"""Glue job: messages that were published before into an exchange or a queue, at a rate, and never twice.
+"""Glue job `replay`: sends logged events or dead letters into an exchange or queue, each at most once.
 
-Arguments (Glue 5.1 or later, with `--datalake-formats iceberg` and the catalog's settings; bookmarks are not used):
+Arguments (Glue 5.1 or later, with `--datalake-formats iceberg` and the catalog's settings; no bookmarks):
 
---replay_id       names the replay: the value of the header `replay` of all that it sends, and what to resume
---exchange        replays what was published to this live exchange, as far as `export_logs` has exported it,
---topics          whose topics match this pattern (default `#`),
---from, --to      from a moment on, and before another: ISO 8601, UTC unless it has a zone
---dead_letters    or replays the dead letters of this exchange or queue, with the same --topics, --from and --to
---into            the exchange (`x…`) or queue (`q_…`) that gets them
---rate            messages a second, at most (default 100)
---dry_run         `yes` counts only
+--replay_id       the replay's id: the value of the header `replay` of its messages, and the id to resume
+--exchange        replay the events of this live exchange, as far as `export_logs` has exported them,
+--topics          with topics that match this pattern (default `#`),
+--from, --to      at or after the first time, and before the second: ISO 8601, UTC without a zone
+--dead_letters    or replay the dead letters of this exchange or queue, also with --topics, --from and --to
+--into            the exchange (`x…`) or queue (`q_…`) that receives the messages
+--rate            maximum messages a second (default 100)
+--dry_run         `yes` counts the messages and sends none
 --database, --bucket, --prefix, --stage, --exchange_prefix, --exchange_table, --region
-                  the stage; the job's defaults. `-` is an empty prefix of exchanges
+                  the stage, from the job's defaults; the prefix `-` is empty
 
-Prints a line of JSON for the plan, and one a second for how far it is. What it is and how far is kept in
-s3://<bucket>/<prefix><replay_id>.json; started again with the same --replay_id alone, a replay goes on. What a killed
-run may have sent is sent again only where a FIFO queue drops it, and is `doubtful` elsewhere. Dead letters that were
-sent are deleted; the others stay.
+Prints one line of JSON for the plan, and one a second for the progress. The record is in
+s3://<bucket>/<prefix><replay_id>.json; a run with the same --replay_id and no other selection continues the replay.
+Messages that a killed run may have sent are sent again only if a FIFO queue deduplicates them; otherwise they are
+`doubtful`. Dead letters that were sent are deleted; the others stay.
 """
 
 import json
@@ -27,85 +27,89 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 
-from glue_jobs.replay_log import Counted, LogSource, Wanted, counted, newest_snapshot
-from glue_jobs.shared.arguments import resolved
-from glue_jobs.shared.replay_destination import Place, Target
-from signalbox.aws.history.dead_letter_source import DeadLetters
+from glue_jobs.shared.arguments import parse_arguments
+from glue_jobs.shared.log_source import LogSelection, LogSource, ReplayVolume, newest_snapshot, replay_volume
+from glue_jobs.shared.replay_destination import Destination, ReplayStage
+from signalbox.aws.history.dead_letter_source import DeadLetterSource
 from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.messages.replayed_messages import Original, original_of_letter
 from signalbox.exchange.model.naming import dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.history.replay_run import Ready, Run
+from signalbox.history.replay_run import ReplayRun, SourceMessage
 from signalbox.history.replay_state import (
     InvalidReplay,
-    Pace,
-    Progress,
+    RateLimit,
     ReplayId,
-    Sent,
-    State,
+    ReplayProgress,
+    ReplayState,
+    SendResult,
+    min_seconds,
     parse_rate,
     parse_replay_id,
-    seconds_needed,
 )
 from signalbox.messages import Message
 from signalbox.queues import is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName, parse_exchange_name
 
 STAGE = ("database", "bucket", "prefix", "stage", "exchange_prefix", "exchange_table", "region")
-WHAT = ("exchange", "topics", "from", "to", "dead_letters", "into")
+SELECTION = ("exchange", "topics", "from", "to", "dead_letters", "into")
 DEFAULT_RATE = "100"
-LETTERS_AT_ONCE = 100
-TOLD_EVERY_SECONDS = 1.0
+DEAD_LETTER_BATCH = 100
+PROGRESS_INTERVAL_SECONDS = 1.0
 
 
 def main(argv: Sequence[str]) -> None:
-    """Plan the replay that the arguments name, or go on with it."""
-    given = resolved(argv, (*STAGE, "replay_id"), optional=(*WHAT, "rate", "dry_run"))
-    replay_id, rate = parse_replay_id(given["replay_id"]), parse_rate(given.get("rate", DEFAULT_RATE))
-    place = Place(given)
-    progress = place.records.load(replay_id)
-    asked = {name: given[name] for name in WHAT if name in given}
+    """Plan the replay of the arguments, or continue it, and send its messages unless it is a dry run."""
+    arguments = parse_arguments(argv, (*STAGE, "replay_id"), optional=(*SELECTION, "rate", "dry_run"))
+    replay_id, rate = parse_replay_id(arguments["replay_id"]), parse_rate(arguments.get("rate", DEFAULT_RATE))
+    stage = ReplayStage(arguments)
+    progress = stage.records.load(replay_id)
+    request = {name: arguments[name] for name in SELECTION if name in arguments}
     if progress is None:
-        progress = _planned(place, replay_id, asked, rate=rate)
-    elif asked and asked != progress.asked:
+        progress = _plan(stage, replay_id, request, rate=rate)
+    elif request and request != progress.asked:
         raise InvalidReplay(
-            f"replay {str(replay_id)!r} is of something else: {dict(progress.asked)}; choose another id"
+            f"replay {str(replay_id)!r} has another selection: {dict(progress.asked)}; choose another id"
         )
-    if given.get("dry_run", "no") != "yes":
-        _carry_out(place, progress, rate=rate)
+    if arguments.get("dry_run", "no") != "yes":
+        _execute(stage, progress, rate=rate)
 
 
-def _planned(place: Place, replay_id: ReplayId, asked: Mapping[str, str], *, rate: int) -> Progress:
-    """Count what is asked for, and keep that as the replay's record."""
-    _check(asked)
-    Target(place, asked["into"], replay_id).writer()  # refuses what is not there
-    snapshot = newest_snapshot(place.lake) if "exchange" in asked else ""
+def _plan(stage: ReplayStage, replay_id: ReplayId, request: Mapping[str, str], *, rate: int) -> ReplayProgress:
+    """Count the selected messages, and store the replay's record."""
+    _check(request)
+    Destination(stage, request["into"], replay_id).message_builder()  # raises if the destination is not declared
+    snapshot = newest_snapshot(stage.lake) if "exchange" in request else ""
     found = (
-        _count_letters(place, asked) if not snapshot and "dead_letters" in asked else _count_log(place, asked, snapshot)
+        _count_dead_letters(stage, request)
+        if not snapshot and "dead_letters" in request
+        else _count_log(stage, request, snapshot)
     )
-    progress = Progress(
-        replay_id, dict(asked), snapshot, found.messages, found.size_bytes, planned_at=datetime.now(UTC)
+    progress = ReplayProgress(
+        replay_id, dict(request), snapshot, found.messages, found.size_bytes, planned_at=datetime.now(UTC)
     )
-    place.records.save(progress)
-    plan = {**asdict(found), "seconds": seconds_needed(found.messages, rate), "rate": rate}
+    stage.records.save(progress)
+    plan = {**asdict(found), "seconds": min_seconds(found.messages, rate), "rate": rate}
     body = json.dumps(plan).encode()
-    place.s3.put_object(Bucket=place.given["bucket"], Key=f"{place.given['prefix']}{replay_id}.plan.json", Body=body)
+    stage.s3.put_object(
+        Bucket=stage.arguments["bucket"], Key=f"{stage.arguments['prefix']}{replay_id}.plan.json", Body=body
+    )
     _print(progress, **plan)
     return progress
 
 
-def _check(asked: Mapping[str, str]) -> None:
-    if ("exchange" in asked) == ("dead_letters" in asked):
-        raise InvalidReplay("give --exchange or --dead_letters: whence the messages come")
-    if "into" not in asked:
-        raise InvalidReplay("give --into: the exchange or queue that gets the messages")
-    if not asked["into"].startswith(("x", "q_")):
-        raise InvalidReplay(f"--into {asked['into']!r}: expected an exchange, which begins with 'x', or a queue, 'q_'")
-    _chosen(asked)
+def _check(request: Mapping[str, str]) -> None:
+    if ("exchange" in request) == ("dead_letters" in request):
+        raise InvalidReplay("give either --exchange or --dead_letters: the source of the messages")
+    if "into" not in request:
+        raise InvalidReplay("give --into: the exchange or queue that receives the messages")
+    if not request["into"].startswith(("x", "q_")):
+        raise InvalidReplay(f"--into {request['into']!r}: expected an exchange ('x…') or a queue ('q_…')")
+    _filters(request)
 
 
-def _chosen(asked: Mapping[str, str]) -> tuple[Pattern, datetime | None, datetime | None]:
-    return Pattern.parse(asked.get("topics", "#")), _moment(asked.get("from")), _moment(asked.get("to"))
+def _filters(request: Mapping[str, str]) -> tuple[Pattern, datetime | None, datetime | None]:
+    return Pattern.parse(request.get("topics", "#")), _moment(request.get("from")), _moment(request.get("to"))
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -114,97 +118,97 @@ def _moment(text: str | None) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise InvalidReplay(f"{text!r} is no moment such as 2026-11-21T12:00:00") from error
+        raise InvalidReplay(f"{text!r} is not a time such as 2026-11-21T12:00:00") from error
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
-def _wanted(asked: Mapping[str, str]) -> Wanted:
-    topics, start, end = _chosen(asked)
-    exchange = parse_exchange_name(asked["exchange"])
-    return Wanted(exchange, topics, start, end, for_everybody=asked["into"].startswith("x"))
+def _log_selection(request: Mapping[str, str]) -> LogSelection:
+    topics, start, end = _filters(request)
+    exchange = parse_exchange_name(request["exchange"])
+    return LogSelection(exchange, topics, start, end, for_all_sessions=request["into"].startswith("x"))
 
 
-def _count_log(place: Place, asked: Mapping[str, str], snapshot: str) -> Counted:
-    return counted(place.lake, snapshot, _wanted(asked))
+def _count_log(stage: ReplayStage, request: Mapping[str, str], snapshot: str) -> ReplayVolume:
+    return replay_volume(stage.lake, snapshot, _log_selection(request))
 
 
-def _letters(place: Place, asked: Mapping[str, str]) -> DeadLetters:
-    name = asked["dead_letters"]
-    beside = parse_exchange_name(name) if name.startswith("x") else None
-    topics, start, end = _chosen(asked)
+def _dead_letters(stage: ReplayStage, request: Mapping[str, str]) -> DeadLetterSource:
+    name = request["dead_letters"]
+    exchange = parse_exchange_name(name) if name.startswith("x") else None
+    topics, start, end = _filters(request)
     matcher: BindingTrie[bool] = BindingTrie()
-    matcher.add(topics, True)  # noqa: FBT003 - something to find
+    matcher.add(topics, True)  # noqa: FBT003 - the value of a match
 
-    def is_wanted(original: Original) -> bool:
+    def is_selected(original: Original) -> bool:
         at = original.published_at
         is_in_time = (start is None or at >= start) and (end is None or at < end)
         return is_in_time and bool(matcher.matching(original.envelope.key))
 
-    return DeadLetters(
-        place.sqs,
-        place.queue_url(dead_letter_name(place.names.queue(name))),
-        read=partial(_original, exchange=beside),
-        is_wanted=is_wanted,
+    return DeadLetterSource(
+        stage.sqs,
+        stage.queue_url(dead_letter_name(stage.names.queue(name))),
+        read=partial(_original, exchange=exchange),
+        is_selected=is_selected,
     )
 
 
-def _original(letter: Message, *, exchange: ExchangeName | None) -> Original:
-    return original_of_letter(letter, exchange=exchange)
+def _original(dead_letter: Message, *, exchange: ExchangeName | None) -> Original:
+    return original_of_letter(dead_letter, exchange=exchange)
 
 
-def _count_letters(place: Place, asked: Mapping[str, str]) -> Counted:
-    """Look at all letters, and let others see them again."""
-    letters = _letters(place, asked)
-    nothing = Progress(ReplayId(""), {}, "", 0, 0, planned_at=datetime.now(UTC))
+def _count_dead_letters(stage: ReplayStage, request: Mapping[str, str]) -> ReplayVolume:
+    """Count the selected dead letters, and make all of them visible again."""
+    dead_letters = _dead_letters(stage, request)
+    nothing = ReplayProgress(ReplayId(""), {}, "", 0, 0, planned_at=datetime.now(UTC))
     messages, size, topics = 0, 0, dict[str, int]()
     try:
-        while found := letters.take(LETTERS_AT_ONCE, nothing):
+        while found := dead_letters.take(DEAD_LETTER_BATCH, nothing):
             for one in found:
                 messages, size = messages + 1, size + len(one.item.envelope.body.encode(errors="replace"))
                 topics[one.item.envelope.key] = topics.get(one.item.envelope.key, 0) + 1
     finally:
-        letters.release()
-    left_out = {"of other topics or times": letters.passed_over, "not readable": letters.unreadable}
-    return Counted(messages, size, topics, {reason: count for reason, count in left_out.items() if count})
+        dead_letters.release()
+    left_out = {"of other topics or times": dead_letters.not_selected, "not readable": dead_letters.unreadable}
+    return ReplayVolume(messages, size, topics, {reason: count for reason, count in left_out.items() if count})
 
 
-def _carry_out(place: Place, progress: Progress, *, rate: int) -> None:
-    asked, told = progress.asked, [0.0]
-    target = Target(place, asked["into"], progress.replay_id)
-    write, resender = target.writer(), target.resender()
-    letters = _letters(place, asked) if "dead_letters" in asked else None
-    source = letters or LogSource(place.lake, progress.source, _wanted(asked), progress.position)
+def _execute(stage: ReplayStage, progress: ReplayProgress, *, rate: int) -> None:
+    request, last_report = progress.asked, [0.0]
+    destination = Destination(stage, request["into"], progress.replay_id)
+    write, resender = destination.message_builder(), destination.resender()
+    dead_letters = _dead_letters(stage, request) if "dead_letters" in request else None
+    source = dead_letters or LogSource(stage.lake, progress.source, _log_selection(request), progress.position)
 
-    def send(ready: Sequence[Ready[Original]]) -> Sent:
+    def send(ready: Sequence[SourceMessage[Original]]) -> SendResult:
         return resender.send([write(one.item) for one in ready])
 
-    def tell(now: Progress) -> None:
-        if now.state is State.DONE or time.monotonic() - told[0] >= TOLD_EVERY_SECONDS:
-            told[0] = time.monotonic()
+    def report_progress(now: ReplayProgress) -> None:
+        if now.state is ReplayState.DONE or time.monotonic() - last_report[0] >= PROGRESS_INTERVAL_SECONDS:
+            last_report[0] = time.monotonic()
             _print(now)
 
-    run = Run(
+    run = ReplayRun(
         source=source,
         send=send,
-        records=place.records,
-        pace=Pace(rate, time.monotonic()),
-        is_fifo=is_fifo(asked["into"]),
+        records=stage.records,
+        limit=RateLimit(rate, time.monotonic()),
+        is_fifo=is_fifo(request["into"]),
         now=lambda: datetime.now(UTC),
-        clock=time.monotonic,
+        monotonic=time.monotonic,
         sleep=time.sleep,
-        tell=tell,
+        report_progress=report_progress,
     )
     try:
-        done = run.carry_out(progress)
+        done = run.execute(progress)
     finally:
-        if letters is not None:
-            letters.release()
-    if letters is not None and (held := letters.in_flight()):
+        if dead_letters is not None:
+            dead_letters.release()
+    if dead_letters is not None and (held := dead_letters.in_flight()):
         _print(done, held=held)
 
 
-def _print(progress: Progress, **more: object) -> None:
-    told = {
+def _print(progress: ReplayProgress, **more: object) -> None:
+    report = {
         "replay": progress.replay_id,
         "state": str(progress.state),
         "messages": progress.messages,
@@ -213,7 +217,7 @@ def _print(progress: Progress, **more: object) -> None:
         "doubtful": len(progress.doubtful),
         **more,
     }
-    print(json.dumps(told), flush=True)
+    print(json.dumps(report), flush=True)
 
 
 if __name__ == "__main__":

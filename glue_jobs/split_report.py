@@ -1,27 +1,27 @@
-"""Glue job: what splitting did in a day, for any days; into the table `split_daily`.
+"""Glue job `split_report`: the messages, times and sessions of split queues, in the table `split_daily`.
 
-The arguments and files are those of all reports: glue_jobs/shared/reporting.py tells of them.
+glue_jobs/shared/report_run.py describes the arguments and files, which all reports share.
 """
 
 import sys
 from collections.abc import Sequence
 
 from glue_jobs.pictures.splitting import split_picture
-from glue_jobs.shared.reporting import Run, of_day, records
+from glue_jobs.shared.report_run import ReportRun, report_rows, rows_of_day
 from glue_jobs.texts.split_text import Line, split_text
 from glue_jobs.transforms.splitting import splitting_facts, splitting_report
 from glue_jobs.transforms.tables import SPLIT_DAILY
 
 
 def main(argv: Sequence[str]) -> None:
-    """Report the days that the arguments name."""
-    run = Run.begin("split_report", argv)
+    """Write the report of each day of the arguments' window."""
+    run = ReportRun.start("split_report", argv)
     facts = run.events().transform(splitting_facts, run.first, last=run.last).persist()
     report = splitting_report(facts, run.days()).persist()
     run.lake.replace(SPLIT_DAILY.name, report, run.window)
-    rows = records(report, "day", "metric", "queue", "session", "label")
+    rows = report_rows(report, "day", "metric", "queue", "session", "label")
     for day in run.window.days:
-        own = of_day(rows, day)
+        own = rows_of_day(rows, day)
         lines = [Line(*(row[name] for name in Line._fields)) for row in own]
         run.publish(day, text=split_text(day, lines), picture=split_picture(day, own), rows=own)
     report.unpersist()

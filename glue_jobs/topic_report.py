@@ -1,26 +1,26 @@
-"""Glue job: what was published under which topic, by whom, and to how many; into the table `topic_hourly`.
+"""Glue job `topic_report`: publications, copies and publishers by topic, in the table `topic_hourly`.
 
-The arguments and files are those of all reports: glue_jobs/shared/reporting.py tells of them.
+glue_jobs/shared/report_run.py describes the arguments and files, which all reports share.
 """
 
 import sys
 from collections.abc import Sequence
 
 from glue_jobs.pictures.topics import topic_picture
-from glue_jobs.shared.reporting import Run, of_day, records
+from glue_jobs.shared.report_run import ReportRun, report_rows, rows_of_day
 from glue_jobs.texts.topic_text import topic_text
 from glue_jobs.transforms.tables import TOPIC_HOURLY
 from glue_jobs.transforms.topics import topic_facts, topic_hourly, topic_summary
 
 
 def main(argv: Sequence[str]) -> None:
-    """Report the days that the arguments name."""
-    run = Run.begin("topic_report", argv)
+    """Write the report of each day of the arguments' window."""
+    run = ReportRun.start("topic_report", argv)
     hourly = run.events().transform(topic_facts, run.first, last=run.last).transform(topic_hourly).persist()
     run.lake.replace(TOPIC_HOURLY.name, hourly, run.window)
-    rows = records(topic_summary(hourly), "day", "section", "rank")
+    rows = report_rows(topic_summary(hourly), "day", "section", "rank")
     for day in run.window.days:
-        own = of_day(rows, day)
+        own = rows_of_day(rows, day)
         run.publish(day, text=topic_text(day, own), picture=topic_picture(day, own), rows=own)
     hourly.unpersist()
 

@@ -40,11 +40,11 @@ class SignalboxStack(Stack):
         self.splitting = Splitting(self, "Splitting", state=state, lake=self.lake, program=built, config=config)
         self.exchange = Exchange(self, "Exchange", state=state, stream_name=stream, program=built, config=config)
         self.live = Live(self, "Live", state=state, stream_name=stream, program=built, config=config)
-        self.live.introduce(self.exchange, state=state)
+        self.live.connect_to(self.exchange, state=state)
         self.overflow = HistoryOverflow(
             self, "HistoryOverflow", lake=self.lake, state=state, program=built, config=config
         )
-        self.overflow.introduce(self._writers)
+        self.overflow.connect_to(self._writers)
         self.jobs = HistoryJobs(self, "HistoryJobs", state=state, lake=self.lake, key=key, config=config).jobs
         self.schedules = Schedules(self, "Schedules", key=state.queue_key, config=config)
         self._schedule(config)

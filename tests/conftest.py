@@ -12,8 +12,8 @@ import pytest
 from hypothesis import settings
 
 from signalbox.cli.shared.deployment import Deployment, local_deployment
-from signalbox.local import cdk, deploy
-from signalbox.local.state import State
+from signalbox.local import cdk, stage
+from signalbox.local.stage_folder import StageFolder
 
 # No deadline: how long an example takes says more about the machine's neighbours than about the code. In CI the
 # examples are the same every time, so that a failure there is the change's own; at a desk they are new ones.
@@ -36,9 +36,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def stage_folder(tmp_path_factory: pytest.TempPathFactory) -> State:
+def stage_folder(tmp_path_factory: pytest.TempPathFactory) -> StageFolder:
     """Where that stage keeps what belongs to it."""
-    return State(tmp_path_factory.mktemp("stage"))
+    return StageFolder(tmp_path_factory.mktemp("stage"))
 
 
 @pytest.fixture(scope="session")
@@ -50,18 +50,18 @@ def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (shared / "assembly.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "manifest.json").exists():
-            cdk.synthesize(folder, context=deploy.local_context([]), say=lambda _: None)
+            cdk.synthesize(folder, context=stage.local_context([]), say=lambda _: None)
     return folder
 
 
 @pytest.fixture(scope="session")
-def deployed(stage_folder: State, assembly: Path) -> Iterator[dict[str, Any]]:
+def deployed(stage_folder: StageFolder, assembly: Path) -> Iterator[dict[str, Any]]:
     """What local.json says of a stage that lives as long as the test run, and ends with it however it ends."""
     lifeline, held = os.pipe()
     try:
-        yield deploy.up(stage_folder, port=0, lifeline=lifeline, assembly=assembly)
+        yield stage.up(stage_folder, port=0, lifeline=lifeline, assembly=assembly)
     finally:
-        deploy.down(stage_folder)
+        stage.down(stage_folder)
         os.close(lifeline)
         os.close(held)
 

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from signalbox.local import setup
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 
 SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 

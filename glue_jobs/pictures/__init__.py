@@ -1,1 +1,1 @@
-"""Pictures of reports, as SVG that reads well on light and dark paper, drawn from the rows that their texts tell."""
+"""Report pictures as SVG for light and dark backgrounds, drawn from the same rows as the texts."""

@@ -1,4 +1,4 @@
-"""A sheet of SVG: text, boxes and lines in named colours, of which light and dark paper have their own."""
+"""An SVG canvas: text, boxes and lines in named colours, each with a light and a dark variant."""
 
 from dataclasses import dataclass, field
 from xml.etree import ElementTree
@@ -6,8 +6,8 @@ from xml.etree.ElementTree import Element, SubElement
 
 WIDTH = 760
 MARGIN = 24
-CHARACTER = 6.6  # width of one at 12 px, in the widest of the fonts
-# What tells series apart also for those who see few colours; red is for what was lost.
+CHARACTER_WIDTH = 6.6  # at 12 px, in the widest of the fonts
+# Distinguishable with colour blindness; red is for losses.
 COLOURS = ("blue", "orange", "green", "purple", "red", "grey")
 STYLE = """
 :root { --paper: #ffffff; --ink: #1f2328; --soft: #59636e; --line: #d1d9e0;
@@ -29,30 +29,30 @@ STYLE += " " + " ".join(f".stroke-{name} {{ stroke: var(--{name}); stroke-width:
 
 @dataclass(slots=True)
 class Canvas:
-    """Draws downwards: `y` is where the next panel begins."""
+    """An SVG picture, drawn from top to bottom; `y` is the top of the next panel."""
 
     title: str
     description: str
     y: float = 0
     _body: Element = field(default_factory=lambda: Element("g"))
 
-    def text(self, x: float, y: float, words: str, style: str = "", *, room: float | None = None) -> None:
-        """Write words; in the middle of those that are too long for the room, characters are left out."""
-        shown = words if room is None else shortened(words, int(room / CHARACTER))
+    def text(self, x: float, y: float, words: str, style: str = "", *, max_width: float | None = None) -> None:
+        """Write text; the middle of a text wider than `max_width` is replaced by an ellipsis, with a tooltip."""
+        shown = words if max_width is None else shortened(words, int(max_width / CHARACTER_WIDTH))
         element = SubElement(self._body, "text", {"x": _number(x), "y": _number(y)})
         if style:
             element.set("class", style)
         element.text = shown
         if shown != words:
-            _hint(element, words)
+            _add_tooltip(element, words)
 
-    def box(self, x: float, y: float, style: str, *, width: float, height: float, hint: str = "") -> None:
+    def box(self, x: float, y: float, style: str, *, width: float, height: float, tooltip: str = "") -> None:
         """Draw a filled rectangle."""
         places = {"x": x, "y": y, "width": width, "height": height}
         element = SubElement(self._body, "rect", {name: _number(value) for name, value in places.items()})
         element.set("class", style)
-        if hint:
-            _hint(element, hint)
+        if tooltip:
+            _add_tooltip(element, tooltip)
 
     def line(self, x: float, y: float, style: str, *, to: tuple[float, float]) -> None:
         """Draw a straight line."""
@@ -60,14 +60,14 @@ class Canvas:
         element = SubElement(self._body, "line", {name: _number(value) for name, value in places.items()})
         element.set("class", style)
 
-    def dot(self, x: float, y: float, style: str, *, radius: float, hint: str) -> None:
+    def dot(self, x: float, y: float, style: str, *, radius: float, tooltip: str) -> None:
         """Draw a dot."""
         places = {"cx": _number(x), "cy": _number(y), "r": _number(radius)}
         element = SubElement(self._body, "circle", {**places, "class": style})
-        _hint(element, hint)
+        _add_tooltip(element, tooltip)
 
     def svg(self) -> str:
-        """Return the whole picture."""
+        """Return the picture as an SVG document."""
         height = self.y + MARGIN
         size = {"width": str(WIDTH), "height": _number(height), "viewBox": f"0 0 {WIDTH} {_number(height)}"}
         names = {"role": "img", "aria-labelledby": "title description"}
@@ -81,7 +81,7 @@ class Canvas:
 
 
 def shortened(words: str, length: int) -> str:
-    """Return words of at most so many characters, without those in the middle."""
+    """Return the text with at most `length` characters, the middle replaced by an ellipsis."""
     words = _printable(words)
     if len(words) <= length:
         return words
@@ -90,11 +90,11 @@ def shortened(words: str, length: int) -> str:
 
 
 def _printable(words: str) -> str:
-    # XML has no way to say most control characters, nor halves of pairs.
+    # XML cannot represent most control characters or lone surrogates.
     return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in words)
 
 
-def _hint(element: Element, words: str) -> None:
+def _add_tooltip(element: Element, words: str) -> None:
     SubElement(element, "title").text = _printable(words)
 
 

@@ -1,46 +1,50 @@
-"""The picture of what a day cost."""
+"""The picture of the cost report."""
 
 import math
 from collections.abc import Sequence
 from datetime import date
 
-from glue_jobs.pictures.panels import Bar, Series, bars, figures, sheet, words
-from glue_jobs.texts.cost_text import PROVISO
-from glue_jobs.texts.report_text import Record
+from glue_jobs.pictures.panels import Bar, Series, draw_bars, draw_figures, draw_text, new_picture
+from glue_jobs.texts.cost_text import DISCLAIMER
+from glue_jobs.texts.report_text import ReportRow
 
-RANGE = (Series("when calls are full", "blue"), Series("up to: when messages come alone", "orange"))
+RANGE = (Series("when calls are full", "blue"), Series("up to: one message in each call", "orange"))
 
 
-def cost_picture(day: date, costs: Sequence[Record]) -> str:
-    """Return the picture of one UTC day from its rows of `cost_daily`."""
+def cost_picture(day: date, costs: Sequence[ReportRow]) -> str:
+    """Return the SVG of a UTC day from its rows of `cost_daily`."""
     least, most = _sums(costs)
-    found = f"Between {in_usd(least)} and {in_usd(most)}, at list prices as we know them."
-    canvas = sheet(f"Costs of {day}", "what was used, counted from history; UTC, from midnight to midnight", found)
-    figures(
+    found = f"Between {format_usd(least)} and {format_usd(most)}, at list prices."
+    canvas = new_picture(f"Costs of {day}", "usage counted from the history; UTC, from midnight to midnight", found)
+    draw_figures(
         canvas,
-        [(in_usd(least), "at least"), (in_usd(most), "at most"), (in_usd(most * 30), "at most, in 30 such days")],
+        [
+            (format_usd(least), "at least"),
+            (format_usd(most), "at most"),
+            (format_usd(most * 30), "at most, in 30 such days"),
+        ],
     )
-    for heading, name in (("By capability, in USD", "capability"), ("By what AWS bills, in USD", "item")):
+    for heading, name in (("By capability, in USD", "capability"), ("By billed item, in USD", "item")):
         keys = sorted({row[name] for row in costs})
         rows = [_bar(key, [row for row in costs if row[name] == key]) for key in keys]
-        bars(canvas, heading, RANGE, rows=rows, shown=in_usd)
-    words(canvas, "What these numbers are", [f"{line}." for line in PROVISO])
+        draw_bars(canvas, heading, RANGE, rows=rows, format_value=format_usd)
+    draw_text(canvas, "About these numbers", [f"{line}." for line in DISCLAIMER])
     return canvas.svg()
 
 
-def in_usd(value: float) -> str:
-    """Return so many dollars, with enough digits to be more than nothing."""
+def format_usd(value: float) -> str:
+    """Return an amount in USD with at least two significant digits."""
     if value == 0:
         return "0 USD"
     digits = max(2, 1 - math.floor(math.log10(value)))
     return f"{value:,.{digits}f} USD"
 
 
-def _bar(label: str, costs: Sequence[Record]) -> Bar:
+def _bar(label: str, costs: Sequence[ReportRow]) -> Bar:
     least, most = _sums(costs)
-    told = " to ".join(dict.fromkeys(in_usd(value).removesuffix(" USD") for value in (least, most)))
+    told = " to ".join(dict.fromkeys(format_usd(value).removesuffix(" USD") for value in (least, most)))
     return Bar(label, (least, most - least), told)
 
 
-def _sums(costs: Sequence[Record]) -> tuple[float, float]:
+def _sums(costs: Sequence[ReportRow]) -> tuple[float, float]:
     return sum(row["usd_least"] for row in costs), sum(row["usd_most"] for row in costs)

@@ -1,11 +1,20 @@
-"""The picture of the audit of order."""
+"""The picture of the order audit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
-from glue_jobs.pictures.panels import LONG_LABELS, Bar, Series, bars, figures, sheet, whole, words
-from glue_jobs.texts.order_text import EMPTY, by_topic, looked_at
-from glue_jobs.texts.report_text import Record
+from glue_jobs.pictures.panels import (
+    LONG_LABELS,
+    Bar,
+    Series,
+    draw_bars,
+    draw_figures,
+    draw_text,
+    format_number,
+    new_picture,
+)
+from glue_jobs.texts.order_text import NO_FINDINGS, audit_scope, findings_by_topic
+from glue_jobs.texts.report_text import ReportRow
 from glue_jobs.transforms.order import CAUSES, FINDINGS
 
 TOP = 10
@@ -18,36 +27,46 @@ MISSING = (
 )
 
 
-def order_picture(day: date, audit: Sequence[Record], *, counts: Sequence[Record]) -> str:
-    """Return the picture of one UTC day: `audit` has its first findings, `counts` its rows counted by `finding`."""
+def order_picture(day: date, audit: Sequence[ReportRow], *, counts: Sequence[ReportRow]) -> str:
+    """Return the SVG of a UTC day: `audit` has its first findings, `counts` the number of its rows by `finding`."""
     by_finding = {row["finding"]: row for row in counts}
-    number = {finding: by_finding[finding]["rows"] if finding in by_finding else 0 for finding in FINDINGS}
-    found = ", ".join(f"{finding}: {number[finding]}" for finding in FINDINGS)
-    canvas = sheet(f"Order on {day}", "UTC, from midnight to midnight; ordered exchanges", f"{found}.")
-    copies = by_finding["audited"]["number"] if "audited" in by_finding else 0
-    entries = [(whole(copies), "numbered copies looked at")]
-    names = [one.name for one in KINDS]
-    entries += [(whole(number[finding]), name) for finding, name in zip(FINDINGS, names, strict=True)]
-    figures(canvas, entries)
-    if not any(number.values()):
-        words(canvas, "Nothing was found", [f"{looked_at(by_finding)}:", f"{EMPTY}."])
+    found = {finding: by_finding[finding]["rows"] if finding in by_finding else 0 for finding in FINDINGS}
+    summary = ", ".join(f"{finding}: {number}" for finding, number in found.items())
+    canvas = new_picture(f"Order on {day}", "UTC, from midnight to midnight; ordered exchanges", f"{summary}.")
+    draw_figures(canvas, _figures(found, audited=by_finding.get("audited")))
+    if not any(found.values()):
+        draw_text(canvas, "No findings", [f"{audit_scope(by_finding)}:", f"{NO_FINDINGS}."])
         return canvas.svg()
-    counted = by_topic(audit)
-    topics = sorted(
-        {topic for topic, _ in counted}, key=lambda topic: (-sum(counted[topic, one] for one in FINDINGS), topic)
-    )
-    rows = [Bar(topic, tuple(counted[topic, finding] for finding in FINDINGS)) for topic in topics[:TOP]]
-    bars(canvas, "Where, by topic", KINDS, rows=rows, labels=LONG_LABELS)
-    gaps = [row for row in audit if row["finding"] == "gap"][:TOP]
-    missing = [
-        Bar(f"{row['topic']} → {row['queue']} {_numbers(row)}", tuple(row[cause] or 0 for cause in CAUSES))
-        for row in gaps
-    ]
-    bars(canvas, "What is known of missing numbers", MISSING, rows=missing, labels=LONG_LABELS)
+    draw_bars(canvas, "Findings by topic", KINDS, rows=_topics(audit), labels=LONG_LABELS)
+    draw_bars(canvas, "Causes of missing numbers", MISSING, rows=_gaps(audit), labels=LONG_LABELS)
     return canvas.svg()
 
 
-def _numbers(row: Record) -> str:
+def _figures(found: Mapping[str, int], *, audited: ReportRow | None) -> list[tuple[str, str]]:
+    copies = audited["number"] if audited else 0
+    numbers = [(format_number(found[finding]), kind.name) for finding, kind in zip(FINDINGS, KINDS, strict=True)]
+    return [(format_number(copies), "numbered copies"), *numbers]
+
+
+def _topics(audit: Sequence[ReportRow]) -> list[Bar]:
+    """Return the topics with the most findings, each with the number of each kind."""
+    counted = findings_by_topic(audit)
+    values = {topic: tuple(counted[topic, finding] for finding in FINDINGS) for topic, _ in counted}
+    most_first = sorted(values.items(), key=lambda entry: (-sum(entry[1]), entry[0]))
+    return [Bar(topic, numbers) for topic, numbers in most_first[:TOP]]
+
+
+def _gaps(audit: Sequence[ReportRow]) -> list[Bar]:
+    """Return the first gaps, each with the number of its missing messages by cause."""
+    gaps = [row for row in audit if row["finding"] == "gap"][:TOP]
+    return [Bar(_gap_label(row), tuple(row[cause] or 0 for cause in CAUSES)) for row in gaps]
+
+
+def _gap_label(row: ReportRow) -> str:
+    return f"{row['topic']} → {row['queue']} {_numbers(row)}"
+
+
+def _numbers(row: ReportRow) -> str:
     if row["first_sequence"] == row["last_sequence"]:
         return f"{row['first_sequence']}"
     return f"{row['first_sequence']} to {row['last_sequence']}"

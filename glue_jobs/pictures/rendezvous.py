@@ -1,60 +1,81 @@
-"""The picture of a day's rendezvous."""
+"""The picture of the rendezvous report."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 
-from glue_jobs.pictures.panels import Bar, Series, bars, figures, in_time, sheet, times, whole
-from glue_jobs.texts.report_text import Record
+from glue_jobs.pictures.panels import (
+    Bar,
+    Series,
+    draw_bars,
+    draw_figures,
+    draw_percentiles,
+    format_duration,
+    format_number,
+    new_picture,
+)
+from glue_jobs.texts.report_text import ReportRow
 from glue_jobs.transforms.rendezvous import PERCENTILES
 
 ENDS = {
     "client-snowflake-match-count": ("answered", "green"),
     "client-denied-count": ("denied", "orange"),
-    "client-snowflake-timeout-count": ("in vain", "red"),
+    "client-snowflake-timeout-count": ("timed out", "red"),
 }
 METHODS = {"SQS": "client-sqs-count", "HTTP": "client-http-count", "AMP cache": "client-ampcache-count"}
 TYPES = ("standalone", "webext", "badge", "iptproxy", "bloco")
 NAMES = {"nat": "the client's NAT", "country": "the client's country", "proxy-type": "the proxy's type"}
 NATS = ("restricted", "unrestricted", "unknown")
 COUNTRIES = 10
+Exact = Mapping[tuple[str, str | None], int]
+"""The exact numbers of a day by metric and label."""
 
 
-def rendezvous_picture(day: date, report: Sequence[Record]) -> str:
-    """Return the picture of one UTC day from its rows of `rendezvous_daily`: exact numbers, not rounded ones."""
+def rendezvous_picture(day: date, report: Sequence[ReportRow]) -> str:
+    """Return the SVG of a UTC day from its rows of `rendezvous_daily`, with `exact` numbers and not `shown` ones."""
     exact = {(row["metric"], row["label"]): row["exact"] for row in report}
     ends = tuple(exact.get((metric, None), 0) for metric in ENDS)
-    found = ", ".join(f"{name}: {whole(number)}" for (name, _), number in zip(ENDS.values(), ends, strict=True))
-    canvas = sheet(f"Rendezvous on {day}", "UTC, from midnight to midnight; exact numbers", f"Clients {found}.")
-    entries = [(whole(sum(ends)), "clients' offers"), (whole(ends[0]), "answered")]
-    median = exact.get(("time-to-answer-ms-p50", None))
-    entries += [(in_time(median) if median is not None else "never", "until half were answered")]
-    figures(canvas, [*entries, (whole(exact.get(("snowflake-ips-total", None), 0)), "proxies")])
+    found = ", ".join(f"{name}: {format_number(number)}" for (name, _), number in zip(ENDS.values(), ends, strict=True))
+    canvas = new_picture(f"Rendezvous on {day}", "UTC, from midnight to midnight; exact numbers", f"Clients {found}.")
+    draw_figures(canvas, _figures(exact, ends))
     series = [Series(name, colour) for name, colour in ENDS.values()]
-    bars(canvas, "How clients' offers ended", series, rows=[Bar("all", ends)] if any(ends) else [])
+    draw_bars(canvas, "Clients' offers by outcome", series, rows=[Bar("all", ends)] if any(ends) else [])
     for group, name in NAMES.items():
-        times(canvas, f"Time to the answer by {name}", rows=_times(exact, group))
-    one = [Series("number", "blue")]
-    methods = {name: exact.get((metric, None), 0) for name, metric in METHODS.items()}
-    bars(canvas, "How clients came", one, rows=_bars(methods))
-    bars(
-        canvas,
-        "Proxies by type",
-        one,
-        rows=_bars({name: exact.get((f"snowflake-ips-{name}", None), 0) for name in TYPES}),
-    )
-    nats = {name: exact.get((f"snowflake-ips-nat-{name}", None), 0) for name in NATS}
-    bars(canvas, "Proxies by NAT", one, rows=_bars(nats))
-    countries = {label or "": number for (metric, label), number in exact.items() if metric == "snowflake-ips"}
-    bars(canvas, "Proxies by country", one, rows=_bars(countries)[:COUNTRIES])
+        draw_percentiles(canvas, f"Time to answer by {name}", rows=_times(exact, group))
+    for heading, numbers in _numbers(exact).items():
+        draw_bars(canvas, heading, [Series("number", "blue")], rows=_bars(numbers))
     return canvas.svg()
 
 
+def _figures(exact: Exact, ends: Sequence[int]) -> list[tuple[str, str]]:
+    median = exact.get(("time-to-answer-ms-p50", None))
+    return [
+        (format_number(sum(ends)), "clients' offers"),
+        (format_number(ends[0]), "answered"),
+        (format_duration(median) if median is not None else "none", "median time to answer"),
+        (format_number(exact.get(("snowflake-ips-total", None), 0)), "proxies"),
+    ]
+
+
+def _numbers(exact: Exact) -> dict[str, dict[str, int]]:
+    """Return the numbers of each panel of bars by its heading."""
+    countries = {label or "": number for (metric, label), number in exact.items() if metric == "snowflake-ips"}
+    return {
+        "Clients by method": {name: exact.get((metric, None), 0) for name, metric in METHODS.items()},
+        "Proxies by type": {name: exact.get((f"snowflake-ips-{name}", None), 0) for name in TYPES},
+        "Proxies by NAT": {name: exact.get((f"snowflake-ips-nat-{name}", None), 0) for name in NATS},
+        "Proxies by country": dict(sorted(countries.items(), key=_most_first)[:COUNTRIES]),
+    }
+
+
 def _bars(numbers: dict[str, int]) -> list[Bar]:
-    entries = sorted(numbers.items(), key=lambda entry: (-entry[1], entry[0]))
-    return [Bar(name, (number,)) for name, number in entries if number]
+    return [Bar(name, (number,)) for name, number in sorted(numbers.items(), key=_most_first) if number]
 
 
-def _times(exact: dict[tuple[str, str | None], int], group: str) -> list[tuple[str, tuple[float, ...]]]:
+def _most_first(entry: tuple[str, int]) -> tuple[int, str]:
+    return (-entry[1], entry[0])
+
+
+def _times(exact: Exact, group: str) -> list[tuple[str, tuple[float, ...]]]:
     metrics = [f"time-to-answer-ms-by-{group}-{name}" for name in PERCENTILES]
     labels = sorted(label or "" for metric, label in exact if metric == metrics[0])
     return [(label, tuple(exact[metric, label] for metric in metrics)) for label in labels[:COUNTRIES]]

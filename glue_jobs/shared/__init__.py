@@ -1,1 +1,1 @@
-"""Parts that several jobs share: arguments, tables, files and maintenance."""
+"""Modules that several Glue jobs share: arguments, tables, files, reports and replays."""

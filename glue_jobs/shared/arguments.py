@@ -1,19 +1,19 @@
-"""What every job is told on its command line: where things are, and which span of time to work on."""
+"""The command-line arguments of Glue jobs, and the time window that they select."""
 
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-WINDOW = ("day", "days", "from", "to", "hours")
+WINDOW_ARGUMENTS = ("day", "days", "from", "to", "hours")
 DAY = timedelta(days=1)
 
 
-def resolved(argv: Sequence[str], required: Sequence[str], *, optional: Sequence[str] = ()) -> dict[str, str]:
-    """Read Glue's command line, in which Glue's own arguments stand too; optional ones that are absent are left out."""
+def parse_arguments(argv: Sequence[str], required: Sequence[str], *, optional: Sequence[str] = ()) -> dict[str, str]:
+    """Parse Glue's command line, which also contains Glue's own arguments; absent optional arguments are omitted."""
     names = [*required, *(name for name in optional if any(word.split("=")[0] == f"--{name}" for word in argv))]
     try:
-        from awsglue.utils import getResolvedOptions  # noqa: PLC0415 - only Glue has it
+        from awsglue.utils import getResolvedOptions  # noqa: PLC0415 - installed only on Glue
     except ImportError:
         return _parsed(argv, names)
     given = getResolvedOptions(list(argv), names)
@@ -21,7 +21,7 @@ def resolved(argv: Sequence[str], required: Sequence[str], *, optional: Sequence
 
 
 def _parsed(argv: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    # Without abbreviations, as Glue 6.0 reads them: --day must not be taken for the start of --days.
+    # Without abbreviations, as in Glue 6.0: --day must not match --days.
     parser = argparse.ArgumentParser(allow_abbrev=False)
     for name in names:
         parser.add_argument(f"--{name}", required=True)
@@ -30,27 +30,27 @@ def _parsed(argv: Sequence[str], names: Sequence[str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """A span of time in UTC: from `start` on, and before `end`."""
+class TimeWindow:
+    """A time window in UTC: from `start`, inclusive, to `end`, exclusive."""
 
     start: datetime
     end: datetime
 
     def __post_init__(self) -> None:
-        """Refuse a span that holds nothing."""
+        """Raise `ValueError` for an empty window."""
         if self.start >= self.end:
             raise ValueError(f"the window from {self.start} to {self.end} is empty; it must end after it starts")
 
     @classmethod
-    def parse(cls, given: Mapping[str, str]) -> "Window":
-        """Read `--day` and `--days`, or two of `--from`, `--to` and `--hours`.
+    def parse(cls, given: Mapping[str, str]) -> "TimeWindow":
+        """Parse `--day` and `--days`, or two of `--from`, `--to` and `--hours`.
 
-        `--day` is the last of `--days` whole days (1 without it): a date, or a moment, as EventBridge Scheduler puts it
-        for <aws.scheduler.scheduled-time>, which means the day before that moment's. `--from` and `--to` are dates or
-        moments in ISO 8601, UTC unless they have a zone; with `--hours`, `--to` is cut to the hour, so a scheduled
-        time means the whole hours before it. Raises `ValueError`, which names what is missing or wrong.
+        `--day` is the last of `--days` whole days (default 1): a date, or a time such as EventBridge Scheduler's
+        <aws.scheduler.scheduled-time>, which selects the day before. `--from` and `--to` are dates or times in
+        ISO 8601, in UTC without a zone; with `--hours`, `--to` is truncated to the hour, so a scheduled time selects
+        the whole hours before it. Raises `ValueError` with the missing or invalid arguments.
         """
-        names = frozenset(WINDOW) & given.keys()
+        names = frozenset(WINDOW_ARGUMENTS) & given.keys()
         if "day" in names and names <= {"day", "days"}:
             return _of_days(_last_day(given["day"]), _count(given, "days"))
         if names == {"from", "to"}:
@@ -61,32 +61,34 @@ class Window:
         if names == {"from", "hours"}:
             start = _moment(given["from"])
             return cls(start, start + timedelta(hours=_count(given, "hours")))
-        told = ", ".join(f"--{name}" for name in sorted(names)) or "nothing"
-        raise ValueError(f"the window is told by {told}; give --day [--days], or two of --from, --to and --hours")
+        given_names = ", ".join(f"--{name}" for name in sorted(names)) or "missing"
+        raise ValueError(
+            f"the arguments of the window are {given_names}; give --day [--days], or two of --from, --to and --hours"
+        )
 
     @property
     def days(self) -> tuple[date, ...]:
-        """The UTC days that the window touches, in order."""
+        """The UTC days that the window overlaps, in order."""
         last = (self.end - timedelta(microseconds=1)).date()
         return tuple(self.start.date() + DAY * ahead for ahead in range((last - self.start.date()).days + 1))
 
     @property
     def is_whole_days(self) -> bool:
-        """Whether it starts and ends at midnight."""
+        """True if the window starts and ends at midnight."""
         return self.start.time() == self.end.time() == time()
 
-    def whole_days(self) -> "Window":
-        """Return the window of all days that this one touches."""
+    def whole_days(self) -> "TimeWindow":
+        """Return the window of all days that this one overlaps."""
         return _of_days(self.days[-1], len(self.days))
 
-    def widened(self, *, before: timedelta, after: timedelta) -> "Window":
-        """Return the window that starts earlier and ends later."""
-        return Window(self.start - before, self.end + after)
+    def widened(self, *, before: timedelta, after: timedelta) -> "TimeWindow":
+        """Return the window that starts `before` earlier and ends `after` later."""
+        return TimeWindow(self.start - before, self.end + after)
 
 
-def _of_days(last: date, count: int) -> Window:
+def _of_days(last: date, count: int) -> TimeWindow:
     end = datetime.combine(last, time(), UTC) + DAY
-    return Window(end - DAY * count, end)
+    return TimeWindow(end - DAY * count, end)
 
 
 def _last_day(text: str) -> date:

@@ -1,18 +1,18 @@
-"""Files beside Spark's tables, through Hadoop's file systems, so that `s3://` means the same everywhere."""
+"""Files outside Spark's tables, accessed with Hadoop's file systems, so that `s3://` works in every environment."""
 
 from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 
 
-def existing(spark: SparkSession, pattern: str) -> list[str]:
-    """Return the paths that fit a glob pattern, sorted; none when nothing does."""
+def glob_paths(spark: SparkSession, pattern: str) -> list[str]:
+    """Return the sorted paths that match a glob pattern."""
     path, file_system = _located(spark, pattern)
-    # null, not an empty array, when a pattern without a wildcard fits nothing
+    # globStatus returns null, not an empty array, when a pattern without a wildcard matches no file.
     return sorted(status.getPath().toString() for status in file_system.globStatus(path) or [])
 
 
 def write_text(spark: SparkSession, uri: str, *, text: str) -> None:
-    """Put a text into one file, in place of what is there."""
+    """Write a text to a file, replacing its content."""
     path, file_system = _located(spark, uri)
     stream = file_system.create(path)
     try:
@@ -22,7 +22,7 @@ def write_text(spark: SparkSession, uri: str, *, text: str) -> None:
 
 
 def _located(spark: SparkSession, uri: str) -> tuple[JavaObject, JavaObject]:
-    """Return Hadoop's path and the file system that it lies in; PySpark has no public way to either."""
+    """Return Hadoop's path and its file system; PySpark has no public API for them."""
     context = spark.sparkContext
     path = context._jvm.org.apache.hadoop.fs.Path(uri)  # type: ignore[union-attr]  # noqa: SLF001 - never None
     return path, path.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001

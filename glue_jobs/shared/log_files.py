@@ -1,4 +1,4 @@
-"""The text files of exported logs: one for each topic and day, a line for each event, in order."""
+"""The text files of exported logs: one for each topic and day, with one line for each event, in order."""
 
 import json
 import tempfile
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
 IN_MEMORY_BYTES = 16 * 1024 * 1024
-SAFE = ".-_~ "  # of a topic in the name of an object, beside letters and digits
+SAFE = ".-_~ "  # characters of a topic in an object's key, in addition to letters and digits
 
 
-def write_days(rows: Iterable[Row], path: str, *, s3: "S3Client") -> None:
-    """Write a file for each exchange, topic and day of rows that stand in the order of these and of their numbers."""
+def write_log_files(rows: Iterable[Row], path: str, *, s3: "S3Client") -> None:
+    """Write a file for each exchange, topic and day; `rows` are sorted by these and by number."""
     bucket, _, prefix = path.removeprefix("s3://").partition("/")
     for (exchange, topic, day), found in groupby(rows, key=lambda row: (row.exchange, row.topic, row.day)):
         with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES) as file:
             for row in found:
-                file.write(f"{line(row)}\n".encode(errors="replace"))
+                file.write(f"{log_line(row)}\n".encode(errors="replace"))
             file.seek(0)
             s3.upload_fileobj(file, bucket, f"{prefix}/{exchange}/topic={quote(topic, safe=SAFE)}/{day}.txt")
 
 
-def line(row: Row) -> str:
-    """Return an event's line: time in UTC, number, message; texts are as they were if they have one line."""
+def log_line(row: Row) -> str:
+    """Return an event's line: time in UTC, number and message; a text of one line is unchanged, others are JSON."""
     return f"{row.at}\t{row.sequence}\t{_text(row)}"
 
 

@@ -1,26 +1,26 @@
-"""What keeps the tables of the lake small and quick to read."""
+"""Maintenance of the Iceberg tables: retention, compaction of files, old snapshots and orphan files."""
 
 from datetime import datetime
 
 from glue_jobs.shared.lake import CATALOG, Lake
 from glue_jobs.transforms.tables import EVENTS, TABLES
 
-KEPT_SNAPSHOTS = 5
-# Files are put together from five in a partition on, or when a merge has taken rows out of one.
-REWRITE = "map('min-input-files', '5', 'delete-file-threshold', '1', 'remove-dangling-deletes', 'true')"
+RETAINED_SNAPSHOTS = 5
+# A partition is rewritten if it has at least five files, or if a merge has deleted rows of a file.
+REWRITE_OPTIONS = "map('min-input-files', '5', 'delete-file-threshold', '1', 'remove-dangling-deletes', 'true')"
 
 
-def forget(lake: Lake, *, before: datetime) -> None:
-    """Delete whole days of events; that is a change of metadata alone."""
+def delete_events(lake: Lake, *, before: datetime) -> None:
+    """Delete the events of the days before `before`; this changes only metadata."""
     made = lake.ensure(EVENTS.name)
     midnight = f"TIMESTAMP '{before:%Y-%m-%d} 00:00:00'"
-    lake.spark.sql(f"DELETE FROM {lake.name(made.name)} WHERE {made.time} < {midnight}")  # noqa: S608 - no input in it
+    lake.spark.sql(f"DELETE FROM {lake.name(made.name)} WHERE {made.time} < {midnight}")  # noqa: S608 - contains no user input
 
 
 def maintain(lake: Lake) -> None:
-    """Put small files together, and drop snapshots after five days and files that no snapshot has after three.
+    """Compact small files, expire snapshots after five days, and remove unreferenced files after three days.
 
-    Readers who began with an old snapshot, and a writer that has not committed yet, have that long to end.
+    Readers of an old snapshot, and writers before their commit, must end within these times.
     """
     for table in TABLES:
         if lake.spark.catalog.tableExists(lake.name(table)):
@@ -29,8 +29,8 @@ def maintain(lake: Lake) -> None:
 
 def _maintain(lake: Lake, table: str) -> None:
     for call in (
-        f"rewrite_data_files(table => '{table}', strategy => 'sort', options => {REWRITE})",
-        f"expire_snapshots(table => '{table}', retain_last => {KEPT_SNAPSHOTS})",
+        f"rewrite_data_files(table => '{table}', strategy => 'sort', options => {REWRITE_OPTIONS})",
+        f"expire_snapshots(table => '{table}', retain_last => {RETAINED_SNAPSHOTS})",
         f"remove_orphan_files(table => '{table}')",
     ):
         lake.spark.sql(f"CALL {CATALOG}.system.{call}")

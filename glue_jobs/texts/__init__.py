@@ -1,1 +1,1 @@
-"""Texts of reports."""
+"""Report texts, one line of numbers for each row."""

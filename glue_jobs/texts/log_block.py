@@ -1,10 +1,10 @@
-"""The text that upstream's broker logs every 24 hours."""
+"""The text block that upstream's broker logs every 24 hours."""
 
 from collections.abc import Mapping
 from datetime import date, timedelta
 
 COUNTRY_LINES = frozenset({"snowflake-ips", "client-http-ips", "client-ampcache-ips", "client-sqs-ips"})
-# In upstream's order, but for the five lines of proxy types, which it prints in a random one.
+# In upstream's order, except for the five lines of proxy types, whose order upstream randomizes.
 LINES = (
     "snowflake-ips",
     "snowflake-ips-standalone",
@@ -36,7 +36,7 @@ COUNT_LINES = tuple(line for line in LINES if line not in COUNTRY_LINES)
 
 
 def log_block(day: date, shown: Mapping[tuple[str, str | None], int]) -> str:
-    """Return the block for one UTC day from its shown numbers, keyed by metric and label."""
+    """Return the block of a UTC day; `shown` are its rounded numbers by metric and label."""
     end = day + timedelta(days=1)
     lines = [f"snowflake-stats-end {end.isoformat()} 00:00:00 (86400 s)"]
     lines += [f"{line} {_value(line, shown)}" for line in LINES]

@@ -1,52 +1,51 @@
-"""The audit of order as text, for people."""
+"""The text of the order audit."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import date
 
-from glue_jobs.texts.report_text import Record, block, listed, told
+from glue_jobs.texts.report_text import ReportRow, named_numbers, report_block, titled_list
 from glue_jobs.transforms.order import CAUSES, FINDINGS
 
-SHOWN = 50
-EMPTY = "nothing is missing, nothing came twice, and nothing came out of order"
+NO_FINDINGS = "nothing is missing, duplicated or out of order"
 
 
-def order_text(day: date, audit: Sequence[Record], *, counts: Sequence[Record]) -> str:
-    """Return the audit of one UTC day: its findings, as many as people read, and what was looked at.
+def order_text(day: date, audit: Sequence[ReportRow], *, counts: Sequence[ReportRow]) -> str:
+    """Return the audit of a UTC day: its scope and its findings.
 
-    `audit` has the first findings of the day, `counts` its rows counted by `finding`.
+    `audit` has the first findings of the day, `counts` the number of its rows by `finding`.
     """
-    return block("order-audit", day, _lines(audit, {row["finding"]: row for row in counts}))
+    return report_block("order-audit", day, _lines(audit, {row["finding"]: row for row in counts}))
 
 
-def _lines(audit: Sequence[Record], counts: dict[str, Record]) -> Iterator[str]:
-    yield looked_at(counts)
+def _lines(audit: Sequence[ReportRow], counts: dict[str, ReportRow]) -> Iterator[str]:
+    yield audit_scope(counts)
     found = {finding: counts[finding]["rows"] for finding in FINDINGS if finding in counts}
     if not found:
-        yield EMPTY
+        yield NO_FINDINGS
         return
     yield " ".join(f"{finding}={found.get(finding, 0)}" for finding in FINDINGS)
     for finding in FINDINGS:
         lines = [_line(row) for row in audit if row["finding"] == finding]
-        yield from listed(finding, lines, of=found.get(finding, 0))
+        yield from titled_list(finding, lines, of=found.get(finding, 0))
 
 
-def looked_at(counts: dict[str, Record]) -> str:
-    """Return what was looked at, also when nothing was found."""
+def audit_scope(counts: dict[str, ReportRow]) -> str:
+    """Return the scope of an audit: the numbers of copies and of queues by topic."""
     copies = counts["audited"]["number"] if "audited" in counts else 0
     subscribers = counts["seen"]["rows"] if "seen" in counts else 0
-    return f"looked at {copies} copies of numbered messages, in {subscribers} queues' views of their topics"
+    return f"looked at {copies} copies of numbered messages, in {subscribers} pairs of queue and topic"
 
 
-def _line(row: Record) -> str:
+def _line(row: ReportRow) -> str:
     numbers = f"{row['first_sequence']}"
     if row["last_sequence"] != row["first_sequence"]:
         numbers += f" to {row['last_sequence']}"
-    causes = f" ({told(row, CAUSES)})" if row["finding"] == "gap" else ""
+    causes = f" ({named_numbers(row, CAUSES)})" if row["finding"] == "gap" else ""
     proof = f"{row['before_event_id']} at {row['before_at']}, {row['after_event_id']} at {row['after_at']}"
     return f"{row['exchange']} {row['topic']} → {row['queue']}: {numbers}{causes}; {proof}"
 
 
-def by_topic(audit: Sequence[Record]) -> Counter[tuple[str, str]]:
-    """Return how often something was found, by topic and finding."""
+def findings_by_topic(audit: Sequence[ReportRow]) -> Counter[tuple[str, str]]:
+    """Return the number of findings by topic and kind."""
     return Counter((f"{row['exchange']} {row['topic']}", row["finding"]) for row in audit if row["finding"] in FINDINGS)

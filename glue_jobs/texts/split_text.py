@@ -1,4 +1,4 @@
-"""The report of splitting as text, for people."""
+"""The text of the splitting report."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
@@ -15,7 +15,7 @@ PERCENTILES = ("p50", "p95", "p99")
 
 
 class Line(NamedTuple):
-    """A row of the report of one day."""
+    """A row of the table `split_daily` without its day."""
 
     metric: str
     queue: str | None
@@ -25,7 +25,7 @@ class Line(NamedTuple):
 
 
 def split_text(day: date, lines: Sequence[Line]) -> str:
-    """Return the report of one UTC day: totals, and a block for each queue."""
+    """Return the report of a UTC day: totals, and a block for each queue."""
     end = day + timedelta(days=1)
     text = [f"split-report-end {end.isoformat()} 00:00:00 (86400 s)", *_head(lines)]
     for queue in sorted({line.queue for line in lines if line.queue is not None}):

@@ -1,1 +1,1 @@
-"""Pure functions from frames to frames; they expect a session whose time zone is UTC."""
+"""Pure Spark transformations of frames; the session's time zone must be UTC."""

@@ -1,12 +1,12 @@
-"""What each day cost by capability: units of what AWS bills, counted from history, and priced from a table."""
+"""Daily cost by capability: billed units counted from the history, priced from a table."""
 
 from datetime import date
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from glue_jobs.transforms.history import within_days
-from glue_jobs.transforms.prices import PRICES, REQUEST_BYTES, REQUEST_MESSAGES, SQS, USES
+from glue_jobs.transforms.events import within_days
+from glue_jobs.transforms.prices import PRICES, REQUEST_BYTES, REQUEST_MESSAGES, SQS, USAGES
 
 NOT_PRICED = "not priced"
 COUNTS = ("number", "bytes", "pieces")
@@ -14,21 +14,21 @@ COLUMNS = ("day", "capability", "what", "item", "number", "bytes", "units_least"
 
 
 def cost_counts(events: DataFrame, first: date, *, last: date) -> DataFrame:
-    """Return how often what happened in the days from `first` to `last`; an event may be several things.
+    """Count the billable actions of the days from `first` to `last`; an event may be several actions.
 
-    `bytes` is what messages were, and `pieces` into how many of 64 KiB SQS takes them apart.
+    `bytes` is the size of their messages, and `pieces` the number of 64 KiB chunks that SQS bills for them.
     """
     own = events.transform(within_days, first, last=last).withColumn("size", F.coalesce("size_bytes", F.lit(0)))
-    # Rolled up first: what an event is takes longer to say than to count.
+    # Rolled up first, because classifying an event is slower than counting it.
     rolled_up = own.groupBy(
         *("day", "capability", "kind", "outcome"),
         F.coalesce(F.col("destination").endswith(".fifo"), F.lit(col=False)).alias("is_fifo"),
         F.col("labels").getItem("held").eqNullSafe("true").alias("is_held"),
         F.col("source").eqNullSafe("sqs").alias("is_by_sqs"),
     ).agg(*_sums())
-    thing = F.explode(F.array_compact(F.array(*_things(), _thing(F.lit("history"), "event")))).alias("thing")
-    things = rolled_up.select("day", thing, *COUNTS).select("day", "thing.*", *COUNTS)
-    counted = things.unionByName(own.transform(_publications)).groupBy("day", "capability", "what", "is_fifo")
+    action = F.explode(F.array_compact(F.array(*_actions(), _action(F.lit("history"), "event")))).alias("action")
+    actions = rolled_up.select("day", action, *COUNTS).select("day", "action.*", *COUNTS)
+    counted = actions.unionByName(own.transform(_publications)).groupBy("day", "capability", "what", "is_fifo")
     return counted.agg(*(F.sum(name).cast("long").alias(name) for name in COUNTS))
 
 
@@ -37,7 +37,7 @@ def _sums() -> list[Column]:
     return [F.count("*").alias("number"), F.sum("size").alias("bytes"), F.sum(pieces).alias("pieces")]
 
 
-def _things() -> list[Column]:
+def _actions() -> list[Column]:
     kind, outcome, capability = F.col("kind"), F.col("outcome"), F.col("capability")
     is_retried = (kind == "routed") & (outcome == "retried")
     is_copy = (kind == "routed") & ~is_retried
@@ -49,28 +49,28 @@ def _things() -> list[Column]:
     is_poll = is_rendezvous & (kind == "proxy_poll")
     is_fifo, is_by_sqs = F.col("is_fifo"), F.col("is_by_sqs")
     return [
-        F.when(is_exchange & is_copy, _thing(capability, "copy", is_fifo=is_fifo)),
-        F.when(is_exchange & is_retried, _thing(capability, "retry", is_fifo=is_fifo)),
-        F.when(is_shared, _thing(capability, "copy", is_fifo=is_fifo)),
-        F.when(is_forwarded, _thing(capability, "message", is_fifo=is_fifo)),
-        F.when((is_exchange | is_splitting) & (kind == "dead_letter"), _thing(capability, "dead letter")),
-        F.when(is_rendezvous & (kind == "answer"), _thing(capability, "answer")),
-        F.when(is_rendezvous & is_refusal, _thing(capability, "refusal")),
-        F.when(is_end & is_by_sqs, _thing(capability, "client by SQS")),
-        F.when(is_end & ~is_by_sqs, _thing(capability, "client by HTTP")),
-        F.when(is_poll & (outcome != "matched"), _thing(capability, "poll")),
-        F.when(is_poll & F.col("is_held"), _thing(capability, "held poll")),
-        F.when(~(is_exchange | is_splitting | is_rendezvous), _thing(capability, NOT_PRICED)),
+        F.when(is_exchange & is_copy, _action(capability, "copy", is_fifo=is_fifo)),
+        F.when(is_exchange & is_retried, _action(capability, "retry", is_fifo=is_fifo)),
+        F.when(is_shared, _action(capability, "copy", is_fifo=is_fifo)),
+        F.when(is_forwarded, _action(capability, "message", is_fifo=is_fifo)),
+        F.when((is_exchange | is_splitting) & (kind == "dead_letter"), _action(capability, "dead letter")),
+        F.when(is_rendezvous & (kind == "answer"), _action(capability, "answer")),
+        F.when(is_rendezvous & is_refusal, _action(capability, "refusal")),
+        F.when(is_end & is_by_sqs, _action(capability, "client by SQS")),
+        F.when(is_end & ~is_by_sqs, _action(capability, "client by HTTP")),
+        F.when(is_poll & (outcome != "matched"), _action(capability, "poll")),
+        F.when(is_poll & F.col("is_held"), _action(capability, "held poll")),
+        F.when(~(is_exchange | is_splitting | is_rendezvous), _action(capability, NOT_PRICED)),
     ]
 
 
-def _thing(capability: Column, what: str, *, is_fifo: Column | None = None) -> Column:
+def _action(capability: Column, what: str, *, is_fifo: Column | None = None) -> Column:
     fifo = F.lit(col=False) if is_fifo is None else is_fifo
     return F.struct(capability.alias("capability"), F.lit(what).alias("what"), fifo.alias("is_fifo"))
 
 
 def _publications(events: DataFrame) -> DataFrame:
-    """Return the messages that were published, each once a day however many copies it had."""
+    """Count published messages, each once a day whatever its number of copies."""
     is_dead = (F.col("kind") == "dead_letter") & F.col("topic").isNotNull()
     is_routing = F.col("kind").isin("routed", "unrouted", "logged") | is_dead
     own = events.where((F.col("capability") == "exchange") & is_routing)
@@ -82,16 +82,17 @@ def _publications(events: DataFrame) -> DataFrame:
 
 
 def cost_daily(counts: DataFrame) -> DataFrame:
-    """Return one row for each day, capability, what was done and item that it used, with units and USD.
+    """Return one row for each day, capability, action and billed item, with units and USD.
 
-    The least is when all calls were full; the most, when every message came alone. What has no price has a row too.
+    The lower bound assumes full calls, the upper bound one message in each call. Actions without a price have a row
+    too.
     """
     used = counts.withColumn("use", F.explode(_uses_of(F.col("capability"), F.col("what"))))
     item = F.when(F.col("use.item") != SQS, F.col("use.item")).otherwise(
         F.when(F.col("is_fifo"), F.lit("SQS FIFO request")).otherwise(F.lit("SQS standard request"))
     )
     is_sqs = F.col("use.item") == SQS
-    # Full calls carry ten messages, but never more than they are billed for.
+    # A full call has ten messages, but at most the bytes of one billed request.
     pieces_of_calls = F.greatest(F.col("number") / REQUEST_MESSAGES, F.col("bytes") / REQUEST_BYTES)
     full = F.when(is_sqs, pieces_of_calls * REQUEST_MESSAGES).otherwise(F.col("number"))
     single = F.when(is_sqs, F.col("pieces")).otherwise(F.col("number"))
@@ -109,13 +110,14 @@ def cost_daily(counts: DataFrame) -> DataFrame:
 
 
 def _whole(units: Column) -> Column:
-    # A tenth is none that a computer knows, and three of ten tenths must not become two.
+    # Rounded first: sums of binary fractions may exceed a whole number slightly, which ceil would round up.
     return F.ceil(F.round(units, 6))
 
 
 def _uses_of(capability: Column, what: Column) -> Column:
     known = [
-        F.when((capability == use.capability) & (what == use.what), _use(use.item, use.least, use.most)) for use in USES
+        F.when((capability == usage.capability) & (what == usage.what), _use(usage.item, usage.least, usage.most))
+        for usage in USAGES
     ]
     not_priced = F.when(what == NOT_PRICED, _use(NOT_PRICED, 0.0, 0.0))
     return F.array_compact(F.array(*known, not_priced))

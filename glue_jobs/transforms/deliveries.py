@@ -1,11 +1,11 @@
-"""How messages reached their queues, in every capability: how fast, after how many tries, and why some did not."""
+"""Deliveries of every capability: delivery times, retries, and dead letters by reason."""
 
 from datetime import date
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from glue_jobs.transforms.history import rounded, within_days
+from glue_jobs.transforms.events import rounded, within_days
 
 TOP = 10
 PERCENTILES = (0.5, 0.95, 0.99)
@@ -16,12 +16,12 @@ KEYS = ("day", "hour", "capability", "source", "destination", "reason")
 
 
 def delivery_facts(events: DataFrame, first: date, *, last: date) -> DataFrame:
-    """Return what was delivered, put off or given up in the days from `first` to `last`, rolled up: `number` of each.
+    """Roll up the deliveries, retries and dead letters of the days from `first` to `last`, with the `number` of each.
 
-    Equal milliseconds are one row, so that percentiles have few rows to order. `reason` is that of dead letters.
+    Equal latencies are one row, so that percentiles sort few rows. `reason` is null except for dead letters.
     """
     was_delivered = (F.col("kind") == "routed") & (F.col("outcome") != "retried")
-    # To connections; what is dropped with a client that has gone is no dead letter.
+    # Batches to connections; a batch dropped because its client has gone is no dead letter.
     was_posted, is_stuck = ((F.col("kind") == "delivered") & (F.col("outcome") == end) for end in ("posted", "failed"))
     state = (
         F.when(was_delivered | (F.col("kind") == "answer") | was_posted, F.lit("delivered"))
@@ -54,7 +54,7 @@ def delivery_hourly(facts: DataFrame) -> DataFrame:
 
 def _numbers() -> list[Column]:
     is_delivered = F.col("state") == "delivered"
-    # Exact, not approximate: two runs agree, and there are few different milliseconds.
+    # Exact, not approximate: two runs agree, and there are few distinct latencies.
     percentiles = F.percentile("latency_ms", list(PERCENTILES), F.col("number"))
     return [
         _number_where(is_delivered).alias("delivered"),
@@ -76,10 +76,10 @@ def _sum_of(name: str, condition: Column) -> Column:
 
 
 def delivery_summary(facts: DataFrame) -> DataFrame:
-    """Return what people read of each day: by capability, by hour, the busiest ways, and why messages died.
+    """Summarize each day: by capability, by hour, the busiest paths, and the most frequent reasons of dead letters.
 
-    `section` is `capability`, `hour`, `way` (from a source to a destination) or `reason`; `rank` counts from 1 within
-    it, ways by how many messages came or died there; `of` says how many there are of it.
+    `section` is `capability`, `hour`, `way` (a pair of source and destination) or `reason`. `rank` counts from 1 within
+    a section; paths and reasons are ranked by their number of messages. `of` is the size of the whole section.
     """
     dead = facts.where(F.col("state") == "dead")
     sections = [

@@ -1,7 +1,7 @@
-"""Whether each queue got the numbered messages of a topic: all, once, in their order; with the events that prove it.
+"""The order audit: gaps, duplicates and reordered messages of each queue, with the events that prove them.
 
-Only ordered exchanges number their messages, from 1 for each topic. What one queue got is compared with itself, and
-with what else became of the same numbers.
+Only ordered exchanges number their messages, from 1 in each topic. The deliveries to a queue are compared with each
+other and with the other outcomes of the same numbers.
 """
 
 from datetime import date
@@ -9,7 +9,7 @@ from datetime import date
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from glue_jobs.transforms.history import within_days
+from glue_jobs.transforms.events import within_days
 
 TOPIC = ("exchange", "topic")
 SUBSCRIBER = (*TOPIC, "queue")
@@ -21,7 +21,7 @@ FINDINGS = ("gap", "duplicate", "reordered")
 
 
 def order_facts(events: DataFrame, first: date, *, last: date) -> DataFrame:
-    """Return what became of numbered messages in the days from `first` to `last`; `queue` is null if none got it."""
+    """Return the outcomes of numbered messages in the days from `first` to `last`; `queue` is null if not routed."""
     is_numbered = F.col("topic").isNotNull() & F.col("sequence").isNotNull()
     was_delivered = (F.col("kind") == "routed") & (F.col("outcome") != "retried")
     state = (
@@ -45,8 +45,8 @@ def order_facts(events: DataFrame, first: date, *, last: date) -> DataFrame:
     )
 
 
-def heads(audit: DataFrame) -> DataFrame:
-    """Return where each subscriber stood after the days of an audit: its highest number, as one of `order_facts`."""
+def last_positions(audit: DataFrame) -> DataFrame:
+    """Return the highest number of each subscriber after the days of an audit, in the form of `order_facts`."""
     last = F.max_by(F.struct("day", "after_at", "after_event_id"), "last_sequence")
     seen = audit.where(F.col("finding") == SEEN).groupBy(*SUBSCRIBER)
     found = seen.agg(F.max("last_sequence").alias("sequence"), last.alias("last"))
@@ -62,48 +62,48 @@ def heads(audit: DataFrame) -> DataFrame:
     )
 
 
-def together(facts: DataFrame, heads: DataFrame) -> DataFrame:
-    """Return the facts of a topic in one place, with where its subscribers stood before: what an audit looks at.
+def facts_by_topic(facts: DataFrame, positions: DataFrame) -> DataFrame:
+    """Return the facts and last positions, partitioned by topic, as the input of `order_audit`.
 
-    That is the one shuffle of an audit, which looks at it several times.
+    This is the only shuffle of an audit, which reads its input several times.
     """
     columns = ("day", *SUBSCRIBER, "sequence", "state", "occurred_at", "event_id", "message_id", "is_head")
-    return facts.unionByName(heads).repartition(*TOPIC).select(*columns)
+    return facts.unionByName(positions).repartition(*TOPIC).select(*columns)
 
 
-def order_audit(looked_at: DataFrame, days: DataFrame) -> DataFrame:
-    """Return the audit of `days`: one row for each finding, each subscriber that was `seen`, and each day `audited`.
+def order_audit(facts_with_positions: DataFrame, days: DataFrame) -> DataFrame:
+    """Return the audit of `days`: a row for each finding, each `seen` subscriber, and each `audited` day.
 
-    - `gap`: the numbers from `first_sequence` to `last_sequence` did not reach the queue, though those around them did.
-      Of these `number`, some are `dead` letters of the queue or `waiting` to be tried again, `elsewhere` are known of
-      other queues or of none, and of `nowhere` nothing is known at all. The last two are null in a gap that begins
-      before the days that were looked at.
-    - `duplicate`: one number came with two messages, or one message under two numbers.
-    - `reordered`: a number came after a higher one; by the clocks of the functions, to the millisecond.
+    - `gap`: the numbers from `first_sequence` to `last_sequence` did not reach the queue, but their neighbours did.
+      `number` is their count. `dead` of them are dead letters of the queue, `waiting` wait for a retry, `elsewhere`
+      have events of other queues or of no queue, and `nowhere` have no event. The last two are null in a gap that
+      begins before the audited days.
+    - `duplicate`: two messages have the same number, or a message has two numbers.
+    - `reordered`: a number was delivered after a higher one, by the clocks of the functions, in milliseconds.
 
-    `before` is the event that came first, or of the lower number; `after` the other. A day's `audited` row says how
-    many copies were looked at: with no finding beside it, nothing is wrong.
+    `before` is the earlier event, or the event of the lower number; `after` is the other one. A day's `audited` row has
+    the number of audited copies; a day with no other row than `audited` and `seen` has no findings.
     """
-    facts = looked_at.where(~F.col("is_head"))
-    found = looked_at.transform(_findings).unionByName(looked_at.transform(_messages_twice))
+    facts = facts_with_positions.where(~F.col("is_head"))
+    found = facts_with_positions.transform(_findings).unionByName(facts_with_positions.transform(_messages_twice))
     audit = found.unionByName(facts.transform(_seen)).unionByName(_audited(facts, days))
     return audit.select(*COLUMNS)
 
 
-def _findings(looked_at: DataFrame) -> DataFrame:
-    numbers = looked_at.transform(_numbers)
+def _findings(facts_with_positions: DataFrame) -> DataFrame:
+    numbers = facts_with_positions.transform(_numbers)
     findings = F.explode(F.array(_gap(), _reordered(), _number_twice()))
     return (
         numbers.select(*SUBSCRIBER, findings.alias("found")).where("found IS NOT NULL").select(*SUBSCRIBER, "found.*")
     )
 
 
-def _numbers(looked_at: DataFrame) -> DataFrame:
-    """Return each number that a queue got: its first and last delivery, its place in the topic, and what is above."""
+def _numbers(facts_with_positions: DataFrame) -> DataFrame:
+    """Return each number delivered to a queue: first and last delivery, place in the topic, and next higher number."""
     is_delivered = F.col("state") == "delivered"
     delivery = F.when(is_delivered, F.struct("occurred_at", "event_id", "day"))
-    # The number before the queue: in that order the rows come out, and no window over a topic has to sort them again.
-    numbers = looked_at.groupBy(*TOPIC, "sequence", "queue").agg(
+    # Grouped by number before queue, so that the rows are sorted for the window over a topic.
+    numbers = facts_with_positions.groupBy(*TOPIC, "sequence", "queue").agg(
         F.min(delivery).alias("first"),
         F.max(delivery).alias("again"),
         F.count(delivery).alias("copies"),
@@ -111,16 +111,16 @@ def _numbers(looked_at: DataFrame) -> DataFrame:
         F.max(F.col("state") == "waiting").alias("is_waiting"),
         F.max("is_head").alias("is_head"),
     )
-    # How many numbers of the topic are known up to this one.
+    # The count of the topic's known numbers up to this one.
     place = F.dense_rank().over(Window.partitionBy(*TOPIC).orderBy("sequence"))
     of_queues = numbers.withColumn("place", place).where(F.col("queue").isNotNull())
-    return of_queues.transform(_beside_the_next).select(
+    return of_queues.transform(_with_next_delivery).select(
         *SUBSCRIBER, "sequence", "first", "again", "copies", "is_head", "place", "dead", "waiting", "next", "overtook"
     )
 
 
-def _beside_the_next(numbers: DataFrame) -> DataFrame:
-    """Add the `next` number that the queue got, and of all higher ones the one that came first."""
+def _with_next_delivery(numbers: DataFrame) -> DataFrame:
+    """Add the `next` higher number of the queue, and as `overtook` the earliest delivery of all higher numbers."""
     is_lost = F.col("first").isNull()
     downwards = Window.partitionBy(*SUBSCRIBER).orderBy(F.col("sequence").desc())
     so_far = downwards.rowsBetween(Window.unboundedPreceding, 0)
@@ -164,9 +164,9 @@ def _number_twice() -> Column:
     return F.when(is_twice, F.struct(*found))
 
 
-def _messages_twice(looked_at: DataFrame) -> DataFrame:
-    came = looked_at.where((F.col("state") == "delivered") & F.col("message_id").isNotNull())
-    # Numbers first, since they are quick to compare; the events only of the few that came twice.
+def _messages_twice(facts_with_positions: DataFrame) -> DataFrame:
+    came = facts_with_positions.where((F.col("state") == "delivered") & F.col("message_id").isNotNull())
+    # First the numbers, which are fast to compare; then the events of the few duplicates.
     numbers = came.groupBy(*SUBSCRIBER, "message_id").agg(
         F.min("sequence").alias("lowest"), F.max("sequence").alias("highest")
     )

@@ -1,15 +1,15 @@
-"""What AWS bills, and what each thing that history tells of uses of it.
+"""AWS list prices, and the billed units of each action in the history.
 
-List prices of us-east-1 for arm64, as we know them: written down on the day below, without volume discounts and free
-tiers. Nobody looks them up for you; change them here when they change.
+The prices are list prices of us-east-1 for arm64 as of `PRICES_DATE`, without volume discounts and free tiers. They are
+not looked up: edit them here when they change.
 """
 
 from datetime import date
 from typing import NamedTuple
 
-KNOWN_ON = date(2026, 11, 21)
+PRICES_DATE = date(2026, 11, 21)
 REGION = "us-east-1"
-# In USD for a million units.
+# USD for a million units.
 PRICES = {
     "SQS standard request": 0.40,
     "SQS FIFO request": 0.50,
@@ -18,18 +18,18 @@ PRICES = {
     "DynamoDB write unit": 0.625,
     "DynamoDB read unit": 0.125,
     "HTTP API request": 1.00,
-    "Firehose kilobyte": 0.047,  # 0.029 for a GB taken in, 0.018 for its conversion to Parquet
+    "Firehose kilobyte": 0.047,  # 0.029 for a GB of input, 0.018 for its conversion to Parquet
 }
-# A request of SQS is billed for each 64 KiB, and takes ten messages.
+# SQS bills a request for each 64 KiB; a request has up to ten messages.
 REQUEST_BYTES = 65_536
 REQUEST_MESSAGES = 10
-SQS = "SQS request"  # standard or FIFO, as the queue is
+SQS = "SQS request"  # standard or FIFO, depending on the queue
 
 
-class Use(NamedTuple):
-    """How many units of an item one `what` of a capability uses, at least and at most.
+class Usage(NamedTuple):
+    """The units of a billed item that one action (`what`) of a capability uses, as lower and upper bound.
 
-    The least is when all calls are full, of ten messages; the most is when each message comes alone.
+    `least` assumes full calls of ten messages; `most` assumes one message in each call.
     """
 
     capability: str
@@ -39,43 +39,43 @@ class Use(NamedTuple):
     most: float
 
 
-def _batched(capability: str, what: str, **units: float) -> list[Use]:
+def _batched(capability: str, what: str, **units: float) -> list[Usage]:
     items = {"requests": SQS, "runs": "Lambda request", "gb_ms": "Lambda GB-millisecond"}
     items |= {"reads": "DynamoDB read unit", "writes": "DynamoDB write unit"}
-    return [Use(capability, what, items[name], number / REQUEST_MESSAGES, number) for name, number in units.items()]
+    return [Usage(capability, what, items[name], number / REQUEST_MESSAGES, number) for name, number in units.items()]
 
 
-# Counted from the code. Consumers' own calls on their queues are among them; what a stage costs while nobody comes is
-# not: docs/operations.md has that.
-USES = (
-    # send, receive, delete; a run of 40 ms with 1 GB, a look at the bindings and two counters for a batch
+# Counted from the code, with the consumers' calls of their queues. docs/operations.md has the cost of an idle stage,
+# which is not included.
+USAGES = (
+    # send, receive, delete; a run of 40 ms with 1 GB; a read of the bindings and two counters for each batch
     *_batched("exchange", "publication", requests=3, runs=1, gb_ms=40, reads=1, writes=2),
-    # send, and its consumer's receive and delete
+    # send; the consumer's receive and delete
     *_batched("exchange", "copy", requests=3),
-    # into the retry queue, out of it again
+    # send to the retry queue, receive, delete
     *_batched("exchange", "retry", requests=3, runs=1, gb_ms=40, writes=2),
     *_batched("exchange", "dead letter", requests=1),
     # receive, send, delete; the consumer's receive and delete
     *_batched("splitting", "message", requests=5, runs=1, gb_ms=20, reads=1),
     *_batched("splitting", "copy", requests=3),
     *_batched("splitting", "dead letter", requests=1),
-    # The broker's calls and the client's own; docs/rendezvous.md counts them.
-    Use("rendezvous", "answer", "DynamoDB write unit", 25, 25),
-    Use("rendezvous", "answer", "HTTP API request", 2, 2),
-    Use("rendezvous", "answer", "Lambda request", 3, 3),
-    Use("rendezvous", "answer", "Lambda GB-millisecond", 105, 105),
-    Use("rendezvous", "refusal", "DynamoDB write unit", 2, 10),
-    Use("rendezvous", "refusal", "Lambda request", 1, 2),
-    Use("rendezvous", "refusal", "Lambda GB-millisecond", 35, 70),
-    Use("rendezvous", "client by SQS", SQS, 7.1, 8),
-    Use("rendezvous", "client by HTTP", "HTTP API request", 1, 1),
-    Use("rendezvous", "poll", "HTTP API request", 1, 1),
-    Use("rendezvous", "poll", "Lambda request", 1, 1),
-    Use("rendezvous", "poll", "Lambda GB-millisecond", 25, 25),
-    Use("rendezvous", "poll", "DynamoDB write unit", 2, 3),
-    # A slot of 10 s with 256 MB, and a look each few hundred milliseconds; less when a client comes.
-    Use("rendezvous", "held poll", "Lambda GB-millisecond", 0, 2_500),
-    Use("rendezvous", "held poll", "DynamoDB read unit", 0, 60),
-    # Each record is billed as 5 KB at least; an event is about half of one.
-    Use("history", "event", "Firehose kilobyte", 0.5, 5),
+    # The calls of broker and client, counted in docs/rendezvous.md.
+    Usage("rendezvous", "answer", "DynamoDB write unit", 25, 25),
+    Usage("rendezvous", "answer", "HTTP API request", 2, 2),
+    Usage("rendezvous", "answer", "Lambda request", 3, 3),
+    Usage("rendezvous", "answer", "Lambda GB-millisecond", 105, 105),
+    Usage("rendezvous", "refusal", "DynamoDB write unit", 2, 10),
+    Usage("rendezvous", "refusal", "Lambda request", 1, 2),
+    Usage("rendezvous", "refusal", "Lambda GB-millisecond", 35, 70),
+    Usage("rendezvous", "client by SQS", SQS, 7.1, 8),
+    Usage("rendezvous", "client by HTTP", "HTTP API request", 1, 1),
+    Usage("rendezvous", "poll", "HTTP API request", 1, 1),
+    Usage("rendezvous", "poll", "Lambda request", 1, 1),
+    Usage("rendezvous", "poll", "Lambda GB-millisecond", 25, 25),
+    Usage("rendezvous", "poll", "DynamoDB write unit", 2, 3),
+    # A slot of 10 s with 256 MB, with a read every few hundred milliseconds; less when a client arrives.
+    Usage("rendezvous", "held poll", "Lambda GB-millisecond", 0, 2_500),
+    Usage("rendezvous", "held poll", "DynamoDB read unit", 0, 60),
+    # Each record is billed as at least 5 KB; an event has about half a kilobyte.
+    Usage("history", "event", "Firehose kilobyte", 0.5, 5),
 )

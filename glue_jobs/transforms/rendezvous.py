@@ -1,4 +1,4 @@
-"""The rendezvous statistics of a day, counted as upstream's broker counts them."""
+"""The daily rendezvous statistics, counted by the rules of upstream's broker."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -7,12 +7,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from glue_jobs.texts.log_block import COUNT_LINES
-from glue_jobs.transforms.history import rounded, within_days
+from glue_jobs.transforms.events import rounded, within_days
 
 PROXY_TYPES = ("standalone", "webext", "badge", "iptproxy", "bloco")  # upstream prints no line for others
 GROUPS = {"nat": "nat", "country": "country", "proxy-type": "proxy_type"}
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-# Events that agree in these count for the same lines. There are few such groups, however many events.
+# Events with equal values in these columns count for the same lines; there are few distinct groups.
 ALIKE = ("kind", "outcome", "reason", "source", "nat", "country", "relay_pattern")
 
 
@@ -36,7 +36,7 @@ def _label(name: str, *, absent: str) -> Column:
 def rendezvous_report(facts: DataFrame, days: DataFrame) -> DataFrame:
     """Return the tidy report of each of `days`: one row for each metric and label.
 
-    Every single number has a row, also when it is 0. `shown` is `exact`, rounded up to a multiple of 8 where upstream
+    Metrics without labels have a row even if 0. `shown` is `exact`, rounded up to a multiple of 8 where upstream
     rounds. Upstream counts events of proxies and clients, but addresses (here: parties) only of proxies.
     """
     counted = facts.transform(_event_lines).unionByName(facts.transform(_party_lines))
@@ -66,9 +66,9 @@ def _proxy_poll_lines() -> list[Column]:
 
 
 def _client_poll_lines() -> list[Column]:
-    """Count a client's poll once, by how it ended.
+    """Count each client's poll once, by its outcome.
 
-    One whose patience ended without a proxy counts as denied: upstream, which parks nothing, denies it at once.
+    A poll that timed out without a proxy counts as denied: upstream does not park offers and denies it at once.
     """
     is_timeout = F.col("kind") == "timeout"
     is_refused = (F.col("kind") == "offer") & F.col("outcome").isin("denied", "stale")
@@ -103,14 +103,14 @@ def _no_label() -> Column:
 
 
 def _seen_parties(facts: DataFrame) -> DataFrame:
-    # Upstream looks at the relay pattern before the address, so a refused proxy is not among them.
+    # Upstream checks the relay pattern before it records the address, so refused proxies do not count.
     is_accepted_poll = (F.col("kind") == "proxy_poll") & (F.col("outcome") != "relay_rejected")
     seen = facts.where(is_accepted_poll & F.col("party").isNotNull())
     return seen.select("day", "occurred_at", "event_id", "party", "nat", "proxy_type", "country")
 
 
 def _party_lines(facts: DataFrame) -> DataFrame:
-    """Count a party once a day in the total, once for each of its NATs and once for each of its types."""
+    """Count a party once a day in the total, once for each of its NAT types and once for each of its proxy types."""
     metrics = F.array_compact(
         F.array(
             F.lit("snowflake-ips-total"),
@@ -125,7 +125,7 @@ def _party_lines(facts: DataFrame) -> DataFrame:
 
 
 def _country_lines(facts: DataFrame) -> DataFrame:
-    """Count a party that moves within the day only where it was seen first."""
+    """Count a party only in the country of its first poll of the day."""
     first_seen = F.min_by("country", F.struct("occurred_at", "event_id"))
     parties = facts.transform(_seen_parties).groupBy("day", "party").agg(first_seen.alias("label"))
     counted = parties.groupBy("day", "label").agg(F.count("*").alias("exact"))
@@ -139,7 +139,7 @@ def _zero_lines(days: DataFrame) -> DataFrame:
 
 
 def _time_to_answer(facts: DataFrame) -> DataFrame:
-    """Take exact percentiles, not approximate ones: two runs agree, and there are few different milliseconds."""
+    """Return exact percentiles, not approximate ones: two runs agree, and there are few distinct latencies."""
     is_timed_answer = (F.col("kind") == "answer") & F.col("latency_ms").isNotNull()
     answers = (
         facts.where(is_timed_answer).groupBy("day", *GROUPS.values(), "latency_ms").agg(F.count("*").alias("number"))
@@ -147,18 +147,18 @@ def _time_to_answer(facts: DataFrame) -> DataFrame:
     groups = [
         F.struct(F.lit(f"by-{group}-").alias("group"), F.col(name).alias("label")) for group, name in GROUPS.items()
     ]
-    everybody = F.struct(F.lit("").alias("group"), _no_label().alias("label"))
-    grouped = answers.select("day", F.explode(F.array(everybody, *groups)).alias("of"), "latency_ms", "number")
+    all_answers = F.struct(F.lit("").alias("group"), _no_label().alias("label"))
+    grouped = answers.select("day", F.explode(F.array(all_answers, *groups)).alias("of"), "latency_ms", "number")
     percentiles = F.percentile("latency_ms", list(PERCENTILES.values()), F.col("number")).alias("percentiles")
-    timed = grouped.groupBy("day", "of.group", "of.label").agg(percentiles)
-    rows = timed.select("day", "group", "label", F.posexplode("percentiles").alias("position", "exact"))
+    rows_with_times = grouped.groupBy("day", "of.group", "of.label").agg(percentiles)
+    rows = rows_with_times.select("day", "group", "label", F.posexplode("percentiles").alias("position", "exact"))
     name = F.get(F.array(*map(F.lit, PERCENTILES)), F.col("position"))
     metric = F.concat(F.lit("time-to-answer-ms-"), "group", name).alias("metric")
     return rows.select("day", metric, "label", rounded(F.col("exact")).alias("exact"))
 
 
 def _shown() -> Column:
-    """Upstream rounds what tells of clients and of polls, never its counts of proxies."""
+    """Round up the counts of clients and polls, as upstream does, but not the counts of proxies."""
     is_rounded = F.col("metric").startswith("client-") | F.col("metric").endswith("-count")
     up_to_8 = F.col("exact") + 7 - (F.col("exact") + 7) % 8
     return F.when(is_rounded, up_to_8).otherwise(F.col("exact")).alias("shown")

@@ -1,13 +1,13 @@
-"""What splitting did in a day: who got which queue's messages, how fast, what was returned, and what died."""
+"""The daily splitting report: messages by queue and session, times, returns, dead letters and sessions."""
 
 from datetime import date
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from glue_jobs.transforms.history import rounded, within_days
+from glue_jobs.transforms.events import rounded, within_days
 
-# The numbers of which each day has one, also when it is 0.
+# The totals that each day has, even if 0.
 TOTALS = (
     *(("routed-total", outcome) for outcome in ("session", "deployed", "copied")),
     *(("returned-total", outcome) for outcome in ("session", "deployed", "original")),
@@ -18,7 +18,7 @@ PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 def splitting_facts(events: DataFrame, first: date, *, last: date) -> DataFrame:
-    """Return the events of splitting of the days from `first` to `last`, with their labels as columns."""
+    """Return the splitting events of the days from `first` to `last`, with their labels as columns."""
     chosen = events.where(F.col("capability") == "splitting")
     return chosen.transform(within_days, first, last=last).select(
         *("day", "kind", "outcome", "reason", "latency_ms"),
@@ -30,8 +30,8 @@ def splitting_facts(events: DataFrame, first: date, *, last: date) -> DataFrame:
 def splitting_report(facts: DataFrame, days: DataFrame) -> DataFrame:
     """Return the tidy report of each of `days`: one row for each metric, queue, session and label.
 
-    `session` is who got a message or left it, and null for the deployed consumer; `label` is the outcome, and of dead
-    letters the reason. Rows of a `-total` and of all queues together have neither queue nor session.
+    `session` is the session that received or returned a message, and null for the deployed consumer. `label` is the
+    outcome, or the reason of dead letters. Rows of a `-total` and of all queues have neither queue nor session.
     """
     counted = facts.transform(_totals).unionByName(days.transform(_zeros))
     totals = counted.groupBy("day", "metric", "queue", "session", "label").agg(F.sum("value").alias("value"))
@@ -60,9 +60,9 @@ def _details(facts: DataFrame) -> DataFrame:
 
 
 def _times(facts: DataFrame) -> DataFrame:
-    """Tell how long messages took until they were forwarded, and sessions until they were ready.
+    """Return the percentiles of the times to forward messages and to get sessions ready.
 
-    A copy goes with its message and does not count a second time.
+    Copies are sent with their message and do not count again.
     """
     is_routed = (F.col("kind") == "routed") & (F.col("outcome") != "copied")
     is_ready = (F.col("kind") == "session") & (F.col("outcome") == "ready")
@@ -75,10 +75,10 @@ def _times(facts: DataFrame) -> DataFrame:
 
 
 def _percentiles(latencies: DataFrame, *, metric: str) -> DataFrame:
-    """Take exact percentiles, not approximate ones: two runs agree, and there are few different milliseconds."""
+    """Return exact percentiles, not approximate ones: two runs agree, and there are few distinct latencies."""
     percentiles = F.percentile("latency_ms", list(PERCENTILES.values())).alias("percentiles")
-    timed = latencies.where(F.col("latency_ms").isNotNull()).groupBy("day", "queue").agg(percentiles)
-    rows = timed.select("day", "queue", F.posexplode("percentiles").alias("position", "exact"))
+    rows_with_times = latencies.where(F.col("latency_ms").isNotNull()).groupBy("day", "queue").agg(percentiles)
+    rows = rows_with_times.select("day", "queue", F.posexplode("percentiles").alias("position", "exact"))
     names = F.array(*map(F.lit, PERCENTILES))
     value = rounded(F.col("exact")).alias("value")
     label = F.get(names, F.col("position")).alias("label")

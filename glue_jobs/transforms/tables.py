@@ -1,4 +1,4 @@
-"""The tables of the lake: their columns, how they are partitioned, and in which order their files are written."""
+"""The definitions of the Iceberg tables: columns, partitions and sort order of their files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,15 +16,15 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from glue_jobs.transforms.history import SCHEMA
+from glue_jobs.transforms.events import SCHEMA
 
-# Athena reads version 2, not version 3. Old metadata goes with each commit, so that small commits do not pile it up.
+# Athena reads format version 2, not 3. Each commit deletes old metadata, which frequent commits would accumulate.
 COMMON = {
     "format-version": "2",
     "write.parquet.compression-codec": "zstd",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
-    # A day of a report is one file. What Iceberg does by itself, ranges, computes all rows twice to find their bounds.
+    # One file for each day of a report. Iceberg's default, range, computes all rows twice to find their bounds.
     "write.distribution-mode": "hash",
 }
 TYPES = {
@@ -37,13 +37,13 @@ TYPES = {
 
 
 def schema(**types: str) -> StructType:
-    """Return the columns by their names and Spark's short names of their types."""
+    """Return a schema; values are Spark's short names of types."""
     return StructType([StructField(name, TYPES[kind]) for name, kind in types.items()])
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """One Iceberg table. `time` is the column that a window is about: a date, or a timestamp."""
+class IcebergTable:
+    """An Iceberg table. `time` is the column of type date or timestamp that time windows apply to."""
 
     name: str
     schema: StructType
@@ -52,8 +52,8 @@ class Table:
     order: tuple[str, ...]
     properties: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
-    def creation(self, identifier: str) -> str:
-        """Return the statement that makes the table where it is not there yet."""
+    def create_statement(self, identifier: str) -> str:
+        """Return the `CREATE TABLE IF NOT EXISTS` statement."""
         columns = ", ".join(f"`{column.name}` {column.dataType.simpleString()}" for column in self.schema)
         properties = ", ".join(f"'{name}'='{value}'" for name, value in (COMMON | dict(self.properties)).items())
         return (
@@ -61,16 +61,16 @@ class Table:
             f" PARTITIONED BY ({', '.join(self.partitions)}) TBLPROPERTIES ({properties})"
         )
 
-    def ordering(self, identifier: str) -> str:
-        """Return the statement that tells writers to sort within a task."""
+    def ordering_statement(self, identifier: str) -> str:
+        """Return the statement that makes writers sort within each task."""
         return f"ALTER TABLE {identifier} WRITE LOCALLY ORDERED BY {', '.join(self.order)}"
 
-    def missing(self, present: StructType) -> dict[str, DataType]:
-        """Return the columns that a table made by an older version does not have yet."""
+    def missing_columns(self, present: StructType) -> dict[str, DataType]:
+        """Return the columns that a table of an older version lacks, with their types."""
         return {column.name: column.dataType for column in self.schema if column.name not in present.names}
 
 
-EVENTS = Table(
+EVENTS = IcebergTable(
     "events",
     SCHEMA,
     time="occurred_at",
@@ -78,29 +78,29 @@ EVENTS = Table(
     order=("capability", "topic", "sequence"),
     properties=MappingProxyType(
         {
-            # A merge that finds a copy writes which row is gone, instead of the whole file without it.
+            # A merge that replaces a duplicate writes a delete file instead of rewriting the data file.
             "write.merge.mode": "merge-on-read",
-            # Rows stay where they are: a task writes files of all its days, at once, so that it need not sort by days.
+            # No shuffle: a task writes the files of all of its days at the same time and need not sort by day.
             "write.distribution-mode": "none",
             "write.spark.fanout.enabled": "true",
         }
     ),
 )
-RENDEZVOUS_DAILY = Table(
+RENDEZVOUS_DAILY = IcebergTable(
     "rendezvous_daily",
     schema(day="date", metric="string", label="string", exact="bigint", shown="bigint"),
     time="day",
     partitions=("day",),
     order=("metric", "label"),
 )
-SPLIT_DAILY = Table(
+SPLIT_DAILY = IcebergTable(
     "split_daily",
     schema(day="date", metric="string", queue="string", session="string", label="string", value="bigint"),
     time="day",
     partitions=("day",),
     order=("metric", "queue", "session", "label"),
 )
-TOPIC_HOURLY = Table(
+TOPIC_HOURLY = IcebergTable(
     "topic_hourly",
     schema(
         day="date",
@@ -122,7 +122,7 @@ TOPIC_HOURLY = Table(
     partitions=("day",),
     order=("exchange", "topic", "hour"),
 )
-DELIVERY_HOURLY = Table(
+DELIVERY_HOURLY = IcebergTable(
     "delivery_hourly",
     schema(
         day="date",
@@ -145,7 +145,7 @@ DELIVERY_HOURLY = Table(
     partitions=("day",),
     order=("capability", "source", "destination", "hour"),
 )
-ORDER_AUDIT = Table(
+ORDER_AUDIT = IcebergTable(
     "order_audit",
     schema(
         day="date",
@@ -169,7 +169,7 @@ ORDER_AUDIT = Table(
     partitions=("day",),
     order=("finding", "exchange", "topic", "queue"),
 )
-COST_DAILY = Table(
+COST_DAILY = IcebergTable(
     "cost_daily",
     schema(
         day="date",
@@ -187,7 +187,7 @@ COST_DAILY = Table(
     partitions=("day",),
     order=("capability", "what", "item"),
 )
-LOGS = Table(
+LOGS = IcebergTable(
     "logs",
     StructType(
         [
@@ -201,7 +201,7 @@ LOGS = Table(
     partitions=("exchange", "days(occurred_at)"),
     order=("topic", "sequence"),
 )
-LOG_TOPICS = Table(
+LOG_TOPICS = IcebergTable(
     "log_topics",
     schema(
         exchange="string",

@@ -1,20 +1,20 @@
-"""What was published under which topic: how much, by whom, to how many, and what nobody wanted."""
+"""Publications by topic: count, size, publishers, copies, and unrouted messages."""
 
 from datetime import date
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from glue_jobs.transforms.history import within_days
+from glue_jobs.transforms.events import within_days
 
 TOP = 10
-# What is summed up, in this order.
+# The summed columns, in order.
 NUMBERS = ("publications", "copies", "retried", "dead", "dropped", "alternate", "logged", "bytes_in", "bytes_out")
 KEYS = ("day", "hour", "exchange", "topic", "publisher")
 
 
 def topic_facts(events: DataFrame, first: date, *, last: date) -> DataFrame:
-    """Return what became of messages under a topic in the days from `first` to `last`."""
+    """Return the outcomes of messages with a topic in the days from `first` to `last`."""
     is_of_a_message = F.col("kind").isin("routed", "unrouted", "logged", "dead_letter") & F.col("topic").isNotNull()
     return (
         events.where(is_of_a_message)
@@ -36,8 +36,8 @@ def topic_facts(events: DataFrame, first: date, *, last: date) -> DataFrame:
 def topic_hourly(facts: DataFrame) -> DataFrame:
     """Return one row for each hour, exchange, topic and publisher.
 
-    A publication counts in each hour in which something became of it: twice, if a copy was tried again in a later one.
-    Its bytes are those of its smallest copy, since copies for queues of other kinds say a little more.
+    A publication counts in each hour that has an event of it, so twice if a copy was retried in a later hour. Its size
+    is that of its smallest copy, since copies for some kinds of queues have additional attributes.
     """
     is_delivered = (F.col("kind") == "routed") & (F.col("outcome") == "delivered")
     publications = facts.groupBy(*KEYS, "message_id").agg(
@@ -50,7 +50,7 @@ def topic_hourly(facts: DataFrame) -> DataFrame:
         F.min("size_bytes").alias("bytes_in"),
         F.sum(F.when(is_delivered, F.col("size_bytes")).otherwise(0)).alias("bytes_out"),
     )
-    # Rows without a message_id would be one group; an event of a message always has one.
+    # Rows without a message_id would be one group, but events of a message always have one.
     hourly = publications.withColumn("publications", F.lit(1)).groupBy(*KEYS).agg(*map(_sum, NUMBERS))
     return hourly.select(*KEYS, *NUMBERS)
 
@@ -68,10 +68,10 @@ def _sum(name: str) -> Column:
 
 
 def topic_summary(hourly: DataFrame) -> DataFrame:
-    """Return what people read of each day: all together, by hour, by exchange, and the first of topics and publishers.
+    """Summarize each day: the total, each hour, each exchange, and the top topics, publishers and unrouted topics.
 
-    `section` is `total`, `hour`, `exchange`, `topic`, `publisher` or `unrouted`; `rank` counts from 1 within it, by
-    publications, and by what was not routed in `unrouted`; `of` says how many there are of it.
+    `section` is `total`, `hour`, `exchange`, `topic`, `publisher` or `unrouted`. `rank` counts from 1 within a section,
+    by publications, or by unrouted messages in `unrouted`. `of` is the size of the whole section.
     """
     unrouted = F.col("dropped") + F.col("alternate")
     sections = [

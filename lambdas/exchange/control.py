@@ -12,7 +12,7 @@ from signalbox.exchange.control.command_handlers import ExchangeDesk
 from signalbox.exchange.control.command_reader import COMMANDS
 from signalbox.exchange.control.expiry import Expiring
 from signalbox.live.admin import commands
-from signalbox.live.admin.command_handlers import LiveDesk
+from signalbox.live.admin.command_handlers import LiveCommandHandlers
 from signalbox.sarracenia.rights.names import UserName
 
 KNOWN: Commands[exchange_commands.Command | commands.Command] = {**COMMANDS, **commands.COMMANDS}
@@ -36,7 +36,7 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
 def _answer(record: dict[str, Any], envelope: Envelope) -> object:
     command = envelope.command(KNOWN)
     if isinstance(command, commands.Command):
-        return LiveDesk(control_wiring.granting()).answer(_user(record), command)
+        return LiveCommandHandlers(control_wiring.granting()).answer(_user(record), command)
     return ExchangeDesk(control_wiring.ports()).answer(_user(record), command)
 
 

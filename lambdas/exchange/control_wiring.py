@@ -16,7 +16,7 @@ from signalbox.aws.exchange.route_mappings import RouteMappings
 from signalbox.aws.exchange.sender import SqsExchangeSender
 from signalbox.aws.live.grants import DynamoGrants, DynamoSecrets
 from signalbox.aws.live.inbox import SqsInbox
-from signalbox.aws.live.sessions import DynamoRoster
+from signalbox.aws.live.sessions import DynamoRealmSessions
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.aws.shared.mappings import EventSourceMappings
@@ -25,7 +25,7 @@ from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.exchange.control.orphan_queues import ExchangeSweep
 from signalbox.exchange.model.control_ports import ControlPorts, Setup, Store
 from signalbox.exchange.model.events import CAPABILITY
-from signalbox.live.admin.ports import GrantingPorts
+from signalbox.live.admin.ports import LiveAdminPorts
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 
 
@@ -79,15 +79,15 @@ def ports() -> ControlPorts:
 
 
 @cache
-def granting() -> GrantingPorts:
+def granting() -> LiveAdminPorts:
     """Return all that commands about grants and secrets work with."""
     live = boto3.resource("dynamodb").Table(wiring.settings().text("LIVE_TABLE"))
-    return GrantingPorts(
+    return LiveAdminPorts(
         exchanges=ports().store.exchanges,
         users=ports().store.users,
         grants=DynamoGrants(live),
         secrets=DynamoSecrets(live),
-        roster=DynamoRoster(live),
+        realm_sessions=DynamoRealmSessions(live),
         inbox=SqsInbox(wiring.sqs(), wiring.settings().text("LIVE_INBOX_URL")),
         clock=wiring.CLOCK,
         record=writing.record,

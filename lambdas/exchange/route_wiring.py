@@ -16,7 +16,7 @@ from signalbox.exchange.routing.delivery import Carrier
 from signalbox.exchange.routing.key_holds import Holding
 from signalbox.exchange.routing.retries import Retrier
 from signalbox.exchange.routing.router import Router
-from signalbox.live.router.directory import Directory
+from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.router.distributor import Distributor
 from signalbox.queues import QueueName
 
@@ -58,7 +58,7 @@ def distributor() -> Distributor:
     table = boto3.resource("dynamodb").Table(wiring.settings().text("LIVE_TABLE"))
     return Distributor(
         log=DynamoTopicLog(table, side_by_side),
-        directory=Directory(DynamoSubscribers(table), wiring.CLOCK.now),
+        directory=CachedSubscriberDirectory(DynamoSubscribers(table), wiring.CLOCK.now),
         outboxes=SqsOutboxes(wiring.sqs(), wiring.settings().text("LIVE_OUTBOX_URL"), side_by_side),
     )
 

@@ -1,1 +1,1 @@
-"""The function of history, and how the others write to it."""
+"""The Lambda function of the history."""

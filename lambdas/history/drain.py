@@ -1,4 +1,4 @@
-"""Brings history events from the overflow queue to Firehose, once it takes them again."""
+"""Lambda function `drain`: sends history events from the overflow queue to Firehose."""
 
 import os
 from functools import cache
@@ -11,12 +11,12 @@ from signalbox.aws.shared.settings import Settings
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Return the messages that stay in the queue, since Firehose did not take all of their lines.
+    """Send the lines of all messages, and return the messages of which Firehose refused a line as batch failures.
 
-    Of such a message all lines come again: jobs drop the copies of those that were taken.
+    SQS redelivers such a message with all of its lines; the jobs remove the duplicates of accepted lines.
     """
     lines = {record["messageId"]: _lines(record["body"]) for record in event["Records"]}
-    refused = set(_stream().refused([line for of_message in lines.values() for line in of_message]))
+    refused = set(_stream().put([line for of_message in lines.values() for line in of_message]))
     return in_flight(message_id for message_id, of_message in lines.items() if not refused.isdisjoint(of_message))
 
 

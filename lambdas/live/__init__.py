@@ -1,1 +1,1 @@
-"""The functions of live."""
+"""The Lambda functions of live."""

@@ -1,4 +1,4 @@
-"""Puts messages aside that nobody can read: they stand in nobody's way."""
+"""Dead-lettering of unreadable messages, so that they do not block the messages behind them."""
 
 import logging
 
@@ -6,17 +6,22 @@ from lambdas.live import wiring
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.history.event import HistoryEvent
-from signalbox.live.outbox.events import dead_letter
+from signalbox.live.session import events
 from signalbox.messages import Message
 
 logger = logging.getLogger(__name__)
 
 
-def put_aside(message: Message, problem: RejectedError, letters: SqsDeadLetters, *, holder: str) -> HistoryEvent | None:
-    """Make a dead letter of what `holder` had; return what happened, or None if that failed and it must come again."""
+def dead_letter(
+    message: Message, problem: RejectedError, dead_letters: SqsDeadLetters, *, holder: str
+) -> HistoryEvent | None:
+    """Move a message of `holder` to the dead-letter queue; return the history event, or None if that failed.
+
+    A message that cannot be moved must stay in flight, so that it is received again.
+    """
     try:
-        letters.dead_letter(message, reason=str(problem))
+        dead_letters.dead_letter(message, reason=str(problem))
     except EffectFailed:
-        logger.exception("message %s of %s can neither be read nor put aside", message.message_id, holder)
+        logger.exception("message %s of %s can neither be read nor dead-lettered", message.message_id, holder)
         return None
-    return dead_letter(message.message_id, holder=holder, at=wiring.CLOCK.now())
+    return events.dead_letter(message.message_id, holder=holder, at=wiring.CLOCK.now())

@@ -1,4 +1,4 @@
-"""Posts what stands in outboxes to connections: the only function that writes to them."""
+"""Posts outbox items to connections; no other function writes to connections."""
 
 import json
 import logging
@@ -8,82 +8,93 @@ from functools import partial
 from typing import Any
 
 from lambdas.live import deliver_wiring, wiring
-from lambdas.live.dead_letters import put_aside
+from lambdas.live.dead_letters import dead_letter
 from lambdas.shared import history as writing
 from lambdas.shared.records import in_flight, messages_of
 from lambdas.shared.threads import side_by_side
 from signalbox.exchange.messages.publications import sent_at
 from signalbox.history.event import HistoryEvent
-from signalbox.live.outbox.events import bundled, last_words
-from signalbox.live.outbox.items import InvalidItem, OutboxItem, parse_item
-from signalbox.live.outbox.results import Delivered, End
-from signalbox.live.outbox.writer import Incoming
+from signalbox.live.outbox.events import closing_summary, delivery_events
+from signalbox.live.outbox.items import InvalidOutboxItem, OutboxItem, parse_item
+from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
+from signalbox.live.outbox.writer import ReceivedItem
 from signalbox.live.session.state import ConnectionId, Lost
 from signalbox.messages import Message, MessageId
 
-# How a connection ended of which its session has to hear.
-LOST = frozenset({End.GONE, End.TOO_SLOW, End.DOUBTFUL})
-# What is left is there again after this; of what failed otherwise nobody knows why, and it waits for its visibility.
-PAUSES = {End.LATER: timedelta(0), End.STUCK: timedelta(seconds=2)}
-# While a message that could not be put aside is in flight, its connection gets nothing that was put behind it later.
+# Outcomes after which the session is notified that its connection is lost.
+LOST = frozenset({DeliveryOutcome.GONE, DeliveryOutcome.TOO_SLOW, DeliveryOutcome.UNCONFIRMED})
+# Delays after which the remaining items are visible again. After other failures, the visibility timeout applies.
+PAUSES = {DeliveryOutcome.OUT_OF_TIME: timedelta(0), DeliveryOutcome.BLOCKED: timedelta(seconds=2)}
+# An unreadable message that could not be dead-lettered blocks the later items of its connection while it is in flight.
 UNREADABLE_PAUSE = timedelta(seconds=2)
-SHARE_OF_TIME = 0.6  # for posting; the rest is for what is under way then
+SHARE_OF_TIME = 0.6  # of the function's time, in which posts are started; the rest is for posts in progress
 
-_Read = tuple[Message, OutboxItem]
-_Unreadable = tuple[Message, InvalidItem]
+_Parsed = tuple[Message, OutboxItem]
+_Unreadable = tuple[Message, InvalidOutboxItem]
 
 logger = logging.getLogger(__name__)
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - Lambda's
-    """Return the messages that stay in flight: of each connection the first that could not be posted, and the rest."""
+    """Handle a batch of the outbox queue; report as failed each connection's first unposted item and all after it."""
     until = wiring.CLOCK.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) * SHARE_OF_TIME
     by_connection, unreadable = _by_connection(messages_of(event["Records"]))
-    deliver_wiring.deliverer(), deliver_wiring.queue(), wiring.inbox()  # clients are not to be made by several threads
-    outcomes = list(side_by_side(partial(_delivered, until), by_connection.items()))
-    buried, unburied = _put_aside(unreadable)
-    delivered = [one for one in outcomes if isinstance(one, Delivered)]
-    writing.record([*(told for one in delivered for told in bundled(one, now=wiring.CLOCK.now())), *buried])
-    failed = (one.not_done if isinstance(one, Delivered) else one for one in outcomes)
-    return in_flight(message_id for ids in (*failed, unburied) for message_id in ids)
+    _create_clients()
+    results = list(side_by_side(partial(_deliver, until), by_connection.items()))
+    dead_lettered, undecided = _dead_letter(unreadable)
+    delivered = [one for one in results if isinstance(one, DeliveryResult)]
+    writing.record(
+        [*(fact for one in delivered for fact in delivery_events(one, now=wiring.CLOCK.now())), *dead_lettered]
+    )
+    failed = (one.not_done if isinstance(one, DeliveryResult) else one for one in results)
+    return in_flight(message_id for ids in (*failed, undecided) for message_id in ids)
 
 
-def _by_connection(messages: Iterable[Message]) -> tuple[dict[ConnectionId, list[_Read]], list[_Unreadable]]:
-    read: dict[ConnectionId, list[_Read]] = {}
+def _create_clients() -> None:
+    """Create the AWS clients in this thread, since creating them concurrently is not thread-safe."""
+    deliver_wiring.outbox_writer()
+    deliver_wiring.outbox_queue()
+    wiring.inbox()
+
+
+def _by_connection(messages: Iterable[Message]) -> tuple[dict[ConnectionId, list[_Parsed]], list[_Unreadable]]:
+    parsed: dict[ConnectionId, list[_Parsed]] = {}
     unreadable: list[_Unreadable] = []
     for message in messages:
         try:
             item = parse_item(message.body)
-        except InvalidItem as problem:
+        except InvalidOutboxItem as problem:
             unreadable.append((message, problem))
         else:
-            read.setdefault(ConnectionId(message.group_id or ""), []).append((message, item))
-    return read, unreadable
+            parsed.setdefault(ConnectionId(message.group_id or ""), []).append((message, item))
+    return parsed, unreadable
 
 
-def _put_aside(unreadable: Iterable[_Unreadable]) -> tuple[list[HistoryEvent], list[MessageId]]:
-    """Make dead letters of messages; return what happened, and those that come again, since that failed."""
-    letters = wiring.ordered_dead_letters()
-    tried = [(message, put_aside(message, problem, letters, holder="an outbox")) for message, problem in unreadable]
-    left = [message for message, buried in tried if buried is None]
-    if left:
-        deliver_wiring.queue().show_again(left, after=UNREADABLE_PAUSE)
-    return [buried for _, buried in tried if buried is not None], [message.message_id for message in left]
+def _dead_letter(unreadable: Iterable[_Unreadable]) -> tuple[list[HistoryEvent], list[MessageId]]:
+    """Dead-letter messages; return the history events, and the messages for which that failed."""
+    dead_letters = wiring.ordered_dead_letters()
+    tried = [
+        (message, dead_letter(message, problem, dead_letters, holder="an outbox")) for message, problem in unreadable
+    ]
+    failed = [message for message, fact in tried if fact is None]
+    if failed:
+        deliver_wiring.outbox_queue().change_visibility(failed, after=UNREADABLE_PAUSE)
+    return [fact for _, fact in tried if fact is not None], [message.message_id for message in failed]
 
 
-def _delivered(until: datetime, arrived: tuple[ConnectionId, list[_Read]]) -> Delivered | list[str]:
-    connection, read = arrived
+def _deliver(until: datetime, batch: tuple[ConnectionId, list[_Parsed]]) -> DeliveryResult | list[str]:
+    connection, parsed = batch
     try:
-        incoming = [Incoming(message.message_id, item, sent_at(message)) for message, item in read]
-        delivered = deliver_wiring.deliverer().deliver(connection, incoming, until=until)
-        if delivered.end is End.CLOSED:
-            logger.info(json.dumps(last_words(delivered, now=wiring.CLOCK.now())))
-        if delivered.end in LOST and delivered.session is not None:
-            wiring.inbox().tell(connection, Lost(), request=f"lost-{delivered.first}")
-        if delivered.end in PAUSES:
-            left = [message for message, _ in read if message.message_id in delivered.not_done]
-            deliver_wiring.queue().show_again(left, after=PAUSES[delivered.end])
+        received = [ReceivedItem(message.message_id, item, sent_at(message)) for message, item in parsed]
+        result = deliver_wiring.outbox_writer().deliver(connection, received, until=until)
+        if result.outcome is DeliveryOutcome.CLOSED:
+            logger.info(json.dumps(closing_summary(result, now=wiring.CLOCK.now())))
+        if result.outcome in LOST and result.session is not None:
+            wiring.inbox().notify(connection, Lost(), request=f"lost-{result.first}")
+        if result.outcome in PAUSES:
+            remaining = [message for message, _ in parsed if message.message_id in result.not_done]
+            deliver_wiring.outbox_queue().change_visibility(remaining, after=PAUSES[result.outcome])
     except Exception:
-        logger.exception("%d items of an outbox were not posted", len(read))
-        return [message.message_id for message, _ in read]  # one connection must not take others along
-    return delivered
+        logger.exception("%d items of an outbox were not posted", len(parsed))
+        return [message.message_id for message, _ in parsed]  # the items of other connections must not fail with it
+    return result

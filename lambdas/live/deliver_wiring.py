@@ -1,4 +1,4 @@
-"""What the function `deliver` works with, made once for each function instance."""
+"""Dependencies of the function `deliver`, created once per function instance."""
 
 import os
 from functools import cache
@@ -6,19 +6,19 @@ from functools import cache
 import boto3
 
 from lambdas.live import wiring
-from signalbox.aws.live.connection_snapshots import DynamoDesks
-from signalbox.aws.live.connections import ONCE, SEVERAL_TIMES, ApiConnections
+from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
+from signalbox.aws.live.connections import WITH_RETRIES, WITHOUT_RETRIES, ApiConnections
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxQueue
-from signalbox.live.outbox.writer import Deliverer
+from signalbox.live.outbox.writer import OutboxWriter
 
 
 @cache
-def deliverer() -> Deliverer:
-    """Return what posts to connections."""
+def outbox_writer() -> OutboxWriter:
+    """Return the writer of connections."""
     exchanges = boto3.resource("dynamodb").Table(wiring.settings().text("EXCHANGE_TABLE"))
-    return Deliverer(
-        desks=DynamoDesks(wiring.table(), exchanges),
+    return OutboxWriter(
+        snapshots=DynamoConnectionSnapshots(wiring.table(), exchanges),
         log=DynamoTopicLog(wiring.table()),
         connections=connections(),
         now=wiring.CLOCK.now,
@@ -26,18 +26,18 @@ def deliverer() -> Deliverer:
 
 
 @cache
-def queue() -> SqsOutboxQueue:
-    """Return the queue of outboxes."""
+def outbox_queue() -> SqsOutboxQueue:
+    """Return the FIFO queue of outboxes."""
     return SqsOutboxQueue(wiring.sqs(), wiring.settings().text("LIVE_OUTBOX_URL"))
 
 
 @cache
 def connections() -> ApiConnections:
-    """Return the connections; on the local stage the API is a path of the emulator's endpoint."""
+    """Return the connections. On the local stage, their API is a path of the emulator's endpoint."""
     url = wiring.settings().text("LIVE_CONNECTIONS_URL")
     endpoint = os.environ.get("AWS_ENDPOINT_URL", "") + url if url.startswith("/") else url
     once, several_times = (
         boto3.client("apigatewaymanagementapi", endpoint_url=endpoint, config=config)
-        for config in (ONCE, SEVERAL_TIMES)
+        for config in (WITHOUT_RETRIES, WITH_RETRIES)
     )
     return ApiConnections(once, several_times)

@@ -1,4 +1,4 @@
-"""Serves the live page: its files, what it has to know, and whether the stage is well."""
+"""Serves the live page: its files, its configuration and the health check."""
 
 from functools import cache
 from http import HTTPStatus
@@ -9,7 +9,7 @@ from lambdas.live import page_wiring
 from lambdas.shared.http import Request, Response, response
 from signalbox.live.admin import pages
 
-FOLDER = Path(__file__).parents[2] / "web"  # put beside the code when it is packaged
+FOLDER = Path(__file__).parents[2] / "web"  # packaged next to the code
 
 
 def handler(event: dict[str, Any], _context: object) -> Response:
@@ -29,16 +29,16 @@ def handler(event: dict[str, Any], _context: object) -> Response:
 def _file(name: str, if_none_match: str) -> Response:
     file = _files().get(name)
     if file is None:
-        return _answer("there is no such page\n", status=HTTPStatus.NOT_FOUND)
+        return _answer("not found\n", status=HTTPStatus.NOT_FOUND)
     if file.is_known(if_none_match):
         return _answer(status=HTTPStatus.NOT_MODIFIED, ETag=file.etag)
     return _answer(file.body, content_type=file.content_type, ETag=file.etag)
 
 
 def _health() -> Response:
-    troubles = page_wiring.health().troubles()
-    status = HTTPStatus.SERVICE_UNAVAILABLE if troubles else HTTPStatus.OK
-    return _answer(pages.health(troubles), status=status, content_type=pages.JSON, **{"Cache-Control": "no-store"})
+    problems = page_wiring.health().problems()
+    status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
+    return _answer(pages.health(problems), status=status, content_type=pages.JSON, **{"Cache-Control": "no-store"})
 
 
 def _answer(
@@ -50,7 +50,7 @@ def _answer(
 
 @cache
 def _files() -> dict[str, pages.File]:
-    """Return the files by their paths below the folder, so that nothing else can be asked for."""
+    """Return the files by their paths below the folder; no other path can be requested."""
     names = [path.relative_to(FOLDER).as_posix() for path in sorted(FOLDER.rglob("*")) if path.is_file()]
     read = {name: pages.File.of(name, (FOLDER / name).read_text()) for name in names}
     return {name: file for name, file in read.items() if file}

@@ -1,4 +1,4 @@
-"""What the function `page` works with, made once for each function instance."""
+"""The wiring of the function `page`, made once for each function instance."""
 
 import os
 from functools import cache
@@ -12,18 +12,18 @@ from signalbox.aws.shared.settings import Settings
 
 @cache
 def settings() -> Settings:
-    """Return this function's settings."""
+    """Return the function's settings."""
     return Settings(os.environ)
 
 
 @cache
 def exchanges() -> DynamoExchanges:
-    """Return the table of exchanges, of which some are realms."""
+    """Return the exchanges; those with live settings are realms."""
     return DynamoExchanges(boto3.resource("dynamodb").Table(settings().text("EXCHANGE_TABLE")))
 
 
 @cache
 def health() -> Health:
-    """Return who looks whether all is well."""
+    """Return the health check."""
     queues = {"inbox": settings().text("LIVE_INBOX_URL"), "outbox": settings().text("LIVE_OUTBOX_URL")}
     return Health(boto3.resource("dynamodb").Table(settings().text("LIVE_TABLE")), boto3.client("sqs"), queues)

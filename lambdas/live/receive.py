@@ -1,4 +1,4 @@
-"""Puts what clients say into the inbox: on the local stage, whose gateway knows no other integration."""
+"""Enqueues client frames to the inbox on the local stage, whose gateway supports only Lambda integrations."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from signalbox.live.session.state import ConnectionId
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Return that a frame was taken."""
+    """Enqueue a WebSocket frame and return status 200."""
     context = event["requestContext"]
     wiring.inbox().put_frame(
         ConnectionId(context["connectionId"]), event.get("body") or "", request=context["requestId"]

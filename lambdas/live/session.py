@@ -1,4 +1,4 @@
-"""Does what clients ask for, one after the other; and remembers those of which nothing is heard any more."""
+"""Processes the inboxes of connections, forwards expired timers, and signals the end of overdue connections."""
 
 import logging
 from collections.abc import Iterable
@@ -7,14 +7,15 @@ from functools import partial
 from typing import Any
 
 from lambdas.live import session_wiring, wiring
-from lambdas.live.dead_letters import put_aside
+from lambdas.live.connection_batches import by_connection
+from lambdas.live.dead_letters import dead_letter
 from lambdas.shared.records import in_flight, messages_of
 from lambdas.shared.threads import side_by_side
 from signalbox.aws.live.inbox import InvalidTimer, timed_connection
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.errors import RejectedError
-from signalbox.live.session.inbox import InvalidTold
-from signalbox.live.session.inbox_processor import Arrival, Conversation
+from signalbox.live.session.inbox import InvalidInboxMessage
+from signalbox.live.session.inbox_processor import Arrival, InboxProcessor
 from signalbox.live.session.ports import SessionPorts
 from signalbox.live.session.state import ConnectionId, Elapsed, FrameId, Lost
 
@@ -25,10 +26,10 @@ logger = logging.getLogger(__name__)
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Return the messages that stay in flight; for the task of the schedule, how many connections are overdue."""
+    """Return the messages that stay in flight; for the scheduled task, the number of overdue connections."""
     if "Records" in event:
         records = event["Records"]
-        return in_flight(_timed(records) if _are_timers(records) else _heard(records))
+        return in_flight(_forward_timers(records) if _are_timers(records) else _process_inboxes(records))
     if event["task"] == SWEEP:
         return {"lost": _sweep()}
     raise RejectedError(f"unknown task {event['task']!r}; known: {SWEEP}")
@@ -39,42 +40,39 @@ def _are_timers(records: list[Record]) -> bool:
     return bool(name == wiring.settings().text("LIVE_TIMERS_URL").rpartition("/")[2])
 
 
-def _heard(records: Iterable[Record]) -> list[str]:
-    """Hear what stands in inboxes, of several connections at a time; write down what happened before it is off them."""
-    by_connection: dict[ConnectionId, list[Record]] = {}
-    for record in records:
-        by_connection.setdefault(ConnectionId(record["attributes"]["MessageGroupId"]), []).append(record)
-    converse = partial(_conversed, session_wiring.ports())  # clients are not to be made by several threads
+def _process_inboxes(records: Iterable[Record]) -> list[str]:
+    """Process inboxes, of several connections at a time; write history before the messages are deleted."""
+    process = partial(_process_inbox, session_wiring.ports())  # boto3 clients are made before the threads start
     try:
-        return [message for failed in side_by_side(converse, by_connection.items()) for message in failed]
+        return [message for failed in side_by_side(process, by_connection(records).items()) for message in failed]
     finally:
-        session_wiring.write_down()
+        session_wiring.write_history()
 
 
-def _conversed(ports: SessionPorts, arrived: tuple[ConnectionId, list[Record]]) -> list[str]:
-    """Return the messages of a connection that must come again: the first that failed, and all behind it."""
+def _process_inbox(ports: SessionPorts, arrived: tuple[ConnectionId, list[Record]]) -> list[str]:
+    """Return the messages of a connection that stay in flight: the first that failed, and all behind it."""
     connection, records = arrived
     done = 0
     while done < len(records):
         try:
-            for _ in Conversation(ports, connection).hear(map(_arrival, records[done:])):
+            for _ in InboxProcessor(ports, connection).process(map(_arrival, records[done:])):
                 done += 1
-        except InvalidTold as problem:
-            if not _is_put_aside(records[done], problem, wiring.ordered_dead_letters(), holder="an inbox"):
+        except InvalidInboxMessage as problem:
+            if not _is_dead_lettered(records[done], problem, wiring.ordered_dead_letters(), holder="an inbox"):
                 break
             done += 1
         except Exception:
-            logger.exception("message %s of an inbox was not handled", records[done]["messageId"])
-            break  # one connection must not take others along
+            logger.exception("message %s of an inbox was not processed", records[done]["messageId"])
+            break  # a failure of one connection must not fail the others
     return [record["messageId"] for record in records[done:]]
 
 
-def _is_put_aside(record: Record, problem: RejectedError, letters: SqsDeadLetters, *, holder: str) -> bool:
+def _is_dead_lettered(record: Record, problem: RejectedError, dead_letters: SqsDeadLetters, *, holder: str) -> bool:
     (message,) = messages_of([record])
-    buried = put_aside(message, problem, letters, holder=holder)
-    if buried is not None:
-        session_wiring.ports().record([buried])
-    return buried is not None
+    event = dead_letter(message, problem, dead_letters, holder=holder)
+    if event is not None:
+        session_wiring.ports().record([event])
+    return event is not None
 
 
 def _arrival(record: Record) -> Arrival:
@@ -83,21 +81,21 @@ def _arrival(record: Record) -> Arrival:
     return Arrival(FrameId(record["messageId"]), connection, record["body"], sent_at)
 
 
-def _timed(records: Iterable[Record]) -> list[str]:
+def _forward_timers(records: Iterable[Record]) -> list[str]:
     try:
-        # One that fails has failed all of them, and they come again: being told twice is fine.
-        return [record["messageId"] for record in records if not _is_told(record)]
+        # A failure fails the whole batch, which is received again: a second signal is harmless.
+        return [record["messageId"] for record in records if not _is_forwarded(record)]
     finally:
-        session_wiring.write_down()
+        session_wiring.write_history()
 
 
-def _is_told(record: Record) -> bool:
+def _is_forwarded(record: Record) -> bool:
     try:
         connection = timed_connection(record["body"])
     except InvalidTimer as problem:
-        letters = session_wiring.timer_dead_letters()
-        return _is_put_aside(record, problem, letters, holder="the queue of timers")
-    wiring.inbox().tell(connection, Elapsed(), request=record["messageId"])
+        dead_letters = session_wiring.timer_dead_letters()
+        return _is_dead_lettered(record, problem, dead_letters, holder="the queue of timers")
+    wiring.inbox().notify(connection, Elapsed(), request=record["messageId"])
     return True
 
 
@@ -105,5 +103,5 @@ def _sweep() -> int:
     now = wiring.CLOCK.now()
     lost = list(wiring.sessions().overdue(now=now))
     for connection in lost:
-        wiring.inbox().tell(connection, Lost(), request=f"sweep-{now:%Y%m%d%H%M}")
+        wiring.inbox().notify(connection, Lost(), request=f"sweep-{now:%Y%m%d%H%M}")
     return len(lost)

@@ -1,4 +1,4 @@
-"""What the functions of live share, made once for each function instance."""
+"""The wiring that the functions of live share, made once for each function instance."""
 
 import os
 from functools import cache
@@ -21,13 +21,13 @@ CLOCK = SystemClock()
 
 @cache
 def settings() -> Settings:
-    """Return this function's settings."""
+    """Return the function's settings."""
     return Settings(os.environ)
 
 
 @cache
 def table() -> "Table":
-    """Return the table of live; threads may share it, for its calls only go through its client, which is safe."""
+    """Return the table `Live`. Threads may share it: its methods only use its client, which is thread-safe."""
     return boto3.resource("dynamodb").Table(settings().text("LIVE_TABLE"))
 
 
@@ -45,17 +45,17 @@ def sessions() -> DynamoSessions:
 
 @cache
 def inbox() -> SqsInbox:
-    """Return the way into inboxes."""
+    """Return the queue of inboxes."""
     return SqsInbox(sqs(), settings().text("LIVE_INBOX_URL"))
 
 
 @cache
 def timers() -> SqsTimers:
-    """Return what brings connections back to mind."""
+    """Return the queue of timers."""
     return SqsTimers(sqs(), settings().text("LIVE_TIMERS_URL"))
 
 
 @cache
 def ordered_dead_letters() -> SqsDeadLetters:
-    """Return where what stood in inboxes and outboxes is put aside."""
+    """Return the dead-letter queue of inboxes, outboxes and overview calls."""
     return SqsDeadLetters(sqs(), settings().text("LIVE_ORDERED_DEAD_LETTER_QUEUE_URL"))

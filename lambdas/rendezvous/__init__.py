@@ -1,1 +1,1 @@
-"""The functions of rendezvous."""
+"""The Lambda functions of rendezvous."""

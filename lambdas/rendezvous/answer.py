@@ -1,4 +1,4 @@
-"""Takes a proxy's answer and hands it to the client that waits for it."""
+"""The function `answer`: it receives a proxy's answer and delivers it to the waiting client."""
 
 from functools import cache
 from http import HTTPStatus
@@ -9,14 +9,14 @@ from lambdas.shared.http import Request, Response, response
 from signalbox.aws.rendezvous.queues import QueueGone
 from signalbox.history.event import HistoryEvent
 from signalbox.rendezvous.reporting import events
-from signalbox.rendezvous.reporting.client_address import party_hash
-from signalbox.rendezvous.rules.answer_service import AnswerDesk
+from signalbox.rendezvous.reporting.client_address import keyed_hash
+from signalbox.rendezvous.rules.answer_service import AnswerService
 from signalbox.rendezvous.rules.states import Rendezvous
 from signalbox.rendezvous.wire.proxy import InvalidProxyMessage, ProxyAnswer, answer_response
 
 
 def handler(event: dict[str, Any], _context: object) -> Response:
-    """Return whether the answer was wanted, byte for byte as upstream's broker writes it."""
+    """Return the response to an answer, byte for byte as upstream's broker does."""
     request = Request.parse(event)
     if request.is_preflight:
         return response()
@@ -25,7 +25,7 @@ def handler(event: dict[str, Any], _context: object) -> Response:
     except InvalidProxyMessage as error:
         wiring.record_bad_input("answer", request_id=request.request_id, reason=str(error))
         return response(status=HTTPStatus.BAD_REQUEST)
-    record = _take(answer)
+    record = _accept(answer)
     if record is None:
         _record(_event("client_gone", sid=answer.sid))
     else:
@@ -33,16 +33,16 @@ def handler(event: dict[str, Any], _context: object) -> Response:
     return response(answer_response(accepted=record is not None))
 
 
-def _take(answer: ProxyAnswer) -> Rendezvous | None:
+def _accept(answer: ProxyAnswer) -> Rendezvous | None:
     try:
-        return _desk().take(answer)
+        return _service().accept(answer)
     except QueueGone:
-        return None  # the client has left, and somebody has deleted its queue
+        return None  # the client has left, and its queue was deleted
 
 
 def _event(outcome: str, *, sid: str, record: Rendezvous | None = None) -> HistoryEvent:
     now = wiring.CLOCK.now()
-    sid_hash = party_hash(sid, key=wiring.statistics().key(now.date()))
+    sid_hash = keyed_hash(sid, key=wiring.statistics().key(now.date()))
     return events.proxy_answer(outcome, at=now, sid_hash=sid_hash, record=record)
 
 
@@ -51,5 +51,5 @@ def _record(*recorded: HistoryEvent) -> None:
 
 
 @cache
-def _desk() -> AnswerDesk:
-    return AnswerDesk(wiring.offers(), wiring.client_queues(), wiring.broker_queue(), wiring.CLOCK)
+def _service() -> AnswerService:
+    return AnswerService(wiring.offers(), wiring.client_queues(), wiring.broker_queue(), wiring.CLOCK)

@@ -1,4 +1,4 @@
-"""Takes offers from clients that come by HTTP or through an AMP cache, and holds them until there is a reply."""
+"""The function `client`: it receives offers over HTTP and AMP caches and holds each request until the reply."""
 
 from functools import cache
 from http import HTTPStatus
@@ -10,18 +10,18 @@ from signalbox.aws.rendezvous.policy import policy_of
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import client_address
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND, NOT_FOUND_HEADERS
-from signalbox.rendezvous.rules.client_service import CallDesk
-from signalbox.rendezvous.rules.states import ClientId, Method, Rendezvous, State
+from signalbox.rendezvous.rules.client_service import ClientService
+from signalbox.rendezvous.rules.states import ClientId, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.wire import amp
 from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES, Offer, OfferRejectedError, is_legacy
-from signalbox.rendezvous.wire.reply import Reply, error_reply, legacy_reply
-from signalbox.rendezvous.wire.sdp import SessionDescription, best_candidate_address
+from signalbox.rendezvous.wire.reply import ClientReply, error_reply, legacy_reply
+from signalbox.rendezvous.wire.sdp import best_candidate_address
 
 AMP_PREFIX = "/amp/client/"
 
 
 def handler(event: dict[str, Any], _context: object) -> Response:
-    """Return the reply in the form of the way that the client came."""
+    """Return the reply to an offer, in the form of the client's request: current, legacy or AMP."""
     request = Request.parse(event)
     if request.is_preflight:
         return response()
@@ -31,7 +31,7 @@ def handler(event: dict[str, Any], _context: object) -> Response:
         return _refused(request, f"{len(request.body)} bytes are too many; at most {MAXIMUM_BODY_BYTES} are allowed")
     if is_legacy(request.body):
         return _legacy(request)
-    return response(_reply(request, request.body, method=Method.HTTP))
+    return response(_reply(request, request.body, method=RendezvousMethod.HTTP))
 
 
 def _amp(request: Request) -> Response:
@@ -40,16 +40,16 @@ def _amp(request: Request) -> Response:
     if not request.path.startswith(AMP_PREFIX):
         return response(NOT_FOUND, status=HTTPStatus.NOT_FOUND, headers=NOT_FOUND_HEADERS)
     try:
-        reply = _reply(request, amp.decode_path(request.path.removeprefix(AMP_PREFIX)), method=Method.AMP)
+        reply = _reply(request, amp.decode_path(request.path.removeprefix(AMP_PREFIX)), method=RendezvousMethod.AMP)
     except amp.InvalidAmpPath as error:
-        wiring.record_bad_input(Method.AMP, request_id=request.request_id, reason=str(error))
+        wiring.record_bad_input(RendezvousMethod.AMP, request_id=request.request_id, reason=str(error))
         reply = error_reply(str(error))
     headers = {**CROSS_ORIGIN, "Cache-Control": amp.CACHE_CONTROL}
     return response(amp.armor(reply), content_type=amp.CONTENT_TYPE, headers=headers)
 
 
 def _refused(request: Request, reason: str) -> Response:
-    wiring.record_bad_input(Method.HTTP, request_id=request.request_id, reason=reason)
+    wiring.record_bad_input(RendezvousMethod.HTTP, request_id=request.request_id, reason=reason)
     return response(status=HTTPStatus.BAD_REQUEST)
 
 
@@ -59,11 +59,11 @@ def _legacy(request: Request) -> Response:
         offer = Offer.parse_legacy(request.body, wiring.bridges(), nat_header=nat)
     except OfferRejectedError as error:
         return _refused(request, error.text)
-    reply = legacy_reply(Reply.parse(_served(request, offer, method=Method.HTTP).encode()))
+    reply = legacy_reply(ClientReply.parse(_served(request, offer, method=RendezvousMethod.HTTP).encode()))
     return response(reply.body, status=HTTPStatus(reply.status))
 
 
-def _reply(request: Request, body: bytes, *, method: Method) -> str:
+def _reply(request: Request, body: bytes, *, method: RendezvousMethod) -> str:
     try:
         offer = Offer.parse(body, wiring.bridges())
     except OfferRejectedError as error:
@@ -72,36 +72,35 @@ def _reply(request: Request, body: bytes, *, method: Method) -> str:
     return _served(request, offer, method=method)
 
 
-def _served(request: Request, offer: Offer, *, method: Method) -> str:
-    # No queue name has a colon, so no SQS client can come across the record of an HTTP client.
+def _served(request: Request, offer: Offer, *, method: RendezvousMethod) -> str:
+    # A queue name cannot contain a colon, so no SQS client has the client id of an HTTP client.
     client_id = ClientId(f"{method}:{request.request_id}")
-    record = _desk().serve(offer, client_id=client_id, method=method, country=_country(request, offer, method))
+    record = _service().serve(offer, client_id=client_id, method=method, country=_country(request, offer, method))
     _record(record)
     return record.reply or ""
 
 
-def _country(request: Request, offer: Offer, method: Method) -> str:
-    if method is Method.AMP:  # the request comes from the cache; the client itself is in its offer
-        sdp = SessionDescription.parse(offer.session_description).sdp
-        return wiring.country_of()(best_candidate_address(sdp))
-    return wiring.country_of()(client_address(request.headers, socket_address=request.source_ip))
+def _country(request: Request, offer: Offer, method: RendezvousMethod) -> str:
+    if method is RendezvousMethod.AMP:  # the request comes from the cache; the offer contains the client's address
+        return wiring.country_lookup()(best_candidate_address(offer.sdp))
+    return wiring.country_lookup()(client_address(request.headers, socket_address=request.source_ip))
 
 
 def _record(record: Rendezvous) -> None:
     now = wiring.CLOCK.now()
-    if record.state is State.ANSWERED:
-        return  # the function that took the answer has recorded it
-    if record.state is State.REFUSED:
+    if record.state is OfferState.ANSWERED:
+        return  # the function `answer` has recorded it
+    if record.state is OfferState.REFUSED:
         wiring.recorder().record([events.offer(record, "denied", at=now)])
     else:
         wiring.recorder().record([events.timeout(record, at=now)])
 
 
 @cache
-def _desk() -> CallDesk:
-    return CallDesk(
+def _service() -> ClientService:
+    return ClientService(
         offers=wiring.offers(),
-        matchmaker=wiring.matchmaker(),
+        poll_reserver=wiring.poll_reserver(),
         clock=wiring.CLOCK,
         bridges=wiring.bridges(),
         policy=policy_of(wiring.settings()),

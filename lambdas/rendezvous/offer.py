@@ -1,4 +1,4 @@
-"""Takes offers from the broker queue: parks them, refuses them, or tells their clients that time is up."""
+"""The function `offer`: it receives offers from the broker queue and parks, refuses or expires them."""
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
@@ -11,23 +11,24 @@ from lambdas.shared.records import messages_of
 from signalbox.aws.rendezvous.policy import policy_of
 from signalbox.errors import RejectedError
 from signalbox.rendezvous.reporting import events
-from signalbox.rendezvous.rules.offer_service import OfferDesk, Receipt
-from signalbox.rendezvous.rules.states import Delivery, parse_client_id
+from signalbox.rendezvous.rules.offer_service import DeliveryResult, OfferService
+from signalbox.rendezvous.rules.states import OfferDelivery, parse_client_id
 
 logger = logging.getLogger(__name__)
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Return the messages that stay in flight: the parked offers, and those that could not be handled now."""
+    """Return the messages that stay in flight: the parked offers and those whose handling failed."""
     records = event["Records"]
-    _desk()  # made once, before the threads share it
-    # Side by side: an offer is six calls to wait for, and the tenth client should not wait for sixty.
+    _service()  # created once, before the threads share it
+    # In parallel: an offer takes six calls, and the tenth client of a batch must not wait for sixty.
     with ThreadPoolExecutor(len(records)) as threads:
         attempts = list(threads.map(_attempt, records))
-    receipts = [attempt for attempt in attempts if isinstance(attempt, Receipt)]
+    receipts = [attempt for attempt in attempts if isinstance(attempt, DeliveryResult)]
     wiring.recorder().record([happened for receipt in receipts for happened in receipt.events])
     if not receipts:
-        raise next(attempt for attempt in attempts if isinstance(attempt, Exception))  # an outage; look like one
+        # All messages failed: an outage, which fails the invocation.
+        raise next(attempt for attempt in attempts if isinstance(attempt, Exception))
     in_flight = [
         record["messageId"]
         for record, attempt in zip(records, attempts, strict=True)
@@ -36,28 +37,28 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in in_flight]}
 
 
-def _attempt(record: dict[str, Any]) -> Receipt | Exception:
+def _attempt(record: dict[str, Any]) -> DeliveryResult | Exception:
     try:
         return _receive(record)
     except Exception as error:
         logger.exception("offer message %s was not handled", record["messageId"])
-        return error  # one message must not take its batch along: it stays in flight and comes again
+        return error  # one failure must not fail its batch: the message stays in flight and is redelivered
 
 
-def _receive(record: dict[str, Any]) -> Receipt:
+def _receive(record: dict[str, Any]) -> DeliveryResult:
     try:
-        return _desk().receive(_delivery(record))
+        return _service().receive(_delivery(record))
     except RejectedError as error:
         (message,) = messages_of([record])
         wiring.dead_letters().dead_letter(message, reason=str(error))
         dead_letter = events.dead_letter(record["messageId"], at=wiring.CLOCK.now(), reason=str(error))
-        return Receipt(done=True, events=(dead_letter,))
+        return DeliveryResult(done=True, events=(dead_letter,))
 
 
-def _delivery(record: dict[str, Any]) -> Delivery:
-    # Upstream reads StringValue only, so a ClientID of another type is as good as none (broker/sqs.go).
+def _delivery(record: dict[str, Any]) -> OfferDelivery:
+    # Upstream reads StringValue only, so a ClientID of another type counts as empty (broker/sqs.go).
     client_id = record["messageAttributes"].get("ClientID", {}).get("stringValue") or ""
-    return Delivery(
+    return OfferDelivery(
         client_id=parse_client_id(client_id, prefix=wiring.settings().text("CLIENT_QUEUE_PREFIX")),
         message_id=record["messageId"],
         receipt_handle=record["receiptHandle"],
@@ -73,13 +74,13 @@ def _moment(milliseconds: str) -> datetime:
 
 
 @cache
-def _desk() -> OfferDesk:
-    return OfferDesk(
+def _service() -> OfferService:
+    return OfferService(
         offers=wiring.offers(),
-        matchmaker=wiring.matchmaker(),
+        poll_reserver=wiring.poll_reserver(),
         client_queues=wiring.client_queues(),
         clock=wiring.CLOCK,
         bridges=wiring.bridges(),
-        country_of=wiring.country_of(),
+        country_lookup=wiring.country_lookup(),
         policy=policy_of(wiring.settings()),
     )

@@ -1,4 +1,4 @@
-"""Answers what people and Prometheus ask the broker, and refuses the rest."""
+"""The function `page`: it serves the broker's pages to people and Prometheus, and 404 for every other path."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -17,7 +17,7 @@ METRICS_DAYS = 7
 
 
 def handler(event: dict[str, Any], _context: object) -> Response:
-    """Return the page of the request's path."""
+    """Return the page at the path of the request."""
     request = Request.parse(event)
     if request.path == "/robots.txt":
         return response(pages.ROBOTS, headers=NO_HEADERS)

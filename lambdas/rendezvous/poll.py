@@ -1,4 +1,4 @@
-"""Takes a proxy's poll and gives it an offer, now or while the poll is held."""
+"""The function `poll`: it receives a proxy's poll and returns an offer, at once or while the poll is held."""
 
 import secrets
 from functools import cache
@@ -10,8 +10,8 @@ from lambdas.shared.http import Request, Response, response
 from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
 from signalbox.aws.rendezvous.policy import policy_of
 from signalbox.rendezvous.reporting import events
-from signalbox.rendezvous.reporting.client_address import client_address, party_hash
-from signalbox.rendezvous.rules.poll_service import PollDesk, PollResult
+from signalbox.rendezvous.reporting.client_address import client_address, keyed_hash
+from signalbox.rendezvous.rules.poll_service import PollResult, PollService
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.proxy import (
     InvalidProxyMessage,
@@ -24,7 +24,7 @@ from signalbox.rendezvous.wire.relay import RelayPattern, is_relay_allowed
 
 
 def handler(event: dict[str, Any], _context: object) -> Response:
-    """Return the body for the proxy, byte for byte as upstream's broker writes it."""
+    """Return the response to a poll, byte for byte as upstream's broker does."""
     request = Request.parse(event)
     if request.is_preflight:
         return response()
@@ -36,7 +36,7 @@ def handler(event: dict[str, Any], _context: object) -> Response:
     if not is_relay_allowed(poll.relay_pattern, _allowed_relays()):
         _record(request, poll, "relay_rejected", was_held=False)
         return response(incorrect_relay_response())
-    result = _desk().serve(poll)
+    result = _service().serve(poll)
     _record(request, poll, "matched" if result.match else "idle", was_held=result.was_held)
     return response(_body(poll, result))
 
@@ -63,9 +63,9 @@ def _record(request: Request, poll: ProxyPoll, outcome: str, *, was_held: bool) 
         poll,
         outcome,
         at=now,
-        sid_hash=party_hash(poll.sid, key=key),
-        party=party_hash(address, key=key) if address else None,
-        country=wiring.country_of()(address),
+        sid_hash=keyed_hash(poll.sid, key=key),
+        client_address_hash=keyed_hash(address, key=key) if address else None,
+        country=wiring.country_lookup()(address),
         was_held=was_held,
     )
     wiring.recorder().record([event])
@@ -77,8 +77,8 @@ def _allowed_relays() -> RelayPattern:
 
 
 @cache
-def _desk() -> PollDesk:
-    return PollDesk(
+def _service() -> PollService:
+    return PollService(
         offers=wiring.offers(),
         held_polls=DynamoHeldPolls(wiring.table()),
         presence=DynamoPresence(wiring.table()),

@@ -1,4 +1,4 @@
-"""Deletes client queues that are due, and once a day looks for strays and for the broker queue itself."""
+"""The function `sweep`: it deletes ended client queues, and daily orphaned ones; it recreates the broker queue."""
 
 import json
 from functools import cache
@@ -6,29 +6,29 @@ from typing import Any
 
 from lambdas.rendezvous import wiring
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
-from signalbox.rendezvous.rules.sweep_service import SweepDesk
+from signalbox.rendezvous.rules.sweep_service import SweepService
 
 STRAYS = "strays"
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, int]:
-    """Carry out the task that the schedule names; return how many queues were deleted."""
+    """Execute the task of the schedule and return the number of deleted queues."""
     settings = wiring.settings()
     if event["task"] == STRAYS:
         attributes = json.loads(settings.text("BROKER_QUEUE_ATTRIBUTES"))
-        if attributes:  # a queue of somebody else's has none here, and is theirs to look after
+        if attributes:  # empty for an imported broker queue, which its owner manages
             wiring.broker_queue().ensure(settings.text("BROKER_QUEUE_NAME"), attributes)
         age = settings.seconds("STRAY_QUEUE_AGE_SECONDS")
-        deleted = list(_desk().delete_strays(prefix=settings.text("CLIENT_QUEUE_PREFIX"), age=age))
+        deleted = list(_service().delete_strays(prefix=settings.text("CLIENT_QUEUE_PREFIX"), age=age))
     else:
-        deleted = list(_desk().end_leases())
+        deleted = list(_service().end_leases())
     wiring.recorder().record(deleted)
     return {"deleted": len(deleted)}
 
 
 @cache
-def _desk() -> SweepDesk:
-    return SweepDesk(
+def _service() -> SweepService:
+    return SweepService(
         leases=wiring.leases(),
         queues=SqsTemporaryQueues(wiring.sqs()),
         clock=wiring.CLOCK,

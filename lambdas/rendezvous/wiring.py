@@ -1,4 +1,4 @@
-"""The adapters that the functions of rendezvous share, made once for each function instance."""
+"""The adapters of the rendezvous functions, created once per function instance."""
 
 import os
 from functools import cache
@@ -21,9 +21,9 @@ from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.aws.shared.settings import Settings
 from signalbox.aws.shared.telemetry import PowertoolsTelemetry
 from signalbox.rendezvous.reporting import events
-from signalbox.rendezvous.reporting.client_address import CountryOf
-from signalbox.rendezvous.reporting.event_recorder import Recorder
-from signalbox.rendezvous.rules.matching import Candidates, Matchmaker
+from signalbox.rendezvous.reporting.client_address import CountryLookup
+from signalbox.rendezvous.reporting.event_recorder import EventRecorder
+from signalbox.rendezvous.rules.matching import HeldPollCache, PollReserver
 from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES, BridgeList
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
 CLOCK = SystemClock()
-FILES = Path(__file__).parents[2] / "settings"  # put beside the code by the stack, where a stage has them
+FILES = Path(__file__).parents[2] / "settings"  # the stack packages it with the code if a stage has such files
 
 
 @cache
@@ -42,7 +42,7 @@ def settings() -> Settings:
 
 @cache
 def table() -> "Table":
-    """Return the table of rendezvous; threads may share it, for its calls only go through its client, which is safe."""
+    """Return the table of rendezvous; threads may share it, since all its calls use the thread-safe client."""
     return boto3.resource("dynamodb").Table(settings().text("RENDEZVOUS_TABLE"))
 
 
@@ -65,9 +65,9 @@ def statistics() -> DynamoStatistics:
 
 
 @cache
-def recorder() -> Recorder:
-    """Return where events go."""
-    return Recorder(writing.history(settings()), statistics(), PowertoolsTelemetry())
+def recorder() -> EventRecorder:
+    """Return the recorder of events."""
+    return EventRecorder(writing.history(settings()), statistics(), PowertoolsTelemetry())
 
 
 def record_bad_input(source: str, *, request_id: str, reason: str) -> None:
@@ -77,19 +77,21 @@ def record_bad_input(source: str, *, request_id: str, reason: str) -> None:
 
 @cache
 def offers() -> DynamoOffers:
-    """Return the records of all rendezvous."""
+    """Return the table of rendezvous records."""
     return DynamoOffers(table())
 
 
 @cache
-def matchmaker() -> Matchmaker:
-    """Return what places offers with held polls."""
-    return Matchmaker(Candidates(DynamoHeldPolls(table()), lock=Lock()), DynamoPresence(table()), policy_of(settings()))
+def poll_reserver() -> PollReserver:
+    """Return the reserver of held polls."""
+    return PollReserver(
+        HeldPollCache(DynamoHeldPolls(table()), lock=Lock()), DynamoPresence(table()), policy_of(settings())
+    )
 
 
 @cache
 def client_queues() -> SqsClientQueues:
-    """Return the clients' queues."""
+    """Return the client queues."""
     return SqsClientQueues(
         sqs(),
         leases(),
@@ -101,7 +103,7 @@ def client_queues() -> SqsClientQueues:
 
 @cache
 def broker_queue() -> SqsBrokerQueue:
-    """Return the queue of offers."""
+    """Return the broker queue."""
     return SqsBrokerQueue(sqs(), queue_url=settings().text("BROKER_QUEUE_URL"))
 
 
@@ -119,6 +121,6 @@ def bridges() -> BridgeList:
 
 
 @cache
-def country_of() -> CountryOf:
-    """Return where addresses are."""
+def country_lookup() -> CountryLookup:
+    """Return the country lookup of addresses."""
     return country_database(FILES / "country.mmdb")

@@ -1,4 +1,4 @@
-"""How functions write history: made once for each function instance."""
+"""The history writer of the functions, created once for each function instance."""
 
 import os
 from collections.abc import Sequence
@@ -13,25 +13,25 @@ from signalbox.history.event import HistoryEvent
 
 
 def record(events: Sequence[HistoryEvent]) -> None:
-    """Write events to the lake, and count them."""
+    """Write events to the history, and count them as metrics."""
     if events:
-        _lake().write(events)
+        _history().write(events)
         PowertoolsTelemetry().count(events)
 
 
 @cache
-def _lake() -> FirehoseHistory:
+def _history() -> FirehoseHistory:
     return history(Settings(os.environ))
 
 
 def history(settings: Settings) -> FirehoseHistory:
-    """Return the lake, with the queue for what Firehose does not take."""
-    # Hardly ever needed, and a client takes its time to make.
+    """Return the writer to Firehose, with the overflow queue for refused events."""
+    # Rarely needed, and creating a client is slow.
     sqs = cache(partial(boto3.client, "sqs"))
     overflow = Overflow(sqs, settings.text("HISTORY_OVERFLOW_URL"))
     return FirehoseHistory(stream(settings), overflow)
 
 
 def stream(settings: Settings) -> DeliveryStream:
-    """Return the delivery stream to the lake."""
+    """Return the delivery stream."""
     return DeliveryStream(boto3.client("firehose"), settings.text("HISTORY_STREAM"))

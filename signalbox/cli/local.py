@@ -1,4 +1,4 @@
-"""`signalbox local`: the stage on this machine."""
+"""`signalbox local`: start, stop and inspect the stage on this machine."""
 
 from typing import Annotated, Any
 
@@ -7,7 +7,7 @@ import typer
 from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
 
 app = typer.Typer(
-    help="Run a whole stage on this machine: an emulated AWS with the app deployed into it.", no_args_is_help=True
+    help="Run a stage on this machine: an emulated AWS with the app deployed to it.", no_args_is_help=True
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -15,21 +15,21 @@ Port = Annotated[int | None, typer.Option(help="Port on 127.0.0.1 (default: 4566
 Context = Annotated[
     list[str] | None, typer.Option("--context", "-c", metavar="KEY=VALUE", help="A deployment setting; repeatable.")
 ]
-Demo = Annotated[bool, typer.Option("--demo/--no-demo", help="Show afterwards that every capability works.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Throw away a running stage first.")]
+Demo = Annotated[bool, typer.Option("--demo/--no-demo", help="Run a demo of each capability afterwards.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Delete a running stage first.")]
 
 
 @app.command()
 def up(
     *, port: Port = None, context: Context = None, demo: Demo = True, fresh: Fresh = False, as_json: Json = False
 ) -> None:
-    """Start the stage, or bring a running one up to date, and show that it works."""
+    """Start the stage, or update a running one, and run the demo."""
     from signalbox.cli.shared.deployment import local_deployment
-    from signalbox.local import deploy
-    from signalbox.local.demo import evidence
-    from signalbox.local.state import State
+    from signalbox.local import stage
+    from signalbox.local.demo.evidence import evidence
+    from signalbox.local.stage_folder import StageFolder
 
-    local = deploy.up(State(), port=port, context=context or [], fresh=fresh)
+    local = stage.up(StageFolder(), port=port, context=context or [], fresh=fresh)
     rows = list(evidence(local_deployment(local))) if demo else []
     if as_json:
         print_json({"local": _public(local), "demo": [[row.capability, row.what, row.value] for row in rows]})
@@ -38,24 +38,24 @@ def up(
         print_table(
             ["capability", "what", "seen"], [(row.capability, row.what, row.value) for row in rows], title="Demo"
         )
-    _say_where_to_go(local)
+    _print_addresses(local)
 
 
 def _public(local: dict[str, Any]) -> dict[str, Any]:
-    """Return what may be shown: everything but the keys and tickets, which only local.json holds."""
+    """Return the fields of local.json without its keys and tickets."""
     return {name: value for name, value in local.items() if not name.endswith("_credentials") and name != "live_users"}
 
 
-def _say_where_to_go(local: dict[str, Any]) -> None:
-    from signalbox.local.state import State
+def _print_addresses(local: dict[str, Any]) -> None:
+    from signalbox.local.stage_folder import StageFolder
 
-    print_line("Signalbox runs on this machine.")
+    print_line("The stage is running on this machine.")
     print_fields(
         {
             "  AWS endpoint": local["endpoint_url"],
             "  rendezvous": f"{local['rendezvous_url']}debug",
             "  live page": local["page_url"],
-            "  all of it, with keys": str(State().local),
+            "  all fields, with keys": str(StageFolder().local),
         }
     )
     print_line("Next: .venv/bin/signalbox --help · .venv/bin/signalbox local logs · make test · make down")
@@ -63,27 +63,28 @@ def _say_where_to_go(local: dict[str, Any]) -> None:
 
 @app.command()
 def down() -> None:
-    """Stop the stage and delete its state."""
-    from signalbox.local import deploy
-    from signalbox.local.state import State
+    """Stop the stage and delete its stage_folder."""
+    from signalbox.local import stage
+    from signalbox.local.stage_folder import StageFolder
 
-    print_line("Stopped." if deploy.down(State()) else "Nothing was running.")
+    print_line("Stopped." if stage.down(StageFolder()) else "The stage was not running.")
 
 
 @app.command()
 def status(*, as_json: Json = False) -> None:
-    """Tell whether the stage runs, and where; ends with 1 if it does not."""
-    from signalbox.local import emulator
-    from signalbox.local.state import State, read_json
+    """Show whether the stage runs, and its addresses; exit with 1 if it does not run."""
+    from signalbox.local.emulator import lifecycle
+    from signalbox.local.files import read_json
+    from signalbox.local.stage_folder import StageFolder
 
-    state = State()
-    running = emulator.running(state)
-    local = read_json(state.local) if running else None
+    stage_folder = StageFolder()
+    running = lifecycle.running(stage_folder)
+    local = read_json(stage_folder.local) if running else None
     shown = {
         "running": running is not None,
         "deployed": local is not None,
-        "process": emulator.process_id(state),
-        "log": str(state.log),
+        "process": lifecycle.process_id(stage_folder),
+        "log": str(stage_folder.log),
         **_public(local or {}),
     }
     if as_json:
@@ -96,15 +97,17 @@ def status(*, as_json: Json = False) -> None:
 @app.command()
 def logs(
     *,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until interrupted.")] = False,
-    function: Annotated[str | None, typer.Option(help="A Lambda function, or a part of its name.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Print new lines until interrupted.")] = False,
+    function: Annotated[str | None, typer.Option(help="A Lambda function's name, or a part of it.")] = None,
 ) -> None:
-    """Print the emulator's log, or what a function logged."""
+    """Print the emulator's log, or that of a function."""
     from signalbox.local.logs import emulator_lines, function_lines
-    from signalbox.local.state import State
+    from signalbox.local.stage_folder import StageFolder
 
     lines = (
-        emulator_lines(State(), follow=follow) if function is None else function_lines(State(), function, follow=follow)
+        emulator_lines(StageFolder(), follow=follow)
+        if function is None
+        else function_lines(StageFolder(), function, follow=follow)
     )
     for line in lines:
         print_line(line)

@@ -1,4 +1,4 @@
-"""Connections to the live router, by the package websockets."""
+"""WebSocket connections to the live router, by the package `websockets`."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -19,28 +19,27 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 20.0
 CLOSE_SECONDS = 1.0
-# A connection that says nothing may be gone; API Gateway answers pings. What takes its time over much that was said may
-# answer late.
+# Pings detect a lost connection; API Gateway answers them. A busy peer may answer late.
 PING_SECONDS, PONG_SECONDS = 20.0, 60.0
-THEIRS = 400
-TOO_MANY = 429
-OURS = 500
+CLIENT_ERROR = 400
+TOO_MANY_REQUESTS = 429
+SERVER_ERROR = 500
 
 
 @dataclass(frozen=True, slots=True)
 class WebSocket:
-    """A connection of the package websockets."""
+    """A `Socket` over a connection of the package `websockets`."""
 
     connection: "ClientConnection"
     closing: ExitStack
 
     def send(self, text: str) -> None:
-        """Send a message."""
+        """Send a message. Raises `ConnectionLost`."""
         with _lost():
             self.connection.send(text)
 
     def receive(self, timeout_seconds: float | None) -> str | None:
-        """Return the next message, or None if none comes in time."""
+        """Return the next message, or None if none arrives in time. Raises `ConnectionLost`."""
         with _lost():
             try:
                 return str(self.connection.recv(timeout_seconds))
@@ -52,8 +51,11 @@ class WebSocket:
         self.closing.close()
 
 
-def opening(url: str) -> Callable[[], WebSocket]:
-    """Return what opens a connection to a router's URL: raises `ConnectionLost`, or `RejectedError` if it never can."""
+def connector(url: str) -> Callable[[], WebSocket]:
+    """Return the function that opens a connection to a router's URL.
+
+    It raises `ConnectionLost` if a retry may succeed, and `RejectedError` otherwise.
+    """
 
     def opened() -> WebSocket:
         with _lost():
@@ -63,7 +65,7 @@ def opening(url: str) -> Callable[[], WebSocket]:
             except InvalidStatus as refused:
                 raise _refused(url, refused) from refused
             except InvalidURI as wrong:
-                raise RejectedError(f"{url!r} is no URL of a WebSocket: {wrong}") from wrong
+                raise RejectedError(f"{url!r} is not a WebSocket URL: {wrong}") from wrong
 
     return opened
 
@@ -78,15 +80,19 @@ def _connecting(url: str) -> AbstractContextManager["ClientConnection"]:
         ping_timeout=PONG_SECONDS,
         max_size=MAXIMUM_MESSAGE_BYTES,
         user_agent_header=f"Signalbox/{__version__}",
-        compression=None,  # API Gateway has none
+        compression=None,  # API Gateway does not support it
     )
 
 
 def _refused(url: str, refused: InvalidStatus) -> RejectedError | ConnectionLost:
     status = refused.response.status_code
-    said = refused.response.body.decode(errors="replace")[:200] or refused.response.reason_phrase
-    text = f"{url} answers {status}: {said}"
-    return RejectedError(text) if THEIRS <= status < OURS and status != TOO_MANY else ConnectionLost(text)
+    reason = refused.response.body.decode(errors="replace")[:200] or refused.response.reason_phrase
+    text = f"{url} answers {status}: {reason}"
+    return (
+        RejectedError(text)
+        if CLIENT_ERROR <= status < SERVER_ERROR and status != TOO_MANY_REQUESTS
+        else ConnectionLost(text)
+    )
 
 
 @contextmanager

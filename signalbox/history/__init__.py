@@ -1,1 +1,1 @@
-"""History: one event record, written by every capability, read by every job."""
+"""The history: the event record that all capabilities write and all jobs read, and the rules of replays."""

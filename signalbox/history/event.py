@@ -1,4 +1,4 @@
-"""The history event: what happened to a message, without its body and without an address."""
+"""The history event: one fact about a message, without its body and without an address."""
 
 import json
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class HistoryEvent:
-    """One row of the lake; `docs/history.md` describes each field.
+    """A row of the history; `docs/history.md` describes each field.
 
-    `event_id` is the same whenever the same fact is written again, so that jobs can drop the copies.
-    `occurred_at` carries a zone; `size_bytes` and `latency_ms` carry their unit in their name.
+    `event_id` is deterministic: a retry writes the same fact with the same id, and jobs remove the duplicate.
+    `occurred_at` has a time zone. `size_bytes` and `latency_ms` have their unit in their name.
     """
 
     event_id: str
@@ -34,7 +34,7 @@ class HistoryEvent:
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def to_json(self) -> str:
-        """Return the event as one JSON document, as Firehose and the Glue table `events_raw` expect it."""
+        """Return the event as one line of JSON, in the form of the Glue table `events_raw`; null fields are omitted."""
         row: dict[str, object] = {"version": VERSION}
         row |= {f.name: getattr(self, f.name) for f in fields(self)}
         row["occurred_at"] = _timestamp_text(self.occurred_at)
@@ -43,5 +43,5 @@ class HistoryEvent:
 
 
 def _timestamp_text(moment: datetime) -> str:
-    # The form that the OpenX SerDe reads as a Hive timestamp: no zone, so UTC by agreement.
+    # The OpenX SerDe parses this form as a Hive timestamp. It has no zone; all times are UTC.
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ", timespec="milliseconds")

@@ -1,24 +1,24 @@
-"""The jobs over history: what each is told by its definition in Glue, and which of them report days."""
+"""The Glue jobs of the history: their default arguments, and the daily reports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-REPLAYS = "replays/"  # in the bucket, as the other folders are
+REPLAY_PREFIX = "replays/"  # of the objects in the bucket
 NO_PREFIX = "-"
-FILES = {"text": "txt", "picture": "svg", "json": "json"}
-"""The folders of a report, and the endings of their files."""
+FILE_EXTENSIONS = {"text": "txt", "picture": "svg", "json": "json"}
+"""The file extensions of a report's files by kind, which is also the folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report: the script of its job, and its folder in the bucket."""
+    """A report: its job's script and its folder in the bucket."""
 
     script: str
     folder: str
 
     def key(self, kind: str, day: str) -> str:
-        """Return the name of a day's file: its `text`, `picture` or `json`."""
-        return f"{self.folder}/{kind}/day={day}.{FILES[kind]}"
+        """Return the object key of a day's file; `kind` is `text`, `picture` or `json`."""
+        return f"{self.folder}/{kind}/day={day}.{FILE_EXTENSIONS[kind]}"
 
 
 REPORTS = {
@@ -32,27 +32,27 @@ REPORTS = {
 
 
 def job_arguments(script: str, outputs: Mapping[str, str], *, region: str, stage: str) -> dict[str, str]:
-    """Return what a script is told by the definition of its job; the local stage's Glue would not run it.
+    """Return the default arguments of a script's Glue job, for a run on the local stage, whose Glue runs no jobs.
 
-    Raises `KeyError` when the stage has no such output.
+    `outputs` are the stage's CloudFormation outputs. Raises `KeyError` when one of them is missing.
     """
     bucket = outputs["HistoryBucket"]
-    told = {"database": outputs["HistoryDatabase"], "region": region}
+    common = {"database": outputs["HistoryDatabase"], "region": region}
     folders = {report.script: report.folder for report in REPORTS.values()}
     if script in folders:
-        return {**told, "report_path": f"s3://{bucket}/{folders[script]}"}
+        return {**common, "report_path": f"s3://{bucket}/{folders[script]}"}
     raw = {"history_path": f"s3://{bucket}/raw"}
     if script == "compact_history":
-        return {**told, **raw, "maintain": "no"}
+        return {**common, **raw, "maintain": "no"}
     if script == "query":
-        return {**told, **raw}
+        return {**common, **raw}
     if script == "export_logs":
         tables = {"live_table": outputs["LiveTable"], "exchange_table": outputs["ExchangeTable"]}
-        return {**told, "log_path": f"s3://{bucket}/logs", **tables}
+        return {**common, "log_path": f"s3://{bucket}/logs", **tables}
     if script == "replay":
         exchanges = {
             "exchange_prefix": outputs["ExchangePrefix"] or NO_PREFIX,
             "exchange_table": outputs["ExchangeTable"],
         }
-        return {**told, "bucket": bucket, "prefix": REPLAYS, "stage": stage, **exchanges}
-    return told
+        return {**common, "bucket": bucket, "prefix": REPLAY_PREFIX, "stage": stage, **exchanges}
+    return common

@@ -1,4 +1,4 @@
-"""Carrying out a replay: claim, send, settle, at a given pace; killed anywhere, the next run goes on."""
+"""A run of a replay: it claims, sends and settles messages at a limited rate, and can be resumed after a kill."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -6,93 +6,94 @@ from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
 from signalbox.errors import UnavailableError
-from signalbox.history.replay_state import Pace, Progress, Sent
+from signalbox.history.replay_state import RateLimit, ReplayProgress, SendResult
 
 Item = TypeVar("Item")
 
 
 class ReplayStopped(UnavailableError):
-    """Raised when SQS takes nothing any more; what it had and had not taken is in the replay's record."""
+    """Raised when SQS accepts no more messages; the replay's record lists the accepted and refused ones."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ready(Generic[Item]):
-    """A message that is ready to be sent, by the id that tells it from all others of its source."""
+class SourceMessage(Generic[Item]):
+    """A message of a source, with `origin`, its unique id within the source."""
 
     origin: str
     item: Item
 
 
-class Source(Protocol[Item]):
-    """Where a replay's messages come from."""
+class ReplaySource(Protocol[Item]):
+    """The source of a replay's messages: an exported log or a dead-letter queue."""
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether a later run gets the same messages in the same order, from a position on."""
+        """True if a later run reads the same messages in the same order from a position on."""
         ...
 
-    def take(self, count: int, progress: Progress) -> Sequence[Ready[Item]]:
-        """Return the next messages, so many at most; none when there are no more.
+    def take(self, count: int, progress: ReplayProgress) -> Sequence[SourceMessage[Item]]:
+        """Return at most `count` next messages; an empty sequence at the end.
 
-        None comes twice in a run. What earlier runs sent (`kept`) is dropped, and what is `left_alone` is.
+        A run gets each message once. Messages that earlier runs sent (`progress.kept`) are discarded, and those in
+        `progress.retained` are skipped.
         """
         ...
 
-    def forget(self, origins: Collection[str]) -> None:
-        """Drop messages that were sent for good."""
+    def discard(self, origins: Collection[str]) -> None:
+        """Remove messages that were sent from the source."""
         ...
 
 
-class Records(Protocol):
-    """Where a replay's record is kept."""
+class ReplayRecords(Protocol):
+    """The store of a replay's record."""
 
-    def save(self, progress: Progress) -> None:
-        """Keep the record. Raises when another run has changed it."""
+    def save(self, progress: ReplayProgress) -> None:
+        """Write the record. Raises when another run has changed it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Run(Generic[Item]):
-    """One run of a replay; `send` says of each message what became of it, and never raises for one of them."""
+class ReplayRun(Generic[Item]):
+    """A run of a replay; `send` returns the outcome of each message and raises for none of them."""
 
-    source: Source[Item]
-    send: Callable[[Sequence[Ready[Item]]], Sent]
-    records: Records
-    pace: Pace
+    source: ReplaySource[Item]
+    send: Callable[[Sequence[SourceMessage[Item]]], SendResult]
+    records: ReplayRecords
+    limit: RateLimit
     is_fifo: bool
     now: Callable[[], datetime]
-    clock: Callable[[], float]
+    monotonic: Callable[[], float]
     sleep: Callable[[float], None]
-    tell: Callable[[Progress], None]
+    report_progress: Callable[[ReplayProgress], None]
 
-    def carry_out(self, progress: Progress) -> Progress:
-        """Send what is left, and return the record of how it ended. Raises `ReplayStopped`."""
+    def execute(self, progress: ReplayProgress) -> ReplayProgress:
+        """Send the remaining messages, and return the finished record. Raises `ReplayStopped`."""
         progress, sent = self._resumed(progress), 0
-        while ready := self.source.take(self.pace.burst, progress):
-            self.sleep(self.pace.seconds_until_next(sent, now=self.clock()))
-            progress = self._sent(progress.claimed([one.origin for one in ready], at=self.now()), ready)
-            sent += len(ready)
+        while messages := self.source.take(self.limit.burst, progress):
+            self.sleep(self.limit.seconds_until_next(sent, now=self.monotonic()))
+            progress = self._sent(progress.claimed([one.origin for one in messages], at=self.now()), messages)
+            sent += len(messages)
         finished = progress.finished()
         self.records.save(finished)
-        self.tell(finished)
+        self.report_progress(finished)
         return finished
 
-    def _resumed(self, progress: Progress) -> Progress:
-        """Go on where a run was killed: its last claim is sent again if that is harmless, else it is in doubt."""
+    def _resumed(self, progress: ReplayProgress) -> ReplayProgress:
+        """Send the last claim of a killed run again if a FIFO queue still deduplicates it; otherwise it is doubtful."""
         if progress.claim is None or not self.source.is_repeatable:
             return progress.resumed(now=self.now(), is_fifo=False)
-        ready = self.source.take(len(progress.claim.ids), progress)
+        messages = self.source.take(len(progress.claim.ids), progress)
         resumed = progress.resumed(now=self.now(), is_fifo=self.is_fifo)
-        return resumed if resumed.claim is None else self._sent(resumed, ready)
+        return resumed if resumed.claim is None else self._sent(resumed, messages)
 
-    def _sent(self, claimed: Progress, ready: Sequence[Ready[Item]]) -> Progress:
+    def _sent(self, claimed: ReplayProgress, messages: Sequence[SourceMessage[Item]]) -> ReplayProgress:
         self.records.save(claimed)
-        outcome = self.send(ready)
+        outcome = self.send(messages)
         settled = claimed.settled(outcome)
-        # Before the wait for the next burst, in which most runs are killed that are, and before a queue forgets.
+        # Before the wait for the next burst, where a kill is most likely, and before messages leave the source.
         self.records.save(settled)
-        self.source.forget(settled.last)
-        self.tell(settled)
+        self.source.discard(settled.last)
+        self.report_progress(settled)
         if outcome.is_stopped:
             untaken = len(outcome.refused) + len(outcome.doubtful)
             raise ReplayStopped(

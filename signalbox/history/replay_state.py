@@ -1,4 +1,4 @@
-"""How far a replay is: messages are claimed before they are sent, so that no retry sends one a second time."""
+"""The progress of a replay: messages are claimed before they are sent, so that no retry sends one twice."""
 
 import math
 import re
@@ -15,20 +15,20 @@ from signalbox.errors import RejectedError
 ReplayId = NewType("ReplayId", str)
 
 VERSION = 1
-REPLAY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")  # a header's value, a part of a key in S3
-HIGHEST_RATE = 1_000
-LARGEST_CLAIM = 100
-# SQS forgets de-duplication ids after five minutes; this much earlier nothing is sent that relies on them.
-REMEMBERED, MARGIN = timedelta(minutes=5), timedelta(seconds=30)
-LISTED = 1_000  # of the ids of refused messages: the record is one small object
+REPLAY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")  # is a header's value and a part of an S3 key
+MAX_RATE = 1_000
+MAX_CLAIM_SIZE = 100
+# SQS deduplicates for five minutes; within the margin before their end, no claim is sent again.
+DEDUPLICATION_INTERVAL, DEDUPLICATION_MARGIN = timedelta(minutes=5), timedelta(seconds=30)
+MAX_LISTED_REFUSALS = 1_000  # ids of refused messages in the record, which is one small object
 
 
 class InvalidReplay(RejectedError):
-    """Raised when a replay is asked for in a way that cannot be, or its record cannot be read."""
+    """Raised when the options of a replay are invalid, or its record cannot be parsed."""
 
 
-class State(StrEnum):
-    """How far a replay is: `planned` when it has been counted only."""
+class ReplayState(StrEnum):
+    """The state of a replay; `planned` means that its messages are counted and none is sent."""
 
     PLANNED = "planned"
     SENDING = "sending"
@@ -37,17 +37,17 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Messages that may have been sent: they are written down before the first of them is."""
+    """Messages that may have been sent: the record lists them before the first one is sent."""
 
     ids: tuple[str, ...]
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """What became of a claim's messages; of the doubtful it is not known whether SQS took them.
+class SendResult:
+    """The outcome of a claim's messages by origin: taken, refused with the reason, or doubtful.
 
-    `is_stopped` says that SQS takes nothing at all for now.
+    It is unknown whether SQS accepted a doubtful message. `is_stopped` means that SQS currently accepts nothing.
     """
 
     taken: Collection[str] = ()
@@ -57,13 +57,13 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """A replay's record.
+class ReplayProgress:
+    """A replay's record; its fields have the names of the stored document.
 
-    `asked` is what was asked for, by the job's arguments; `source` what pins it down, such as a table's snapshot.
-    `messages` and `size_bytes` were counted before anything was sent; `position` is how many of the source's messages
-    are behind us. `last` are the ids that the last claim sent; `kept` are those of runs that were killed then, of which
-    dead letters are only left to be deleted.
+    `asked` are the job's arguments that select the messages; `source` is the table snapshot that fixes the selection.
+    `messages` and `size_bytes` are counted before the first message is sent; `position` is the number of the source's
+    messages that are processed. `last` are the ids that the last claim sent; `kept` are the `last` of killed runs: if
+    they are dead letters, only their deletion may be missing.
     """
 
     replay_id: ReplayId
@@ -72,7 +72,7 @@ class Progress:
     messages: int
     size_bytes: int
     planned_at: datetime
-    state: State = State.PLANNED
+    state: ReplayState = ReplayState.PLANNED
     position: int = 0
     sent: int = 0
     refused: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -82,46 +82,46 @@ class Progress:
     last: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
 
-    def claimed(self, ids: Sequence[str], *, at: datetime) -> "Progress":
-        """Return the record before messages are sent."""
-        return replace(self, state=State.SENDING, claim=Claim(tuple(ids), at))
+    def claimed(self, ids: Sequence[str], *, at: datetime) -> "ReplayProgress":
+        """Return the record with a claim of messages, to be stored before they are sent."""
+        return replace(self, state=ReplayState.SENDING, claim=Claim(tuple(ids), at))
 
-    def settled(self, sent: Sent) -> "Progress":
-        """Return the record after a claim was sent; its messages are behind us, whatever became of them."""
+    def settled(self, sent: SendResult) -> "ReplayProgress":
+        """Return the record after a claim was sent; all of its messages are processed, whatever their outcome."""
         claim = self.claim or Claim((), self.planned_at)
         return replace(
             self,
             position=self.position + len(claim.ids),
             sent=self.sent + len(sent.taken),
-            refused=dict([*self.refused.items(), *sent.refused.items()][:LISTED]),
+            refused=dict([*self.refused.items(), *sent.refused.items()][:MAX_LISTED_REFUSALS]),
             refused_count=self.refused_count + len(sent.refused),
             doubtful=(*self.doubtful, *(one for one in claim.ids if one in sent.doubtful)),
             claim=None,
             last=tuple(one for one in claim.ids if one in sent.taken),
         )
 
-    def resumed(self, *, now: datetime, is_fifo: bool) -> "Progress":
-        """Return the record from which a retry goes on.
+    def resumed(self, *, now: datetime, is_fifo: bool) -> "ReplayProgress":
+        """Return the record with which the next run continues.
 
-        A claim that nobody settled stays, to be sent again, while a FIFO queue still knows what it took of it; else
-        its messages are in doubt and not sent again.
+        An unsettled claim remains, and is sent again, while a FIFO queue still deduplicates its messages; otherwise
+        they become doubtful and are not sent again.
         """
         found = replace(self, last=(), kept=(*self.kept, *self.last))
-        if found.claim is None or (is_fifo and now - found.claim.at < REMEMBERED - MARGIN):
+        if found.claim is None or (is_fifo and now - found.claim.at < DEDUPLICATION_INTERVAL - DEDUPLICATION_MARGIN):
             return found
-        return found.settled(Sent(doubtful=found.claim.ids))
+        return found.settled(SendResult(doubtful=found.claim.ids))
 
-    def finished(self) -> "Progress":
-        """Return the record of a replay that has nothing left to send."""
-        return replace(self, state=State.DONE, claim=None)
+    def finished(self) -> "ReplayProgress":
+        """Return the record of a completed replay."""
+        return replace(self, state=ReplayState.DONE, claim=None)
 
     @property
-    def left_alone(self) -> frozenset[str]:
-        """Return the ids of dead letters that were not sent for good, or perhaps were, and so stay where they are."""
+    def retained(self) -> frozenset[str]:
+        """The ids of refused and doubtful messages; as dead letters they stay in their queue."""
         return frozenset((*self.doubtful, *self.refused))
 
     def to_document(self) -> dict[str, object]:
-        """Return the record as JSON has it."""
+        """Return the record as a JSON document."""
         claim = self.claim and {"ids": list(self.claim.ids), "at": self.claim.at.isoformat()}
         return {
             "version": VERSION,
@@ -143,90 +143,90 @@ class Progress:
         }
 
     @classmethod
-    def parse(cls, document: object) -> "Progress":
-        """Return the record in a JSON document. Raises `InvalidReplay`."""
+    def parse(cls, document: object) -> "ReplayProgress":
+        """Parse a JSON document. Raises `InvalidReplay`, which lists all problems."""
         problems = Problems()
-        told = Section.of(document, "replay", problems)
-        if told.fields.get("version") != VERSION:
-            told.problem("version", f"expected {VERSION}, not {told.fields.get('version')!r}")
+        section = Section.of(document, "replay", problems)
+        if section.fields.get("version") != VERSION:
+            section.problem("version", f"expected {VERSION}, not {section.fields.get('version')!r}")
         progress = cls(
-            replay_id=ReplayId(told.required_text("replay_id")),
-            asked=told.texts_by_name("asked") or {},
-            source=told.text("source") or "",
-            messages=told.whole_number("messages") or 0,
-            size_bytes=told.whole_number("size_bytes") or 0,
-            planned_at=_moment(told, "planned_at"),
-            state=_state(told),
-            position=told.whole_number("position") or 0,
-            sent=told.whole_number("sent") or 0,
-            refused=told.texts_by_name("refused") or {},
-            refused_count=told.whole_number("refused_count") or 0,
-            doubtful=told.texts("doubtful"),
-            claim=_claim(told),
-            last=told.texts("last"),
-            kept=told.texts("kept"),
+            replay_id=ReplayId(section.required_text("replay_id")),
+            asked=section.texts_by_name("asked") or {},
+            source=section.text("source") or "",
+            messages=section.whole_number("messages") or 0,
+            size_bytes=section.whole_number("size_bytes") or 0,
+            planned_at=_moment(section, "planned_at"),
+            state=_state(section),
+            position=section.whole_number("position") or 0,
+            sent=section.whole_number("sent") or 0,
+            refused=section.texts_by_name("refused") or {},
+            refused_count=section.whole_number("refused_count") or 0,
+            doubtful=section.texts("doubtful"),
+            claim=_claim(section),
+            last=section.texts("last"),
+            kept=section.texts("kept"),
         )
         problems.refuse(InvalidReplay)
         return progress
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """So many messages a second, from a moment on (in seconds of any clock), and in bursts of a second at most."""
+class RateLimit:
+    """A limit of `rate` messages a second since `started`, in seconds of any clock, in bursts of at most a second."""
 
     rate: int
     started: float
 
     @property
     def burst(self) -> int:
-        """Return how many messages are claimed and sent at once."""
-        return min(self.rate, LARGEST_CLAIM)
+        """The number of messages that are claimed and sent together."""
+        return min(self.rate, MAX_CLAIM_SIZE)
 
     def seconds_until_next(self, sent: int, *, now: float) -> float:
-        """Return how long to wait before the next burst, when so many have been sent."""
+        """Return the delay before the next burst after `sent` messages."""
         return max(0.0, self.started + sent / self.rate - now)
 
 
 def parse_replay_id(text: str) -> ReplayId:
-    """Return a replay's id. Raises `InvalidReplay`."""
+    """Parse a replay's id. Raises `InvalidReplay`."""
     if REPLAY_ID.fullmatch(text):
         return ReplayId(text)
     raise InvalidReplay(
-        f"replay {text[:80]!r}: expected 1 to 64 letters, digits, '-' and '_', and none of the last two first"
+        f"replay {text[:80]!r}: expected 1 to 64 letters, digits, '-' and '_', the first a letter or digit"
     )
 
 
 def parse_rate(text: str) -> int:
-    """Return how many messages a second. Raises `InvalidReplay`."""
-    if text.isascii() and text.isdigit() and 1 <= int(text[:10]) <= HIGHEST_RATE:
+    """Parse a rate in messages a second. Raises `InvalidReplay`."""
+    if text.isascii() and text.isdigit() and 1 <= int(text[:10]) <= MAX_RATE:
         return int(text)
-    raise InvalidReplay(f"rate {text[:80]!r}: expected 1 to {HIGHEST_RATE} messages a second")
+    raise InvalidReplay(f"rate {text[:80]!r}: expected 1 to {MAX_RATE} messages a second")
 
 
-def seconds_needed(messages: int, rate: int) -> int:
-    """Return how long so many messages take at least."""
+def min_seconds(messages: int, rate: int) -> int:
+    """Return the shortest duration of `messages` at `rate`, in whole seconds."""
     return math.ceil(messages / rate)
 
 
-def _moment(told: Section, name: str) -> datetime:
-    text = told.required_text(name)
+def _moment(section: Section, name: str) -> datetime:
+    text = section.required_text(name)
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
     except ValueError:
-        told.problem(name, f"expected a moment, not {text!r}")
+        section.problem(name, f"expected a time in ISO 8601, not {text!r}")
         return datetime.fromtimestamp(0, UTC)
 
 
-def _state(told: Section) -> State:
-    text = told.required_text("state")
-    if text in set(State):
-        return State(text)
-    told.problem("state", f"expected one of {', '.join(State)}, not {text!r}")
-    return State.DONE
+def _state(section: Section) -> ReplayState:
+    text = section.required_text("state")
+    if text in set(ReplayState):
+        return ReplayState(text)
+    section.problem("state", f"expected one of {', '.join(ReplayState)}, not {text!r}")
+    return ReplayState.DONE
 
 
-def _claim(told: Section) -> Claim | None:
-    if told.fields.get("claim") is None:
+def _claim(section: Section) -> Claim | None:
+    if section.fields.get("claim") is None:
         return None
-    claim = told.section("claim")
+    claim = section.section("claim")
     return Claim(claim.texts("ids"), _moment(claim, "at"))

@@ -1,1 +1,1 @@
-"""The embedded default: an AWS on loopback, the deployed app in it, and the demo."""
+"""The local stage: an emulated AWS on this machine with the app deployed into it, its demo and the checks."""

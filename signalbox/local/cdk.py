@@ -1,4 +1,4 @@
-"""Runs the CDK app: synthesizes it without a network or credentials, and deploys what was synthesized."""
+"""The CDK app: synthesized without a network or credentials, and deployed to the emulator or to AWS."""
 
 import json
 import os
@@ -9,16 +9,19 @@ from pathlib import Path
 
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local import tools
-from signalbox.local.emulator import ACCOUNT, Emulator
+from signalbox.local.emulator.lifecycle import ACCOUNT, Emulator
+from signalbox.local.files import CHECKOUT
 from signalbox.local.progress import Say, output_of
-from signalbox.local.state import CHECKOUT
 
 QUALIFIER = "hnb659fds"  # CDK's default, part of the name of the assets bucket
 APP_ERROR = "error: "
 
 
 def synthesize(assembly: Path, *, context: Iterable[str], say: Say, app_folder: Path = CHECKOUT) -> None:
-    """Write the app's templates for these settings, or say in the app's own words what is wrong with them."""
+    """Write the app's templates for these settings.
+
+    Raises `RejectedError` with the app's own messages if the settings are invalid.
+    """
     settings = [word for setting in context for word in ("--context", setting)]
     command = [*tools.cdk(), "synth", "--quiet", "--no-notices", "--output", str(assembly), *settings]
     # No credentials and no metadata service: synthesis must not depend on who runs it.
@@ -58,15 +61,15 @@ def _credentials(emulator: Emulator) -> dict[str, str]:
 
 
 def _make_assets_bucket(emulator: Emulator) -> None:
-    """Make what `cdk bootstrap` would: deploying with one's own credentials needs its bucket and nothing else."""
+    """Create the assets bucket, the only resource of `cdk bootstrap` that a deployment with plain credentials needs."""
     s3 = emulator.session().client("s3")
     name = f"cdk-{QUALIFIER}-assets-{ACCOUNT}-{emulator.region}"
     with suppress(s3.exceptions.BucketAlreadyOwnedByYou):
-        if emulator.region == "us-east-1":  # the one region that S3 does not want to be told
+        if emulator.region == "us-east-1":  # S3 rejects this region as a location constraint
             s3.create_bucket(Bucket=name)
         else:
-            where = {"LocationConstraint": emulator.region}
-            s3.create_bucket(Bucket=name, CreateBucketConfiguration=where)  # type: ignore[arg-type]  # any region's name
+            location = {"LocationConstraint": emulator.region}
+            s3.create_bucket(Bucket=name, CreateBucketConfiguration=location)  # type: ignore[arg-type]  # any region's name
 
 
 def stacks(assembly: Path) -> list[str]:
@@ -80,12 +83,12 @@ def stacks(assembly: Path) -> list[str]:
 
 
 def deploy_to_aws(context: Iterable[str], *, bootstrap: bool) -> int:
-    """Deploy to the account of the standard AWS credentials, talking to the person; return the CDK's status."""
+    """Deploy with the standard AWS credentials and the CDK CLI in the foreground; return its exit status."""
     settings = [word for setting in context for word in ("--context", setting)]
-    status = _talk("bootstrap", settings) if bootstrap else 0
-    return status or _talk("deploy", ["--all", *settings])
+    status = _run_in_foreground("bootstrap", settings) if bootstrap else 0
+    return status or _run_in_foreground("deploy", ["--all", *settings])
 
 
-def _talk(command: str, options: Iterable[str]) -> int:
+def _run_in_foreground(command: str, options: Iterable[str]) -> int:
     words = [*tools.cdk(), command, "--no-notices", *options]
     return subprocess.run(words, cwd=CHECKOUT, env=tools.environment(os.environ), check=False).returncode

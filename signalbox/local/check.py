@@ -1,4 +1,4 @@
-"""Runs everything that a machine can check: quiet where all is well, the whole output where it is not."""
+"""The checks of `make check` and `make test`: one line for each that passes, the whole output of each that fails."""
 
 import os
 import re
@@ -10,17 +10,17 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
 from signalbox.local import javascript, tools
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 
 PROGRAMS = CHECKOUT / ".venv" / "bin"
 REPORTS = CHECKOUT / ".signalbox" / "reports"
 ASSEMBLY = CHECKOUT / ".signalbox" / "check"
 SLOW = "emulator or spark or browser"
-# To count what is tested takes as long again as half the tests do: it is done where it is asked for.
+# Measuring coverage takes half as long as the tests themselves, so only the tests of these files measure it.
 OF_THE_CORE = ("tests/unit", "tests/adapters")
 OF_THE_JOBS = "tests/glue"
 COUNTED = ("--cov", "--cov-report=")
-# Rules: every branch of them is tested without AWS. The jobs' transformations hold themselves to the same in Spark.
+# Every branch of these files is tested without AWS, and every branch of the jobs' transformations in Spark.
 CORE = tuple(
     f"signalbox/{part}"
     for part in (
@@ -28,14 +28,14 @@ CORE = tuple(
         *("queues.py", "messages.py", "sending.py", "documents.py", "ports.py", "errors.py", "aws/*"),
     )
 )
-AT_ONCE = 2  # the machine that this is measured on has two cores
-# Tests on a stage wait for one another's messages a quarter of their time.
-STAGES_AT_ONCE = 3
+PARALLEL_CHECKS = 2  # the machine of reference has two cores
+# Tests on a stage wait for messages a quarter of their time, so there are more stages than cores.
+PARALLEL_STAGES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Something to be checked, by commands that must all succeed."""
+    """A check: commands that must all succeed."""
 
     name: str
     commands: tuple[tuple[str, ...], ...]
@@ -43,7 +43,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a check went."""
+    """The result of a check."""
 
     name: str
     passed: bool
@@ -52,10 +52,10 @@ class Result:
 
 
 def fast_checks() -> list[Check]:
-    """Return the checks of `make check`, the longest first: no emulator, no Spark, no credentials."""
-    core = _pytest("core", *OF_THE_CORE, *_side_by_side(AT_ONCE), "-m", f"not ({SLOW})", *COUNTED)
+    """Return the checks of `make check`, the longest first. They need no emulator, Spark or credentials."""
+    core = _pytest("core", *OF_THE_CORE, *_parallel(PARALLEL_CHECKS), "-m", f"not ({SLOW})", *COUNTED)
     not_core = [f"--ignore={folder}" for folder in OF_THE_CORE]
-    others = _pytest("others", *not_core, *_side_by_side(AT_ONCE), "-m", f"not ({SLOW})")
+    others = _pytest("others", *not_core, *_parallel(PARALLEL_CHECKS), "-m", f"not ({SLOW})")
     return [
         Check("tests of the core", (core, _coverage(*CORE))),
         Check("other tests", (others,)),
@@ -73,7 +73,7 @@ def _program(name: str) -> str:
 
 
 def spark_check() -> Check:
-    """Return the check of the jobs' transformations: in one process, since each session warms up anew."""
+    """Return the check of the jobs' transformations, in one process: each Spark session takes long to start."""
     tests = _pytest("jobs", OF_THE_JOBS, "-m", SLOW, *COUNTED)
     return Check("tests of the jobs in Spark", (tests, _coverage("glue_jobs/transforms/*")))
 
@@ -82,13 +82,13 @@ def _pytest(report: str, *options: str) -> tuple[str, ...]:
     return (_program("python"), "-m", "pytest", f"--junitxml={REPORTS / report}.xml", *options)
 
 
-def _side_by_side(processes: int) -> tuple[str, ...]:
-    """Return the options for so many processes; a file's tests stay together, as they share what is dear to make."""
+def _parallel(processes: int) -> tuple[str, ...]:
+    """Return pytest's options for parallel processes; a file's tests stay in one, as they share expensive fixtures."""
     return ("--numprocesses", str(processes), "--dist", "loadfile")
 
 
 def _coverage(*files: str) -> tuple[str, ...]:
-    """Return the command that fails unless every branch of these files was tested."""
+    """Return the command that fails unless every branch of these files has been tested."""
     return (_program("coverage"), "report", "--fail-under=100", f"--include={','.join(files)}")
 
 
@@ -102,7 +102,7 @@ def _cfn_lint() -> tuple[str, ...]:
 
 
 def run(check: Check, environment: Mapping[str, str]) -> Result:
-    """Run one check's commands until one fails."""
+    """Run a check's commands until one fails."""
     started = time.monotonic()
     output = ""
     environment = {**environment, "COVERAGE_FILE": str(REPORTS / f".coverage of {check.name}")}
@@ -125,8 +125,8 @@ def run(check: Check, environment: Mapping[str, str]) -> Result:
 
 
 def run_all(checks: Sequence[Check], environment: Mapping[str, str]) -> bool:
-    """Run checks side by side and show each as it ends; tell whether all passed."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    """Run checks in parallel and print the result of each when it ends; return whether all passed."""
+    with ThreadPoolExecutor(PARALLEL_CHECKS) as pool:
         started = [pool.submit(run, check, environment) for check in checks]
         passed = [_shown(future.result()) for future in as_completed(started)]
     return all(passed)
@@ -141,26 +141,26 @@ def _shown(result: Result) -> bool:
 
 
 def _closing_line(result: Result) -> str:
-    """Return what pytest says at the end; the other programs have nothing worth saying when all is well."""
+    """Return pytest's closing line with its counts; empty for the other programs."""
     counts = re.findall(r"^=*\s*(\d+ (?:passed|failed)\b.*?)\s*=*$", result.output, re.MULTILINE)
     return f": {counts[-1]}" if counts else ""
 
 
 def run_on_stages(environment: Mapping[str, str]) -> bool:
-    """Run the tests on the emulator and in a browser in the foreground; pytest's closing line is the last.
+    """Run the tests on the emulator and in a browser in the foreground; each process has its own stage.
 
-    Each process has a stage of its own.
+    Return whether all passed.
     """
-    # By themselves the processes would begin with the files of many tests, not with those that take long.
-    side_by_side = (*_side_by_side(STAGES_AT_ONCE), "--no-loadscope-reorder")
-    # What is skipped is said with its reason: a machine may lack a browser or Go.
+    # Without the option, pytest-xdist would begin with the files of many tests, not with the slow ones.
+    parallel = (*_parallel(PARALLEL_STAGES), "--no-loadscope-reorder")
+    # -rs reports skipped tests with their reasons: a machine may lack a browser or Go.
     others = f"--ignore={OF_THE_JOBS}"
-    command = _pytest("stages", others, *side_by_side, "-m", SLOW, "-rs", "--durations=5")
+    command = _pytest("stages", others, *parallel, "-m", SLOW, "-rs", "--durations=5")
     return subprocess.run(command, cwd=CHECKOUT, env=environment, check=False).returncode == 0
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Check fast, or all."""
+    """Run the fast checks, or with the argument `all` every check; return the exit status."""
     environment = {**tools.hermetic_environment(os.environ), "JAVA_HOME": str(tools.java_home())}
     REPORTS.mkdir(parents=True, exist_ok=True)
     _say("Checking")

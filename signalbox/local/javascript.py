@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from signalbox.local import tools
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 
 PROJECTS = ("tsconfig.json", "tsconfig.node.json")  # what runs in browsers, and what runs in Node
 

@@ -1,4 +1,4 @@
-"""Who may join the realm of the local stage: a user of each kind, so that live can be tried from outside at once."""
+"""The users of the local stage's realm: one of each role, so that live can be tried at once."""
 
 import secrets
 import time
@@ -14,7 +14,7 @@ from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import Login
-from signalbox.clients.web_socket import opening
+from signalbox.clients.web_socket import connector
 from signalbox.errors import SignalboxError
 from signalbox.exchange.model.naming import CONTROL_MARK, StageNames
 from signalbox.exchange.model.records import User
@@ -26,10 +26,10 @@ from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 REALM = "xtrial.fifo"
 PREFIX = "trial"
-AWAKE = "signalbox.awake"
-WAKE_SECONDS = 120.0
+START_TOPIC = "signalbox.awake"
+START_SECONDS = 120.0
 TICKET_BYTES, SALT_BYTES = 24, 16
-# What each may do beside what its role lets it do.
+# The role of each user, and its rights in addition to those of the role.
 USERS = {
     UserName("live-admin"): (Role.ADMIN, ()),
     UserName("live-source"): (Role.SOURCE, ("read", "write")),
@@ -40,7 +40,10 @@ USERS = {
 def live_users(
     session: boto3.Session, outputs: Mapping[str, str], *, known: Mapping[str, Any]
 ) -> Sequence[Mapping[str, str]]:
-    """Make the realm and its users, and return them with their tickets; those that are known keep theirs."""
+    """Create the realm and its users; return each as `name`, `ticket` and `role`.
+
+    `known` is the previous `local.json`: users in it keep their tickets.
+    """
     tickets = {user["name"]: user["ticket"] for user in known.get("live_users", ())}
     records = DynamoUsers(session.resource("dynamodb").Table(outputs["ExchangeTable"]))
     with administrator(session, outputs) as client:
@@ -50,20 +53,20 @@ def live_users(
         ]
 
 
-def wake(websocket_url: str, users: Sequence[Mapping[str, str]]) -> bool:
-    """Have an event go all the way, so that an instance of each function is there; say whether it came in time.
+def start_functions(websocket_url: str, users: Sequence[Mapping[str, str]]) -> bool:
+    """Publish and receive an event, so that each function has an instance; return whether it arrived in time.
 
-    A machine that starts five functions at a time takes longer for it than clients have to join.
+    Starting five functions at the same time takes longer than the 10 s that a client has to join.
     """
-    (one,) = (user for user in users if user["role"] == Role.ADMIN)
-    login = Login(REALM, one["name"], one["ticket"])
-    until = time.monotonic() + WAKE_SECONDS
+    (admin,) = (user for user in users if user["role"] == Role.ADMIN)
+    login = Login(REALM, admin["name"], admin["ticket"])
+    until = time.monotonic() + START_SECONDS
     while time.monotonic() < until:
-        # Who is not let in yet was too slow, or rather the functions were.
-        with suppress(SignalboxError), LiveClient(opening(websocket_url), login) as client:
-            client.follow(Cursor(TopicPattern.parse(AWAKE)))
-            client.publish(AWAKE, options={"exclude_me": False})
-            if client.receive(WAKE_SECONDS / 4) is not None:
+        # A client that cannot join was too slow, because the functions were still starting.
+        with suppress(SignalboxError), LiveClient(connector(websocket_url), login) as client:
+            client.follow(Cursor(TopicPattern.parse(START_TOPIC)))
+            client.publish(START_TOPIC, options={"exclude_me": False})
+            if client.receive(START_SECONDS / 4) is not None:
                 return True
     return False
 
@@ -71,7 +74,7 @@ def wake(websocket_url: str, users: Sequence[Mapping[str, str]]) -> bool:
 def _user(client: ExchangeClient, records: DynamoUsers, name: UserName, ticket: str | None) -> dict[str, str]:
     role, rights = USERS[name]
     if records.find(name) is None:
-        # Without an identity of AWS: these only join.
+        # Without an AWS identity: these users only join.
         records.put(User(name, role, Ownership.STRICT, datetime.now(UTC), f"none:{name}"))
     for right in rights:
         grant = {"user": name, "exchange": REALM, "right": right, "match": "prefix", "uri": PREFIX}
@@ -84,7 +87,7 @@ def _user(client: ExchangeClient, records: DynamoUsers, name: UserName, ticket: 
 
 
 def administrator(session: boto3.Session, outputs: Mapping[str, str]) -> ExchangeClient:
-    """Return the client of the stage's administrator."""
+    """Return an exchange client of the stage's administrator."""
     url_prefix, _, queue = outputs["ExchangeControlQueueUrl"].rpartition("/")
     names = StageNames(queue.removesuffix(CONTROL_MARK), outputs["ExchangePrefix"])
     return ExchangeClient(session.client("sqs"), names, f"{url_prefix}/")

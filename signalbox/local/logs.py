@@ -1,4 +1,4 @@
-"""The logs of the local stage: the emulator's own, and those of the functions in it."""
+"""The logs of the local stage: the emulator's, and those of its functions."""
 
 import time
 from collections.abc import Iterator
@@ -6,31 +6,31 @@ from collections.abc import Iterator
 import boto3
 
 from signalbox.errors import RejectedError
-from signalbox.local import emulator
-from signalbox.local.state import State
+from signalbox.local.emulator import lifecycle
+from signalbox.local.stage_folder import StageFolder
 
-LOOK_AGAIN_SECONDS = 0.5
+POLL_SECONDS = 0.5
 
 
-def emulator_lines(state: State, *, follow: bool) -> Iterator[str]:
-    """Read the emulator's log, and what comes after it if asked to."""
+def emulator_lines(stage_folder: StageFolder, *, follow: bool) -> Iterator[str]:
+    """Yield the lines of the emulator's log; with `follow`, also new lines until interrupted."""
     try:
-        with state.log.open(errors="replace") as log:
+        with stage_folder.log.open(errors="replace") as log:
             while True:
                 for line in log:
                     yield line.rstrip("\n")
                 if not follow:
                     return
-                time.sleep(LOOK_AGAIN_SECONDS)
+                time.sleep(POLL_SECONDS)
     except FileNotFoundError as error:
         raise RejectedError("the emulator has no log yet: start it with `make up`") from error
 
 
-def function_lines(state: State, function: str, *, follow: bool) -> Iterator[str]:
-    """Read what the functions whose name contains this logged, in the order of time."""
-    running = emulator.running(state)
+def function_lines(stage_folder: StageFolder, function: str, *, follow: bool) -> Iterator[str]:
+    """Yield the log lines of the functions whose names contain `function`, ordered by time."""
+    running = lifecycle.running(stage_folder)
     if running is None:
-        raise RejectedError("the stage does not run: start it with `make up`")
+        raise RejectedError("the stage is not running: start it with `make up`")
     session = running.session()
     groups = _log_groups(session, function)
     since = 0
@@ -41,7 +41,7 @@ def function_lines(state: State, function: str, *, follow: bool) -> Iterator[str
             yield event[1]
         if not follow:
             return
-        time.sleep(LOOK_AGAIN_SECONDS)
+        time.sleep(POLL_SECONDS)
 
 
 def _log_groups(session: boto3.Session, function: str) -> list[str]:
@@ -53,7 +53,7 @@ def _log_groups(session: boto3.Session, function: str) -> list[str]:
     }
     groups = sorted({group for name, group in found.items() if function.lower() in name.lower()})
     if not groups:
-        raise RejectedError(f"no function's name contains {function!r}; there are: {', '.join(sorted(found))}")
+        raise RejectedError(f"no function's name contains {function!r}; the functions are: {', '.join(sorted(found))}")
     return groups
 
 

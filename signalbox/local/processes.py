@@ -1,4 +1,4 @@
-"""Finding processes by their command line, on Linux and macOS, without a dependency."""
+"""Processes by their command lines, on Linux and macOS, without a dependency."""
 
 import os
 import subprocess
@@ -10,21 +10,21 @@ PROCESSES = Path("/proc")
 
 
 def processes_naming(text: str) -> list[int]:
-    """Return the processes whose command line contains the text, except this one."""
+    """Return the ids of the processes whose command line contains the text, except this one."""
     return [process for process, command in _commands() if text in command and process != os.getpid()]
 
 
 def is_alive(process: int) -> bool:
-    """Tell whether a process still runs; one that ended and waits for its parent to notice does not."""
-    with suppress(ChildProcessError):  # ours to notice, if this very process started it
+    """Return whether a process runs; a zombie, which has ended and waits for its parent, does not."""
+    with suppress(ChildProcessError):  # collect it, if it is a child of this process
         os.waitpid(process, os.WNOHANG)
     try:
         os.kill(process, 0)
-        # Small containers have no init that takes care of orphans: they stay in the table as zombies for good.
+        # Small containers have no init that collects orphans: they stay in the process table as zombies.
         return (PROCESSES / str(process) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except ProcessLookupError:
         return False
-    except FileNotFoundError:  # no /proc here, or gone between the two looks
+    except FileNotFoundError:  # no /proc, or the process has just ended
         return not PROCESSES.joinpath("self").exists()
 
 
@@ -33,11 +33,11 @@ def _commands() -> Iterator[tuple[int, str]]:
 
 
 def _linux_commands() -> Iterator[tuple[int, str]]:
-    """Read them from /proc: small images have no `ps`."""
+    """Read the command lines from /proc: small images have no `ps`."""
     for path in PROCESSES.glob("[0-9]*/cmdline"):
         try:
             command = path.read_bytes()
-        except OSError:  # ended meanwhile
+        except OSError:  # the process has just ended
             continue
         yield int(path.parent.name), command.replace(b"\0", b" ").decode(errors="replace")
 

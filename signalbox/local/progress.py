@@ -1,4 +1,4 @@
-"""Shows a person what takes its time: a moving line on a terminal, one plain line per step elsewhere."""
+"""Progress of long steps on standard error: a moving line on a terminal, one plain line for each step elsewhere."""
 
 import subprocess
 import sys
@@ -14,9 +14,9 @@ Say = Callable[[str], None]
 
 @contextmanager
 def step(name: str) -> Iterator[Say]:
-    """Show a step while it runs and how long it took; what is said meanwhile is shown only on a terminal."""
+    """Show a step while it runs, then its duration. Yields a function that shows a detail, on a terminal only."""
     started = time.monotonic()
-    shown = _on_terminal(name) if sys.stderr.isatty() else _on_paper(name)
+    shown = _on_terminal(name) if sys.stderr.isatty() else _on_plain_stream(name)
     with shown as say:
         yield say
     sys.stderr.write(f"{_ending(name)} {time.monotonic() - started:.1f} s\n")
@@ -28,10 +28,10 @@ def _ending(name: str) -> str:
 
 @contextmanager
 def _on_terminal(name: str) -> Iterator[Say]:
-    from rich.console import Console  # noqa: PLC0415 - not needed, and not fast, where there is no terminal
+    from rich.console import Console  # noqa: PLC0415 - slow to import, and needed on a terminal only
 
     console = Console(stderr=True)
-    room = max(0, console.width - len(name) - 10)  # one line: a status that wraps leaves its upper half behind
+    room = max(0, console.width - len(name) - 10)  # rich does not erase the first line of a status that wraps
     with console.status(f"{name} ...") as status:
         yield lambda detail: status.update(f"{name} ... [dim]{_escaped(detail[:room])}[/dim]")
 
@@ -41,7 +41,7 @@ def _escaped(text: str) -> str:
 
 
 @contextmanager
-def _on_paper(name: str) -> Iterator[Say]:
+def _on_plain_stream(name: str) -> Iterator[Say]:
     sys.stderr.write(f"  {name} ...")
     sys.stderr.flush()
     try:
@@ -52,7 +52,7 @@ def _on_paper(name: str) -> Iterator[Say]:
 
 
 def output_of(command: list[str], *, folder: Path, environment: Mapping[str, str], say: Say) -> tuple[int, list[str]]:
-    """Run a command, saying each line as it comes; return its status and its last lines."""
+    """Run a command, passing each line of its output to `say`; return its exit status and its last 40 lines."""
     tail: deque[str] = deque(maxlen=TAIL_LINES)
     with subprocess.Popen(
         command,

@@ -1,4 +1,4 @@
-"""Sessions that talk to the emulator, and what stacks say about themselves."""
+"""boto3 sessions for the emulator, and the outputs of CloudFormation stacks."""
 
 from typing import Any
 
@@ -8,21 +8,21 @@ from signalbox.errors import RejectedError
 
 
 class LocalSession(boto3.Session):
-    """A session for one endpoint: boto3 can be told of it only client by client."""
+    """A session whose clients use one endpoint URL; boto3 takes it for each client only."""
 
     def __init__(self, endpoint_url: str, *, region: str, access_key_id: str, secret_access_key: str) -> None:
         super().__init__(access_key_id, secret_access_key, region_name=region)
         self._endpoint_url = endpoint_url
 
     def client(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - boto3's own signature, for its stubs
-        """Make a client, for the emulator unless told otherwise."""
-        # A resource makes its client through here too, and says None when it was not told.
+        """Return a client for the session's endpoint, unless `endpoint_url` is given."""
+        # Session.resource calls this too, with None if it has no endpoint.
         options["endpoint_url"] = options.get("endpoint_url") or self._endpoint_url
         return super().client(*arguments, **options)
 
 
 def stack_outputs(session: boto3.Session, stack: str) -> dict[str, str]:
-    """Return a stack's outputs by their keys."""
+    """Return a stack's outputs by their keys. Raises `RejectedError` if the stack does not exist."""
     cloudformation = session.client("cloudformation")
     try:
         described = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]

@@ -1,7 +1,7 @@
-"""Makes this checkout ready to run: its Python environments, built once and renewed when their inputs change.
+"""The installer of the Python environments of a checkout, which builds each again when its inputs change.
 
-Runs before anything is installed, by whatever `python3` is: standard library only, and nothing that an old Python
-cannot parse, so that it can say what is missing instead of failing with a syntax error.
+Runs before anything is installed, with any `python3`. It uses the standard library only, and no syntax that an old
+Python cannot parse, so that it can report what is missing instead of failing with a syntax error.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = ROOT / ".venv"
 EMULATOR_ENVIRONMENT = ROOT / ".signalbox" / "emulator" / "venv"
 REQUIREMENTS = ROOT / "requirements.txt"
-EMULATOR_REQUIREMENTS = ROOT / "signalbox" / "local" / "emulator-requirements.txt"
+EMULATOR_REQUIREMENTS = ROOT / "signalbox" / "local" / "emulator" / "requirements.txt"
 MADE_HERE = (
     *(".venv", ".signalbox", "cdk.out", "signalbox.egg-info"),
     *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache", ".hypothesis"),
@@ -30,7 +30,7 @@ PROBE = "import sys, venv, ensurepip; print(sys.version_info[0], sys.version_inf
 
 
 def main(arguments: "list[str]") -> int:
-    """Bring both environments up to date, or remove all that was made here with `--remove`."""
+    """Update both environments; with `--remove`, remove everything that this checkout's commands made in it."""
     try:
         with _lock():
             return _remove() if "--remove" in arguments else _make()
@@ -58,7 +58,7 @@ def _make() -> int:
 
 
 def _inputs() -> "dict[Path, list[Path]]":
-    """Return what each environment is made from; the main one comes first, since it brings uv."""
+    """Return the input files of each environment; the main one comes first, since it contains uv."""
     return {
         ENVIRONMENT: [REQUIREMENTS, ROOT / "pyproject.toml"],
         EMULATOR_ENVIRONMENT: [EMULATOR_REQUIREMENTS],
@@ -66,7 +66,7 @@ def _inputs() -> "dict[Path, list[Path]]":
 
 
 def stamp(environment: Path, inputs: "list[Path]") -> str:
-    """Return what an environment made from these inputs is marked with; it holds absolute paths, so they count."""
+    """Return the stamp of an environment: a digest of its path, which its scripts contain, and of its inputs."""
     digest = hashlib.sha256(str(environment).encode())
     for path in inputs:
         digest.update(path.read_bytes())
@@ -74,7 +74,7 @@ def stamp(environment: Path, inputs: "list[Path]") -> str:
 
 
 def is_current(environment: Path, expected: str) -> bool:
-    """Tell whether the environment was finished from the same inputs and its interpreter is still there."""
+    """Return whether the environment was completed with the same inputs and still has its interpreter."""
     try:
         return (environment / "stamp").read_text() == expected and (environment / "bin" / "python").exists()
     except OSError:
@@ -82,7 +82,7 @@ def is_current(environment: Path, expected: str) -> bool:
 
 
 def chosen_python() -> "str | None":
-    """Return a Python new enough, with venv: the running one if it was tested, else the newest tested on PATH."""
+    """Return a new enough Python with venv: the running one if it is tested, else the newest tested one on PATH."""
     running = getattr(sys, "_base_executable", sys.executable)
     candidates = [running, *filter(None, map(shutil.which, TESTED))]
     if "python{}.{}".format(*sys.version_info) not in TESTED:
@@ -91,7 +91,6 @@ def chosen_python() -> "str | None":
 
 
 def _fits(python: str) -> bool:
-    """Tell whether this interpreter is new enough and can make environments."""
     probe = subprocess.run([python, "-c", PROBE], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
     return probe.returncode == 0 and tuple(map(int, probe.stdout.split())) >= MINIMUM
 
@@ -107,7 +106,7 @@ def _no_python() -> str:
 
 
 def _build(environment: Path, python: str) -> None:
-    """Build one environment; one that is unfinished (no stamp) or has lost its interpreter is thrown away first."""
+    """Build one environment; delete it first if it is unfinished (has no stamp) or has lost its interpreter."""
     if not ((environment / "stamp").exists() and (environment / "bin" / "python").exists()):
         _remove_tree(environment)
     with contextlib.suppress(FileNotFoundError):
@@ -134,14 +133,14 @@ def _install(name: str, environment: Path, packages: "list[str | Path]") -> None
 
 
 def index_of_pip() -> "dict[str, str]":
-    """Return the package index that pip's own configuration file names: uv does not read that file."""
+    """Return the package index from pip's configuration file, which uv does not read, as an environment variable."""
     pip = [str(ENVIRONMENT / "bin" / "python"), "-m", "pip", "config", "get", "global.index-url"]
     found = subprocess.run(pip, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
     return {} if found.returncode else {"PIP_INDEX_URL": found.stdout.strip()}
 
 
 def _step(name: str, command: "list[str | Path]", environment: "Mapping[str, str]" = os.environ) -> None:
-    """Run one command, showing what it does and how long it took; its output only if it fails."""
+    """Run one command; print its name and duration, and its output only if it fails."""
     _say(f"  {name} ...", end="")
     started = time.monotonic()
     subprocess.run(
@@ -157,22 +156,22 @@ def _step(name: str, command: "list[str | Path]", environment: "Mapping[str, str
 
 
 def installer_environment(environment: "Mapping[str, str]") -> "dict[str, str]":
-    """Return the environment for pip and uv: uv gets the package index and certificates that pip was told to use."""
-    told = dict(environment)
-    told.pop("VIRTUAL_ENV", None)
-    told.pop("PYTHONHOME", None)
+    """Return the environment for pip and uv: uv gets the package index and the certificates that are set for pip."""
+    variables = dict(environment)
+    variables.pop("VIRTUAL_ENV", None)
+    variables.pop("PYTHONHOME", None)
     for pip_name, uv_name in (
         ("PIP_INDEX_URL", "UV_DEFAULT_INDEX"),
         ("PIP_EXTRA_INDEX_URL", "UV_INDEX"),
         ("PIP_CERT", "SSL_CERT_FILE"),
     ):
-        if pip_name in told:
-            told.setdefault(uv_name, told[pip_name])
-    return told
+        if pip_name in variables:
+            variables.setdefault(uv_name, variables[pip_name])
+    return variables
 
 
 def _remove() -> int:
-    """Remove the environments, the state of the emulator and the caches; stop what runs first."""
+    """Stop the local stage, and remove the environments, the emulator's files and the caches."""
     signalbox = ENVIRONMENT / "bin" / "signalbox"
     if signalbox.exists():
         subprocess.run([str(signalbox), "local", "down"], check=False)
@@ -182,7 +181,7 @@ def _remove() -> int:
 
 
 def _remove_tree(path: Path) -> None:
-    """Remove a folder, its stamp first: a kill in the middle then leaves nothing that looks finished."""
+    """Remove a folder, its stamp first: if the removal is interrupted, the rest does not look complete."""
     with contextlib.suppress(FileNotFoundError):
         (path / "stamp").unlink()
     if path.exists():
@@ -191,13 +190,13 @@ def _remove_tree(path: Path) -> None:
 
 @contextlib.contextmanager
 def _lock() -> "Iterator[None]":
-    """Let one setup at a time work in this checkout."""
+    """Hold the lock that lets one setup at a time work in this checkout."""
     (ROOT / ".signalbox").mkdir(exist_ok=True)
     with (ROOT / ".signalbox" / "setup.lock").open("w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            _say("Waiting for another setup in this folder")
+            _say("Waiting for another setup of this checkout")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 

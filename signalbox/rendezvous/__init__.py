@@ -1,1 +1,1 @@
-"""Rendezvous: Snowflake clients and proxies find each other."""
+"""Rendezvous: a Snowflake broker that matches clients with proxies."""

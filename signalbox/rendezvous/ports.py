@@ -1,4 +1,4 @@
-"""What the core asks of the world, as Protocols named for their roles."""
+"""The ports of the rendezvous core: tables, queues, statistics, telemetry and history as Protocols."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
@@ -7,154 +7,165 @@ from typing import Protocol
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import Lease, QueueUrl, StrayQueue
 from signalbox.rendezvous.rules.held_polls import HeldPoll
-from signalbox.rendezvous.rules.states import Claim, Claimant, ClientId, Pool, ProxySessionId, Rendezvous, State
+from signalbox.rendezvous.rules.states import (
+    Claimant,
+    ClaimResult,
+    ClientId,
+    OfferPool,
+    OfferState,
+    ProxySessionId,
+    Rendezvous,
+)
 from signalbox.rendezvous.wire.nat import Nat
 
 
 class Offers(Protocol):
-    """The records of all rendezvous; every change is one conditional write."""
+    """The table of rendezvous records; every change is one conditional write."""
 
     def find(self, client_id: ClientId) -> Rendezvous | None:
         """Return the newest record of a client, or None."""
         ...
 
     def open(self, record: Rendezvous, *, replacing: Rendezvous | None) -> bool:
-        """Store a new record unless another than `replacing` is there; say whether it was stored."""
+        """Store a new record and return True, or return False if the stored record is not `replacing`."""
         ...
 
-    def claimable(self, pools: Iterable[Pool], *, now: datetime) -> list[Rendezvous]:
-        """Return some of the open offers in these pools whose `available_at` has come, oldest first.
+    def claimable(self, pools: Iterable[OfferPool], *, now: datetime) -> list[Rendezvous]:
+        """Return a page of the open offers in these pools whose `available_at` has passed, oldest first.
 
-        They are records without what choosing does not need; `claim` returns the whole one.
+        The records hold only the fields that the choice needs; `claim` returns the complete record.
         """
         ...
 
-    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> Claim:
-        """Match an offer until a moment, if it is to be had (`is_claimable`)."""
+    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> ClaimResult:
+        """Claim an available offer (`is_claimable`) for a proxy until `until`."""
         ...
 
     def matched_by(self, sid: ProxySessionId) -> ClientId | None:
-        """Return the client that a proxy session was last matched with, or None."""
+        """Return the client of the newest match of a proxy session, or None."""
         ...
 
     def answer(self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime) -> Rendezvous | None:
-        """Answer an offer (`is_answerable`); return the record, or None when the answer is not wanted."""
+        """Store the answer to an offer and return the record, or return None if it is not `is_answerable`."""
         ...
 
-    def close(self, client_id: ClientId, *, state: State, reply: str) -> Rendezvous | None:
-        """Move an open offer to a final state; return the record, or None when it was final already."""
+    def close(self, client_id: ClientId, *, state: OfferState, reply: str) -> Rendezvous | None:
+        """Move an open offer to a final state and return the record, or return None if it was already final."""
         ...
 
     def renew(self, client_id: ClientId, *, receipt_handle: str) -> None:
-        """Remember the newest receipt handle of an open offer's message."""
+        """Store the newest receipt handle of an open offer's message."""
         ...
 
 
 class HeldPolls(Protocol):
-    """The numbered slots in which polls are held."""
+    """The numbered slots of held polls."""
 
-    def take(self, poll: HeldPoll, *, now: datetime) -> bool:
-        """Occupy the slot of `poll` if it is free; say whether it was."""
+    def acquire(self, poll: HeldPoll, *, now: datetime) -> bool:
+        """Store `poll` in its slot and return True, or return False if another poll holds the slot."""
         ...
 
-    def look(self, poll: HeldPoll) -> ClientId | None:
-        """Return the offer that was shown to this held poll, if any."""
+    def reserved_offer(self, poll: HeldPoll) -> ClientId | None:
+        """Return the offer that is reserved for this held poll, or None."""
         ...
 
-    def lend(self, poll: HeldPoll, *, client_id: ClientId) -> bool:
-        """Show an offer to a held poll; say whether it is still there and was shown none yet."""
+    def reserve(self, poll: HeldPoll, *, client_id: ClientId) -> bool:
+        """Reserve an offer for a held poll; return False if the poll has left or already has an offer."""
         ...
 
-    def leave(self, poll: HeldPoll) -> ClientId | None:
-        """Free the slot of `poll`, which is shown nothing from then on; return the offer that it was shown, if any."""
+    def release(self, poll: HeldPoll) -> ClientId | None:
+        """Free the slot of `poll` and return the offer that was reserved for it, or None.
+
+        After that no offer can be reserved for this poll.
+        """
         ...
 
     def held(self, *, now: datetime) -> list[HeldPoll]:
-        """Return all polls that are held now."""
+        """Return all polls whose hold has not ended at `now`."""
         ...
 
 
-class Presence(Protocol):
-    """When a proxy of each NAT type polled last."""
+class ProxyPresence(Protocol):
+    """The time of the last poll of each NAT type."""
 
-    def note(self, nat: Nat, *, now: datetime) -> None:
-        """Remember that a proxy of this NAT type polled, to within a few seconds."""
+    def record_poll(self, nat: Nat, *, now: datetime) -> None:
+        """Record that a proxy of this NAT type polled; the stored time may be a few seconds old."""
         ...
 
     def last_polls(self) -> Mapping[Nat, datetime]:
-        """Return the last poll of each NAT type that was ever seen."""
+        """Return the time of the last poll by NAT type; types that never polled are missing."""
         ...
 
 
 class ClientQueues(Protocol):
-    """The queues on which clients get their replies."""
+    """The SQS queues from which clients receive their replies."""
 
     def create(self, client_id: ClientId, *, due_at: datetime) -> QueueUrl:
-        """Make the client's queue, leased until `due_at`, or return the one that it has."""
+        """Create the client's queue, leased until `due_at`, or return the existing one."""
         ...
 
     def send(self, queue_url: QueueUrl, reply: str) -> None:
-        """Put a reply into a client's queue, also when that queue is so new that SQS does not know it everywhere."""
+        """Send a reply to a client's queue; retry while SQS does not know a new queue yet."""
         ...
 
     def is_empty(self, queue_url: QueueUrl) -> bool:
-        """Say whether no reply was ever put into a client's queue (clients take replies but do not delete them)."""
+        """Return whether no reply was ever sent to a client's queue (clients receive replies without deleting them)."""
         ...
 
 
 class BrokerQueue(Protocol):
-    """The queue of offers."""
+    """The queue of client offers."""
 
     def delete(self, receipt_handle: str) -> None:
-        """Delete an offer message; one that is gone already is fine."""
+        """Delete an offer message; do nothing if it no longer exists."""
         ...
 
 
 class Leases(Protocol):
-    """The index of temporary queues by the moment they are due."""
+    """The leases of temporary queues, by their end."""
 
     def put(self, lease: Lease) -> None:
         """Store or extend a lease."""
         ...
 
     def due(self, capability: str, *, now: datetime) -> list[Lease]:
-        """Return leases that are past their end, longest first."""
+        """Return the leases of a capability that ended before `now`, oldest first."""
         ...
 
     def end(self, lease: Lease) -> None:
-        """Forget a lease."""
+        """Delete a lease."""
         ...
 
     def is_leased(self, queue_name: str) -> bool:
-        """Say whether a queue has a lease."""
+        """Return whether a queue has a lease."""
         ...
 
 
 class TemporaryQueues(Protocol):
-    """Temporary queues as the sweep sees them."""
+    """The queue operations of the sweep."""
 
     def delete(self, queue_url: QueueUrl) -> None:
-        """Delete a queue; one that is gone already is fine."""
+        """Delete a queue; do nothing if it no longer exists."""
         ...
 
     def with_prefix(self, prefix: str) -> Iterable[StrayQueue]:
-        """Yield every queue whose name starts with `prefix`, with its tags and last modification."""
+        """Yield every queue whose name starts with `prefix`, with its tags and time of last modification."""
         ...
 
 
 class Statistics(Protocol):
-    """Counters by UTC day, and who was seen that day as keyed hashes."""
+    """Counters by UTC day, and the keyed hashes of the proxies of that day."""
 
     def add(self, day: date, counters: Mapping[str, int]) -> None:
         """Add to the counters of a day."""
         ...
 
     def first_seen(self, day: date, key: str) -> bool:
-        """Remember a key for a day; say whether it is new."""
+        """Store a key for a day; return whether it is new on that day."""
         ...
 
     def key(self, day: date) -> bytes:
-        """Return the secret with which addresses are hashed on that day; it is forgotten afterwards."""
+        """Return the secret key for the address hashes of a day; it is deleted after that day."""
         ...
 
     def counters(self, day: date) -> Mapping[str, int]:
@@ -163,7 +174,7 @@ class Statistics(Protocol):
 
 
 class Telemetry(Protocol):
-    """The metrics that alarms and dashboards look at."""
+    """The metrics of alarms and dashboards."""
 
     def count(self, events: Sequence[HistoryEvent]) -> None:
         """Add events to the metrics."""
@@ -171,8 +182,8 @@ class Telemetry(Protocol):
 
 
 class History(Protocol):
-    """The lake."""
+    """The event history in the data lake."""
 
     def write(self, events: Sequence[HistoryEvent]) -> None:
-        """Write events; never raises, since history must not stop a message."""
+        """Write events; never raise, since a failure of history must not stop a message."""
         ...

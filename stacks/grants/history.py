@@ -1,4 +1,4 @@
-"""Who may touch the history: Firehose, and each Glue job its own tables and folders."""
+"""IAM permissions of the history: the Firehose stream, and each Glue job for its own tables and folders."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ READ_TABLES = ("glue:GetDatabase", "glue:GetTable")
 WRITE_TABLES = ("glue:CreateTable", "glue:UpdateTable")
 WRITE_OBJECTS = ("s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
 BUCKET = ("s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads")
-READ_LETTERS = (
+READ_DEAD_LETTERS = (
     "sqs:ReceiveMessage",
     "sqs:DeleteMessage",
     "sqs:ChangeMessageVisibility",
@@ -28,7 +28,7 @@ READ_LETTERS = (
 
 
 def grant_delivery(lake: HistoryLake, *, state: StateStack) -> None:
-    """Let Firehose write history and errors, and read the table that it writes for."""
+    """Allow Firehose to write history and errors, and to read the table whose schema it converts to."""
     role, bucket = lake.delivery_role, lake.bucket
     written = [bucket.arn_for_objects(f"{prefix}*") for prefix in (RAW_PREFIX, ERROR_PREFIX)]
     allow(role, ["s3:PutObject", "s3:AbortMultipartUpload", "s3:GetObject"], written)
@@ -39,43 +39,43 @@ def grant_delivery(lake: HistoryLake, *, state: StateStack) -> None:
 
 
 def grant_job(job: HistoryJob, *, lake: HistoryLake, state: StateStack, config: Config) -> None:
-    """Let a job read and write what it says that it does, and log."""
-    role, bucket, what = job.role, state.history_bucket, job.what
+    """Allow a job to read and write the tables and folders of its definition, and to log."""
+    role, bucket, definition = job.role, state.history_bucket, job.definition
     folders = list(folders_of(job))
     read = [bucket.arn_for_objects(name) for name in folders]
-    read += [bucket.arn_for_objects(f"{TABLE_PREFIX}{table}/*") for table in what.reads]
+    read += [bucket.arn_for_objects(f"{TABLE_PREFIX}{table}/*") for table in definition.reads]
     written = [bucket.arn_for_objects(name) for name in folders]
-    written += [bucket.arn_for_objects(f"{TABLE_PREFIX}{table}/*") for table in what.writes]
-    if what.script == "compact_history":
+    written += [bucket.arn_for_objects(f"{TABLE_PREFIX}{table}/*") for table in definition.writes]
+    if definition.script == "compact_history":
         read.append(bucket.arn_for_objects(f"{RAW_PREFIX}*"))
     allow(role, ["s3:GetObject"], read)
     allow(role, WRITE_OBJECTS, written)
     allow(role, BUCKET, [bucket.bucket_arn])
-    allow(role, READ_TABLES, _catalog(lake, what.reads))
-    if what.writes:
-        allow(role, WRITE_TABLES, _catalog(lake, what.writes))
+    allow(role, READ_TABLES, _catalog(lake, definition.reads))
+    if definition.writes:
+        allow(role, WRITE_TABLES, _catalog(lake, definition.writes))
     assets = [asset.bucket.arn_for_objects(asset.s3_object_key) for asset in (job.script, job.modules)]
     allow(role, ["s3:GetObject"], assets)
     allow_key(role, state.state_key, service="s3")
     _allow_logs(role)
-    if what.script == "export_logs":
+    if definition.script == "export_logs":
         _grant_export(role, state=state)
-    if what.script == "replay":
+    if definition.script == "replay":
         _grant_replay(role, state=state, config=config)
 
 
 def folders_of(job: HistoryJob) -> Iterator[str]:
-    """Yield the names of objects of a job's folders, and the folders' own, at which the S3 connector looks as files."""
-    for folder in job.what.folders:
+    """Yield the object names of a job's folders, and the folders' own, which the S3 connector reads as files."""
+    for folder in job.definition.folders:
         parts = folder.rstrip("/").split("/")
         yield from ("/".join(parts[: count + 1]) for count in range(len(parts)))
         yield f"{folder}*"
 
 
 def dead_letters_arns(config: Config) -> list[str]:
-    """Return the ARNs of the dead letters of exchanges and of declared queues."""
-    beside = [queue_arn(f"{config.exchange_prefix}q_*-dlq{ending}") for ending in ("", ".fifo")]
-    return [*dead_publications_arns(config), *beside]
+    """Return the ARNs of the dead-letter queues of exchanges and of declared queues."""
+    queues = [queue_arn(f"{config.exchange_prefix}q_*-dlq{ending}") for ending in ("", ".fifo")]
+    return [*dead_publications_arns(config), *queues]
 
 
 def _grant_export(role: iam.Role, *, state: StateStack) -> None:
@@ -86,7 +86,7 @@ def _grant_export(role: iam.Role, *, state: StateStack) -> None:
 
 def _grant_replay(role: iam.Role, *, state: StateStack, config: Config) -> None:
     allow(role, ["sqs:SendMessage", "sqs:GetQueueUrl"], [exchange_queues_arn(config), bound_queues_arn(config)])
-    allow(role, READ_LETTERS, dead_letters_arns(config))
+    allow(role, READ_DEAD_LETTERS, dead_letters_arns(config))
     allow_items(role, state.exchange_table, actions=("dynamodb:GetItem",))
     allow_key(role, state.queue_key, service="sqs")
     allow_key(role, state.state_key, service="dynamodb")
@@ -104,5 +104,5 @@ def _catalog(lake: HistoryLake, tables: tuple[str, ...]) -> list[str]:
 def _allow_logs(role: iam.Role) -> None:
     logs = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:/aws-glue/jobs/*"
     allow(role, ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents", "logs:AssociateKmsKey"], [logs])
-    # Metrics know no resources, but namespaces.
+    # CloudWatch metrics have no resource ARNs; the condition on the namespace restricts the permission.
     allow(role, ["cloudwatch:PutMetricData"], ["*"], {"StringEquals": {"cloudwatch:namespace": "Glue"}})

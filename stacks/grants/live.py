@@ -1,4 +1,4 @@
-"""Who may touch what for live: its own table and queues, the queues of realms, and connections."""
+"""The permissions of live's functions: its table and queues, the queues of realms, and connections."""
 
 from stacks.exchange.construct import Exchange
 from stacks.grants.exchange import READ_QUEUE
@@ -12,12 +12,12 @@ from stacks.shared.function import Function
 from stacks.shared.tables import BY_KIND
 from stacks.state_stack import REPORTS, StateStack
 
-# Many rows of a transaction or of one read.
+# Reads and writes of several items.
 BATCHES = ("dynamodb:BatchGetItem", "dynamodb:BatchWriteItem", "dynamodb:ConditionCheckItem")
 
 
 def grant_live(live: Live, *, state: StateStack, lake: HistoryLake, config: Config) -> None:
-    """Grant the functions, and the API, what they need."""
+    """Grant the functions and the WebSocket API what they need."""
     inbox = live.inbox.queue_arn
     if live.websocket.sender:
         allow(live.websocket.sender, ["sqs:SendMessage"], [inbox])
@@ -27,17 +27,19 @@ def grant_live(live: Live, *, state: StateStack, lake: HistoryLake, config: Conf
             allow_key(function, state.state_key, service="dynamodb")
         if name != "page":
             allow_key(function, state.queue_key, service="sqs")
+        if name not in ("overview", "page"):
             allow(function, ["sqs:SendMessage"], [inbox])
-        if name in ("session", "deliver"):
+        if name in ("session", "overview", "deliver"):
             allow(function, ["firehose:PutRecordBatch"], [lake.stream.delivery_stream_arn])
     _grant_connect(live.functions["connect"], live=live, state=state)
     _grant_session(live.functions["session"], live=live, state=state, config=config)
+    _grant_overview(live.functions["overview"], live=live, state=state)
     _grant_deliver(live.functions["deliver"], live=live, state=state)
     _grant_page(live.functions["page"], live=live, state=state)
 
 
 def grant_live_routing(exchange: Exchange, *, live: Live, state: StateStack) -> None:
-    """Let the router log, look for subscribers and reach their outboxes, and the control plane keep grants."""
+    """Grant the router the log, subscribers and outboxes, and the control plane grants, secrets and inboxes."""
     route, control = exchange.functions["route"], exchange.functions["control"]
     allow_items(route, state.live_table, actions=("dynamodb:Query", *BATCHES[:2]))
     allow(route, ["sqs:SendMessage"], [live.outbox.queue_arn])
@@ -52,25 +54,28 @@ def _grant_connect(connect: Function, *, live: Live, state: StateStack) -> None:
 
 def _grant_session(session: Function, *, live: Live, state: StateStack, config: Config) -> None:
     allow(session, READ_QUEUE, [live.inbox.queue_arn, live.timers.queue_arn])
-    # Publishing for clients, replying to them, and waiting for them.
-    sent = [live.outbox.queue_arn, live.timers.queue_arn, ordered_exchanges_arn(config)]
+    # To publish for clients, reply to them, start timers and pass calls on.
+    sent = [live.outbox.queue_arn, live.timers.queue_arn, live.overview_calls.queue_arn, ordered_exchanges_arn(config)]
     sent += [live.dead_letters.queue_arn, live.ordered_dead_letters.queue_arn]
     allow(session, ["sqs:SendMessage"], sent)
     allow_items(session, state.live_table, actions=(*READ_ITEMS, *WRITE_ITEMS, *BATCHES[:2]))
-    allow_items(session, state.exchange_table, actions=(*READ_ITEMS, BATCHES[0]), index=BY_KIND)
-    _grant_glances(session, state=state)
+    allow_items(session, state.exchange_table, actions=(BATCHES[0],))
     allow(session, ["secretsmanager:GetSecretValue"], [_pepper_arn(state, config)])
     allow_key(session, state.state_key, service="secretsmanager")
 
 
-def _grant_glances(session: Function, *, state: StateStack) -> None:
-    """Let the stage be looked at by those who may call the procedures: counters, splits and pictures of reports."""
-    allow_items(session, state.rendezvous_table, actions=("dynamodb:Query",))
-    allow_items(session, state.split_table, actions=("dynamodb:Query",), index=BY_KIND)
+def _grant_overview(overview: Function, *, live: Live, state: StateStack) -> None:
+    """Grant reads of counters, splits, exchanges, logs and pictures of reports, and replies into outboxes."""
+    allow(overview, READ_QUEUE, [live.overview_calls.queue_arn])
+    allow(overview, ["sqs:SendMessage"], [live.outbox.queue_arn, live.ordered_dead_letters.queue_arn])
+    allow_items(overview, state.live_table, actions=("dynamodb:Query", BATCHES[0]))
+    allow_items(overview, state.exchange_table, actions=("dynamodb:Query", BATCHES[0]), index=BY_KIND)
+    allow_items(overview, state.rendezvous_table, actions=("dynamodb:Query",))
+    allow_items(overview, state.split_table, actions=("dynamodb:Query",), index=BY_KIND)
     bucket = state.history_bucket
-    allow(session, ["s3:ListBucket"], [bucket.bucket_arn])
-    allow(session, ["s3:GetObject"], [bucket.arn_for_objects(f"{REPORTS}*.svg")])
-    allow_key(session, state.state_key, service="s3")
+    allow(overview, ["s3:ListBucket"], [bucket.bucket_arn])
+    allow(overview, ["s3:GetObject"], [bucket.arn_for_objects(f"{REPORTS}*.svg")])
+    allow_key(overview, state.state_key, service="s3")
 
 
 def _grant_deliver(deliver: Function, *, live: Live, state: StateStack) -> None:
@@ -89,5 +94,5 @@ def _grant_page(page: Function, *, live: Live, state: StateStack) -> None:
 
 def _pepper_arn(state: StateStack, config: Config) -> str:
     named = state.live_pepper.secret_arn
-    # To what refers to it in a template, the emulator gives a secret's name, which lacks what AWS hangs on to it.
+    # A reference in a template yields the secret's name on the emulator, without the suffix that AWS appends.
     return arn("secretsmanager", f"secret:{named}-??????") if config.local else named

@@ -1,1 +1,1 @@
-"""Constructs of history."""
+"""CDK constructs of the history."""

@@ -1,4 +1,4 @@
-"""One Glue job over the history: its script and modules, its size, its role and its alarm."""
+"""A Glue job of the history: script, modules, size, schedules, role and alarm."""
 
 from dataclasses import dataclass, field
 
@@ -15,13 +15,13 @@ from stacks.shared import packaging
 from stacks.shared.alarms import alarm
 
 SCRIPTS = packaging.ROOT / "glue_jobs"
-# The least that Glue has is a driver and one more; auto scaling adds workers while there is work for them.
-FEWEST_WORKERS = 2
+# Glue's minimum is a driver and one worker; auto scaling adds workers while tasks wait.
+MIN_WORKERS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
-    """When a job is started, as cron has it in UTC, and what it is told then; `hour` None is the hour of reports."""
+class JobSchedule:
+    """A cron schedule of a job in UTC, with the arguments of its runs; `hour` None means the hour of reports."""
 
     minute: int
     arguments: dict[str, str]
@@ -29,10 +29,11 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """What a job is: the name of its script, the Iceberg tables and folders of the bucket that it may touch, its size.
+class JobDefinition:
+    """The definition of a job: its script, the Iceberg tables and bucket folders that it may access, and its size.
 
-    One with `is_flex` runs on spare capacity, a third cheaper, and may start late. `uses_core` ships the core with it.
+    A job with `is_flex` runs on spare capacity, costs a third less and may start late. `uses_core` adds the core's
+    modules to its package.
     """
 
     script: str
@@ -41,28 +42,28 @@ class Job:
     writes: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     arguments: dict[str, str] = field(default_factory=dict)
-    times: dict[str, Times] = field(default_factory=dict)
+    schedules: dict[str, JobSchedule] = field(default_factory=dict)
     is_flex: bool = False
     uses_core: bool = False
-    most_workers: int = FEWEST_WORKERS
-    timeout: Duration = Duration.minutes(30)  # noqa: RUF009 - nobody changes a duration
+    max_workers: int = MIN_WORKERS
+    timeout: Duration = Duration.minutes(30)  # noqa: RUF009 - durations are immutable
 
 
 class HistoryJob(Construct):
-    """A job on Glue 5.1, one run at a time; permissions are in `history_grants.py`."""
+    """A Glue 5.1 job with at most one concurrent run; its permissions are in `stacks/grants/history.py`."""
 
     def __init__(
         self,
         scope: Construct,
         name: str,
         *,
-        job: Job,
+        job: JobDefinition,
         arguments: dict[str, str],
         security: glue.SecurityConfiguration | None,
         config: Config,
     ) -> None:
         super().__init__(scope, name)
-        self.what = job
+        self.definition = job
         modules = packaging.glue_modules(with_core=job.uses_core)
         self.script = assets.Asset(self, "Script", path=str(SCRIPTS / f"{job.script}.py"))
         self.modules = assets.Asset(self, "Modules", path=str(modules.path))
@@ -72,7 +73,12 @@ class HistoryJob(Construct):
         self.alarm = self._alarm(job, config)
 
     def _job(
-        self, job: Job, arguments: dict[str, str], security: glue.SecurityConfiguration | None, *, config: Config
+        self,
+        job: JobDefinition,
+        arguments: dict[str, str],
+        security: glue.SecurityConfiguration | None,
+        *,
+        config: Config,
     ) -> glue.PySparkEtlJob | glue.PySparkFlexEtlJob:
         kind = glue.PySparkFlexEtlJob if job.is_flex else glue.PySparkEtlJob
         return kind(
@@ -85,13 +91,13 @@ class HistoryJob(Construct):
             extra_python_files=[glue.Code.from_bucket(self.modules.bucket, self.modules.s3_object_key)],
             glue_version=glue.GlueVersion.V5_1,
             worker_configuration=glue.WorkerConfiguration(
-                worker_type=glue.WorkerType.G_1X, number_of_workers=job.most_workers
+                worker_type=glue.WorkerType.G_1X, number_of_workers=job.max_workers
             ),
             default_arguments={
                 **arguments,
                 **job.arguments,
                 "--datalake-formats": iceberg.FORMATS,
-                "--conf": iceberg.conf(),
+                "--conf": iceberg.spark_conf(),
                 "--enable-auto-scaling": "true",
             },
             security_configuration=security,
@@ -100,11 +106,11 @@ class HistoryJob(Construct):
             timeout=job.timeout,
         )
 
-    def _alarm(self, job: Job, config: Config) -> cloudwatch.Alarm:
+    def _alarm(self, job: JobDefinition, config: Config) -> cloudwatch.Alarm:
         return alarm(
             self,
             "Failed",
             metric=self.job.metric_failure(period=Duration.minutes(5), statistic="Sum"),
-            description=f"A run of the job {job.script} failed; Glue tries it once more, and anybody can.",
+            description=f"A run of the job {job.script} failed. Glue retries it once; runs can be repeated.",
             config=config,
         )

@@ -1,4 +1,4 @@
-"""All Glue jobs of a stage: what each touches, when it runs, and how large it may grow."""
+"""The Glue jobs of a stage: tables, folders, schedules and maximum size of each."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
-from stacks.history.job import HistoryJob, Job, Times
+from stacks.history.job import HistoryJob, JobDefinition, JobSchedule
 from stacks.history.lake import HistoryLake
 from stacks.settings.config import Config
 from stacks.shared.schedules import SCHEDULED_TIME, Schedules
@@ -24,22 +24,22 @@ DAILY = {
     "order_audit": ("OrderAudit", "order_audit", "reports/order/"),
     "cost_daily": ("CostReport", "cost_report", "reports/cost/"),
 }
-"""The reports of each day: their tables, and the names, scripts and folders of their jobs."""
+"""The daily reports by table, each with the name, script and folder of its job."""
 DESCRIPTIONS = {
     "rendezvous_report": "The day's rendezvous statistics, as upstream's broker logs them",
-    "split_report": "What was shared out of split queues in the day, and to whom",
-    "topic_report": "How much was published under which topic, where it went, and what nobody got",
-    "delivery_report": "How fast messages were delivered, what was tried again, and what died",
-    "order_audit": "Gaps, duplicates and wrong order, topic by topic and queue by queue",
-    "cost_report": "What the day's calls and bytes cost, by capability",
+    "split_report": "The day's messages of split queues by session, with returns and dead letters",
+    "topic_report": "Publications, copies and unrouted messages by topic",
+    "delivery_report": "Delivery times, retries and dead letters",
+    "order_audit": "Gaps, duplicates and reordered messages by topic and queue",
+    "cost_report": "The cost of the day's calls and bytes by capability",
 }
 ALL_TABLES = (EVENTS, LOGS, LOG_TOPICS, *DAILY)
-# A day of a billion events wants some forty; most stages never need more than two.
-MOST_WORKERS = 10
+# A day of a billion events needs about forty workers; most stages never need more than two.
+MAX_WORKERS = 10
 
 
 class HistoryJobs(Construct):
-    """The jobs by their names, with one security configuration."""
+    """The jobs by name, with one security configuration."""
 
     def __init__(
         self, scope: Construct, name: str, *, state: StateStack, lake: HistoryLake, key: kms.IKey, config: Config
@@ -50,29 +50,29 @@ class HistoryJobs(Construct):
             job_name: HistoryJob(
                 scope, job_name, job=job, arguments=_arguments(job, lake), security=security, config=config
             )
-            for job_name, job in jobs(state, config).items()
+            for job_name, job in job_definitions(state, config).items()
         }
 
 
-def schedule(started: Iterable[HistoryJob], schedules: Schedules, config: Config) -> None:
-    """Have each job started at its times."""
-    for job in started:
-        for name, times in job.what.times.items():
-            hour = str(config.report_hour_utc) if times.hour is None else times.hour
+def schedule(jobs: Iterable[HistoryJob], schedules: Schedules, config: Config) -> None:
+    """Create the schedules of each job."""
+    for job in jobs:
+        for name, started_at in job.definition.schedules.items():
+            hour = str(config.report_hour_utc) if started_at.hour is None else started_at.hour
             expression = scheduler.ScheduleExpression.cron(
-                minute=str(times.minute), hour=hour, time_zone=TimeZone.ETC_UTC
+                minute=str(started_at.minute), hour=hour, time_zone=TimeZone.ETC_UTC
             )
-            schedules.start_job(name, job.job.job_name, arguments=times.arguments, expression=expression)
+            schedules.start_job(name, job.job.job_name, arguments=started_at.arguments, expression=expression)
 
 
-def jobs(state: StateStack, config: Config) -> dict[str, Job]:
-    """Return what every job is, by its name in the template; the first ones' names are older than the others."""
+def job_definitions(state: StateStack, config: Config) -> dict[str, JobDefinition]:
+    """Return the definition of every job by its construct id; `Report` predates the naming of the other reports."""
     return {
         **{name: _report(table, name, script) for table, (name, script, _) in DAILY.items()},
         "CompactHistory": _compaction(config),
-        "ExportLogs": Job(
+        "ExportLogs": JobDefinition(
             "export_logs",
-            "What topics of live exchanges had, as ordered text and in the table of logs",
+            "The events of live exchanges by topic, as ordered text and in the table logs",
             reads=(LOGS, LOG_TOPICS),
             writes=(LOGS, LOG_TOPICS),
             folders=(LOG_PREFIX,),
@@ -81,13 +81,13 @@ def jobs(state: StateStack, config: Config) -> dict[str, Job]:
                 "--live_table": state.live_table.table_name,
                 "--exchange_table": state.exchange_table.table_name,
             },
-            times={"ExportLogs": Times(minute=20, hour=_hours(config), arguments={})},
+            schedules={"ExportLogs": JobSchedule(minute=20, hour=_hours(config), arguments={})},
             uses_core=True,
-            most_workers=MOST_WORKERS,
+            max_workers=MAX_WORKERS,
         ),
-        "Replay": Job(
+        "Replay": JobDefinition(
             "replay",
-            "Messages that were published before into an exchange or a queue, at a rate",
+            "A replay of published messages into an exchange or a queue, at a limited rate",
             reads=(LOGS,),
             folders=(REPLAY_PREFIX,),
             arguments={
@@ -103,38 +103,38 @@ def jobs(state: StateStack, config: Config) -> dict[str, Job]:
     }
 
 
-def _report(table: str, name: str, script: str) -> Job:
-    # Nobody waits for a report: spare capacity will do, and a slow start of it.
-    return Job(
+def _report(table: str, name: str, script: str) -> JobDefinition:
+    # No user waits for a daily report: spare capacity that starts slowly is enough.
+    return JobDefinition(
         script,
         DESCRIPTIONS[script],
         reads=(EVENTS, table),
         writes=(table,),
         folders=(DAILY[table][2],),
-        # The day before, and once more the day before that: events may come up to a day late.
-        times={name: Times(minute=10, arguments={"--day": SCHEDULED_TIME, "--days": "2"})},
+        # The previous day, and again the day before it: events may arrive up to a day late.
+        schedules={name: JobSchedule(minute=10, arguments={"--day": SCHEDULED_TIME, "--days": "2"})},
         is_flex=True,
-        most_workers=MOST_WORKERS,
+        max_workers=MAX_WORKERS,
         timeout=Duration.hours(2),
     )
 
 
-def _compaction(config: Config) -> Job:
-    # An hour more than there was since the last run: events may come late.
+def _compaction(config: Config) -> JobDefinition:
+    # One hour more than the interval between runs: events may arrive late.
     hours = {"--to": SCHEDULED_TIME, "--hours": str(config.history_interval_hours + 1)}
     days = {"--day": SCHEDULED_TIME, "--retention_days": str(config.history_retention_days)}
-    return Job(
+    return JobDefinition(
         "compact_history",
-        "What Firehose wrote, each event once, into the table of events",
+        "Firehose's raw events, deduplicated, into the table events",
         reads=ALL_TABLES,
         writes=ALL_TABLES,
         arguments={"--maintain": "no"},
-        times={
-            # Late enough for a minute of Firehose's buffer, and for the day's own run before it.
-            "CompactHours": Times(minute=35, hour=_hours(config), arguments=hours),
-            "CompactDay": Times(minute=2, arguments={**days, "--maintain": "yes"}),
+        schedules={
+            # After Firehose's buffer interval of a minute, and after the run for the whole day.
+            "CompactHours": JobSchedule(minute=35, hour=_hours(config), arguments=hours),
+            "CompactDay": JobSchedule(minute=2, arguments={**days, "--maintain": "yes"}),
         },
-        most_workers=MOST_WORKERS,
+        max_workers=MAX_WORKERS,
     )
 
 
@@ -142,7 +142,7 @@ def _hours(config: Config) -> str:
     return f"*/{config.history_interval_hours}"
 
 
-def _arguments(job: Job, lake: HistoryLake) -> dict[str, str]:
+def _arguments(job: JobDefinition, lake: HistoryLake) -> dict[str, str]:
     path = f"s3://{lake.bucket.bucket_name}"
     report = {"--report_path": f"{path}/{job.folders[0].rstrip('/')}"} if job.script in DESCRIPTIONS else {}
     return {

@@ -1,4 +1,4 @@
-"""History: one stream of events into Parquet by the hour, its table, and the daily report."""
+"""The history lake: a Firehose stream that writes events as hourly Parquet files, and the Glue table over them."""
 
 from aws_cdk import Aws, Duration, RemovalPolicy, Size
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -15,8 +15,8 @@ from stacks.shared.logs import LogGroup
 from stacks.state_stack import ERROR_PREFIX, RAW_PREFIX
 
 TABLE = "events_raw"
-TABLE_PREFIX = "tables/"  # of the Iceberg tables that jobs make
-# The columns of signalbox/history/event.py in Hive's types; a test compares the two.
+TABLE_PREFIX = "tables/"  # of the Iceberg tables, which the jobs create
+# The fields of signalbox/history/event.py with Hive's types; a test compares the two.
 COLUMNS = {
     "version": "int",
     "event_id": "string",
@@ -39,7 +39,7 @@ PARTITIONS = {"dt": "string", "hour": "string"}
 
 
 class HistoryLake(Construct):
-    """Takes `HistoryEvent` records and keeps them where Spark and Athena find them."""
+    """The delivery stream for `HistoryEvent` records, its database, table and alarms."""
 
     def __init__(self, scope: Construct, name: str, *, bucket: s3.IBucket, key: kms.IKey, config: Config) -> None:
         super().__init__(scope, name)
@@ -60,7 +60,7 @@ class HistoryLake(Construct):
         self.alarms = _alarms(self, self.stream, config=config)
 
     def _stream(self, key: kms.IKey) -> firehose.DeliveryStream:
-        # The construct would add s3:Get*, s3:List* and more: grants.py names the actions instead.
+        # The construct would add s3:Get*, s3:List* and more; stacks/grants/history.py lists the actions instead.
         role = self.delivery_role.without_policy_updates()
         destination = firehose.S3Bucket(
             self.bucket,
@@ -68,7 +68,7 @@ class HistoryLake(Construct):
             data_format_conversion=_parquet(self.table),
             data_output_prefix=f"{RAW_PREFIX}dt=!{{timestamp:yyyy-MM-dd}}/hour=!{{timestamp:HH}}/",
             error_output_prefix=f"{ERROR_PREFIX}!{{firehose:error-output-type}}/dt=!{{timestamp:yyyy-MM-dd}}/",
-            # 64 MiB is the least with format conversion; the interval is what fills the lake soon enough.
+            # 64 MiB is the minimum with format conversion; the interval limits the delay.
             buffering_size=Size.mebibytes(64),
             buffering_interval=Duration.minutes(1),
             encryption_key=key,
@@ -131,7 +131,7 @@ def _columns(columns: dict[str, str]) -> list[glue.CfnTable.ColumnProperty]:
 
 
 def _projection(location: str) -> dict[str, str]:
-    # Athena works out the partitions from these, so that nobody has to register every new hour.
+    # Partition projection: Athena derives the partitions, so new hours need no registration.
     return {
         "classification": "parquet",
         "projection.enabled": "true",
@@ -161,7 +161,7 @@ def _alarms(scope: Construct, stream: firehose.DeliveryStream, *, config: Config
             scope,
             "ConversionFailing",
             metric=stream.metric("FailedConversion.Records", statistic="Sum", period=period),
-            description="History events do not fit the table; they are under errors/ in the bucket.",
+            description="History events do not match the table's schema; they are under errors/ in the bucket.",
             config=config,
         ),
     )

@@ -1,4 +1,4 @@
-"""Where history events wait when Firehose does not take them, and the function that brings them to it later."""
+"""The overflow queue for history events that Firehose refuses, and the function `drain` that resends them."""
 
 from collections.abc import Iterable
 
@@ -15,16 +15,16 @@ from stacks.state_stack import StateStack
 
 TIMEOUT_SECONDS = 50
 VISIBILITY = Duration.seconds(VISIBILITY_PER_TIMEOUT * TIMEOUT_SECONDS)
-# The most that SQS knows: one try in five minutes for three and a half days, which an outage of Firehose may last.
-RECEIVES = 1000
+# SQS's maximum: one attempt every five minutes for three and a half days, the tolerated outage of Firehose.
+MAX_RECEIVES = 1000
 RETENTION = Duration.days(14)
-OLDEST = Duration.hours(1)
+MAX_AGE = Duration.hours(1)
 BATCH = 10
 CONCURRENCY = 10
 
 
 class HistoryOverflow(Construct):
-    """Keeps what Firehose refused for a writer; permissions of both sides are at the end of this file."""
+    """The overflow queue and its function; the permissions of writers and of the function are in this file."""
 
     def __init__(
         self, scope: Construct, name: str, *, lake: HistoryLake, state: StateStack, program: Program, config: Config
@@ -43,16 +43,16 @@ class HistoryOverflow(Construct):
             "Queue",
             queue_name=f"{config.stage}-history-overflow",
             key=state.queue_key,
-            redrive=Redrive(queue=self.dead_letters, maximum_receives=RECEIVES),
+            redrive=Redrive(queue=self.dead_letters, maximum_receives=MAX_RECEIVES),
             visibility=VISIBILITY,
             retention=RETENTION,
         )
         self.drain = self._drain(program, config)
         _grant_drain(self)
-        self.alarms = [age_alarm(self, self.queue, oldest=OLDEST, config=config), self.dead_letters.alarm]
+        self.alarms = [age_alarm(self, self.queue, oldest=MAX_AGE, config=config), self.dead_letters.alarm]
 
-    def introduce(self, writers: Iterable[Function]) -> None:
-        """Tell functions that write history where to put what Firehose refuses, and let them."""
+    def connect_to(self, writers: Iterable[Function]) -> None:
+        """Give functions that write history the queue's URL and the permission to send to it."""
         for function in writers:
             function.add_environment("HISTORY_OVERFLOW_URL", self.queue.queue_url)
             allow(function, ["sqs:SendMessage"], [self.queue.queue_arn])
@@ -63,7 +63,7 @@ class HistoryOverflow(Construct):
             self,
             "drain",
             capability="history",
-            description="Brings history events to Firehose that it did not take before",
+            description="Sends history events from the overflow queue to Firehose",
             program=program,
             timeout_seconds=TIMEOUT_SECONDS,
             environment={"HISTORY_STREAM": self.lake.stream.delivery_stream_name},
@@ -81,7 +81,7 @@ class HistoryOverflow(Construct):
 
 
 def _grant_drain(overflow: HistoryOverflow) -> None:
-    # For an event source mapping, Lambda reads with the function's role.
+    # An event source mapping reads the queue with the function's role.
     read = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]
     allow(overflow.drain, read, [overflow.queue.queue_arn])
     allow(overflow.drain, ["firehose:PutRecordBatch"], [overflow.lake.stream.delivery_stream_arn])

@@ -1,4 +1,4 @@
-"""Live: the WebSocket API, the queues that keep each connection's order, and the functions behind them."""
+"""Live: the WebSocket API, the FIFO queues with a message group for each connection, and the functions."""
 
 from functools import partial
 
@@ -18,39 +18,40 @@ from stacks.shared.http_api import PublicApi
 from stacks.shared.queue import DeadLetterQueue, Queue, Redrive, age_alarm
 from stacks.state_stack import StateStack
 
-# What SQS hands over of an ordered queue at most, and of others without waiting for more.
+# The maximum of a FIFO queue, and of other queues without a batching window.
 BATCH = 10
-# A frame that cannot be handled stands in the way of all that its client says after it.
+# A frame that cannot be processed blocks all later frames of its client.
 RECEIVES = 5
-# What an outbox has is received again each time that there was no time for all of a long past.
+# An outbox is received again whenever the time of a call was too short for many past events.
 OUTBOX_RECEIVES = 100
 # API Gateway ends every connection after two hours.
 RETENTION = Duration.hours(3)
-# Who is a minute behind is cut off, and catches up when it comes back.
+# A client that is a minute behind is disconnected, and catches up when it reconnects.
 OLDEST = Duration.seconds(60)
 PAGE_TIMEOUT_SECONDS = 10
-# Processor time comes with memory, and these do nothing but read, match and write JSON.
+# Processor time is proportional to memory, and these functions are bound by processing JSON.
 MEMORY_MEGABYTES = {"session": 1024, "deliver": 1024}
 DESCRIPTIONS = {
-    "connect": "Begins the sessions of connections, and hears when a client closed one",
-    "session": "Does what clients ask for, one after the other",
-    "deliver": "Posts replies and events to connections in their order, to those who may have them",
-    "page": "Serves the page, and tells whether live is well",
+    "connect": "Opens the sessions of new connections, and signals the end of closed ones",
+    "session": "Processes the frames and signals of connections in order",
+    "overview": "Answers calls about topics, the stage and the pictures of reports",
+    "deliver": "Posts replies and permitted events to connections in order",
+    "page": "Serves the live page, and the health check",
 }
-RECEIVE = "Puts what clients say into the inbox, where no integration with the queue does"
+RECEIVE = "Puts frames into the inbox, where API Gateway has no integration with SQS"
 
 
 class Live(Construct):
-    """Brings what is published to connections; permissions are in `live_grants.py`."""
+    """Delivers published events to WebSocket connections; permissions are in `stacks/grants/live.py`."""
 
     def __init__(
         self, scope: Construct, name: str, *, state: StateStack, stream_name: str, program: Program, config: Config
     ) -> None:
         super().__init__(scope, name)
         dead = partial(DeadLetterQueue, self, key=state.queue_key, config=config)
-        self.dead_letters = dead("DeadLetters", holds="Timers of connections that nobody could look at")
+        self.dead_letters = dead("DeadLetters", holds="Timers of connections that could not be processed")
         self.ordered_dead_letters = dead(
-            "OrderedDeadLetters", holds="What clients said, or was to be posted to them, and nobody could", ordered=True
+            "OrderedDeadLetters", holds="Frames, calls or outbox items that could not be processed", ordered=True
         )
         queue = partial(self._queue, key=state.queue_key, config=config)
         self.inbox = queue("Inbox", config.live_inbox, dead_letters=self.ordered_dead_letters)
@@ -58,6 +59,7 @@ class Live(Construct):
             "Outbox", config.live_outbox, dead_letters=self.ordered_dead_letters, receives=OUTBOX_RECEIVES
         )
         self.timers = queue("Timers", config.live_timers, dead_letters=self.dead_letters)
+        self.overview_calls = queue("OverviewCalls", None, dead_letters=self.ordered_dead_letters)
         self.websocket = WebSocketApi(self, "Connections", api_name=f"{config.stage}-live")
         self.functions = self._functions(state, stream_name, program=program, config=config)
         self._connect(config)
@@ -72,19 +74,19 @@ class Live(Construct):
         )
         self.alarms = self._alarms(config)
 
-    def introduce(self, exchange: Exchange, *, state: StateStack) -> None:
-        """Tell the exchange how to reach connections, and whom to believe that it publishes for somebody."""
+    def connect_to(self, exchange: Exchange, *, state: StateStack) -> None:
+        """Give the exchange the queues of connections, and the role that may publish in the name of users."""
         route, control = exchange.functions["route"], exchange.functions["control"]
         route.add_environment("LIVE_SESSION_ROLE_ID", self.functions["session"].own_role.role_id)
         route.add_environment("LIVE_OUTBOX_URL", self.outbox.queue_url)
         control.add_environment("LIVE_INBOX_URL", self.inbox.queue_url)
-        for told in (route, control):
-            told.add_environment("LIVE_TABLE", state.live_table.table_name)
+        for function_ in (route, control):
+            function_.add_environment("LIVE_TABLE", state.live_table.table_name)
 
     def _queue(
         self,
         name: str,
-        queue_name: str,
+        queue_name: str | None,
         *,
         dead_letters: DeadLetterQueue,
         key: kms.IKey,
@@ -135,19 +137,25 @@ class Live(Construct):
             inbox_url=self.inbox.queue_url,
             outbox_url=self.outbox.queue_url,
             timers_url=self.timers.queue_url,
+            overview_url=self.overview_calls.queue_url,
             dead_letter_queue_url=self.dead_letters.queue_url,
             ordered_dead_letter_queue_url=self.ordered_dead_letters.queue_url,
             api_id=self.websocket.api.api_id,
         )
 
     def _connect(self, config: Config) -> None:
-        """Have the functions called with what is for them."""
-        self.websocket.tell_ends(self.functions["connect"])
+        """Connect the functions to the WebSocket API and the queues."""
+        self.websocket.call_on_open_and_close(self.functions["connect"])
         if config.local:
-            self.websocket.hand_frames(self.functions["receive"])
+            self.websocket.call_with_frames(self.functions["receive"])
         else:
             self.websocket.put_frames(self.inbox)
-        for name, queue in (("session", self.inbox), ("session", self.timers), ("deliver", self.outbox)):
+        sources = {
+            "session": (self.inbox, self.timers),
+            "overview": (self.overview_calls,),
+            "deliver": (self.outbox,),
+        }
+        for name, queue in ((name, queue) for name, queues in sources.items() for queue in queues):
             self.functions[name].add_event_source_mapping(
                 queue.node.id,
                 event_source_arn=queue.queue_arn,
@@ -157,10 +165,9 @@ class Live(Construct):
             )
 
     def _alarms(self, config: Config) -> list[cloudwatch.Alarm]:
-        """Watch what nobody could handle, and how long clients wait."""
-        # What is tried again waits for six time-outs.
+        """Return the alarms on dead letters and on the age of messages."""
+        # A message that is retried waits for six timeouts.
         patience = Duration.seconds(OLDEST.to_seconds() + VISIBILITY_PER_TIMEOUT * config.live_timeout_seconds)
-        ages = [
-            age_alarm(queue, queue, oldest=patience, config=config) for queue in (self.inbox, self.outbox, self.timers)
-        ]
+        queues = (self.inbox, self.outbox, self.timers, self.overview_calls)
+        ages = [age_alarm(queue, queue, oldest=patience, config=config) for queue in queues]
         return [*ages, self.dead_letters.alarm, self.ordered_dead_letters.alarm, self.page.alarm]

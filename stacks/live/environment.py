@@ -1,4 +1,4 @@
-"""What the functions of live are told; a test holds these names against the handlers."""
+"""The environment variables of the functions of live; a test compares these names with the handlers."""
 
 from dataclasses import dataclass
 
@@ -7,16 +7,19 @@ from aws_cdk import Aws
 from stacks.settings.config import Config
 from stacks.shared.arns import arn, queue_arn
 
-# What the WebSocket API is called with: its stage.
+# The name of the WebSocket API's stage, the path of its URL.
 WEBSOCKET_STAGE = "live"
 NEEDS = {
     "connect": ("LIVE_TABLE", "LIVE_INBOX_URL", "LIVE_TIMERS_URL"),
     "receive": ("LIVE_INBOX_URL",),
     "session": (
         *("STAGE", "LIVE_TABLE", "EXCHANGE_TABLE", "EXCHANGE_PREFIX", "HISTORY_STREAM", "LIVE_PEPPER_ARN"),
-        *("LIVE_INBOX_URL", "LIVE_OUTBOX_URL", "LIVE_TIMERS_URL"),
+        *("LIVE_INBOX_URL", "LIVE_OUTBOX_URL", "LIVE_TIMERS_URL", "LIVE_OVERVIEW_URL"),
         *("LIVE_DEAD_LETTER_QUEUE_URL", "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL"),
-        *("RENDEZVOUS_TABLE", "SPLIT_TABLE", "HISTORY_BUCKET"),
+    ),
+    "overview": (
+        *("LIVE_TABLE", "EXCHANGE_TABLE", "RENDEZVOUS_TABLE", "SPLIT_TABLE", "HISTORY_BUCKET", "HISTORY_STREAM"),
+        *("LIVE_OUTBOX_URL", "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL"),
     ),
     "deliver": (
         *("LIVE_TABLE", "EXCHANGE_TABLE", "HISTORY_STREAM"),
@@ -29,7 +32,7 @@ POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "live", "POWERTOOLS_METRICS_NAMESPACE":
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """The names of what the functions use."""
+    """The names and URLs of the resources that the functions use."""
 
     table_name: str
     exchange_table_name: str
@@ -41,24 +44,25 @@ class Resources:
     inbox_url: str
     outbox_url: str
     timers_url: str
+    overview_url: str
     dead_letter_queue_url: str
     ordered_dead_letter_queue_url: str
     api_id: str
 
 
 def environment(function: str, resources: Resources, config: Config) -> dict[str, str]:
-    """Return the environment of a function."""
+    """Return the environment variables of a function."""
     everything = _everything(resources, config)
     return {name: everything[name] for name in NEEDS[function]} | POWERTOOLS
 
 
 def connections_arn(api_id: str) -> str:
-    """Return the ARN of all connections, for whoever posts to them."""
+    """Return the ARN of all connections, for the permission to post to them."""
     return arn("execute-api", f"{api_id}/{WEBSOCKET_STAGE}/*/@connections/*")
 
 
 def ordered_exchanges_arn(config: Config) -> str:
-    """Return the ARN of the queues behind all ordered exchanges: those that can be realms."""
+    """Return the ARN of the queues of all ordered exchanges, which can be realms."""
     return queue_arn(f"{config.exchange_prefix}x*.fifo")
 
 
@@ -76,6 +80,7 @@ def _everything(resources: Resources, config: Config) -> dict[str, str]:
         "LIVE_INBOX_URL": resources.inbox_url,
         "LIVE_OUTBOX_URL": resources.outbox_url,
         "LIVE_TIMERS_URL": resources.timers_url,
+        "LIVE_OVERVIEW_URL": resources.overview_url,
         "LIVE_DEAD_LETTER_QUEUE_URL": resources.dead_letter_queue_url,
         "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL": resources.ordered_dead_letter_queue_url,
         "LIVE_CONNECTIONS_URL": _connections_url(resources.api_id, config),
@@ -84,14 +89,14 @@ def _everything(resources: Resources, config: Config) -> dict[str, str]:
 
 
 def _connections_url(api_id: str, config: Config) -> str:
-    """Return where connections are posted to; a path is one of the emulator's endpoint, whose port nobody knows yet."""
+    """Return the URL for posting to connections; on the local stage, whose port is not known yet, only its path."""
     if config.local:
         return f"/_aws/execute-api/{api_id}/{WEBSOCKET_STAGE}"
     return f"https://{api_id}.execute-api.{Aws.REGION}.{Aws.URL_SUFFIX}/{WEBSOCKET_STAGE}"
 
 
 def _websocket_url(api_id: str, config: Config) -> str:
-    """Return where clients connect to; a path is one of whatever host the page was read from."""
+    """Return the URL that clients connect to; on the local stage only its path, on the host of the page."""
     if config.local:
         return "/live-ws"
     return f"wss://{api_id}.execute-api.{Aws.REGION}.{Aws.URL_SUFFIX}/{WEBSOCKET_STAGE}"

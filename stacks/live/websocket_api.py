@@ -1,4 +1,4 @@
-"""The WebSocket API: frames go into a queue in the order of their connection; a function sees its beginning and end."""
+"""The WebSocket API: frames go into the inbox queue, and a function is called when connections open and close."""
 
 from aws_cdk import Aws
 from aws_cdk import aws_apigatewayv2 as apigatewayv2
@@ -11,7 +11,7 @@ from constructs import Construct
 from stacks.live.environment import WEBSOCKET_STAGE
 from stacks.shared.http_api import BURST_LIMIT, RATE_LIMIT
 
-# By its first character a frame is told from what else is heard of a connection.
+# The first character of a message distinguishes frames from signals.
 FRAME = (
     "Action=SendMessage&MessageGroupId=$context.connectionId&MessageDeduplicationId=$context.requestId"
     "&MessageBody=f$util.urlEncode($input.body)"
@@ -19,7 +19,7 @@ FRAME = (
 
 
 class WebSocketApi(Construct):
-    """Takes connections of WAMP, whose messages are all alike here: arrays, which no route can be chosen by."""
+    """A WebSocket API for WAMP. Its messages are JSON arrays, so routes cannot be selected by their content."""
 
     def __init__(self, scope: Construct, name: str, *, api_name: str) -> None:
         super().__init__(scope, name)
@@ -35,14 +35,14 @@ class WebSocketApi(Construct):
         )
         self.sender: iam.Role | None = None
 
-    def tell_ends(self, connect: lambda_.IFunction) -> None:
-        """Have a function called when a connection begins and, if the client tells, when it ends."""
+    def call_on_open_and_close(self, connect: lambda_.IFunction) -> None:
+        """Call a function when a connection opens and, if the client closes it, when it ends."""
         for route in ("$connect", "$disconnect"):
             integration = WebSocketLambdaIntegration(f"To{connect.node.id}At{route[1:].capitalize()}", connect)
             self.api.add_route(route, integration=integration)
 
     def put_frames(self, inbox: sqs.IQueue) -> None:
-        """Put what clients say into a queue, without a function in between."""
+        """Send frames to a queue, without a function in between."""
         self.sender = iam.Role(self, "SenderRole", assumed_by=iam.ServicePrincipal("apigateway.amazonaws.com"))
         integration = WebSocketAwsIntegration(
             "ToInbox",
@@ -58,6 +58,6 @@ class WebSocketApi(Construct):
         )
         self.api.add_route("$default", integration=integration)
 
-    def hand_frames(self, receive: lambda_.IFunction) -> None:
-        """Call a function with what clients say: the emulator can do nothing else with it."""
+    def call_with_frames(self, receive: lambda_.IFunction) -> None:
+        """Call a function with frames: the emulator has no integration with SQS."""
         self.api.add_route("$default", integration=WebSocketLambdaIntegration("ToReceive", receive))

@@ -1,4 +1,4 @@
-"""The broker queue of a stage, and what belongs to it."""
+"""The broker queue of a stage, with its dead-letter queue and key."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from stacks.shared.queue import DeadLetterQueue
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """The broker queue, its dead letters, and the key that its messages are encrypted with, if any."""
+    """The broker queue, its dead-letter queue and its KMS key; `owned` is False for an imported queue."""
 
     queue: sqs.IQueue
     dead_letters: DeadLetterQueue

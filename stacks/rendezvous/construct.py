@@ -1,4 +1,4 @@
-"""Rendezvous: the broker queue, six functions, the HTTP API of the proxies, and the client's identity."""
+"""The construct of rendezvous: the broker queue, six functions, the HTTP API of proxies and the client's user."""
 
 from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
@@ -15,27 +15,27 @@ from stacks.shared.http_api import PublicApi
 from stacks.shared.queue import DeadLetterQueue, Queue, Redrive, age_alarm
 from stacks.state_stack import StateStack
 
-# SQS hands a function without a batching window at most this many messages.
+# SQS passes at most this many messages to a function without a batching window.
 BATCH = 10
-# Strangers' malformed offers are dead letters too: one is no emergency.
+# Malformed offers of any sender are dead letters too, so a single one must not raise an alarm.
 DEAD_OFFERS_ALARM = 10
 ANSWER_TIMEOUT_SECONDS = 15
 PAGE_TIMEOUT_SECONDS = 10
 SWEEP_TIMEOUT_SECONDS = 60
-# A held poll waits most of its time, and what it costs is the time times the memory.
+# A held poll mostly waits, and its cost is duration times memory.
 MEMORY_MEGABYTES = {"poll": 256}
 DESCRIPTIONS = {
-    "offer": "Parks the offers of the broker queue and ends their patience",
-    "poll": "Gives a polling proxy the offer that fits it",
-    "answer": "Hands a proxy's answer to its client",
-    "client": "Takes offers over HTTP and AMP",
-    "page": "Shows the pages of the broker",
-    "sweep": "Deletes the queues of clients that are gone",
+    "offer": "Parks, refuses and expires the offers of the broker queue",
+    "poll": "Returns a compatible offer to a polling proxy",
+    "answer": "Delivers a proxy's answer to its client",
+    "client": "Receives offers over HTTP and AMP",
+    "page": "Serves the pages of the broker",
+    "sweep": "Deletes client queues whose lease has ended",
 }
 
 
 class Rendezvous(Construct):
-    """Brings Snowflake clients and proxies together; permissions are in `grants.py`."""
+    """The resources of rendezvous; their permissions are in `stacks/grants/rendezvous.py`."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Rendezvous(Construct):
         }
 
     def _api(self, state: StateStack, config: Config) -> PublicApi:
-        # Upstream looks at the path alone, so every method is routed.
+        # Upstream ignores the method, so every method is routed.
         routes = {
             "/proxy": self.functions["poll"],
             "/answer": self.functions["answer"],

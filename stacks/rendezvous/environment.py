@@ -1,4 +1,4 @@
-"""What each rendezvous function is told; a test holds these names against the handlers."""
+"""The environment variables of each rendezvous function; a test compares the names with the handlers."""
 
 from aws_cdk import Aws, Stack
 
@@ -8,7 +8,8 @@ from stacks.shared.queue import DATA_KEY_REUSE
 from stacks.state_stack import StateStack
 
 HISTORY = ("RENDEZVOUS_TABLE", "HISTORY_STREAM")
-# The policy of signalbox/rendezvous/rules/matching.py: who needs a part of it is given all, so that no default hides.
+# The policy of signalbox/rendezvous/rules/matching.py: a function that needs a part of it gets all, so that no default
+# applies.
 POLICY = (
     "OFFER_PATIENCE_SECONDS",
     "HTTP_OFFER_PATIENCE_SECONDS",
@@ -46,13 +47,13 @@ POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "rendezvous", "POWERTOOLS_METRICS_NAMES
 
 
 def environments(broker: Broker, *, state: StateStack, stream_name: str, config: Config) -> dict[str, dict[str, str]]:
-    """Return the environment of every function by its name."""
+    """Return the environment of every function by function name."""
     everything = _resources(broker, state=state, stream_name=stream_name, config=config) | _values(config)
     return {function: {name: everything[name] for name in names} | POWERTOOLS for function, names in NEEDS.items()}
 
 
 def client_queues_arn(config: Config) -> str:
-    """Return what the ARN of every client queue starts with."""
+    """Return the common prefix of the ARNs of all client queues."""
     return f"arn:{Aws.PARTITION}:sqs:{Aws.REGION}:{Aws.ACCOUNT_ID}:{config.client_queue_prefix}"
 
 
@@ -69,7 +70,7 @@ def _resources(broker: Broker, *, state: StateStack, stream_name: str, config: C
 
 
 def _attributes(broker: Broker, config: Config) -> dict[str, str]:
-    """Return what the broker queue is made with again if somebody deletes it; nothing for a queue of others."""
+    """Return the attributes with which the sweep recreates a deleted broker queue; none for an imported queue."""
     if not broker.owned or broker.key is None:
         return {}
     stack = Stack.of(broker.dead_letters)

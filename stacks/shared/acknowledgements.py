@@ -184,14 +184,14 @@ def _acknowledge_roles(state: StateStack, stack: SignalboxStack, config: Config)
     for identity in (stack.splitting.functions["control"].own_role, stack.splitting.user_policy):
         for prefix in ("raw", "queries"):
             _accept_resource(identity, f"{bucket}/{prefix}/*", objects)
-    _accept_resource(stack.live.functions["session"].own_role, f"{bucket}/{REPORTS}*.svg", objects)
+    _accept_resource(stack.live.functions["overview"].own_role, f"{bucket}/{REPORTS}*.svg", objects)
     for job in stack.jobs.values():
         _acknowledge_job(job, bucket, config)
 
 
 def _acknowledge_job(job: HistoryJob, bucket: str, config: Config) -> None:
     objects = "The objects of one prefix of one bucket: Spark and Iceberg name them, and topics, days and replays do."
-    folders = (*(f"{TABLE_PREFIX}{table}/*" for table in job.what.reads), *folders_of(job), f"{RAW_PREFIX}*")
+    folders = (*(f"{TABLE_PREFIX}{table}/*" for table in job.definition.reads), *folders_of(job), f"{RAW_PREFIX}*")
     for name in folders:
         if name.endswith("*"):
             _accept_resource(job.role, f"{bucket}/{name}", objects)

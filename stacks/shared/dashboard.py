@@ -204,7 +204,7 @@ def _connection_row(live: Live) -> list[cloudwatch.IWidget]:
 
 
 def _inbox_row(live: Live) -> list[cloudwatch.IWidget]:
-    event, queues = partial(_event, of="live"), (live.inbox, live.outbox, live.timers)
+    event, queues = partial(_event, of="live"), (live.inbox, live.outbox, live.timers, live.overview_calls)
     return [
         _graph("Sessions begun and ended", [event(f"Session{outcome}") for outcome in ("Started", "Ended")]),
         _graph(
@@ -212,7 +212,7 @@ def _inbox_row(live: Live) -> list[cloudwatch.IWidget]:
             [event(f"Subscription{outcome}") for outcome in ("Subscribed", "Unsubscribed", "Revoked")],
         ),
         _graph(
-            "Oldest frame, post and timer (s), dead letters of live",
+            "Oldest frame, post, timer and call (s), dead letters of live",
             [
                 *(queue.metric_approximate_age_of_oldest_message(statistic="Maximum") for queue in queues),
                 *(

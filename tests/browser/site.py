@@ -14,7 +14,7 @@ from signalbox.live.admin import pages
 def serving(websocket_url: str, *realms: str) -> Iterator[str]:
     """Serve the page's files; return its address."""
 
-    class Answering(BaseHTTPRequestHandler):
+    class StubbedClient(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             name = pages.file_name(self.path) or ""
             file = page._files().get(name)
@@ -30,7 +30,7 @@ def serving(websocket_url: str, *realms: str) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), StubbedClient)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/live/"

@@ -11,8 +11,8 @@ pytestmark = pytest.mark.browser
 @pytest.mark.parametrize(
     ("name", "ticket", "reason"),
     [
-        ("alice", "wrong", "This authid and secret do not go together."),
-        ("nobody", live_router.TICKET, "This authid and secret do not go together."),
+        ("alice", "wrong", "Wrong authid or secret."),
+        ("nobody", live_router.TICKET, "Wrong authid or secret."),
         ("", "", "Join with an authid, and by ticket or wampcra."),
     ],
 )
@@ -157,7 +157,7 @@ def test_a_revoked_permission_ends_the_log_and_keeps_its_lines(router, visitor):
     router.publish("trial.log", "before")
     expect(page.get_by_text("before")).to_be_visible()
 
-    router.withdraw("alice")
+    router.revoke("alice")
     router.publish("trial.log", "after")
 
     expect(page.get_by_text("Ended: the permission was revoked.")).to_be_visible()

@@ -15,8 +15,8 @@ from signalbox.clients.live.session import ConnectionLost
 from signalbox.live.wamp.messages import Payload
 from tests.browser.conftest import EXPECTED
 from tests.browser.stages import SVG
-from tests.integration.live.stage import Place, new_topic
-from tests.integration.shared.connection_cuts import relay
+from tests.integration.live.stage import TrialRealm, new_topic
+from tests.integration.shared.tcp_proxy import tcp_proxy
 
 pytestmark = [pytest.mark.emulator, pytest.mark.browser]
 
@@ -25,12 +25,12 @@ ATTEMPTS = 5
 
 
 @pytest.fixture(scope="module")
-def place(deployed: dict[str, Any]) -> Place:
-    return Place.of(deployed)
+def place(deployed: dict[str, Any]) -> TrialRealm:
+    return TrialRealm.of(deployed)
 
 
 @pytest.fixture(scope="module")
-def publisher(place: Place) -> Iterator[LiveClient]:
+def publisher(place: TrialRealm) -> Iterator[LiveClient]:
     with place.publisher() as client:
         for _ in range(ATTEMPTS):
             with suppress(ConnectionLost):
@@ -40,13 +40,13 @@ def publisher(place: Place) -> Iterator[LiveClient]:
 
 
 @pytest.fixture
-def joined(chromium: Browser, deployed: dict[str, Any], place: Place) -> Iterator[Callable[..., Page]]:
+def joined(chromium: Browser, deployed: dict[str, Any], place: TrialRealm) -> Iterator[Callable[..., Page]]:
     """Sign in as the user of a role, and fail at the end if the browser has reported a problem."""
     pages: list[Page] = []
     problems: list[str] = []
 
     def join(role: str, address: str, *, websocket_url: str | None = None) -> Page:
-        # The page's policy knows one server, and not the relay that a test puts before it.
+        # The page's policy knows one server, and not the proxy that a test puts in front of it.
         page = chromium.new_context(bypass_csp=websocket_url is not None).new_page()
         page.set_default_timeout(WAIT_MS)
         page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
@@ -113,7 +113,7 @@ def test_a_record_shows_what_changed(joined, publisher):
 
 def test_nothing_is_lost_while_the_connection_is_cut(joined, publisher, place):
     topic = new_topic()
-    with relay(place.url) as between:
+    with tcp_proxy(place.url) as between:
         page = joined("subscriber", f"#/log/{topic}", websocket_url=between.url(place.url))
         publish(publisher, topic, "before")
         expect(page.get_by_text("before")).to_be_visible(timeout=WAIT_MS)

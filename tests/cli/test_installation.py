@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 from tests import wheels
 
 HELP_OF_EVERY_COMMAND = """

@@ -16,7 +16,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from signalbox.local import tools
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 from tests.cases import catch_up
 
 FOLDER = Path(__file__).parent

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from signalbox.local import tools
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 
 FILES = sorted(
     path

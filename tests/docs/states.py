@@ -3,29 +3,29 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from signalbox.rendezvous.rules.states import TRANSITIONS, State
+from signalbox.rendezvous.rules.states import TRANSITIONS, OfferState
 
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "states.svg"
-Transition = tuple[State | None, State]
+Transition = tuple[OfferState | None, OfferState]
 
 # The label of each transition; None is the start. A test compares the keys with the table.
 MEANING: dict[Transition, str] = {
-    (None, State.PENDING): "parked",
-    (None, State.REFUSED): "refused",
-    (State.PENDING, State.MATCHED): "a proxy claims it",
-    (State.PENDING, State.EXPIRED): "patience ends",
-    (State.MATCHED, State.MATCHED): "silent: another proxy claims it",
-    (State.MATCHED, State.ANSWERED): "the proxy answers",
-    (State.MATCHED, State.EXPIRED): "patience ends",
+    (None, OfferState.PENDING): "parked",
+    (None, OfferState.REFUSED): "refused",
+    (OfferState.PENDING, OfferState.MATCHED): "a proxy claims it",
+    (OfferState.PENDING, OfferState.EXPIRED): "patience ends",
+    (OfferState.MATCHED, OfferState.MATCHED): "silent: another proxy claims it",
+    (OfferState.MATCHED, OfferState.ANSWERED): "the proxy answers",
+    (OfferState.MATCHED, OfferState.EXPIRED): "patience ends",
 }
 WIDTH, HEIGHT = 130, 44
-PLACES: dict[State | None, tuple[int, int]] = {
+PLACES: dict[OfferState | None, tuple[int, int]] = {
     None: (60, 92),
-    State.PENDING: (240, 92),
-    State.MATCHED: (500, 92),
-    State.ANSWERED: (770, 92),
-    State.REFUSED: (240, 272),
-    State.EXPIRED: (500, 192),
+    OfferState.PENDING: (240, 92),
+    OfferState.MATCHED: (500, 92),
+    OfferState.ANSWERED: (770, 92),
+    OfferState.REFUSED: (240, 272),
+    OfferState.EXPIRED: (500, 192),
 }
 HEAD = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 850 314" width="850" height="314" role="img" \
@@ -82,13 +82,13 @@ def _arrows() -> Iterator[str]:
         yield f'  <text class="why" x="{x}" y="{y}">{MEANING[before, after]}</text>\n'
 
 
-def _loop(state: State) -> tuple[str, int, int]:
+def _loop(state: OfferState) -> tuple[str, int, int]:
     x, y = PLACES[state]
     top = y - HEIGHT // 2
     return f"M{x - 30} {top} C{x - 30} {top - 42} {x + 30} {top - 42} {x + 30} {top - 2}", x, top - 40
 
 
-def _line(before: State | None, after: State) -> tuple[str, int, int]:
+def _line(before: OfferState | None, after: OfferState) -> tuple[str, int, int]:
     (x, y), (to_x, to_y) = PLACES[before], PLACES[after]
     reach = 8 if before is None else WIDTH // 2
     if y == to_y:

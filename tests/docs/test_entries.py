@@ -10,8 +10,8 @@ import pytest
 from typer.main import get_command
 
 import signalbox
-from glue_jobs.shared.arguments import WINDOW
-from glue_jobs.shared.reporting import REQUIRED
+from glue_jobs.shared.arguments import WINDOW_ARGUMENTS
+from glue_jobs.shared.report_run import REQUIRED
 from signalbox.aws.shared.telemetry import metric_name
 from signalbox.cli.main import app
 from signalbox.errors import SignalboxError
@@ -227,7 +227,9 @@ def test_every_counter_has_its_entry_and_labels():
 
 def test_every_argument_of_the_reports_has_its_entry():
     documented = rows(section(DOCS / "history.md", "The reports"))
-    assert {name for name in documented if name.startswith("--")} == {f"--{name}" for name in (*REQUIRED, *WINDOW)}
+    assert {name for name in documented if name.startswith("--")} == {
+        f"--{name}" for name in (*REQUIRED, *WINDOW_ARGUMENTS)
+    }
 
 
 def test_every_capability_is_in_the_readmes_table():

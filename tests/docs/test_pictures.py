@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from signalbox.rendezvous.rules.states import State
+from signalbox.rendezvous.rules.states import OfferState
 from tests.docs.markdown import ROOT, name_of
 from tests.docs.states import MEANING, PICTURE, drawn, transitions
 
@@ -20,7 +20,7 @@ def test_every_transition_has_a_meaning():
 
 
 def test_every_state_is_in_the_picture():
-    assert all(f">{state}</text>" in PICTURE.read_text() for state in State)
+    assert all(f">{state}</text>" in PICTURE.read_text() for state in OfferState)
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=name_of)

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 
 CDK = "aws_cdk"
 

@@ -1,6 +1,6 @@
-"""The ports of `signalbox.live.session.ports` and `signalbox.live.outbox.ports` in memory: a world for tests of live.
+"""In-memory implementations of the ports of live's sessions and outboxes, for tests.
 
-The suites in tests/adapters/test_live_*.py hold these and the AWS adapters to the same behaviour.
+The suites in tests/adapters/live hold these and the AWS adapters to the same behaviour.
 """
 
 import itertools
@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from signalbox.errors import EffectFailed
 from signalbox.exchange.model.naming import StageNames
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
@@ -19,15 +18,15 @@ from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.selection import is_logged
 from signalbox.live.outbox.items import ItemId, OutboxItem
 from signalbox.live.outbox.ports import PostResult, Subscriber
-from signalbox.live.procedures.overview import Glances, Picture, PictureName, Topic
-from signalbox.live.session.inbox import frame_body, told_body
-from signalbox.live.session.ports import Attached, Member, SessionPorts, Standing, Store, Stored
+from signalbox.live.procedures.overview_calls import OverviewCall
+from signalbox.live.session.inbox import frame_body, signal_body
+from signalbox.live.session.ports import Attached, Member, RealmAccess, SessionPorts, Store, Stored
 from signalbox.live.session.records import session_document, session_of
-from signalbox.live.session.state import Account, ConnectionId, Elapsed, Killed, Lost, RightsChanged, Session
-from signalbox.live.wamp.audience import EVERYBODY, Listener
+from signalbox.live.session.state import Account, ConnectionId, Session, Signal
+from signalbox.live.wamp.audience import UNRESTRICTED, Listener
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.messages import SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.exchange import MemoryExchanges, MemorySender, MemoryUsers
@@ -73,7 +72,7 @@ class MemorySessions:
 
 
 @dataclass
-class MemoryRoster:
+class MemoryRealmSessions:
     members: dict[ExchangeName, dict[SessionId, Member]] = field(default_factory=lambda: defaultdict(dict))
 
     def enter(self, realm: ExchangeName, member: Member, *, expires_at: datetime) -> None:
@@ -94,7 +93,7 @@ class MemoryRoster:
 
 @dataclass
 class MemoryAccounts:
-    """`Accounts` over the exchanges and users in memory, with grants and secrets beside them."""
+    """`Accounts` over the exchanges and users in memory, with grants and secrets."""
 
     exchanges: MemoryExchanges
     users: MemoryUsers
@@ -102,19 +101,19 @@ class MemoryAccounts:
     secrets: dict[UserName, Credentials] = field(default_factory=dict)
     failures: Counter[UserName] = field(default_factory=Counter)
 
-    def standing(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> Standing:
+    def access(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> RealmAccess:
         exchange, found = self.exchanges.find(realm), None if user is None else self.users.find(user)
         live = None if exchange is None or exchange.is_leaving else exchange.live
         failures = 0 if user is None else self.failures[user]
-        return Standing(live, None if found is None else self._account(realm, found), failures)
+        return RealmAccess(live, None if found is None else self._account(realm, found), failures)
 
-    def note_failure(self, user: UserName, *, now: datetime) -> None:
+    def count_failure(self, user: UserName, *, now: datetime) -> None:
         self.failures[user] += 1
 
     def _account(self, realm: ExchangeName, user: User) -> Account:
         grants = self.grants[realm, user.name]
         rights = Rights.in_realm(realm, user=user.name, role=user.role, ownership=user.ownership, grants=grants)
-        credentials = self.secrets.get(user.name) or Credentials.pretended(user.name, pepper=PEPPER)
+        credentials = self.secrets.get(user.name) or Credentials.decoy(user.name, pepper=PEPPER)
         return Account(user.name, user.role, credentials, rights)
 
 
@@ -128,8 +127,8 @@ class MemoryInbox:
     def put_frame(self, connection: ConnectionId, text: str, *, request: str) -> None:
         self._put(connection, frame_body(text), request)
 
-    def tell(self, connection: ConnectionId, told: Lost | Elapsed | Killed | RightsChanged, *, request: str) -> None:
-        self._put(connection, told_body(told), request)
+    def notify(self, connection: ConnectionId, signal: Signal, *, request: str) -> None:
+        self._put(connection, signal_body(signal), request)
 
     def _put(self, connection: ConnectionId, body: str, request: str) -> None:
         if request not in self.requests:
@@ -146,18 +145,8 @@ class MemoryTimers:
 
 
 @dataclass
-class MemoryThrottle:
-    seconds: Counter[datetime] = field(default_factory=Counter)
-
-    def count(self, *, now: datetime) -> int:
-        second = now.replace(microsecond=0)
-        self.seconds[second] += 1
-        return self.seconds[second]
-
-
-@dataclass
 class MemorySubscribers:
-    """`Subscribers` and `Watchers`."""
+    """`Subscribers` and `SubscriptionLookup`."""
 
     rows: dict[ExchangeName, dict[tuple[TopicPattern, ConnectionId], tuple[Subscriber, datetime]]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -183,7 +172,7 @@ class MemorySubscribers:
 
 @dataclass
 class MemoryTopicLog:
-    """Keeps everything; `append` is what routers do."""
+    """A log without retention; `append` is the routers' method."""
 
     logged: dict[ExchangeName, dict[RoutingKey, list[LoggedEvent]]] = field(default_factory=lambda: defaultdict(dict))
 
@@ -194,7 +183,7 @@ class MemoryTopicLog:
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
         return [event for event in self.logged[realm].get(topic, ()) if is_logged(event)]
 
-    def back_to(
+    def events_since(
         self, realm: ExchangeName, topic: RoutingKey, sequence: int | None, *, live: LiveSettings, now: datetime
     ) -> list[LoggedEvent]:
         everything = self.logged[realm].get(topic, ())
@@ -208,13 +197,13 @@ class MemoryTopicLog:
         for topic in self.topics(realm, pattern):
             for event in self.logged[realm][topic]:
                 if event.is_retained:
-                    found[topic, event.audience == EVERYBODY] = event
+                    found[topic, event.audience == UNRESTRICTED] = event
         return list(found.values())
 
 
 @dataclass
 class MemoryOutboxes:
-    """The items in each connection's outbox; one that was there already is not put again."""
+    """The items in each connection's outbox; an item that is put twice is there once."""
 
     items: dict[ConnectionId, list[OutboxItem]] = field(default_factory=lambda: defaultdict(list))
     known: set[tuple[ConnectionId, ItemId]] = field(default_factory=set)
@@ -228,7 +217,7 @@ class MemoryOutboxes:
 
 @dataclass
 class MemoryConnections:
-    """What was posted to each connection; `results` are what comes of the next posts, and then all are posted."""
+    """The messages posted to each connection; `results` are the results of the next posts, later ones succeed."""
 
     posted: dict[ConnectionId, list[str]] = field(default_factory=lambda: defaultdict(list))
     closed: set[ConnectionId] = field(default_factory=set)
@@ -247,21 +236,14 @@ class MemoryConnections:
 
 
 @dataclass
-class MemoryGlances:
-    """`Topics` and `Pictures`; without `is_up` there are none to be had."""
+class MemoryOverviewCalls:
+    """The calls that were passed on; a call that is sent twice is there once, by its connection and item id."""
 
-    is_up: bool = True
+    calls: dict[tuple[ConnectionId, ItemId], OverviewCall] = field(default_factory=dict)
 
-    def beginning_with(self, realm: ExchangeName, prefix: str) -> Sequence[Topic]:
-        return [Topic(RoutingKey(f"{prefix}a"))]
-
-    def every(self) -> Sequence[Picture]:
-        if not self.is_up:
-            raise EffectFailed("no pictures right now")
-        return []
-
-    def find(self, name: PictureName) -> str | None:
-        return None
+    def send(self, call: OverviewCall) -> None:
+        # What is sent is a document: nothing may get lost on its way.
+        self.calls.setdefault((call.connection, call.item_id), OverviewCall.parse(call.body()))
 
 
 @dataclass
@@ -272,16 +254,15 @@ class MemoryLive:
     exchanges: MemoryExchanges = field(default_factory=MemoryExchanges)
     users: MemoryUsers = field(default_factory=MemoryUsers)
     sessions: MemorySessions = field(default_factory=MemorySessions)
-    roster: MemoryRoster = field(default_factory=MemoryRoster)
+    realm_sessions: MemoryRealmSessions = field(default_factory=MemoryRealmSessions)
     inbox: MemoryInbox = field(default_factory=MemoryInbox)
     timers: MemoryTimers = field(default_factory=MemoryTimers)
-    throttle: MemoryThrottle = field(default_factory=MemoryThrottle)
     subscribers: MemorySubscribers = field(default_factory=MemorySubscribers)
     log: MemoryTopicLog = field(default_factory=MemoryTopicLog)
     outboxes: MemoryOutboxes = field(default_factory=MemoryOutboxes)
     connections: MemoryConnections = field(default_factory=MemoryConnections)
     sender: MemorySender = field(default_factory=MemorySender)
-    glances: MemoryGlances = field(default_factory=MemoryGlances)
+    overview_calls: MemoryOverviewCalls = field(default_factory=MemoryOverviewCalls)
     recorded: list[HistoryEvent] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1_000))
     accounts: MemoryAccounts = field(init=False)
@@ -299,12 +280,14 @@ class MemoryLive:
 
     def ports(self) -> SessionPorts:
         return SessionPorts(
-            store=Store(self.sessions, self.roster, self.accounts, self.subscribers, self.subscribers, self.log),
+            store=Store(
+                self.sessions, self.realm_sessions, self.accounts, self.subscribers, self.subscribers, self.log
+            ),
             inbox=self.inbox,
             outboxes=self.outboxes,
             timers=self.timers,
             sender=self.sender,
-            glances=Glances(self.glances, {"told": lambda now: "much"}, self.glances),
+            overview_calls=self.overview_calls,
             names=StageNames("signalbox", "stage-"),
             pepper=PEPPER,
             now=self.now,
@@ -322,5 +305,5 @@ class MemoryLive:
         self.accounts.secrets[user] = Credentials.of(f"{name}-secret", salt="salt", with_key=True, iterations=1)
 
     def grant(self, name: str, *rights: Right, pattern: str = "trial", match: str = "prefix") -> None:
-        grants = [Grant(right, TopicPattern.parse(pattern, Match(match))) for right in rights]
+        grants = [Grant(right, TopicPattern.parse(pattern, MatchPolicy(match))) for right in rights]
         self.accounts.grants[REALM, UserName(name)] += grants

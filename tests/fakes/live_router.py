@@ -1,4 +1,4 @@
-"""A live router in memory behind real WebSockets: our session machine without a stage, for tests of clients."""
+"""An in-memory live router behind real WebSockets, with the product's session machine, for tests of clients."""
 
 import base64
 import secrets
@@ -17,26 +17,26 @@ from websockets.typing import Subprotocol
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Grant, Rights
-from signalbox.live.log.events import LoggedEvent, event_for, postable
-from signalbox.live.log.get_events import past_events
-from signalbox.live.log.history_request import InvalidQuery, Query
-from signalbox.live.log.selection import is_logged, past, retained, selected
-from signalbox.live.session.effects import Answer, Attach, Close, Distribute, Post
+from signalbox.live.log.events import LoggedEvent, event_for, size_limited
+from signalbox.live.log.get_events import get_events_result
+from signalbox.live.log.history_request import HistoryRequest, InvalidArgument
+from signalbox.live.log.selection import backfill_page, history_page, is_logged, latest_retained
+from signalbox.live.session.effects import AnswerCall, Attach, Close, Distribute, Post
 from signalbox.live.session.machine import receive
 from signalbox.live.session.state import (
     Account,
-    Circumstances,
     ConnectionId,
-    Heard,
+    DecisionContext,
     Killed,
     Lost,
     Realm,
+    Received,
     RightsChanged,
     Session,
     opened,
 )
 from signalbox.live.wamp import codec, error_uris
-from signalbox.live.wamp.audience import EVERYBODY
+from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.messages import (
     EMPTY,
@@ -50,7 +50,7 @@ from signalbox.live.wamp.messages import (
     Result,
     SessionId,
 )
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
 
@@ -68,17 +68,17 @@ class Peer:
 
     def post(self, message: Message) -> None:
         with suppress(ConnectionClosed):
-            self.connection.send(codec.written(message))
+            self.connection.send(codec.serialize(message))
 
     def cut(self) -> None:
-        """End the connection as a network does: without a word."""
+        """Drop the connection without a closing handshake."""
         with suppress(OSError):
             self.connection.socket.shutdown(socket.SHUT_RDWR)
 
 
 @dataclass(slots=True)
 class Router:
-    """One realm, with users who may do what they want below some prefixes; everybody's ticket is `TICKET`."""
+    """One realm with users, whose grants are in `rights`; the ticket of every user is `TICKET`."""
 
     rights: dict[str, tuple[Grant, ...]]
     log: list[LoggedEvent] = field(default_factory=list)
@@ -91,23 +91,23 @@ class Router:
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def publish(self, topic: str, *arguments: object, retain: bool = False, **keywords: object) -> LoggedEvent:
-        """Publish from elsewhere, as by SQS."""
+        """Publish an event that no session publishes, as over SQS."""
         payload = Payload(arguments, keywords)
         return self._distribute(
-            Distribute(_id(PublicationId), RoutingKey(topic), payload, EVERYBODY, None, retain, None)
+            Distribute(_id(PublicationId), RoutingKey(topic), payload, UNRESTRICTED, None, retain, None)
         )
 
     def subscriptions(self) -> int:
-        """Count what is subscribed to."""
+        """Return the number of subscriptions of all sessions."""
         with self._lock:
             return sum(len(peer.session.subscriptions) for peer in self._peers)
 
     def paused(self) -> threading.RLock:
-        """Let nobody be heard meanwhile."""
+        """Return the lock that stops the handling of messages while it is held."""
         return self._lock
 
     def welcome(self, connection: ServerConnection, request: Request) -> Response | None:
-        """Refuse a connection, if that is wanted."""
+        """Refuse a connection if `refuse_with` is set."""
         del request
         return connection.respond(*self.refuse_with) if self.refuse_with else None
 
@@ -118,16 +118,16 @@ class Router:
                 peer.cut()
 
     def kill(self) -> None:
-        """End all sessions, as an administrator does."""
-        self._tell(Killed("wamp.close.killed", "enough"))
+        """End all sessions with GOODBYE, as an administrator does."""
+        self._notify_all(Killed("wamp.close.killed", "enough"))
 
-    def withdraw(self, user: str) -> None:
-        """Take a user's rights away."""
+    def revoke(self, user: str) -> None:
+        """Revoke all rights of a user."""
         self.rights[user] = ()
-        self._tell(RightsChanged())
+        self._notify_all(RightsChanged())
 
     def forget(self, topic: str, count: int) -> None:
-        """Let the log lose a topic's oldest events."""
+        """Delete a topic's oldest events from the log."""
         with self._lock:
             gone = [event for event in self.log if event.topic == topic][:count]
             self.log = [event for event in self.log if event not in gone]
@@ -139,32 +139,32 @@ class Router:
             self._peers.append(peer)
         try:
             for text in connection:
-                self._hear(peer, codec.heard(str(text)), len(text))
+                self._receive(peer, codec.decode(str(text)), len(text))
         except (ConnectionClosed, OSError):
             pass
         finally:
             with self._lock:
                 self._peers.remove(peer)
-            self._hear(peer, Lost())
+            self._receive(peer, Lost())
 
-    def _tell(self, heard: Heard) -> None:
+    def _notify_all(self, received: Received) -> None:
         with self._lock:
             for peer in list(self._peers):
-                self._hear(peer, heard)
+                self._receive(peer, received)
 
-    def _hear(self, peer: Peer, heard: Heard, size: int = 0) -> None:
+    def _receive(self, peer: Peer, received: Received, size: int = 0) -> None:
         with self._lock:
-            outcome = receive(peer.session, heard, self._circumstances(peer.session, heard, size))
+            outcome = receive(peer.session, received, self._circumstances(peer.session, received, size))
             peer.session = outcome.session
             for effect in outcome.effects:
                 self._carry_out(peer, effect)
 
-    def _circumstances(self, session: Session, heard: Heard, size: int) -> Circumstances:
+    def _circumstances(self, session: Session, received: Received, size: int) -> DecisionContext:
         name = session.identity.authid if session.identity else ""
-        if isinstance(heard, Hello):
-            name = str(heard.details.get("authid"))
-        realm = Realm(REALM, "pepper") if REALM in (session.realm, getattr(heard, "realm", None)) else None
-        return Circumstances(
+        if isinstance(received, Hello):
+            name = str(received.details.get("authid"))
+        realm = Realm(REALM, "pepper") if REALM in (session.realm, getattr(received, "realm", None)) else None
+        return DecisionContext(
             now=datetime.now(UTC),
             session=_id(SessionId),
             publication=_id(PublicationId),
@@ -189,7 +189,7 @@ class Router:
             logged = self._distribute(effect)
             if effect.request is not None:
                 peer.post(Published(effect.request, logged.publication))
-        elif isinstance(effect, Answer):
+        elif isinstance(effect, AnswerCall):
             peer.post(self._answer(peer, effect))
         elif isinstance(effect, Close):
             threading.Thread(target=peer.connection.close, daemon=True).start()
@@ -198,11 +198,11 @@ class Router:
         listener, pattern = peer.session.listener, attach.pattern
         events = [event for event in self.log if pattern.matches(event.topic)]
         if listener is not None and attach.get_retained:
-            for event in retained(events, listener):
-                peer.post(postable(event_for(pattern, event, is_retained=True)))
+            for event in latest_retained(events, listener):
+                peer.post(size_limited(event_for(pattern, event, is_retained=True)))
         if listener is not None and attach.history is not None:
-            for event in past(events, attach.history, listener).events:
-                peer.post(postable(event_for(pattern, event)))
+            for event in backfill_page(events, attach.history, listener).events:
+                peer.post(size_limited(event_for(pattern, event)))
 
     def _distribute(self, effect: Distribute) -> LoggedEvent:
         with self._lock:
@@ -229,9 +229,9 @@ class Router:
             return
         for pattern in peer.session.subscriptions.values():
             if pattern.matches(logged.topic):
-                peer.post(postable(event_for(pattern, logged)))
+                peer.post(size_limited(event_for(pattern, logged)))
 
-    def _answer(self, peer: Peer, answer: Answer) -> Message:
+    def _answer(self, peer: Peer, answer: AnswerCall) -> Message:
         listener = peer.session.listener
         if answer.procedure in self.procedures:
             return Result(answer.request, {}, self.procedures[answer.procedure](answer.payload))
@@ -240,14 +240,16 @@ class Router:
         if answer.procedure != "wamp.subscription.get_events" or listener is None:
             return Error(CALL, answer.request, {}, error_uris.NO_SUCH_PROCEDURE, EMPTY)
         try:
-            query = Query.parse(answer.payload)
-        except InvalidQuery as problem:
+            request = HistoryRequest.parse(answer.payload)
+        except InvalidArgument as problem:
             return Error(CALL, answer.request, {}, error_uris.INVALID_ARGUMENT, Payload((str(problem),)))
-        pattern = peer.session.subscriptions.get(query.subscription)
+        pattern = peer.session.subscriptions.get(request.subscription)
         if pattern is None:
             return Error(CALL, answer.request, {}, error_uris.NO_SUCH_SUBSCRIPTION, EMPTY)
         events = [event for event in self.log if pattern.matches(event.topic)]
-        return Result(RequestId(answer.request), {}, past_events(selected(events, query, listener), pattern))
+        return Result(
+            RequestId(answer.request), {}, get_events_result(history_page(events, request, listener), pattern)
+        )
 
 
 def _id(kind: Any) -> Any:
@@ -255,8 +257,8 @@ def _id(kind: Any) -> Any:
 
 
 def grants(*prefixes: str) -> tuple[Grant, ...]:
-    """Everything below some prefixes."""
-    return tuple(Grant(right, TopicPattern.parse(prefix, Match.PREFIX)) for prefix in prefixes for right in Right)
+    """Return grants of every right on the topics with these prefixes."""
+    return tuple(Grant(right, TopicPattern.parse(prefix, MatchPolicy.PREFIX)) for prefix in prefixes for right in Right)
 
 
 CREDENTIALS = Credentials.of(TICKET, salt=base64.b64encode(b"salt").decode(), with_key=True)

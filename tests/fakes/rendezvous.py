@@ -1,6 +1,6 @@
-"""The ports of `signalbox.rendezvous.ports` in memory: the rules of the core as the conditions of each write.
+"""In-memory implementations of `signalbox.rendezvous.ports`, with the core's rules as write conditions.
 
-The suite in tests/adapters/shared/test_contract.py holds these and the AWS adapters to the same behaviour.
+The suite in tests/adapters/shared/test_contract.py tests these and the AWS adapters for the same behaviour.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,16 +13,16 @@ from signalbox.rendezvous.rules.held_polls import HeldPoll
 from signalbox.rendezvous.rules.states import (
     OPEN_STATES,
     TRANSITIONS,
-    Claim,
     Claimant,
+    ClaimResult,
     ClientId,
-    Pool,
+    OfferPool,
+    OfferState,
     ProxySessionId,
     Rendezvous,
-    State,
     is_answerable,
     is_claimable,
-    waiting_pool,
+    offer_pool,
 )
 from signalbox.rendezvous.wire.nat import Nat
 
@@ -30,7 +30,7 @@ START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 class MemoryClock:
-    """A clock that stands still but for `sleep`; what is due while it sleeps happens at its time."""
+    """A clock that advances only in `sleep`, which runs the actions that are due in that time."""
 
     def __init__(self) -> None:
         self.moment = START
@@ -66,29 +66,29 @@ class MemoryOffers:
         self.records[record.client_id] = record
         return True
 
-    def claimable(self, pools: Iterable[Pool], *, now: datetime) -> list[Rendezvous]:
+    def claimable(self, pools: Iterable[OfferPool], *, now: datetime) -> list[Rendezvous]:
         chosen = set(pools)
         found = [
             r
             for r in self.records.values()
-            if r.state in OPEN_STATES and waiting_pool(r.nat) in chosen and r.available_at <= now
+            if r.state in OPEN_STATES and offer_pool(r.nat) in chosen and r.available_at <= now
         ]
         return sorted(found, key=lambda r: r.created_at)
 
-    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> Claim:
+    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> ClaimResult:
         record = self.records.get(client_id)
         if record is None or not is_claimable(record, sid=proxy.sid, now=now):
-            return Claim(None, is_stored=record is not None)
+            return ClaimResult(None, is_stored=record is not None)
         self.matches[proxy.sid] = client_id
         match = self._move(
             record,
-            State.MATCHED,
+            OfferState.MATCHED,
             sid=proxy.sid,
             proxy_type=proxy.proxy_type,
             available_at=until,
             matches=record.matches + 1,
         )
-        return Claim(match, is_stored=True)
+        return ClaimResult(match, is_stored=True)
 
     def matched_by(self, sid: ProxySessionId) -> ClientId | None:
         return self.matches.get(sid)
@@ -97,9 +97,9 @@ class MemoryOffers:
         record = self.records.get(client_id)
         if record is None or not is_answerable(record, sid=sid, now=now):
             return None
-        return self._move(record, State.ANSWERED, reply=reply, session_description="")
+        return self._move(record, OfferState.ANSWERED, reply=reply, session_description="")
 
-    def close(self, client_id: ClientId, *, state: State, reply: str) -> Rendezvous | None:
+    def close(self, client_id: ClientId, *, state: OfferState, reply: str) -> Rendezvous | None:
         record = self.records.get(client_id)
         if record is None or record.state not in OPEN_STATES:
             return None
@@ -110,7 +110,7 @@ class MemoryOffers:
         if record is not None and record.state in OPEN_STATES:
             self.records[client_id] = replace(record, receipt_handle=receipt_handle)
 
-    def _move(self, record: Rendezvous, state: State, **changes: object) -> Rendezvous:
+    def _move(self, record: Rendezvous, state: OfferState, **changes: object) -> Rendezvous:
         assert state in TRANSITIONS[record.state], (record.state, state)
         self.records[record.client_id] = replace(record, state=state, **changes)
         return self.records[record.client_id]
@@ -120,25 +120,25 @@ class MemoryOffers:
 class MemoryHeldPolls:
     slots: dict[int, HeldPoll] = field(default_factory=dict)
 
-    def take(self, poll: HeldPoll, *, now: datetime) -> bool:
+    def acquire(self, poll: HeldPoll, *, now: datetime) -> bool:
         holder = self.slots.get(poll.slot)
         if holder is not None and holder.until > now and holder.sid != poll.sid:
             return False
         self.slots[poll.slot] = replace(poll, offer=None)
         return True
 
-    def look(self, poll: HeldPoll) -> ClientId | None:
+    def reserved_offer(self, poll: HeldPoll) -> ClientId | None:
         holder = self.slots.get(poll.slot)
         return holder.offer if holder is not None and holder.sid == poll.sid else None
 
-    def lend(self, poll: HeldPoll, *, client_id: ClientId) -> bool:
+    def reserve(self, poll: HeldPoll, *, client_id: ClientId) -> bool:
         holder = self.slots.get(poll.slot)
         if holder is None or holder.sid != poll.sid or holder.offer is not None:
             return False
         self.slots[poll.slot] = replace(holder, offer=client_id)
         return True
 
-    def leave(self, poll: HeldPoll) -> ClientId | None:
+    def release(self, poll: HeldPoll) -> ClientId | None:
         holder = self.slots.get(poll.slot)
         if holder is None or holder.sid != poll.sid:
             return None
@@ -153,7 +153,7 @@ class MemoryHeldPolls:
 class MemoryPresence:
     polls: dict[Nat, datetime] = field(default_factory=dict)
 
-    def note(self, nat: Nat, *, now: datetime) -> None:
+    def record_poll(self, nat: Nat, *, now: datetime) -> None:
         self.polls[nat] = now
 
     def last_polls(self) -> Mapping[Nat, datetime]:

@@ -8,18 +8,17 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from glue_jobs.shared.lake import CATALOG, Lake
-from glue_jobs.transforms.history import SCHEMA
-from signalbox.local.job_runner import look_up_once
-from signalbox.local.spark import FOR_FEW_ROWS, ICEBERG_SETTINGS
-from signalbox.local.spark_jars import jars
+from glue_jobs.transforms.events import SCHEMA
+from signalbox.local.spark.jars import jars
+from signalbox.local.spark.job_runner import cache_java_names
+from signalbox.local.spark.jobs import ICEBERG_SETTINGS, SMALL_DATA_SETTINGS
 from tests.glue.frames import frame as literal
 
 SETTINGS = {
-    **FOR_FEW_ROWS,
+    **SMALL_DATA_SETTINGS,
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.session.timeZone": "UTC",
-    # For a few rows it takes longer to compile a query than to answer it. The same queries are compiled in the tests of
-    # whole jobs.
+    # For few rows, compiling a query takes longer than running it. The tests of whole jobs compile the same queries.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -28,7 +27,7 @@ SETTINGS = {
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The session of all tests; its tables lie in a folder, without Glue and S3."""
+    """The Spark session of all tests; its tables are in a folder, without Glue and S3."""
     os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     catalog = f"spark.sql.catalog.{CATALOG}"
     tables = {
@@ -38,10 +37,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         f"{catalog}.warehouse": str(tmp_path_factory.mktemp("tables")),
         "spark.driver.extraClassPath": f"{jars(print)}/*",
     }
-    # Java options come too late once the JVM runs, so they go to what starts it.
+    # Java options have no effect once the JVM runs, so they are set for its launcher.
     options = " ".join(f'--conf "{key}={value}"' for key, value in (SETTINGS | tables).items())
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{options} pyspark-shell"
-    look_up_once()
+    cache_java_names()
     session = SparkSession.builder.master("local[1]").appName("tests").getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
@@ -50,13 +49,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def lake(spark: SparkSession) -> Lake:
-    """An empty lake."""
+    """An empty history lake."""
     return Lake(spark, f"of_{uuid4().hex}")
 
 
 @pytest.fixture
 def remembered(lake: Lake, history: Callable[..., DataFrame]) -> Callable[..., None]:
-    """Put events into the lake, each of which is there once."""
+    """A function that merges events into the lake, deduplicated."""
 
     def put(*rows: dict[str, object]) -> None:
         lake.ensure("events")
@@ -67,7 +66,7 @@ def remembered(lake: Lake, history: Callable[..., DataFrame]) -> Callable[..., N
 
 @pytest.fixture(scope="session")
 def history(spark: SparkSession) -> Callable[..., DataFrame]:
-    """Make a frame of the raw history from rows that name only what matters."""
+    """A function that creates a frame of raw history; fields that a row omits are null."""
 
     def frame(*rows: dict[str, object]) -> DataFrame:
         whole = [{"version": 1, "capability": "rendezvous", "labels": {}} | row for row in rows]
@@ -78,5 +77,5 @@ def history(spark: SparkSession) -> Callable[..., DataFrame]:
 
 @pytest.fixture(scope="session")
 def at() -> Callable[[str], datetime]:
-    """Read a UTC moment as Spark takes it in: its frames are made from times with a zone."""
+    """A function that parses a UTC time with a zone, as Spark's frames need it."""
     return lambda text: datetime.fromisoformat(f"{text}+00:00")

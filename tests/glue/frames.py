@@ -1,4 +1,4 @@
-"""Frames of a few rows, made by Spark itself: rows that Python hands over cost a process in each action on them."""
+"""Frames of a few literal rows, created in the JVM: rows from Python would cost a process in each action."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 
 def frame(spark: SparkSession, rows: Iterable[Sequence[object]], schema: StructType | str) -> DataFrame:
-    """Return a frame of these rows; a schema in words is columns between commas, each a name and a simple type."""
+    """Return a frame of rows; a schema as text has comma-separated columns, each a name and a simple type."""
     is_words = isinstance(schema, str)
     names = [column.split()[0] for column in schema.split(",")] if is_words else schema.names
     kind = f"array<struct<{schema}>>" if is_words else f"array<{schema.simpleString()}>"
@@ -19,6 +19,6 @@ def frame(spark: SparkSession, rows: Iterable[Sequence[object]], schema: StructT
 
 
 def _text(value: object) -> str:
-    if isinstance(value, date):  # a datetime is one, too
+    if isinstance(value, date):  # also matches datetime
         return value.isoformat()
     raise TypeError(f"no frame of a test holds a {type(value).__name__}")

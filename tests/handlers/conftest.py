@@ -11,8 +11,8 @@ import pytest
 from lambdas.rendezvous import answer, client, offer, page, poll, sweep, wiring
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.aws import REGION, aws, lease_table, rendezvous_table, sqs
-from tests.handlers.recorded import ACCOUNT, Event
-from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
+from tests.handlers.recorded_events import ACCOUNT, Event
 
 __all__ = ["aws", "lease_table", "rendezvous_table", "sqs"]
 
@@ -54,7 +54,7 @@ class Stage:
     def expect_proxies(self, *nats: Nat) -> None:
         """Make the broker believe that proxies of these NAT types poll every now and then."""
         for nat in nats or tuple(Nat):
-            wiring.matchmaker().presence.note(nat, now=datetime.now(UTC))
+            wiring.poll_reserver().presence.record_poll(nat, now=datetime.now(UTC))
 
     def received(self, record: Event) -> Event:
         """Return a record as the broker queue delivers it, with a receipt handle that is good for deleting it."""
@@ -82,7 +82,7 @@ class Stage:
 
     def history(self) -> list[tuple[str, str]]:
         """Return the kinds and outcomes of the events that were written, in their order."""
-        return [(row["kind"], row["outcome"]) for row in sorted(written(self.s3), key=lambda row: row["occurred_at"])]
+        return [(row["kind"], row["outcome"]) for row in written_events(self.s3)]
 
     def _client_queue(self, client_id: str) -> str:
         return str(self.sqs.get_queue_url(QueueName=PREFIX + client_id)["QueueUrl"])
@@ -102,10 +102,10 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, rendezvous_table, lease_table) -
     for name, value in (SETTINGS | queues).items():
         monkeypatch.setenv(name, value)
     forget_everything()
-    yield Stage(sqs, make_lake(), *urls)
+    yield Stage(sqs, create_history_stream(), *urls)
     forget_everything()
 
 
 def forget_everything() -> None:
     """Make every function cold."""
-    cool(wiring, answer, client, offer, page, poll, sweep)
+    clear_caches(wiring, answer, client, offer, page, poll, sweep)

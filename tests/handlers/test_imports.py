@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 
 SDK = {"boto3", "botocore", "s3transfer", "jmespath", "dateutil", "six", "urllib3"}
 ALL = SDK | {"lambdas", "signalbox", "aws_lambda_powertools", "typing_extensions"}
@@ -17,7 +17,7 @@ ALLOWED = {
     ),
     **dict.fromkeys(("splitting.split", "splitting.control"), ALL | {"re2"}),
     **dict.fromkeys(("exchange.route", "exchange.control"), ALL),
-    **dict.fromkeys((f"live.{name}" for name in ("connect", "receive", "session", "deliver", "page")), ALL),
+    **dict.fromkeys((f"live.{name}" for name in ("connect", "receive", "session", "overview", "deliver", "page")), ALL),
     "history.drain": ALL,
 }
 # The SDK takes these where they are installed, and they do not ship: lambdas/requirements.lock.

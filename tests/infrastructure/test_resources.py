@@ -9,7 +9,9 @@ from tests.infrastructure.templates import Templates, as_list, templates
 
 FUNCTIONS = {f"Rendezvous/{name}" for name in ("Offer", "Poll", "Answer", "Client", "Page", "Sweep")}
 FUNCTIONS |= {"Splitting/Split", "Splitting/Control", "Exchange/Route", "Exchange/Control"}
-FUNCTIONS |= {"HistoryOverflow/Drain"} | {f"Live/{name}" for name in ("Connect", "Session", "Deliver", "Page")}
+FUNCTIONS |= {"HistoryOverflow/Drain"} | {
+    f"Live/{name}" for name in ("Connect", "Session", "Overview", "Deliver", "Page")
+}
 LIVE_QUEUES = ("Inbox", "Outbox", "Timers")
 RETRIES = ("Retries", "OrderedRetries")
 BATCHES = {
@@ -17,7 +19,8 @@ BATCHES = {
     **dict.fromkeys(("Splitting/Control/Commands", "Exchange/Control/Commands"), 1),
     "HistoryOverflow/Drain/Overflow": 10,
     **{f"Exchange/Route/{name}": 10 for name in RETRIES},
-    **dict.fromkeys(("Live/Session/Inbox", "Live/Session/Timers", "Live/Deliver/Outbox"), 10),
+    **dict.fromkeys((f"Live/{name}" for name in ("Session/Inbox", "Session/Timers", "Overview/OverviewCalls")), 10),
+    "Live/Deliver/Outbox": 10,
 }
 WEBSOCKET = "Live/Connections/"
 JOBS = {*REPORTS, "CompactHistory", "ExportLogs", "Replay"}
@@ -127,7 +130,7 @@ def test_every_function_and_queue_has_its_alarms(stage):
     expected |= {"Splitting/AgeAlarm", "Splitting/DeadLetters/Alarm"}
     expected |= {f"Exchange/{queue}/AgeAlarm" for queue in ("Commands", *RETRIES)}
     expected |= {f"Exchange/{queue}/Alarm" for queue in ("DeadLetters", "OrderedDeadLetters")}
-    expected |= {f"Live/{queue}/AgeAlarm" for queue in LIVE_QUEUES}
+    expected |= {f"Live/{queue}/AgeAlarm" for queue in (*LIVE_QUEUES, "OverviewCalls")}
     expected |= {f"Live/{queue}/Alarm" for queue in ("DeadLetters", "OrderedDeadLetters")} | {"Live/Api/ServerErrors"}
     expected |= {"HistoryLake/DeliveryFailing", "HistoryLake/ConversionFailing"}
     expected |= {"HistoryOverflow/AgeAlarm", "HistoryOverflow/DeadLetters/Alarm"}

@@ -6,7 +6,7 @@ import pytest
 
 from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.cli.shared.deployment import Deployment
-from tests.integration.live.stage import Place
+from tests.integration.live.stage import TrialRealm
 from tests.integration.rendezvous.peers import Parties
 
 
@@ -26,8 +26,8 @@ def parties(everybody: Parties) -> Parties:
 
 
 @pytest.fixture(scope="session")
-def place(deployed: dict[str, Any]) -> Place:
+def place(deployed: dict[str, Any]) -> TrialRealm:
     """The realm for trials; its functions have begun, since a client has to join within 10 s."""
-    place = Place.of(deployed)
+    place = TrialRealm.of(deployed)
     place.warm_up()
     return place

@@ -1,4 +1,4 @@
-"""Processes are found by what their command line names."""
+"""Processes are found by a part of their command lines."""
 
 import subprocess
 import sys
@@ -11,10 +11,10 @@ from signalbox.local import processes
 
 @pytest.fixture
 def sleeper(tmp_path):
-    """A process that names a file of ours, with a space in its path, and waits."""
+    """A waiting process whose command line has a path with a space."""
     command = [sys.executable, "-c", "print('here', flush=True); input()", f"{tmp_path}/a worker.py"]
     started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    started.stdout.readline()  # until then its command line may not stand in /proc yet
+    started.stdout.readline()  # until then /proc may not have its command line
     yield started
     started.kill()
     started.wait()
@@ -40,7 +40,7 @@ def test_a_process_is_alive_until_it_ends(sleeper):
     assert not processes.is_alive(sleeper.pid)
 
 
-def test_an_ended_process_that_nobody_collects_is_not_alive():
+def test_a_zombie_is_not_alive():
     parent = "import subprocess, sys; child = subprocess.Popen(['true']); print(child.pid, flush=True); input()"
     process = subprocess.Popen([sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     child = int(process.stdout.readline())

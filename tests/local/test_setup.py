@@ -1,4 +1,4 @@
-"""The first step on a fresh machine: what is built again, with what, and what is said when it cannot be."""
+"""Setup on a fresh machine: stale environments are rebuilt with pip's settings, or the error says what to install."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from signalbox.local import setup
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
-    """A finished environment, made from one file."""
+    """A complete environment with one input file."""
     (tmp_path / "requirements.txt").write_text("boto3")
     built = tmp_path / "venv"
     (built / "bin").mkdir(parents=True)
@@ -24,7 +24,7 @@ def _is_current(environment: Path) -> bool:
     return setup.is_current(environment, setup.stamp(environment, [environment.parent / "requirements.txt"]))
 
 
-def test_a_finished_environment_is_not_built_again(environment):
+def test_a_complete_environment_is_current(environment):
     assert _is_current(environment)
 
 
@@ -34,7 +34,7 @@ def test_a_changed_requirement_makes_it_stale(environment):
     assert not _is_current(environment)
 
 
-def test_a_moved_checkout_makes_it_stale_since_its_scripts_hold_the_old_path(environment, tmp_path):
+def test_a_moved_checkout_makes_it_stale_since_its_scripts_contain_the_old_path(environment, tmp_path):
     moved = environment.rename(tmp_path / "elsewhere")
 
     assert not _is_current(moved)
@@ -46,13 +46,13 @@ def test_an_environment_without_its_interpreter_is_stale(environment):
     assert not _is_current(environment)
 
 
-def test_a_build_that_was_killed_leaves_no_stamp_and_is_stale(environment):
+def test_an_environment_without_a_stamp_is_stale(environment):
     (environment / "stamp").unlink()
 
     assert not _is_current(environment)
 
 
-def test_removal_takes_the_stamp_first_so_that_half_a_removal_is_stale(environment, monkeypatch):
+def test_an_interrupted_removal_leaves_a_stale_environment(environment, monkeypatch):
     def die(_folder: str) -> None:
         raise KeyboardInterrupt
 
@@ -65,7 +65,7 @@ def test_removal_takes_the_stamp_first_so_that_half_a_removal_is_stale(environme
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("variables", "expected"),
     [
         ({"PIP_INDEX_URL": "https://a/simple"}, {"UV_DEFAULT_INDEX": "https://a/simple"}),
         ({"PIP_EXTRA_INDEX_URL": "https://b/simple"}, {"UV_INDEX": "https://b/simple"}),
@@ -74,15 +74,15 @@ def test_removal_takes_the_stamp_first_so_that_half_a_removal_is_stale(environme
     ],
     ids=["index", "extra index", "certificates", "uv's own setting wins"],
 )
-def test_uv_gets_what_pip_was_told(told, expected):
-    assert setup.installer_environment(told) == {**told, **expected}
+def test_uv_gets_the_settings_of_pip(variables, expected):
+    assert setup.installer_environment(variables) == {**variables, **expected}
 
 
-def test_an_active_environment_of_the_users_does_not_get_in():
+def test_an_active_environment_of_the_user_is_ignored():
     assert setup.installer_environment({"VIRTUAL_ENV": "/theirs", "PYTHONHOME": "/theirs"}) == {}
 
 
-def test_a_machine_without_a_fitting_python_is_told_what_to_install(monkeypatch, tmp_path, capsys):
+def test_without_a_suitable_python_the_error_says_what_to_install(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(setup, "MINIMUM", (9, 9))
     monkeypatch.setattr(setup, "_inputs", lambda: {tmp_path / "venv": []})
 

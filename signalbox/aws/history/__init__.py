@@ -1,1 +1,1 @@
-"""Adapters of history."""
+"""Adapters of the history to Firehose, Athena, Glue, S3 and SQS."""

@@ -1,4 +1,4 @@
-"""Questions to the history lake, through Athena."""
+"""Queries of the history's tables with Athena."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,48 +11,48 @@ from botocore.exceptions import BotoCoreError, ClientError
 from signalbox.aws.shared.errors import reason
 from signalbox.errors import RejectedError, UnavailableError
 
-# Every account has it. Permissions to ask are permissions for a workgroup, so it is named.
+# Exists in every account. Permissions to query are permissions for a workgroup, so it is named.
 WORK_GROUP = "primary"
-SECONDS_BETWEEN_LOOKS = 0.5
+POLL_SECONDS = 0.5
 QUERY_TIMEOUT = timedelta(minutes=5)
 
 Row = Mapping[str, str | None]
 
 
 class QueryFailed(RejectedError):
-    """Raised when Athena does not answer a query; the text is Athena's."""
+    """Raised when a query fails or is cancelled; the text is Athena's."""
 
 
 class QueryTooSlow(UnavailableError):
-    """Raised when Athena has not answered a query in time."""
+    """Raised when a query does not finish in time."""
 
 
 class QueryImpossible(UnavailableError):
-    """Raised when Athena cannot be asked, or does not tell how a query is; the text has AWS's code."""
+    """Raised when a call of Athena fails; the text contains AWS's error code."""
 
 
 class AthenaClient(Protocol):
-    """What is needed of boto3's Athena client."""
+    """The part of boto3's Athena client that queries use."""
 
     @property
     def start_query_execution(self) -> Callable[..., Any]:
-        """Begin a query and return a mapping with its `QueryExecutionId`."""
+        """Start a query and return a mapping with its `QueryExecutionId`."""
         ...
 
     @property
     def get_query_execution(self) -> Callable[..., Any]:
-        """Return a mapping with how far a query is."""
+        """Return a mapping with the status of a query."""
         ...
 
     @property
     def get_query_results(self) -> Callable[..., Any]:
-        """Return a page of a query's rows, of which the first page has the names of the columns first."""
+        """Return a page of a query's rows; the first row of the first page has the column names."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Athena:
-    """Asks one database; Athena leaves each answer as a file under `results`, too."""
+    """Queries of one database; Athena also stores each result as a file below the S3 URI `results`."""
 
     athena: AthenaClient
     database: str
@@ -62,7 +62,7 @@ class Athena:
     clock: Callable[[], float] = time.monotonic
 
     def rows(self, query: str) -> list[Row]:
-        """Return the rows of a query by the names of their columns.
+        """Return the rows of a query, each as a mapping from column name to text.
 
         Raises `QueryFailed`, `QueryTooSlow` and `QueryImpossible`.
         """
@@ -70,9 +70,9 @@ class Athena:
         return [dict(zip(names, row, strict=True)) for row in values]
 
     def table(self, query: str) -> tuple[list[str], list[list[str | None]]]:
-        """Return the names of a query's columns, of which two may be the same, and its rows.
+        """Return the column names of a query, which may contain duplicates, and its rows.
 
-        Raises what `rows` does.
+        Raises like `rows`.
         """
         try:
             return self._table(query)
@@ -98,17 +98,17 @@ class Athena:
             if status["State"] == "SUCCEEDED":
                 return
             if status["State"] in ("FAILED", "CANCELLED"):
-                raise QueryFailed(f"Athena: {status['State']}: {status.get('StateChangeReason', 'no reason is given')}")
+                raise QueryFailed(f"Athena: {status['State']}: {status.get('StateChangeReason', 'no reason given')}")
             if self.clock() >= deadline:
-                raise QueryTooSlow(f"Athena has not answered query {query_id!r} in {self.timeout}")
-            self.sleep(SECONDS_BETWEEN_LOOKS)
+                raise QueryTooSlow(f"Athena has not finished query {query_id!r} within {self.timeout}")
+            self.sleep(POLL_SECONDS)
 
     def _values(self, query_id: str) -> Iterator[list[str | None]]:
         page: Mapping[str, str] = {}
         while True:
             found = self.athena.get_query_results(QueryExecutionId=query_id, **page)
             for row in found["ResultSet"]["Rows"]:
-                # A null is a value without its text.
+                # A null has no `VarCharValue`.
                 yield [value.get("VarCharValue") for value in row["Data"]]
             if "NextToken" not in found:
                 return
@@ -116,5 +116,5 @@ class Athena:
 
 
 def quoted(text: str) -> str:
-    """Return a text as a literal of SQL."""
+    """Return a text as an SQL string literal."""
     return "'" + text.replace("'", "''") + "'"

@@ -1,4 +1,4 @@
-"""Dead letters as the source of a replay: taken, and deleted once they are sent; the others stay."""
+"""A dead-letter queue as the source of a replay: messages are deleted after they are sent; the others stay."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from signalbox.aws.shared.errors import look
 from signalbox.aws.shared.messages import message_of
 from signalbox.exchange.messages.replayed_messages import UNREADABLE, Original
-from signalbox.history.replay_run import Ready
-from signalbox.history.replay_state import Progress
+from signalbox.history.replay_run import SourceMessage
+from signalbox.history.replay_state import ReplayProgress
 from signalbox.messages import Message
 from signalbox.sending import MAXIMUM_ENTRIES
 
@@ -20,43 +20,46 @@ if TYPE_CHECKING:
         DeleteMessageBatchRequestEntryTypeDef,
     )
 
-HELD_SECONDS = 120  # longer than a claim takes; after a kill, letters are there again so much later
-WAIT_SECONDS = 2  # a long poll asks all of SQS's servers; what it does not find is not there
+VISIBILITY_SECONDS = 120  # longer than a claim takes; after a kill, dead letters become visible again after it
+WAIT_SECONDS = 2  # a long poll queries all SQS servers, so an empty response means an empty queue
 IN_FLIGHT: "QueueAttributeNameType" = "ApproximateNumberOfMessagesNotVisible"
 
 
 @dataclass(slots=True)
-class DeadLetters:
-    """`Source` over a dead-letter queue. `read` raises of what is no message of an exchange; `is_wanted` chooses."""
+class DeadLetterSource:
+    """`ReplaySource` of a dead-letter queue.
+
+    `read` parses a dead letter, and raises one of `UNREADABLE` for other messages; `is_selected` filters the result.
+    """
 
     sqs: "SQSClient"
     queue_url: str
     read: Callable[[Message], Original]
-    is_wanted: Callable[[Original], bool]
+    is_selected: Callable[[Original], bool]
     unreadable: int = 0
-    passed_over: int = 0
+    not_selected: int = 0
     _receipts: dict[str, str] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=set)
 
     @property
     def is_repeatable(self) -> bool:
-        """No: a queue gives in any order what is left."""
+        """False: a queue returns its remaining messages in any order."""
         return False
 
-    def take(self, count: int, progress: Progress) -> Sequence[Ready[Original]]:
-        """Return letters that are wanted; none when a look at the queue finds nothing new. Raises `EffectFailed`."""
-        found: list[Ready[Original]] = []
+    def take(self, count: int, progress: ReplayProgress) -> Sequence[SourceMessage[Original]]:
+        """Return selected dead letters; an empty list when the queue returns no new message. Raises `EffectFailed`."""
+        found: list[SourceMessage[Original]] = []
         while len(found) < count and (fresh := self._received(count - len(found))) is not None:
-            sent = [letter.message_id for letter in fresh if letter.message_id in progress.kept]
+            sent = [dead_letter.message_id for dead_letter in fresh if dead_letter.message_id in progress.kept]
             self._taken |= set(sent)
-            self.forget(sent)
-            left = (one for one in fresh if one.message_id not in (*sent, *progress.left_alone))
-            found += self._chosen(left)
+            self.discard(sent)
+            unsettled = (one for one in fresh if one.message_id not in (*sent, *progress.retained))
+            found += self._selected(unsettled)
         return found
 
-    def forget(self, origins: Collection[str]) -> None:
-        """Delete letters. Raises `EffectFailed`."""
-        for part in _tens([one for one in origins if one in self._taken]):
+    def discard(self, origins: Collection[str]) -> None:
+        """Delete dead letters. Raises `EffectFailed`."""
+        for part in _batches([one for one in origins if one in self._taken]):
             entries: list[DeleteMessageBatchRequestEntryTypeDef] = [
                 {"Id": str(number), "ReceiptHandle": self._receipts.pop(one)} for number, one in enumerate(part)
             ]
@@ -64,8 +67,8 @@ class DeadLetters:
                 self.sqs.delete_message_batch(QueueUrl=self.queue_url, Entries=entries)
 
     def release(self) -> None:
-        """Let others see at once what stays. Raises `EffectFailed`."""
-        for part in _tens(list(self._receipts.values())):
+        """Make the remaining dead letters visible to other readers at once. Raises `EffectFailed`."""
+        for part in _batches(list(self._receipts.values())):
             entries: list[ChangeMessageVisibilityBatchRequestEntryTypeDef] = [
                 {"Id": str(number), "ReceiptHandle": one, "VisibilityTimeout": 0} for number, one in enumerate(part)
             ]
@@ -74,53 +77,53 @@ class DeadLetters:
         self._receipts.clear()
 
     def in_flight(self) -> int:
-        """Return how many letters somebody holds, about: another reader, or a run that was killed.
+        """Return the approximate number of dead letters in flight: received by another reader or by a killed run.
 
         Raises `EffectFailed`.
         """
         with look(self._name):
-            told = self.sqs.get_queue_attributes(QueueUrl=self.queue_url, AttributeNames=[IN_FLIGHT])["Attributes"]
-        return int(told[IN_FLIGHT])
+            found = self.sqs.get_queue_attributes(QueueUrl=self.queue_url, AttributeNames=[IN_FLIGHT])
+        return int(found["Attributes"][IN_FLIGHT])
 
     def _received(self, count: int) -> list[Message] | None:
-        """Return the letters of one look that did not come before in this run, or None if none can be seen.
+        """Receive once; return the dead letters that are new in this run, or None if the response was empty.
 
-        What came before, and is to stay, is kept from us and others for as long again.
+        Dead letters that were received before and stay are invisible for another `VISIBILITY_SECONDS`.
         """
         with look(self._name):
             page = self.sqs.receive_message(
                 QueueUrl=self.queue_url,
                 MaxNumberOfMessages=min(count, MAXIMUM_ENTRIES),
                 WaitTimeSeconds=WAIT_SECONDS,
-                VisibilityTimeout=HELD_SECONDS,
+                VisibilityTimeout=VISIBILITY_SECONDS,
                 MessageAttributeNames=["All"],
                 MessageSystemAttributeNames=["All"],
             )
-        letters = page.get("Messages", [])
-        deleted = [one["MessageId"] for one in letters if one["MessageId"] in self._taken - self._receipts.keys()]
-        fresh = [one for one in letters if one["MessageId"] not in {*self._receipts, *deleted}]
-        self._receipts |= {one["MessageId"]: one["ReceiptHandle"] for one in letters}
-        self.forget(deleted)  # SQS gives a message once more, seldom
-        return [message_of(one) for one in fresh] if letters else None
+        dead_letters = page.get("Messages", [])
+        deleted = [one["MessageId"] for one in dead_letters if one["MessageId"] in self._taken - self._receipts.keys()]
+        fresh = [one for one in dead_letters if one["MessageId"] not in {*self._receipts, *deleted}]
+        self._receipts |= {one["MessageId"]: one["ReceiptHandle"] for one in dead_letters}
+        self.discard(deleted)  # SQS occasionally delivers a deleted message again
+        return [message_of(one) for one in fresh] if dead_letters else None
 
-    def _chosen(self, letters: Iterator[Message]) -> Iterator[Ready[Original]]:
-        for letter in letters:
+    def _selected(self, dead_letters: Iterator[Message]) -> Iterator[SourceMessage[Original]]:
+        for dead_letter in dead_letters:
             try:
-                original = self.read(letter)
+                original = self.read(dead_letter)
             except UNREADABLE:
                 self.unreadable += 1
                 continue
-            if self.is_wanted(original):
-                self._taken.add(letter.message_id)
-                yield Ready(letter.message_id, original)
+            if self.is_selected(original):
+                self._taken.add(dead_letter.message_id)
+                yield SourceMessage(dead_letter.message_id, original)
             else:
-                self.passed_over += 1
+                self.not_selected += 1
 
     @property
     def _name(self) -> str:
         return f"queue {self.queue_url.rpartition('/')[2]!r}"
 
 
-def _tens(entries: Sequence[str]) -> Iterator[Sequence[str]]:
+def _batches(entries: Sequence[str]) -> Iterator[Sequence[str]]:
     for start in range(0, len(entries), MAXIMUM_ENTRIES):
         yield entries[start : start + MAXIMUM_ENTRIES]

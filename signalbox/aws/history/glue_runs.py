@@ -1,4 +1,4 @@
-"""Runs of Glue jobs: started, and followed to their end."""
+"""Runs of Glue jobs, started and followed until they end."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 RunId = NewType("RunId", str)
 
-SECONDS_BETWEEN_LOOKS = 5.0
-GOING_ON = frozenset({"STARTING", "RUNNING", "STOPPING", "WAITING"})
+POLL_SECONDS = 5.0
+ACTIVE_STATES = frozenset({"STARTING", "RUNNING", "STOPPING", "WAITING"})
 SUCCEEDED = "SUCCEEDED"
 
 
@@ -24,41 +24,43 @@ class JobRunFailed(UnavailableError):
 
 @dataclass(frozen=True, slots=True)
 class GlueRuns:
-    """Starts and follows runs of the jobs of one stage."""
+    """The runs of one stage's Glue jobs."""
 
     glue: "GlueClient"
     stage: str
     sleep: Callable[[float], None] = time.sleep
 
     def start(self, script: str, arguments: Mapping[str, str]) -> RunId:
-        """Start the job of a script with arguments, without their dashes, over its own; return the run's id.
+        """Start a script's job with arguments that override its defaults, and return the run's id.
+
+        `arguments` have no dashes.
 
         Raises `EffectRefused` and `EffectFailed`.
         """
-        told = {f"--{name}": value for name, value in arguments.items()}
-        with effect(self._of(script)):
-            return RunId(self.glue.start_job_run(JobName=self.job(script), Arguments=told)["JobRunId"])
+        options = {f"--{name}": value for name, value in arguments.items()}
+        with effect(self._description(script)):
+            return RunId(self.glue.start_job_run(JobName=self.job_name(script), Arguments=options)["JobRunId"])
 
     def follow(self, script: str, run_id: RunId) -> Iterator[str]:
-        """Yield the state of a run at each look, until it has succeeded.
+        """Yield the state of a run at each poll until it has succeeded.
 
         Raises `JobRunFailed`, `EffectRefused` and `EffectFailed`.
         """
         while True:
-            with effect(self._of(script)):
-                run = self.glue.get_job_run(JobName=self.job(script), RunId=run_id)["JobRun"]
+            with effect(self._description(script)):
+                run = self.glue.get_job_run(JobName=self.job_name(script), RunId=run_id)["JobRun"]
             state = run["JobRunState"]
             yield state
             if state == SUCCEEDED:
                 return
-            if state not in GOING_ON:
+            if state not in ACTIVE_STATES:
                 reason = run.get("ErrorMessage") or "Glue gives no reason; its log is in CloudWatch"
-                raise JobRunFailed(f"{self._of(script)}, run {run_id}: {state}: {reason}")
-            self.sleep(SECONDS_BETWEEN_LOOKS)
+                raise JobRunFailed(f"{self._description(script)}, run {run_id}: {state}: {reason}")
+            self.sleep(POLL_SECONDS)
 
-    def job(self, script: str) -> str:
-        """Return the name of the job of a script."""
+    def job_name(self, script: str) -> str:
+        """Return the name of a script's job."""
         return f"{self.stage}-{script.replace('_', '-')}"
 
-    def _of(self, script: str) -> str:
-        return f"job {self.job(script)!r}"
+    def _description(self, script: str) -> str:
+        return f"job {self.job_name(script)!r}"

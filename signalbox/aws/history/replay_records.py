@@ -1,4 +1,4 @@
-"""Records of replays: one object each, which only the run that read it last may replace."""
+"""Records of replays in S3: one object each, replaced only by the run that read it last."""
 
 import json
 from dataclasses import dataclass, field
@@ -8,43 +8,43 @@ from botocore.exceptions import ClientError
 
 from signalbox.aws.shared.errors import look, reason
 from signalbox.errors import UnavailableError
-from signalbox.history.replay_state import Progress, ReplayId
+from signalbox.history.replay_state import ReplayId, ReplayProgress
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
-CHANGED = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey"})
-NOT_THERE = frozenset({"NoSuchKey", "404"})
+CONFLICT_CODES = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey"})
+NOT_FOUND_CODES = frozenset({"NoSuchKey", "404"})
 
 
 class ReplayBusy(UnavailableError):
-    """Raised when another run works on the same replay."""
+    """Raised when another run has changed the replay's record."""
 
 
 @dataclass(slots=True)
-class S3Records:
-    """`Records` under a prefix of a bucket."""
+class S3ReplayRecords:
+    """`ReplayRecords` below a prefix of a bucket."""
 
     s3: "S3Client"
     bucket: str
     prefix: str
     _tags: dict[ReplayId, str] = field(default_factory=dict)
 
-    def load(self, replay_id: ReplayId) -> Progress | None:
-        """Return a record, or None. Raises `InvalidReplay` and `EffectFailed`."""
-        with look(_of(replay_id)):
+    def load(self, replay_id: ReplayId) -> ReplayProgress | None:
+        """Return a record, or None if it does not exist. Raises `InvalidReplay` and `EffectFailed`."""
+        with look(_description(replay_id)):
             try:
                 found = self.s3.get_object(Bucket=self.bucket, Key=self._key(replay_id))
             except ClientError as error:
-                if error.response["Error"]["Code"] in NOT_THERE:
+                if error.response["Error"]["Code"] in NOT_FOUND_CODES:
                     return None
                 raise
             document = json.loads(found["Body"].read())
         self._tags[replay_id] = found["ETag"]
-        return Progress.parse(document)
+        return ReplayProgress.parse(document)
 
-    def save(self, progress: Progress) -> None:
-        """Keep a record that nobody else has changed since it was read or kept here.
+    def save(self, progress: ReplayProgress) -> None:
+        """Write a record, if no other run has changed it since it was loaded or saved here.
 
         Raises `ReplayBusy` and `EffectFailed`.
         """
@@ -52,14 +52,14 @@ class S3Records:
         seen = self._tags.get(name)
         condition: dict[str, Any] = {"IfNoneMatch": "*"} if seen is None else {"IfMatch": seen}
         body = json.dumps(progress.to_document(), separators=(",", ":")).encode()
-        with look(_of(name)):
+        with look(_description(name)):
             try:
                 kept = self.s3.put_object(
                     Bucket=self.bucket, Key=self._key(name), Body=body, ContentType="application/json", **condition
                 )
             except ClientError as error:
-                if error.response["Error"]["Code"] in CHANGED:
-                    raise ReplayBusy(f"another run works on {_of(name)}: {reason(error, 'its record')}") from error
+                if error.response["Error"]["Code"] in CONFLICT_CODES:
+                    raise ReplayBusy(f"another run uses {_description(name)}: {reason(error, 'its record')}") from error
                 raise
         self._tags[name] = kept["ETag"]
 
@@ -67,5 +67,5 @@ class S3Records:
         return f"{self.prefix}{replay_id}.json"
 
 
-def _of(replay_id: ReplayId) -> str:
+def _description(replay_id: ReplayId) -> str:
     return f"replay {str(replay_id)!r}"

@@ -1,4 +1,4 @@
-"""The files of reports: fetched from the bucket for people to look at."""
+"""Report files, downloaded from the bucket of the history."""
 
 from collections.abc import Iterable, Iterator
 from datetime import date
@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.errors import look
-from signalbox.history.jobs import FILES, Report
+from signalbox.history.jobs import FILE_EXTENSIONS, Report
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
 
-def fetched(s3: "S3Client", bucket: str, report: Report, days: Iterable[date], home: Path) -> Iterator[Path]:
-    """Fetch text, picture and JSON of days into a folder, and yield where they are. Raises `EffectFailed`."""
+def download_report(s3: "S3Client", bucket: str, report: Report, days: Iterable[date], home: Path) -> Iterator[Path]:
+    """Download the text, picture and JSON of each day into a folder, and yield their paths. Raises `EffectFailed`."""
     home.mkdir(parents=True, exist_ok=True)
     for day in days:
-        for kind, ending in FILES.items():
+        for kind, ending in FILE_EXTENSIONS.items():
             path = home / f"{day}.{ending}"
             with look(f"report {report.folder!r} of {day}"):
                 s3.download_file(bucket, report.key(kind, day.isoformat()), str(path))

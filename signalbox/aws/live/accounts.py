@@ -1,4 +1,4 @@
-"""How users stand in realms: the exchange and the user of one table, grants and secrets of the other, in one read."""
+"""Users' access to realms, read from the tables `Exchanges` (realm, user) and `Live` (grants, secret) in one call."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from boto3.dynamodb.conditions import Attr
 
 from signalbox.aws.exchange.items import exchange_of, record_key, user_key, user_of
-from signalbox.aws.live.account_items import credentials_of, grants_of
+from signalbox.aws.live.account_items import credentials_of, rights_of
 from signalbox.aws.live.items import failures_key, grants_key, secret_key
 from signalbox.aws.shared.dynamodb import Item, items_of_tables, succeeds
 from signalbox.exchange.model.records import Kind, Place, User
-from signalbox.live.admin.grants import Rights
-from signalbox.live.session.ports import Standing
+from signalbox.live.admin.grants import NO_RIGHTS, Rights
+from signalbox.live.session.ports import RealmAccess
 from signalbox.live.session.state import Account
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -26,14 +26,14 @@ KEPT_FOR = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class DynamoAccounts:
-    """`Accounts` over the tables `Live` and `Exchanges`; who has no secret has one that nobody knows."""
+    """`Accounts` over the tables `Live` and `Exchanges`; a user without a secret gets unguessable credentials."""
 
     live: "Table"
     exchanges: "Table"
     pepper: str
 
-    def standing(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> Standing:
-        """Return how a user, or nobody, stands in a realm."""
+    def access(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> RealmAccess:
+        """Return the access of a user to a realm; without a user, only the realm's settings."""
         keys = {self.exchanges.name: [record_key(Place(Kind.EXCHANGE, realm))], self.live.name: []}
         if user is not None:
             keys[self.exchanges.name].append(user_key(user))
@@ -41,14 +41,14 @@ class DynamoAccounts:
         found = items_of_tables(self.live.meta.client, keys)
         by_kind = {item["sk"]: item for items in found.values() for item in items}
         exchange = exchange_of(by_kind["exchange"]) if "exchange" in by_kind else None
-        return Standing(
+        return RealmAccess(
             live=None if exchange is None or exchange.is_leaving else exchange.live,
             account=self._account(realm, user_of(by_kind["user"]), by_kind) if "user" in by_kind else None,
             failures=_failures(by_kind.get("failures"), now),
         )
 
-    def note_failure(self, user: UserName, *, now: datetime) -> None:
-        """Count a wrong secret in the minute of `now`, also for a user whom there is not."""
+    def count_failure(self, user: UserName, *, now: datetime) -> None:
+        """Count a failed login, even for unknown users, so that responses do not reveal which users exist."""
         counted = succeeds(
             lambda: self.live.update_item(
                 Key=failures_key(user),
@@ -59,16 +59,29 @@ class DynamoAccounts:
             )
         )
         if not counted:
-            told = {"minute": _minute(now), "count": 1, "expires_at": round((now + KEPT_FOR).timestamp())}
-            self.live.put_item(Item=failures_key(user) | told)
+            item = {"minute": _minute(now), "count": 1, "expires_at": round((now + KEPT_FOR).timestamp())}
+            self.live.put_item(Item=failures_key(user) | item)
 
     def _account(self, realm: ExchangeName, user: User, items: dict[str, Item]) -> Account:
-        rights = Rights.in_realm(
-            realm, user=user.name, role=user.role, ownership=user.ownership, grants=grants_of(items.get("grants"))
-        )
+        rights = rights_of(realm, user, items.get("grants"))
         secret = items.get("secret")
-        credentials = credentials_of(secret) if secret else Credentials.pretended(user.name, pepper=self.pepper)
+        credentials = credentials_of(secret) if secret else Credentials.decoy(user.name, pepper=self.pepper)
         return Account(user.name, user.role, credentials, rights)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoUserRights:
+    """`UserRights` over the tables `Live` and `Exchanges`."""
+
+    live: "Table"
+    exchanges: "Table"
+
+    def find(self, realm: ExchangeName, user: UserName) -> Rights:
+        """Return a user's rights in a realm: none for an unknown user."""
+        keys = {self.exchanges.name: [user_key(user)], self.live.name: [grants_key(realm, user)]}
+        found = items_of_tables(self.live.meta.client, keys)
+        by_kind = {item["sk"]: item for items in found.values() for item in items}
+        return rights_of(realm, user_of(by_kind["user"]), by_kind.get("grants")) if "user" in by_kind else NO_RIGHTS
 
 
 def _failures(item: Item | None, now: datetime) -> int:

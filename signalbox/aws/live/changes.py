@@ -1,8 +1,8 @@
-"""What has changed in a partition of subscribers: the newest changes in its version, and those before in chunks beside.
+"""The change list of a partition of subscribers: the newest changes in its version item, earlier ones in chunks.
 
-Raising the version settles which number a change has, once and for all. The key of a chunk has the numbers of its first
-and its last change, so it has the same content whoever writes it, and however often. What is trimmed from the version
-stands in a chunk before; where a chunk expired, or its writer died, a number is missing, and readers see that.
+Raising the version assigns each change its number permanently. A chunk's key contains the numbers of its first and last
+change, so every writer writes the same content under it. Changes are written to a chunk before they are trimmed from
+the version item. If a chunk has expired, or its writer has crashed, a number is missing, and readers detect that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,40 +12,40 @@ from typing import TYPE_CHECKING
 
 from boto3.dynamodb.conditions import Key
 
-from signalbox.aws.live.items import bucket_version_key, chunk_key, chunks_between
+from signalbox.aws.live.items import chunk_key, chunks_between, subscriber_version_key
 from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, succeeds
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
 
-KEPT_CHANGES = 16  # a version's item stays within a read unit or two
+LISTED_CHANGES = 16  # that remain in the version item after trimming, so that it costs one or two read units
 TRIMMED_FROM = 32
-# Together within DynamoDB's 400 KB, at 700 bytes for the largest change: what is added at once, and to what.
+# Per write, and in the list before it: together below DynamoDB's 400 KB, with 700 bytes for the largest change.
 MOST_AT_ONCE, FULL = 100, 250
-MOST_TRIMMED = 120  # an expression names each place, and may have 300 operators and 4 KB
-# Longer than any row of the partition lives; afterwards versions begin where the clock is, so that none comes twice.
+MOST_TRIMMED = 120  # an update expression names each index, and is limited to 300 operators and 4 KB
+# Longer than any row of the partition. Later versions start at the current time, so no number is used twice.
 VERSIONS_KEPT_FOR = timedelta(days=1)
-CHUNKS_KEPT_FOR = timedelta(hours=1)  # functions that have not looked for so long are mostly gone
+CHUNKS_KEPT_FOR = timedelta(hours=1)  # few function instances that have not read for this long still exist
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoChanges:
-    """The changes of partitions. Several threads may use it: it has the client, and not the table, do the writing."""
+class DynamoSubscriberChanges:
+    """The change lists of partitions. Thread-safe, since it writes with the client and not with the `Table`."""
 
     table: "Table"
 
     def add(self, partition: str, changes: Sequence[Item], *, at: datetime) -> None:
-        """Raise a version by its changes: a call for 100 of them, and two more if the list becomes long."""
+        """Append changes to a partition: one write per 100 changes, and two more when the list becomes long."""
         for start in range(0, len(changes), MOST_AT_ONCE):
-            some = changes[start : start + MOST_AT_ONCE]
-            raised = self._append(partition, some, at=at)
-            if raised is None:
-                self._begin_anew(partition, some, at=at)
-            elif _is_to_be_trimmed(len(raised["changes"]), added=len(some)):
-                self._trim(partition, raised, at=at)
+            batch = changes[start : start + MOST_AT_ONCE]
+            version = self._append(partition, batch, at=at)
+            if version is None:
+                self._replace(partition, batch, at=at)
+            elif _is_to_be_trimmed(len(version["changes"]), added=len(batch)):
+                self._trim(partition, version, at=at)
 
-    def kept(self, partition: str, numbers: range) -> Mapping[int, Item]:
-        """Return the changes in chunks by their numbers: of those that were asked for all that are kept, and others."""
+    def earlier_changes(self, partition: str, numbers: range) -> Mapping[int, Item]:
+        """Return the changes of the chunks that overlap `numbers`, by number; expired ones are missing."""
         condition = Key("pk").eq(partition) & Key("sk").between(*chunks_between(numbers))
         found: dict[int, Item] = {}
         for item in every_item(self.table.query, {"KeyConditionExpression": condition, "ConsistentRead": True}):
@@ -53,12 +53,12 @@ class DynamoChanges:
         return found
 
     def _append(self, partition: str, changes: Sequence[Item], *, at: datetime) -> Item | None:
-        """Raise a version and return it with its list, or do nothing and return None if that is full."""
+        """Raise the version and append to its list; return both, or None without a write if the list is full."""
         client = self.table.meta.client
         try:
             answer = client.update_item(
                 TableName=self.table.name,
-                Key=bucket_version_key(partition),
+                Key=subscriber_version_key(partition),
                 UpdateExpression=(
                     "SET #version = if_not_exists(#version, :base) + :count, expires_at = :expires_at, "
                     "first_number = if_not_exists(first_number, :first), "
@@ -82,32 +82,32 @@ class DynamoChanges:
         return answer["Attributes"]
 
     def _trim(self, partition: str, version: Item, *, at: datetime) -> None:
-        """Put the oldest changes into a chunk, and take them out of the list then, unless somebody else just did.
+        """Write the oldest changes to a chunk, then remove them from the list unless another writer already has.
 
-        A list that begins with the same number begins with the same changes: others only add to its end.
+        A list that starts at the same number starts with the same changes: other writers only append.
         """
-        first, oldest = _first_number(version), version["changes"][:-KEPT_CHANGES][:MOST_TRIMMED]
+        first, oldest = _first_number(version), version["changes"][:-LISTED_CHANGES][:MOST_TRIMMED]
         self._put_chunk(partition, first, oldest, at=at)
-        # The last one first: DynamoDB does not mind, and who removes one after the other takes the right ones.
-        places = ", ".join(f"changes[{place}]" for place in reversed(range(len(oldest))))
+        # In descending order, which is also right for an emulator that removes the elements one after the other.
+        elements = ", ".join(f"changes[{index}]" for index in reversed(range(len(oldest))))
         succeeds(
             lambda: self.table.meta.client.update_item(
                 TableName=self.table.name,
-                Key=bucket_version_key(partition),
-                UpdateExpression=f"SET first_number = :next REMOVE {places}",
+                Key=subscriber_version_key(partition),
+                UpdateExpression=f"SET first_number = :next REMOVE {elements}",
                 ConditionExpression="first_number = :first",
                 ExpressionAttributeValues={":first": first, ":next": first + len(oldest)},
             )
         )
 
-    def _begin_anew(self, partition: str, changes: Sequence[Item], *, at: datetime) -> None:
-        """Raise a version whose list is full, because many add to it at once or those who trim die.
+    def _replace(self, partition: str, changes: Sequence[Item], *, at: datetime) -> None:
+        """Raise the version and replace its full list, which many concurrent writers or crashed trimmers caused.
 
-        It has these changes alone then. The others are in no chunk for a moment; who looks now reads all rows.
+        The replaced changes are briefly in no chunk; a router that reads at that time reads all rows.
         """
         before: Item = self.table.meta.client.update_item(
             TableName=self.table.name,
-            Key=bucket_version_key(partition),
+            Key=subscriber_version_key(partition),
             UpdateExpression=(
                 "SET first_number = #version + :one, #version = #version + :count, expires_at = :expires_at, "
                 "changes = :changes"
@@ -130,8 +130,11 @@ class DynamoChanges:
 
 
 def _is_to_be_trimmed(length: int, *, added: int) -> bool:
-    """Say whether who made a list so long is to trim it: not all who add at once, and somebody later if it dies."""
-    return length >= TRIMMED_FROM and length % KEPT_CHANGES < added
+    """Return whether the writer that made a list this long trims it.
+
+    Of concurrent writers only some trim; if one crashes, a later writer trims.
+    """
+    return length >= TRIMMED_FROM and length % LISTED_CHANGES < added
 
 
 def _first_number(version: Item) -> int:

@@ -1,6 +1,6 @@
-"""How connections stand, as their writer reads it: three items of the table of live and two of that of exchanges.
+"""Connection snapshots in DynamoDB, read in one call: three items of `Live` and two of the exchanges' table.
 
-They are read at once. A reply costs two writes of the outbox, and an event none, unless it is of the past.
+A reply costs two writes of the outbox item. A live event costs none.
 """
 
 import json
@@ -17,10 +17,10 @@ from signalbox.aws.shared.dynamodb import Item, items_of_tables, milliseconds, m
 from signalbox.exchange.model.records import Kind, Place, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Rights
-from signalbox.live.outbox.decisions import Marks, Numbers, Outbox
+from signalbox.live.outbox.decisions import OutboxState, SequenceNumbers, Watermarks
 from signalbox.live.outbox.items import ItemId
 from signalbox.live.outbox.totals import Totals
-from signalbox.live.outbox.writer import Desk
+from signalbox.live.outbox.writer import ConnectionSnapshot
 from signalbox.live.session.state import ConnectionId, Session
 from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -35,34 +35,34 @@ _Owner = tuple[ExchangeName, UserName]
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoDesks:
-    """`Desks`."""
+class DynamoConnectionSnapshots:
+    """Implementation of `ConnectionSnapshots`."""
 
     live: "Table"
     exchanges: "Table"
 
-    def read(self, connection: ConnectionId, *, belongs_to: _Owner | None) -> Desk:
-        """Return how a connection stands. Whose it is may be known before, and saves a read."""
-        found = self._found(connection, belongs_to)
+    def read(self, connection: ConnectionId, *, owner: _Owner | None) -> ConnectionSnapshot:
+        """Read a connection's snapshot. If the caller knows the session's realm and user, `owner` saves a read."""
+        found = self._found(connection, owner)
         session = stored_of(found["session"]).session if "session" in found else None
-        owner = _owner(session)
-        if owner is not None and owner != belongs_to:
-            return self.read(connection, belongs_to=owner)
+        session_owner = _owner(session)
+        if session_owner is not None and session_owner != owner:
+            return self.read(connection, owner=session_owner)
         exchange = exchange_of(found["exchange"]) if "exchange" in found else None
-        return Desk(
+        return ConnectionSnapshot(
             session=session,
-            outbox=outbox_of(found["outbox"]) if "outbox" in found else Outbox(),
-            rights=_rights(owner[0], found) if owner is not None and "user" in found else NO_RIGHTS,
+            outbox=outbox_of(found["outbox"]) if "outbox" in found else OutboxState(),
+            rights=_rights(session_owner[0], found) if session_owner is not None and "user" in found else NO_RIGHTS,
             live=None if exchange is None or exchange.is_leaving else exchange.live,
         )
 
-    def save(self, connection: ConnectionId, outbox: Outbox) -> None:
-        """Keep what was posted."""
+    def save(self, connection: ConnectionId, outbox: OutboxState) -> None:
+        """Save the state of a connection's outbox."""
         expires = {"expires_at": round((datetime.now(UTC) + KEPT_FOR).timestamp())}
         self.live.put_item(Item=outbox_key(connection) | outbox_item(outbox) | expires)
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
-        """Return the number of a topic's newest event."""
+        """Return the sequence number of a topic's newest event, or 0."""
         found = items_of_tables(self.live.meta.client, {self.exchanges.name: [head_key(realm, topic)]})
         return max((int(item.get("sequence", 0)) for item in found[self.exchanges.name]), default=0)
 
@@ -76,32 +76,33 @@ class DynamoDesks:
         return {item["sk"]: item for items in found.values() for item in items}
 
 
-def outbox_item(outbox: Outbox) -> Item:
-    """Return an outbox as it is stored; there may be a mark for each of thousands of topics."""
+def outbox_item(outbox: OutboxState) -> Item:
+    """Serialize an outbox state; it is compressed, since it may have a watermark for each of thousands of topics."""
     document = {
         "subscribed": sorted(outbox.subscribed),
-        "begun": outbox.begun,
+        "begun": outbox.unconfirmed_reply,
         "done": list(outbox.done),
-        "awaited": {str(one): dict(numbers) for one, numbers in outbox.awaited.items()},
+        "awaited": {str(one): dict(numbers) for one, numbers in outbox.pending_backfills.items()},
         "caught_up_at": outbox.caught_up_at and milliseconds(outbox.caught_up_at),
         "progress": outbox.progress,
         "totals": _totals_document(outbox.totals),
-        "marks": {str(one): [milliseconds(marks.at), dict(marks.numbers)] for one, marks in outbox.marks.items()},
+        "marks": {str(one): [milliseconds(marks.at), dict(marks.numbers)] for one, marks in outbox.watermarks.items()},
     }
     return {"document": zlib.compress(json.dumps(document, separators=(",", ":")).encode())}
 
 
-def outbox_of(item: Item) -> Outbox:
-    """Return the outbox of an item."""
+def outbox_of(item: Item) -> OutboxState:
+    """Parse an outbox state."""
     document = json.loads(zlib.decompress(bytes(item["document"])))
     begun, caught_up_at, progress = document["begun"], document["caught_up_at"], document["progress"]
-    return Outbox(
+    return OutboxState(
         subscribed=frozenset(map(SubscriptionId, document["subscribed"])),
-        begun=None if begun is None else ItemId(begun),
+        unconfirmed_reply=None if begun is None else ItemId(begun),
         done=tuple(map(ItemId, document["done"])),
-        awaited={SubscriptionId(int(one)): _numbers(told) for one, told in document["awaited"].items()},
-        marks={
-            SubscriptionId(int(one)): Marks(moment(at), _numbers(told)) for one, (at, told) in document["marks"].items()
+        pending_backfills={SubscriptionId(int(one)): _numbers(numbers) for one, numbers in document["awaited"].items()},
+        watermarks={
+            SubscriptionId(int(one)): Watermarks(moment(at), _numbers(numbers))
+            for one, (at, numbers) in document["marks"].items()
         },
         caught_up_at=None if caught_up_at is None else moment(caught_up_at),
         progress=None if progress is None else (ItemId(progress[0]), progress[1]),
@@ -114,13 +115,13 @@ def _totals_document(totals: Totals) -> dict[str, object]:
     return {**{one.name: getattr(totals, one.name) for one in fields(totals)}, "noted_at": noted_at}
 
 
-def _totals(told: dict[str, Any]) -> Totals:
-    noted_at = told["noted_at"]
-    return Totals(**{**told, "lags": tuple(told["lags"]), "noted_at": None if noted_at is None else moment(noted_at)})
+def _totals(document: dict[str, Any]) -> Totals:
+    noted_at = None if document["noted_at"] is None else moment(document["noted_at"])
+    return Totals(**{**document, "lags": tuple(document["lags"]), "noted_at": noted_at})
 
 
-def _numbers(told: dict[str, int]) -> Numbers:
-    return {RoutingKey(topic): number for topic, number in told.items()}
+def _numbers(document: dict[str, int]) -> SequenceNumbers:
+    return {RoutingKey(topic): number for topic, number in document.items()}
 
 
 def _owner(session: Session | None) -> _Owner | None:

@@ -1,4 +1,4 @@
-"""Connections as API Gateway has them: `@connections` posts to them, and closes them."""
+"""WebSocket connections of API Gateway, which are posted to and closed through its `@connections` API."""
 
 import logging
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ from signalbox.live.session.state import ConnectionId
 if TYPE_CHECKING:
     from mypy_boto3_apigatewaymanagementapi.client import ApiGatewayManagementApiClient
 
-# Botocore itself would post a reply again of which nobody knows whether it was posted.
-ONCE = Config(retries={"total_max_attempts": 1, "mode": "standard"}, connect_timeout=3, read_timeout=5)
-SEVERAL_TIMES = Config(retries={"total_max_attempts": 4, "mode": "standard"}, connect_timeout=3, read_timeout=5)
-ANSWERS: Mapping[str, PostResult] = {
+# Without this, botocore would retry a post that timed out, and the client could receive a reply twice.
+WITHOUT_RETRIES = Config(retries={"total_max_attempts": 1, "mode": "standard"}, connect_timeout=3, read_timeout=5)
+WITH_RETRIES = Config(retries={"total_max_attempts": 4, "mode": "standard"}, connect_timeout=3, read_timeout=5)
+POST_RESULTS: Mapping[str, PostResult] = {
     "GoneException": PostResult.GONE,
     "410": PostResult.GONE,
     "LimitExceededException": PostResult.BUSY,
@@ -32,36 +32,36 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ApiConnections:
-    """`Connections`; of the two clients, `once` never tries again."""
+    """Implementation of `Connections`."""
 
-    once: "ApiGatewayManagementApiClient"
-    several_times: "ApiGatewayManagementApiClient"
+    without_retries: "ApiGatewayManagementApiClient"
+    with_retries: "ApiGatewayManagementApiClient"
 
     def post(self, connection: ConnectionId, text: str, *, is_repeatable: bool) -> PostResult:
-        """Post a message; one that is repeatable may come twice."""
-        client = self.several_times if is_repeatable else self.once
+        """Post a message. A repeatable one is retried, so the client may receive it twice."""
+        client = self.with_retries if is_repeatable else self.without_retries
         try:
             client.post_to_connection(ConnectionId=connection, Data=text.encode(errors="surrogatepass"))
         except ClientError as error:
             return _result(error)
         except BotoCoreError as error:
-            logger.warning("nobody knows whether something was posted: %s", type(error).__name__)
+            logger.warning("a message may or may not have been posted: %s", type(error).__name__)
             return PostResult.UNKNOWN
         return PostResult.POSTED
 
     def close(self, connection: ConnectionId) -> None:
-        """Close a connection; one that is closed already is fine."""
+        """Close a connection. Idempotent."""
         try:
-            self.several_times.delete_connection(ConnectionId=connection)
+            self.with_retries.delete_connection(ConnectionId=connection)
         except ClientError as error:
             if _result(error) is not PostResult.GONE:
                 raise
 
 
 def _result(error: ClientError) -> PostResult:
-    """Return what an answer means. Raises what is none of a connection's: a right that is missing, for example."""
+    """Map an error response to a result. Raises errors that do not concern the connection, such as AccessDenied."""
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    known = ANSWERS.get(error.response["Error"]["Code"]) or ANSWERS.get(str(status))
+    known = POST_RESULTS.get(error.response["Error"]["Code"]) or POST_RESULTS.get(str(status))
     if known is None and status < SERVER_ERROR:
         raise error
     return known or PostResult.UNKNOWN

@@ -1,4 +1,4 @@
-"""Whether what live stands on answers."""
+"""The health check of the table and the queues that live needs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,35 +10,35 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
     from mypy_boto3_sqs.client import SQSClient
 
-NOTHING = {"pk": "health", "sk": "health"}  # is never there: that the table says so is enough
+NOTHING = {"pk": "health", "sk": "health"}  # never exists: an answer is enough
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Looks at the table and at the queues, by what they are called in answers."""
+    """Checks the table and the queues; `queue_urls` has the queues by their names in the answer."""
 
     table: "Table"
     sqs: "SQSClient"
     queue_urls: Mapping[str, str]
 
-    def troubles(self) -> dict[str, str]:
-        """Return what does not answer, and AWS's code for it; nothing of it names an account or an address."""
-        looks: list[tuple[str, Callable[[], object]]] = [("table", lambda: self.table.get_item(Key=NOTHING))]
-        looks += [(name, self._look_at(url)) for name, url in self.queue_urls.items()]
-        return dict(_failed(looks))
+    def problems(self) -> dict[str, str]:
+        """Return AWS's error code for each resource that does not answer; codes name no account and no address."""
+        checks: list[tuple[str, Callable[[], object]]] = [("table", lambda: self.table.get_item(Key=NOTHING))]
+        checks += [(name, self._check(url)) for name, url in self.queue_urls.items()]
+        return dict(_failed(checks))
 
-    def _look_at(self, url: str) -> Callable[[], object]:
+    def _check(self, url: str) -> Callable[[], object]:
         return lambda: self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
 
 
-def _failed(looks: Sequence[tuple[str, Callable[[], object]]]) -> Sequence[tuple[str, str]]:
-    found = ((name, _trouble(look)) for name, look in looks)
-    return [(name, trouble) for name, trouble in found if trouble]
+def _failed(checks: Sequence[tuple[str, Callable[[], object]]]) -> Sequence[tuple[str, str]]:
+    found = ((name, _problem(check)) for name, check in checks)
+    return [(name, problem) for name, problem in found if problem]
 
 
-def _trouble(look: Callable[[], object]) -> str:
+def _problem(check: Callable[[], object]) -> str:
     try:
-        look()
+        check()
     except ClientError as error:
         return error.response["Error"]["Code"]
     except BotoCoreError as error:

@@ -1,4 +1,4 @@
-"""The queue of inboxes, a message group for each connection, and the queue of timers."""
+"""The queue of inboxes, with a message group for each connection, and the queue of timers."""
 
 import hashlib
 import json
@@ -8,67 +8,71 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.errors import look
 from signalbox.errors import RejectedError
-from signalbox.live.session.inbox import frame_body, told_body
-from signalbox.live.session.state import JOIN_TIMEOUT, ConnectionId, Elapsed, Killed, Lost, RightsChanged
+from signalbox.live.session.inbox import frame_body, signal_body
+from signalbox.live.session.state import JOIN_TIMEOUT, ConnectionId, Signal
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
 DELAY_SECONDS = round(JOIN_TIMEOUT.total_seconds()) + 1
-# Of what a message group's name may be, which a connection's id is.
+# A connection's id is the id of its message group, which consists of these characters.
 CONNECTION = re.compile("[!-~]{1,128}")
 
 
 class InvalidTimer(RejectedError):
-    """Raised when a message of the queue of timers is none."""
+    """Raised for a message of the queue of timers that is not a timer."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqsInbox:
-    """`Inbox`."""
+    """`Inbox`: a FIFO queue with a message group for each connection."""
 
     sqs: "SQSClient"
     queue_url: str
 
     def put_frame(self, connection: ConnectionId, text: str, *, request: str) -> None:
-        """Put what a client sent behind what is there; the same request twice is one frame. Raises `EffectFailed`."""
+        """Append a frame that the client sent; the same request twice is one frame. Raises `EffectFailed`."""
         self._put(connection, frame_body(text), request)
 
-    def tell(self, connection: ConnectionId, told: Lost | Elapsed | Killed | RightsChanged, *, request: str) -> None:
-        """Put something else that is heard of a connection behind what is there. Raises `EffectFailed`."""
-        self._put(connection, told_body(told), request)
+    def notify(self, connection: ConnectionId, signal: Signal, *, request: str) -> None:
+        """Append a signal; the same request twice is one signal. Raises `EffectFailed`."""
+        self._put(connection, signal_body(signal), request)
 
     def _put(self, connection: ConnectionId, body: str, request: str) -> None:
-        deduplication = hashlib.sha256(f"{connection}\n{request}".encode()).hexdigest()
         with look("the queue of inboxes"):
             self.sqs.send_message(
                 QueueUrl=self.queue_url,
                 MessageBody=body,
                 MessageGroupId=connection,
-                MessageDeduplicationId=deduplication,
+                MessageDeduplicationId=deduplication_id(connection, request),
             )
 
 
 @dataclass(frozen=True, slots=True)
 class SqsTimers:
-    """`Timers`: messages that come after a while."""
+    """`Timers`: messages with a delay."""
 
     sqs: "SQSClient"
     queue_url: str
 
     def start(self, connection: ConnectionId) -> None:
-        """Have the inbox told in a little more than `JOIN_TIMEOUT` that time has passed. Raises `EffectFailed`."""
+        """Send a timer that is received a little after `JOIN_TIMEOUT`. Raises `EffectFailed`."""
         body = json.dumps({"connection": connection})
         with look("the queue of timers"):
             self.sqs.send_message(QueueUrl=self.queue_url, MessageBody=body, DelaySeconds=DELAY_SECONDS)
 
 
+def deduplication_id(connection: ConnectionId, what: str) -> str:
+    """Return the deduplication id of a message in a connection's message group."""
+    return hashlib.sha256(f"{connection}\n{what}".encode()).hexdigest()
+
+
 def timed_connection(body: str) -> ConnectionId:
-    """Return the connection of a timer that has run out. Raises `InvalidTimer`."""
+    """Return the connection of a timer's message. Raises `InvalidTimer`."""
     try:
         connection = json.loads(body)["connection"]
         if CONNECTION.fullmatch(connection):
             return ConnectionId(connection)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InvalidTimer(f"a message of {len(body)} characters is no timer: {error!r}") from error
-    raise InvalidTimer(f"connection: expected up to 128 characters that a message group may have, not {connection!r}")
+        raise InvalidTimer(f"a message of {len(body)} characters is not a timer: {error!r}") from error
+    raise InvalidTimer(f"connection: expected 1 to 128 characters of a message group id, not {connection!r}")

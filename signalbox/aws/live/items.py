@@ -6,10 +6,10 @@ from signalbox.aws.shared.dynamodb import Item
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.messages import SessionId, SubscriptionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
-# Neither exchanges nor users have a `#` in their names, so no two partitions meet; a topic is the rest of a key.
+# Names of exchanges and users have no `#`, so partition keys are unambiguous; a topic is always the rest of a key.
 SESSION, OUTBOX, GRANTS, SECRET, FAILURES, VERSION = "session", "outbox", "grants", "secret", "failures", "version"
 SUBSCRIBER, CHUNK = "at#", "changes#"
 ALL_PATTERNS = "*"
@@ -21,17 +21,17 @@ def session_key(connection: ConnectionId) -> Item:
 
 
 def outbox_key(connection: ConnectionId) -> Item:
-    """Return the key of what was posted to a connection; it has the partition of its session."""
+    """Return the key of the record of what was posted to a connection, in the partition of its session."""
     return {"pk": f"connection#{connection}", "sk": OUTBOX}
 
 
 def realm_partition(realm: ExchangeName) -> str:
-    """Return the partition of the sessions that have joined a realm."""
+    """Return the partition of the joined sessions of a realm."""
     return f"realm#{realm}"
 
 
 def realm_session_key(realm: ExchangeName, session: SessionId) -> Item:
-    """Return the key of a session among those of its realm."""
+    """Return the key of a session in the partition of its realm."""
     return {"pk": realm_partition(realm), "sk": f"session#{number_key(session)}"}
 
 
@@ -41,58 +41,60 @@ def user_sessions_partition(realm: ExchangeName, user: UserName) -> str:
 
 
 def user_session_key(realm: ExchangeName, user: UserName, session: SessionId) -> Item:
-    """Return the key of a session among those of its user."""
+    """Return the key of a session in the partition of its user."""
     return {"pk": user_sessions_partition(realm, user), "sk": number_key(session)}
 
 
 def grants_key(realm: ExchangeName, user: UserName) -> Item:
-    """Return the key of the grants that a user has in a realm."""
+    """Return the key of a user's grants in a realm."""
     return {"pk": f"grants#{realm}#{user}", "sk": GRANTS}
 
 
 def secret_key(user: UserName) -> Item:
-    """Return the key of what a user's secret is compared with."""
+    """Return the key of a user's credentials."""
     return {"pk": f"secret#{user}", "sk": SECRET}
 
 
 def failures_key(user: UserName) -> Item:
-    """Return the key of how often a wrong secret was given for a user lately."""
+    """Return the key of the counter of a user's failed logins."""
     return {"pk": f"secret#{user}", "sk": FAILURES}
 
 
-def bucket(realm: ExchangeName, pattern: TopicPattern) -> str:
-    """Return the partition of the subscribers that a router reads together with those of a pattern."""
-    return topic_bucket(realm, RoutingKey(pattern.uri)) if pattern.match is Match.EXACT else pattern_bucket(realm)
+def subscriber_partition(realm: ExchangeName, pattern: TopicPattern) -> str:
+    """Return the partition of a pattern's subscribers: that of its topic, or that of all patterns of the realm."""
+    if pattern.match is MatchPolicy.EXACT:
+        return topic_subscribers_partition(realm, RoutingKey(pattern.uri))
+    return pattern_subscribers_partition(realm)
 
 
-def topic_bucket(realm: ExchangeName, topic: RoutingKey) -> str:
+def topic_subscribers_partition(realm: ExchangeName, topic: RoutingKey) -> str:
     """Return the partition of the exact subscriptions of a topic."""
     return f"bucket#{realm}#={topic}"
 
 
-def pattern_bucket(realm: ExchangeName) -> str:
-    """Return the partition of all prefixes and wildcards of a realm."""
+def pattern_subscribers_partition(realm: ExchangeName) -> str:
+    """Return the partition of the prefix and wildcard subscriptions of a realm."""
     return f"bucket#{realm}#{ALL_PATTERNS}"
 
 
-def bucket_version_key(partition: str) -> Item:
-    """Return the key of the version of a partition of subscribers, which each change of them raises."""
+def subscriber_version_key(partition: str) -> Item:
+    """Return the key of the version of a partition of subscribers; each change raises the version."""
     return {"pk": partition, "sk": VERSION}
 
 
 def chunk_key(partition: str, *, first: int, last: int) -> Item:
-    """Return the key of changes of a partition of subscribers that its version has no more, by their numbers."""
+    """Return the key of older changes of a partition of subscribers, by their numbers; its version has the newest."""
     return {"pk": partition, "sk": f"{CHUNK}{number_key(last)}#{number_key(first)}"}
 
 
 def chunks_between(numbers: range) -> tuple[str, str]:
-    """Return the sort keys between which those chunks are whose last change has one of these numbers."""
+    """Return the bounds of the sort keys of the chunks whose last change has one of these numbers."""
     return f"{CHUNK}{number_key(numbers.start)}", f"{CHUNK}{number_key(numbers.stop)}"
 
 
 def subscriber_key(realm: ExchangeName, pattern: TopicPattern, connection: ConnectionId) -> Item:
     """Return the key of a connection's subscription."""
-    return {"pk": bucket(realm, pattern), "sk": f"{SUBSCRIBER}{connection}#{pattern_number(pattern)}"}
+    return {"pk": subscriber_partition(realm, pattern), "sk": f"{SUBSCRIBER}{connection}#{pattern_number(pattern)}"}
 
 
 def log_partition(realm: ExchangeName, topic: RoutingKey) -> str:
@@ -110,13 +112,13 @@ def topics_partition(realm: ExchangeName) -> str:
     return f"topics#{realm}"
 
 
-def retained_partition(realm: ExchangeName, *, for_everybody: bool) -> str:
-    """Return the partition of each topic's latest retained event: of all, and beside it of those that are for some."""
-    return f"retained#{realm}" if for_everybody else f"retained-for-some#{realm}"
+def retained_partition(realm: ExchangeName, *, unrestricted: bool) -> str:
+    """Return the partition of each topic's latest retained event: of public events, or of events for some sessions."""
+    return f"retained#{realm}" if unrestricted else f"retained-for-some#{realm}"
 
 
 def topic_sort_key(topic: RoutingKey) -> str:
-    """Return how a topic stands in a partition of topics: a sort key cannot be empty, and so begins with a dot."""
+    """Return the sort key of a topic: it begins with a dot, since a topic may be empty and a sort key may not."""
     return f".{topic}"
 
 
@@ -126,7 +128,7 @@ def topic_of(item: Item) -> RoutingKey:
 
 
 def number_key(number: SessionId | SubscriptionId | int) -> str:
-    """Return a number as a sort key: as many digits as the largest id has, so that they sort as numbers do."""
+    """Return a number as a sort key, padded to the digits of the largest id, so that keys sort as numbers do."""
     return f"{number:016d}"
 
 
@@ -136,7 +138,7 @@ def pattern_number(pattern: TopicPattern) -> str:
 
 
 def opened_partition(at: datetime) -> str:
-    """Return the partition of the connections that were opened in the minute of a moment, and have not ended."""
+    """Return the partition of the open connections that were opened in the minute of a moment."""
     return f"opened#{int(at.timestamp()) // 60}"
 
 

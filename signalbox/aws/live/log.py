@@ -1,7 +1,7 @@
-"""The logs of topics in the table `Live`: an item for each event, and beside them what is there of each topic.
+"""Topic logs in the table `Live`: one item per event, per topic, and per topic's retained events.
 
-An event costs a write unit for each KB that it has when compressed; a topic's first event one more, and an event that
-is to be retained as much again.
+An event costs one write unit per KB of its compressed size. A topic's first event costs one unit more, and a retained
+event costs twice as much.
 """
 
 import json
@@ -26,12 +26,12 @@ from signalbox.aws.shared.dynamodb import Item, ItemBusy, every_item
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.log.event_documents import event_document, event_of, text_of
+from signalbox.live.log.event_documents import event_document, event_of, json_text
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.retention import retention_of
 from signalbox.live.log.selection import is_logged
-from signalbox.live.wamp.audience import EVERYBODY
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.audience import UNRESTRICTED
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import WriteRequestOutputTypeDef
 
 MAXIMUM_WRITES = 25  # DynamoDB, BatchWriteItem
-TRIES = 5  # DynamoDB may take some of the writes only
-COMPRESSED_FROM = 1_000  # characters; below that an item costs one unit anyway
-KNOWN_TOPICS = 100_000  # of which a router remembers that they are in the table
+TRIES = 5  # BatchWriteItem may process only some of the writes
+COMPRESSED_FROM = 1_000  # characters; a smaller item costs one unit anyway
+KNOWN_TOPICS = 100_000  # that a router remembers to be in the table
 TTL_ROOM = timedelta(hours=1)
-# Events that nobody may ask for any more, and who has just subscribed may have to be told yet.
+# Events beyond a log's retention count that are kept, because a pending backfill may still include them.
 KEPT_BEHIND = 1_000
 
 EVENT, TEXT = "event", "text"
@@ -51,67 +51,69 @@ EVENT, TEXT = "event", "text"
 
 @dataclass(slots=True)
 class DynamoTopicLog:
-    """`TopicLog` and `EventLog`."""
+    """Implementation of `TopicLog` and `EventLog`."""
 
     table: "Table"
     side_by_side: SideBySide = one_by_one
     _known: dict[tuple[ExchangeName, RoutingKey], None] = field(default_factory=dict)
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
-        """Add events to the logs of their topics; one that is there already stays as it is.
+        """Append events to the logs of their topics. Idempotent.
 
-        Raises `ItemBusy` when DynamoDB does not take all of them: some may be there.
+        Raises `ItemBusy` if DynamoDB does not process all writes; some events may then be in the logs.
         """
         items = {(item["pk"], item["sk"]): item for item in self._items(realm, events, live)}
         puts: list[Any] = [{"PutRequest": {"Item": item}} for item in items.values()]
-        puts += [{"DeleteRequest": {"Key": key}} for event in events for key in _pushed_out(realm, event, live)]
+        puts += [{"DeleteRequest": {"Key": key}} for event in events for key in _evicted(realm, event, live)]
         calls = [puts[start : start + MAXIMUM_WRITES] for start in range(0, len(puts), MAXIMUM_WRITES)]
         for _ in self.side_by_side(self._write, calls):
             pass
         self._remember(realm, events)
 
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
-        """Return the events of a topic that are kept, in their order: no less than all that were appended before."""
-        return self.back_to(realm, topic, None, live=live, now=now)
+        """Return the unexpired events of a topic in their order, by a strongly consistent read."""
+        return self.events_since(realm, topic, None, live=live, now=now)
 
-    def back_to(
+    def events_since(
         self, realm: ExchangeName, topic: RoutingKey, sequence: int | None, *, live: LiveSettings, now: datetime
     ) -> list[LoggedEvent]:
-        """Return what `events` does, and all that came from a number on, whether it is kept or not."""
+        """Return the events of `events`, and in addition every event from a number on, even if it has expired."""
         retention = retention_of(topic, live.rules, otherwise=live.retention)
         found: list[LoggedEvent] = []
         kept = 0
         for item in self._newest_first(log_partition(realm, topic), limit=retention.count):
             event = _event(item)
-            is_old = kept == retention.count or (retention.age is not None and now - event.at > retention.age)
-            is_behind = sequence is not None and (event.sequence or 0) >= sequence
-            if is_old and not is_behind:
+            is_expired = kept == retention.count or (retention.age is not None and now - event.at > retention.age)
+            is_requested = sequence is not None and (event.sequence or 0) >= sequence
+            if is_expired and not is_requested:
                 break
-            if is_logged(event) or is_behind:
+            if is_logged(event) or is_requested:
                 found.append(event)
-            kept += is_logged(event) and not is_old
+            kept += is_logged(event) and not is_expired
         return found[::-1]
 
     def every_topic(self, realm: ExchangeName) -> Iterator[RoutingKey]:
-        """Yield all topics of a realm that ever had an event, by name."""
-        return (topic_of(item) for item in self._beginning(topics_partition(realm), ""))
+        """Yield all topics of a realm that ever had an event, sorted by name."""
+        return (topic_of(item) for item in self._with_prefix(topics_partition(realm), ""))
 
-    def behind(self, realm: ExchangeName, topic: RoutingKey, sequence: int) -> Iterator[LoggedEvent]:
-        """Yield the events of a topic behind a number, in their order, as long as they are in the table."""
+    def events_after(self, realm: ExchangeName, topic: RoutingKey, sequence: int) -> Iterator[LoggedEvent]:
+        """Yield the events of a topic after a number, in their order, as far as the table still has them."""
         condition = Key("pk").eq(log_partition(realm, topic)) & Key("sk").gt(number_key(sequence))
         return map(_event, every_item(self.table.query, {"KeyConditionExpression": condition, "ConsistentRead": True}))
 
     def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
-        """Return the topics with events that a pattern matches."""
-        if pattern.match is Match.EXACT:
+        """Return the topics with events that match a pattern."""
+        if pattern.match is MatchPolicy.EXACT:
             return [RoutingKey(pattern.uri)]
-        found = (topic_of(item) for item in self._beginning(topics_partition(realm), pattern.beginning))
+        found = (topic_of(item) for item in self._with_prefix(topics_partition(realm), pattern.literal_prefix))
         return [topic for topic in found if pattern.matches(topic)]
 
     def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
-        """Return the latest events that were to be retained: of each topic that of all, and that of some beside it."""
-        partitions = [retained_partition(realm, for_everybody=one) for one in (True, False)]
-        found = (_event(item) for partition in partitions for item in self._beginning(partition, pattern.beginning))
+        """Return up to two retained events of each topic: the latest unrestricted and the latest restricted one."""
+        partitions = [retained_partition(realm, unrestricted=one) for one in (True, False)]
+        found = (
+            _event(item) for partition in partitions for item in self._with_prefix(partition, pattern.literal_prefix)
+        )
         matching = (event for event in found if pattern.matches(event.topic))
         return sorted(matching, key=lambda event: (event.at, event.sequence or 0))
 
@@ -124,7 +126,7 @@ class DynamoTopicLog:
             if (realm, event.topic) not in self._known:
                 yield {"pk": topics_partition(realm), "sk": topic_sort_key(event.topic)}
             if event.is_retained and is_logged(event):
-                partition = retained_partition(realm, for_everybody=_is_for_everybody(event))
+                partition = retained_partition(realm, unrestricted=_is_unrestricted(event))
                 yield {"pk": partition, "sk": topic_sort_key(event.topic)} | document
 
     def _remember(self, realm: ExchangeName, events: Iterable[LoggedEvent]) -> None:
@@ -133,7 +135,7 @@ class DynamoTopicLog:
         self._known.update(dict.fromkeys((realm, event.topic) for event in events))
 
     def _write(self, requests: "Sequence[WriteRequestOutputTypeDef]") -> None:
-        # The client and not the table: only the former may be shared by threads.
+        # Clients are thread-safe; `Table` resources are not.
         client, name = self.table.meta.client, self.table.name
         left: Any = requests
         for _ in range(TRIES):
@@ -146,14 +148,14 @@ class DynamoTopicLog:
         query = {"KeyConditionExpression": Key("pk").eq(partition), "ConsistentRead": True, "ScanIndexForward": False}
         return every_item(self.table.query, query if limit is None else {**query, "Limit": limit})
 
-    def _beginning(self, partition: str, text: str) -> Iterator[Item]:
-        """Yield what is there of the topics that begin with a text, in their order."""
-        condition = Key("pk").eq(partition) & Key("sk").begins_with(topic_sort_key(RoutingKey(text)))
+    def _with_prefix(self, partition: str, prefix: str) -> Iterator[Item]:
+        """Yield the partition's items of topics with a prefix, in their order."""
+        condition = Key("pk").eq(partition) & Key("sk").begins_with(topic_sort_key(RoutingKey(prefix)))
         return every_item(self.table.query, {"KeyConditionExpression": condition, "ConsistentRead": True})
 
 
-def _pushed_out(realm: ExchangeName, event: LoggedEvent, live: LiveSettings) -> Iterator[Item]:
-    """Yield the key of what an event pushes out of a log that forgets by number alone; others forget by time."""
+def _evicted(realm: ExchangeName, event: LoggedEvent, live: LiveSettings) -> Iterator[Item]:
+    """Yield the key of the event to delete from a log that is limited only by count; TTL empties other logs."""
     retention = retention_of(event.topic, live.rules, otherwise=live.retention)
     if retention.age is None and retention.count is not None:
         number = (event.sequence or 0) - retention.count - KEPT_BEHIND
@@ -161,12 +163,12 @@ def _pushed_out(realm: ExchangeName, event: LoggedEvent, live: LiveSettings) -> 
             yield log_key(realm, event.topic, number)
 
 
-def _is_for_everybody(event: LoggedEvent) -> bool:
-    return replace(event.audience, excluded_publisher=None) == EVERYBODY
+def _is_unrestricted(event: LoggedEvent) -> bool:
+    return replace(event.audience, excluded_publisher=None) == UNRESTRICTED
 
 
 def _compressed(event: LoggedEvent) -> Item:
-    text = text_of(event_document(event))
+    text = json_text(event_document(event))
     if len(text) < COMPRESSED_FROM:
         return {TEXT: text}
     return {EVENT: zlib.compress(text.encode(errors="surrogatepass"))}

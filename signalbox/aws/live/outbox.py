@@ -1,4 +1,4 @@
-"""The queue of outboxes: a message group for each connection, in which what is put twice is there once."""
+"""The FIFO queue of outboxes: one message group per connection, with content de-duplicated by item id."""
 
 import hashlib
 import logging
@@ -11,8 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.shared.errors import look
 from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
-from signalbox.live.outbox.items import OutboxItem, item_text
-from signalbox.live.router.distributor import Posting
+from signalbox.live.outbox.items import OutboxItem, OutboxMessage, item_body
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.codec import size_bytes
 from signalbox.messages import MAXIMUM_BYTES, Message
@@ -23,82 +22,85 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_Placed = tuple[int, Posting]
+_Indexed = tuple[int, OutboxMessage]
 
 
 @dataclass(frozen=True, slots=True)
 class SqsOutboxes:
-    """`Outboxes` and `OutboxSender`."""
+    """Implementation of `Outboxes` and `OutboxSender`."""
 
     sqs: "SQSClient"
     queue_url: str
     side_by_side: SideBySide = one_by_one
 
     def put(self, connection: ConnectionId, items: Sequence[OutboxItem]) -> None:
-        """Put items behind what is there; one that is put again soon is there once. Raises `EffectFailed`."""
-        for item in items:  # one call each: of those in one call, one may fail that was before another
-            posting = Posting(connection, item.item_id, item_text(item))
+        """Append items to an outbox; an item that is put twice within five minutes is stored once.
+
+        Raises `EffectFailed`.
+        """
+        for item in items:  # one call each: in a batch, an entry may fail and a later one succeed
+            message = OutboxMessage(connection, item.item_id, item_body(item))
             with look("the queue of outboxes"):
-                self.sqs.send_message(QueueUrl=self.queue_url, **_message(posting))  # type: ignore[arg-type]  # texts
+                self.sqs.send_message(QueueUrl=self.queue_url, **_entry(message))  # type: ignore[arg-type]  # texts
 
-    def send(self, postings: Sequence[Posting]) -> Collection[int]:
-        """Put each into its connection's outbox; return the places of those that failed. Of none is known the order."""
-        calls = list(_calls(postings))
-        return [place for failed in self.side_by_side(self._failed, calls) for place in failed]
+    def send(self, messages: Sequence[OutboxMessage]) -> Collection[int]:
+        """Send messages in no particular order; return the indexes of those that failed."""
+        calls = list(_calls(messages))
+        return [index for failed in self.side_by_side(self._failed, calls) for index in failed]
 
-    def _failed(self, call: Sequence[_Placed]) -> list[int]:
-        entries = [{"Id": str(place), **_message(posting)} for place, posting in call]
+    def _failed(self, call: Sequence[_Indexed]) -> list[int]:
+        entries = [{"Id": str(index), **_entry(message)} for index, message in call]
         try:
             answer = self.sqs.send_message_batch(QueueUrl=self.queue_url, Entries=entries)  # type: ignore[arg-type]
         except (ClientError, BotoCoreError):
-            logger.exception("%d items were not put into outboxes", len(call))
-            return [place for place, _ in call]
+            logger.exception("%d items were not sent to outboxes", len(call))
+            return [index for index, _ in call]
         for failure in answer.get("Failed", []):
-            logger.warning("an item was not put into an outbox: %s %s", failure["Code"], failure.get("Message"))
+            logger.warning("an item was not sent to an outbox: %s %s", failure["Code"], failure.get("Message"))
         return [int(failure["Id"]) for failure in answer.get("Failed", [])]
 
 
 @dataclass(frozen=True, slots=True)
 class SqsOutboxQueue:
-    """The same queue, as whoever empties it has it."""
+    """The FIFO queue of outboxes, as its consumer uses it."""
 
     sqs: "SQSClient"
     queue_url: str
 
-    def show_again(self, messages: Sequence[Message], *, after: timedelta) -> None:
-        """Have received messages received again soon, and not when their visibility ends; ten at most."""
+    def change_visibility(self, messages: Sequence[Message], *, after: timedelta) -> None:
+        """Make up to ten received messages visible after a delay, instead of after their visibility timeout."""
         entries = [
             {
-                "Id": str(place),
+                "Id": str(index),
                 "ReceiptHandle": message.document["ReceiptHandle"],
                 "VisibilityTimeout": round(after.total_seconds()),
             }
-            for place, message in enumerate(messages)
+            for index, message in enumerate(messages)
         ]
         try:
             self.sqs.change_message_visibility_batch(QueueUrl=self.queue_url, Entries=entries)  # type: ignore[arg-type]
         except (ClientError, BotoCoreError):
-            logger.exception("%d items come again when their visibility ends", len(entries))
+            logger.exception("%d items are redelivered only after their visibility timeout", len(entries))
 
 
-def _message(posting: Posting) -> dict[str, str]:
-    deduplication = hashlib.sha256(f"{posting.connection}\n{posting.item_id}".encode(errors="surrogatepass"))
+def _entry(message: OutboxMessage) -> dict[str, str]:
+    deduplication = hashlib.sha256(f"{message.connection}\n{message.item_id}".encode(errors="surrogatepass"))
     return {
-        "MessageBody": posting.text,
-        "MessageGroupId": posting.connection,
+        "MessageBody": message.text,
+        "MessageGroupId": message.connection,
         "MessageDeduplicationId": deduplication.hexdigest(),
     }
 
 
-def _calls(postings: Sequence[Posting]) -> Iterator[list[_Placed]]:
-    call: list[_Placed] = []
+def _calls(messages: Sequence[OutboxMessage]) -> Iterator[list[_Indexed]]:
+    call: list[_Indexed] = []
     size = 0
-    for place, posting in enumerate(postings):
-        more = size_bytes(posting.text)
-        if call and (len(call) == MAXIMUM_ENTRIES or size + more > MAXIMUM_BYTES):
+    for index, message in enumerate(messages):
+        message_size = size_bytes(message.text)
+        if call and (len(call) == MAXIMUM_ENTRIES or size + message_size > MAXIMUM_BYTES):
             yield call
             call, size = [], 0
-        call.append((place, posting))
-        size += more
+        call.append((index, message))
+        size += message_size
     if call:
         yield call

@@ -1,4 +1,4 @@
-"""What the live page shows beside events, as DynamoDB and S3 have it."""
+"""The parts of the stage overview in DynamoDB, and the pictures of reports in S3."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from signalbox.exchange.control.summary import Counted
 from signalbox.exchange.control.summary import glance as exchange_glance
 from signalbox.live.procedures.overview import Part, Picture, PictureName
 from signalbox.rendezvous.reporting.statistics import DayStatistics
-from signalbox.rendezvous.reporting.summary import glance as rendezvous_glance
+from signalbox.rendezvous.reporting.summary import summary as rendezvous_summary
 from signalbox.splitting.control.summary import summary as splits_summary
 
 if TYPE_CHECKING:
@@ -28,15 +28,15 @@ REPORTS = "reports/"
 SUFFIX = ".svg"
 RECENT = timedelta(minutes=5)
 
-Told = TypeVar("Told")
+Value = TypeVar("Value")
 
 
-class NotToBeHad(UnavailableError):
-    """Raised when AWS does not tell a part of the overview or the reports; the text has AWS's code."""
+class OverviewUnavailable(UnavailableError):
+    """Raised when AWS refuses a read for the overview or the reports; the text has AWS's error code."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class OverviewTables:
     """The tables that the overview is read from."""
 
     rendezvous: "Table"
@@ -53,7 +53,7 @@ class Sources:
 
     def _rendezvous(self, now: datetime) -> object:
         day = now.date()
-        return rendezvous_glance(DayStatistics.from_counters(DynamoStatistics(self.rendezvous).counters(day), day))
+        return rendezvous_summary(DayStatistics.from_counters(DynamoStatistics(self.rendezvous).counters(day), day))
 
     def _splits(self, _now: datetime) -> object:
         return splits_summary(DynamoSplits(self.splits).every())
@@ -72,13 +72,13 @@ class S3Pictures:
     bucket: str
 
     def every(self) -> Sequence[Picture]:
-        """Return all pictures. Raises `NotToBeHad`."""
+        """Return all pictures. Raises `OverviewUnavailable`."""
         return _translated(self._listed)()
 
     def find(self, name: PictureName) -> str | None:
-        """Return a picture, or None. Raises `NotToBeHad`."""
+        """Return a picture, or None. Raises `OverviewUnavailable`."""
         if not name.endswith(SUFFIX):
-            return None  # the reports' tables and texts lie beside them, and are not shown
+            return None  # the folder also has the reports' tables and texts
         return _translated(self._read)(name)
 
     def _listed(self) -> list[Picture]:
@@ -97,16 +97,16 @@ class S3Pictures:
             return None
 
 
-def _translated(read: Callable[..., Told]) -> Callable[..., Told]:
-    """Return a function that raises our error in the place of AWS's."""
+def _translated(read: Callable[..., Value]) -> Callable[..., Value]:
+    """Return a function that raises `OverviewUnavailable` instead of AWS's errors."""
 
     @wraps(read)
-    def reading(*given: object) -> Told:
+    def reading(*given: object) -> Value:
         try:
             return read(*given)
         except ClientError as error:
-            raise NotToBeHad(f"AWS answered {error.response['Error']['Code']}") from error
+            raise OverviewUnavailable(f"AWS answered {error.response['Error']['Code']}") from error
         except BotoCoreError as error:
-            raise NotToBeHad(f"AWS cannot be asked: {type(error).__name__}") from error
+            raise OverviewUnavailable(f"AWS cannot be reached: {type(error).__name__}") from error
 
     return reading

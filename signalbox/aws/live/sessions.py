@@ -1,8 +1,8 @@
-"""Sessions in the table `Live`: a record for each connection, who has joined which realm, and how many come a second.
+"""Sessions in the table `Live`: records of connections, joined sessions of realms, and the rate of new connections.
 
-What a frame costs, in request units: a read and a write for each KB of the record, which is compressed, and for what it
-wants a read of four items (`live_accounts`). A connection costs two writes when it comes and one when it goes, with a
-session two more each.
+The cost of a frame, in request units: a read and a write for each KB of the compressed record, and a read of four items
+for the user's access (`accounts.py`). A connection costs two writes when it is opened and one when it is closed, and
+two more of each with a session.
 """
 
 import json
@@ -27,10 +27,9 @@ from signalbox.aws.live.items import (
     user_sessions_partition,
 )
 from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment, succeeds, transacted
-from signalbox.live.session.effect_executor import KEPT_FOR
 from signalbox.live.session.ports import Member, Stored
 from signalbox.live.session.records import session_document, session_of
-from signalbox.live.session.state import ConnectionId, Session
+from signalbox.live.session.state import KEPT_FOR, ConnectionId, Session
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -38,7 +37,7 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
 
-# API Gateway ends a connection after two hours; a sweep comes every few minutes.
+# API Gateway ends a connection after two hours; the sweep runs every few minutes.
 OVERDUE_AFTER = timedelta(hours=2, minutes=5)
 LOOKED_FOR = timedelta(minutes=20)
 MINUTE = timedelta(minutes=1)
@@ -46,12 +45,12 @@ MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class DynamoSessions:
-    """`Sessions`."""
+    """`Sessions`: an item for each connection, and one in the partition of the minute of its opening."""
 
     table: "Table"
 
     def open(self, session: Session) -> bool:
-        """Store the record of a new connection; say whether there was none."""
+        """Store the record of a new connection; return False if there is one."""
         expires_at = _seconds(session.opened_at + OVERDUE_AFTER + LOOKED_FOR)
         item = opened_key(session.connection, session.opened_at) | {"expires_at": expires_at}
         name, record = self.table.name, _item(session, version=1)
@@ -70,21 +69,21 @@ class DynamoSessions:
         return None if item is None else stored_of(item)
 
     def find_all(self, connections: Iterable[ConnectionId]) -> Sequence[Session]:
-        """Return those of the sessions that are there."""
+        """Return the existing sessions of connections."""
         return [stored_of(item).session for item in every_key(self.table, [session_key(one) for one in connections])]
 
     def save(self, session: Session, *, replacing: Stored) -> Stored | None:
-        """Store a changed record under the next version; None if the stored one is not as `replacing` any more."""
+        """Store a changed record under the next version; return None if the stored one is not `replacing` any more."""
         saved = Stored(session, replacing.version + 1)
         item, is_as_read = _item(session, version=saved.version), Attr("version").eq(replacing.version)
         return saved if succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=is_as_read)) else None
 
     def close(self, session: Session) -> None:
-        """Note that a session has ended, so that it is never overdue; doing it twice is fine."""
+        """Record that a session has ended, so that it is never overdue. Closing twice is harmless."""
         self.table.delete_item(Key=opened_key(session.connection, session.opened_at))
 
     def overdue(self, *, now: datetime) -> Iterator[ConnectionId]:
-        """Return the connections that must be gone by their age, and of which nobody has said so."""
+        """Return the connections without a recorded end that are older than API Gateway keeps connections."""
         for minutes in range(LOOKED_FOR // MINUTE):
             condition = Key("pk").eq(opened_partition(now - OVERDUE_AFTER - minutes * MINUTE))
             query = {"KeyConditionExpression": condition, "ConsistentRead": True}
@@ -92,15 +91,15 @@ class DynamoSessions:
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoRoster:
-    """`Roster`: an item among those of the realm, and one among those of the user."""
+class DynamoRealmSessions:
+    """`RealmSessions`: an item in the partition of the realm, and one in that of the user."""
 
     table: "Table"
 
     def enter(self, realm: ExchangeName, member: Member, *, expires_at: datetime) -> None:
-        """Add a session, which may be forgotten after `expires_at`; doing it twice is fine."""
+        """Add a session, which may be deleted after `expires_at`. Adding twice is harmless."""
         listener = member.listener
-        told = {
+        document = {
             "connection": member.connection,
             "session": listener.session,
             "authid": listener.authid,
@@ -109,10 +108,10 @@ class DynamoRoster:
             "expires_at": _seconds(expires_at),
         }
         keys = _keys(realm, listener)
-        transacted(self.table, [{"Put": {"TableName": self.table.name, "Item": key | told}} for key in keys])
+        transacted(self.table, [{"Put": {"TableName": self.table.name, "Item": key | document}} for key in keys])
 
     def leave(self, realm: ExchangeName, listener: Listener) -> None:
-        """Take a session away; one that is gone already is fine."""
+        """Remove a session. Removing twice is harmless."""
         keys = _keys(realm, listener)
         transacted(self.table, [{"Delete": {"TableName": self.table.name, "Key": key}} for key in keys])
 
@@ -122,7 +121,7 @@ class DynamoRoster:
         return None if item is None else _member(item)
 
     def every(self, realm: ExchangeName) -> Sequence[Member]:
-        """Return all sessions of a realm, by id."""
+        """Return all sessions of a realm, sorted by id."""
         condition = Key("pk").eq(realm_partition(realm)) & Key("sk").begins_with(SESSION)
         return [_member(item) for item in self._items(condition)]
 
@@ -136,13 +135,13 @@ class DynamoRoster:
 
 
 @dataclass(frozen=True, slots=True)
-class DynamoThrottle:
-    """`Throttle`: an item for each second."""
+class DynamoConnectionRate:
+    """The rate of new connections: a counter for each second."""
 
     table: "Table"
 
     def count(self, *, now: datetime) -> int:
-        """Count one more in the second of `now`, and return how many those are."""
+        """Count a connection, and return the number of connections in the second of `now`."""
         updated = self.table.update_item(
             Key=second_key(now),
             UpdateExpression="SET expires_at = :expires_at ADD #count :one",
@@ -150,11 +149,11 @@ class DynamoThrottle:
             ExpressionAttributeValues={":expires_at": _seconds(now + MINUTE), ":one": 1},
             ReturnValues="UPDATED_NEW",
         )
-        return int(updated["Attributes"]["count"])  # type: ignore[arg-type]  # a number, as it was written
+        return int(updated["Attributes"]["count"])  # type: ignore[arg-type]  # a number, as it was serialize
 
 
 def stored_of(item: Item) -> Stored:
-    """Return the session of an item."""
+    """Return the session of an item with its version."""
     document = json.loads(zlib.decompress(bytes(item["document"])))
     return Stored(session_of(document), int(item["version"]))
 

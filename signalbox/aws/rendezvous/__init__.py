@@ -1,1 +1,1 @@
-"""Adapters of rendezvous."""
+"""The AWS adapters of rendezvous."""

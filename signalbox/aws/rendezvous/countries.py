@@ -1,23 +1,23 @@
-"""Countries of addresses, from a MaxMind database file where a stage has one."""
+"""Country lookup in a MaxMind database file, if a stage has one."""
 
 from pathlib import Path
 
-from signalbox.rendezvous.reporting.client_address import CountryOf, unknown_country
+from signalbox.rendezvous.reporting.client_address import CountryLookup, unknown_country
 from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
 
 
-def country_database(path: Path) -> CountryOf:
-    """Return the country of each address as the file says; without the file every country is `??`."""
+def country_database(path: Path) -> CountryLookup:
+    """Return the country lookup of a database file; without the file every country is `??`."""
     if not path.exists():
         return unknown_country
-    import maxminddb  # noqa: PLC0415 - most stages have no database, and need not load its reader at every cold start
+    import maxminddb  # noqa: PLC0415 - most stages have no database and save its import at cold start
 
     reader = maxminddb.open_database(path)
 
-    def country_of(address: str | None, /) -> str:
+    def country_lookup(address: str | None, /) -> str:
         record = reader.get(address) if address else None
         country = record.get("country") if isinstance(record, dict) else None
         code = country.get("iso_code") if isinstance(country, dict) else None
         return str(code) if code else UNKNOWN_COUNTRY
 
-    return country_of
+    return country_lookup

@@ -1,4 +1,4 @@
-"""The limited Snowflake client's access key: made by IAM, kept in Secrets Manager, public by design."""
+"""The access key of Snowflake clients: created in IAM, stored in Secrets Manager, public by design."""
 
 import base64
 import json
@@ -10,21 +10,21 @@ if TYPE_CHECKING:
     import boto3
     from mypy_boto3_iam.client import IAMClient
 
-# As upstream's common/sqscreds names them.
+# The field names of upstream's common/sqscreds.
 KEY_ID, SECRET = "aws-access-key-id", "aws-secret-key"
-MAXIMUM_KEYS = 2  # IAM's limit for a user
+MAXIMUM_KEYS = 2  # IAM's limit per user
 
 
 @dataclass(frozen=True, slots=True)
 class ClientCredentials:
-    """An access key that may send offers and read answers, and nothing else."""
+    """An access key whose only permissions are to send offers and receive answers."""
 
     access_key_id: str
     secret_access_key: str = field(repr=False)
 
     @property
     def sqscreds(self) -> str:
-        """The key in the form of the real client's option `-sqscreds`."""
+        """The key in the format of the Snowflake client's option `-sqscreds`."""
         pair = {KEY_ID: self.access_key_id, SECRET: self.secret_access_key}
         return base64.b64encode(json.dumps(pair).encode()).decode()
 
@@ -32,9 +32,9 @@ class ClientCredentials:
 def client_credentials(
     session: "boto3.Session", outputs: Mapping[str, str], *, rotate: bool = False
 ) -> ClientCredentials:
-    """Return the stage's client key, making one if there is none yet or a new one is wanted.
+    """Return the stage's client key; create one if there is none or `rotate` is set.
 
-    After a rotation the previous key goes on working until the next, since clients update slowly.
+    After a rotation the previous key stays valid until the next one, since clients update slowly.
     """
     iam, secrets = session.client("iam"), session.client("secretsmanager")
     user, secret_arn = outputs["ClientUserName"], outputs["ClientSecretArn"]
@@ -51,7 +51,7 @@ def client_credentials(
 
 
 def revoke_client_credentials(session: "boto3.Session", outputs: Mapping[str, str]) -> int:
-    """Delete every key of the client's user, without which its stack cannot be deleted; return how many there were."""
+    """Delete every key of the client's user and return their number; CloudFormation cannot delete a user with keys."""
     iam, user = session.client("iam"), outputs["ClientUserName"]
     known = iam.list_access_keys(UserName=user)["AccessKeyMetadata"]
     for key in known:
@@ -68,7 +68,7 @@ def _make_room(iam: "IAMClient", user: str, *, known: list[str], kept: ClientCre
 
 
 def _parsed(secret: str) -> ClientCredentials | None:
-    """Return the key that a secret holds; a new stage's secret holds something else."""
+    """Return the key in a secret, or None; the secret of a new stage contains a placeholder."""
     try:
         pair = json.loads(secret)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The slots of held polls and the last poll of each NAT type, in the table `Rendezvous`."""
+"""The slots of held polls and the time of each NAT type's last poll, in the table `Rendezvous`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,31 +15,31 @@ from signalbox.rendezvous.wire.nat import Nat
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
 
-# A poll is noted at most this often by each function instance, so that the item stays cool however many poll.
+# Each function instance writes the time of a poll at most this often, so that the item does not become a hot key.
 NOTED_EVERY = timedelta(seconds=5)
 KEPT_FOR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoHeldPolls:
-    """`HeldPolls` over the table `Rendezvous`."""
+    """`HeldPolls` in the table `Rendezvous`."""
 
     table: "Table"
 
-    def take(self, poll: HeldPoll, *, now: datetime) -> bool:
-        """Occupy the slot of `poll` if it is free; say whether it was."""
+    def acquire(self, poll: HeldPoll, *, now: datetime) -> bool:
+        """Store `poll` in its slot and return True, or return False if another poll holds the slot."""
         is_free = Attr("pk").not_exists() | Attr("until").lte(milliseconds(now)) | Attr("sid").eq(poll.sid)
         return succeeds(lambda: self.table.put_item(Item=_item(poll), ConditionExpression=is_free))
 
-    def look(self, poll: HeldPoll) -> ClientId | None:
-        """Return the offer that was shown to this held poll, if any."""
+    def reserved_offer(self, poll: HeldPoll) -> ClientId | None:
+        """Return the offer that is reserved for this held poll, or None."""
         item = self.table.get_item(Key=_key(poll.slot), ConsistentRead=True).get("Item")
         if item is None or item["sid"] != poll.sid or "offer" not in item:
             return None
         return ClientId(str(item["offer"]))
 
-    def lend(self, poll: HeldPoll, *, client_id: ClientId) -> bool:
-        """Show an offer to a held poll; say whether it is still there and was shown none yet."""
+    def reserve(self, poll: HeldPoll, *, client_id: ClientId) -> bool:
+        """Reserve an offer for a held poll; return False if the poll has left or already has an offer."""
         return succeeds(
             lambda: self.table.update_item(
                 Key=_key(poll.slot),
@@ -49,13 +49,13 @@ class DynamoHeldPolls:
             )
         )
 
-    def leave(self, poll: HeldPoll) -> ClientId | None:
-        """Free the slot of `poll`, which is shown nothing from then on; return the offer that it was shown, if any."""
+    def release(self, poll: HeldPoll) -> ClientId | None:
+        """Free the slot of `poll` and return the offer that was reserved for it, or None."""
         item = deleted(self.table, {"Key": _key(poll.slot), "ConditionExpression": Attr("sid").eq(poll.sid)})
         return ClientId(str(item["offer"])) if item and "offer" in item else None
 
     def held(self, *, now: datetime) -> list[HeldPoll]:
-        """Return all polls that are held now."""
+        """Return all polls whose hold has not ended at `now`."""
         query = {"KeyConditionExpression": Key("pk").eq("held"), "ConsistentRead": True}
         polls = [_poll(item) for item in every_item(self.table.query, query)]
         return [poll for poll in polls if poll.until > now]
@@ -63,20 +63,20 @@ class DynamoHeldPolls:
 
 @dataclass(frozen=True, slots=True)
 class DynamoPresence:
-    """`Presence` over the table `Rendezvous`; `noted` is what this function instance wrote last."""
+    """`ProxyPresence` in the table `Rendezvous`; `noted` holds the times that this function instance wrote last."""
 
     table: "Table"
     noted: dict[Nat, datetime] = field(default_factory=dict)
 
-    def note(self, nat: Nat, *, now: datetime) -> None:
-        """Remember that a proxy of this NAT type polled, to within a few seconds."""
+    def record_poll(self, nat: Nat, *, now: datetime) -> None:
+        """Record that a proxy of this NAT type polled; the stored time may be a few seconds old."""
         last = self.noted.get(nat)
         if last is None or now - last >= NOTED_EVERY:
             self.table.put_item(Item={"pk": "presence", "sk": nat, "polled_at": milliseconds(now)})
             self.noted[nat] = now
 
     def last_polls(self) -> Mapping[Nat, datetime]:
-        """Return the last poll of each NAT type that was ever seen."""
+        """Return the time of the last poll by NAT type; types that never polled are missing."""
         page = self.table.query(KeyConditionExpression=Key("pk").eq("presence"), ConsistentRead=True)
         return {Nat(item["sk"]): moment(item["polled_at"]) for item in page["Items"]}  # type: ignore[arg-type] # ours
 

@@ -1,7 +1,7 @@
-"""The table of rendezvous: each transition of `signalbox.rendezvous.rules.states` as one conditional write.
+"""The table of rendezvous records: each transition of a rendezvous is one conditional write.
 
-The conditions say in DynamoDB's language what `is_claimable`, `is_answerable` and `TRANSITIONS` say in Python; one
-test suite holds this adapter and the in-memory one to the same behaviour.
+The condition expressions are equivalent to `is_claimable`, `is_answerable` and `TRANSITIONS` in
+`signalbox.rendezvous.rules.states`; one test suite runs against this adapter and the in-memory one.
 """
 
 from collections.abc import Iterable
@@ -16,15 +16,15 @@ from signalbox.queues import QueueUrl
 from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
 from signalbox.rendezvous.rules.states import (
     OPEN_STATES,
-    Claim,
     Claimant,
+    ClaimResult,
     ClientId,
-    Method,
-    Pool,
+    OfferPool,
+    OfferState,
     ProxySessionId,
     Rendezvous,
-    State,
-    waiting_pool,
+    RendezvousMethod,
+    offer_pool,
 )
 from signalbox.rendezvous.wire.nat import Nat
 
@@ -32,17 +32,18 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
 
 OPEN_OFFERS_INDEX = "open_offers"
-# What the index has of an offer beside its keys: enough to choose by, and so little that it costs one write unit.
+# The attributes that the index projects in addition to its keys: enough for the choice, and small enough that a write
+# costs one write unit.
 LISTED = ("client_id", "method", "state", "created_at", "deadline", "nat", "lent_to", "matches")
-# So many offers a look: more than one, since the first may go to another proxy between the look and the claim.
+# The offers of one query: more than one, since another proxy may claim the first between the query and the claim.
 PAGE_SIZE = 25
-# Long enough to recognise every late copy of an offer: the broker queue keeps none for longer than its retention.
+# Longer than the retention of the broker queue, so that every late duplicate of an offer is recognised.
 KEPT_FOR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoOffers:
-    """`Offers` over the table `Rendezvous`."""
+    """`Offers` in the table `Rendezvous`."""
 
     table: "Table"
 
@@ -52,19 +53,19 @@ class DynamoOffers:
         return _record(item) if item else None
 
     def open(self, record: Rendezvous, *, replacing: Rendezvous | None) -> bool:
-        """Store a new record unless another than `replacing` is there; say whether it was stored."""
+        """Store a new record and return True, or return False if the stored record is not `replacing`."""
         condition: ConditionBase = Attr("pk").not_exists()
         if replacing is not None:
-            # What is replaced is final, and nobody else has replaced it in the meantime.
+            # The replaced record is final, and no other call has replaced it since it was read.
             condition = Attr("created_at").eq(milliseconds(replacing.created_at)) & Attr("state").eq(replacing.state)
         return succeeds(lambda: self.table.put_item(Item=_item(record), ConditionExpression=condition))
 
-    def claimable(self, pools: Iterable[Pool], *, now: datetime) -> list[Rendezvous]:
-        """Return some of the open offers in these pools whose `available_at` has come, oldest first."""
+    def claimable(self, pools: Iterable[OfferPool], *, now: datetime) -> list[Rendezvous]:
+        """Return a page of the open offers in these pools whose `available_at` has passed, oldest first."""
         found = [record for pool in pools for record in self._available(pool, now)]
         return sorted(found, key=lambda record: record.created_at)
 
-    def _available(self, pool: Pool, now: datetime) -> list[Rendezvous]:
+    def _available(self, pool: OfferPool, now: datetime) -> list[Rendezvous]:
         page = self.table.query(
             IndexName=OPEN_OFFERS_INDEX,
             KeyConditionExpression=Key("pool").eq(pool) & Key("available_at").lte(milliseconds(now)),
@@ -72,9 +73,9 @@ class DynamoOffers:
         )
         return [_record(item) for item in page["Items"]]
 
-    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> Claim:
-        """Match an offer until a moment, if it is to be had (`is_claimable`)."""
-        is_lent = Attr("state").eq(State.PENDING) & Attr("lent_to").eq(proxy.sid)
+    def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> ClaimResult:
+        """Claim an available offer (`is_claimable`) for a proxy until `until`."""
+        is_reserved = Attr("state").eq(OfferState.PENDING) & Attr("lent_to").eq(proxy.sid)
         is_free = Attr("available_at").lte(milliseconds(now))
         is_open = Attr("state").is_in(sorted(OPEN_STATES))
         item, is_stored = updated_or_there(
@@ -83,10 +84,10 @@ class DynamoOffers:
                 "Key": _key(client_id),
                 "UpdateExpression": "SET #state = :matched, sid = :sid, proxy_type = :type, available_at = :until "
                 "ADD matches :one",
-                "ConditionExpression": is_open & Attr("deadline").gt(milliseconds(now)) & (is_free | is_lent),
+                "ConditionExpression": is_open & Attr("deadline").gt(milliseconds(now)) & (is_free | is_reserved),
                 "ExpressionAttributeNames": {"#state": "state"},
                 "ExpressionAttributeValues": {
-                    ":matched": State.MATCHED,
+                    ":matched": OfferState.MATCHED,
                     ":sid": proxy.sid,
                     ":type": proxy.proxy_type,
                     ":until": milliseconds(until),
@@ -95,32 +96,34 @@ class DynamoOffers:
             },
         )
         if item is None:
-            return Claim(None, is_stored)
+            return ClaimResult(None, is_stored)
         self.table.put_item(Item=_match_item(proxy.sid, client_id, expires_at=item["expires_at"]))
-        return Claim(_record(item), is_stored)
+        return ClaimResult(_record(item), is_stored)
 
     def matched_by(self, sid: ProxySessionId) -> ClientId | None:
-        """Return the client that a proxy session was last matched with, or None."""
+        """Return the client of the newest match of a proxy session, or None."""
         item = self.table.get_item(Key=_match_key(sid), ConsistentRead=True).get("Item")
         return ClientId(str(item["client_id"])) if item else None
 
     def answer(self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime) -> Rendezvous | None:
-        """Answer an offer (`is_answerable`); return the record, or None when the answer is not wanted."""
-        is_mine = Attr("state").eq(State.MATCHED) & Attr("sid").eq(sid)
+        """Store the answer to an offer and return the record, or return None if it is not `is_answerable`."""
+        is_mine = Attr("state").eq(OfferState.MATCHED) & Attr("sid").eq(sid)
         in_time = Attr("deadline").gt(milliseconds(now))
-        return self._finish(client_id, state=State.ANSWERED, reply=reply, condition=is_mine & in_time)
+        return self._finish(client_id, state=OfferState.ANSWERED, reply=reply, condition=is_mine & in_time)
 
-    def close(self, client_id: ClientId, *, state: State, reply: str) -> Rendezvous | None:
-        """Move an open offer to a final state; return the record, or None when it was final already."""
+    def close(self, client_id: ClientId, *, state: OfferState, reply: str) -> Rendezvous | None:
+        """Move an open offer to a final state and return the record, or return None if it was already final."""
         is_open = Attr("state").is_in(sorted(OPEN_STATES))
         return self._finish(client_id, state=state, reply=reply, condition=is_open)
 
-    def _finish(self, client_id: ClientId, *, state: State, reply: str, condition: ConditionBase) -> Rendezvous | None:
+    def _finish(
+        self, client_id: ClientId, *, state: OfferState, reply: str, condition: ConditionBase
+    ) -> Rendezvous | None:
         item = updated(
             self.table,
             {
                 "Key": _key(client_id),
-                # Without `pool` the item leaves the index of open offers; the offer itself has served its purpose.
+                # Without `pool` the item leaves the index of open offers; the session description is no longer needed.
                 "UpdateExpression": "SET #state = :final, reply = :reply REMOVE #pool, session_description",
                 "ConditionExpression": condition,
                 "ExpressionAttributeNames": {"#state": "state", "#pool": "pool"},
@@ -130,7 +133,7 @@ class DynamoOffers:
         return _record(item) if item else None
 
     def renew(self, client_id: ClientId, *, receipt_handle: str) -> None:
-        """Remember the newest receipt handle of an open offer's message."""
+        """Store the newest receipt handle of an open offer's message."""
         succeeds(
             lambda: self.table.update_item(
                 Key=_key(client_id),
@@ -168,7 +171,7 @@ def _item(record: Rendezvous) -> Item:
         "message_id": record.message_id,
         "receipt_handle": record.receipt_handle,
         "queue_url": record.queue_url,
-        "lent_to": record.lent_to,
+        "lent_to": record.reserved_for,
         "sid": record.sid,
         "proxy_type": record.proxy_type,
         "matches": record.matches,
@@ -176,16 +179,16 @@ def _item(record: Rendezvous) -> Item:
         "expires_at": round((record.deadline + KEPT_FOR).timestamp()),
     }
     if record.state in OPEN_STATES:
-        item |= {"pool": waiting_pool(record.nat), "session_description": record.session_description}
+        item |= {"pool": offer_pool(record.nat), "session_description": record.session_description}
     return {name: value for name, value in item.items() if value is not None}
 
 
 def _record(item: Item) -> Rendezvous:
-    sid, lent_to, queue_url = item.get("sid"), item.get("lent_to"), item.get("queue_url")
+    sid, reserved_for, queue_url = item.get("sid"), item.get("lent_to"), item.get("queue_url")
     return Rendezvous(
         client_id=ClientId(item["client_id"]),
-        method=Method(item["method"]),
-        state=State(item["state"]),
+        method=RendezvousMethod(item["method"]),
+        state=OfferState(item["state"]),
         created_at=moment(item["created_at"]),
         available_at=moment(item["available_at"]),
         deadline=moment(item["deadline"]),
@@ -197,7 +200,7 @@ def _record(item: Item) -> Rendezvous:
         message_id=item.get("message_id"),
         receipt_handle=item.get("receipt_handle"),
         queue_url=QueueUrl(queue_url) if queue_url else None,
-        lent_to=ProxySessionId(lent_to) if lent_to else None,
+        reserved_for=ProxySessionId(reserved_for) if reserved_for else None,
         sid=ProxySessionId(sid) if sid else None,
         proxy_type=item.get("proxy_type"),
         matches=int(item["matches"]),

@@ -1,10 +1,10 @@
-"""The policy of rendezvous, from a function's environment variables."""
+"""The policy of rendezvous, parsed from a function's environment variables."""
 
 from dataclasses import replace
 from typing import Any
 
 from signalbox.aws.shared.settings import Settings
-from signalbox.rendezvous.rules.matching import Policy
+from signalbox.rendezvous.rules.matching import RendezvousPolicy
 
 HOLD_LIMIT = "POLL_HOLD_LIMIT"
 DURATIONS = {
@@ -17,11 +17,11 @@ DURATIONS = {
 }
 
 
-def policy_of(settings: Settings) -> Policy:
-    """Return the policy in a function's settings; a variable that is not set keeps the policy's default."""
+def policy_of(settings: Settings) -> RendezvousPolicy:
+    """Return the policy in a function's settings; an unset variable keeps the policy's default."""
     given: dict[str, Any] = {
         field: settings.seconds(name) for field, name in DURATIONS.items() if name in settings.variables
     }
     if HOLD_LIMIT in settings.variables:
         given["poll_hold_limit"] = settings.number(HOLD_LIMIT)
-    return replace(Policy(), **given)
+    return replace(RendezvousPolicy(), **given)

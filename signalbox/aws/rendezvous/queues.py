@@ -1,4 +1,4 @@
-"""The broker queue and the client queues on SQS."""
+"""The broker queue and the client queues in SQS."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.literals import QueueAttributeNameType
 
 CAPABILITY = "rendezvous"
-# SQS documents that a new queue may be unknown for a second: four tries, half a second apart, cover two.
+# SQS documents that a new queue may be unknown for one second: four tries, half a second apart, cover two seconds.
 SEND_TRIES = 4
 SEND_PAUSE_SECONDS = 0.5
-# Upstream's client takes its answer within 108 s; nothing in a client queue is worth more than this.
+# Upstream's client receives its answer within 108 s or never, so a longer retention has no use.
 CLIENT_RETENTION_SECONDS = 300
 ARRIVED: tuple["QueueAttributeNameType", ...] = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
 
 
 class QueueTaken(RejectedError):
-    """Raised when a client asks for a queue name that somebody else's queue has."""
+    """Raised when a queue with the name of a client queue exists and is not one of this stage."""
 
 
 class QueueGone(RejectedError):
-    """Raised when a client's queue does not exist any more."""
+    """Raised when a client's queue no longer exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqsClientQueues:
-    """`ClientQueues`: one queue for each client, made with its tags and TLS-only policy in one call."""
+    """`ClientQueues`: one queue per client, created with its tags and TLS-only policy in one call."""
 
     sqs: "SQSClient"
     leases: Leases
@@ -43,7 +43,7 @@ class SqsClientQueues:
     sleep: Callable[[float], None]
 
     def create(self, client_id: ClientId, *, due_at: datetime) -> QueueUrl:
-        """Make the client's queue, leased until `due_at`, or return the one that it has."""
+        """Create the client's queue, leased until `due_at`, or return the existing one. Raises `QueueTaken`."""
         arn = self.arn_prefix + client_id
         name = QueueName(arn.rpartition(":")[2])
         try:
@@ -53,15 +53,15 @@ class SqsClientQueues:
                 tags=lease_tags(stage=self.stage, capability=CAPABILITY, due_at=due_at),
             )["QueueUrl"]
         except self.sqs.exceptions.QueueNameExists as error:
-            # Our queues are all made with the same attributes, so another queue of that name is not ours: it gets
-            # neither messages nor a lease, which would have it deleted.
+            # All client queues have the same attributes, so a queue with other attributes is not ours: it gets neither
+            # messages nor a lease, after which it would be deleted.
             raise QueueTaken(f"queue {name!r} exists and is not a client queue of ours") from error
         lease = Lease(queue_name=name, queue_url=QueueUrl(url), capability=CAPABILITY, due_at=due_at)
         self.leases.put(lease)
         return lease.queue_url
 
     def send(self, queue_url: QueueUrl, reply: str) -> None:
-        """Put a reply into a client's queue, also when that queue is so new that SQS does not know it everywhere."""
+        """Send a reply to a client's queue; retry while SQS does not know a new queue yet. Raises `QueueGone`."""
         for _ in range(SEND_TRIES):
             try:
                 self.sqs.send_message(QueueUrl=queue_url, MessageBody=reply)
@@ -72,7 +72,7 @@ class SqsClientQueues:
         raise QueueGone(f"client queue {queue_url!r} does not exist any more")
 
     def is_empty(self, queue_url: QueueUrl) -> bool:
-        """Say whether no reply was ever put into a client's queue; a queue that is gone needs none."""
+        """Return whether no reply was ever sent to a client's queue; False for a queue that no longer exists."""
         try:
             page = self.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=ARRIVED)
         except self.sqs.exceptions.QueueDoesNotExist:
@@ -82,17 +82,17 @@ class SqsClientQueues:
 
 @dataclass(frozen=True, slots=True)
 class SqsBrokerQueue:
-    """`BrokerQueue`: the queue of offers."""
+    """`BrokerQueue`: the queue of client offers."""
 
     sqs: "SQSClient"
     queue_url: str
 
     def delete(self, receipt_handle: str) -> None:
-        """Delete an offer message; one that is gone already is fine."""
+        """Delete an offer message; do nothing if it no longer exists."""
         self.sqs.delete_message(QueueUrl=self.queue_url, ReceiptHandle=receipt_handle)
 
     def ensure(self, name: str, attributes: Mapping["QueueAttributeNameType", str]) -> bool:
-        """Make the queue again if somebody deleted it; say whether that was needed."""
+        """Create the queue again if it was deleted; return whether that was necessary."""
         try:
             self.sqs.get_queue_url(QueueName=name)
         except self.sqs.exceptions.QueueDoesNotExist:
@@ -104,7 +104,7 @@ class SqsBrokerQueue:
 def _client_queue_attributes(arn: str) -> dict["QueueAttributeNameType", str]:
     return {
         "MessageRetentionPeriod": str(CLIENT_RETENTION_SECONDS),
-        # A customer-managed key would ask KMS for a data key for every queue: dearer than the whole rendezvous.
+        # With a customer-managed key KMS would generate a data key per queue: more expensive than the whole rendezvous.
         "SqsManagedSseEnabled": "true",
         "Policy": json.dumps(_tls_only(arn), separators=(",", ":")),
     }

@@ -1,4 +1,4 @@
-"""The live counters and the day's hashing secret, in the table `Rendezvous`."""
+"""The live counters and the daily key of address hashes, in the table `Rendezvous`."""
 
 import logging
 import secrets
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 KEY_BYTES = 32
 COUNTERS_KEPT_FOR = timedelta(days=40)
-# The day itself and an hour for stragglers; after that no hash can be traced to an address by anyone.
+# The day itself and one hour for late events; after that no hash can be traced to an address.
 KEY_KEPT_FOR = timedelta(days=1, hours=1)
 
 logger = logging.getLogger(__name__)
@@ -25,14 +25,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class DynamoStatistics:
-    """`Statistics`: an item for each counter, so that adding one stays one write unit however many there are."""
+    """`Statistics`: one item per counter, so that an increment costs one write unit whatever their number."""
 
     table: "Table"
     keys: dict[date, bytes] = field(default_factory=dict)
     seen: set[tuple[date, str]] = field(default_factory=set)
 
     def add(self, day: date, counters: Mapping[str, int]) -> None:
-        """Add to the counters of a day; a failure is logged, since the lake has the same facts."""
+        """Add to the counters of a day; a failure is only logged, since the history contains the same events."""
         for name, count in counters.items():
             try:
                 self._add(day, name, count)
@@ -47,7 +47,7 @@ class DynamoStatistics:
         )
 
     def first_seen(self, day: date, key: str) -> bool:
-        """Remember a key for a day; say whether it is new."""
+        """Store a key for a day; return whether it is new on that day."""
         if (day, key) in self.seen:
             return False
         self._forget_other_days(day)
@@ -63,7 +63,7 @@ class DynamoStatistics:
         self.seen.difference_update([entry for entry in self.seen if entry[0] != day])
 
     def key(self, day: date) -> bytes:
-        """Return the secret with which addresses are hashed on that day; it is forgotten afterwards."""
+        """Return the secret key for the address hashes of a day; it is deleted after that day."""
         if day not in self.keys:
             self.keys.clear()
             self.keys[day] = self._shared_key(day)
@@ -72,7 +72,7 @@ class DynamoStatistics:
     def _shared_key(self, day: date) -> bytes:
         key = {"pk": f"key#{day}", "sk": "key"}
         item: Item = key | {"secret": secrets.token_bytes(KEY_BYTES), "expires_at": _end_of(day, KEY_KEPT_FOR)}
-        # Whoever comes first makes it; everybody then uses the one that is there.
+        # The first function instance of the day stores the key; all others read the stored one.
         succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=Attr("pk").not_exists()))
         stored = self.table.get_item(Key=key, ConsistentRead=True)["Item"]["secret"]
         return bytes(stored)  # type: ignore[arg-type] # boto3's Binary, which is bytes-like

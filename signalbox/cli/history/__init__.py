@@ -1,1 +1,1 @@
-"""Commands of history."""
+"""The commands `history`, `report` and `replay`."""

@@ -1,4 +1,4 @@
-"""`signalbox history` and `signalbox report`: what was, asked in SQL or told by reports."""
+"""The commands `signalbox history`, SQL queries of the event history, and `signalbox report`, daily reports."""
 
 import csv
 import json
@@ -22,15 +22,15 @@ from signalbox.history.jobs import REPORTS
 if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment
 
-app = typer.Typer(help="What was: every event, asked in SQL.", no_args_is_help=True)
+app = typer.Typer(help="Query the event history with SQL.", no_args_is_help=True)
 
-QUERIES = "queries/"
-READING = ("select", "with", "show", "describe", "explain", "values")
+QUERY_PREFIX = "queries/"
+QUERY_KEYWORDS = ("select", "with", "show", "describe", "explain", "values")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer to a query; all values are text, or None."""
+class QueryResult:
+    """The result of a query; all values are text, or None for null."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str | None]]
@@ -38,86 +38,86 @@ class Answer:
 
 @app.callback()
 def history() -> None:
-    """Ask in SQL what was."""
+    """Query the event history with SQL."""
 
 
 @app.command()
 def query(
     *,
-    sql: Annotated[str, typer.Argument(help="A query; its tables are those of docs/history.md.", metavar="SQL")],
+    sql: Annotated[str, typer.Argument(help="The query; docs/history.md describes the tables.", metavar="SQL")],
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Ask the tables of history: with Spark here, with Athena in AWS."""
+    """Run a query: with Spark on the local stage, with Athena in AWS."""
     from signalbox.cli.shared.deployment import find_deployment
 
     words = sql.split(maxsplit=1)
-    if not words or words[0].lower().lstrip("(") not in READING:
-        raise RejectedError(f"a query begins with one of {', '.join(READING).upper()}, not {sql[:40]!r}")
+    if not words or words[0].lower().lstrip("(") not in QUERY_KEYWORDS:
+        raise RejectedError(f"a query must begin with one of {', '.join(QUERY_KEYWORDS).upper()}, not {sql[:40]!r}")
     if as_csv and as_json:
-        raise RejectedError("--csv and --json: one of the two")
+        raise RejectedError("give --csv or --json, not both")
     deployment = find_deployment(aws=aws, stage=stage)
-    answer = _of_athena(deployment, sql) if deployment.endpoint_url is None else _of_spark(deployment, sql)
-    _show(answer, as_csv=as_csv, as_json=as_json)
+    result = _query_athena(deployment, sql) if deployment.endpoint_url is None else _query_spark(deployment, sql)
+    _print_result(result, as_csv=as_csv, as_json=as_json)
 
 
-def _of_athena(deployment: "Deployment", sql: str) -> Answer:
+def _query_athena(deployment: "Deployment", sql: str) -> QueryResult:
     from signalbox.aws.history.athena import Athena
 
-    results = f"s3://{output(deployment, 'HistoryBucket')}/{QUERIES}"
+    results = f"s3://{output(deployment, 'HistoryBucket')}/{QUERY_PREFIX}"
     athena = Athena(deployment.session().client("athena"), output(deployment, "HistoryDatabase"), results)
     columns, rows = athena.table(sql)
-    return Answer(columns, rows)
+    return QueryResult(columns, rows)
 
 
-def _of_spark(deployment: "Deployment", sql: str) -> Answer:
+def _query_spark(deployment: "Deployment", sql: str) -> QueryResult:
     with tempfile.TemporaryDirectory() as folder:
-        told = Path(folder, "answer.json")
-        run_jobs(deployment, [("query", {"query": sql, "output": str(told)})], _hear_nothing)
-        found = json.loads(told.read_text())
-    return Answer(found["columns"], found["rows"])
+        output_file = Path(folder, "answer.json")
+        run_jobs(deployment, [("query", {"query": sql, "output": str(output_file)})], _ignore_output)
+        found = json.loads(output_file.read_text())
+    return QueryResult(found["columns"], found["rows"])
 
 
-def _show(answer: Answer, *, as_csv: bool, as_json: bool) -> None:
+def _print_result(result: QueryResult, *, as_csv: bool, as_json: bool) -> None:
     if as_json:
-        print_json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows])
+        print_json([dict(zip(result.columns, row, strict=True)) for row in result.rows])
     elif as_csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(answer.columns)
-        writer.writerows(answer.rows)
+        writer.writerow(result.columns)
+        writer.writerows(result.rows)
     else:
-        print_table(list(answer.columns), ([value or "" for value in row] for row in answer.rows))
+        print_table(list(result.columns), ([value or "" for value in row] for row in result.rows))
 
 
 def report(
     *,
-    name: Annotated[str, typer.Argument(help=f"One of {', '.join(REPORTS)}.", metavar="NAME")],
+    name: Annotated[str, typer.Argument(help=f"The report: one of {', '.join(REPORTS)}.", metavar="NAME")],
     first: Annotated[
-        datetime | None, typer.Option("--from", formats=["%Y-%m-%d"], help="First UTC day; today if not given.")
+        datetime | None, typer.Option("--from", formats=["%Y-%m-%d"], help="First UTC day; default: today.")
     ] = None,
     last: Annotated[
-        datetime | None, typer.Option("--to", formats=["%Y-%m-%d"], help="Last UTC day; the first if not given.")
+        datetime | None, typer.Option("--to", formats=["%Y-%m-%d"], help="Last UTC day; default: the first.")
     ] = None,
     fresh: Annotated[
         bool | None,
-        typer.Option("--fresh/--no-fresh", help="First put what has come into the tables; here that is so anyway."),
+        typer.Option("--fresh/--no-fresh", help="Compact new raw events first; default on the local stage."),
     ] = None,
-    open_picture: Annotated[bool, typer.Option("--open", help="Show the pictures in a browser.")] = False,
+    open_picture: Annotated[bool, typer.Option("--open", help="Open the pictures in a browser.")] = False,
     folder: Annotated[
-        Path | None, typer.Option(help="Where text, pictures and JSON go; .signalbox/reports if not given.")
+        Path | None, typer.Option(help="Folder for text, pictures and JSON; default: .signalbox/reports.")
     ] = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Make a report of some days, print it, and keep its text, picture and JSON."""
-    from signalbox.aws.history.report_files import fetched
+    """Create a report of one or more days, print it, and save its text, picture and JSON."""
+    from signalbox.aws.history.report_files import download_report
     from signalbox.cli.shared.deployment import find_deployment
 
     if name not in REPORTS:
-        raise RejectedError(f"there is no report {name!r}; there is: {', '.join(REPORTS)}")
+        raise RejectedError(f"unknown report {name!r}; expected one of {', '.join(REPORTS)}")
     days = _days(first, last)
     deployment = find_deployment(aws=aws, stage=stage)
     is_fresh = deployment.endpoint_url is not None if fresh is None else fresh
@@ -127,10 +127,10 @@ def report(
     run_jobs(deployment, [*compaction, (REPORTS[name].script, window)], say)
     home = folder or (deployment.folder or Path(".signalbox")) / "reports"
     s3, bucket = deployment.session().client("s3"), output(deployment, "HistoryBucket")
-    kept = list(fetched(s3, bucket, REPORTS[name], days, home / name))
-    _tell(kept, as_json=as_json)
+    paths = list(download_report(s3, bucket, REPORTS[name], days, home / name))
+    _print_report(paths, as_json=as_json)
     if open_picture:
-        for path in kept:
+        for path in paths:
             if path.suffix == ".svg":
                 webbrowser.open(path.resolve().as_uri())
 
@@ -143,16 +143,16 @@ def _days(first: datetime | None, last: datetime | None) -> list[date]:
     return [begin + timedelta(days=ahead) for ahead in range((end - begin).days + 1)]
 
 
-def _tell(kept: Sequence[Path], *, as_json: bool) -> None:
+def _print_report(paths: Sequence[Path], *, as_json: bool) -> None:
     if as_json:
-        print_json([json.loads(path.read_text()) for path in kept if path.suffix == ".json"])
+        print_json([json.loads(path.read_text()) for path in paths if path.suffix == ".json"])
         return
-    for path in kept:
+    for path in paths:
         if path.suffix == ".txt":
             print_line(path.read_text().rstrip("\n"))
-    for path in kept:
+    for path in paths:
         say(str(path))
 
 
-def _hear_nothing(_line: str) -> None:
-    """Spark's warnings are none of the answer."""
+def _ignore_output(_line: str) -> None:
+    """Discard Spark's warnings, which are no part of the result."""

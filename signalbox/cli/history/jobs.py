@@ -1,4 +1,4 @@
-"""Running jobs over history: with Spark on this machine for the local stage, by Glue for one in AWS."""
+"""Runs of history jobs: with Spark on this machine for the local stage, with Glue for a stage in AWS."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -12,23 +12,23 @@ Job = tuple[str, Mapping[str, str]]
 
 
 def run_jobs(deployment: "Deployment", jobs: Sequence[Job], on_line: Callable[[str], None]) -> None:
-    """Run jobs one after another, to the end; `on_line` hears what they print, where they run on this machine."""
+    """Run jobs one after another until they end; `on_line` receives the output lines of local runs."""
     if deployment.endpoint_url is None:
         _run_in_aws(deployment, jobs)
     else:
-        from signalbox.local.history_jobs import run_here
+        from signalbox.local.spark.history_jobs import run_locally
 
-        run_here(deployment, jobs, on_line)
+        run_locally(deployment, jobs, on_line)
 
 
 def _run_in_aws(deployment: "Deployment", jobs: Sequence[Job]) -> None:
     from signalbox.aws.history.glue_runs import GlueRuns
-    from signalbox.local.history_jobs import stage_of
+    from signalbox.local.spark.history_jobs import stage_of
 
     runs = GlueRuns(deployment.session().client("glue"), stage_of(deployment.outputs))
     for script, arguments in jobs:
         run_id, before = runs.start(script, arguments), ""
         for state in runs.follow(script, run_id):
             if state != before:
-                say(f"{runs.job(script)}: {state.lower()}")
+                say(f"{runs.job_name(script)}: {state.lower()}")
             before = state

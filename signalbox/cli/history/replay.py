@@ -1,4 +1,4 @@
-"""`signalbox replay`: messages that were published before, once more."""
+"""The command `signalbox replay`, which sends published messages or dead letters again."""
 
 import json
 import secrets
@@ -13,11 +13,11 @@ from signalbox.cli.history.jobs import run_jobs
 from signalbox.cli.shared.output import print_fields, print_json
 from signalbox.cli.shared.stage import Aws, Json, Stage, duration, output, say
 from signalbox.errors import RejectedError
-from signalbox.history.jobs import REPLAYS
+from signalbox.history.jobs import REPLAY_PREFIX
 
 if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment
-    from signalbox.history.replay_state import Progress, ReplayId
+    from signalbox.history.replay_state import ReplayId, ReplayProgress
 
 ID_BYTES = 3
 
@@ -25,124 +25,124 @@ ID_BYTES = 3
 def replay(
     *,
     exchange: Annotated[
-        str | None, typer.Option(help="Replay what was published to this live exchange.", metavar="EXCHANGE")
+        str | None, typer.Option(help="Replay the events of this live exchange.", metavar="EXCHANGE")
     ] = None,
     dead_letters: Annotated[
         str | None, typer.Option(help="Replay the dead letters of this exchange or queue.", metavar="NAME")
     ] = None,
-    topics: Annotated[str | None, typer.Option(help="Only under keys that match; # if not given.")] = None,
-    start: Annotated[str | None, typer.Option("--from", help="Only from this moment on, in UTC.")] = None,
-    end: Annotated[str | None, typer.Option("--to", help="Only before this moment, in UTC.")] = None,
-    into: Annotated[str | None, typer.Option(help="The exchange or queue that gets the messages.")] = None,
-    rate: Annotated[int, typer.Option(help="Messages a second.", min=1, max=1_000)] = 100,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count only; --resume sends it later.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Send without asking.")] = False,
+    topics: Annotated[str | None, typer.Option(help="Only routing keys that match this pattern; default: #.")] = None,
+    start: Annotated[str | None, typer.Option("--from", help="Only messages at or after this time, in UTC.")] = None,
+    end: Annotated[str | None, typer.Option("--to", help="Only messages before this time, in UTC.")] = None,
+    into: Annotated[str | None, typer.Option(help="The exchange or queue that receives the messages.")] = None,
+    rate: Annotated[int, typer.Option(help="Maximum messages a second.", min=1, max=1_000)] = 100,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count only; --resume sends the messages later.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Send without confirmation.")] = False,
     replay_id: Annotated[
-        str | None, typer.Option("--id", help="Name of the replay, which its messages carry; made if not given.")
+        str | None, typer.Option("--id", help="Id of the replay, in a header of its messages; default: generated.")
     ] = None,
-    resume: Annotated[str | None, typer.Option(help="Go on with this replay.", metavar="ID")] = None,
+    resume: Annotated[str | None, typer.Option(help="Continue this replay.", metavar="ID")] = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Publish again what was published before: marked, at a rate, and nothing twice; first, tell how much that is."""
+    """Replay messages, marked and at a limited rate, each at most once; first show their number and size."""
     from signalbox.cli.shared.deployment import find_deployment
 
-    asked = {"exchange": exchange, "dead_letters": dead_letters, "topics": topics, "from": start, "to": end}
-    what = {name: text for name, text in {**asked, "into": into}.items() if text is not None}
-    name = _checked(what, replay_id=replay_id, resume=resume)
+    options = {"exchange": exchange, "dead_letters": dead_letters, "topics": topics, "from": start, "to": end}
+    selection = {name: text for name, text in {**options, "into": into}.items() if text is not None}
+    name = _checked_id(selection, replay_id=replay_id, resume=resume)
     deployment = find_deployment(aws=aws, stage=stage)
-    replays = _Replays(deployment, name, {"replay_id": name, "rate": str(rate)})
+    run = _Replay(deployment, name, {"replay_id": name, "rate": str(rate)})
     if resume is None:
-        replays.plan(what, sends=yes and not dry_run)
+        run.plan(selection, sends=yes and not dry_run)
         if not (yes or as_json):
-            replays.show_plan()
+            run.show_plan()
     if dry_run or not (yes or resume or _is_confirmed()):
-        say(f"nothing is sent; `signalbox replay --resume {name}` does it")
+        say(f"nothing is sent; `signalbox replay --resume {name}` sends the messages")
     elif resume is not None or not yes:
-        replays.send()
-    _tell(replays.record(), as_json=as_json)
+        run.send()
+    _print_record(run.record(), as_json=as_json)
 
 
-def _checked(what: Mapping[str, str], *, replay_id: str | None, resume: str | None) -> "ReplayId":
-    """Return the replay's id. Refuses options that do not go together, before anything is started."""
+def _checked_id(selection: Mapping[str, str], *, replay_id: str | None, resume: str | None) -> "ReplayId":
+    """Return the replay's id. Raises `RejectedError` for options that exclude each other, before a job starts."""
     from signalbox.exchange.model.patterns import Pattern
     from signalbox.history.replay_state import parse_replay_id
 
     if resume is not None:
-        if what or replay_id is not None:
-            raise RejectedError("--resume goes on with a replay as it was asked for: give nothing of it again")
+        if selection or replay_id is not None:
+            raise RejectedError("--resume continues a replay with its original options: give no others")
         return parse_replay_id(resume)
-    if ("exchange" in what) == ("dead_letters" in what):
-        raise RejectedError("give --exchange or --dead-letters: whence the messages come")
-    if "into" not in what:
-        raise RejectedError("give --into: the exchange or queue that gets the messages")
-    Pattern.parse(what.get("topics", "#"))
+    if ("exchange" in selection) == ("dead_letters" in selection):
+        raise RejectedError("give either --exchange or --dead-letters: the source of the messages")
+    if "into" not in selection:
+        raise RejectedError("give --into: the exchange or queue that receives the messages")
+    Pattern.parse(selection.get("topics", "#"))
     made = f"{datetime.now(UTC):%Y-%m-%d}-{secrets.token_hex(ID_BYTES)}"
     return parse_replay_id(replay_id or made)
 
 
-class _Replays:
-    """One replay on one stage."""
+class _Replay:
+    """A replay on a stage."""
 
     def __init__(self, deployment: "Deployment", name: "ReplayId", arguments: Mapping[str, str]) -> None:
         self.deployment, self.name, self.arguments = deployment, name, arguments
         self.bucket = output(deployment, "HistoryBucket")
 
-    def plan(self, what: Mapping[str, str], *, sends: bool) -> None:
-        """Bring the log up to date, count what is asked for, and send it at once if nobody is to be asked."""
-        of_log = {name: what[name] for name in ("exchange", "topics") if name in what}
-        export = [("export_logs", of_log)] if "exchange" in what else []
-        told = {**self.arguments, **what, "dry_run": "no" if sends else "yes"}
-        run_jobs(self.deployment, [*export, ("replay", told)], self._hear)
+    def plan(self, selection: Mapping[str, str], *, sends: bool) -> None:
+        """Export new events of the log, count the selected messages, and send them at once if `sends`."""
+        of_log = {name: selection[name] for name in ("exchange", "topics") if name in selection}
+        export = [("export_logs", of_log)] if "exchange" in selection else []
+        arguments = {**self.arguments, **selection, "dry_run": "no" if sends else "yes"}
+        run_jobs(self.deployment, [*export, ("replay", arguments)], self._print_progress)
 
     def send(self) -> None:
-        """Send what is left."""
-        run_jobs(self.deployment, [("replay", self.arguments)], self._hear)
+        """Send the remaining messages."""
+        run_jobs(self.deployment, [("replay", self.arguments)], self._print_progress)
 
-    def record(self) -> "Progress":
-        """Return how far the replay is."""
-        from signalbox.aws.history.replay_records import S3Records
+    def record(self) -> "ReplayProgress":
+        """Return the replay's record."""
+        from signalbox.aws.history.replay_records import S3ReplayRecords
 
-        found = S3Records(self.deployment.session().client("s3"), self.bucket, REPLAYS).load(self.name)
+        found = S3ReplayRecords(self.deployment.session().client("s3"), self.bucket, REPLAY_PREFIX).load(self.name)
         if found is None:
-            raise RejectedError(f"there is no replay {str(self.name)!r}")
+            raise RejectedError(f"replay {str(self.name)!r} does not exist")
         return found
 
     def show_plan(self) -> None:
-        """Tell people how much would be sent."""
-        key = f"{REPLAYS}{self.name}.plan.json"
+        """Print the number and size of the messages, by topic, and of the excluded ones, by reason."""
+        key = f"{REPLAY_PREFIX}{self.name}.plan.json"
         body = self.deployment.session().client("s3").get_object(Bucket=self.bucket, Key=key)["Body"].read()
         plan: dict[str, Any] = json.loads(body)
         say(
             f"{plan['messages']} messages, {plan['size_bytes']} bytes, at {plan['rate']} a second: "
-            f"{duration(plan['seconds'])} at least"
+            f"at least {duration(plan['seconds'])}"
         )
         for topic, count in plan["topics"].items():
             say(f"{count:>8}  {topic}")
         for reason, count in plan["left_out"].items():
-            say(f"{count:>8}  left out: {reason}")
+            say(f"{count:>8}  excluded: {reason}")
 
-    def _hear(self, line: str) -> None:
-        """Tell of progress, which the job prints as JSON."""
+    def _print_progress(self, line: str) -> None:
+        """Print the progress, which the job reports as lines of JSON."""
         if not line.startswith("{"):
             say(line)
             return
-        told = json.loads(line)
-        if told.get("held"):
+        report = json.loads(line)
+        if report.get("held"):
             say(
-                f"about {told['held']} letters are held by somebody else, or by a run that was killed: "
+                f"about {report['held']} dead letters are in flight, received by another reader or a killed run: "
                 f"--resume {self.name} in two minutes"
             )
-        elif told.get("state") == "sending":
-            say(f"{told['sent']} of {told['messages']} sent")
+        elif report.get("state") == "sending":
+            say(f"{report['sent']} of {report['messages']} sent")
 
 
 def _is_confirmed() -> bool:
     return sys.stdin.isatty() and typer.confirm("Send them?", err=True)
 
 
-def _tell(progress: "Progress", *, as_json: bool) -> None:
+def _print_record(progress: "ReplayProgress", *, as_json: bool) -> None:
     if as_json:
         print_json(progress.to_document())
         return
@@ -159,4 +159,4 @@ def _tell(progress: "Progress", *, as_json: bool) -> None:
     for origin, reason in progress.refused.items():
         say(f"refused: {origin}: {reason}")
     for origin in progress.doubtful:
-        say(f"in doubt, perhaps sent: {origin}")
+        say(f"in doubt, possibly sent: {origin}")

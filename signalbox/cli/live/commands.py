@@ -1,4 +1,4 @@
-"""`signalbox tail` and `signalbox watch`: what is published, as it is published."""
+"""The commands `signalbox tail` and `signalbox watch`, which print live events."""
 
 import json
 import sys
@@ -12,42 +12,47 @@ from signalbox.cli.live.stage import Exchange, User, events, joining
 from signalbox.cli.shared.output import print_line
 from signalbox.cli.shared.stage import Aws, Stage
 from signalbox.errors import RejectedError
-from signalbox.live.wamp.patterns import Match
+from signalbox.live.wamp.patterns import MatchPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from signalbox.clients.live.cursor import Received
+    from signalbox.clients.live.cursor import ReceivedEvent
     from signalbox.live.wamp.messages import Payload
-    from signalbox.live.wamp.options import Past
+    from signalbox.live.wamp.options import BackfillStart
 
-LINES = 10  # as `tail` has it
-NOTHING = "-"
+LINES = 10  # the default of `tail` in coreutils
+ABSENT = "-"
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, one line an event.")]
-Maximum = Annotated[int | None, typer.Option("--max", help="Events after which to leave.", min=1, metavar="NUMBER")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, one line per event.")]
+Maximum = Annotated[
+    int | None, typer.Option("--max", help="Exit after this number of events.", min=1, metavar="NUMBER")
+]
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
+    """Add the commands to an app."""
     app.command()(tail)
     app.command()(watch)
 
 
 def tail(
     *,
-    topic: Annotated[str, typer.Argument(help="Topic, or what matches topics.", metavar="TOPIC")],
+    topic: Annotated[str, typer.Argument(help="Topic or topic pattern.", metavar="TOPIC")],
     match: Annotated[
-        Match, typer.Option(help="TOPIC is a topic, its beginning, or has empty words that stand for any.")
-    ] = Match.EXACT,
+        MatchPolicy, typer.Option(help="TOPIC is a topic, a prefix, or a pattern with empty words for any word.")
+    ] = MatchPolicy.EXACT,
     last: Annotated[
-        int | None, typer.Option(help=f"Events of the past to begin with; {LINES} if not given.", min=0)
+        int | None, typer.Option(help=f"Number of past events; default {LINES} without --since.", min=0)
     ] = None,
     since: Annotated[
-        str | None, typer.Option(help="Begin with what was published since: a time, or so long ago, such as 5m.")
+        str | None, typer.Option(help="Start with events published since a time, or since an age such as 5m.")
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow/--no-follow", help="Wait for more until interrupted, or leave behind the past.")
+        bool,
+        typer.Option(
+            "--follow/--no-follow", help="Wait for more events until interrupted, or exit after the past events."
+        ),
     ] = True,
     maximum: Maximum = None,
     exchange: Exchange = None,
@@ -56,7 +61,7 @@ def tail(
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Print what is published to a topic: first the past, then each event as it comes, none left out."""
+    """Print the events of a topic: past events first, then each new event, without gaps."""
     from signalbox.cli.shared.signals import Ending
     from signalbox.clients.live.cursor import Cursor
     from signalbox.live.wamp.patterns import TopicPattern
@@ -72,7 +77,7 @@ def tail(
 
 def watch(
     *,
-    record: Annotated[str, typer.Argument(help="Topic to which a record's states are published.", metavar="RECORD")],
+    record: Annotated[str, typer.Argument(help="Topic of a record's states.", metavar="RECORD")],
     maximum: Maximum = None,
     exchange: Exchange = None,
     user: User = None,
@@ -80,7 +85,7 @@ def watch(
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Print a record's latest state, then what changes."""
+    """Print the latest state of a record, then its changes."""
     from signalbox.cli.shared.signals import Ending
     from signalbox.clients.live.cursor import Cursor
     from signalbox.live.wamp.patterns import TopicPattern
@@ -98,26 +103,26 @@ def watch(
                 return
 
 
-def _past(last: int | None, since: str | None) -> "Past | None":
-    from signalbox.live.wamp.options import AfterTime, Last
+def _past(last: int | None, since: str | None) -> "BackfillStart | None":
+    from signalbox.live.wamp.options import AfterTime, LastEvents
 
     if since is None:
         count = LINES if last is None else last
-        return Last(count) if count else None
+        return LastEvents(count) if count else None
     if last is not None:
-        raise RejectedError("--last and --since do not go together: say how many events, or since when")
+        raise RejectedError("--last and --since exclude each other: give a number of events or a time")
     return AfterTime(_moment(since))
 
 
 def _moment(text: str) -> datetime:
-    from signalbox.live.wamp.options import parse_moment
+    from signalbox.live.wamp.options import parse_timestamp
 
-    moment = parse_moment(text)
+    moment = parse_timestamp(text)
     return moment or datetime.now(UTC) - timedelta(seconds=seconds(text, "--since") or 0)
 
 
-def document(event: "Received") -> dict[str, object]:
-    """Return an event for programs."""
+def document(event: "ReceivedEvent") -> dict[str, object]:
+    """Return an event as a JSON document."""
     return {
         "topic": event.topic,
         "sequence": event.sequence,
@@ -132,7 +137,7 @@ def document(event: "Received") -> dict[str, object]:
 
 
 def fields(payload: "Payload") -> dict[str, object]:
-    """Return a record's state: an object that was published, or whatever else was."""
+    """Return the state that an event publishes: its object's fields, or its arguments as `value`, and its keywords."""
     first = payload.arguments[0] if payload.arguments else None
     if isinstance(first, dict):
         return {**first, **payload.keywords}
@@ -141,27 +146,27 @@ def fields(payload: "Payload") -> dict[str, object]:
 
 
 def changes(before: "Mapping[str, object]", after: "Mapping[str, object]") -> "Iterator[str]":
-    """Yield what is another now, a line for each field."""
+    """Yield one line for each field that differs between two states."""
     for name in {**before, **after}:
         if name not in before:
             yield f"{name}: {_shown(after[name])}"
-        elif before[name] != after.get(name, NOTHING):
-            yield f"{name}: {_shown(before[name])} → {_shown(after[name]) if name in after else NOTHING}"
+        elif before[name] != after.get(name, ABSENT):
+            yield f"{name}: {_shown(before[name])} → {_shown(after[name]) if name in after else ABSENT}"
 
 
-def _line(event: "Received") -> str:
+def _line(event: "ReceivedEvent") -> str:
     return f"{_heading(event)}  {_text(event)}"
 
 
-def _heading(event: "Received") -> str:
-    at = event.at.astimezone().isoformat(sep=" ", timespec="milliseconds")[:23] if event.at else NOTHING
+def _heading(event: "ReceivedEvent") -> str:
+    at = event.at.astimezone().isoformat(sep=" ", timespec="milliseconds")[:23] if event.at else ABSENT
     number = "" if event.sequence is None else f" #{event.sequence}"
     return f"{at}  {event.topic}{number}"
 
 
-def _text(event: "Received") -> str:
+def _text(event: "ReceivedEvent") -> str:
     if event.omitted_bytes is not None:
-        return f"({event.omitted_bytes:,} bytes, too large for a connection)"
+        return f"({event.omitted_bytes:,} bytes, too large for a message)"
     words = [_shown(value) for value in event.payload.arguments]
     return " ".join([*words, *(f"{name}={_shown(value)}" for name, value in event.payload.keywords.items())])
 

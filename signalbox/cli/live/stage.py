@@ -1,4 +1,4 @@
-"""What the commands of live share: which realm of which stage, and who joins it."""
+"""Options and helpers that the live commands share: the stage, the realm and the user to join as."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment
     from signalbox.cli.shared.signals import Ending
     from signalbox.clients.live.client import LiveClient
-    from signalbox.clients.live.cursor import Cursor, Received
+    from signalbox.clients.live.cursor import Cursor, ReceivedEvent
     from signalbox.clients.live.session import Login
 
 TICKET = "SIGNALBOX_TICKET"
@@ -24,7 +24,7 @@ Exchange = Annotated[
     str | None,
     typer.Option(
         "--exchange",
-        help="Exchange to join, which must be live; here, the one for trials if not given.",
+        help="Live exchange to join; on the local stage, the trial exchange by default.",
         metavar="NAME",
     ),
 ]
@@ -32,7 +32,7 @@ User = Annotated[
     str | None,
     typer.Option(
         "--user",
-        help=f"Join as this user, with the ticket in {TICKET}; here, that of a user for trials.",
+        help=f"User to join as, with the ticket in {TICKET}; on the local stage, a trial user by default.",
         metavar="NAME",
     ),
 ]
@@ -40,28 +40,28 @@ User = Annotated[
 
 @contextmanager
 def joining(*, aws: bool, stage: str, exchange: str | None, user: str | None) -> "Iterator[LiveClient]":
-    """Give a client that joins a realm when it is first asked for something."""
+    """Provide a client that joins a realm at its first request."""
     from signalbox.cli.shared.deployment import find_deployment
     from signalbox.clients.live.client import LiveClient
-    from signalbox.clients.web_socket import opening
+    from signalbox.clients.web_socket import connector
 
     deployment = find_deployment(aws=aws, stage=stage)
     if not deployment.websocket_url:
-        raise RejectedError("the stage has no live: bring it up to date by deploying it again")
+        raise RejectedError("the stage has no live API: deploy it again to update it")
     login = login_of(deployment, exchange=exchange, user=user)
-    with LiveClient(opening(deployment.websocket_url), login) as client:
+    with LiveClient(connector(deployment.websocket_url), login) as client:
         yield client
 
 
 def login_of(deployment: "Deployment", *, exchange: str | None, user: str | None) -> "Login":
-    """Return who joins what: what is not said is what the local stage has for trials."""
+    """Return the realm, user and ticket to join with; the defaults are the local stage's trial realm and user."""
     from signalbox.clients.live.session import Login
 
     realm = exchange or deployment.realm
     name = user or next(iter(deployment.tickets), "")
     missing = [option for option, value in (("--exchange", realm), ("--user", name)) if not value]
     if missing:
-        raise RejectedError(f"{' and '.join(missing)} must be given: there is no local stage that has them for trials")
+        raise RejectedError(f"{' and '.join(missing)} must be given: there is no local stage with trial values")
     return Login(realm, name, _ticket(deployment, name))
 
 
@@ -71,18 +71,22 @@ def _ticket(deployment: "Deployment", user: str) -> str:
         return found
     if is_terminal():
         return str(typer.prompt(f"Ticket of {user}", hide_input=True, err=True))
-    raise RejectedError(f"there is no ticket of user {user!r}: set {TICKET}; `signalbox user secret {user}` makes one")
+    raise RejectedError(
+        f"there is no ticket of user {user!r}: set {TICKET}; `signalbox user secret {user}` creates one"
+    )
 
 
 def is_terminal() -> bool:
-    """Say whether somebody can be asked."""
+    """Return whether a user can be prompted."""
     return sys.stdin.isatty()
 
 
-def events(client: "LiveClient", cursor: "Cursor", ending: "Ending", *, follow: bool = True) -> "Iterator[Received]":
-    """Yield events until a signal comes, or until all of the past has come; tell what a reader ought to know."""
+def events(
+    client: "LiveClient", cursor: "Cursor", ending: "Ending", *, follow: bool = True
+) -> "Iterator[ReceivedEvent]":
+    """Yield events until a signal or, without `follow`, the end of the past events; report gaps and reconnects."""
     client.follow(cursor)
-    source, connections = iter(client) if follow else client.past(), 1
+    source, connections = iter(client) if follow else client.backfill(), 1
     while not ending.is_due:
         event = None
         with ending.waiting():
@@ -91,7 +95,8 @@ def events(client: "LiveClient", cursor: "Cursor", ending: "Ending", *, follow: 
             return
         if client.connections > connections:
             connections = client.connections
-            say("the connection was lost, and is there again")
+            say("the connection was lost and is restored")
         if event.skipped:
-            say(f"{event.skipped} before #{event.sequence} of {event.topic} are kept no longer, or not for this user")
+            lost = f"{event.skipped} before #{event.sequence} of {event.topic}"
+            say(f"{lost} are no longer kept, or not visible to this user")
         yield event

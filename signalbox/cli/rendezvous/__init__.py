@@ -1,1 +1,1 @@
-"""Commands of rendezvous."""
+"""The commands `signalbox rendezvous`."""

@@ -1,4 +1,4 @@
-"""`signalbox rendezvous`: what clients need to reach the broker, and how it does."""
+"""The commands `signalbox rendezvous`: client credentials, test offers and polls, and statistics."""
 
 import sys
 from collections.abc import Mapping
@@ -15,16 +15,21 @@ from signalbox.rendezvous.wire.nat import Nat
 
 if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment
-    from signalbox.clients.rendezvous.client import Progress
+    from signalbox.clients.rendezvous.client import ExchangeProgress
 
-app = typer.Typer(help="Bring Snowflake clients and proxies together.", no_args_is_help=True)
+app = typer.Typer(help="Connect Snowflake clients and proxies.", no_args_is_help=True)
 
-Aws = Annotated[bool, typer.Option("--aws", help="A stage in AWS, by your standard credentials, not the local one.")]
+Aws = Annotated[
+    bool, typer.Option("--aws", help="Use a stage in AWS with your standard credentials, not the local stage.")
+]
 Stage = Annotated[str, typer.Option(help="Name of the stage in AWS.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Rotate = Annotated[bool, typer.Option("--rotate", help="Make a new key; the previous works until the next.")]
+Rotate = Annotated[
+    bool, typer.Option("--rotate", help="Create a new key; the previous one stays valid until the next rotation.")
+]
 Revoke = Annotated[
-    bool, typer.Option("--revoke", help="Delete all keys: no client gets in; needed before the stack is deleted.")
+    bool,
+    typer.Option("--revoke", help="Delete all keys, so that no client can send; required before the stack is deleted."),
 ]
 Sdp = Annotated[
     Path | None, typer.Option(help="File with the offer: SDP, or JSON with `type` and `sdp`; `-` for standard input.")
@@ -40,7 +45,7 @@ def credentials(
     rotate: Rotate = False,
     revoke: Revoke = False,
 ) -> None:
-    """Print what a Snowflake client needs: queue URL, encoded credentials, and its argument line."""
+    """Print the settings of a Snowflake client: queue URL, encoded credentials, arguments and bridge line."""
     from signalbox.aws.rendezvous.credentials import client_credentials, revoke_client_credentials
     from signalbox.cli.shared.deployment import find_deployment
 
@@ -57,7 +62,7 @@ def credentials(
         "bridge_line": _bridge_line(queue_url, key.sqscreds),
     }
     if deployment.endpoint_url:
-        # The real client takes the queue's region from an amazonaws.com URL and nothing else (rendezvous_sqs.go).
+        # Upstream's client parses the queue's region from an amazonaws.com URL only (rendezvous_sqs.go).
         shown["environment"] = f"AWS_ENDPOINT_URL_SQS={deployment.endpoint_url}"
     if as_json:
         print_json(shown)
@@ -66,13 +71,13 @@ def credentials(
 
 
 def sqsqueue(outputs: Mapping[str, str]) -> str:
-    """Return the broker queue's URL in the one form that the real client takes."""
+    """Return the broker queue's URL in the only form that upstream's client accepts."""
     _, _, _, region, account, name = outputs["BrokerQueueArn"].split(":")
     return f"https://sqs.{region}.amazonaws.com/{account}/{name}"
 
 
 def _bridge_line(queue_url: str, sqscreds: str) -> str:
-    # The address is a placeholder that Tor needs and Snowflake does not look at.
+    # The address is a placeholder that Tor requires and Snowflake ignores.
     arguments = f"fingerprint={DEFAULT_FINGERPRINT} sqsqueue={queue_url} sqscreds={sqscreds}"
     return f"Bridge snowflake 192.0.2.5:80 {DEFAULT_FINGERPRINT} {arguments}"
 
@@ -87,7 +92,7 @@ def offer(
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Send an offer as a client would and print the answer; without --sdp a made-up offer is sent."""
+    """Send an offer as a client does and print the answer; without --sdp, send a sample offer."""
     from signalbox.aws.rendezvous.credentials import client_credentials
     from signalbox.cli.shared.deployment import find_deployment
     from signalbox.clients.rendezvous.client import SqsRendezvous
@@ -101,7 +106,7 @@ def offer(
         deployment.outputs["BrokerQueueUrl"],
         client_queue_prefix=deployment.outputs["ClientQueuePrefix"],
     )
-    answer = rendezvous.exchange(offer_body(description, nat, fingerprint=fingerprint), on_progress=_say)
+    answer = rendezvous.exchange(offer_body(description, nat, fingerprint=fingerprint), on_progress=_print_progress)
     if as_json:
         seconds = answer.after.total_seconds()
         print_json({"answer": answer.session_description, "client_id": answer.client_id, "seconds": round(seconds, 3)})
@@ -110,7 +115,7 @@ def offer(
 
 
 def session_description(sdp: Path | None) -> str:
-    """Return the offer of a file as JSON: it may hold that already, or bare SDP."""
+    """Return the offer of a file with JSON or SDP as JSON; without a file, return a sample offer."""
     import json
     import secrets
 
@@ -127,13 +132,13 @@ def session_description(sdp: Path | None) -> str:
     return text if text.lstrip().startswith("{") else json.dumps({"type": "offer", "sdp": text})
 
 
-def _say(progress: "Progress") -> None:
-    from signalbox.clients.rendezvous.client import QueueFound, Sent
+def _print_progress(progress: "ExchangeProgress") -> None:
+    from signalbox.clients.rendezvous.client import OfferSent, QueueFound
 
-    if isinstance(progress, Sent):
+    if isinstance(progress, OfferSent):
         text = f"offer sent, client id {progress.client_id}"
     elif isinstance(progress, QueueFound):
-        text = f"the broker has taken it ({_seconds(progress.after)})"
+        text = f"the broker received it ({_seconds(progress.after)})"
     else:
         text = f"answered ({_seconds(progress.after)})"
     sys.stderr.write(f"· {text}\n")
@@ -147,13 +152,13 @@ def _seconds(duration: timedelta) -> str:
 def proxy(
     *,
     nat: Annotated[Nat, typer.Option(help="NAT type of the proxy.")] = Nat.UNRESTRICTED,
-    proxy_type: Annotated[str, typer.Option("--type", help="Type that the proxy says it has.")] = "standalone",
-    rounds: Annotated[int, typer.Option(help="Polls to make.", min=1)] = 1,
+    proxy_type: Annotated[str, typer.Option("--type", help="Type that the proxy reports.")] = "standalone",
+    rounds: Annotated[int, typer.Option(help="Number of polls.", min=1)] = 1,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Poll as a simulated proxy would, and answer with a made-up session: to try a stage by hand, never for users."""
+    """Poll as a simulated proxy and answer with a sample session description; only for manual tests of a stage."""
     from signalbox.cli.shared.deployment import find_deployment
     from signalbox.clients.rendezvous.simulator import ProxySimulator
 
@@ -177,12 +182,12 @@ def _outcome(accepted: bool | None) -> str:  # noqa: FBT001 - it has three value
 @app.command()
 def stats(
     *,
-    day: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="UTC day; today if not given.")] = None,
+    day: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="UTC day; default: today.")] = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Print a day's statistics as upstream's metrics log has them; the Glue job makes the same of the history."""
+    """Print a day's statistics in the format of upstream's metrics log, as the Glue job does from the history."""
     from signalbox.cli.shared.deployment import find_deployment
     from signalbox.rendezvous.reporting.statistics import DayStatistics, log_block
 

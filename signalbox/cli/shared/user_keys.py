@@ -17,7 +17,7 @@ KEY_ID, SECRET = "access_key_id", "secret_access_key"
 
 def keep_user_key(deployment: "Deployment", user: "UserName", key: ClientCredentials) -> "Path | None":
     """Write a user's key into the local stage's folder and return its path; return None for a stage in AWS."""
-    from signalbox.local.state import write_json
+    from signalbox.local.files import write_json
 
     if deployment.folder is None:
         return None
@@ -35,7 +35,7 @@ def forget_user_key(deployment: "Deployment", user: "UserName") -> None:
 
 def user_key(deployment: "Deployment", user: "UserName") -> ClientCredentials:
     """Return the key of a user of the local stage."""
-    from signalbox.local.state import read_json
+    from signalbox.local.files import read_json
 
     if deployment.folder is None:
         raise RejectedError("keys of users are stored for the local stage only")

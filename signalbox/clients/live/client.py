@@ -1,4 +1,4 @@
-"""A client of the live router that loses nothing: it comes back, catches up, and gives each event once and in order."""
+"""A live client that reconnects, backfills what it missed, and returns each event once and in order."""
 
 import random
 import time
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from signalbox.clients.live.cursor import Cursor, Received
-from signalbox.clients.live.session import ConnectionLost, Conversation, Login, Socket, join, refusal
+from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.clients.live.session import ClientSession, ConnectionLost, Login, Socket, join, refusal
 from signalbox.errors import SignalboxError, UnavailableError
 from signalbox.live.wamp.messages import (
     EMPTY,
@@ -26,18 +26,18 @@ from signalbox.live.wamp.messages import (
 )
 
 REPLY_SECONDS = 30.0
-FIRST_TRIES = 3  # a stage where nobody was for long takes a moment to begin
+FIRST_TRIES = 3  # the functions of an idle stage take a moment to start
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
 
 
-class Unconfirmed(UnavailableError):
-    """Raised when a connection is lost over a request, or no reply comes: it may be carried out all the same."""
+class RequestUnconfirmed(UnavailableError):
+    """Raised when the connection is lost before a request's reply, or no reply arrives; it may have been executed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Time and chance, as a client needs them."""
+    """The clock, sleep and random source of a client."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], object] = time.sleep
@@ -46,22 +46,22 @@ class Clock:
 
 @dataclass(slots=True)
 class LiveClient:
-    """Follows what it is subscribed to, over one connection at a time. Not for more than one thread.
+    """A client that follows its subscriptions over one connection at a time. Not thread-safe.
 
-    `connect` opens a connection, and raises `ConnectionLost` if it cannot now. The first session is tried three times;
-    one that was lost is begun again until it stands, after pauses that grow and differ from those of others.
+    `connect` opens a connection, and raises `ConnectionLost` if that fails temporarily. The first session is tried
+    three times. A lost session is retried without limit, with exponential backoff and jitter.
     """
 
     connect: Callable[[], Socket]
     login: Login
     clock: Clock = field(default_factory=Clock)
     connections: int = 0
-    """How many sessions have begun."""
-    _conversation: Conversation | None = None
+    """The number of sessions that were opened."""
+    _session: ClientSession | None = None
     _failures: int = 0
     _resume_at: float = 0.0
     _cursors: list[Cursor] = field(default_factory=list)
-    _events: deque[Received] = field(default_factory=deque)
+    _events: deque[ReceivedEvent] = field(default_factory=deque)
 
     def __enter__(self) -> Self:
         return self
@@ -72,114 +72,117 @@ class LiveClient:
         self.close()
 
     def close(self) -> None:
-        """Leave."""
-        if self._conversation is not None:
-            self._conversation.socket.close()
-            self._conversation = None
+        """Close the connection."""
+        if self._session is not None:
+            self._session.socket.close()
+            self._session = None
 
     def follow(self, cursor: Cursor) -> None:
-        """Subscribe, now and again over each new connection. What is refused is raised by whatever waits next."""
+        """Subscribe now and on each new connection. A refusal is raised by the next method that reads."""
         self._cursors.append(cursor)
-        if self._conversation is not None:
+        if self._session is not None:
             try:
-                self._conversation.subscribe(cursor)
+                self._session.subscribe(cursor)
             except ConnectionLost:
-                self._lost()
+                self._handle_loss()
 
-    def __iter__(self) -> Iterator[Received]:
-        """Yield events as they come, for ever."""
-        return iter(self.receive, None)  # without a time-out, it waits until there is one
+    def __iter__(self) -> Iterator[ReceivedEvent]:
+        """Yield events as they arrive, for ever."""
+        return iter(self.receive, None)  # without a timeout, `receive` never returns None
 
-    def past(self) -> Iterator[Received]:
-        """Yield what was asked for of the past, to its end. Live events may be among them."""
+    def backfill(self) -> Iterator[ReceivedEvent]:
+        """Yield events until every subscription's backfill is complete. Live events may be among them."""
         while self._events or not all(cursor.is_caught_up or cursor.is_over for cursor in self._cursors):
             if self._events:
                 yield self._events.popleft()
             else:
-                self._turn(None)
+                self._advance(None)
 
-    def receive(self, timeout_seconds: float | None = None) -> Received | None:
-        """Return the next event, or None if none comes in time.
+    def receive(self, timeout_seconds: float | None = None) -> ReceivedEvent | None:
+        """Return the next event, or None if none arrives in time.
 
-        Raises `ConnectionLost` for the first session only, and `JoinRefused`, `RequestRefused`, `RightWithdrawn`,
-        `SessionClosed` and `MalformedMessage` when they happen.
+        Raises `ConnectionLost` for the first session only, and `JoinRefused`, `RequestRefused`, `SubscriptionRevoked`,
+        `SessionClosed` and `MalformedMessage`.
         """
         deadline = None if timeout_seconds is None else self.clock.now() + timeout_seconds
         while not self._events:
-            self._turn(deadline)
-            if not self._events and self._is_over(deadline):
+            self._advance(deadline)
+            if not self._events and self._has_passed(deadline):
                 return None
         return self._events.popleft()
 
     def publish(self, topic: str, payload: Payload = EMPTY, *, options: Dictionary | None = None) -> PublicationId:
-        """Publish, and return the event's id when it stands in every outbox. Raises what `call` does."""
-        told = {**(options or {}), "acknowledge": True}
-        reply = self._answered(lambda request: Publish(request, told, topic, payload))
+        """Publish an event, and return its id when it is in every subscriber's outbox. Raises what `call` raises."""
+        acknowledged = {**(options or {}), "acknowledge": True}
+        reply = self._request(lambda request: Publish(request, acknowledged, topic, payload))
         return reply.publication if isinstance(reply, Published) else PublicationId(0)
 
     def call(self, procedure: str, payload: Payload = EMPTY) -> Payload:
-        """Call a procedure and return its result. Raises `RequestRefused`, `Unconfirmed` and what `receive` does."""
-        reply = self._answered(lambda request: Call(request, {}, procedure, payload))
+        """Call a procedure and return its result.
+
+        Raises `RequestRefused`, `RequestUnconfirmed` and what `receive` raises.
+        """
+        reply = self._request(lambda request: Call(request, {}, procedure, payload))
         return reply.payload if isinstance(reply, Result) else EMPTY
 
-    def _answered(self, question: Callable[[RequestId], Message]) -> Message:
+    def _request(self, build: Callable[[RequestId], Message]) -> Message:
         deadline = self.clock.now() + REPLY_SECONDS
-        while self._conversation is None:
-            self._turn(deadline)
-            if self._is_over(deadline):
+        while self._session is None:
+            self._advance(deadline)
+            if self._has_passed(deadline):
                 raise ConnectionLost(f"there was no connection for {REPLY_SECONDS:.0f} s")
-        reply = self._reply(self._conversation, question, deadline)
+        reply = self._reply(self._session, build, deadline)
         if isinstance(reply, Error):
             raise refusal(reply)
         return reply
 
-    def _reply(self, conversation: Conversation, question: Callable[[RequestId], Message], deadline: float) -> Message:
+    def _reply(self, session: ClientSession, build: Callable[[RequestId], Message], deadline: float) -> Message:
         try:
-            request = conversation.ask(question)
+            request = session.send_request(build)
         except ConnectionLost as lost:
-            self._lost()
-            raise Unconfirmed("the connection was lost over a request") from lost
-        while request not in conversation.replies:
-            if self._conversation is not conversation or self._is_over(deadline):
-                raise Unconfirmed(f"no reply to request {request}: it may be carried out all the same")
-            self._turn(deadline)
-        return conversation.replies.pop(request)
+            self._handle_loss()
+            raise RequestUnconfirmed("the connection was lost before the reply to a request") from lost
+        while request not in session.replies:
+            if self._session is not session or self._has_passed(deadline):
+                raise RequestUnconfirmed(f"no reply to request {request}; it may have been executed")
+            self._advance(deadline)
+        return session.replies.pop(request)
 
-    def _turn(self, deadline: float | None) -> None:
-        """Get one message further, or one try at a connection."""
+    def _advance(self, deadline: float | None) -> None:
+        """Read one message, or try once to connect."""
         try:
-            if self._conversation is None:
-                self._come_back(deadline)
+            if self._session is None:
+                self._reconnect(deadline)
                 return
-            event = self._conversation.read(self._left(deadline))
+            event = self._session.read(self._left(deadline))
         except ConnectionLost:
-            self._lost()
+            self._handle_loss()
             if not self.connections and self._failures >= FIRST_TRIES:
                 raise
             return
         if event is not None:
             self._events.append(event)
 
-    def _come_back(self, deadline: float | None) -> None:
+    def _reconnect(self, deadline: float | None) -> None:
         pause = self._resume_at - self.clock.now()
         if pause > 0:
             left = self._left(deadline)
             self.clock.sleep(pause if left is None else min(pause, left))
             return
-        self._conversation = self._joined(self.connect())
+        self._session = self._open_session(self.connect())
         self.connections += 1
-        self._conversation.subscribe(*(cursor for cursor in self._cursors if not cursor.is_over))
+        self._session.subscribe(*(cursor for cursor in self._cursors if not cursor.is_over))
 
-    def _joined(self, socket: Socket) -> Conversation:
+    def _open_session(self, socket: Socket) -> ClientSession:
         try:
             return join(socket, self.login)
         except SignalboxError:
             socket.close()
             raise
 
-    def _lost(self) -> None:
-        """Take note that there is no connection: the next try is the later the more of them have failed."""
-        if self._conversation is not None and self._conversation.is_settled:
+    def _handle_loss(self) -> None:
+        """Close the lost connection, and schedule the next try with exponential backoff and jitter."""
+        if self._session is not None and self._session.is_settled:
             self._failures = 0
         self.close()
         longest = min(FIRST_PAUSE_SECONDS * 2.0**self._failures, LONGEST_PAUSE_SECONDS)
@@ -189,5 +192,5 @@ class LiveClient:
     def _left(self, deadline: float | None) -> float | None:
         return None if deadline is None else max(deadline - self.clock.now(), 0.0)
 
-    def _is_over(self, deadline: float | None) -> bool:
+    def _has_passed(self, deadline: float | None) -> bool:
         return deadline is not None and self.clock.now() >= deadline

@@ -1,4 +1,4 @@
-"""What a client has seen of a subscription, and so: what is new to it, and what it asks for when it comes back."""
+"""A client's position in a subscription: which events are new, and the backfill to request after a reconnect."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -9,24 +9,30 @@ from signalbox.documents import Problems, Section
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.wamp.codec import MAXIMUM_FRAME_BYTES, MalformedMessage, size_bytes
 from signalbox.live.wamp.messages import EMPTY, Dictionary, Event, Payload, PublicationId
-from signalbox.live.wamp.options import AfterEach, AfterSequence, Past, history_option, parse_moment
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import (
+    AfterSequence,
+    AfterTopicSequences,
+    BackfillStart,
+    history_option,
+    parse_timestamp,
+)
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
-KEPT_PUBLICATIONS = 1_000  # of events without a number, such as those about sessions
-# What SUBSCRIBE may say of topics: a client's message is one frame, and there are other things in it.
+KEPT_PUBLICATIONS = 1_000  # of events without a sequence number, such as WAMP's meta events
+# For the topics in a SUBSCRIBE: a client's message is one frame, which has other fields.
 TOPICS_BYTES = MAXIMUM_FRAME_BYTES - 2_048
-NUMBER_BYTES = 24  # what a topic takes beside its name
-# Of topics for which there is no room, events of so long before the newest that was seen are asked for again.
+NUMBER_BYTES = 24  # for a topic's sequence number and punctuation
+# For topics that do not fit, the backfill starts this long before the newest received event.
 GRACE = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
-    """An event as a client has it. `sequence` is its number in its topic, and `at` when it was published.
+class ReceivedEvent:
+    """A received event. `sequence` is its number in its topic, and `at` the time of its publication.
 
-    A `is_retained` event is the topic's latest state, and not new. With `omitted_bytes`, its payload is that large and
-    did not fit through the connection. `skipped` events came before it in its topic that this client did not get:
-    they are kept no longer, or are not for its user. Who published it is only told if that one wanted it.
+    An `is_retained` event is the topic's retained event, not a new one. `omitted_bytes` is the size of a payload that
+    exceeds the limit of a connection. `skipped` is the number of earlier events of the topic that this client did not
+    receive, since they have expired or do not admit its user. The publisher is None unless it disclosed itself.
     """
 
     topic: RoutingKey
@@ -45,14 +51,14 @@ class Received:
 
 @dataclass(slots=True)
 class Cursor:
-    """Where a client is in what a pattern matches. `wish` is what it wants of the past at first.
+    """The position of a client in a pattern's events. `backfill_start` is that of the first backfill.
 
-    `is_caught_up` says that all of the past has come, and `since` when, by the router's clock, that was asked for.
-    `is_over` says that the router refuses it, or has ended it.
+    `is_caught_up` is true when the backfill is complete; `since` is the router's time at which the session that
+    requested it began. `is_over` is true when the router has refused or ended the subscription.
     """
 
     pattern: TopicPattern
-    wish: Past | None = None
+    backfill_start: BackfillStart | None = None
     get_retained: bool = False
     is_caught_up: bool = False
     is_over: bool = False
@@ -64,24 +70,24 @@ class Cursor:
 
     @property
     def options(self) -> Dictionary:
-        """Return the options of the SUBSCRIBE that goes on where this is."""
+        """Return the options of the SUBSCRIBE that continues from this position."""
         history = self._history()
-        told = {
+        options = {
             "match": self.pattern.match.value,
             "get_retained": self.get_retained or None,
             "_history": history and history_option(history),
         }
-        return {name: value for name, value in told.items() if value is not None}
+        return {name: value for name, value in options.items() if value is not None}
 
     def caught_up(self, joined_at: datetime | None) -> None:
-        """Take note that the past has come that was asked for by a session which began at a time."""
+        """Mark the backfill as complete that was requested by a session which began at `joined_at`."""
         self.is_caught_up = True
         self.since = self.since or joined_at
 
-    def received(self, event: Event) -> Received | None:
-        """Return an event as it is to be given to the application, or None if that has it already.
+    def received(self, event: Event) -> ReceivedEvent | None:
+        """Return the event for the application, or None if it is a duplicate.
 
-        Raises `MalformedMessage` when the router tells what the specification has in another form.
+        Raises `MalformedMessage` if the event's details have an unexpected form.
         """
         received = _received(event, self.pattern)
         if received.sequence is None:
@@ -90,11 +96,11 @@ class Cursor:
             return received if self._is_newly_retained(received, received.sequence) else None
         return self._next(received, received.sequence)
 
-    def _next(self, received: Received, sequence: int) -> Received | None:
+    def _next(self, received: ReceivedEvent, sequence: int) -> ReceivedEvent | None:
         topic, before = received.topic, self._numbers.get(received.topic)
         if before is not None and sequence <= before:
             return None
-        # Moved to the end: where there is no room for all topics, the liveliest are named.
+        # Moved to the end: if not all topics fit into a SUBSCRIBE, the most recently active ones are listed.
         self._numbers.pop(topic, None)
         self._numbers[topic] = sequence
         self._newest = max(filter(None, (self._newest, received.at)), default=None)
@@ -102,8 +108,8 @@ class Cursor:
             return None
         return received if before is None else replace(received, skipped=sequence - before - 1)
 
-    def _is_newly_retained(self, received: Received, sequence: int) -> bool:
-        """Say whether a topic's latest state is not known yet; the same event may come once more, in the past."""
+    def _is_newly_retained(self, received: ReceivedEvent, sequence: int) -> bool:
+        """Return whether a topic's retained event is new; the backfill may contain the same event again."""
         topic = received.topic
         if self._retained.get(topic) == received.publication or sequence <= self._numbers.get(topic, -1):
             return False
@@ -116,28 +122,28 @@ class Cursor:
         self._others.append(publication)
         return True
 
-    def _history(self) -> Past | None:
+    def _history(self) -> BackfillStart | None:
         number = self._numbers.get(RoutingKey(self.pattern.uri))
-        if self.pattern.match is Match.EXACT and number is not None:
+        if self.pattern.match is MatchPolicy.EXACT and number is not None:
             return AfterSequence(number)
         if not self.is_caught_up or self.since is None:
-            return self.wish
+            return self.backfill_start
         named = _fitting(self._numbers)
         if len(named) == len(self._numbers) or self._newest is None:
-            return AfterEach(self.since, named)
-        return AfterEach(max(self.since, self._newest - GRACE), named)
+            return AfterTopicSequences(self.since, named)
+        return AfterTopicSequences(max(self.since, self._newest - GRACE), named)
 
 
-def _received(event: Event, pattern: TopicPattern) -> Received:
+def _received(event: Event, pattern: TopicPattern) -> ReceivedEvent:
     problems = Problems()
     details = Section.of(event.details, "details", problems)
     at, headers = details.fields.get("_at"), details.fields.get("_headers")
-    received = Received(
+    received = ReceivedEvent(
         topic=RoutingKey(details.text("topic") or pattern.uri),
         publication=event.publication,
         payload=event.payload,
         sequence=details.whole_number("_seq"),
-        at=parse_moment(at) if isinstance(at, str) else None,
+        at=parse_timestamp(at) if isinstance(at, str) else None,
         is_retained=details.flag("retained"),
         omitted_bytes=details.whole_number("_omitted_bytes"),
         headers={name: str(text) for name, text in headers.items()} if isinstance(headers, Mapping) else {},
@@ -150,7 +156,7 @@ def _received(event: Event, pattern: TopicPattern) -> Received:
 
 
 def _fitting(numbers: dict[RoutingKey, int]) -> dict[str, int]:
-    """Return the numbers of the topics that were seen last, as many as fit."""
+    """Return the sequence numbers of the most recently active topics, as many as fit."""
     named: dict[str, int] = {}
     room = TOPICS_BYTES
     for topic in reversed(numbers):

@@ -1,4 +1,4 @@
-"""One session with the live router, as a client has it: joining, what was asked, what came of it."""
+"""A client's WAMP session with the live router: login, subscriptions, requests and their replies."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,10 +6,10 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
-from signalbox.clients.live.cursor import Cursor, Received
+from signalbox.clients.live.cursor import Cursor, ReceivedEvent
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.live.wamp import error_uris
-from signalbox.live.wamp.codec import parse, written
+from signalbox.live.wamp.codec import parse, serialize
 from signalbox.live.wamp.messages import (
     Abort,
     Authenticate,
@@ -29,7 +29,7 @@ from signalbox.live.wamp.messages import (
     Unsubscribed,
     Welcome,
 )
-from signalbox.live.wamp.options import parse_moment
+from signalbox.live.wamp.options import parse_timestamp
 
 LOOKUP = "wamp.subscription.lookup"
 ROLES: Mapping[str, object] = {
@@ -38,32 +38,32 @@ ROLES: Mapping[str, object] = {
     "caller": {"features": {}},
 }
 JOIN_SECONDS = 30.0
-# With other reasons of an ABORT, another try would meet the same.
-PASSING = frozenset({error_uris.TIMEOUT, error_uris.PROTOCOL_VIOLATION})
+# Reasons of an ABORT after which another try may succeed.
+TEMPORARY = frozenset({error_uris.TIMEOUT, error_uris.PROTOCOL_VIOLATION})
 
 
 class ConnectionLost(UnavailableError):
-    """Raised when a connection to the live router cannot be made, or is gone."""
+    """Raised when a connection to the live router cannot be opened, or is lost."""
 
 
 class JoinRefused(RejectedError):
-    """Raised when the live router does not let a client join; the text has its reason."""
+    """Raised when the live router refuses a client's login; the text has the reason."""
 
 
 class RequestRefused(RejectedError):
-    """Raised when the live router refuses what a client asks for; `error` is WAMP's name of the reason."""
+    """Raised when the live router answers a request with ERROR; `error` is the error's URI."""
 
     def __init__(self, error: str, message: str) -> None:
         super().__init__(f"{message} ({error})" if message else error)
         self.error = error
 
 
-class RightWithdrawn(RejectedError):
-    """Raised when a subscription has ended, since its user may not have it any more."""
+class SubscriptionRevoked(RejectedError):
+    """Raised when the live router has ended a subscription because the user's right was revoked."""
 
 
 class SessionClosed(UnavailableError):
-    """Raised when the live router says GOODBYE: somebody has ended the session, and it is not to come back."""
+    """Raised when the live router sends GOODBYE: an administrator has ended the session, and it must not reconnect."""
 
 
 class Socket(Protocol):
@@ -74,17 +74,17 @@ class Socket(Protocol):
         ...
 
     def receive(self, timeout_seconds: float | None) -> str | None:
-        """Return the next message, or None if none comes in time. Raises `ConnectionLost`."""
+        """Return the next message, or None if none arrives in time. Raises `ConnectionLost`."""
         ...
 
     def close(self) -> None:
-        """Close the connection, which may be gone."""
+        """Close the connection. Does nothing if it is already closed."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Who joins which realm; without a `ticket`, as anybody may."""
+    """The realm and credentials of a session; without a `ticket`, it joins anonymously."""
 
     realm: str
     authid: str | None = None
@@ -92,48 +92,48 @@ class Login:
 
     @property
     def details(self) -> Dictionary:
-        """Return what HELLO says."""
+        """Return the details of HELLO."""
         method = "anonymous" if self.ticket is None else "ticket"
         return {"roles": ROLES, "authmethods": [method], **({"authid": self.authid} if self.authid else {})}
 
 
 @dataclass(slots=True)
-class Conversation:
-    """A session that has joined. `is_settled` says that the router has answered a request in it."""
+class ClientSession:
+    """A joined session. `is_settled` is true once the router has replied to a request in it."""
 
     socket: Socket
     joined_at: datetime | None
     is_settled: bool = False
     replies: dict[RequestId, Message] = field(default_factory=dict)
     _requests: int = 0
-    _asked: dict[RequestId, Cursor] = field(default_factory=dict)
-    _looked_up: dict[RequestId, tuple[Cursor, ...]] = field(default_factory=dict)
+    _subscribing: dict[RequestId, Cursor] = field(default_factory=dict)
+    _backfilling: dict[RequestId, tuple[Cursor, ...]] = field(default_factory=dict)
     _subscribed: dict[SubscriptionId, Cursor] = field(default_factory=dict)
 
     def subscribe(self, *cursors: Cursor) -> None:
-        """Ask for what is new to cursors, and for a sign that all of the past has come.
+        """Subscribe to the patterns of cursors, and request a marker for the end of their backfills.
 
-        That sign is the reply to a call which changes nothing: what one connection gets is in order, so the reply
-        stands behind the past, whose end nothing else tells.
+        The marker is the reply to a call without side effects. Messages of a connection are ordered, so the reply
+        arrives after the backfills, which have no end marker of their own.
         """
         for cursor in cursors:
             uri = cursor.pattern.uri
-            self._asked[self.ask(partial(Subscribe, options=cursor.options, topic=uri))] = cursor
+            self._subscribing[self.send_request(partial(Subscribe, options=cursor.options, topic=uri))] = cursor
         if cursors:
             payload = Payload((cursors[-1].pattern.uri, {"match": cursors[-1].pattern.match.value}))
-            self._looked_up[self.ask(lambda request: Call(request, {}, LOOKUP, payload))] = cursors
+            self._backfilling[self.send_request(lambda request: Call(request, {}, LOOKUP, payload))] = cursors
 
-    def ask(self, question: Callable[[RequestId], Message]) -> RequestId:
-        """Send a request and return its id; the reply will be among the `replies`."""
+    def send_request(self, build: Callable[[RequestId], Message]) -> RequestId:
+        """Send a request and return its id. Its reply is added to `replies` when it arrives."""
         self._requests += 1
         request = RequestId(self._requests)
-        self.socket.send(written(question(request)))
+        self.socket.send(serialize(build(request)))
         return request
 
-    def read(self, timeout_seconds: float | None) -> Received | None:
-        """Take note of the next message, and return the event if it is a new one.
+    def read(self, timeout_seconds: float | None) -> ReceivedEvent | None:
+        """Handle the next message; return its event if it is a new one.
 
-        Raises `ConnectionLost`, `JoinRefused`, `RequestRefused`, `RightWithdrawn`, `SessionClosed` and
+        Raises `ConnectionLost`, `JoinRefused`, `RequestRefused`, `SubscriptionRevoked`, `SessionClosed` and
         `MalformedMessage`.
         """
         text = self.socket.receive(timeout_seconds)
@@ -142,70 +142,72 @@ class Conversation:
             cursor = self._subscribed.get(message.subscription)
             return cursor.received(message) if cursor else None
         if isinstance(message, Abort):
-            raise _aborted(message)
+            raise _abort_error(message)
         if isinstance(message, Goodbye):
-            self._part(message)
+            self._close(message)
         request = getattr(message, "request", None)
         if message is not None and request is not None:
-            self._replied(request, message)
+            self._handle_reply(request, message)
         return None
 
-    def _replied(self, request: RequestId, reply: Message) -> None:
+    def _handle_reply(self, request: RequestId, reply: Message) -> None:
         self.is_settled = True
-        asked, looked_up = self._asked.pop(request, None), self._looked_up.pop(request, None)
-        if looked_up is not None:
-            for cursor in looked_up:
+        subscribing, backfilling = self._subscribing.pop(request, None), self._backfilling.pop(request, None)
+        if backfilling is not None:
+            for cursor in backfilling:
                 cursor.caught_up(self.joined_at)
-        elif asked is None:
-            self._withdrawn(reply)
+        elif subscribing is None:
+            self._check_revocation(reply)
             self.replies[request] = reply
         elif isinstance(reply, Error):
-            asked.is_over = True
+            subscribing.is_over = True
             raise refusal(reply)
         elif isinstance(reply, Subscribed):
-            self._subscribed[reply.subscription] = asked
+            self._subscribed[reply.subscription] = subscribing
 
-    def _withdrawn(self, reply: Message) -> None:
-        """Raise `RightWithdrawn` if a reply that nobody asked for says so (advanced profile, «Revocation»)."""
+    def _check_revocation(self, reply: Message) -> None:
+        """Raise `SubscriptionRevoked` for an UNSUBSCRIBED of the router (advanced profile, «Revocation»)."""
         details = (reply.details if isinstance(reply, Unsubscribed) else None) or {}
         subscription = details.get("subscription")
         cursor = self._subscribed.pop(SubscriptionId(subscription), None) if isinstance(subscription, int) else None
         if cursor is not None:
             cursor.is_over = True
-            raise RightWithdrawn(f"{cursor.pattern.uri!r} is not open to this user any more ({details.get('reason')})")
+            raise SubscriptionRevoked(
+                f"{cursor.pattern.uri!r} is not open to this user any more ({details.get('reason')})"
+            )
 
-    def _part(self, goodbye: Goodbye) -> None:
-        self.socket.send(written(Goodbye({}, error_uris.GOODBYE_AND_OUT)))
-        said = goodbye.details.get("message") or goodbye.reason
-        raise SessionClosed(f"the router has ended the session: {said}")
+    def _close(self, goodbye: Goodbye) -> None:
+        self.socket.send(serialize(Goodbye({}, error_uris.GOODBYE_AND_OUT)))
+        reason = goodbye.details.get("message") or goodbye.reason
+        raise SessionClosed(f"the router has ended the session: {reason}")
 
 
-def join(socket: Socket, login: Login) -> Conversation:
+def join(socket: Socket, login: Login) -> ClientSession:
     """Join a realm. Raises `ConnectionLost` and `JoinRefused`."""
-    socket.send(written(Hello(login.realm, login.details)))
+    socket.send(serialize(Hello(login.realm, login.details)))
     while True:
         text = socket.receive(JOIN_SECONDS)
         if text is None:
-            raise ConnectionLost(f"the router has not answered within {JOIN_SECONDS:.0f} s")
+            raise ConnectionLost(f"the router did not answer within {JOIN_SECONDS:.0f} s")
         message = parse(text)
         if isinstance(message, Challenge):
-            socket.send(written(Authenticate(login.ticket or "", {})))
+            socket.send(serialize(Authenticate(login.ticket or "", {})))
         elif isinstance(message, Welcome):
             at = message.details.get("_at")
-            return Conversation(socket, parse_moment(at) if isinstance(at, str) else None)
+            return ClientSession(socket, parse_timestamp(at) if isinstance(at, str) else None)
         elif isinstance(message, Abort):
-            raise _aborted(message)
+            raise _abort_error(message)
 
 
 def refusal(error: Error) -> RequestRefused:
-    """Return what an ERROR says."""
+    """Return the exception for an ERROR."""
     first = error.payload.arguments[0] if error.payload.arguments else ""
     return RequestRefused(error.error, str(first))
 
 
-def _aborted(abort: Abort) -> JoinRefused | ConnectionLost:
+def _abort_error(abort: Abort) -> JoinRefused | ConnectionLost:
     message = abort.details.get("message")
-    said = f"{message} ({abort.reason})" if message else abort.reason
-    if abort.reason in PASSING:
-        return ConnectionLost(f"the router has ended the session: {said}")
-    return JoinRefused(f"cannot join: {said}")
+    reason = f"{message} ({abort.reason})" if message else abort.reason
+    if abort.reason in TEMPORARY:
+        return ConnectionLost(f"the router has ended the session: {reason}")
+    return JoinRefused(f"cannot join: {reason}")

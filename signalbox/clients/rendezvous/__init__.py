@@ -1,1 +1,1 @@
-"""A Snowflake client, and simulated peers for tests and measurements."""
+"""A Snowflake client over SQS, and a simulated proxy for tests and measurements."""

@@ -1,6 +1,7 @@
-"""A client's side of a rendezvous by SQS: sends an offer and waits for the answer, as patiently as the real client.
+"""A Snowflake client over SQS: it sends an offer and waits for the answer as long as upstream's client does.
 
-Needs three permissions: sqs:SendMessage on the broker queue, sqs:GetQueueUrl and sqs:ReceiveMessage on client queues.
+It needs three permissions: sqs:SendMessage on the broker queue, and sqs:GetQueueUrl and sqs:ReceiveMessage on client
+queues.
 """
 
 import secrets
@@ -12,20 +13,20 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.rendezvous.wire.reply import Reply
+from signalbox.rendezvous.wire.reply import ClientReply
 
 CLIENT_QUEUE_PREFIX = "snowflake-client-"
 
-# All as in upstream's client/lib/rendezvous_sqs.go, but that no pause follows the last try.
+# As in upstream's client/lib/rendezvous_sqs.go, except that no pause follows the last try.
 TRIES = 5
-SECONDS_BEFORE_LOOKING = 1.0
-SECONDS_BETWEEN_LOOKS = 1.0
+SECONDS_BEFORE_FIRST_TRY = 1.0
+SECONDS_BETWEEN_TRIES = 1.0
 LONG_POLL_SECONDS = 20
 SECONDS_BETWEEN_RECEIVES = (1.0, 1.5, 2.0, 2.5)
 
 
 class BrokerRefused(RejectedError):
-    """Raised when the broker replies that there will be no answer; `text` is its reason, unchanged."""
+    """Raised when the broker replies with an error; `text` is the broker's error text."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f"the broker refused the offer: {text}")
@@ -33,7 +34,7 @@ class BrokerRefused(RejectedError):
 
 
 class NoAnswer(UnavailableError):
-    """Raised when no reply came for as long as a real client waits."""
+    """Raised when no reply arrives within the waiting time of upstream's client."""
 
 
 class SqsExceptions(Protocol):
@@ -46,7 +47,7 @@ class SqsExceptions(Protocol):
 
 
 class SqsClient(Protocol):
-    """What is needed of boto3's SQS client; the fakes of the tests have it too."""
+    """The calls of boto3's SQS client that `SqsRendezvous` needs."""
 
     @property
     def exceptions(self) -> SqsExceptions:
@@ -65,37 +66,37 @@ class SqsClient(Protocol):
 
     @property
     def receive_message(self) -> Callable[..., Any]:
-        """Return a mapping with `Messages`, or without if none came in time."""
+        """Return a mapping with `Messages`, or without the key if no message arrived in time."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """The offer is in the broker queue."""
+class OfferSent:
+    """Progress: the offer was sent to the broker queue."""
 
     client_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class QueueFound:
-    """The broker has taken the offer and made a queue for the reply."""
+    """Progress: the broker received the offer and created the client queue."""
 
     after: timedelta
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """A proxy's answer came."""
+class AnswerReceived:
+    """Progress: a proxy's answer arrived."""
 
     after: timedelta
 
 
-Progress = Sent | QueueFound | Answered
+ExchangeProgress = OfferSent | QueueFound | AnswerReceived
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A proxy's answer: a session description in JSON, and how long it took from sending the offer."""
+class ReceivedAnswer:
+    """A proxy's answer: a session description in JSON; `after` is the time since the offer was sent."""
 
     session_description: str
     client_id: str
@@ -103,12 +104,12 @@ class Answer:
 
 
 def new_client_id() -> str:
-    """Return a client id like the real client's: 16 random hexadecimal characters."""
+    """Return a client id in upstream's format: 16 random hexadecimal characters."""
     return secrets.token_hex(8)
 
 
-def _ignore(_progress: Progress) -> None:
-    """Show no progress."""
+def _ignore(_progress: ExchangeProgress) -> None:
+    """Ignore the progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,25 +123,29 @@ class SqsRendezvous:
     clock: Callable[[], float] = time.monotonic
 
     def exchange(
-        self, offer_body: str, *, client_id: str | None = None, on_progress: Callable[[Progress], None] = _ignore
-    ) -> Answer:
-        """Send an offer (`offer_body` makes one) and return the answer; it takes a second at least.
+        self,
+        offer_body: str,
+        *,
+        client_id: str | None = None,
+        on_progress: Callable[[ExchangeProgress], None] = _ignore,
+    ) -> ReceivedAnswer:
+        """Send an offer (see `offer_body`) and return the answer, which takes at least one second.
 
         Raises `BrokerRefused`, `NoAnswer` after 6 seconds without a queue or 108 without a reply, `InvalidReply`,
-        and whatever `queues` raises.
+        and the exceptions of `queues`.
         """
         client_id = client_id or new_client_id()
         started = self.clock()
         self._send(offer_body, client_id)
-        on_progress(Sent(client_id))
-        self.sleep(SECONDS_BEFORE_LOOKING)
+        on_progress(OfferSent(client_id))
+        self.sleep(SECONDS_BEFORE_FIRST_TRY)
         reply_queue_url = self._find_queue(client_id)
         on_progress(QueueFound(self._since(started)))
         reply = self._receive(reply_queue_url)
         if reply.error:
             raise BrokerRefused(reply.error)
-        on_progress(Answered(self._since(started)))
-        return Answer(reply.answer, client_id, self._since(started))
+        on_progress(AnswerReceived(self._since(started)))
+        return ReceivedAnswer(reply.answer, client_id, self._since(started))
 
     def _send(self, offer_body: str, client_id: str) -> None:
         attribute = {"DataType": "String", "StringValue": client_id}
@@ -151,21 +156,21 @@ class SqsRendezvous:
     def _find_queue(self, client_id: str) -> str:
         queue_name = self.client_queue_prefix + client_id
         for attempt in range(TRIES):
-            self._pause(SECONDS_BETWEEN_LOOKS if attempt else 0)
-            # The broker makes the queue when it gets the offer: not yet is normal.
+            self._pause(SECONDS_BETWEEN_TRIES if attempt else 0)
+            # The broker creates the queue when it receives the offer, so it may not exist yet.
             with suppress(self.queues.exceptions.QueueDoesNotExist):
                 return str(self.queues.get_queue_url(QueueName=queue_name)["QueueUrl"])
-        raise NoAnswer(f"the broker made no queue {queue_name!r} within {TRIES} looks")
+        raise NoAnswer(f"the broker created no queue {queue_name!r} within {TRIES} tries")
 
-    def _receive(self, queue_url: str) -> Reply:
+    def _receive(self, queue_url: str) -> ClientReply:
         for pause in (0, *SECONDS_BETWEEN_RECEIVES):
             self._pause(pause)
             received: Mapping[str, Any] = self.queues.receive_message(
                 QueueUrl=queue_url, MaxNumberOfMessages=1, WaitTimeSeconds=LONG_POLL_SECONDS
             )
             for message in received.get("Messages", ()):
-                return Reply.parse(message["Body"].encode())
-        raise NoAnswer(f"no reply came within {TRIES} receives")
+                return ClientReply.parse(message["Body"].encode())
+        raise NoAnswer(f"no reply arrived within {TRIES} receives")
 
     def _pause(self, seconds: float) -> None:
         if seconds:

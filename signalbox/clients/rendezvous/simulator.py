@@ -1,4 +1,4 @@
-"""A pretended client's offers and a pretended proxy, for tests, measurements and the demo; no WebRTC takes place."""
+"""Sample offers and a simulated proxy for tests, measurements and the demo, without WebRTC."""
 
 import base64
 import hashlib
@@ -18,14 +18,14 @@ from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.proxy import VERSION, PollResponse, ProxyAnswer, ProxyPoll, answer_body, poll_body
 from signalbox.rendezvous.wire.sdp import DescriptionType, SessionDescription
 
-# RFC 5737 (and 3849 for IPv6) sets these aside for examples: they are nobody's.
+# Reserved for documentation by RFC 5737 (3849 for IPv6).
 CLIENT_ADDRESS = "192.0.2.10"
 PROXY_ADDRESS = "198.51.100.7"
 RELAY_PATTERN = "snowflake.torproject.net$"
 
-REQUEST_SECONDS = 30.0  # for as long as a real proxy waits for a response (upstream's proxy/lib/snowflake.go)
+REQUEST_SECONDS = 30.0  # the response timeout of upstream's proxy (proxy/lib/snowflake.go)
 HANG_UP_SECONDS = 0.2
-LOOK_SECONDS = 0.2
+WAIT_SECONDS = 0.2
 READ_LIMIT_BYTES = 100_000
 
 _SDP = """\
@@ -56,14 +56,14 @@ a=end-of-candidates
 
 
 def sample_offer(seed: str, *, address: str = CLIENT_ADDRESS) -> str:
-    """Return a client's session description; another seed gives another one. Its `offer_body` is about 1.25 kB."""
+    """Return a client's session description, which is a function of `seed`; its `offer_body` has about 1.25 kB."""
     return _description(DescriptionType.OFFER, seed, setup="actpass", address=address)
 
 
 def sample_answer(offer: str, *, address: str = PROXY_ADDRESS) -> str:
-    """Return the one session description with which the proxy at `address` answers this offer.
+    """Return the session description of the answer of the proxy at `address` to this offer.
 
-    Raises `InvalidSessionDescription` when the offer is none.
+    Raises `InvalidSessionDescription` if the offer is invalid.
     """
     SessionDescription.parse(offer)
     return _description(DescriptionType.ANSWER, offer, setup="active", address=address)
@@ -78,25 +78,25 @@ def _description(kind: DescriptionType, seed: str, *, setup: str, address: str) 
         ufrag=digest[:8].hex(),
         password=digest[8:24].hex(),
         address=address,
-        port=49152 + int.from_bytes(digest[24:26], "big") % 16384,  # RFC 6335: the ports for anybody's use
+        port=49152 + int.from_bytes(digest[24:26], "big") % 16384,  # RFC 6335: the dynamic ports
     )
     return json.dumps({"type": kind, "sdp": sdp.replace("\n", "\r\n")}, separators=(",", ":"))
 
 
 class Behaviour(StrEnum):
-    """How a proxy behaves."""
+    """The behaviour of a simulated proxy."""
 
     NORMAL = "normal"
-    SILENT = "silent"  # takes an offer and never answers
-    HUNG_UP = "hung up"  # is gone by the time that the broker responds
+    SILENT = "silent"  # receives an offer and never answers
+    HUNG_UP = "hung up"  # closes the connection before the broker responds
 
 
 class BrokerUnreachableError(UnavailableError):
-    """Raised when the broker does not respond in time, or not with 200."""
+    """Raised when the broker does not respond in time, or with a status other than 200."""
 
 
 class Post(Protocol):
-    """Sends one HTTP POST."""
+    """A function that sends one HTTP POST."""
 
     def __call__(self, url: str, body: bytes, *, headers: Mapping[str, str], timeout_seconds: float) -> bytes:
         """Return the body of a response with status 200. Raises `BrokerUnreachableError`."""
@@ -104,21 +104,21 @@ class Post(Protocol):
 
 
 def post(url: str, body: bytes, *, headers: Mapping[str, str], timeout_seconds: float) -> bytes:
-    """Send a POST with the standard library, with the content type that a browser's proxy gives it."""
+    """Send a POST with the content type of upstream's browser proxy and return the body of the response."""
     headers = {"Content-Type": "text/plain;charset=UTF-8", **headers}
     return _read(urllib.request.Request(url, data=body, headers=headers, method="POST"), timeout_seconds)  # noqa: S310 (the caller's own URL)
 
 
 def available_proxies(base_url: str) -> int:
-    """Return how many proxies are waiting at the broker, as its page /debug says."""
+    """Return the number of waiting proxies on the broker's page /debug."""
     page = _read(urllib.request.Request(f"{base_url.rstrip('/')}/debug"), REQUEST_SECONDS).decode()  # noqa: S310 (as above)
     return int(page.splitlines()[0].rpartition(" ")[2])
 
 
 def wait_for_proxy(base_url: str, *, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Return as soon as a proxy is waiting: without one that came lately, an offer is denied at once."""
+    """Wait until a proxy is waiting at the broker; without a recent poll an offer is denied at once."""
     while not available_proxies(base_url):
-        sleep(LOOK_SECONDS)
+        sleep(WAIT_SECONDS)
 
 
 def _read(request: urllib.request.Request, timeout_seconds: float) -> bytes:
@@ -126,8 +126,8 @@ def _read(request: urllib.request.Request, timeout_seconds: float) -> bytes:
         with urllib.request.urlopen(request, timeout=timeout_seconds) as response:  # noqa: S310 (as above)
             if response.status == HTTPStatus.OK:
                 return bytes(response.read(READ_LIMIT_BYTES))
-            raise BrokerUnreachableError(f"{_name(request)} gave status {response.status}; expected 200")
-    except OSError as error:  # also urllib's own errors: refused, hung up, timed out, or a status of 400 and more
+            raise BrokerUnreachableError(f"{_name(request)} returned status {response.status}; expected 200")
+    except OSError as error:  # includes urllib's errors: refused, closed, timed out, or a status of 400 and more
         raise BrokerUnreachableError(f"{_name(request)} failed: {error}") from error
 
 
@@ -136,13 +136,13 @@ def _name(request: urllib.request.Request) -> str:
 
 
 def new_session_id() -> str:
-    """Return a proxy's session id: 16 random bytes in base64, without the padding."""
+    """Return a proxy's session id: 16 random bytes in base64 without padding."""
     return base64.b64encode(secrets.token_bytes(16)).decode().rstrip("=")
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """One poll and what came of it; `accepted` says whether the broker took the answer, None if none was sent."""
+class ServeResult:
+    """The result of one poll; `accepted` is the broker's response to the answer, or None if no answer was sent."""
 
     sid: str
     response: PollResponse | None
@@ -151,10 +151,10 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class ProxySimulator:
-    """A proxy that polls the broker at `base_url`, which is the URL before `proxy` and `answer`.
+    """A simulated proxy that polls the broker at `base_url`, the URL before `proxy` and `answer`.
 
-    `relay_pattern` None is a proxy too old to have one; `answer_after_seconds` makes a slow proxy. `comes_from` is the
-    address that it claims in X-Forwarded-For, `address` the one in its session descriptions.
+    `relay_pattern` None simulates a proxy without relay patterns; `answer_after_seconds` delays the answer.
+    `comes_from` is the address in its X-Forwarded-For header, `address` the one in its session descriptions.
     """
 
     base_url: str
@@ -170,35 +170,35 @@ class ProxySimulator:
     sleep: Callable[[float], None] = time.sleep
     new_session_id: Callable[[], str] = new_session_id
 
-    def serve_once(self) -> Round:
-        """Poll once and, if there is a client, do with its offer what this proxy's behaviour is.
+    def serve_once(self) -> ServeResult:
+        """Poll once and, if there is a client, handle its offer as `behaviour` demands.
 
-        Raises `BrokerUnreachableError` and, if the broker talks nonsense, `InvalidProxyMessage`.
+        Raises `BrokerUnreachableError`, or `InvalidProxyMessage` for an invalid response.
         """
         sid = self.new_session_id()
         if self.behaviour is Behaviour.HUNG_UP:
             return self._hang_up(sid)
         response = self.poll_once(sid)
         if not response.is_match or self.behaviour is Behaviour.SILENT:
-            return Round(sid, response)
+            return ServeResult(sid, response)
         self.sleep(self.answer_after_seconds)
-        return Round(sid, response, accepted=self.answer(sid, offer=response.offer))
+        return ServeResult(sid, response, accepted=self.answer(sid, offer=response.offer))
 
     def poll_once(self, sid: str) -> PollResponse:
-        """Ask for a client."""
+        """Send one poll and return the response."""
         return PollResponse.parse(self._post("proxy", poll_body(self._poll(sid))))
 
     def answer(self, sid: str, *, offer: str) -> bool:
-        """Send the answer to an offer; say whether its client still waited."""
+        """Send the answer to an offer; return whether its client still waits."""
         body = answer_body(ProxyAnswer(sid=sid, answer=sample_answer(offer, address=self.address)))
         return bool(json.loads(self._post("answer", body)) == {"Status": "success"})
 
-    def _hang_up(self, sid: str) -> Round:
+    def _hang_up(self, sid: str) -> ServeResult:
         try:
             self._post("proxy", poll_body(self._poll(sid)), timeout_seconds=HANG_UP_SECONDS)
         except BrokerUnreachableError:
-            return Round(sid, None)  # as meant: the request is on its way and nobody reads the response
-        return Round(sid, None)
+            return ServeResult(sid, None)  # intended: the request was sent, and its response is not read
+        return ServeResult(sid, None)
 
     def _poll(self, sid: str) -> ProxyPoll:
         return ProxyPoll(

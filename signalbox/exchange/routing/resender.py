@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from signalbox.errors import EffectFailed
 from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
-from signalbox.history.replay_state import Sent
+from signalbox.history.replay_state import SendResult
 from signalbox.messages import MAXIMUM_BYTES, Message, MessageId, size_bytes
 from signalbox.queues import QueueName, is_fifo
 from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery, QueueSender
@@ -24,7 +24,7 @@ class Resender:
     sleep: Callable[[float], None]
     side_by_side: SideBySide = one_by_one
 
-    def send(self, messages: Sequence[Message]) -> Sent:
+    def send(self, messages: Sequence[Message]) -> SendResult:
         """Return what became of messages."""
         refused = {str(one.message_id): TOO_LONG for one in messages if size_bytes(one) > MAXIMUM_BYTES}
         work = _Work([one for one in messages if one.message_id not in refused], refused)
@@ -34,7 +34,7 @@ class Resender:
                 self._try(work)
         left = {str(one.message_id) for one in work.left}
         unknown = left & work.unknown
-        return Sent(
+        return SendResult(
             taken=tuple(work.taken),
             refused=work.refused | dict.fromkeys(sorted(left - unknown), NOT_TAKEN),
             doubtful=(*work.doubtful, *sorted(unknown)),

@@ -1,4 +1,4 @@
-"""Commands about live to the exchange's control queues. The docstring of each says its fields and its result, JSON."""
+"""Commands about live to the exchange's control queues. Each docstring gives the fields and the result, in JSON."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from signalbox.control.envelope import Commands
 from signalbox.documents import Section, shown
 from signalbox.live.admin.grants import Grant
 from signalbox.live.wamp.authentication import ITERATIONS, Credentials
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.uris import InvalidUri
 from signalbox.sarracenia.rights.names import (
     ExchangeName,
@@ -19,12 +19,12 @@ from signalbox.sarracenia.rights.names import (
 )
 from signalbox.sarracenia.rights.permissions import Right
 
-# Configuring is what the owner of an exchange does, and is told by its name.
+# The right to configure cannot be granted: it follows from the ownership of the exchange.
 RIGHTS = (Right.READ, Right.WRITE)
 HEXADECIMAL = frozenset("0123456789abcdef")
 SALT_LENGTH, VERIFIER_LENGTH, KEY_LENGTH = 32, 64, 44
 MAXIMUM_ITERATIONS = 1_000_000
-# What stands where something is missing or wrong, which is noted as a problem.
+# Placeholders for missing or invalid names; the problem itself is reported.
 NO_REALM, NO_USER = ExchangeName("x"), UserName("_")
 
 
@@ -32,7 +32,7 @@ NO_REALM, NO_USER = ExchangeName("x"), UserName("_")
 class GiveGrant:
     """`grant {user, exchange, right?, match?, uri}`; `right` is read or write, `match` exact, prefix or wildcard.
 
-    Left out, they are read and exact. Result: the grant, and `granted`: whether it is new.
+    The defaults are read and exact. Result: the grant, and `granted`: whether it is new.
     """
 
     user: UserName
@@ -42,9 +42,9 @@ class GiveGrant:
 
 @dataclass(frozen=True, slots=True)
 class TakeGrant:
-    """`ungrant`, with the fields of `grant`. Result: the grant, and `ungranted`: whether it was there.
+    """`ungrant`, with the fields of `grant`. Result: the grant, and `ungranted`: whether it existed.
 
-    When it has come, nothing that is published later, and was open by this grant alone, reaches the user.
+    After the result, events that are published later and were visible by this grant alone no longer reach the user.
     """
 
     user: UserName
@@ -54,9 +54,10 @@ class TakeGrant:
 
 @dataclass(frozen=True, slots=True)
 class ListGrants:
-    """`grants {exchange?, user?}`. Result: [{user, exchange, right, match, uri}] of what the asker may configure or is.
+    """`grants {exchange?, user?}`. Result: [{user, exchange, right, match, uri}].
 
-    Of all exchanges and of all users, unless one is named.
+    It holds the caller's own grants and those on exchanges that the caller may configure, by default of all exchanges
+    and users.
     """
 
     realm: ExchangeName | None
@@ -65,11 +66,11 @@ class ListGrants:
 
 @dataclass(frozen=True, slots=True)
 class PutSecret:
-    """`secret {user?, salt, verifier, iterations?, key?}`: what there is to be kept of a user's new secret.
+    """`secret {user?, salt, verifier, iterations?, key?}`: the credentials of a user's new secret.
 
-    It is drawn by who asks, and never sent: `verifier` is the hexadecimal SHA-256 of the key that PBKDF2 derives from
-    it (with SHA-256, the salt's 32 hexadecimal digits as text, 32 bytes, in base64). `key` is that key, for users who
-    are to join by wampcra, too. Result: {user, methods}; without a name, it is the asker's own.
+    The caller generates the secret and never sends it: `verifier` is the hexadecimal SHA-256 of the key that PBKDF2
+    derives from it (with SHA-256, the salt's 32 hexadecimal digits as text, 32 bytes, in base64). `key` is that key,
+    for users who also join by wampcra. Result: {user, methods}; `user` defaults to the caller.
     """
 
     user: UserName | None
@@ -78,9 +79,9 @@ class PutSecret:
 
 @dataclass(frozen=True, slots=True)
 class ForgetSecret:
-    """`forget_secret {user}`: nobody joins as this user any more, and the sessions of the user look at their rights.
+    """`forget_secret {user}`: delete a user's secret; the user's sessions check their rights again.
 
-    Result: {user, told}: how many sessions those are. Also for users who are gone.
+    Result: {user, told}; `told` is the number of those sessions. Also accepted for users who were removed.
     """
 
     user: UserName
@@ -90,9 +91,9 @@ Command = GiveGrant | TakeGrant | ListGrants | PutSecret | ForgetSecret
 
 
 def secret_fields(credentials: Credentials) -> dict[str, object]:
-    """Return the fields of the command `secret` for what there is of a new secret."""
-    told = {"salt": credentials.salt, "verifier": credentials.verifier, "iterations": credentials.iterations}
-    return told if credentials.key is None else {**told, "key": credentials.key}
+    """Return the fields of the command `secret` for new credentials."""
+    fields = {"salt": credentials.salt, "verifier": credentials.verifier, "iterations": credentials.iterations}
+    return fields if credentials.key is None else {**fields, "key": credentials.key}
 
 
 def _realm(section: Section) -> ExchangeName:
@@ -114,18 +115,18 @@ def _user(section: Section) -> UserName:
 
 
 def _grant(section: Section) -> Grant:
-    right, match = section.text("right") or Right.READ, section.text("match") or Match.EXACT
+    right, match = section.text("right") or Right.READ, section.text("match") or MatchPolicy.EXACT
     if right not in RIGHTS:
         section.problem("right", f"expected one of {', '.join(RIGHTS)}, not {shown(right)}")
-    if match not in set(Match):
-        section.problem("match", f"expected one of {', '.join(Match)}, not {shown(match)}")
-        match = Match.EXACT
-    return Grant(Right.WRITE if right == Right.WRITE else Right.READ, _pattern(section, Match(match)))
+    if match not in set(MatchPolicy):
+        section.problem("match", f"expected one of {', '.join(MatchPolicy)}, not {shown(match)}")
+        match = MatchPolicy.EXACT
+    return Grant(Right.WRITE if right == Right.WRITE else Right.READ, _pattern(section, MatchPolicy(match)))
 
 
-def _pattern(section: Section, match: Match) -> TopicPattern:
+def _pattern(section: Section, match: MatchPolicy) -> TopicPattern:
     if section.fields.get("uri") is None:
-        section.problem("uri", 'is missing; the beginning of all topics is "", with match prefix')
+        section.problem("uri", 'is missing; use "" with match prefix for all topics')
     text = section.text("uri") or ""
     try:
         return TopicPattern.parse(text, match)
@@ -152,7 +153,7 @@ def _put_secret(section: Section) -> Command:
         key=section.text("key"),
     )
     key = credentials.key
-    if key is not None and (len(key) != KEY_LENGTH or not key.isascii() or not credentials.fits_key):
+    if key is not None and (len(key) != KEY_LENGTH or not key.isascii() or not credentials.key_matches_verifier):
         section.problem("key", "is not the key whose SHA-256 is the verifier")
     return PutSecret(None if section.fields.get("user") is None else _user(section), credentials)
 

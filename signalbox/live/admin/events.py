@@ -1,4 +1,4 @@
-"""The history events of rights that are given and taken away."""
+"""The history events of grants and secrets that change."""
 
 from datetime import datetime
 
@@ -7,11 +7,11 @@ from signalbox.live.admin.commands import GiveGrant, TakeGrant
 from signalbox.sarracenia.rights.names import UserName
 
 CAPABILITY = "live"
-ADMINISTRATOR = "_"  # no user's name
+ADMINISTRATOR = "_"  # not a valid user name
 
 
 def changed(command: GiveGrant | TakeGrant, *, by: UserName | None, at: datetime) -> HistoryEvent:
-    """Return the event of a grant that is new or gone; its topic is the pattern."""
+    """Return the event of an added or removed grant; its topic is the pattern."""
     if isinstance(command, GiveGrant):
         return _of_grant(command, "granted", by=by, at=at)
     return _of_grant(command, "ungranted", by=by, at=at)

@@ -1,10 +1,10 @@
-"""Who may subscribe and publish to what: by the exchange's roles, and by grants on topic patterns."""
+"""The rights of users in realms: by their roles on the exchange, and by grants of topic patterns."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.uris import is_reserved
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted
@@ -20,9 +20,10 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What a user may do in a realm: by `role_rights` to all topics, by grants to some.
+    """The rights of a user in a realm: `role_rights` apply to all topics, grants to some.
 
-    WAMP's own topics and procedures are open to administrators, and to whom they are granted by name.
+    WAMP's own topics and procedures are open to administrators, and to users with a grant whose pattern is in WAMP's
+    namespace.
     """
 
     role_rights: frozenset[Right]
@@ -33,32 +34,32 @@ class Rights:
     def in_realm(
         cls, realm: ExchangeName, *, user: UserName, role: Role, ownership: Ownership, grants: Iterable[Grant]
     ) -> "Rights":
-        """Return the rights of a user in a realm, given the grants that the user has there."""
+        """Return the rights of a user in a realm, given the user's grants there."""
         by_role = (right for right in Right if is_permitted(user, role, right, name=realm, ownership=ownership))
         return cls(frozenset(by_role), tuple(grants), is_admin=role is Role.ADMIN)
 
     @property
     def are_any(self) -> bool:
-        """Say whether there is a reason to join."""
+        """Return whether the user has any right, and so may join."""
         return bool(self.role_rights or self.grants)
 
     def may_subscribe(self, pattern: TopicPattern) -> bool:
-        """Say whether all topics that a pattern can match are open; one grant must cover it, as two do not add up."""
+        """Return whether the user may receive every topic that a pattern can match; a single grant must cover it."""
         is_own = is_reserved(pattern.uri)
         if Right.READ in self.role_rights and self._is_open(is_own=is_own):
             return True
         return any(covers(grant.pattern, pattern) for grant in self._granted(Right.READ, is_own=is_own))
 
     def may_receive(self, topic: RoutingKey) -> bool:
-        """Say whether an event may be seen; a prefix may match WAMP's own topics, too."""
+        """Return whether the user may receive a topic's events; a subscribed prefix may match WAMP's topics, too."""
         return self._may(Right.READ, topic)
 
     def may_publish(self, topic: RoutingKey) -> bool:
-        """Say whether a topic may be published to."""
+        """Return whether the user may publish to a topic."""
         return self._may(Right.WRITE, topic)
 
     def may_administer(self, procedure: str) -> bool:
-        """Say whether a procedure of WAMP's own that looks at others, or ends them, may be called."""
+        """Return whether the user may call a procedure that shows other sessions or ends them."""
         return self.is_admin or self._may(Right.READ, RoutingKey(procedure))
 
     def _may(self, right: Right, topic: RoutingKey) -> bool:
@@ -76,22 +77,25 @@ class Rights:
                 yield grant
 
 
-def covers(grant: TopicPattern, wanted: TopicPattern) -> bool:
-    """Say whether every topic that `wanted` can match is matched by `grant`."""
-    if grant.match is Match.PREFIX:
-        return wanted.beginning.startswith(grant.uri)
-    if wanted.match is Match.EXACT:
-        return grant.matches(RoutingKey(wanted.uri))
-    if grant.match is Match.EXACT or wanted.match is Match.PREFIX:
-        # Neither one topic nor a number of components can hold all that begins with a text; and a wildcard without a
-        # hole is a topic.
-        return grant.uri == wanted.uri and wanted.match is Match.WILDCARD and "" not in wanted.uri.split(".")
-    holes, components = grant.uri.split("."), wanted.uri.split(".")
+NO_RIGHTS = Rights(frozenset(), ())
+
+
+def covers(grant: TopicPattern, requested: TopicPattern) -> bool:
+    """Return whether `grant` matches every topic that `requested` can match."""
+    if grant.match is MatchPolicy.PREFIX:
+        return requested.literal_prefix.startswith(grant.uri)
+    if requested.match is MatchPolicy.EXACT:
+        return grant.matches(RoutingKey(requested.uri))
+    if grant.match is MatchPolicy.EXACT or requested.match is MatchPolicy.PREFIX:
+        # An exact or wildcard grant cannot cover a prefix; a wildcard without an empty component is a topic.
+        is_topic = requested.match is MatchPolicy.WILDCARD and "" not in requested.uri.split(".")
+        return is_topic and grant.uri == requested.uri
+    holes, components = grant.uri.split("."), requested.uri.split(".")
     return len(holes) == len(components) and all(
         not hole or hole == component for hole, component in zip(holes, components, strict=True)
     )
 
 
 def revoked(subscriptions: Iterable[TopicPattern], rights: Rights) -> list[TopicPattern]:
-    """Return the subscriptions that end when a user has these rights and no others."""
+    """Return the subscriptions that these rights do not cover."""
     return [pattern for pattern in subscriptions if not rights.may_subscribe(pattern)]

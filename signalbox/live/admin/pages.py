@@ -1,10 +1,9 @@
-"""How the live page is served: what its files are, how long they hold, and what a browser may do with them."""
+"""The HTTP responses of the live page: its files, their headers, its configuration and the health check."""
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
@@ -18,13 +17,13 @@ CONTENT_TYPES: Mapping[str, str] = MappingProxyType(
     }
 )
 FIRST_PAGE = "index.html"
-# A file may change with each deployment under the same name: browsers keep it, and ask whether it is still so.
+# A deployment may change a file under the same name: browsers cache it and revalidate it by its ETag.
 CACHING = "no-cache"
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of the page; `etag` changes with its content."""
+    """A file of the page; its `etag` is a digest of the content."""
 
     body: str
     content_type: str
@@ -32,18 +31,19 @@ class File:
 
     @classmethod
     def of(cls, name: str, body: str) -> "File | None":
-        """Return a file, or None if it is of a kind that the page has not."""
-        content_type = CONTENT_TYPES.get(PurePosixPath(name).suffix)
+        """Return a file, or None for a file type that the page does not use."""
+        _, dot, extension = name.rpartition(".")
+        content_type = CONTENT_TYPES.get(dot + extension)
         return None if content_type is None else cls(body, content_type, _etag(body))
 
     def is_known(self, if_none_match: str) -> bool:
-        """Say whether a browser has this file already, by the header that it sends (RFC 9110, 13.1.2)."""
+        """Return whether an `If-None-MatchPolicy` header has this file's ETag (RFC 9110, 13.1.2)."""
         tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
         return self.etag in tags or "*" in tags
 
 
 def headers(websocket_url: str) -> dict[str, str]:
-    """Return what every answer says: nothing from elsewhere, no script in markup, one server to connect to."""
+    """Return the headers of every response: no foreign resources, no inline script, one WebSocket server."""
     return {
         "Content-Security-Policy": _policy(websocket_url),
         "X-Content-Type-Options": "nosniff",
@@ -57,7 +57,7 @@ def headers(websocket_url: str) -> dict[str, str]:
 
 
 def file_name(path: str) -> str | None:
-    """Return the file of a path such as `/live/log.css`, or None if it has to be asked for as `/live/`."""
+    """Return the file name in a path such as `/live/log.css`, or None for a path that redirects to `/live/`."""
     _, found, name = path.partition("/live/")
     if not found:
         return None
@@ -65,13 +65,13 @@ def file_name(path: str) -> str | None:
 
 
 def config(websocket_url: str, realms: Iterable[str]) -> str:
-    """Return what the page has to know before it can connect."""
+    """Return the JSON document that the page needs to connect: the WebSocket URL and the realms."""
     return json.dumps({"websocket_url": websocket_url, "realms": sorted(realms)})
 
 
-def health(troubles: Mapping[str, str]) -> str:
-    """Return the answer to who asks how the stage is; arvados-ws has the same word."""
-    return json.dumps({"health": "ERROR", "error": dict(troubles)} if troubles else {"health": "OK"})
+def health(problems: Mapping[str, str]) -> str:
+    """Return the JSON document of the health check, in the format of arvados-ws."""
+    return json.dumps({"health": "ERROR", "error": dict(problems)} if problems else {"health": "OK"})
 
 
 def _etag(body: str) -> str:
@@ -80,13 +80,13 @@ def _etag(body: str) -> str:
 
 def _policy(websocket_url: str) -> str:
     parts = urlsplit(websocket_url)
-    # One without a host is on the page's own, which 'self' covers.
+    # A URL without a host is on the page's own host, which 'self' covers.
     elsewhere = f" {parts.scheme}://{parts.netloc}" if parts.netloc else ""
     directives = {
         "default-src": "'none'",
         "script-src": "'self'",
         "style-src": "'self'",
-        "img-src": "'self' blob:",  # the reports' pictures come through the connection
+        "img-src": "'self' blob:",  # blobs of the reports' pictures, which come through the connection
         "connect-src": f"'self'{elsewhere}",
         "base-uri": "'none'",
         "form-action": "'none'",

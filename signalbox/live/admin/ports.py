@@ -1,6 +1,6 @@
-"""What granting asks of the world, as Protocols named for their roles.
+"""The ports of the commands about live, as Protocols.
 
-All of them raise `RejectedError` when AWS refuses something for good and `UnavailableError` when it may work later.
+All methods raise `RejectedError` for permanent failures and `UnavailableError` for failures that may be retried.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,52 +12,52 @@ from signalbox.exchange.model.ports import Exchanges, Users
 from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin.grants import Grant
-from signalbox.live.session.ports import Inbox, Roster
+from signalbox.live.session.ports import Inbox, RealmSessions
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 
 @dataclass(frozen=True, slots=True)
-class KeptGrants:
-    """The grants of a user in a realm as they are stored; `version` grows with every change, and is 0 before any."""
+class StoredGrants:
+    """The stored grants of a user in a realm; `version` grows with every change and is 0 before the first."""
 
     grants: tuple[Grant, ...] = ()
     version: int = 0
 
 
 class Grants(Protocol):
-    """The grants that users have beside their roles; reads see every write that was answered."""
+    """The grants that users have in addition to their roles. Reads are strongly consistent."""
 
-    def find(self, realm: ExchangeName, user: UserName) -> KeptGrants:
+    def find(self, realm: ExchangeName, user: UserName) -> StoredGrants:
         """Return the grants of a user in a realm."""
         ...
 
-    def save(self, realm: ExchangeName, user: UserName, grants: Sequence[Grant], *, replacing: KeptGrants) -> bool:
-        """Store grants under the next version; False if those that are stored are not `replacing` any more."""
+    def save(self, realm: ExchangeName, user: UserName, grants: Sequence[Grant], *, replacing: StoredGrants) -> bool:
+        """Store grants under the next version; return False if the stored ones are not `replacing` any more."""
         ...
 
 
 class Secrets(Protocol):
-    """What the secrets of users are compared with."""
+    """The credentials of users, which their secrets are compared with."""
 
     def put(self, user: UserName, credentials: Credentials) -> None:
-        """Store what there is of a user's secret in the place of that of an older one."""
+        """Store a user's credentials, replacing older ones."""
         ...
 
     def remove(self, user: UserName) -> None:
-        """Forget a user's secret; one that is gone already is fine."""
+        """Delete a user's credentials. Deleting twice is harmless."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class GrantingPorts:
-    """What granting works with; `record` takes history events, `side_by_side` has several looks at a time."""
+class LiveAdminPorts:
+    """The ports of the commands about live; `record` takes history events, `side_by_side` runs reads concurrently."""
 
     exchanges: Exchanges
     users: Users
     grants: Grants
     secrets: Secrets
-    roster: Roster
+    realm_sessions: RealmSessions
     inbox: Inbox
     clock: Clock
     record: Callable[[Sequence[HistoryEvent]], None]

@@ -1,4 +1,4 @@
-"""What is kept and sent of live as JSON documents: the parts that several of them have."""
+"""JSON forms of the values that several stored items and messages of live contain."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import fields
@@ -6,68 +6,68 @@ from typing import Any
 
 from signalbox.live.wamp.audience import Audience, Listener
 from signalbox.live.wamp.messages import Payload, SessionId
-from signalbox.live.wamp.options import READERS, Past, history_option
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import HISTORY_PARSERS, BackfillStart, history_option
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 Document = Mapping[str, Any]
 
 
 def listener_document(listener: Listener | None) -> list[object] | None:
-    """Return a session as others can name it."""
+    """Serialize a session's identity as `[session, authid, authrole]`."""
     return None if listener is None else [listener.session, listener.authid, listener.authrole]
 
 
 def listener_of(document: list[Any] | None) -> Listener | None:
-    """Return the session of a document."""
+    """Parse a session's identity."""
     return None if document is None else Listener(SessionId(document[0]), document[1], document[2])
 
 
 def audience_document(audience: Audience) -> dict[str, object]:
-    """Return whom an event is for. A list that is not there is not in it, and an empty one is."""
-    found = {one.name: getattr(audience, one.name) for one in fields(audience)}
-    return {name: _listed(value) for name, value in found.items() if value is not None}
+    """Serialize an audience: an absent list is omitted, an empty list is not."""
+    lists = {one.name: getattr(audience, one.name) for one in fields(audience)}
+    return {name: _listed(value) for name, value in lists.items() if value is not None}
 
 
 def audience_of(document: Document) -> Audience:
-    """Return the audience of a document."""
-    found: dict[str, Any] = {}
+    """Parse an audience."""
+    lists: dict[str, Any] = {}
     for name, value in document.items():
-        found[name] = frozenset(value) if isinstance(value, list) else value
-    return Audience(**found)
+        lists[name] = frozenset(value) if isinstance(value, list) else value
+    return Audience(**lists)
 
 
 def pattern_document(pattern: TopicPattern) -> dict[str, object]:
-    """Return what is subscribed to."""
+    """Serialize a topic pattern."""
     return {"match": pattern.match.value, "uri": pattern.uri}
 
 
 def pattern_of(document: Document) -> TopicPattern:
-    """Return the pattern of a document. What could be subscribed to once is not looked at again."""
-    return TopicPattern(Match(document["match"]), document["uri"])
+    """Parse a topic pattern without validating its URI, which was valid when the client subscribed."""
+    return TopicPattern(MatchPolicy(document["match"]), document["uri"])
 
 
 def payload_document(payload: Payload) -> dict[str, object]:
-    """Return what applications tell one another, by the specification's names; what is empty is not in it."""
-    told = {"args": list(payload.arguments), "kwargs": dict(payload.keywords)}
-    return {name: value for name, value in told.items() if value}
+    """Serialize a payload as `args` and `kwargs`; an empty one of these is omitted."""
+    parts = {"args": list(payload.arguments), "kwargs": dict(payload.keywords)}
+    return {name: value for name, value in parts.items() if value}
 
 
 def payload_of(document: Document) -> Payload:
-    """Return the payload of a document."""
+    """Parse a payload."""
     return Payload(tuple(document.get("args", ())), document.get("kwargs", {}))
 
 
-def past_document(past: Past | None) -> dict[str, object] | None:
-    """Return what is wanted of the past, as a client says it in `_history`."""
-    return None if past is None else history_option(past)
+def backfill_start_document(start: BackfillStart | None) -> dict[str, object] | None:
+    """Serialize a backfill start in the form of SUBSCRIBE's option `_history`."""
+    return None if start is None else history_option(start)
 
 
-def past_of(document: Document | None) -> Past | None:
-    """Return the wish of a document."""
+def backfill_start_of(document: Document | None) -> BackfillStart | None:
+    """Parse a backfill start."""
     if document is None:
         return None
     ((name, value),) = document.items()
-    return READERS[name](value)
+    return HISTORY_PARSERS[name](value)
 
 
 def _listed(value: object) -> object:

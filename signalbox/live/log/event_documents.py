@@ -1,4 +1,4 @@
-"""Events as JSON has them in logs and outboxes."""
+"""JSON form of an event in logs and outboxes."""
 
 import json
 from datetime import UTC, datetime
@@ -14,19 +14,19 @@ from signalbox.live.log.documents import (
     payload_of,
 )
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.wamp.codec import UNSENDABLE
+from signalbox.live.wamp.codec import NOT_IN_SQS
 from signalbox.live.wamp.messages import PublicationId
 
 
-def text_of(document: object) -> str:
-    """Return a document as short as JSON has it, in characters that SQS takes."""
+def json_text(document: object) -> str:
+    """Serialize a document as compact JSON in which characters that SQS refuses are escaped."""
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return UNSENDABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return NOT_IN_SQS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def event_document(event: LoggedEvent) -> dict[str, object]:
-    """Return the document of an event; what it does not have is not there."""
-    told = {
+    """Serialize an event; empty and absent fields are omitted."""
+    document = {
         "publication": event.publication,
         "topic": event.topic,
         "at": round(event.at.timestamp() * 1000),
@@ -38,13 +38,13 @@ def event_document(event: LoggedEvent) -> dict[str, object]:
         "headers": dict(event.headers),
         "omitted_bytes": event.omitted_bytes,
         "text": event.is_text,
-        "place": event.place,
+        "place": event.sqs_sequence,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in document.items() if value}
 
 
 def event_of(document: Document) -> LoggedEvent:
-    """Return the event of a document."""
+    """Parse an event."""
     return LoggedEvent(
         publication=PublicationId(document["publication"]),
         topic=RoutingKey(document.get("topic", "")),
@@ -57,5 +57,5 @@ def event_of(document: Document) -> LoggedEvent:
         headers=document.get("headers", {}),
         omitted_bytes=document.get("omitted_bytes"),
         is_text=document.get("text", False),
-        place=document.get("place"),
+        sqs_sequence=document.get("place"),
     )

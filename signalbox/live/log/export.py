@@ -1,4 +1,4 @@
-"""What of a topic's log can be exported: up to where it is complete."""
+"""Export of a topic's log up to the last event before which no other can still arrive."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -7,34 +7,34 @@ from datetime import datetime, timedelta
 
 from signalbox.live.log.documents import audience_document
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.wamp.audience import EVERYBODY
+from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.payloads import body_of
 
-# A number that is not there by then will never be: its message became a dead letter, or its event was forgotten.
-SETTLED = timedelta(minutes=15)
+# A sequence number still missing by then stays missing: its message was dead-lettered, or its event has expired.
+SETTLED_AFTER = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
-    """An event that is exported. `missing` is how many numbers before it will never be there."""
+class ExportedEvent:
+    """An exported event. `missing` is the number of sequence numbers directly before it that have no event."""
 
     event: LoggedEvent
     missing: int = 0
 
 
-def complete(events: Iterable[LoggedEvent], *, after: int, now: datetime) -> Iterator[Exported]:
-    """Yield events in their order, from the one behind the number `after` to where one may still come between them."""
+def settled_events(events: Iterable[LoggedEvent], *, after: int, now: datetime) -> Iterator[ExportedEvent]:
+    """Yield the events after the number `after`, and stop before a gap that a late event may still fill."""
     expected = after + 1
     for event in events:
         sequence = event.sequence or 0
-        if sequence > expected and now - event.at < SETTLED:
+        if sequence > expected and now - event.at < SETTLED_AFTER:
             return
-        yield Exported(event, sequence - expected)
+        yield ExportedEvent(event, sequence - expected)
         expected = sequence + 1
 
 
 def body_and_headers(event: LoggedEvent) -> tuple[str | None, dict[str, str]]:
-    """Return the message by which an event can be published again; no body where it was too large for the log."""
+    """Return the message body and headers that republish an event; the body is None if the log omitted it."""
     if event.omitted_bytes is not None:
         return None, dict(event.headers)
     if event.is_text:
@@ -44,6 +44,6 @@ def body_and_headers(event: LoggedEvent) -> tuple[str | None, dict[str, str]]:
 
 
 def audience_text(event: LoggedEvent) -> str | None:
-    """Return for whom alone an event was, as JSON, or None when it was for everybody."""
+    """Return an event's allow and deny lists as JSON, or None if it has none."""
     audience = replace(event.audience, excluded_publisher=None)
-    return None if audience == EVERYBODY else json.dumps(audience_document(audience), sort_keys=True)
+    return None if audience == UNRESTRICTED else json.dumps(audience_document(audience), sort_keys=True)

@@ -1,4 +1,4 @@
-"""What `wamp.subscription.get_events` can be asked."""
+"""The arguments of the procedure `wamp.subscription.get_events`."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,20 +7,20 @@ from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
 from signalbox.live.wamp.codec import MAXIMUM_ID
 from signalbox.live.wamp.messages import Payload, PublicationId, SubscriptionId
-from signalbox.live.wamp.options import parse_moment
+from signalbox.live.wamp.options import parse_timestamp
 
-DEFAULT_LIMIT = 1_000  # events of one answer; it may hold fewer, since it is one message
+DEFAULT_LIMIT = 1_000  # events per result; it may hold fewer, since it is one message
 
 
-class InvalidQuery(RejectedError):
-    """Raised when a call of one of our procedures is not as it should be."""
+class InvalidArgument(RejectedError):
+    """Raised when a call of one of the router's procedures has invalid arguments."""
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
-    """Which past events of a subscription are wanted: all that every bound allows (advanced profile, «Event History»).
+class HistoryRequest:
+    """A request for the events of a subscription that satisfy all bounds (advanced profile, «Event History»).
 
-    `from` and `until` include what they name, `after` and `before` do not.
+    `from…` and `until…` are inclusive, `after…` and `before…` exclusive.
     """
 
     subscription: SubscriptionId
@@ -37,8 +37,8 @@ class Query:
     until_publication: PublicationId | None = None
 
     @classmethod
-    def parse(cls, payload: Payload) -> "Query":
-        """Return what a call asks for. Raises `InvalidQuery` with all problems; keywords unknown to us are ignored."""
+    def parse(cls, payload: Payload) -> "HistoryRequest":
+        """Parse the arguments of a call. Raises `InvalidArgument` with all problems; unknown keywords are ignored."""
         problems = Problems()
         section = Section.of(payload.keywords, "", problems)
         parsed = cls(
@@ -55,7 +55,7 @@ class Query:
             before_publication=_publication(section, "before_publication"),
             until_publication=_publication(section, "until_publication"),
         )
-        problems.refuse(InvalidQuery)
+        problems.refuse(InvalidArgument)
         return parsed
 
 
@@ -63,14 +63,14 @@ def _subscription(arguments: tuple[object, ...], problems: Problems) -> int:
     first = arguments[0] if arguments else None
     if isinstance(first, int) and not isinstance(first, bool) and 1 <= first <= MAXIMUM_ID:
         return first
-    problems.add("arguments[0]", f"expected the id of a subscription, not {shown(first)}")
+    problems.add("arguments[0]", f"expected a subscription id, not {shown(first)}")
     return 0
 
 
 def _number(section: Section, name: str) -> int | None:
     number = section.whole_number(name)
     if number == 0:
-        section.problem(name, "expected a number from 1 on, not 0")
+        section.problem(name, "expected an integer of at least 1, not 0")
     return number
 
 
@@ -81,7 +81,7 @@ def _publication(section: Section, name: str) -> PublicationId | None:
 
 def _time(section: Section, name: str) -> datetime | None:
     text = section.text(name)
-    moment = None if text is None else parse_moment(text)
+    moment = None if text is None else parse_timestamp(text)
     if text is not None and moment is None:
-        section.problem(name, f"expected a time with its zone, as in RFC 3339, not {shown(text)}")
+        section.problem(name, f"expected an RFC 3339 time with a time zone, not {shown(text)}")
     return moment

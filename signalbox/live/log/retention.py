@@ -1,4 +1,4 @@
-"""How long the events of a topic are kept."""
+"""Retention of a topic's events by age and count."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,23 +7,22 @@ from datetime import datetime, timedelta
 from signalbox.exchange.model.records import Retention
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.wamp.audience import EVERYBODY
+from signalbox.live.wamp.audience import UNRESTRICTED
 
 
 def retention_of(topic: RoutingKey, rules: Mapping[str, Retention], *, otherwise: Retention) -> Retention:
-    """Return what holds for a topic: the rule of the longest prefix with which it begins, by characters."""
-    fitting = [prefix for prefix in rules if topic.startswith(prefix)]
-    return rules[max(fitting, key=len)] if fitting else otherwise
+    """Return the retention of a topic: the rule of its longest matching prefix, compared by characters."""
+    prefixes = [prefix for prefix in rules if topic.startswith(prefix)]
+    return rules[max(prefixes, key=len)] if prefixes else otherwise
 
 
 def expired(events: Sequence[LoggedEvent], retention: Retention, now: datetime) -> list[LoggedEvent]:
-    """Return the events of a topic, in the order of their publication, that are to be kept no longer.
+    """Return the events of a topic that have expired, in the order of their publication.
 
-    The topic's latest stays, however old it is: the newest that was to be retained, and the newest of those that is
-    for everybody, whoever published it.
+    The topic's newest retained event and its newest retained event with an unrestricted audience never expire.
     """
     excess = 0 if retention.count is None else max(len(events) - retention.count, 0)
-    latest = {_newest(events, for_everybody=True), _newest(events, for_everybody=False)}
+    latest = {_newest(events, unrestricted=True), _newest(events, unrestricted=False)}
     return [
         event
         for place, event in enumerate(events)
@@ -35,15 +34,15 @@ def _is_too_old(event: LoggedEvent, age: timedelta | None, now: datetime) -> boo
     return age is not None and now - event.at > age
 
 
-def _newest(events: Sequence[LoggedEvent], *, for_everybody: bool) -> int | None:
-    """Return the place of the newest event that was to be retained."""
+def _newest(events: Sequence[LoggedEvent], *, unrestricted: bool) -> int | None:
+    """Return the index of the newest retained event."""
     places = (
         place
         for place in reversed(range(len(events)))
-        if events[place].is_retained and (not for_everybody or _is_for_everybody(events[place]))
+        if events[place].is_retained and (not unrestricted or _is_unrestricted(events[place]))
     )
     return next(places, None)
 
 
-def _is_for_everybody(event: LoggedEvent) -> bool:
-    return replace(event.audience, excluded_publisher=None) == EVERYBODY
+def _is_unrestricted(event: LoggedEvent) -> bool:
+    return replace(event.audience, excluded_publisher=None) == UNRESTRICTED

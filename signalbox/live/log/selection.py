@@ -1,22 +1,29 @@
-"""Which past events a session gets: when it asks and when it subscribes."""
+"""Selection of logged events for a history request and for the backfill of a subscription."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.history_request import Query
+from signalbox.live.log.history_request import HistoryRequest
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import PublicationId
-from signalbox.live.wamp.options import AfterEach, AfterPublication, AfterSequence, AfterTime, Last, Past
+from signalbox.live.wamp.options import (
+    AfterPublication,
+    AfterSequence,
+    AfterTime,
+    AfterTopicSequences,
+    BackfillStart,
+    LastEvents,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """Past events, and whether there is more of them in the log.
+class HistoryPage:
+    """Logged events, and whether the log has more.
 
-    It `is_complete` unless it was to begin or end at an event that the log does not have, or not any more: what came
-    between may be lost.
+    The page is incomplete if a bound is an event that the log does not have: events may have expired in between.
     """
 
     events: tuple[LoggedEvent, ...]
@@ -25,97 +32,124 @@ class Page:
 
 
 def is_logged(event: LoggedEvent) -> bool:
-    """Say whether an event is kept at all: not if it is for sessions by their ids, which are others tomorrow."""
+    """Return whether an event is stored: not if its audience names session ids, which are valid only briefly."""
     return not event.audience.names_sessions
 
 
-def selected(events: Sequence[LoggedEvent], query: Query, listener: Listener) -> Page:
-    """Return what a query finds among the events of a subscription, which stand in the order of their publication.
+def history_page(events: Sequence[LoggedEvent], request: HistoryRequest, listener: Listener) -> HistoryPage:
+    """Return the requested events of a subscription, given all of them in the order of their publication.
 
-    A publication that is not there counts as older than all that are: who asks for what came after it gets
-    everything, who asks for what came before it gets nothing.
+    A bound whose publication is not in the log is treated as older than the log: as a lower bound it excludes no
+    event, as an upper bound it excludes all.
     """
-    places = {event.publication: place for place, event in enumerate(events)}
-    first = max(_place(places, query.from_publication), _place(places, query.after_publication, behind=1))
-    uppers = [
-        _place(places, bound, behind=behind)
-        for bound, behind in ((query.before_publication, 0), (query.until_publication, 1))
+    positions = {event.publication: position for position, event in enumerate(events)}
+    first = max(
+        _position(positions, request.from_publication), _position(positions, request.after_publication, offset=1)
+    )
+    ends = [
+        _position(positions, bound, offset=offset)
+        for bound, offset in ((request.before_publication, 0), (request.until_publication, 1))
         if bound is not None
     ]
-    among = [event for event in events[first : min(uppers, default=len(events))] if _is_found(event, query, listener)]
-    if query.is_reversed:
-        among.reverse()
-    named = (query.from_publication, query.after_publication, query.before_publication, query.until_publication)
-    is_complete = all(bound is None or bound in places for bound in named)
-    return Page(tuple(among[: query.limit]), is_complete, has_more=len(among) > query.limit)
+    found = [event for event in events[first : min(ends, default=len(events))] if _is_found(event, request, listener)]
+    if request.is_reversed:
+        found.reverse()
+    bounds = (
+        request.from_publication,
+        request.after_publication,
+        request.before_publication,
+        request.until_publication,
+    )
+    is_complete = all(bound is None or bound in positions for bound in bounds)
+    return HistoryPage(tuple(found[: request.limit]), is_complete, has_more=len(found) > request.limit)
 
 
-def _place(places: Mapping[PublicationId, int], bound: PublicationId | None, *, behind: int = 0) -> int:
-    return 0 if bound is None or bound not in places else places[bound] + behind
+def _position(positions: Mapping[PublicationId, int], bound: PublicationId | None, *, offset: int = 0) -> int:
+    return 0 if bound is None or bound not in positions else positions[bound] + offset
 
 
-def _is_found(event: LoggedEvent, query: Query, listener: Listener) -> bool:
+def _is_found(event: LoggedEvent, request: HistoryRequest, listener: Listener) -> bool:
     return (
-        (query.from_time is None or event.at >= query.from_time)
-        and (query.after_time is None or event.at > query.after_time)
-        and (query.before_time is None or event.at < query.before_time)
-        and (query.until_time is None or event.at <= query.until_time)
-        and (query.topic is None or event.topic == query.topic)
-        and _is_for(event, listener)
+        (request.from_time is None or event.at >= request.from_time)
+        and (request.after_time is None or event.at > request.after_time)
+        and (request.before_time is None or event.at < request.before_time)
+        and (request.until_time is None or event.at <= request.until_time)
+        and (request.topic is None or event.topic == request.topic)
+        and _admits(event, listener)
     )
 
 
-def _is_for(event: LoggedEvent, listener: Listener) -> bool:
-    """Say whether an event of the past is for a user. Whose session published it does not count: it may be gone."""
+def _admits(event: LoggedEvent, listener: Listener) -> bool:
+    """Return whether a logged event admits a session. The publisher's exclusion ends with the publishing session."""
     return replace(event.audience, excluded_publisher=None).admits(listener)
 
 
-def past(events: Sequence[LoggedEvent], wish: Past, listener: Listener) -> Page:
-    """Return what a new subscription gets of the events that it matches, before the first live one."""
-    shown = [event for event in events if _is_for(event, listener)]
-    if isinstance(wish, Last):
-        return Page(tuple(shown[-wish.count :]), has_more=len(shown) > wish.count)
-    if isinstance(wish, AfterTime):
-        return Page(tuple(event for event in shown if event.at > wish.at))
-    if isinstance(wish, AfterSequence):
-        later = tuple(event for event in shown if (event.sequence or 0) > wish.sequence)
-        return Page(later, _goes_on(events, wish.sequence))
-    if isinstance(wish, AfterEach):
-        return Page(tuple(event for event in shown if _is_behind(event, wish)), _each_goes_on(events, wish))
-    return _past_after(events, wish, listener)
+def backfill_page(events: Sequence[LoggedEvent], start: BackfillStart, listener: Listener) -> HistoryPage:
+    """Return the backfill of a subscription from a start, given all events that the subscription matches."""
+    admitted = [event for event in events if _admits(event, listener)]
+    if isinstance(start, LastEvents):
+        return HistoryPage(tuple(admitted[-start.count :]), has_more=len(admitted) > start.count)
+    if isinstance(start, AfterTime):
+        return HistoryPage(tuple(event for event in admitted if event.at > start.at))
+    if isinstance(start, AfterSequence):
+        later = tuple(event for event in admitted if (event.sequence or 0) > start.sequence)
+        return HistoryPage(later, _continues(events, start.sequence))
+    if isinstance(start, AfterTopicSequences):
+        return HistoryPage(tuple(event for event in admitted if _is_after(event, start)), _all_continue(events, start))
+    return _page_after_publication(events, start, listener)
 
 
-def _goes_on(events: Sequence[LoggedEvent], sequence: int) -> bool:
-    """Say whether a log still has what came right after a number; 0 is the beginning of whatever there is."""
+def _continues(events: Sequence[LoggedEvent], sequence: int) -> bool:
+    """Return whether a log still has the event after a sequence number; 0 is before the oldest event of any log."""
     return sequence == 0 or (bool(events) and (events[0].sequence or 0) <= sequence + 1)
 
 
-def _is_behind(event: LoggedEvent, wish: AfterEach) -> bool:
-    number = wish.numbers.get(event.topic)
-    return event.at >= wish.since if number is None else (event.sequence or 0) > number
+def _is_after(event: LoggedEvent, start: AfterTopicSequences) -> bool:
+    number = start.numbers.get(event.topic)
+    return event.at >= start.since if number is None else (event.sequence or 0) > number
 
 
-def _each_goes_on(events: Sequence[LoggedEvent], wish: AfterEach) -> bool:
-    logs: dict[str, list[LoggedEvent]] = {topic: [] for topic in wish.numbers}
+def _all_continue(events: Sequence[LoggedEvent], start: AfterTopicSequences) -> bool:
+    logs: dict[str, list[LoggedEvent]] = {topic: [] for topic in start.numbers}
     for event in events:
         logs.get(event.topic, []).append(event)
-    return all(_goes_on(log, wish.numbers[topic]) for topic, log in logs.items())
+    return all(_continues(log, start.numbers[topic]) for topic, log in logs.items())
 
 
-def _past_after(events: Sequence[LoggedEvent], wish: AfterPublication, listener: Listener) -> Page:
-    places = {event.publication: place for place, event in enumerate(events)}
-    rest = events[_place(places, wish.publication, behind=1) :]
-    return Page(tuple(event for event in rest if _is_for(event, listener)), wish.publication in places)
+def _page_after_publication(events: Sequence[LoggedEvent], start: AfterPublication, listener: Listener) -> HistoryPage:
+    positions = {event.publication: position for position, event in enumerate(events)}
+    rest = events[_position(positions, start.publication, offset=1) :]
+    return HistoryPage(tuple(event for event in rest if _admits(event, listener)), start.publication in positions)
 
 
-def retained(events: Iterable[LoggedEvent], listener: Listener) -> list[LoggedEvent]:
-    """Return the latest of each topic that was to be kept and is for a session, in the order of their publication.
+def latest_retained(events: Iterable[LoggedEvent], listener: Listener) -> list[LoggedEvent]:
+    """Return each topic's latest retained event that admits a session, in the order of their publication.
 
     «The most recent Retained Event that they would have received if they were subscribing when it was published.»
     """
     latest: dict[RoutingKey, LoggedEvent] = {}
     for event in events:
         if event.is_retained and event.audience.admits(listener):
-            latest.pop(event.topic, None)  # so that it stands where it was published last
+            latest.pop(event.topic, None)  # a dict keeps the position of a replaced key
             latest[event.topic] = event
     return list(latest.values())
+
+
+def in_order(logs: Iterable[Sequence[LoggedEvent]]) -> list[LoggedEvent]:
+    """Merge the logs of several topics in the order of publication, without reordering any topic's events.
+
+    The order is that of SQS sequence numbers if all events have one, and otherwise that of publication times.
+    """
+    nonempty = [log for log in logs if log]
+    are_numbered = all(event.sqs_sequence is not None for log in nonempty for event in log)
+    position = _sqs_sequence if are_numbered else _published_at
+    positioned = (one for log in nonempty for one in zip(accumulate(map(position, log), max), log, strict=True))
+    return [event for _, event in sorted(positioned, key=lambda one: (one[0], one[1].topic, one[1].sequence or 0))]
+
+
+def _sqs_sequence(event: LoggedEvent) -> float:
+    return event.sqs_sequence or 0
+
+
+def _published_at(event: LoggedEvent) -> float:
+    return event.at.timestamp()

@@ -1,4 +1,4 @@
-"""What may be posted to a connection now, decided by its only writer, one item after the other."""
+"""The state of a connection's outbox, and the rules by which its only writer posts, skips or defers an item."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -8,178 +8,189 @@ from typing import TypeVar
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Rights
-from signalbox.live.outbox.items import Addressed, ItemId, Reply
-from signalbox.live.outbox.totals import NOTHING, Totals
+from signalbox.live.outbox.items import ItemId, Reply, SubscriptionEvent
+from signalbox.live.outbox.totals import NO_TOTALS, Totals
 from signalbox.live.session.state import Session
 from signalbox.live.wamp.messages import SubscriptionId
 
-# An item comes again before any later one of its connection, and no batch of a FIFO queue holds more than ten.
+# SQS redelivers an item before any later one of its message group, and a batch of a FIFO queue has at most ten.
 KEPT_ITEMS = 20
-# As long as arvados-ws waits for a client. Who is further behind comes back and asks for what it has not seen.
+# arvados-ws has the same limit. A slower client is disconnected; it reconnects and requests the missed events.
 MAXIMUM_WAIT = timedelta(seconds=60)
-# Events that were in the log when the past was read are in the outbox within seconds, or come to it again.
-MARKS_KEPT_FOR = timedelta(minutes=5)
+# An event that was in the log when the backfill was read is in the outbox within seconds, or is redelivered to it.
+WATERMARKS_KEPT_FOR = timedelta(minutes=5)
 
-# Events cost no write, so what they come to is noted once in a while.
-TOTALS_NOTED_EVERY = timedelta(minutes=1)
+# Posting an event writes nothing to the table, so the totals are saved only at this interval.
+TOTALS_SAVED_EVERY = timedelta(minutes=1)
 
-Numbers = Mapping[RoutingKey, int]
+SequenceNumbers = Mapping[RoutingKey, int]
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
-    """Up to which number of each topic events were posted from the log, and when that was."""
+class Watermarks:
+    """The sequence numbers by topic up to which a subscription's events were posted from the log, and when."""
 
     at: datetime
-    numbers: Numbers = field(default_factory=dict)
+    numbers: SequenceNumbers = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Outbox:
+class OutboxState:
     """What was posted to a connection, as far as later items depend on it.
 
-    `subscribed` are the subscriptions that the client knows: their SUBSCRIBED was posted, and no UNSUBSCRIBED since.
-    `begun` is the reply that was being posted when this was written; `done` are the newest that were. Of subscriptions
-    whose past is `awaited`, live events are left for it: the first of each topic is remembered. `marks` are those of
-    subscriptions that got theirs lately, the last of them at `caught_up_at`. Of a bundle that could be posted in part
-    only, `progress` tells how much that was. `totals` count since the connection began.
+    - `subscribed`: the subscriptions whose SUBSCRIBED was posted, and no UNSUBSCRIBED since.
+    - `unconfirmed_reply`: the reply that was being posted when this state was saved.
+    - `done`: the newest items that were handled.
+    - `pending_backfills`: the subscriptions whose backfill follows. Their live events are deferred to it; the number of
+      the first deferred event of each topic is recorded.
+    - `watermarks`: those of recently completed backfills, the last of them at `caught_up_at`.
+    - `progress`: of a batch that was posted in part, the number of events that were handled.
+    - `totals`: counters since the connection opened.
     """
 
     subscribed: frozenset[SubscriptionId] = frozenset()
-    begun: ItemId | None = None
+    unconfirmed_reply: ItemId | None = None
     done: tuple[ItemId, ...] = ()
-    awaited: Mapping[SubscriptionId, Numbers] = field(default_factory=dict)
-    marks: Mapping[SubscriptionId, Marks] = field(default_factory=dict)
+    pending_backfills: Mapping[SubscriptionId, SequenceNumbers] = field(default_factory=dict)
+    watermarks: Mapping[SubscriptionId, Watermarks] = field(default_factory=dict)
     caught_up_at: datetime | None = None
     progress: tuple[ItemId, int] | None = None
-    totals: Totals = NOTHING
+    totals: Totals = NO_TOTALS
 
 
-class Step(Enum):
-    """What to do with an item."""
+class ItemAction(Enum):
+    """What the writer does with an item or event."""
 
     POST = auto()
     SKIP = auto()
     CLOSE = auto()
-    LEAVE = auto()  # it is in the log, and the past that is awaited will have it
+    DEFER = auto()  # it is in the log, and the pending backfill will include it
 
 
-def reply_step(item_id: ItemId, outbox: Outbox, *, waited: timedelta) -> Step:
-    """Return what to do with a reply: it is posted at most once.
+def reply_action(item_id: ItemId, outbox: OutboxState, *, waited: timedelta) -> ItemAction:
+    """Return the action for a reply, which is posted at most once.
 
-    Nobody knows whether a reply was posted when the writer died over it. Without it the client would wait for ever,
-    and with two of it Autobahn gives up the session: so the connection is closed, and the client comes back. The same
-    goes for a client that takes its messages so slowly that this one has `waited` for too long.
+    If the writer crashed while it posted a reply, the reply may or may not have arrived. Without it the client would
+    wait for ever, and on a second one Autobahn ends the session; so the connection is closed, and the client
+    reconnects. A connection is also closed when the client receives so slowly that the reply has `waited` too long.
     """
     if item_id in outbox.done:
-        return Step.SKIP
-    return Step.CLOSE if item_id == outbox.begun or waited > MAXIMUM_WAIT else Step.POST
+        return ItemAction.SKIP
+    return ItemAction.CLOSE if item_id == outbox.unconfirmed_reply or waited > MAXIMUM_WAIT else ItemAction.POST
 
 
-def event_step(
-    addressed: Addressed, outbox: Outbox, *, session: Session | None, rights: Rights, waited: timedelta
-) -> Step:
-    """Return what to do with an event: it is posted at least once, if it may be, and never before the past."""
-    subscription, event = addressed.pattern.subscription_id, addressed.event
-    if not may_post(addressed, outbox, session=session, rights=rights):
-        return Step.SKIP
-    if subscription in outbox.awaited:
-        return Step.LEAVE
-    marks = outbox.marks.get(subscription)
+def event_action(
+    candidate: SubscriptionEvent, outbox: OutboxState, *, session: Session | None, rights: Rights, waited: timedelta
+) -> ItemAction:
+    """Return the action for an event, which is posted at least once if permitted, and never before the backfill."""
+    subscription, event = candidate.pattern.subscription_id, candidate.event
+    if not may_post(candidate, outbox, session=session, rights=rights):
+        return ItemAction.SKIP
+    if subscription in outbox.pending_backfills:
+        return ItemAction.DEFER
+    marks = outbox.watermarks.get(subscription)
     if marks is not None and (event.sequence or 0) <= marks.numbers.get(event.topic, -1):
-        return Step.SKIP
-    return Step.CLOSE if waited > MAXIMUM_WAIT else Step.POST
+        return ItemAction.SKIP
+    return ItemAction.CLOSE if waited > MAXIMUM_WAIT else ItemAction.POST
 
 
-def may_post(addressed: Addressed, outbox: Outbox, *, session: Session | None, rights: Rights) -> bool:
-    """Say whether an event may be posted: not before SUBSCRIBED, not after UNSUBSCRIBED, and not without the right.
+def may_post(candidate: SubscriptionEvent, outbox: OutboxState, *, session: Session | None, rights: Rights) -> bool:
+    """Return whether an event may be posted: after SUBSCRIBED, before UNSUBSCRIBED, and with the right to its topic.
 
-    The session may have been subscribed again since, so what was posted counts as much as what is wanted now.
+    The client may have unsubscribed and subscribed again, so both the session and the posted replies must have the
+    subscription.
     """
-    subscription = addressed.pattern.subscription_id
-    is_wanted = session is not None and subscription in session.subscriptions
-    return is_wanted and subscription in outbox.subscribed and rights.may_receive(addressed.event.topic)
+    subscription = candidate.pattern.subscription_id
+    is_subscribed = session is not None and subscription in session.subscriptions
+    return is_subscribed and subscription in outbox.subscribed and rights.may_receive(candidate.event.topic)
 
 
-def begin(outbox: Outbox, item_id: ItemId | None) -> Outbox:
-    """Return what to keep before a reply is posted, or with None when it was not."""
-    return replace(outbox, begun=item_id)
+def begin_reply(outbox: OutboxState, item_id: ItemId | None) -> OutboxState:
+    """Return the state before a reply is posted; with None, the state after it could not be posted."""
+    return replace(outbox, unconfirmed_reply=item_id)
 
 
-def finish(outbox: Outbox, reply: Reply) -> Outbox:
-    """Return what to keep when a reply was posted."""
+def finish_reply(outbox: OutboxState, reply: Reply) -> OutboxState:
+    """Return the state after a reply was posted."""
     begins = frozenset() if reply.begins is None else frozenset({reply.begins})
     changed = begins | (frozenset() if reply.ends is None else frozenset({reply.ends}))
-    awaited: dict[SubscriptionId, Numbers] = _without(outbox.awaited, changed)
-    if reply.expects_past:
-        awaited |= {one: {} for one in begins}
+    pending_backfills: dict[SubscriptionId, SequenceNumbers] = _without(outbox.pending_backfills, changed)
+    if reply.expects_backfill:
+        pending_backfills |= {one: {} for one in begins}
     return replace(
         _done(outbox, reply.item_id),
         subscribed=(outbox.subscribed | begins) - {reply.ends},
-        begun=None,
-        awaited=awaited,
-        marks=_without(outbox.marks, changed),
+        unconfirmed_reply=None,
+        pending_backfills=pending_backfills,
+        watermarks=_without(outbox.watermarks, changed),
     )
 
 
-def leave(outbox: Outbox, addressed: Addressed) -> Outbox:
-    """Return what to keep when an event is left to the past that is awaited."""
-    subscription, event = addressed.pattern.subscription_id, addressed.event
-    left = outbox.awaited[subscription]
-    if event.topic in left:
+def defer(outbox: OutboxState, candidate: SubscriptionEvent) -> OutboxState:
+    """Return the state after an event was deferred to its subscription's pending backfill."""
+    subscription, event = candidate.pattern.subscription_id, candidate.event
+    first = outbox.pending_backfills[subscription]
+    if event.topic in first:
         return outbox
-    return replace(outbox, awaited={**outbox.awaited, subscription: {**left, event.topic: event.sequence or 0}})
+    deferred = {**first, event.topic: event.sequence or 0}
+    return replace(outbox, pending_backfills={**outbox.pending_backfills, subscription: deferred})
 
 
-def mark(outbox: Outbox, addressed: Addressed, *, now: datetime) -> Outbox:
-    """Return what to keep when an event of the past was posted."""
-    event = addressed.event
-    return settle(outbox, addressed.pattern.subscription_id, {event.topic: event.sequence or 0}, now=now)
+def mark_posted(outbox: OutboxState, candidate: SubscriptionEvent, *, now: datetime) -> OutboxState:
+    """Return the state after an event of a backfill was posted."""
+    event = candidate.event
+    return raise_watermarks(outbox, candidate.pattern.subscription_id, {event.topic: event.sequence or 0}, now=now)
 
 
-def settle(outbox: Outbox, subscription: SubscriptionId, numbers: Numbers, *, now: datetime) -> Outbox:
-    """Return what to keep when events up to these numbers are not to be posted (again)."""
-    known = outbox.marks[subscription].numbers if subscription in outbox.marks else {}
+def raise_watermarks(
+    outbox: OutboxState, subscription: SubscriptionId, numbers: SequenceNumbers, *, now: datetime
+) -> OutboxState:
+    """Return the state in which a subscription's events up to these sequence numbers are not posted again."""
+    known = outbox.watermarks[subscription].numbers if subscription in outbox.watermarks else {}
     highest = {topic: max(number, known.get(topic, 0)) for topic, number in numbers.items()}
-    return replace(outbox, marks={**outbox.marks, subscription: Marks(now, {**known, **highest})})
+    return replace(outbox, watermarks={**outbox.watermarks, subscription: Watermarks(now, {**known, **highest})})
 
 
-def catch_up(
-    outbox: Outbox, item_id: ItemId, subscription: SubscriptionId, settled: Numbers, *, now: datetime
-) -> Outbox:
-    """Return what to keep when a subscription's past was posted, all of it."""
-    done = replace(_done(outbox, item_id), awaited=_without(outbox.awaited, {subscription}), caught_up_at=now)
-    return settle(done, subscription, settled, now=now) if settled else done
+def finish_backfill(
+    outbox: OutboxState, item_id: ItemId, subscription: SubscriptionId, settled: SequenceNumbers, *, now: datetime
+) -> OutboxState:
+    """Return the state after a subscription's backfill was posted completely."""
+    done = replace(
+        _done(outbox, item_id), pending_backfills=_without(outbox.pending_backfills, {subscription}), caught_up_at=now
+    )
+    return raise_watermarks(done, subscription, settled, now=now) if settled else done
 
 
-def progressed(outbox: Outbox, item_id: ItemId, count: int) -> Outbox:
-    """Return what to keep when only so many events of a bundle were handled."""
+def with_progress(outbox: OutboxState, item_id: ItemId, count: int) -> OutboxState:
+    """Return the state after only the first `count` events of a batch were handled."""
     return replace(outbox, progress=(item_id, count))
 
 
-def progress_of(outbox: Outbox, item_id: ItemId) -> int:
-    """Return how many events of a bundle were handled when it came before."""
+def progress_of(outbox: OutboxState, item_id: ItemId) -> int:
+    """Return how many events of a batch were handled on its previous delivery."""
     return outbox.progress[1] if outbox.progress is not None and outbox.progress[0] == item_id else 0
 
 
-def needs_saving(outbox: Outbox, *, saved: Outbox, now: datetime) -> bool:
-    """Say whether something that later items depend on is other than it was saved, or totals are old."""
+def needs_saving(outbox: OutboxState, *, saved: OutboxState, now: datetime) -> bool:
+    """Return whether the state differs from the saved one, or the saved totals are out of date."""
     if replace(outbox, totals=saved.totals) != saved:
         return True
     noted_at = saved.totals.noted_at
-    return outbox.totals != saved.totals and noted_at is not None and now - noted_at >= TOTALS_NOTED_EVERY
+    return outbox.totals != saved.totals and noted_at is not None and now - noted_at >= TOTALS_SAVED_EVERY
 
 
-def fresh(outbox: Outbox, *, now: datetime) -> Outbox:
-    """Return what to keep of an outbox at a moment."""
-    is_old = {one for one, marks in outbox.marks.items() if now - marks.at > MARKS_KEPT_FOR}
-    return replace(outbox, marks=_without(outbox.marks, is_old), totals=replace(outbox.totals, noted_at=now))
+def pruned(outbox: OutboxState, *, now: datetime) -> OutboxState:
+    """Return the state to save, without expired watermarks."""
+    is_old = {one for one, marks in outbox.watermarks.items() if now - marks.at > WATERMARKS_KEPT_FOR}
+    return replace(outbox, watermarks=_without(outbox.watermarks, is_old), totals=replace(outbox.totals, noted_at=now))
 
 
-def _done(outbox: Outbox, item_id: ItemId) -> Outbox:
+def _done(outbox: OutboxState, item_id: ItemId) -> OutboxState:
     return replace(outbox, done=(*outbox.done, item_id)[-KEPT_ITEMS:])
 
 
-def _without(found: Mapping[SubscriptionId, Value], gone: Collection[SubscriptionId]) -> dict[SubscriptionId, Value]:
-    return {one: value for one, value in found.items() if one not in gone}
+def _without(
+    values: Mapping[SubscriptionId, Value], removed: Collection[SubscriptionId]
+) -> dict[SubscriptionId, Value]:
+    return {one: value for one, value in values.items() if one not in removed}

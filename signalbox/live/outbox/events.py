@@ -1,49 +1,37 @@
-"""The history events of what was posted to connections: few, and never anything of what was said."""
+"""History events of deliveries to connections: aggregated per batch, and never with application data."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from statistics import median
 
 from signalbox.history.event import HistoryEvent
-from signalbox.live.outbox.results import Delivered, End
+from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
 from signalbox.live.session.events import CAPABILITY
-from signalbox.messages import MessageId
 
-OUTCOMES = {End.STUCK: "failed", End.GONE: "dropped", End.TOO_SLOW: "dropped", End.DOUBTFUL: "dropped"}
+OUTCOMES = {
+    DeliveryOutcome.BLOCKED: "failed",
+    DeliveryOutcome.GONE: "dropped",
+    DeliveryOutcome.TOO_SLOW: "dropped",
+    DeliveryOutcome.UNCONFIRMED: "dropped",
+}
 REASONS = {
-    End.STUCK: "the connection takes nothing now",
-    End.GONE: "the connection is gone",
-    End.TOO_SLOW: "the client is too slow",
-    End.DOUBTFUL: "nobody knows whether a reply was posted",
+    DeliveryOutcome.BLOCKED: "the connection takes nothing now",
+    DeliveryOutcome.GONE: "the connection is gone",
+    DeliveryOutcome.TOO_SLOW: "the client is too slow",
+    DeliveryOutcome.UNCONFIRMED: "nobody knows whether a reply was posted",
 }
 
 
-def bundled(delivered: Delivered, *, now: datetime) -> Iterator[HistoryEvent]:
-    """Yield what a batch of a connection's items came to: an event for what was posted, and one for what was not."""
-    if delivered.events or delivered.past:
+def delivery_events(delivered: DeliveryResult, *, now: datetime) -> Iterator[HistoryEvent]:
+    """Yield the history events of a delivery: one for posted events, one for a failure."""
+    if delivered.events or delivered.backfilled:
         yield _event(delivered, "posted", now=now)
-    if delivered.end in OUTCOMES:
-        yield _event(delivered, OUTCOMES[delivered.end], now=now, reason=REASONS[delivered.end])
+    if delivered.outcome in OUTCOMES:
+        yield _event(delivered, OUTCOMES[delivered.outcome], now=now, reason=REASONS[delivered.outcome])
 
 
-def dead_letter(message_id: MessageId, *, holder: str, at: datetime) -> HistoryEvent:
-    """Return the event of a message that is put aside, since it is nothing that its `holder` has, such as an outbox.
-
-    Whose outbox it was in is told by the message, in the dead-letter queue; so is more of the reason.
-    """
-    return HistoryEvent(
-        event_id=f"dead_letter:{message_id}",
-        occurred_at=at,
-        capability=CAPABILITY,
-        kind="dead_letter",
-        outcome="dead",
-        reason=f"nothing that {holder} has",
-        message_id=message_id,
-    )
-
-
-def last_words(delivered: Delivered, *, now: datetime) -> Mapping[str, object]:
-    """Return what is told of a connection when it is closed, in numbers."""
+def closing_summary(delivered: DeliveryResult, *, now: datetime) -> Mapping[str, object]:
+    """Return the log record of a closed connection: session, age, counters and delays."""
     session, totals = delivered.session, delivered.totals
     return {
         "connection": delivered.connection,
@@ -59,9 +47,9 @@ def last_words(delivered: Delivered, *, now: datetime) -> Mapping[str, object]:
     }
 
 
-def _event(delivered: Delivered, outcome: str, *, now: datetime, reason: str | None = None) -> HistoryEvent:
+def _event(delivered: DeliveryResult, outcome: str, *, now: datetime, reason: str | None = None) -> HistoryEvent:
     session = delivered.session
-    facts = {"events": delivered.events, "past": delivered.past, "skipped": delivered.skipped}
+    facts = {"events": delivered.events, "past": delivered.backfilled, "skipped": delivered.skipped}
     user = {"session": str(session.session), "user": session.identity.authid} if session and session.identity else {}
     lags = [lag.total_seconds() * 1000 for lag in delivered.lags]
     return HistoryEvent(

@@ -1,4 +1,4 @@
-"""What stands in a connection's outbox, and how the message reads by which it comes there."""
+"""The items of a connection's outbox, and the message bodies that carry them."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -6,121 +6,139 @@ from dataclasses import dataclass
 from typing import NewType
 
 from signalbox.errors import RejectedError
-from signalbox.live.log.documents import Document, past_document, past_of, pattern_document, pattern_of
-from signalbox.live.log.event_documents import event_document, event_of, text_of
+from signalbox.live.log.documents import (
+    Document,
+    backfill_start_document,
+    backfill_start_of,
+    pattern_document,
+    pattern_of,
+)
+from signalbox.live.log.event_documents import event_document, event_of, json_text
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.session.effects import Close, Post
-from signalbox.live.wamp.codec import written
+from signalbox.live.session.state import ConnectionId
+from signalbox.live.wamp.codec import serialize
 from signalbox.live.wamp.messages import Subscribed, SubscriptionId
-from signalbox.live.wamp.options import Past
+from signalbox.live.wamp.options import BackfillStart
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
-ItemId = NewType("ItemId", str)  # the same whenever the same is put into an outbox again
+ItemId = NewType("ItemId", str)  # deterministic: an item that is enqueued again has the same id
 
 
-class InvalidItem(RejectedError):
-    """Raised when a message in the queue of outboxes is none that Signalbox put there."""
+class InvalidOutboxItem(RejectedError):
+    """Raised for a message in the outbox queue that is not an outbox item."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A message to be posted at most once; `begins` and `ends` are the subscriptions of which it tells that.
+    """A message to be posted at most once; `begins` and `ends` are the subscriptions that it begins or ends.
 
-    With `expects_past` the past of the subscription that begins will follow, and live events wait for it.
+    With `expects_backfill` a backfill of the subscription that begins follows, and live events are deferred to it.
     """
 
     item_id: ItemId
     message: str
     begins: SubscriptionId | None = None
     ends: SubscriptionId | None = None
-    expects_past: bool = False
+    expects_backfill: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
-    """The connection is to be closed."""
+class CloseRequest:
+    """A request to close the connection."""
 
     item_id: ItemId
 
 
 @dataclass(frozen=True, slots=True)
-class PastWish:
-    """What a new subscription wants of the past; it is read when its turn comes."""
+class BackfillRequest:
+    """A request to post the backfill of a subscription, which the writer reads from the log."""
 
     item_id: ItemId
     pattern: TopicPattern
     get_retained: bool
-    history: Past | None
+    history: BackfillStart | None
 
 
 @dataclass(frozen=True, slots=True)
-class Addressed:
-    """An event for one subscription."""
+class SubscriptionEvent:
+    """An event to post for one subscription."""
 
     pattern: TopicPattern
     event: LoggedEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
-    """The events of one batch of the router for one connection, in their order; whose connection, in which realm."""
+class EventBatch:
+    """The ordered events of one router batch for one connection of a user in a realm."""
 
     item_id: ItemId
     realm: ExchangeName
     user: UserName
-    events: tuple[Addressed, ...]
+    events: tuple[SubscriptionEvent, ...]
 
 
-OutboxItem = Reply | Closing | PastWish | Bundle
+OutboxItem = Reply | CloseRequest | BackfillRequest | EventBatch
 
 
-def reply(effect: Post, item_id: ItemId, *, expects_past: bool = False) -> Reply:
-    """Return the item by which a message is posted."""
+@dataclass(frozen=True, slots=True)
+class OutboxMessage:
+    """A serialized item for a connection's outbox. `item_id` de-duplicates it there."""
+
+    connection: ConnectionId
+    item_id: ItemId
+    text: str
+
+
+def reply_item(effect: Post, item_id: ItemId, *, expects_backfill: bool = False) -> Reply:
+    """Return the item that posts a message."""
     begins = effect.message.subscription if isinstance(effect.message, Subscribed) else None
-    return Reply(item_id, written(effect.message), begins, effect.ends, expects_past)
+    return Reply(item_id, serialize(effect.message), begins, effect.ends, expects_backfill)
 
 
-def closing(effect: Close, item_id: ItemId) -> Closing:
-    """Return the item by which a connection is closed."""
+def close_item(effect: Close, item_id: ItemId) -> CloseRequest:
+    """Return the item that closes the connection."""
     del effect
-    return Closing(item_id)
+    return CloseRequest(item_id)
 
 
-def item_text(item: OutboxItem) -> str:
-    """Return the body of the message by which an item comes into its outbox."""
-    if isinstance(item, Bundle):
-        return bundle_text(item, [text_of(event_document(one.event)) for one in item.events])
-    return text_of({"item": item.item_id, **_told(item)})
+def item_body(item: OutboxItem) -> str:
+    """Serialize an item as the body of its message."""
+    if isinstance(item, EventBatch):
+        return event_batch_body(item, [json_text(event_document(one.event)) for one in item.events])
+    return json_text({"item": item.item_id, **_fields(item)})
 
 
-def bundle_text(bundle: Bundle, events: Sequence[str]) -> str:
-    """Return the body of a bundle, given its events' documents as texts: many bundles have the same events."""
-    told = ",".join(
-        f'{{"match":"{one.pattern.match}","uri":{text_of(one.pattern.uri)},"event":{event}}}'
-        for one, event in zip(bundle.events, events, strict=True)
+def event_batch_body(batch: EventBatch, events: Sequence[str]) -> str:
+    """Serialize a batch, given its events as JSON texts: the batches of many connections have the same events."""
+    elements = ",".join(
+        f'{{"match":"{one.pattern.match}","uri":{json_text(one.pattern.uri)},"event":{event}}}'
+        for one, event in zip(batch.events, events, strict=True)
     )
-    head = text_of({"item": bundle.item_id, "kind": "events", "realm": bundle.realm, "user": bundle.user})
-    return f'{head[:-1]},"events":[{told}]}}'
+    head = json_text({"item": batch.item_id, "kind": "events", "realm": batch.realm, "user": batch.user})
+    return f'{head[:-1]},"events":[{elements}]}}'
 
 
 def parse_item(text: str) -> OutboxItem:
-    """Return the item in a message's body. Raises `InvalidItem`."""
+    """Parse the body of an item's message. Raises `InvalidOutboxItem`."""
     try:
         document = json.loads(text)
-        return READERS[document["kind"]](ItemId(document["item"]), document)
+        return ITEM_PARSERS[document["kind"]](ItemId(document["item"]), document)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, RejectedError) as error:
-        raise InvalidItem(f"a message of {len(text)} characters is nothing that an outbox has: {error!r}") from error
+        raise InvalidOutboxItem(
+            f"a message of {len(text)} characters is nothing that an outbox has: {error!r}"
+        ) from error
 
 
-def _told(item: Reply | Closing | PastWish) -> dict[str, object]:
+def _fields(item: Reply | CloseRequest | BackfillRequest) -> dict[str, object]:
     if isinstance(item, Reply):
-        told = {"begins": item.begins, "ends": item.ends, "expects_past": item.expects_past}
-        return {"kind": "reply", "message": item.message, **{name: value for name, value in told.items() if value}}
-    if isinstance(item, Closing):
+        optional = {"begins": item.begins, "ends": item.ends, "expects_past": item.expects_backfill}
+        return {"kind": "reply", "message": item.message, **{name: value for name, value in optional.items() if value}}
+    if isinstance(item, CloseRequest):
         return {"kind": "close"}
-    wish = {"get_retained": item.get_retained, "history": past_document(item.history)}
-    return {"kind": "past", **pattern_document(item.pattern), **wish}
+    options = {"get_retained": item.get_retained, "history": backfill_start_document(item.history)}
+    return {"kind": "past", **pattern_document(item.pattern), **options}
 
 
 def _reply(item_id: ItemId, document: Document) -> Reply:
@@ -128,21 +146,23 @@ def _reply(item_id: ItemId, document: Document) -> Reply:
     return Reply(item_id, document["message"], begins, ends, document.get("expects_past", False))
 
 
-def _closing(item_id: ItemId, document: Document) -> Closing:
+def _closing(item_id: ItemId, document: Document) -> CloseRequest:
     del document
-    return Closing(item_id)
+    return CloseRequest(item_id)
 
 
-def _past_wish(item_id: ItemId, document: Document) -> PastWish:
-    return PastWish(item_id, pattern_of(document), document["get_retained"], past_of(document["history"]))
+def _past_wish(item_id: ItemId, document: Document) -> BackfillRequest:
+    return BackfillRequest(
+        item_id, pattern_of(document), document["get_retained"], backfill_start_of(document["history"])
+    )
 
 
-def _bundle(item_id: ItemId, document: Document) -> Bundle:
-    events = tuple(Addressed(pattern_of(one), event_of(one["event"])) for one in document["events"])
-    return Bundle(item_id, ExchangeName(document["realm"]), UserName(document["user"]), events)
+def _bundle(item_id: ItemId, document: Document) -> EventBatch:
+    events = tuple(SubscriptionEvent(pattern_of(one), event_of(one["event"])) for one in document["events"])
+    return EventBatch(item_id, ExchangeName(document["realm"]), UserName(document["user"]), events)
 
 
-READERS: Mapping[str, Callable[[ItemId, Document], OutboxItem]] = {
+ITEM_PARSERS: Mapping[str, Callable[[ItemId, Document], OutboxItem]] = {
     "reply": _reply,
     "close": _closing,
     "past": _past_wish,

@@ -1,6 +1,6 @@
-"""What topics and their subscribers ask of the world, as Protocols named for their roles.
+"""Ports of live: topic logs, subscribers, outboxes and connections, as Protocols named for their roles.
 
-All of them let the world's errors through: what ended with one comes again, and everything may happen twice.
+Every method lets service errors propagate: the caller's message is redelivered, so every call may be made twice.
 """
 
 from collections.abc import Collection, Sequence
@@ -21,7 +21,7 @@ from signalbox.sarracenia.rights.names import ExchangeName
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """A connection that is subscribed to a pattern, and whose session that is."""
+    """A connection that is subscribed to a pattern, with the identity of its session."""
 
     connection: ConnectionId
     pattern: TopicPattern
@@ -29,67 +29,70 @@ class Subscriber:
 
 
 class Subscribers(Protocol):
-    """The subscribers of realms, as sessions change them."""
+    """The table of subscribers, as sessions write it."""
 
     def attach(self, realm: ExchangeName, subscriber: Subscriber, *, at: datetime, expires_at: datetime) -> None:
-        """Let routers find a subscriber. When this has returned, every router that looks does; doing it twice is fine.
+        """Add a subscriber until `expires_at`. Idempotent.
 
-        After `expires_at` it may be forgotten.
+        When this returns, the subscriber is in the result of every later lookup of every router.
         """
         ...
 
     def detach(self, realm: ExchangeName, patterns: Collection[TopicPattern], connection: ConnectionId) -> None:
-        """Take subscribers of one connection away; one that is gone already is fine."""
+        """Remove the subscribers of one connection. Idempotent."""
         ...
 
 
 class TopicLog(Protocol):
-    """The past of topics."""
+    """The logs of topics, as backfills and history requests read them."""
 
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
-        """Return the events of a topic that are kept, in their order: no less than all that were appended before."""
+        """Return the unexpired events of a topic in their order, with strong read-after-write consistency."""
         ...
 
-    def back_to(
+    def events_since(
         self, realm: ExchangeName, topic: RoutingKey, sequence: int | None, *, live: LiveSettings, now: datetime
     ) -> list[LoggedEvent]:
-        """Return what `events` does, and all that came from a number on, whether it is kept or not."""
+        """Return the events of `events`, and in addition every event from a number on, even if it has expired."""
         ...
 
     def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
-        """Return the topics with events that a pattern matches."""
+        """Return the topics with events that match a pattern."""
         ...
 
     def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
-        """Return the latest events that were to be retained: of each topic that of all, and that of some beside it."""
+        """Return up to two retained events of each topic: the latest unrestricted and the latest restricted one."""
         ...
 
 
 class Outboxes(Protocol):
-    """The way into connections' outboxes."""
+    """The outboxes of connections, as sessions write them."""
 
     def put(self, connection: ConnectionId, items: Sequence[OutboxItem]) -> None:
-        """Put items behind what is there; one that is put again soon is there once. Raises `EffectFailed`."""
+        """Append items to an outbox; an item that is put twice within minutes is stored once.
+
+        Raises `EffectFailed`.
+        """
         ...
 
 
 class PostResult(Enum):
-    """What came of posting to a connection."""
+    """The result of posting to a connection."""
 
     POSTED = auto()
-    GONE = auto()  # there is no such connection any more
-    BUSY = auto()  # it was not posted, and may be later
-    TOO_LARGE = auto()  # it was not posted, and never will be
-    UNKNOWN = auto()  # perhaps it was posted
+    GONE = auto()  # the connection is closed
+    BUSY = auto()  # not posted; a retry may succeed
+    TOO_LARGE = auto()  # not posted; a retry cannot succeed
+    UNKNOWN = auto()  # posted or not
 
 
 class Connections(Protocol):
-    """The connections themselves."""
+    """The WebSocket connections of clients."""
 
     def post(self, connection: ConnectionId, text: str, *, is_repeatable: bool) -> PostResult:
-        """Post a message; one that is repeatable may come twice."""
+        """Post a message. A repeatable one may be retried, so the client may receive it twice."""
         ...
 
     def close(self, connection: ConnectionId) -> None:
-        """Close a connection; one that is closed already is fine."""
+        """Close a connection. Idempotent."""
         ...

@@ -1,43 +1,44 @@
-"""What became of the items of a connection's outbox."""
+"""The result of delivering a batch of a connection's outbox items."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum, auto
 
-from signalbox.live.outbox.totals import NOTHING, Totals
+from signalbox.live.outbox.totals import NO_TOTALS, Totals
 from signalbox.live.session.state import ConnectionId, Session
 from signalbox.messages import MessageId
 
 
-class End(Enum):
-    """How the work on a connection ended."""
+class DeliveryOutcome(Enum):
+    """How the delivery of a batch to a connection ended."""
 
     DONE = auto()
-    LATER = auto()  # there was no time for more; the rest comes again at once
-    STUCK = auto()  # something could not be posted now, and comes again with all behind it
-    GONE = auto()  # there is no such connection any more
-    CLOSED = auto()  # the session wanted that
-    TOO_SLOW = auto()
-    DOUBTFUL = auto()  # nobody knows whether a reply was posted
+    OUT_OF_TIME = auto()  # the remaining items are redelivered at once
+    BLOCKED = auto()  # an item could not be posted now; it and all later items are redelivered
+    GONE = auto()  # the connection was closed by the client
+    CLOSED = auto()  # the connection was closed by an item
+    TOO_SLOW = auto()  # the client receives too slowly
+    UNCONFIRMED = auto()  # a reply may or may not have been posted
 
 
 @dataclass(slots=True)
-class Delivered:
-    """What became of the items of one connection: the first of them, how it ended, what comes again, what was posted.
+class DeliveryResult:
+    """The result of delivering a batch of one connection, mutated during the delivery.
 
-    `lags` are the times from the publication of each event to its being posted; `skipped` are events that were not to
-    be posted (any more).
+    `first` is the batch's first message, and `not_done` are those to redeliver. `events`, `replies` and `backfilled`
+    count what was posted, `skipped` the events that the session may not or need not receive, and `size` is in bytes.
+    `lags` are the times from the publication of each live event to its posting.
     """
 
     connection: ConnectionId
     session: Session | None
     first: MessageId
-    end: End = End.DONE
+    outcome: DeliveryOutcome = DeliveryOutcome.DONE
     not_done: tuple[MessageId, ...] = ()
     events: int = 0
     replies: int = 0
-    past: int = 0
+    backfilled: int = 0
     skipped: int = 0
     size: int = 0
     lags: list[timedelta] = field(default_factory=list)
-    totals: Totals = NOTHING
+    totals: Totals = NO_TOTALS

@@ -1,33 +1,33 @@
-"""What was posted to a connection since it began, in numbers."""
+"""Counters of what was posted to a connection since it opened."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import accumulate
 
-BUCKETS = 20  # each twice as wide as the one before it; the last but one ends at four minutes
+LAG_BUCKETS = 20  # of doubling width; the last but one ends at four minutes
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Events, their bytes, and how long they took: how many took less than 1, 2, 4, … milliseconds, and the longest.
+    """Counts of events, replies and bytes, and a histogram of delays with buckets below 1, 2, 4, … milliseconds.
 
-    `noted_at` is when they were written down; a minute's may be lost with a writer.
+    `noted_at` is when the totals were saved. Up to a minute of counts is lost when a writer crashes.
     """
 
     events: int = 0
     replies: int = 0
     size: int = 0
-    lags: tuple[int, ...] = (0,) * BUCKETS
+    lags: tuple[int, ...] = (0,) * LAG_BUCKETS
     longest_ms: int = 0
     noted_at: datetime | None = None
 
-    def and_more(self, *, events: int, replies: int, size: int, lags: Iterable[timedelta]) -> "Totals":
-        """Return the totals after some more was posted."""
+    def plus(self, *, events: int, replies: int, size: int, lags: Iterable[timedelta]) -> "Totals":
+        """Return the totals with more posted messages added."""
         counts, longest = list(self.lags), self.longest_ms
         for lag in lags:
             milliseconds = max(round(lag.total_seconds() * 1000), 0)
-            counts[min(milliseconds.bit_length(), BUCKETS - 1)] += 1
+            counts[min(milliseconds.bit_length(), LAG_BUCKETS - 1)] += 1
             longest = max(longest, milliseconds)
         return replace(
             self,
@@ -40,9 +40,9 @@ class Totals:
 
     @property
     def median_ms(self) -> int | None:
-        """Return a time that half of the events did not take, at most twice as long as the shortest such; or None."""
+        """Return an upper bound of the median delay, at most twice the median; None without events."""
         half = sum(self.lags) / 2
-        return next((2**place for place, count in enumerate(accumulate(self.lags)) if half and count >= half), None)
+        return next((2**bucket for bucket, count in enumerate(accumulate(self.lags)) if half and count >= half), None)
 
 
-NOTHING = Totals()
+NO_TOTALS = Totals()

@@ -1,4 +1,4 @@
-"""The only writer to connections: what is in an outbox is posted in its order, as far as it may be."""
+"""The only writer to connections: posts the items of an outbox in their order, if they are permitted."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,261 +9,264 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Rights
-from signalbox.live.log.backfill import PastReader
-from signalbox.live.log.events import event_for, postable
+from signalbox.live.log.backfill import BackfillReader
+from signalbox.live.log.events import event_for, size_limited
 from signalbox.live.outbox.decisions import (
-    Outbox,
-    Step,
-    begin,
-    catch_up,
-    event_step,
-    finish,
-    fresh,
-    leave,
-    mark,
+    ItemAction,
+    OutboxState,
+    begin_reply,
+    defer,
+    event_action,
+    finish_backfill,
+    finish_reply,
+    mark_posted,
     may_post,
     needs_saving,
     progress_of,
-    progressed,
-    reply_step,
+    pruned,
+    reply_action,
+    with_progress,
 )
-from signalbox.live.outbox.items import Addressed, Bundle, Closing, OutboxItem, PastWish, Reply
+from signalbox.live.outbox.items import BackfillRequest, CloseRequest, EventBatch, OutboxItem, Reply, SubscriptionEvent
 from signalbox.live.outbox.ports import Connections, PostResult, TopicLog
-from signalbox.live.outbox.results import Delivered, End
+from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
 from signalbox.live.session.state import ConnectionId, Session
-from signalbox.live.wamp.codec import size_bytes, written
+from signalbox.live.wamp.codec import serialize, size_bytes
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
-# How far a client may be behind: it is only looked at when something has waited for a while.
-MAXIMUM_BACKLOG = 10_000
-LOOKED_AT_AFTER = timedelta(seconds=5)
-SAVED_EVERY = 100  # events of a past: so many may come twice when the writer dies
+MAXIMUM_BACKLOG = 10_000  # events of a topic that a client may be behind
+BACKLOG_CHECKED_AFTER = timedelta(seconds=5)  # in the outbox: the check costs a read
+SAVED_EVERY = 100  # events of a backfill, which is the number that may be posted twice when the writer crashes
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
-    """An item that came of an outbox, and when it was put there."""
+class ReceivedItem:
+    """An item received from an outbox, and the time at which it was enqueued."""
 
     message_id: MessageId
     item: OutboxItem
-    put_at: datetime
+    queued_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """All that decides what may be posted to a connection: as it is now, read at once.
+class ConnectionSnapshot:
+    """The current state that decides what may be posted to a connection, read in one call.
 
-    `session` is None when there is none (any more); `live` when its realm is none (any more).
+    `session` is None if the connection has none. `live` is None if the session's realm is not a live exchange.
     """
 
     session: Session | None
-    outbox: Outbox
+    outbox: OutboxState
     rights: Rights
     live: LiveSettings | None
 
 
-class Desks(Protocol):
-    """What is kept of connections, as their writer needs it."""
+class ConnectionSnapshots(Protocol):
+    """The stored state of connections."""
 
-    def read(self, connection: ConnectionId, *, belongs_to: tuple[ExchangeName, UserName] | None) -> Desk:
-        """Return how a connection stands. Whose it is may be known before, and saves a read."""
+    def read(self, connection: ConnectionId, *, owner: tuple[ExchangeName, UserName] | None) -> ConnectionSnapshot:
+        """Read a connection's snapshot. If the caller knows the session's realm and user, `owner` saves a read."""
         ...
 
-    def save(self, connection: ConnectionId, outbox: Outbox) -> None:
-        """Keep what was posted."""
+    def save(self, connection: ConnectionId, outbox: OutboxState) -> None:
+        """Save the state of a connection's outbox."""
         ...
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
-        """Return the number of a topic's newest event."""
+        """Return the sequence number of a topic's newest event, or 0."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Deliverer:
-    """Posts the items of outboxes."""
+class OutboxWriter:
+    """Posts the items of outboxes to their connections."""
 
-    desks: Desks
+    snapshots: ConnectionSnapshots
     log: TopicLog
     connections: Connections
     now: Callable[[], datetime]
     side_by_side: SideBySide = one_by_one
 
-    def deliver(self, connection: ConnectionId, incoming: Sequence[Incoming], *, until: datetime) -> Delivered:
-        """Post what came of a connection's outbox, in its order, as far as there is time until a moment."""
-        belongs_to = next(((one.item.realm, one.item.user) for one in incoming if isinstance(one.item, Bundle)), None)
-        desk = self.desks.read(connection, belongs_to=belongs_to)
-        delivered = Delivered(connection, desk.session, incoming[0].message_id)
-        return _Writer(self, connection, until, desk, delivered, desk.outbox).write(incoming)
+    def deliver(self, connection: ConnectionId, incoming: Sequence[ReceivedItem], *, until: datetime) -> DeliveryResult:
+        """Post a connection's items in their order; begin no event after `until`."""
+        owner = next(((one.item.realm, one.item.user) for one in incoming if isinstance(one.item, EventBatch)), None)
+        snapshot = self.snapshots.read(connection, owner=owner)
+        delivered = DeliveryResult(connection, snapshot.session, incoming[0].message_id)
+        return _ConnectionWriter(self, connection, until, snapshot, delivered, snapshot.outbox).write(incoming)
 
 
 @dataclass(slots=True)
-class _Writer:
-    """Writes to one connection."""
+class _ConnectionWriter:
+    """The delivery of one batch to one connection."""
 
-    deliverer: Deliverer
+    writer: OutboxWriter
     connection: ConnectionId
     until: datetime
-    desk: Desk
-    delivered: Delivered
-    outbox: Outbox
-    _saved: Outbox = field(init=False)
+    snapshot: ConnectionSnapshot
+    delivered: DeliveryResult
+    outbox: OutboxState
+    _saved: OutboxState = field(init=False)
     _newest: dict[RoutingKey, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._saved = self.outbox
 
-    def write(self, incoming: Sequence[Incoming]) -> Delivered:
-        for place, one in enumerate(incoming):
-            self.delivered.end = self._handle(one)
-            if self.delivered.end in AGAIN:
-                self.delivered.not_done = tuple(left.message_id for left in incoming[place:])
-            if self.delivered.end is not End.DONE:
+    def write(self, incoming: Sequence[ReceivedItem]) -> DeliveryResult:
+        for position, received in enumerate(incoming):
+            self.delivered.outcome = self._handle(received)
+            if self.delivered.outcome in RETRIED:
+                self.delivered.not_done = tuple(one.message_id for one in incoming[position:])
+            if self.delivered.outcome is not DeliveryOutcome.DONE:
                 break
-        if self.delivered.end in CUT:
-            self.deliverer.connections.close(self.connection)
+        if self.delivered.outcome in CLOSING:
+            self.writer.connections.close(self.connection)
         posted = self.delivered
-        events = posted.events + posted.past
-        totals = self.outbox.totals.and_more(events=events, replies=posted.replies, size=posted.size, lags=posted.lags)
-        self._keep(replace(self.outbox, totals=totals))
+        events = posted.events + posted.backfilled
+        totals = self.outbox.totals.plus(events=events, replies=posted.replies, size=posted.size, lags=posted.lags)
+        self._advance(replace(self.outbox, totals=totals))
         self._save()
         posted.totals = totals
         return posted
 
-    def _handle(self, incoming: Incoming) -> End:
+    def _handle(self, incoming: ReceivedItem) -> DeliveryOutcome:
         item, waited = incoming.item, self._waited(incoming)
         if isinstance(item, Reply):
-            return self._reply(item, waited)
-        if isinstance(item, Bundle):
-            return self._bundle(item, waited)
-        return self._past(item) if isinstance(item, PastWish) else _closed(item)
+            return self._post_reply(item, waited)
+        if isinstance(item, EventBatch):
+            return self._event_batch(item, waited)
+        return self._backfill(item) if isinstance(item, BackfillRequest) else _closed(item)
 
-    def _reply(self, item: Reply, waited: timedelta) -> End:
-        step = reply_step(item.item_id, self.outbox, waited=waited)
-        if step is Step.CLOSE:
-            return End.DOUBTFUL if item.item_id == self.outbox.begun else End.TOO_SLOW
-        if step is Step.SKIP:
-            return End.DONE
-        self._keep(begin(self.outbox, item.item_id))
+    def _post_reply(self, item: Reply, waited: timedelta) -> DeliveryOutcome:
+        action = reply_action(item.item_id, self.outbox, waited=waited)
+        if action is ItemAction.CLOSE:
+            is_repeated = item.item_id == self.outbox.unconfirmed_reply
+            return DeliveryOutcome.UNCONFIRMED if is_repeated else DeliveryOutcome.TOO_SLOW
+        if action is ItemAction.SKIP:
+            return DeliveryOutcome.DONE
+        self._advance(begin_reply(self.outbox, item.item_id))
         self._save()
         result = self._post(item.message, is_repeatable=False)
         if result is PostResult.POSTED:
             self.delivered.replies += 1
-            self._keep(finish(self.outbox, item))
+            self._advance(finish_reply(self.outbox, item))
         if result is PostResult.BUSY:
-            self._keep(begin(self.outbox, None))
-        return REPLY_ENDS[result]
+            self._advance(begin_reply(self.outbox, None))
+        return REPLY_OUTCOMES[result]
 
-    def _waited(self, incoming: Incoming) -> timedelta:
-        """Return how long the client had to take what is ahead; the time that its own past took does not count."""
-        since = max(filter(None, (incoming.put_at, self.outbox.caught_up_at)))
-        return self.deliverer.now() - since
+    def _waited(self, incoming: ReceivedItem) -> timedelta:
+        """Return how long an item has waited for the client to receive earlier ones, not counting its own backfill."""
+        since = max(filter(None, (incoming.queued_at, self.outbox.caught_up_at)))
+        return self.writer.now() - since
 
-    def _bundle(self, item: Bundle, waited: timedelta) -> End:
-        for place in range(progress_of(self.outbox, item.item_id), len(item.events)):
-            end = self._event(item.events[place], waited)
-            if end is not End.DONE:
-                self._keep(progressed(self.outbox, item.item_id, place))
-                return end
-        return End.DONE
+    def _event_batch(self, item: EventBatch, waited: timedelta) -> DeliveryOutcome:
+        for position in range(progress_of(self.outbox, item.item_id), len(item.events)):
+            outcome = self._live_event(item.events[position], waited)
+            if outcome is not DeliveryOutcome.DONE:
+                self._advance(with_progress(self.outbox, item.item_id, position))
+                return outcome
+        return DeliveryOutcome.DONE
 
-    def _event(self, addressed: Addressed, waited: timedelta) -> End:
-        desk = self.desk
-        step = event_step(addressed, self.outbox, session=desk.session, rights=desk.rights, waited=waited)
-        if step is Step.CLOSE or (step is Step.POST and self._is_far_behind(addressed, waited)):
-            return End.TOO_SLOW
-        if step is Step.LEAVE:
-            self._keep(leave(self.outbox, addressed))
-        if step is not Step.POST:
-            self.delivered.skipped += step is Step.SKIP
-            return End.DONE
-        end = self._post_event(addressed)
-        if end is End.DONE:
+    def _live_event(self, candidate: SubscriptionEvent, waited: timedelta) -> DeliveryOutcome:
+        snapshot = self.snapshot
+        action = event_action(candidate, self.outbox, session=snapshot.session, rights=snapshot.rights, waited=waited)
+        if action is ItemAction.CLOSE or (action is ItemAction.POST and self._is_far_behind(candidate, waited)):
+            return DeliveryOutcome.TOO_SLOW
+        if action is ItemAction.DEFER:
+            self._advance(defer(self.outbox, candidate))
+        if action is not ItemAction.POST:
+            self.delivered.skipped += action is ItemAction.SKIP
+            return DeliveryOutcome.DONE
+        outcome = self._post_event(candidate)
+        if outcome is DeliveryOutcome.DONE:
             self.delivered.events += 1
-            self.delivered.lags.append(self.deliverer.now() - addressed.event.at)
-        return end
+            self.delivered.lags.append(self.writer.now() - candidate.event.at)
+        return outcome
 
-    def _is_far_behind(self, addressed: Addressed, waited: timedelta) -> bool:
-        session, event = self.desk.session, addressed.event
-        if waited <= LOOKED_AT_AFTER or session is None or session.realm is None:
+    def _is_far_behind(self, candidate: SubscriptionEvent, waited: timedelta) -> bool:
+        session, event = self.snapshot.session, candidate.event
+        if waited <= BACKLOG_CHECKED_AFTER or session is None or session.realm is None:
             return False
         if event.topic not in self._newest:
-            self._newest[event.topic] = self.deliverer.desks.newest(session.realm, event.topic)
+            self._newest[event.topic] = self.writer.snapshots.newest(session.realm, event.topic)
         return self._newest[event.topic] - (event.sequence or 0) > MAXIMUM_BACKLOG
 
-    def _past(self, wish: PastWish) -> End:
-        subscription, session, live = wish.pattern.subscription_id, self.desk.session, self.desk.live
+    def _backfill(self, request: BackfillRequest) -> DeliveryOutcome:
+        subscription, session, live = request.pattern.subscription_id, self.snapshot.session, self.snapshot.live
         listener = session.listener if session else None
-        if wish.item_id in self.outbox.done or subscription not in self.outbox.awaited:
-            return End.DONE
+        if request.item_id in self.outbox.done or subscription not in self.outbox.pending_backfills:
+            return DeliveryOutcome.DONE
         if session is None or session.realm is None or listener is None or live is None:
-            return End.DONE
-        reader = PastReader(self.deliverer.log, session.realm, live, self.deliverer.now(), self.deliverer.side_by_side)
-        past = reader.read(wish, listener, left=self.outbox.awaited[subscription])
-        # Again, and after the logs: who may not see them any more sees nothing that was published since.
-        belongs_to = session.realm, UserName(listener.authid)
-        self.desk = self.deliverer.desks.read(self.connection, belongs_to=belongs_to)
-        for number, found in enumerate(past.events, start=1):
-            end = self._past_event(Addressed(wish.pattern, found.event), is_latest=found.is_latest)
-            if end is not End.DONE:
-                return end
+            return DeliveryOutcome.DONE
+        reader = BackfillReader(self.writer.log, session.realm, live, self.writer.now(), self.writer.side_by_side)
+        backfill = reader.read(request, listener, deferred=self.outbox.pending_backfills[subscription])
+        # Read again after the logs: a user whose right was revoked must not receive events published since.
+        owner = session.realm, UserName(listener.authid)
+        self.snapshot = self.writer.snapshots.read(self.connection, owner=owner)
+        for number, one in enumerate(backfill.events, start=1):
+            outcome = self._backfill_event(SubscriptionEvent(request.pattern, one.event), is_latest=one.is_latest)
+            if outcome is not DeliveryOutcome.DONE:
+                return outcome
             if number % SAVED_EVERY == 0:
                 self._save()
-        self._keep(catch_up(self.outbox, wish.item_id, subscription, past.settled, now=self.deliverer.now()))
-        return End.DONE
+        self._advance(
+            finish_backfill(self.outbox, request.item_id, subscription, backfill.settled, now=self.writer.now())
+        )
+        return DeliveryOutcome.DONE
 
-    def _past_event(self, addressed: Addressed, *, is_latest: bool) -> End:
-        marks = self.outbox.marks.get(addressed.pattern.subscription_id)
-        is_posted = marks is not None and (addressed.event.sequence or 0) <= marks.numbers.get(addressed.event.topic, 0)
-        if is_posted or not may_post(addressed, self.outbox, session=self.desk.session, rights=self.desk.rights):
-            return End.DONE
-        end = self._post_event(addressed, is_latest=is_latest)
-        if end is End.DONE:
-            self.delivered.past += 1
-            self._keep(mark(self.outbox, addressed, now=self.deliverer.now()))
-        return end
+    def _backfill_event(self, candidate: SubscriptionEvent, *, is_latest: bool) -> DeliveryOutcome:
+        event, snapshot = candidate.event, self.snapshot
+        watermarks = self.outbox.watermarks.get(candidate.pattern.subscription_id)
+        is_posted = watermarks is not None and (event.sequence or 0) <= watermarks.numbers.get(event.topic, 0)
+        if is_posted or not may_post(candidate, self.outbox, session=snapshot.session, rights=snapshot.rights):
+            return DeliveryOutcome.DONE
+        outcome = self._post_event(candidate, is_latest=is_latest)
+        if outcome is DeliveryOutcome.DONE:
+            self.delivered.backfilled += 1
+            self._advance(mark_posted(self.outbox, candidate, now=self.writer.now()))
+        return outcome
 
-    def _post_event(self, addressed: Addressed, *, is_latest: bool = False) -> End:
-        if self.deliverer.now() >= self.until:
-            return End.LATER
-        text = written(postable(event_for(addressed.pattern, addressed.event, is_retained=is_latest)))
-        return EVENT_ENDS[self._post(text, is_repeatable=True)]
+    def _post_event(self, candidate: SubscriptionEvent, *, is_latest: bool = False) -> DeliveryOutcome:
+        if self.writer.now() >= self.until:
+            return DeliveryOutcome.OUT_OF_TIME
+        text = serialize(size_limited(event_for(candidate.pattern, candidate.event, is_retained=is_latest)))
+        return EVENT_OUTCOMES[self._post(text, is_repeatable=True)]
 
     def _post(self, text: str, *, is_repeatable: bool) -> PostResult:
-        result = self.deliverer.connections.post(self.connection, text, is_repeatable=is_repeatable)
+        result = self.writer.connections.post(self.connection, text, is_repeatable=is_repeatable)
         if result is PostResult.POSTED:
             self.delivered.size += size_bytes(text)
         return result
 
-    def _keep(self, outbox: Outbox) -> None:
+    def _advance(self, outbox: OutboxState) -> None:
         self.outbox = outbox
 
     def _save(self) -> None:
-        now = self.deliverer.now()
+        now = self.writer.now()
         if needs_saving(self.outbox, saved=self._saved, now=now):
-            self._saved = self.outbox = fresh(self.outbox, now=now)
-            self.deliverer.desks.save(self.connection, self.outbox)
+            self._saved = self.outbox = pruned(self.outbox, now=now)
+            self.writer.snapshots.save(self.connection, self.outbox)
 
 
-def _closed(item: Closing) -> End:
+def _closed(item: CloseRequest) -> DeliveryOutcome:
     del item
-    return End.CLOSED
+    return DeliveryOutcome.CLOSED
 
 
-AGAIN = frozenset({End.LATER, End.STUCK})
-CUT = frozenset({End.CLOSED, End.TOO_SLOW, End.DOUBTFUL})
-REPLY_ENDS = {
-    PostResult.POSTED: End.DONE,
-    PostResult.GONE: End.GONE,
-    PostResult.BUSY: End.STUCK,
-    PostResult.TOO_LARGE: End.DOUBTFUL,  # no reply is too large; without one the client would wait for ever
-    PostResult.UNKNOWN: End.STUCK,
+RETRIED = frozenset({DeliveryOutcome.OUT_OF_TIME, DeliveryOutcome.BLOCKED})
+CLOSING = frozenset({DeliveryOutcome.CLOSED, DeliveryOutcome.TOO_SLOW, DeliveryOutcome.UNCONFIRMED})
+REPLY_OUTCOMES = {
+    PostResult.POSTED: DeliveryOutcome.DONE,
+    PostResult.GONE: DeliveryOutcome.GONE,
+    PostResult.BUSY: DeliveryOutcome.BLOCKED,
+    PostResult.TOO_LARGE: DeliveryOutcome.UNCONFIRMED,  # replies fit; without one the client would wait for ever
+    PostResult.UNKNOWN: DeliveryOutcome.BLOCKED,
 }
-# An event that is too large for a connection after all is left out: it stands in the log without its payload.
-EVENT_ENDS = {
-    PostResult.POSTED: End.DONE,
-    PostResult.GONE: End.GONE,
-    PostResult.BUSY: End.STUCK,
-    PostResult.TOO_LARGE: End.DONE,
-    PostResult.UNKNOWN: End.STUCK,
+# An event that API Gateway still refuses as too large is skipped: the log has it without its payload.
+EVENT_OUTCOMES = {
+    PostResult.POSTED: DeliveryOutcome.DONE,
+    PostResult.GONE: DeliveryOutcome.GONE,
+    PostResult.BUSY: DeliveryOutcome.BLOCKED,
+    PostResult.TOO_LARGE: DeliveryOutcome.DONE,
+    PostResult.UNKNOWN: DeliveryOutcome.BLOCKED,
 }

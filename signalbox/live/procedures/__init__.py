@@ -1,1 +1,1 @@
-"""Procedures that sessions can call: WAMP's meta API and our own."""
+"""The procedures that WAMP sessions can call, and the meta events."""

@@ -1,4 +1,4 @@
-"""WAMP's meta events: that sessions begin and end, and that subscriptions do (advanced profile, «Meta API»s)."""
+"""WAMP's meta events about sessions and subscriptions (advanced profile, «Meta API»)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,43 +14,43 @@ ON_JOIN, ON_LEAVE = RoutingKey("wamp.session.on_join"), RoutingKey("wamp.session
 ON_CREATE, ON_SUBSCRIBE = RoutingKey("wamp.subscription.on_create"), RoutingKey("wamp.subscription.on_subscribe")
 ON_UNSUBSCRIBE, ON_DELETE = RoutingKey("wamp.subscription.on_unsubscribe"), RoutingKey("wamp.subscription.on_delete")
 EVERY = (ON_JOIN, ON_LEAVE, ON_CREATE, ON_SUBSCRIBE, ON_UNSUBSCRIBE, ON_DELETE)
-PUBLISHER = "wamp.meta"  # no user's: their names have no dot
+PUBLISHER = "wamp.meta"  # never a user: user names have no dot
 
 
 @dataclass(frozen=True, slots=True)
-class Announcement:
-    """A meta event."""
+class MetaEvent:
+    """A meta event: its topic and payload."""
 
     topic: RoutingKey
     payload: Payload
 
 
-def joined(listener: Listener, details: Mapping[str, object]) -> Announcement:
-    """Tell that a session has begun; `details` say who it is."""
-    return Announcement(ON_JOIN, Payload(({"session": listener.session, **details},)))
+def joined(listener: Listener, details: Mapping[str, object]) -> MetaEvent:
+    """Return the event of a session that has joined; `details` identify its user."""
+    return MetaEvent(ON_JOIN, Payload(({"session": listener.session, **details},)))
 
 
-def left(listener: Listener) -> Announcement:
-    """Tell that a session has ended."""
-    return Announcement(ON_LEAVE, Payload((listener.session, listener.authid, listener.authrole)))
+def left(listener: Listener) -> MetaEvent:
+    """Return the event of a session that has ended."""
+    return MetaEvent(ON_LEAVE, Payload((listener.session, listener.authid, listener.authrole)))
 
 
-def attached(listener: Listener, pattern: TopicPattern, *, is_first: bool, at: datetime) -> Iterator[Announcement]:
-    """Tell that a session was subscribed, and if it `is_first`, that there is the subscription at all."""
+def attached(listener: Listener, pattern: TopicPattern, *, is_first: bool, at: datetime) -> Iterator[MetaEvent]:
+    """Yield the events of a session that subscribes; `is_first` if no other session has the subscription."""
     if is_first:
-        yield Announcement(ON_CREATE, Payload((listener.session, subscription_details(pattern, created_at=at))))
-    yield Announcement(ON_SUBSCRIBE, Payload((listener.session, pattern.subscription_id)))
+        yield MetaEvent(ON_CREATE, Payload((listener.session, subscription_details(pattern, created_at=at))))
+    yield MetaEvent(ON_SUBSCRIBE, Payload((listener.session, pattern.subscription_id)))
 
 
-def detached(listener: Listener, pattern: TopicPattern, *, is_last: bool) -> Iterator[Announcement]:
-    """Tell that a session is not subscribed any more, and if it `is_last`, that nobody is."""
-    yield Announcement(ON_UNSUBSCRIBE, Payload((listener.session, pattern.subscription_id)))
+def detached(listener: Listener, pattern: TopicPattern, *, is_last: bool) -> Iterator[MetaEvent]:
+    """Yield the events of a session that unsubscribes; `is_last` if no other session has the subscription."""
+    yield MetaEvent(ON_UNSUBSCRIBE, Payload((listener.session, pattern.subscription_id)))
     if is_last:
-        yield Announcement(ON_DELETE, Payload((listener.session, pattern.subscription_id)))
+        yield MetaEvent(ON_DELETE, Payload((listener.session, pattern.subscription_id)))
 
 
 def subscription_details(pattern: TopicPattern, *, created_at: datetime) -> dict[str, object]:
-    """Return what is told of a subscription."""
+    """Return the details of a subscription: `id`, `created` (RFC 3339), `uri` and `match`."""
     return {
         "id": pattern.subscription_id,
         "created": rfc3339(created_at),

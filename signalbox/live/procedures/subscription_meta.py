@@ -1,110 +1,122 @@
-"""What WAMP's procedures about subscriptions answer (advanced profile, «Subscriptions Meta API»)."""
+"""The `wamp.subscription.*` procedures (WAMP advanced profile, «Subscription Meta API»), except `get_events`."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from signalbox.documents import shown
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.log.events import rfc3339
-from signalbox.live.log.history_request import InvalidQuery
+from signalbox.live.log.history_request import InvalidArgument
+from signalbox.live.procedures.calls import CallContext, NoSuchSubscription
+from signalbox.live.procedures.meta_events import subscription_details
 from signalbox.live.wamp.messages import Payload, SessionId
 from signalbox.live.wamp.options import InvalidOptions, SubscribeOptions
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A subscription of a realm: since when there is one, and the sessions that have it."""
+    """A subscription of a realm: its pattern, its creation time, and the sessions that have it."""
 
     pattern: TopicPattern
     created_at: datetime
     sessions: frozenset[SessionId]
 
 
-@dataclass(frozen=True, slots=True)
-class NoSuchSubscription:
-    """The answer is an error: nobody has this subscription."""
-
-
-Reply = Payload | NoSuchSubscription
-
-
-def answer(procedure: str, payload: Payload, subscriptions: Iterable[Subscription]) -> Reply:
-    """Return what a procedure of `ANSWERS` says of a realm's subscriptions. Raises `InvalidQuery`."""
-    return ANSWERS[procedure](payload, tuple(subscriptions))
-
-
-def _listed(payload: Payload, subscriptions: tuple[Subscription, ...]) -> Reply:
+def every_subscription(context: CallContext, payload: Payload) -> list[Subscription]:
+    """Return all subscriptions of the caller's realm; their creation times are not read and are the call's time."""
     del payload
-    ids: dict[str, list[int]] = {match.value: [] for match in Match}
+    store, sessions = context.ports.store, dict[TopicPattern, set[SessionId]]()
+    members = store.realm_sessions.every(context.realm)
+    found = store.sessions.find_all(member.connection for member in members)
+    for number, session in [(one.listener.session, one) for one in found if one.listener]:
+        for pattern in session.subscriptions.values():
+            sessions.setdefault(pattern, set()).add(number)
+    return [Subscription(pattern, context.cause.at, frozenset(ids)) for pattern, ids in sessions.items()]
+
+
+def one_by_pattern(context: CallContext, payload: Payload) -> list[Subscription]:
+    """Return the subscription to the pattern in the arguments, if a session has it."""
+    return _subscription(context, _pattern(payload))
+
+
+def one_by_id(context: CallContext, payload: Payload) -> list[Subscription]:
+    """Return the subscription whose id is the first argument, with its creation time, if a session has it."""
+    subscription = payload.arguments[:1]
+    found = [one for one in every_subscription(context, payload) if (one.pattern.subscription_id,) == subscription]
+    return [precise for one in found for precise in _subscription(context, one.pattern)]
+
+
+def _subscription(context: CallContext, pattern: TopicPattern) -> list[Subscription]:
+    attached = context.ports.store.subscription_lookup.attached(context.realm, pattern)
+    if not attached:
+        return []
+    created_at = min(one.created_at for one in attached)
+    return [Subscription(pattern, created_at, frozenset(one.session for one in attached))]
+
+
+def list_ids(payload: Payload, subscriptions: Sequence[Subscription]) -> Payload:
+    """Return the ids of subscriptions by their matching policies."""
+    del payload
+    ids: dict[str, list[int]] = {match.value: [] for match in MatchPolicy}
     for one in subscriptions:
         ids[one.pattern.match.value].append(one.pattern.subscription_id)
     return Payload((ids,))
 
 
-def wanted(payload: Payload) -> TopicPattern:
-    """Return what a subscription is looked up by. Raises `InvalidQuery`."""
-    topic, options = _topic(payload), (payload.arguments[1:2] or (None,))[0]
-    if not isinstance(options, Mapping | None):
-        raise InvalidQuery(f"arguments[1]: expected the options of SUBSCRIBE, not {shown(options)}")
-    try:
-        match = SubscribeOptions.parse(options or {}).match
-    except InvalidOptions as problem:
-        raise InvalidQuery(str(problem)) from problem
-    return TopicPattern(match, topic)
+def lookup(payload: Payload, subscriptions: Sequence[Subscription]) -> Payload:
+    """Return the id of the subscription to a pattern, or None."""
+    pattern = _pattern(payload)
+    exists = any(one.pattern == pattern for one in subscriptions)
+    return Payload((pattern.subscription_id if exists else None,))
 
 
-def _looked_up(payload: Payload, subscriptions: tuple[Subscription, ...]) -> Reply:
-    pattern = wanted(payload)
-    is_there = any(one.pattern == pattern for one in subscriptions)
-    return Payload((pattern.subscription_id if is_there else None,))
-
-
-def _matched(payload: Payload, subscriptions: tuple[Subscription, ...]) -> Reply:
+def match(payload: Payload, subscriptions: Sequence[Subscription]) -> Payload:
+    """Return the ids of the subscriptions that match a topic, or None."""
     topic = RoutingKey(_topic(payload))
     ids = [one.pattern.subscription_id for one in subscriptions if one.pattern.matches(topic)]
     return Payload((ids or None,))
 
 
-def _described(payload: Payload, subscriptions: tuple[Subscription, ...]) -> Reply:
+def get(payload: Payload, subscriptions: Sequence[Subscription]) -> Payload:
+    """Return the details of a subscription. Raises `NoSuchSubscription`."""
     found = _found(payload, subscriptions)
-    if found is None:
-        return NoSuchSubscription()
-    pattern = found.pattern
-    details = {"id": pattern.subscription_id, "created": rfc3339(found.created_at), "uri": pattern.uri}
-    return Payload(({**details, "match": pattern.match.value},))
+    return Payload((subscription_details(found.pattern, created_at=found.created_at),))
 
 
-def _subscribers(payload: Payload, subscriptions: tuple[Subscription, ...]) -> Reply:
-    found = _found(payload, subscriptions)
-    return NoSuchSubscription() if found is None else Payload((sorted(found.sessions),))
+def list_subscribers(payload: Payload, subscriptions: Sequence[Subscription]) -> Payload:
+    """Return the ids of the sessions that have a subscription. Raises `NoSuchSubscription`."""
+    return Payload((sorted(_found(payload, subscriptions).sessions),))
 
 
-def _counted(payload: Payload, subscriptions: tuple[Subscription, ...]) -> Reply:
-    found = _found(payload, subscriptions)
-    return NoSuchSubscription() if found is None else Payload((len(found.sessions),))
+def count_subscribers(payload: Payload, subscriptions: Sequence[Subscription]) -> Payload:
+    """Return the number of sessions that have a subscription. Raises `NoSuchSubscription`."""
+    return Payload((len(_found(payload, subscriptions).sessions),))
 
 
-ANSWERS: Mapping[str, Callable[[Payload, tuple[Subscription, ...]], Reply]] = {
-    "wamp.subscription.list": _listed,
-    "wamp.subscription.lookup": _looked_up,
-    "wamp.subscription.match": _matched,
-    "wamp.subscription.get": _described,
-    "wamp.subscription.list_subscribers": _subscribers,
-    "wamp.subscription.count_subscribers": _counted,
-}
+def _pattern(payload: Payload) -> TopicPattern:
+    topic, options = _topic(payload), (payload.arguments[1:2] or (None,))[0]
+    if not isinstance(options, Mapping | None):
+        raise InvalidArgument(f"arguments[1]: expected the options of SUBSCRIBE, not {shown(options)}")
+    try:
+        policy = SubscribeOptions.parse(options or {}).match
+    except InvalidOptions as problem:
+        raise InvalidArgument(str(problem)) from problem
+    return TopicPattern(policy, topic)
 
 
 def _topic(payload: Payload) -> str:
     first = payload.arguments[0] if payload.arguments else None
     if not isinstance(first, str):
-        raise InvalidQuery(f"arguments[0]: expected a topic, not {shown(first)}")
+        raise InvalidArgument(f"arguments[0]: expected a topic, not {shown(first)}")
     return first
 
 
-def _found(payload: Payload, subscriptions: tuple[Subscription, ...]) -> Subscription | None:
+def _found(payload: Payload, subscriptions: Sequence[Subscription]) -> Subscription:
     given = payload.arguments[0] if payload.arguments else None
     if not isinstance(given, int) or isinstance(given, bool):
-        raise InvalidQuery(f"arguments[0]: expected the id of a subscription, not {shown(given)}")
-    return next((one for one in subscriptions if one.pattern.subscription_id == given), None)
+        raise InvalidArgument(f"arguments[0]: expected the id of a subscription, not {shown(given)}")
+    found = next((one for one in subscriptions if one.pattern.subscription_id == given), None)
+    if found is None:
+        raise NoSuchSubscription("there is no such subscription")
+    return found

@@ -1,55 +1,55 @@
-"""What comes of a realm's queue, as events: published by a session, or by anybody else who may publish there."""
+"""Decoding of the messages of a realm's queue into events, whether a session or an SQS client published them."""
 
 from collections.abc import Mapping
 
 from signalbox.exchange.messages.properties import Envelope
 from signalbox.exchange.messages.publications import Publication, sent_at
 from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent
-from signalbox.live.router.publication_metadata import Note, note_of
+from signalbox.live.router.publication_metadata import PublicationMetadata, parse_metadata
 from signalbox.live.wamp.codec import size_bytes
 from signalbox.live.wamp.messages import EMPTY
-from signalbox.live.wamp.payloads import PAYLOAD, RETAIN, YES, payload_in, publication_id
+from signalbox.live.wamp.payloads import PAYLOAD_HEADER, RETAIN_HEADER, RETAINED, payload_from_body, publication_id
 from signalbox.messages import Message
 
-OWN_HEADERS = frozenset({PAYLOAD, RETAIN})  # which say what an event is, and are none of its headers
+OWN_HEADERS = frozenset({PAYLOAD_HEADER, RETAIN_HEADER})  # consumed by the router, not passed to subscribers
 
 
-def noted(publication: Publication) -> Note:
-    """Return what is said of a publication: by a session, or by a header and by its message's id."""
+def publication_metadata(publication: Publication) -> PublicationMetadata:
+    """Return the metadata of a publication: the session's, or derived from the message's headers and id."""
     if publication.notes is not None:
-        return note_of(publication.notes)
-    is_retained = _texts(publication.envelope).get(RETAIN) == YES
-    return Note(publication_id(publication.message.message_id), is_retained=is_retained)
+        return parse_metadata(publication.notes)
+    is_retained = _texts(publication.envelope).get(RETAIN_HEADER) == RETAINED
+    return PublicationMetadata(publication_id(publication.message.message_id), is_retained=is_retained)
 
 
-def arrived(publication: Publication, note: Note, *, sequence: int) -> LoggedEvent:
-    """Return the event of a publication, as it stands in its topic's log."""
+def logged_event(publication: Publication, metadata: PublicationMetadata, *, sequence: int) -> LoggedEvent:
+    """Return the event to log for a publication."""
     headers = _texts(publication.envelope)
-    told = {name: text for name, text in headers.items() if name not in OWN_HEADERS}
-    size = sum(map(size_bytes, (publication.envelope.body, *told.values())))
-    is_too_large = size > MAXIMUM_EVENT_BYTES  # what no connection takes is not kept in the log either
-    payload = EMPTY if is_too_large else payload_in(publication.envelope.body, headers)
+    published = {name: text for name, text in headers.items() if name not in OWN_HEADERS}
+    size = sum(map(size_bytes, (publication.envelope.body, *published.values())))
+    is_too_large = size > MAXIMUM_EVENT_BYTES  # a payload that no connection can carry is not logged either
+    payload = EMPTY if is_too_large else payload_from_body(publication.envelope.body, headers)
     return LoggedEvent(
-        publication=note.publication,
+        publication=metadata.publication,
         topic=publication.envelope.key,
         at=sent_at(publication.message),
         payload=payload,
         sequence=sequence,
-        audience=note.audience,
-        disclosed=note.disclosed,
-        is_retained=note.is_retained,
-        headers={} if is_too_large else told,
+        audience=metadata.audience,
+        disclosed=metadata.disclosed,
+        is_retained=metadata.is_retained,
+        headers={} if is_too_large else published,
         omitted_bytes=size if is_too_large else None,
         is_text=payload.arguments == (publication.envelope.body,),
-        place=_place(publication.message),
+        sqs_sequence=_sqs_sequence(publication.message),
     )
 
 
-def _place(message: Message) -> int | None:
+def _sqs_sequence(message: Message) -> int | None:
     number = message.system_attributes.get("SequenceNumber")
     return None if number is None else int(number)
 
 
 def _texts(envelope: Envelope) -> Mapping[str, str]:
-    """Return headers as texts, as consumers of queues see them."""
+    """Return headers as strings, as queue consumers receive them."""
     return {name: one.text or one.base64 or "" for name, one in envelope.headers.items()}

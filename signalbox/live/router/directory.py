@@ -1,4 +1,4 @@
-"""Who is subscribed, as a router knows it: kept between batches, and asked for what has changed once a batch."""
+"""The router's cache of subscribers, which is updated once per batch by reading the changes."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -14,71 +14,71 @@ from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 
-KEPT_BUCKETS = 20_000  # by a router; most topics have a subscriber or two
+CACHED_PARTITIONS = 20_000  # per router; most topics have one or two subscribers
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
-    """Subscribers that are read together: the exact ones of a topic, or with None all patterns of a realm."""
+class SubscriberPartition:
+    """A partition of the subscriber table: a topic's exact subscribers, or with None all pattern subscribers."""
 
     realm: ExchangeName
     topic: RoutingKey | None
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A subscriber, who may be forgotten after a moment."""
+class SubscriberRow:
+    """A subscriber with its expiry."""
 
     subscriber: Subscriber
     expires_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A subscriber who came, or with `row` None went."""
+class SubscriberChange:
+    """An added subscriber, or with `row` None a removed one."""
 
     connection: ConnectionId
     pattern: TopicPattern
-    row: Row | None
+    row: SubscriberRow | None
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
-    """How often a bucket was changed, and the newest changes up to that number, the last one last."""
+class PartitionVersion:
+    """The number of changes of a partition, and the newest of these changes, the last one last."""
 
     number: int = 0
-    changes: tuple[Change, ...] = ()
+    changes: tuple[SubscriberChange, ...] = ()
 
 
 class SubscriberTable(Protocol):
-    """The subscribers as they are stored. Reads see every write that was answered."""
+    """The stored subscribers. Reads are strongly consistent."""
 
-    def versions(self, buckets: Collection[Bucket]) -> Mapping[Bucket, Version]:
-        """Return the versions of those of the buckets that were ever changed, in one read."""
+    def versions(self, partitions: Collection[SubscriberPartition]) -> Mapping[SubscriberPartition, PartitionVersion]:
+        """Return the versions of the partitions in one read; a partition that never changed has none."""
         ...
 
-    def changes(self, bucket: Bucket, numbers: range) -> Mapping[int, Change]:
-        """Return earlier changes of a bucket by their numbers: all of these that are still kept, and perhaps others."""
+    def changes(self, partition: SubscriberPartition, numbers: range) -> Mapping[int, SubscriberChange]:
+        """Return earlier changes of a partition by number: those of `numbers` that are still stored, maybe others."""
         ...
 
-    def rows(self, bucket: Bucket) -> Iterable[Row]:
-        """Return the subscribers of a bucket, none older than the last version that was read."""
+    def rows(self, partition: SubscriberPartition) -> Iterable[SubscriberRow]:
+        """Return the subscribers of a partition, at least as new as the last version that was read."""
         ...
 
 
-Matching = Callable[[RoutingKey], Sequence[Subscriber]]
+SubscriberLookup = Callable[[RoutingKey], Sequence[Subscriber]]
 _Key = tuple[ConnectionId, SubscriptionId]
 
 
 @dataclass(slots=True)
-class _Known:
-    """A bucket as it was read last."""
+class _CachedPartition:
+    """A partition as of its last read."""
 
     number: int
-    rows: dict[_Key, Row] = field(default_factory=dict)
-    index: SubscriptionIndex[Row] = field(default_factory=SubscriptionIndex)
+    rows: dict[_Key, SubscriberRow] = field(default_factory=dict)
+    index: SubscriptionIndex[SubscriberRow] = field(default_factory=SubscriptionIndex)
 
-    def put(self, row: Row) -> None:
+    def put(self, row: SubscriberRow) -> None:
         key = row.subscriber.connection, row.subscriber.pattern.subscription_id
         self.remove(key)
         self.rows[key] = row
@@ -89,7 +89,7 @@ class _Known:
         if row is not None:
             self.index.remove(row.subscriber.pattern, row)
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: SubscriberChange) -> None:
         if change.row is None:
             self.remove((change.connection, change.pattern.subscription_id))
         else:
@@ -97,62 +97,66 @@ class _Known:
 
 
 @dataclass(slots=True)
-class Directory:
-    """Finds subscribers. A look costs one read, and what has changed since the last.
+class CachedSubscriberDirectory:
+    """Finds subscribers. A lookup reads the versions, and the changes since the previous lookup.
 
-    All patterns of a realm are read by its first look, and again when more has changed than there are of them, or the
-    changes are kept no longer. Beside that, what does not match costs nothing. Use it from one thread only.
+    The first lookup in a realm reads all its pattern subscribers. They are read again if more has changed than there
+    are rows, or if the changes have expired. Apart from that, subscriptions that do not match cost nothing.
+    Not thread-safe.
     """
 
     table: SubscriberTable
     now: Callable[[], datetime]
-    kept: int = KEPT_BUCKETS
-    _known: OrderedDict[Bucket, _Known] = field(default_factory=OrderedDict)
+    maximum_partitions: int = CACHED_PARTITIONS
+    _cache: OrderedDict[SubscriberPartition, _CachedPartition] = field(default_factory=OrderedDict)
 
-    def look(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Matching:
-        """Return who is subscribed to topics now: everybody whose being attached was answered before."""
-        buckets = [Bucket(realm, None), *(Bucket(realm, topic) for topic in topics)]
-        versions = self.table.versions(buckets)
-        for bucket in buckets:
-            self._bring_up_to_date(bucket, versions.get(bucket, Version()))
-        self._forget_oldest(at_least=len(buckets))
+    def lookup(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
+        """Return the lookup of subscribers by topic, including every subscriber whose `attach` has returned."""
+        partitions = [SubscriberPartition(realm, None), *(SubscriberPartition(realm, topic) for topic in topics)]
+        versions = self.table.versions(partitions)
+        for partition in partitions:
+            self._update(partition, versions.get(partition, PartitionVersion()))
+        self._evict_oldest(at_least=len(partitions))
         now = self.now()
 
         def matching(topic: RoutingKey) -> list[Subscriber]:
             found = (
-                self._known[bucket].index.matching(topic) for bucket in (Bucket(realm, None), Bucket(realm, topic))
+                self._cache[partition].index.matching(topic)
+                for partition in (SubscriberPartition(realm, None), SubscriberPartition(realm, topic))
             )
             return [row.subscriber for rows in found for row in rows if row.expires_at > now]
 
         return matching
 
-    def _bring_up_to_date(self, bucket: Bucket, version: Version) -> None:
-        known = self._known.get(bucket)
-        changes = None if known is None else self._missed(bucket, known, version)
-        if known is None or changes is None:
-            known = _Known(version.number)
-            for row in self.table.rows(bucket) if version.number else ():
-                known.put(row)
-            self._known[bucket] = known  # not before all rows are there: reading may fail
+    def _update(self, partition: SubscriberPartition, version: PartitionVersion) -> None:
+        cached = self._cache.get(partition)
+        changes = None if cached is None else self._missed(partition, cached, version)
+        if cached is None or changes is None:
+            cached = _CachedPartition(version.number)
+            for row in self.table.rows(partition) if version.number else ():
+                cached.put(row)
+            self._cache[partition] = cached  # only after all rows were read, which may fail
         else:
             for change in changes:
-                known.apply(change)
-            known.number = version.number
-        self._known.move_to_end(bucket)
+                cached.apply(change)
+            cached.number = version.number
+        self._cache.move_to_end(partition)
 
-    def _missed(self, bucket: Bucket, known: _Known, version: Version) -> Sequence[Change] | None:
-        """Return the changes since a bucket was read, or None if not all are kept, or its rows are fewer."""
-        missing, listed = version.number - known.number, len(version.changes)
+    def _missed(
+        self, partition: SubscriberPartition, cached: _CachedPartition, version: PartitionVersion
+    ) -> Sequence[SubscriberChange] | None:
+        """Return the changes since a partition was read; None if some have expired, or reading its rows is cheaper."""
+        missing, listed = version.number - cached.number, len(version.changes)
         if 0 <= missing <= listed:
             return version.changes[listed - missing :]
-        if not 0 <= missing <= len(known.rows):
+        if not 0 <= missing <= len(cached.rows):
             return None
-        earlier = range(known.number + 1, version.number - listed + 1)
-        kept = self.table.changes(bucket, earlier)
-        if any(number not in kept for number in earlier):
+        earlier = range(cached.number + 1, version.number - listed + 1)
+        stored = self.table.changes(partition, earlier)
+        if any(number not in stored for number in earlier):
             return None
-        return [*(kept[number] for number in earlier), *version.changes]
+        return [*(stored[number] for number in earlier), *version.changes]
 
-    def _forget_oldest(self, *, at_least: int) -> None:
-        while len(self._known) > max(self.kept, at_least):
-            self._known.popitem(last=False)
+    def _evict_oldest(self, *, at_least: int) -> None:
+        while len(self._cache) > max(self.maximum_partitions, at_least):
+            self._cache.popitem(last=False)

@@ -1,4 +1,4 @@
-"""Bringing what is published to a realm into the outboxes of its subscribers: logged first, and then told."""
+"""Distribution of a realm's publications: append to the logs first, then send to the subscribers' outboxes."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
@@ -9,80 +9,79 @@ from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import Exchange, LiveSettings
 from signalbox.exchange.model.routing_ports import Published as ToConnections
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.log.event_documents import event_document, text_of
+from signalbox.live.log.event_documents import event_document, json_text
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.outbox.items import Addressed, Bundle, ItemId, Reply, bundle_text, item_text
+from signalbox.live.outbox.items import (
+    EventBatch,
+    ItemId,
+    OutboxMessage,
+    Reply,
+    SubscriptionEvent,
+    event_batch_body,
+    item_body,
+)
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.router.decoding import arrived, noted
-from signalbox.live.router.directory import Matching
-from signalbox.live.router.publication_metadata import Awaited, Note
+from signalbox.live.router.decoding import logged_event, publication_metadata
+from signalbox.live.router.directory import SubscriberLookup
+from signalbox.live.router.publication_metadata import AcknowledgementTarget
 from signalbox.live.session.state import ConnectionId
-from signalbox.live.wamp.audience import EVERYBODY
-from signalbox.live.wamp.codec import size_bytes, written
+from signalbox.live.wamp.audience import UNRESTRICTED
+from signalbox.live.wamp.codec import serialize, size_bytes
 from signalbox.live.wamp.messages import PublicationId, Published
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
-MAXIMUM_BUNDLE_BYTES = 200_000  # so that several go in a call, and one that is posted half is soon posted again
+MAXIMUM_BATCH_BYTES = 200_000  # so that a call sends several, and a partly posted batch is soon repeated
 
 
 class EventLog(Protocol):
     """The logs of topics, as the router writes them."""
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
-        """Add events to the logs of their topics; one that is there already stays as it is."""
+        """Append events to the logs of their topics. Idempotent."""
         ...
 
 
 class SubscriberDirectory(Protocol):
-    """Knows who is subscribed."""
+    """The directory of current subscribers."""
 
-    def look(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Matching:
-        """Return who is subscribed to topics now."""
+    def lookup(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
+        """Return the lookup of current subscribers by topic."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Posting:
-    """Something for a connection's outbox, and the id by which the outbox knows whether it is there already."""
-
-    connection: ConnectionId
-    item_id: ItemId
-    text: str
 
 
 class OutboxSender(Protocol):
-    """Puts items into many outboxes."""
+    """Sends items to the outboxes of several connections."""
 
-    def send(self, postings: Sequence[Posting]) -> Collection[int]:
-        """Put each into its connection's outbox; return the places of those that failed. Of none is known the order."""
+    def send(self, messages: Sequence[OutboxMessage]) -> Collection[int]:
+        """Send messages in no particular order; return the indexes of those that failed."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class _Arrived:
-    """An event of this batch, as subscribers get it."""
+class _DecodedEvent:
+    """An event of the router's batch, with its serialized form for subscribers."""
 
     message_id: MessageId
-    note: Note
     event: LoggedEvent
     text: str
 
 
 @dataclass(slots=True)
-class _Bundled:
-    """A bundle as it grows."""
+class _GrowingBatch:
+    """An `EventBatch` under construction."""
 
     subscriber: Subscriber
-    events: list[tuple[_Arrived, Addressed]] = field(default_factory=list)
+    events: list[tuple[_DecodedEvent, SubscriptionEvent]] = field(default_factory=list)
     size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Distributor:
-    """`LiveDelivery`: an event stands in its log before anybody looks who is subscribed.
+    """Implementation of `LiveDelivery`.
 
-    So whoever is not seen there, because the subscription came later, finds it in the log.
+    It appends each event to the log before it looks up subscribers. A subscriber that is added after the lookup
+    therefore finds the event in the log.
     """
 
     log: EventLog
@@ -90,72 +89,78 @@ class Distributor:
     outboxes: OutboxSender
 
     def deliver(self, exchange: Exchange, published: Sequence[ToConnections]) -> Collection[MessageId]:
-        """Bring publications, in their order, to whoever is subscribed; return the messages that must come again."""
+        """Distribute publications in their order; return the messages to redeliver."""
         if exchange.live is None or not published:
             return ()
-        batch = [_arrived(one) for one in published]
-        self.log.append(exchange.name, [one.event for one in batch], live=exchange.live)
-        matching = self.directory.look(exchange.name, {one.event.topic for one in batch})
-        return self._sent(_bundles(batch, matching), exchange.name)
+        events = [_decoded(one) for one in published]
+        self.log.append(exchange.name, [one.event for one in events], live=exchange.live)
+        subscribers_of = self.directory.lookup(exchange.name, {one.event.topic for one in events})
+        return self._send(_batches(events, subscribers_of), exchange.name)
 
     def acknowledge(self, publications: Sequence[Publication]) -> Collection[MessageId]:
-        """Tell the publishers who wait for it that theirs are done; return the messages that must come again."""
-        noted_ones = [(one.message.message_id, noted(one)) for one in publications if one.notes is not None]
-        replies = [(one, _published(note.publication, note.awaited)) for one, note in noted_ones if note.awaited]
-        failed = self.outboxes.send([posting for _, posting in replies])
-        return {replies[place][0] for place in failed}
+        """Send PUBLISHED to the publishers that requested it; return the messages to redeliver."""
+        published = [
+            (one.message.message_id, publication_metadata(one)) for one in publications if one.notes is not None
+        ]
+        replies = [
+            (message_id, _acknowledgement(metadata.publication, metadata.acknowledge_to))
+            for message_id, metadata in published
+            if metadata.acknowledge_to
+        ]
+        failed = self.outboxes.send([reply for _, reply in replies])
+        return {replies[index][0] for index in failed}
 
-    def _sent(self, bundles: Sequence[_Bundled], realm: ExchangeName) -> set[MessageId]:
-        """Send bundles, those of a connection one after the other."""
+    def _send(self, batches: Sequence[_GrowingBatch], realm: ExchangeName) -> set[MessageId]:
+        """Send batches; those of one connection in order, one call after the other."""
         failed: set[MessageId] = set()
-        waiting: dict[ConnectionId, list[_Bundled]] = {}
-        for bundle in bundles:
-            waiting.setdefault(bundle.subscriber.connection, []).append(bundle)
+        waiting: dict[ConnectionId, list[_GrowingBatch]] = {}
+        for batch in batches:
+            waiting.setdefault(batch.subscriber.connection, []).append(batch)
         while waiting:
             heads = [line[0] for line in waiting.values()]
-            for place in sorted(self.outboxes.send([_posting(one, realm) for one in heads])):
-                line = waiting.pop(heads[place].subscriber.connection)
-                failed |= {arrived.message_id for bundle in line for arrived, _ in bundle.events}
+            for index in sorted(self.outboxes.send([_outbox_message(one, realm) for one in heads])):
+                line = waiting.pop(heads[index].subscriber.connection)
+                failed |= {decoded.message_id for batch in line for decoded, _ in batch.events}
             waiting = {connection: line[1:] for connection, line in waiting.items() if line[1:]}
         return failed
 
 
-def _arrived(published: ToConnections) -> _Arrived:
-    note = noted(published.publication)
-    event = arrived(published.publication, note, sequence=published.sequence)
-    # Whom it is for, and what overtook what on the way here, is nobody else's business.
-    text = text_of(event_document(replace(event, audience=EVERYBODY, place=None)))
-    return _Arrived(published.publication.message.message_id, note, event, text)
+def _decoded(published: ToConnections) -> _DecodedEvent:
+    metadata = publication_metadata(published.publication)
+    event = logged_event(published.publication, metadata, sequence=published.sequence)
+    # Subscribers must not see the audience, nor the event's position among all publications.
+    text = json_text(event_document(replace(event, audience=UNRESTRICTED, sqs_sequence=None)))
+    return _DecodedEvent(published.publication.message.message_id, event, text)
 
 
-def _bundles(batch: Iterable[_Arrived], matching: Matching) -> list[_Bundled]:
-    """Return what each connection gets, in its order, in parts of which none is too large."""
-    bundles: list[_Bundled] = []
-    growing: dict[ConnectionId, _Bundled] = {}
-    for one in batch:
+def _batches(events: Iterable[_DecodedEvent], subscribers_of: SubscriberLookup) -> list[_GrowingBatch]:
+    """Group the events by subscribed connection, in order, into batches of limited size."""
+    batches: list[_GrowingBatch] = []
+    growing: dict[ConnectionId, _GrowingBatch] = {}
+    for one in events:
         size = size_bytes(one.text)
-        for subscriber in matching(one.event.topic):
+        for subscriber in subscribers_of(one.event.topic):
             if not one.event.audience.admits(subscriber.listener):
                 continue
-            bundle = growing.get(subscriber.connection)
-            if bundle is None or bundle.size + size > MAXIMUM_BUNDLE_BYTES:
-                bundle = growing[subscriber.connection] = _Bundled(subscriber)
-                bundles.append(bundle)
-            bundle.events.append((one, Addressed(subscriber.pattern, one.event)))
-            bundle.size += size
-    return bundles
+            batch = growing.get(subscriber.connection)
+            if batch is None or batch.size + size > MAXIMUM_BATCH_BYTES:
+                batch = growing[subscriber.connection] = _GrowingBatch(subscriber)
+                batches.append(batch)
+            batch.events.append((one, SubscriptionEvent(subscriber.pattern, one.event)))
+            batch.size += size
+    return batches
 
 
-def _posting(bundled: _Bundled, realm: ExchangeName) -> Posting:
-    connection = bundled.subscriber.connection
-    addressed = tuple(one for _, one in bundled.events)
-    told = "\n".join(f"{one.pattern.subscription_id} {one.event.sequence} {one.event.topic}" for one in addressed)
-    item_id = ItemId(hashlib.sha256(told.encode(errors="surrogatepass")).hexdigest())
-    bundle = Bundle(item_id, realm, UserName(bundled.subscriber.listener.authid), addressed)
-    return Posting(connection, item_id, bundle_text(bundle, [arrived.text for arrived, _ in bundled.events]))
+def _outbox_message(batch: _GrowingBatch, realm: ExchangeName) -> OutboxMessage:
+    subscriber, events = batch.subscriber, tuple(event for _, event in batch.events)
+    content = "\n".join(f"{one.pattern.subscription_id} {one.event.sequence} {one.event.topic}" for one in events)
+    item_id = ItemId(hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest())
+    item = EventBatch(item_id, realm, UserName(subscriber.listener.authid), events)
+    body = event_batch_body(item, [decoded.text for decoded, _ in batch.events])
+    return OutboxMessage(subscriber.connection, item_id, body)
 
 
-def _published(publication: PublicationId, awaited: Awaited) -> Posting:
-    item_id = ItemId(f"published {awaited.request} {publication}")
-    message = written(Published(awaited.request, publication))
-    return Posting(awaited.connection, item_id, item_text(Reply(item_id, message)))
+def _acknowledgement(publication: PublicationId, target: AcknowledgementTarget) -> OutboxMessage:
+    item_id = ItemId(f"published {target.request} {publication}")
+    message = serialize(Published(target.request, publication))
+    return OutboxMessage(target.connection, item_id, item_body(Reply(item_id, message)))

@@ -1,4 +1,4 @@
-"""The matcher: all subscriptions of a realm in one index, asked once an event."""
+"""An index of topic patterns that finds the subscriptions matching a topic."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterator
@@ -8,16 +8,16 @@ from typing import Generic, TypeVar
 from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.model.patterns import MANY, ONE, Pattern
 from signalbox.exchange.model.topics import RoutingKey, words_of
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 Target = TypeVar("Target", bound=Hashable)
 
 
 class SubscriptionIndex(Generic[Target]):
-    """Who subscribed to what; a target is anything that can be told from another.
+    """The targets of topic patterns. A target is any hashable value.
 
-    What does not match costs nothing: an exact topic and a prefix are looked up by their text, a prefix once for each
-    length that there is (at most 256), and wildcards are the exchange's own, in its tree.
+    Patterns that do not match cost nothing: exact topics are looked up in a dictionary, prefixes in one per distinct
+    prefix length (at most 256), and wildcards in the exchange's binding trie.
     """
 
     __slots__ = ("_exact", "_prefixes", "_wildcards")
@@ -28,31 +28,31 @@ class SubscriptionIndex(Generic[Target]):
         self._wildcards: BindingTrie[Target] = BindingTrie()
 
     def add(self, pattern: TopicPattern, target: Target) -> None:
-        """Subscribe a target; one that is subscribed already stays so once."""
-        if pattern.match is Match.EXACT:
+        """Add a target to a pattern. Idempotent."""
+        if pattern.match is MatchPolicy.EXACT:
             self._exact.setdefault(pattern.uri, {})[target] = None
-        elif pattern.match is Match.PREFIX:
+        elif pattern.match is MatchPolicy.PREFIX:
             self._prefixes.add(pattern.uri, target)
         else:
             self._wildcards.add(_binding(pattern), target)
 
     def remove(self, pattern: TopicPattern, target: Target) -> None:
-        """Unsubscribe a target; one that is not subscribed stays so."""
-        if pattern.match is Match.EXACT:
+        """Remove a target from a pattern. Idempotent."""
+        if pattern.match is MatchPolicy.EXACT:
             _discard(self._exact, pattern.uri, target)
-        elif pattern.match is Match.PREFIX:
+        elif pattern.match is MatchPolicy.PREFIX:
             self._prefixes.remove(pattern.uri, target)
         else:
             self._wildcards.remove(_binding(pattern), target)
 
     def matching(self, topic: RoutingKey) -> list[Target]:
-        """Return every target with a pattern that matches, each once."""
+        """Return every target with a matching pattern, each once."""
         found = chain(self._exact.get(topic, ()), self._prefixes.matching(topic), self._wildcards.matching(_key(topic)))
         return list(dict.fromkeys(found))
 
 
 class _PrefixIndex(Generic[Target]):
-    """Prefixes by their text, and how many there are of each length."""
+    """Targets by prefix, and the number of prefixes of each length."""
 
     __slots__ = ("_lengths", "_targets")
 
@@ -79,27 +79,27 @@ class _PrefixIndex(Generic[Target]):
 
 
 def _discard(targets: dict[str, dict[Target, None]], text: str, target: Target) -> bool:
-    """Take a target away from a text; say whether it was the last."""
-    there = targets.get(text)
-    if there is None or target not in there:
+    """Remove a target from a text; return whether it was the last one."""
+    found = targets.get(text)
+    if found is None or target not in found:
         return False
-    del there[target]
-    if not there:
+    del found[target]
+    if not found:
         del targets[text]
-    return not there
+    return not found
 
 
-# The tree's wildcards are words that a topic may have: `*` is a component like any other in WAMP, and SQS takes all.
-# Behind a `#`, which no URI has, they and what looks like their disguise are words to the tree.
-def _disguised(word: str) -> str:
+# The trie's wildcards may occur as components of a topic: `*` is an ordinary component in WAMP, and a topic published
+# over SQS may have either. A `#` prefix, which no URI has, escapes them, and words that begin with `#`, for the trie.
+def _escaped(word: str) -> str:
     return MANY + word if word == ONE or word.startswith(MANY) else word
 
 
 def _binding(pattern: TopicPattern) -> Pattern:
-    return Pattern(tuple(_disguised(word) if word else ONE for word in pattern.uri.split(".")))
+    return Pattern(tuple(_escaped(word) if word else ONE for word in pattern.uri.split(".")))
 
 
 def _key(topic: RoutingKey) -> RoutingKey:
     if ONE not in topic and MANY not in topic:
         return topic
-    return RoutingKey(".".join(map(_disguised, words_of(topic))))
+    return RoutingKey(".".join(map(_escaped, words_of(topic))))

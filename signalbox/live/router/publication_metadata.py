@@ -1,4 +1,4 @@
-"""What the stage says of an event of WAMP's beside its topic and payload, when it goes by the exchange's queue."""
+"""The metadata of a session's publication, carried in an attribute of its message in the exchange's queue."""
 
 import json
 from dataclasses import dataclass, replace
@@ -7,71 +7,73 @@ from signalbox.exchange.messages.properties import LIVE, Envelope
 from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.documents import Document, audience_document, audience_of, listener_document, listener_of
-from signalbox.live.log.event_documents import text_of
+from signalbox.live.log.event_documents import json_text
 from signalbox.live.session.state import ConnectionId
-from signalbox.live.wamp.audience import EVERYBODY, Audience, Listener
+from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId
 from signalbox.live.wamp.payloads import body_of
 from signalbox.messages import Attribute, Message
 
 
 @dataclass(frozen=True, slots=True)
-class Awaited:
-    """Who waits for PUBLISHED."""
+class AcknowledgementTarget:
+    """The connection and request to which PUBLISHED is sent."""
 
     connection: ConnectionId
     request: RequestId
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """What was said of a publication: its id, whom it is for, and who waits for its PUBLISHED."""
+class PublicationMetadata:
+    """The metadata of a publication: id, audience, disclosed publisher, retention and acknowledgement."""
 
     publication: PublicationId
-    audience: Audience = EVERYBODY
+    audience: Audience = UNRESTRICTED
     disclosed: Listener | None = None
     is_retained: bool = False
-    awaited: Awaited | None = None
+    acknowledge_to: AcknowledgementTarget | None = None
 
 
-def note_text(note: Note) -> str:
-    """Return the value of the attribute."""
-    told = {
-        "publication": note.publication,
-        "audience": audience_document(note.audience),
-        "disclosed": listener_document(note.disclosed),
-        "retain": note.is_retained,
-        "reply": note.awaited and {"connection": note.awaited.connection, "request": note.awaited.request},
+def metadata_text(metadata: PublicationMetadata) -> str:
+    """Serialize metadata as the value of its message attribute."""
+    target = metadata.acknowledge_to
+    document = {
+        "publication": metadata.publication,
+        "audience": audience_document(metadata.audience),
+        "disclosed": listener_document(metadata.disclosed),
+        "retain": metadata.is_retained,
+        "reply": target and {"connection": target.connection, "request": target.request},
     }
-    return text_of({name: value for name, value in told.items() if value is not None and value != {}})
+    return json_text({name: value for name, value in document.items() if value is not None and value != {}})
 
 
-def note_of(text: str) -> Note:
-    """Return the note of an attribute that the stage wrote."""
+def parse_metadata(text: str) -> PublicationMetadata:
+    """Parse metadata that `metadata_text` has serialized."""
     document: Document = json.loads(text)
-    awaited = document.get("reply")
-    return Note(
+    target = document.get("reply")
+    return PublicationMetadata(
         publication=PublicationId(document["publication"]),
         audience=audience_of(document.get("audience", {})),
         disclosed=listener_of(document.get("disclosed")),
         is_retained=document["retain"],
-        awaited=None if awaited is None else Awaited(awaited["connection"], awaited["request"]),
+        acknowledge_to=None if target is None else AcknowledgementTarget(target["connection"], target["request"]),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What somebody publishes in a realm, by the stage's hand: `publisher` is the user's name."""
+class RealmPublication:
+    """A publication that the stage sends to a realm's queue for a user, whose name is `publisher`."""
 
     topic: RoutingKey
     payload: Payload
-    note: Note
+    metadata: PublicationMetadata
     publisher: str
 
 
-def message_for(said: Said, *, order_by: OrderBy, deduplication_id: str) -> Message:
-    """Return the message for a realm's queue. Raises `InvalidPublication`."""
-    body, headers = body_of(said.payload)
-    envelope = Envelope.of_publication(said.topic, body, headers)
-    message = envelope.published(publisher=said.publisher, deduplication_id=deduplication_id, order_by=order_by)
-    return replace(message, attributes={**message.attributes, LIVE: Attribute("String", note_text(said.note))})
+def message_for(publication: RealmPublication, *, order_by: OrderBy, deduplication_id: str) -> Message:
+    """Return the message that publishes to a realm's queue. Raises `InvalidPublication`."""
+    body, headers = body_of(publication.payload)
+    envelope = Envelope.of_publication(publication.topic, body, headers)
+    message = envelope.published(publisher=publication.publisher, deduplication_id=deduplication_id, order_by=order_by)
+    metadata = Attribute("String", metadata_text(publication.metadata))
+    return replace(message, attributes={**message.attributes, LIVE: metadata})

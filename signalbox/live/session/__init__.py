@@ -1,1 +1,1 @@
-"""Sessions of connections: the state machine, its inbox and its effects."""
+"""Sessions of WebSocket connections: the state machine, its inbox, its effects and their execution."""

@@ -1,4 +1,4 @@
-"""How sessions end: by GOODBYE, by ABORT, or because the connection is gone."""
+"""The end of sessions: by GOODBYE, by ABORT, by a signal, or with the connection."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 from signalbox.live.session.effects import Close, Effect, Leave, Post
 from signalbox.live.session.state import (
     JOIN_TIMEOUT,
-    Circumstances,
+    DecisionContext,
     Elapsed,
     Killed,
     Lost,
@@ -16,72 +16,74 @@ from signalbox.live.session.state import (
     moved,
 )
 from signalbox.live.wamp import error_uris
-from signalbox.live.wamp.codec import Malformed
+from signalbox.live.wamp.codec import MalformedFrame
 from signalbox.live.wamp.messages import Abort, Goodbye, Message
 
 
 def aborted(session: Session, reason: str, message: str) -> Outcome:
-    """End a session at once, and the connection with it."""
+    """End a session at once with ABORT, and close its connection."""
     return _ended(session, Post(Abort({"message": message}, reason)), Close())
 
 
-def violated(session: Session, heard: Message | Malformed, given: Circumstances) -> Outcome:
-    """End a session whose client says what it must not (basic profile, «Protocol Errors»)."""
-    del given
-    said = (
-        heard.problem if isinstance(heard, Malformed) else f"received {_name(heard)} message in state {session.state}"
+def violated(session: Session, received: Message | MalformedFrame, context: DecisionContext) -> Outcome:
+    """Abort a session whose client violates the protocol (basic profile, «Protocol Errors»)."""
+    del context
+    problem = (
+        received.problem
+        if isinstance(received, MalformedFrame)
+        else f"received {_name(received)} message in state {session.state}"
     )
-    return aborted(session, error_uris.PROTOCOL_VIOLATION, said)
+    return aborted(session, error_uris.PROTOCOL_VIOLATION, problem)
 
 
-def left(session: Session, heard: Goodbye, given: Circumstances) -> Outcome:
-    """Let a client go that said GOODBYE: say so, too, and close, since a connection has one session."""
-    del heard, given
+def left(session: Session, received: Goodbye, context: DecisionContext) -> Outcome:
+    """Answer a client's GOODBYE and close the connection, since a connection has one session."""
+    del received, context
     return _ended(session, Post(Goodbye({}, error_uris.GOODBYE_AND_OUT)), Close())
 
 
-def closed(session: Session, heard: Abort | Goodbye, given: Circumstances) -> Outcome:
-    """Close the connection of a client that has aborted, or answered our GOODBYE; it gets no reply."""
-    del heard, given
+def closed(session: Session, received: Abort | Goodbye, context: DecisionContext) -> Outcome:
+    """Close the connection, without a reply, of a client that has sent ABORT or answered our GOODBYE."""
+    del received, context
     return _ended(session, Close())
 
 
-def lost(session: Session, heard: Lost, given: Circumstances) -> Outcome:
-    """End a session whose connection is gone; its outbox is, too, when all that is in it was tried."""
-    del heard, given
+def lost(session: Session, received: Lost, context: DecisionContext) -> Outcome:
+    """End a session whose connection is gone; its outbox ends after a last attempt to post its items."""
+    del received, context
     return _ended(session, Close())
 
 
-def killed(session: Session, heard: Killed, given: Circumstances) -> Outcome:
-    """Say GOODBYE to a session that somebody wants to end. Clients do not come back after that by themselves."""
-    goodbye = Post(Goodbye({"message": heard.message}, heard.reason))
-    ending = replace(_without_subscriptions(session), state=State.CLOSING, deadline=given.now + JOIN_TIMEOUT)
+def killed(session: Session, received: Killed, context: DecisionContext) -> Outcome:
+    """Send GOODBYE to a killed session. Clients do not reconnect by themselves after that."""
+    goodbye = Post(Goodbye({"message": received.message}, received.reason))
+    ending = replace(_without_subscriptions(session), state=State.CLOSING, deadline=context.now + JOIN_TIMEOUT)
     return Outcome(ending, (*_leaving(session), goodbye))
 
 
-def turned_away(session: Session, heard: Killed, given: Circumstances) -> Outcome:
-    """Abort a session that somebody wants to end before it has begun."""
-    del given
-    return aborted(session, heard.reason, heard.message)
+def killed_before_join(session: Session, received: Killed, context: DecisionContext) -> Outcome:
+    """Abort a session that is killed before it has joined."""
+    del context
+    return aborted(session, received.reason, received.message)
 
 
-def timed_out(session: Session, heard: Elapsed, given: Circumstances) -> Outcome:
-    """End a session that has not joined in time."""
-    del heard
-    if given.now < session.deadline:
+def join_timed_out(session: Session, received: Elapsed, context: DecisionContext) -> Outcome:
+    """Abort a session that has not joined before its deadline."""
+    del received
+    if context.now < session.deadline:
         return Outcome(session)
     return aborted(session, error_uris.TIMEOUT, f"not joined within {JOIN_TIMEOUT.total_seconds():g} s")
 
 
-def given_up(session: Session, heard: Elapsed, given: Circumstances) -> Outcome:
-    """Close the connection of a client that does not answer our GOODBYE."""
-    del heard
-    return Outcome(session) if given.now < session.deadline else _ended(session, Close())
+def goodbye_timed_out(session: Session, received: Elapsed, context: DecisionContext) -> Outcome:
+    """Close the connection of a client that has not answered our GOODBYE before the deadline."""
+    del received
+    return Outcome(session) if context.now < session.deadline else _ended(session, Close())
 
 
-def ignored(session: Session, heard: object, given: Circumstances) -> Outcome:
-    """Do nothing."""
-    del heard, given
+def ignored(session: Session, received: object, context: DecisionContext) -> Outcome:
+    """Return the session unchanged, without effects."""
+    del received, context
     return Outcome(session)
 
 

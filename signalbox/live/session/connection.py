@@ -1,40 +1,43 @@
-"""Whether a connection may begin: it must speak WAMP in JSON, and not come in a storm."""
+"""The rules for accepting a connection: it must offer WAMP in JSON, and the connection rate is limited."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 
 from signalbox.live.wamp.codec import SUBPROTOCOL
 
 PROTOCOL_HEADER = "Sec-WebSocket-Protocol"
-# Half of what API Gateway lets an account have by default, so that a stage whose clients all come back at once leaves
-# room for others, and its sessions begin no faster than their table takes them.
+# Half of API Gateway's default quota of an account: when all clients of a stage reconnect at once, other APIs keep
+# room, and sessions begin no faster than their table can store them.
 MAXIMUM_PER_SECOND = 250
+BAD_REQUEST, TOO_MANY_REQUESTS = 400, 429
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a connection may not begin, as the client is told."""
+    """The HTTP status and the text of a refused connection."""
 
-    status: HTTPStatus
+    status: int
     reason: str
 
 
-def offered(headers: Mapping[str, str]) -> list[str]:
-    """Return the subprotocols that a client offers; some put a space behind the comma, and some do not."""
+def offered_subprotocols(headers: Mapping[str, str]) -> list[str]:
+    """Return the subprotocols that a client offers; clients write their list with and without spaces."""
     values = (value for name, value in headers.items() if name.lower() == PROTOCOL_HEADER.lower())
     return [part.strip() for value in values for part in value.split(",")]
 
 
 def protocol_refusal(headers: Mapping[str, str]) -> Refusal | None:
-    """Return why no session could begin, or None. Of binary ones API Gateway closes the connection."""
-    if SUBPROTOCOL in offered(headers):
+    """Return the refusal of a client that does not offer WAMP in JSON, or None.
+
+    Binary serializations are impossible: API Gateway closes a connection that sends a binary frame.
+    """
+    if SUBPROTOCOL in offered_subprotocols(headers):
         return None
-    return Refusal(HTTPStatus.BAD_REQUEST, f"offer the subprotocol {SUBPROTOCOL}: nothing else is spoken here")
+    return Refusal(BAD_REQUEST, f"offer the subprotocol {SUBPROTOCOL}: no other is supported")
 
 
-def storm_refusal(connections_this_second: int) -> Refusal | None:
-    """Return why a connection has to come back later, or None."""
+def rate_refusal(connections_this_second: int) -> Refusal | None:
+    """Return the refusal of a connection above `MAXIMUM_PER_SECOND`, or None."""
     if connections_this_second <= MAXIMUM_PER_SECOND:
         return None
-    return Refusal(HTTPStatus.TOO_MANY_REQUESTS, "too many connections at once: come back in some seconds")
+    return Refusal(TOO_MANY_REQUESTS, "too many connections at once: connect again in some seconds")

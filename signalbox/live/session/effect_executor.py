@@ -1,164 +1,187 @@
-"""Carrying out what a session wants done, in its order; doing it again is fine."""
+"""The execution of a session's effects in order; executing them again is harmless."""
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, cast
 
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
-from signalbox.live.outbox.items import ItemId, OutboxItem, PastWish, closing, reply
+from signalbox.live.outbox.items import BackfillRequest, ItemId, OutboxItem, close_item, reply_item
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.procedures import meta_events
-from signalbox.live.procedures.calls import Asked, answered
-from signalbox.live.procedures.meta_events import Announcement
-from signalbox.live.router.publication_metadata import Awaited, Note, Said, message_for
+from signalbox.live.procedures import calls, meta_events
+from signalbox.live.procedures.calls import CallContext
+from signalbox.live.procedures.meta_events import MetaEvent
+from signalbox.live.procedures.overview_calls import OverviewCall
+from signalbox.live.procedures.table import SESSION_PROCEDURES
+from signalbox.live.router.publication_metadata import (
+    AcknowledgementTarget,
+    PublicationMetadata,
+    RealmPublication,
+    message_for,
+)
 from signalbox.live.session import events
 from signalbox.live.session.effects import (
-    Answer,
+    AnswerCall,
     Attach,
     Close,
+    CountFailure,
     Detach,
     Distribute,
     Drop,
     Effect,
     Enter,
     Leave,
-    NoteFailure,
     Post,
 )
 from signalbox.live.session.events import Cause
-from signalbox.live.session.ports import Member, SessionPorts, Standing
-from signalbox.live.session.state import Session
+from signalbox.live.session.ports import Member, RealmAccess, SessionPorts
+from signalbox.live.session.state import KEPT_FOR, Session
 from signalbox.live.wamp import error_uris
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import Identity
-from signalbox.live.wamp.codec import CODES, MAXIMUM_ID
+from signalbox.live.wamp.codec import MAXIMUM_ID, TYPE_CODES
 from signalbox.live.wamp.messages import Error, Payload, PublicationId, Publish, SessionId, Subscribed
 from signalbox.live.wamp.patterns import TopicPattern
-from signalbox.sarracenia.rights.names import ExchangeName, InvalidUserName, parse_user_name
+from signalbox.sarracenia.rights.names import ExchangeName, InvalidUserName, UserName, parse_user_name
 
-# API Gateway ends a connection after two hours; what is kept of one is forgotten a little later.
-KEPT_FOR = timedelta(hours=2, minutes=15)
+ANSWERS = {procedure.uri: procedure.answer for procedure in SESSION_PROCEDURES}
 
 
 @dataclass(slots=True)
-class Carrying:
-    """Carries out the effects of one frame for a session, which is as it was after that frame.
+class EffectExecutor:
+    """Executes the effects of one frame; `session` is the session after that frame.
 
-    `watched` are those of WAMP's own topics that somebody is subscribed to.
+    `access` returns the user's access to the realm, and `watched` the meta topics that have subscribers.
     """
 
     ports: SessionPorts
     session: Session
     cause: Cause
-    standing: Callable[[], Standing]
+    access: Callable[[], RealmAccess]
     watched: Callable[[], Collection[RoutingKey]]
     _items: list[OutboxItem] = field(default_factory=list)
     _events: list[HistoryEvent] = field(default_factory=list)
     _number: int = 0
 
-    def carry_out(self, effects: Sequence[Effect]) -> None:
-        """Carry out effects, each when those before it are done."""
+    def execute(self, effects: Sequence[Effect]) -> None:
+        """Execute effects, each after those before it are done."""
         for self._number, effect in enumerate(effects):
             if isinstance(effect, Post):
-                is_past_wanted = any(isinstance(one, Attach) and _wants_past(one) for one in effects)
-                self._put(reply(effect, self._item_id(), expects_past=is_past_wanted and _begins(effect)))
+                expects_backfill = any(isinstance(one, Attach) and _requests_past(one) for one in effects)
+                self._put(reply_item(effect, self._item_id(), expects_backfill=expects_backfill and _begins(effect)))
             elif isinstance(effect, Close):
-                self._put(closing(effect, self._item_id()))
+                self._put(close_item(effect, self._item_id()))
             else:
                 self._flush()
-                HOW[type(effect)](self, effect)
+                METHODS[type(effect)](self, effect)
         self._flush()
         self.ports.record(self._events)
 
     def enter(self, effect: Enter) -> None:
-        """Put a session on the roster of its realm, and tell that it has begun."""
+        """Add the session to its realm, and publish that it has joined."""
         member = Member(self.session.connection, effect.listener, self.cause.at)
-        self.ports.store.roster.enter(self._realm, member, expires_at=self._expires_at)
+        self.ports.store.realm_sessions.enter(self._realm, member, expires_at=self._expires_at)
         details = self.session.identity.details if self.session.identity else {}
-        self._announce([meta_events.joined(effect.listener, details)])
+        self._publish_meta([meta_events.joined(effect.listener, details)])
         self._events.append(events.started(effect.listener, self._realm, self.cause))
 
     def leave(self, effect: Leave) -> None:
-        """Take a session off the roster, and let no more events reach it."""
+        """Detach the session's subscriptions, remove it from its realm, and publish that it has ended."""
         self._detach(effect.listener, sorted(effect.subscriptions, key=lambda one: one.subscription_id))
-        self.ports.store.roster.leave(self._realm, effect.listener)
-        self._announce([meta_events.left(effect.listener)])
+        self.ports.store.realm_sessions.leave(self._realm, effect.listener)
+        self._publish_meta([meta_events.left(effect.listener)])
         self._events.append(events.ended(effect.listener, self._realm, self.cause))
 
     def attach(self, effect: Attach) -> None:
-        """Let events reach a subscription, and only then ask for its past: so nothing is missed in between."""
+        """Attach a subscription, and only then request its past events, so that no event is missed in between."""
         listener, pattern, at = self._listener, effect.pattern, self.cause.at
         subscriber = Subscriber(self.session.connection, pattern, listener)
         self.ports.store.subscribers.attach(self._realm, subscriber, at=at, expires_at=self._expires_at)
-        if _wants_past(effect):
-            self._put(PastWish(self._item_id(), pattern, effect.get_retained, effect.history))
-        is_first = meta_events.ON_CREATE in self.watched() and not self._others(pattern, listener)
-        self._announce(meta_events.attached(listener, pattern, is_first=is_first, at=at))
+        if _requests_past(effect):
+            self._put(BackfillRequest(self._item_id(), pattern, effect.get_retained, effect.history))
+        is_first = meta_events.ON_CREATE in self.watched() and not self._has_others(pattern, listener)
+        self._publish_meta(meta_events.attached(listener, pattern, is_first=is_first, at=at))
         self._events.append(events.subscribed(pattern, listener, self._realm, self.cause))
 
     def detach(self, effect: Detach) -> None:
-        """Let no more events reach a subscription."""
+        """Stop the delivery of events to a subscription."""
         self._detach(self._listener, [effect.pattern])
 
     def distribute(self, effect: Distribute) -> None:
-        """Publish an event, or tell who waits for it why not."""
-        awaited = None if effect.request is None else Awaited(self.session.connection, effect.request)
-        note = Note(effect.publication, effect.audience, effect.disclosed, effect.is_retained, awaited)
+        """Publish an event; if the exchange refuses it, answer the publisher's request with ERROR."""
+        awaited = None if effect.request is None else AcknowledgementTarget(self.session.connection, effect.request)
+        note = PublicationMetadata(effect.publication, effect.audience, effect.disclosed, effect.is_retained, awaited)
         try:
-            self._publish(Said(effect.topic, effect.payload, note, self._listener.authid), self._item_id())
+            self._publish(RealmPublication(effect.topic, effect.payload, note, self._listener.authid), self._item_id())
         except RejectedError as error:
             self._refuse(effect, str(error))
 
-    def answer(self, effect: Answer) -> None:
-        """Answer a call."""
-        asked = Asked(effect, self.session, self.standing(), self.cause)
-        self._put(reply(Post(answered(asked, self.ports)), self._item_id()))
+    def answer_call(self, effect: AnswerCall) -> None:
+        """Answer a call, or pass it on to the function `overview`."""
+        answer = ANSWERS.get(effect.procedure)
+        if answer is None:
+            self.ports.overview_calls.send(self._overview_call(effect))
+            return
+        context = CallContext(effect, self.session, self.access(), self.cause, self.ports)
+        message = calls.reply(effect.request, lambda: answer(context, effect.payload))
+        self._put(reply_item(Post(message), self._item_id()))
 
     def drop(self, effect: Drop) -> None:
-        """Count a publication of which nobody hears any more."""
+        """Record a refused publication whose publisher gets no reply."""
         self._events.append(events.dropped(self.session, effect.error, self.cause))
 
-    def note_failure(self, effect: NoteFailure) -> None:
-        """Count a wrong secret, unless it was for somebody who cannot be a user, and so has none."""
+    def count_failure(self, effect: CountFailure) -> None:
+        """Count a failed login, unless the name cannot be a user's."""
         self._events.append(events.refused(self.session, self.cause))
         try:
             user = parse_user_name(effect.authid)
         except InvalidUserName:
             return
-        self.ports.store.accounts.note_failure(user, now=self.cause.at)
+        self.ports.store.accounts.count_failure(user, now=self.cause.at)
+
+    def _overview_call(self, effect: AnswerCall) -> OverviewCall:
+        return OverviewCall(
+            connection=self.session.connection,
+            item_id=self._item_id(),
+            realm=self._realm,
+            user=UserName(self._listener.authid),
+            at=self.cause.at,
+            request=effect.request,
+            procedure=effect.procedure,
+            payload=effect.payload,
+        )
 
     def _detach(self, listener: Listener, patterns: Sequence[TopicPattern]) -> None:
         if not patterns:
             return
         self.ports.store.subscribers.detach(self._realm, patterns, self.session.connection)
         for pattern in patterns:
-            is_last = meta_events.ON_DELETE in self.watched() and not self._others(pattern, listener)
-            self._announce(meta_events.detached(listener, pattern, is_last=is_last))
+            is_last = meta_events.ON_DELETE in self.watched() and not self._has_others(pattern, listener)
+            self._publish_meta(meta_events.detached(listener, pattern, is_last=is_last))
             self._events.append(events.unsubscribed(pattern, listener, self._realm, self.cause))
 
-    def _others(self, pattern: TopicPattern, listener: Listener) -> bool:
-        attached = self.ports.store.watchers.attached(self._realm, pattern)
+    def _has_others(self, pattern: TopicPattern, listener: Listener) -> bool:
+        attached = self.ports.store.subscription_lookup.attached(self._realm, pattern)
         return any(one.session != listener.session for one in attached)
 
-    def _announce(self, announcements: Iterable[Announcement]) -> None:
-        """Publish those meta events that somebody watches: of most realms nobody does."""
+    def _publish_meta(self, found: Iterable[MetaEvent]) -> None:
+        """Publish the meta events whose topics have subscribers; most realms have none."""
         watched = self.watched()
-        for number, one in enumerate(announcements):
+        for number, one in enumerate(found):
             if one.topic in watched:
                 item_id = self._item_id(f"{one.topic}:{number}:{one.payload.arguments}")
                 publication = PublicationId(_number_of(item_id))
-                said = Said(one.topic, one.payload, Note(publication), meta_events.PUBLISHER)
-                with suppress(RejectedError):  # an exchange that is gone has nobody who watches it
+                said = RealmPublication(one.topic, one.payload, PublicationMetadata(publication), meta_events.PUBLISHER)
+                with suppress(RejectedError):  # the exchange was deleted, and its subscribers with it
                     self._publish(said, item_id)
 
-    def _publish(self, said: Said, item_id: ItemId) -> None:
-        live = self.standing().live or LiveSettings()
+    def _publish(self, said: RealmPublication, item_id: ItemId) -> None:
+        live = self.access().live or LiveSettings()
         message = message_for(said, order_by=live.order_by, deduplication_id=item_id)
         self.ports.sender.send(self.ports.names.queue(self._realm), message)
 
@@ -166,8 +189,8 @@ class Carrying:
         if effect.request is None:
             self.drop(Drop(error_uris.UNAVAILABLE))
             return
-        error = Error(CODES[Publish], effect.request, {}, error_uris.UNAVAILABLE, Payload((problem,)))
-        self._put(reply(Post(error), self._item_id()))
+        error = Error(TYPE_CODES[Publish], effect.request, {}, error_uris.UNAVAILABLE, Payload((problem,)))
+        self._put(reply_item(Post(error), self._item_id()))
 
     def _put(self, item: OutboxItem) -> None:
         self._items.append(item)
@@ -178,7 +201,7 @@ class Carrying:
             self._items = []
 
     def _item_id(self, what: str = "") -> ItemId:
-        # De-duplication ids have 128 characters at most.
+        # A deduplication id has at most 128 characters.
         text = f"{self.cause.frame}:{self._number}"
         return ItemId(f"{text}:{hashlib.sha256(what.encode()).hexdigest()[:32]}" if what else text)
 
@@ -192,7 +215,7 @@ class Carrying:
 
     @property
     def _listener(self) -> Listener:
-        # Of what only those want that have joined, and perhaps have left again in the same batch.
+        # Only sessions that have joined, and may have left again in the same batch, have effects that need it.
         identity = cast("Identity", self.session.identity)
         return Listener(cast("SessionId", self.session.session), identity.authid, identity.authrole)
 
@@ -201,7 +224,7 @@ def _begins(post: Post) -> bool:
     return isinstance(post.message, Subscribed)
 
 
-def _wants_past(attach: Attach) -> bool:
+def _requests_past(attach: Attach) -> bool:
     return attach.get_retained or attach.history is not None
 
 
@@ -209,13 +232,13 @@ def _number_of(item_id: ItemId) -> int:
     return int.from_bytes(hashlib.sha256(item_id.encode()).digest()[:8]) % MAXIMUM_ID + 1
 
 
-HOW: Mapping[type[Effect], Callable[[Carrying, Any], None]] = {
-    Enter: Carrying.enter,
-    Leave: Carrying.leave,
-    Attach: Carrying.attach,
-    Detach: Carrying.detach,
-    Distribute: Carrying.distribute,
-    Answer: Carrying.answer,
-    Drop: Carrying.drop,
-    NoteFailure: Carrying.note_failure,
+METHODS: Mapping[type[Effect], Callable[[EffectExecutor, Any], None]] = {
+    Enter: EffectExecutor.enter,
+    Leave: EffectExecutor.leave,
+    Attach: EffectExecutor.attach,
+    Detach: EffectExecutor.detach,
+    Distribute: EffectExecutor.distribute,
+    AnswerCall: EffectExecutor.answer_call,
+    Drop: EffectExecutor.drop,
+    CountFailure: EffectExecutor.count_failure,
 }

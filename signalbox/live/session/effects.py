@@ -1,17 +1,17 @@
-"""What the session machine wants done; each may be done twice."""
+"""The effects that the session machine returns; each may be executed twice."""
 
 from dataclasses import dataclass
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.wamp.audience import Audience, Listener
 from signalbox.live.wamp.messages import Message, Payload, PublicationId, RequestId, SubscriptionId
-from signalbox.live.wamp.options import Past
+from signalbox.live.wamp.options import BackfillStart
 from signalbox.live.wamp.patterns import TopicPattern
 
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """Put a message into the connection's outbox, behind all that is there; `ends` is the subscription that it ends."""
+    """Append a message to the connection's outbox; `ends` is the subscription that the message ends, if any."""
 
     message: Message
     ends: SubscriptionId | None = None
@@ -19,19 +19,19 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Close the connection when all that is in its outbox has been posted."""
+    """Close the connection after all items of its outbox were posted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Enter:
-    """Tell others that a session has begun."""
+    """Add the session to its realm and publish that it has joined."""
 
     listener: Listener
 
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Tell others that a session has ended, and detach what is left of its subscriptions."""
+    """Detach the remaining subscriptions, remove the session from its realm and publish that it has ended."""
 
     listener: Listener
     subscriptions: frozenset[TopicPattern]
@@ -39,26 +39,26 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Attach:
-    """Let events reach a subscription, first what is wanted of the past.
+    """Deliver events to a subscription, after the requested past events.
 
-    Its SUBSCRIBED stands in the outbox by then, so no event can overtake it there.
+    Its SUBSCRIBED is in the outbox before, so no event can overtake it.
     """
 
     pattern: TopicPattern
     get_retained: bool
-    history: Past | None
+    history: BackfillStart | None
 
 
 @dataclass(frozen=True, slots=True)
 class Detach:
-    """Let no more events reach a subscription."""
+    """Stop the delivery of events to a subscription."""
 
     pattern: TopicPattern
 
 
 @dataclass(frozen=True, slots=True)
 class Distribute:
-    """Publish an event; to a `request` PUBLISHED is replied when the event stands in every outbox."""
+    """Publish an event; PUBLISHED answers a `request` when the event is in every subscriber's outbox."""
 
     publication: PublicationId
     topic: RoutingKey
@@ -70,8 +70,8 @@ class Distribute:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """Reply to a call of one of the procedures that we have."""
+class AnswerCall:
+    """Answer a call of a procedure in the table of procedures."""
 
     request: RequestId
     procedure: str
@@ -80,16 +80,16 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Count a publication that is not distributed and whose publisher does not wait for a reply."""
+    """Count a refused publication whose publisher has not requested an acknowledgement."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
-class NoteFailure:
-    """Count a secret that was wrong: whoever tries many is refused for a while."""
+class CountFailure:
+    """Count a failed login of a user; too many within a minute are refused."""
 
     authid: str
 
 
-Effect = Post | Close | Enter | Leave | Attach | Detach | Distribute | Answer | Drop | NoteFailure
+Effect = Post | Close | Enter | Leave | Attach | Detach | Distribute | AnswerCall | Drop | CountFailure

@@ -1,4 +1,4 @@
-"""The history events of sessions: who came and went, and what was subscribed to; never a secret or an address."""
+"""The history events of sessions, subscriptions and dead letters; they never hold a secret or an address."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,6 +7,7 @@ from signalbox.history.event import HistoryEvent
 from signalbox.live.session.state import FrameId, Session
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 
 CAPABILITY = "live"
@@ -14,9 +15,9 @@ CAPABILITY = "live"
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Of what something comes: a frame that was heard at a moment. `reason` is why a session ends, if it does.
+    """The inbox message that caused effects, and when it was sent; `reason` is why the session ends, if it does.
 
-    With `is_revoked` subscriptions end because the right to them was taken away.
+    With `is_revoked`, subscriptions end because the user lost the right to them.
     """
 
     frame: FrameId
@@ -36,7 +37,7 @@ def ended(listener: Listener, realm: ExchangeName, cause: Cause) -> HistoryEvent
 
 
 def refused(session: Session, cause: Cause) -> HistoryEvent:
-    """Return the event of a secret that was wrong. Whose it was to be is not told: people mistake the two."""
+    """Return the event of a failed login, without the user: people type secrets into the user field by mistake."""
     return HistoryEvent(
         event_id=f"session:refused:{cause.frame}",
         occurred_at=cause.at,
@@ -48,18 +49,18 @@ def refused(session: Session, cause: Cause) -> HistoryEvent:
 
 
 def subscribed(pattern: TopicPattern, listener: Listener, realm: ExchangeName, cause: Cause) -> HistoryEvent:
-    """Return the event of a session that gets the events of a pattern."""
+    """Return the event of a session that subscribes to a pattern."""
     return _of_subscription("subscribed", pattern, listener, realm, cause)
 
 
 def unsubscribed(pattern: TopicPattern, listener: Listener, realm: ExchangeName, cause: Cause) -> HistoryEvent:
-    """Return the event of a session that gets them no more, or may have them no more."""
+    """Return the event of a subscription that ends by the client's request or because a right was revoked."""
     outcome = "revoked" if cause.is_revoked else "unsubscribed"
     return _of_subscription(outcome, pattern, listener, realm, cause)
 
 
 def dropped(session: Session, error: str, cause: Cause) -> HistoryEvent:
-    """Return the event of a publication that is not distributed, and of which its publisher does not hear."""
+    """Return the event of a refused publication whose publisher gets no reply."""
     listener = session.listener
     return HistoryEvent(
         event_id=f"publication:dropped:{cause.frame}",
@@ -70,6 +71,22 @@ def dropped(session: Session, error: str, cause: Cause) -> HistoryEvent:
         reason=error,
         source=session.realm,
         labels=_labels(listener) if listener else {},
+    )
+
+
+def dead_letter(message_id: MessageId, *, holder: str, at: datetime) -> HistoryEvent:
+    """Return the event of a dead-lettered message, which is not a valid item of its `holder`, such as an outbox.
+
+    The message in the dead-letter queue has the connection and the full reason.
+    """
+    return HistoryEvent(
+        event_id=f"dead_letter:{message_id}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind="dead_letter",
+        outcome="dead",
+        reason=f"nothing that {holder} has",
+        message_id=message_id,
     )
 
 

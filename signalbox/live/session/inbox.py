@@ -1,4 +1,4 @@
-"""What a connection's inbox holds: frames that the client sent, and what else is heard of the connection."""
+"""The messages of a connection's inbox: frames that the client sent, and signals."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -7,51 +7,51 @@ from typing import Any
 
 from signalbox.documents import shown
 from signalbox.errors import RejectedError
-from signalbox.live.session.state import Elapsed, Heard, Killed, Lost, RightsChanged
-from signalbox.live.wamp.codec import heard, size_bytes
+from signalbox.live.session.state import Elapsed, Killed, Lost, Received, RightsChanged, Signal
+from signalbox.live.wamp.codec import decode, size_bytes
 
-FRAME = "f"  # and then its text; what else is heard is an object, which begins otherwise
+FRAME = "f"  # the first character of a frame's message, before its text; a signal is a JSON object
 
 
-class InvalidTold(RejectedError):
-    """Raised when a message of an inbox is neither a frame nor something else that is heard of a connection."""
+class InvalidInboxMessage(RejectedError):
+    """Raised for a message of an inbox that is neither a frame nor a signal."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Something that is heard, with what it counts for against the limits of a connection."""
+class InboxMessage:
+    """A WAMP message or signal; `size_bytes` is the size of its frame, which limits apply to."""
 
-    heard: Heard
+    received: Received
     size_bytes: int = 0
 
 
 def frame_body(text: str) -> str:
-    """Return the message for a frame."""
+    """Return the message body for a frame."""
     return FRAME + text
 
 
-def told_body(told: Lost | Elapsed | Killed | RightsChanged) -> str:
-    """Return the message for something else that is heard."""
-    if isinstance(told, Killed):
-        return json.dumps({"heard": "killed", "reason": told.reason, "message": told.message})
-    return json.dumps({"heard": NAMES[type(told)]})
+def signal_body(signal: Signal) -> str:
+    """Return the message body for a signal."""
+    if isinstance(signal, Killed):
+        return json.dumps({"heard": "killed", "reason": signal.reason, "message": signal.message})
+    return json.dumps({"heard": NAMES[type(signal)]})
 
 
-def read(body: str) -> Told:
-    """Return what a message of an inbox says. Raises `InvalidTold`."""
+def parse(body: str) -> InboxMessage:
+    """Return the content of a message body. Raises `InvalidInboxMessage`."""
     if body.startswith(FRAME):
         text = body.removeprefix(FRAME)
-        return Told(heard(text), size_bytes(text))
-    return Told(_signal(body))
+        return InboxMessage(decode(text), size_bytes(text))
+    return InboxMessage(_signal(body))
 
 
-def _signal(body: str) -> Heard:
+def _signal(body: str) -> Signal:
     document = _document(body)
     name = str(document.get("heard"))
     if name == "killed":
         return Killed(str(document.get("reason", "")), str(document.get("message", "")))
     if name not in SIGNALS:
-        raise InvalidTold(f"heard: expected one of killed, {', '.join(SIGNALS)}, not {shown(name)}")
+        raise InvalidInboxMessage(f"heard: expected one of killed, {', '.join(SIGNALS)}, not {shown(name)}")
     return SIGNALS[name]()
 
 
@@ -59,9 +59,9 @@ def _document(body: str) -> Mapping[str, Any]:
     try:
         document = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise InvalidTold(f"expected {FRAME!r} and a frame, or a JSON object") from error
+        raise InvalidInboxMessage(f"expected {FRAME!r} and a frame, or a JSON object") from error
     if not isinstance(document, dict):
-        raise InvalidTold(f"expected {FRAME!r} and a frame, or a JSON object, not {shown(document)}")
+        raise InvalidInboxMessage(f"expected {FRAME!r} and a frame, or a JSON object, not {shown(document)}")
     return document
 
 

@@ -1,4 +1,4 @@
-"""What comes of a connection's inbox: one thing after the other is heard, decided, remembered and carried out."""
+"""The processor of a connection's inbox: it decides on each message, stores the session and executes the effects."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,25 +9,25 @@ from signalbox.errors import UnavailableError
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.procedures import meta_events
 from signalbox.live.session import inbox
-from signalbox.live.session.effect_executor import Carrying
+from signalbox.live.session.effect_executor import EffectExecutor
 from signalbox.live.session.effects import Post
 from signalbox.live.session.events import Cause
-from signalbox.live.session.inbox import InvalidTold, Told
+from signalbox.live.session.inbox import InboxMessage, InvalidInboxMessage
 from signalbox.live.session.machine import receive
-from signalbox.live.session.ports import SessionPorts, Standing, Stored
+from signalbox.live.session.ports import RealmAccess, SessionPorts, Stored
 from signalbox.live.session.state import (
-    Circumstances,
     ConnectionId,
+    DecisionContext,
     FrameId,
-    Heard,
     Killed,
     Outcome,
     Realm,
+    Received,
     RightsChanged,
     Session,
     State,
 )
-from signalbox.live.wamp.authentication import Method
+from signalbox.live.wamp.authentication import AuthMethod
 from signalbox.live.wamp.messages import (
     Abort,
     Authenticate,
@@ -47,17 +47,17 @@ from signalbox.sarracenia.rights.names import (
     parse_user_name,
 )
 
-# A session's record has room for its subscriptions, and for what frames of so many bytes, and one more, want done.
-MAXIMUM_ROW_BYTES = 65_536
+# A session's item has room for its subscriptions, and for the effects of frames of this size and of one more frame.
+MAXIMUM_BATCH_BYTES = 65_536
 
 
 class SessionChanged(UnavailableError):
-    """Raised when somebody else works on a connection's session at the same time: what was heard comes again."""
+    """Raised when another function instance changed the session at the same time; the messages are received again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A message of an inbox; `frame` is its id, and `at` is when it was sent."""
+    """A message of an inbox; `frame` is its SQS message id, and `at` is when it was sent."""
 
     frame: FrameId
     connection: ConnectionId
@@ -66,146 +66,150 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class _Decided:
-    """What was heard, and what came of it."""
+class _Decision:
+    """An inbox message and the outcome of the decision on it."""
 
     arrival: Arrival
-    heard: Heard
-    size_bytes: int
+    message: InboxMessage
     outcome: Outcome
 
 
 @dataclass(slots=True)
-class Conversation:
-    """Hears what a connection's inbox holds, in its order, during one batch."""
+class InboxProcessor:
+    """Processes the messages of one connection's inbox in order, for one batch."""
 
     ports: SessionPorts
     connection: ConnectionId
-    _standing: Standing | None = None
+    _access: RealmAccess | None = None
     _watched: Collection[RoutingKey] | None = None
 
-    def hear(self, arrivals: Iterable[Arrival]) -> Iterator[FrameId]:
-        """Hear what arrived; yield each frame when all that comes of it is done.
+    def process(self, arrivals: Iterable[Arrival]) -> Iterator[FrameId]:
+        """Process messages; yield the id of each after its effects were executed.
 
-        What is decided of several in a row is stored in one write. Of a connection that nobody knows any more
-        everything is ignored. Raises `InvalidTold` when it comes to something that is none, and `SessionChanged`.
+        The decisions on several messages are stored in one write. Messages of a connection without a record are
+        ignored. Raises `InvalidInboxMessage` at an unreadable message, after those before it were processed, and
+        `SessionChanged`.
         """
         stored = self.ports.store.sessions.find(self.connection)
         if stored is None:
             yield from (arrival.frame for arrival in arrivals)
             return
-        row: list[_Decided] = []
+        batch: list[_Decision] = []
         for arrival in arrivals:
-            if sum(decided.size_bytes for decided in row) > MAXIMUM_ROW_BYTES:
-                stored = self._saved(row, stored)
-                yield from self._carried_out(row)
-                row = []
+            if sum(decision.message.size_bytes for decision in batch) > MAXIMUM_BATCH_BYTES:
+                stored = self._saved(batch, stored)
+                yield from self._executed(batch)
+                batch = []
             try:
-                told = inbox.read(arrival.body)
-            except InvalidTold:
-                self._saved(row, stored)
-                yield from self._carried_out(row)
+                message = inbox.parse(arrival.body)
+            except InvalidInboxMessage:
+                self._saved(batch, stored)
+                yield from self._executed(batch)
                 raise
-            row.append(self._decided(told, arrival, row[-1].outcome.session if row else stored.session, row))
-        self._saved(row, stored)
-        yield from self._carried_out(row)
+            session = batch[-1].outcome.session if batch else stored.session
+            batch.append(self._decision(message, arrival, session, is_in_batch=bool(batch)))
+        self._saved(batch, stored)
+        yield from self._executed(batch)
 
-    def _decided(self, told: Told, arrival: Arrival, session: Session, row: Sequence[_Decided]) -> _Decided:
-        if isinstance(told.heard, RightsChanged):
-            self._standing = None
-        given = self._circumstances(told, arrival, session)
-        outcome = receive(session, told.heard, given, is_in_a_row=bool(row))
-        return _Decided(arrival, told.heard, told.size_bytes, outcome)
+    def _decision(self, message: InboxMessage, arrival: Arrival, session: Session, *, is_in_batch: bool) -> _Decision:
+        if isinstance(message.received, RightsChanged):
+            self._access = None
+        context = self._context(message, arrival, session)
+        return _Decision(arrival, message, receive(session, message.received, context, is_in_batch=is_in_batch))
 
-    def _saved(self, row: Sequence[_Decided], stored: Stored) -> Stored:
-        if not row or row[-1].outcome.session == stored.session:
+    def _saved(self, batch: Sequence[_Decision], stored: Stored) -> Stored:
+        if not batch or batch[-1].outcome.session == stored.session:
             return stored
-        saved = self.ports.store.sessions.save(row[-1].outcome.session, replacing=stored)
+        saved = self.ports.store.sessions.save(batch[-1].outcome.session, replacing=stored)
         if saved is None:
-            raise SessionChanged(f"the session of connection {self.connection!r} was changed by somebody else")
+            raise SessionChanged(f"another function instance changed the session of connection {self.connection!r}")
         return saved
 
-    def _carried_out(self, row: Sequence[_Decided]) -> Iterator[FrameId]:
-        for decided in row:
-            self._carry_out(decided)
-            yield decided.arrival.frame
+    def _executed(self, batch: Sequence[_Decision]) -> Iterator[FrameId]:
+        for decision in batch:
+            self._execute(decision)
+            yield decision.arrival.frame
 
-    def _carry_out(self, decided: _Decided) -> None:
-        session, arrival, effects = decided.outcome.session, decided.arrival, decided.outcome.effects
-        is_revoked = isinstance(decided.heard, RightsChanged)
-        cause = Cause(arrival.frame, arrival.at, _reason(decided.outcome, decided.heard), is_revoked=is_revoked)
-        standing, watched = partial(self._standing_of, session, arrival.at), partial(self._watched_in, session)
-        Carrying(self.ports, session, cause, standing, watched).carry_out(effects)
+    def _execute(self, decision: _Decision) -> None:
+        session, arrival, effects = decision.outcome.session, decision.arrival, decision.outcome.effects
+        received = decision.message.received
+        is_revoked = isinstance(received, RightsChanged)
+        cause = Cause(arrival.frame, arrival.at, _reason(decision.outcome, received), is_revoked=is_revoked)
+        access, watched = partial(self._access_of, session, arrival.at), partial(self._watched_in, session)
+        EffectExecutor(self.ports, session, cause, access, watched).execute(effects)
         if session.state is State.CLOSING and effects:
             self.ports.timers.start(self.connection)
         if session.state is State.CLOSED:
             self.ports.store.sessions.close(session)
 
-    def _circumstances(self, told: Told, arrival: Arrival, session: Session) -> Circumstances:
-        given = Circumstances(
+    def _context(self, message: InboxMessage, arrival: Arrival, session: Session) -> DecisionContext:
+        context = DecisionContext(
             now=arrival.at,
             session=SessionId(self.ports.random_id()),
             publication=PublicationId(self.ports.random_id()),
             nonce=self.ports.nonce(),
-            size_bytes=told.size_bytes,
+            size_bytes=message.size_bytes,
             frame=arrival.frame,
         )
-        if isinstance(told.heard, Hello) and session.state is State.OPEN:
-            return self._who_joins(given, told.heard)
-        if session.realm is None or not _depends_on_rights(told.heard):
-            return given
-        standing = self._standing_of(session, arrival.at)
-        if standing.live is None:
-            return given
+        if isinstance(message.received, Hello) and session.state is State.OPEN:
+            return self._join_context(context, message.received)
+        if session.realm is None or not _depends_on_rights(message.received):
+            return context
+        access = self._access_of(session, arrival.at)
+        if access.live is None:
+            return context
         realm = Realm(session.realm, self.ports.pepper)
-        return replace(given, realm=realm, account=standing.account, failures=standing.failures)
+        return replace(context, realm=realm, account=access.account, failures=access.failures)
 
-    def _who_joins(self, given: Circumstances, hello: Hello) -> Circumstances:
+    def _join_context(self, context: DecisionContext, hello: Hello) -> DecisionContext:
         name = _exchange_name(hello.realm)
         if name is None:
-            return given
-        standing = self._look(name, _user_name(hello.details.get("authid")), given.now)
-        if standing.live is None:
-            return given
-        anonymous = standing.live.anonymous if _may_be_anonymous(hello) else None
-        account = self._look(name, anonymous, given.now).account if anonymous else None
+            return context
+        access = self._find_access(name, _user_name(hello.details.get("authid")), context.now)
+        if access.live is None:
+            return context
+        anonymous = access.live.anonymous if _may_be_anonymous(hello) else None
+        account = self._find_access(name, anonymous, context.now).account if anonymous else None
         realm = Realm(name, self.ports.pepper, account)
-        return replace(given, realm=realm, account=standing.account)
+        return replace(context, realm=realm, account=access.account)
 
-    def _standing_of(self, session: Session, now: datetime) -> Standing:
-        """Return how the session's user stands; asked once, since what is changed meanwhile is heard of later."""
-        if self._standing is None:
+    def _access_of(self, session: Session, now: datetime) -> RealmAccess:
+        """Return the access of the session's user; read once, since a change sends the signal `RightsChanged`."""
+        if self._access is None:
             user = _user_name(session.identity.authid) if session.identity else None
-            self._standing = Standing(None, None) if session.realm is None else self._look(session.realm, user, now)
-        return self._standing
+            found = RealmAccess(None, None)
+            if session.realm is not None:
+                found = self._find_access(session.realm, user, now)
+            self._access = found
+        return self._access
 
     def _watched_in(self, session: Session) -> Collection[RoutingKey]:
-        """Return what is watched in the session's realm; asked once, and then all that is heard was said before."""
+        """Return the meta topics of the realm with subscribers; read once, after the batch's messages were sent."""
         if self._watched is None:
-            known = self.ports.store.watchers
-            self._watched = [] if session.realm is None else known.watched(session.realm, meta_events.EVERY)
+            lookup = self.ports.store.subscription_lookup
+            self._watched = [] if session.realm is None else lookup.watched(session.realm, meta_events.EVERY)
         return self._watched
 
-    def _look(self, realm: ExchangeName, user: UserName | None, now: datetime) -> Standing:
-        return self.ports.store.accounts.standing(realm, user, now=now)
+    def _find_access(self, realm: ExchangeName, user: UserName | None, now: datetime) -> RealmAccess:
+        return self.ports.store.accounts.access(realm, user, now=now)
 
 
-def _depends_on_rights(heard: Heard) -> bool:
-    return isinstance(heard, Authenticate | Subscribe | Publish | Call | RightsChanged)
+def _depends_on_rights(received: Received) -> bool:
+    return isinstance(received, Authenticate | Subscribe | Publish | Call | RightsChanged)
 
 
 def _may_be_anonymous(hello: Hello) -> bool:
     methods = hello.details.get("authmethods")
-    return not isinstance(methods, list) or not methods or Method.ANONYMOUS.value in methods
+    return not isinstance(methods, list) or not methods or AuthMethod.ANONYMOUS.value in methods
 
 
-def _reason(outcome: Outcome, heard: Heard) -> str:
-    """Return why a session ends, in case it does: what it is told, or what was heard of it."""
+def _reason(outcome: Outcome, received: Received) -> str:
+    """Return why a session ends, if it does: the reason of its ABORT, or what was received."""
     for effect in outcome.effects:
         if isinstance(effect, Post) and isinstance(effect.message, Abort):
             return effect.message.reason
-    # Not a client's own words: they may be long, and anything.
-    return heard.reason if isinstance(heard, Killed) else type(heard).__name__.lower()
+    # Not the reason that a client gives: it may be long, and any text.
+    return received.reason if isinstance(received, Killed) else type(received).__name__.lower()
 
 
 def _exchange_name(text: str) -> ExchangeName | None:

@@ -1,4 +1,4 @@
-"""The session machine: what a connection may say in which state, and what comes of it."""
+"""The state machine of sessions: which message or signal is allowed in which state, and its rule."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -8,12 +8,12 @@ from typing import Any
 from signalbox.live.session import closing, handshake, requests
 from signalbox.live.session.state import (
     KEPT_FRAMES,
-    Circumstances,
+    DecisionContext,
     Elapsed,
-    Heard,
     Killed,
     Lost,
     Outcome,
+    Received,
     RightsChanged,
     Session,
     State,
@@ -32,13 +32,13 @@ from signalbox.live.wamp.messages import (
     Unsubscribe,
 )
 
-# What is heard is of the type under which a rule stands in the table.
-Decision = Callable[[Session, Any, Circumstances], Outcome]
+# The second parameter has the type under which the table lists the rule.
+Decision = Callable[[Session, Any, DecisionContext], Outcome]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What comes of hearing something in a state, and the states that this can lead to."""
+    """The decision for a message or signal in a state, and the states that it can lead to."""
 
     decide: Decision
     leads_to: frozenset[State]
@@ -54,16 +54,16 @@ RULES: Mapping[State, Mapping[type, Rule]] = MappingProxyType(
         State.OPEN: {
             Hello: _rule(handshake.greeted, State.JOINED, State.CHALLENGED, State.CLOSED),
             Abort: _rule(closing.closed, State.CLOSED),
-            Elapsed: _rule(closing.timed_out, State.OPEN, State.CLOSED),
-            Killed: _rule(closing.turned_away, State.CLOSED),
+            Elapsed: _rule(closing.join_timed_out, State.OPEN, State.CLOSED),
+            Killed: _rule(closing.killed_before_join, State.CLOSED),
             RightsChanged: _rule(closing.ignored, State.OPEN),
             Lost: _rule(closing.lost, State.CLOSED),
         },
         State.CHALLENGED: {
             Authenticate: _rule(handshake.authenticated, State.JOINED, State.CLOSED),
             Abort: _rule(closing.closed, State.CLOSED),
-            Elapsed: _rule(closing.timed_out, State.CHALLENGED, State.CLOSED),
-            Killed: _rule(closing.turned_away, State.CLOSED),
+            Elapsed: _rule(closing.join_timed_out, State.CHALLENGED, State.CLOSED),
+            Killed: _rule(closing.killed_before_join, State.CLOSED),
             RightsChanged: _rule(closing.ignored, State.CHALLENGED),
             Lost: _rule(closing.lost, State.CLOSED),
         },
@@ -72,27 +72,27 @@ RULES: Mapping[State, Mapping[type, Rule]] = MappingProxyType(
             Unsubscribe: _rule(requests.unsubscribed, State.JOINED),
             Publish: _rule(requests.published, State.JOINED),
             Call: _rule(requests.called, State.JOINED),
-            Cancel: _rule(closing.ignored, State.JOINED),  # the call's own reply is on its way
+            Cancel: _rule(closing.ignored, State.JOINED),  # the call is answered soon
             Register: _rule(requests.not_registered, State.JOINED),
             Unregister: _rule(requests.not_unregistered, State.JOINED),
             Goodbye: _rule(closing.left, State.CLOSED),
             Abort: _rule(closing.closed, State.CLOSED),
             Elapsed: _rule(closing.ignored, State.JOINED),
             Killed: _rule(closing.killed, State.CLOSING),
-            RightsChanged: _rule(requests.bereft, State.JOINED),
+            RightsChanged: _rule(requests.rights_revoked, State.JOINED),
             Lost: _rule(closing.lost, State.CLOSED),
         },
         State.CLOSING: {
             Goodbye: _rule(closing.closed, State.CLOSED),
             Abort: _rule(closing.closed, State.CLOSED),
-            Elapsed: _rule(closing.given_up, State.CLOSING, State.CLOSED),
+            Elapsed: _rule(closing.goodbye_timed_out, State.CLOSING, State.CLOSED),
             Lost: _rule(closing.lost, State.CLOSED),
         },
         State.CLOSED: {},
     }
 )
 VIOLATION = _rule(closing.violated, State.CLOSED)
-# Of all that is not in the table: before the end it is a violation, then it is of no interest.
+# The rule for everything else: a protocol violation before the end of the session, ignored after it.
 OTHERWISE: Mapping[State, Rule] = MappingProxyType(
     {
         State.OPEN: VIOLATION,
@@ -105,29 +105,29 @@ OTHERWISE: Mapping[State, Rule] = MappingProxyType(
 WAITING = frozenset({State.OPEN, State.CHALLENGED, State.CLOSING})
 
 
-def receive(session: Session, heard: Heard, given: Circumstances, *, is_in_a_row: bool = False) -> Outcome:
-    """Return the session after something was heard, and what is to be done.
+def receive(session: Session, received: Received, context: DecisionContext, *, is_in_batch: bool = False) -> Outcome:
+    """Return the session after a message or signal, and the effects to execute.
 
-    A frame that comes again changes nothing: the newest has its effects once more, since nobody knows how many of them
-    were carried out, and an older one has none, since all of them were. With `is_in_a_row` those of the frame before
-    were not carried out yet, and it is as new.
+    A frame that is received again changes nothing: the newest frame returns its effects again, since an unknown number
+    of them was executed, and an older frame returns none, since all of them were. With `is_in_batch` the effects of the
+    frame before were not executed yet and are kept, too.
     """
-    if given.frame is not None and given.frame in session.frames:
-        return Outcome(session, session.pending.get(given.frame, ()))
-    outcome = _decided(session, heard, given)
-    if given.frame is None:
+    if context.frame is not None and context.frame in session.frames:
+        return Outcome(session, session.pending.get(context.frame, ()))
+    outcome = _decided(session, received, context)
+    if context.frame is None:
         return outcome
-    frames = (*session.frames, given.frame)[-KEPT_FRAMES:]
-    pending = {**(session.pending if is_in_a_row else {}), given.frame: outcome.effects}
+    frames = (*session.frames, context.frame)[-KEPT_FRAMES:]
+    pending = {**(session.pending if is_in_batch else {}), context.frame: outcome.effects}
     return replace(outcome, session=replace(outcome.session, frames=frames, pending=pending))
 
 
-def _decided(session: Session, heard: Heard, given: Circumstances) -> Outcome:
-    is_late = session.state in WAITING and given.now >= session.deadline and not isinstance(heard, Lost)
-    said: Heard = Elapsed() if is_late else heard
-    return rule(session.state, said).decide(session, said, given)
+def _decided(session: Session, received: Received, context: DecisionContext) -> Outcome:
+    is_late = session.state in WAITING and context.now >= session.deadline and not isinstance(received, Lost)
+    effective: Received = Elapsed() if is_late else received
+    return rule(session.state, effective).decide(session, effective, context)
 
 
-def rule(state: State, heard: Heard) -> Rule:
-    """Return what the table says of hearing something in a state."""
-    return RULES[state].get(type(heard), OTHERWISE[state])
+def rule(state: State, received: Received) -> Rule:
+    """Return the rule for a message or signal in a state."""
+    return RULES[state].get(type(received), OTHERWISE[state])

@@ -1,7 +1,7 @@
-"""What sessions ask of the world, as Protocols named for their roles.
+"""The ports of sessions, as Protocols.
 
-All of them let the world's errors through: what ended with one comes again, and everything may happen twice. Topics and
-their subscribers are in `live_ports`.
+Errors of the adapters propagate: the message that caused the call is received again, so every call may be made twice.
+The ports of topics and subscribers are in `signalbox.live.outbox.ports`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -14,9 +14,10 @@ from signalbox.exchange.model.ports import Sender
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
+from signalbox.live.admin.grants import NO_RIGHTS, Rights
 from signalbox.live.outbox.ports import Outboxes, Subscribers, TopicLog
-from signalbox.live.procedures.overview import Glances
-from signalbox.live.session.state import Account, ConnectionId, Elapsed, Killed, Lost, RightsChanged, Session
+from signalbox.live.procedures.overview_calls import OverviewCall
+from signalbox.live.session.state import Account, ConnectionId, Session, Signal
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
 from signalbox.live.wamp.patterns import TopicPattern
@@ -42,29 +43,35 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """A session that is subscribed to something, and since when."""
+    """A session that has a subscription, and the time when it subscribed."""
 
     session: SessionId
     created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How a user stands in a realm now: `live` is None if that cannot be joined, `account` if there is no such user.
+class RealmAccess:
+    """A user's current access to a realm.
 
-    `failures` are the wrong secrets that were given for the user within the last minute or so.
+    `live` is None if the realm cannot be joined, `account` is None if the user does not exist. `failures` is the number
+    of failed logins of the user within about the last minute.
     """
 
     live: LiveSettings | None
     account: Account | None
     failures: int = 0
 
+    @property
+    def rights(self) -> Rights:
+        """Return the user's rights: none without an account."""
+        return self.account.rights if self.account else NO_RIGHTS
+
 
 class Sessions(Protocol):
-    """The records of connections. Reads see every write that was answered."""
+    """The records of connections. Reads are strongly consistent."""
 
     def open(self, session: Session) -> bool:
-        """Store the record of a new connection; say whether there was none."""
+        """Store the record of a new connection; return False if there is one."""
         ...
 
     def find(self, connection: ConnectionId) -> Stored | None:
@@ -72,31 +79,31 @@ class Sessions(Protocol):
         ...
 
     def find_all(self, connections: Iterable[ConnectionId]) -> Sequence[Session]:
-        """Return those of the sessions that are there."""
+        """Return the existing sessions of connections."""
         ...
 
     def save(self, session: Session, *, replacing: Stored) -> Stored | None:
-        """Store a changed record under the next version; None if the stored one is not as `replacing` any more."""
+        """Store a changed record under the next version; return None if the stored one is not `replacing` any more."""
         ...
 
     def close(self, session: Session) -> None:
-        """Note that a session has ended, so that it is never overdue; doing it twice is fine."""
+        """Record that a session has ended, so that it is never overdue. Closing twice is harmless."""
         ...
 
     def overdue(self, *, now: datetime) -> Iterable[ConnectionId]:
-        """Return the connections that must be gone by their age, and of which nobody has said so."""
+        """Return the connections without a recorded end that are older than API Gateway keeps connections."""
         ...
 
 
-class Roster(Protocol):
-    """Who has joined a realm."""
+class RealmSessions(Protocol):
+    """The joined sessions of realms."""
 
     def enter(self, realm: ExchangeName, member: Member, *, expires_at: datetime) -> None:
-        """Add a session, which may be forgotten after `expires_at`; one that is there already stays."""
+        """Add a session, which may be deleted after `expires_at`. Adding twice is harmless."""
         ...
 
     def leave(self, realm: ExchangeName, listener: Listener) -> None:
-        """Take a session away; one that is gone already is fine."""
+        """Remove a session. Removing twice is harmless."""
         ...
 
     def find(self, realm: ExchangeName, session: SessionId) -> Member | None:
@@ -104,7 +111,7 @@ class Roster(Protocol):
         ...
 
     def every(self, realm: ExchangeName) -> Sequence[Member]:
-        """Return all sessions of a realm, by id."""
+        """Return all sessions of a realm, sorted by id."""
         ...
 
     def of_user(self, realm: ExchangeName, user: UserName) -> Sequence[ConnectionId]:
@@ -113,42 +120,42 @@ class Roster(Protocol):
 
 
 class Accounts(Protocol):
-    """What the stage knows of users."""
+    """The users of the stage and their access to realms."""
 
-    def standing(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> Standing:
-        """Return how a user, or nobody, stands in a realm."""
+    def access(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> RealmAccess:
+        """Return the access of a user to a realm; without a user, only the realm's settings."""
         ...
 
-    def note_failure(self, user: UserName, *, now: datetime) -> None:
-        """Count a wrong secret, also for a user whom there is not: nobody is to see the difference."""
+    def count_failure(self, user: UserName, *, now: datetime) -> None:
+        """Count a failed login, even for unknown users, so that responses do not reveal which users exist."""
         ...
 
 
 class Inbox(Protocol):
-    """The way into connections' inboxes, in which what is heard of each stands in order."""
+    """The inboxes of connections: frames and signals, in order."""
 
     def put_frame(self, connection: ConnectionId, text: str, *, request: str) -> None:
-        """Put what a client sent behind what is there; the same request twice is one frame."""
+        """Append a frame that the client sent; the same request twice is one frame."""
         ...
 
-    def tell(self, connection: ConnectionId, told: Lost | Elapsed | Killed | RightsChanged, *, request: str) -> None:
-        """Put something else that is heard of a connection behind what is there."""
+    def notify(self, connection: ConnectionId, signal: Signal, *, request: str) -> None:
+        """Append a signal; the same request twice is one signal."""
         ...
 
 
 class Timers(Protocol):
-    """Brings a connection back to mind when what is awaited of it must have come."""
+    """The timers of connections whose next message is awaited."""
 
     def start(self, connection: ConnectionId) -> None:
-        """Have the inbox told in a little more than `JOIN_TIMEOUT` that time has passed."""
+        """Send the signal `Elapsed` to the connection's inbox a little after `JOIN_TIMEOUT`."""
         ...
 
 
-class Watchers(Protocol):
-    """Who watches what happens in a realm, and what it has subscribed to."""
+class SubscriptionLookup(Protocol):
+    """The sessions that have subscriptions in a realm."""
 
     def watched(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Collection[RoutingKey]:
-        """Return those of WAMP's own topics that somebody may be subscribed to."""
+        """Return the given meta topics that may have subscribers."""
         ...
 
     def attached(self, realm: ExchangeName, pattern: TopicPattern) -> Sequence[Attached]:
@@ -156,32 +163,32 @@ class Watchers(Protocol):
         ...
 
 
-class Throttle(Protocol):
-    """Counts what happens in a second."""
+class OverviewCalls(Protocol):
+    """The queue of calls that the function `overview` answers."""
 
-    def count(self, *, now: datetime) -> int:
-        """Count one more in the second of `now`, and return how many those are."""
+    def send(self, call: OverviewCall) -> None:
+        """Append a call to its connection's message group; the same call twice is one message."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """What is kept of sessions, and of those who may have them."""
+    """The stored state of sessions and realms."""
 
     sessions: Sessions
-    roster: Roster
+    realm_sessions: RealmSessions
     accounts: Accounts
     subscribers: Subscribers
-    watchers: Watchers
+    subscription_lookup: SubscriptionLookup
     log: TopicLog
 
 
 @dataclass(frozen=True, slots=True)
 class SessionPorts:
-    """What sessions work with; `record` takes history events.
+    """The ports of sessions; `record` takes history events.
 
-    `random_id` draws the ids of sessions and publications, from 1 to 2^53, and `nonce` a text that nobody can guess, as
-    `pepper` is, a secret of the stage.
+    `random_id` returns the ids of sessions and publications, from 1 to 2^53. `nonce` returns an unguessable text, and
+    `pepper` is a secret of the stage.
     """
 
     store: Store
@@ -189,7 +196,7 @@ class SessionPorts:
     outboxes: Outboxes
     timers: Timers
     sender: Sender
-    glances: Glances
+    overview_calls: OverviewCalls
     names: StageNames
     pepper: str
     now: Callable[[], datetime]

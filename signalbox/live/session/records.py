@@ -1,4 +1,4 @@
-"""The record of a session as a JSON document, with the effects of the last frame that it handled."""
+"""The JSON document of a session's record, with the effects of the last frame that it decided."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,32 +10,32 @@ from signalbox.live.log.documents import (
     Document,
     audience_document,
     audience_of,
+    backfill_start_document,
+    backfill_start_of,
     listener_document,
     listener_of,
-    past_document,
-    past_of,
     pattern_document,
     pattern_of,
     payload_document,
     payload_of,
 )
 from signalbox.live.session.effects import (
-    Answer,
+    AnswerCall,
     Attach,
     Close,
+    CountFailure,
     Detach,
     Distribute,
     Drop,
     Effect,
     Enter,
     Leave,
-    NoteFailure,
     Post,
 )
 from signalbox.live.session.state import ConnectionId, FrameId, Session, State
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.authentication import Identity, Method
-from signalbox.live.wamp.codec import parse, written
+from signalbox.live.wamp.authentication import AuthMethod, Identity
+from signalbox.live.wamp.codec import parse, serialize
 from signalbox.sarracenia.rights.names import ExchangeName
 
 DO = "do"
@@ -73,12 +73,12 @@ def session_of(document: Document) -> Session:
         state=State(document["state"]),
         realm=None if realm is None else ExchangeName(realm),
         session=document["session"],
-        identity=None if identity is None else Identity(identity[0], identity[1], Method(identity[2])),
+        identity=None if identity is None else Identity(identity[0], identity[1], AuthMethod(identity[2])),
         challenge=document["challenge"],
         features=frozenset(document["features"]),
         subscriptions={pattern.subscription_id: pattern for pattern in patterns},
         frames=tuple(map(FrameId, document["frames"])),
-        pending={FrameId(frame): tuple(map(effect_of, told)) for frame, told in document["pending"].items()},
+        pending={FrameId(frame): tuple(map(effect_of, found)) for frame, found in document["pending"].items()},
     )
 
 
@@ -95,7 +95,7 @@ def effect_of(document: Document) -> Effect:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How an effect is written, and how it is read."""
+    """The functions that write and read an effect's document."""
 
     kind: type[Effect]
     write: Callable[[Any], dict[str, object]]
@@ -103,7 +103,7 @@ class _Form:
 
 
 def _post_document(post: Post) -> dict[str, object]:
-    return {"message": written(post.message), "ends": post.ends}
+    return {"message": serialize(post.message), "ends": post.ends}
 
 
 def _post_of(document: Document) -> Post:
@@ -132,12 +132,12 @@ def _listener(document: Document) -> Listener:
 
 
 def _attach_document(attach: Attach) -> dict[str, object]:
-    wish = {"get_retained": attach.get_retained, "history": past_document(attach.history)}
-    return {**pattern_document(attach.pattern), **wish}
+    past = {"get_retained": attach.get_retained, "history": backfill_start_document(attach.history)}
+    return {**pattern_document(attach.pattern), **past}
 
 
 def _attach_of(document: Document) -> Attach:
-    return Attach(pattern_of(document), document["get_retained"], past_of(document["history"]))
+    return Attach(pattern_of(document), document["get_retained"], backfill_start_of(document["history"]))
 
 
 def _distribute_document(distribute: Distribute) -> dict[str, object]:
@@ -164,12 +164,16 @@ def _distribute_of(document: Document) -> Distribute:
     )
 
 
-def _answer_document(answer: Answer) -> dict[str, object]:
+def _answer_document(answer: AnswerCall) -> dict[str, object]:
     return {"request": answer.request, "procedure": answer.procedure, **payload_document(answer.payload)}
 
 
-def _answer_of(document: Document) -> Answer:
-    return Answer(document["request"], document["procedure"], payload_of(document))
+def _answer_of(document: Document) -> AnswerCall:
+    return AnswerCall(document["request"], document["procedure"], payload_of(document))
+
+
+def _failure_of(document: Document) -> CountFailure:
+    return CountFailure(document["authid"])
 
 
 FORMS: Mapping[str, _Form] = {
@@ -178,10 +182,10 @@ FORMS: Mapping[str, _Form] = {
     "enter": _Form(Enter, _enter_document, _enter_of),
     "leave": _Form(Leave, _leave_document, _leave_of),
     "attach": _Form(Attach, _attach_document, _attach_of),
-    "detach": _Form(Detach, lambda one: pattern_document(one.pattern), lambda told: Detach(pattern_of(told))),
+    "detach": _Form(Detach, lambda one: pattern_document(one.pattern), lambda document: Detach(pattern_of(document))),
     "distribute": _Form(Distribute, _distribute_document, _distribute_of),
-    "answer": _Form(Answer, _answer_document, _answer_of),
-    "drop": _Form(Drop, lambda drop: {"error": drop.error}, lambda told: Drop(told["error"])),
-    "fail": _Form(NoteFailure, lambda failure: {"authid": failure.authid}, lambda told: NoteFailure(told["authid"])),
+    "answer": _Form(AnswerCall, _answer_document, _answer_of),
+    "drop": _Form(Drop, lambda drop: {"error": drop.error}, lambda document: Drop(document["error"])),
+    "fail": _Form(CountFailure, lambda failure: {"authid": failure.authid}, _failure_of),
 }
 NAMES: Mapping[type[Effect], str] = {form.kind: name for name, form in FORMS.items()}

@@ -1,4 +1,4 @@
-"""A session as it is kept, what it hears beside messages, and what it has to know to decide."""
+"""The record of a session, the signals that it receives, and the context of its decisions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ from signalbox.live.admin.grants import Rights
 from signalbox.live.session.effects import Effect
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import Credentials, Identity
-from signalbox.live.wamp.codec import Malformed
+from signalbox.live.wamp.codec import MalformedFrame
 from signalbox.live.wamp.messages import Message, PublicationId, SessionId, SubscriptionId
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -19,9 +19,11 @@ from signalbox.sarracenia.rights.permissions import Role
 ConnectionId = NewType("ConnectionId", str)
 FrameId = NewType("FrameId", str)
 
-JOIN_TIMEOUT = timedelta(seconds=10)  # from the connection's beginning to WELCOME; and from our GOODBYE to theirs
-# A frame comes again before any later one of its connection, and no batch of a FIFO queue holds more than ten.
+JOIN_TIMEOUT = timedelta(seconds=10)  # from the opening of the connection to WELCOME, and from our GOODBYE to theirs
+# A frame is received again before any later frame of its connection, and a batch of a FIFO queue has at most ten.
 KEPT_FRAMES = 20
+# API Gateway ends a connection after two hours; records of it expire a little later.
+KEPT_FOR = timedelta(hours=2, minutes=15)
 
 
 class State(StrEnum):
@@ -30,16 +32,17 @@ class State(StrEnum):
     OPEN = "OPEN"  # HELLO is awaited
     CHALLENGED = "CHALLENGED"  # AUTHENTICATE is awaited
     JOINED = "JOINED"
-    CLOSING = "CLOSING"  # we said GOODBYE, and theirs is awaited
+    CLOSING = "CLOSING"  # GOODBYE was sent, and the client's is awaited
     CLOSED = "CLOSED"
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The record of a connection. `deadline` is when what is awaited must have come.
+    """The record of a connection's session. At `deadline` the wait for the client's next message ends.
 
-    `frames` are the newest that were decided, and `pending` has the effects of the last of them: whoever hears one
-    again, after a crash, finds what was to be done. `features` are those that HELLO announced of a subscriber.
+    `frames` are the ids of the newest frames that were decided, and `pending` has the effects of the last of them: when
+    a frame is received again after a crash, its effects are executed again. `features` are the subscriber features that
+    HELLO announced.
     """
 
     connection: ConnectionId
@@ -58,7 +61,7 @@ class Session:
 
     @property
     def listener(self) -> Listener | None:
-        """Return the session as others can name it, or None before it has joined."""
+        """Return the session's public identity, or None before it has joined."""
         if self.state is not State.JOINED or self.session is None or self.identity is None:
             return None
         return Listener(self.session, self.identity.authid, self.identity.authrole)
@@ -71,7 +74,7 @@ def opened(connection: ConnectionId, *, now: datetime, user_agent: str = "") -> 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user of a realm, with the rights there as they are now."""
+    """A user of a realm with the current rights there."""
 
     name: UserName
     role: Role
@@ -81,7 +84,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Realm:
-    """An exchange that may be joined. `anonymous` is who is joined as without a secret, if that is allowed."""
+    """An exchange that sessions may join; `anonymous` is the account of clients without a secret, if it allows them."""
 
     name: ExchangeName
     pepper: str
@@ -89,13 +92,13 @@ class Realm:
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
-    """All that a decision depends on beside the session and what it hears.
+class DecisionContext:
+    """Everything that a decision depends on in addition to the session and the received message or signal.
 
-    `now` is when that was said, not when it is looked at. `realm` is the one that HELLO names; `account` is the user
-    whom it names, and later the session's own: None if there is none (any more). Ids and nonce are random and fresh.
-    `failures` are the wrong secrets that were given for that user lately. `frame` is the id of what was heard, by which
-    it is known when it comes again.
+    `now` is when that was sent, not when it is processed. `realm` is the realm that HELLO names; `account` is the user
+    that HELLO names, and later the session's own user: None if the user does not exist (any more). Ids and nonce are
+    random and fresh. `failures` is the number of recent failed logins of that user. `frame` is the id of the inbox
+    message, by which a second receipt is recognized.
     """
 
     now: datetime
@@ -111,17 +114,17 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True)
 class Elapsed:
-    """Time has passed."""
+    """The signal that a timer of the connection has run out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The connection is gone: it said so, or nothing can be posted to it any more."""
+    """The signal that the connection is gone: API Gateway reported its end, or posting to it failed for good."""
 
 
 @dataclass(frozen=True, slots=True)
 class Killed:
-    """Somebody wants the session to end."""
+    """The signal that the session must end, by `wamp.session.kill`."""
 
     reason: str
     message: str
@@ -129,20 +132,21 @@ class Killed:
 
 @dataclass(frozen=True, slots=True)
 class RightsChanged:
-    """The user's rights are others now, or the user is gone."""
+    """The signal that the user's rights have changed or the user was removed."""
 
 
-Heard = Message | Malformed | Elapsed | Lost | Killed | RightsChanged
+Signal = Lost | Elapsed | Killed | RightsChanged
+Received = Message | MalformedFrame | Signal
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a decision: the session after it, and what is to be done, in this order."""
+    """The result of a decision: the session after it, and the effects to execute, in order."""
 
     session: Session
     effects: tuple[Effect, ...] = ()
 
 
 def moved(session: Session, state: State, *effects: Effect) -> Outcome:
-    """Return the outcome of going to another state."""
+    """Return the outcome of changing to another state."""
     return Outcome(replace(session, state=state), effects)

@@ -1,4 +1,4 @@
-"""Whom an event is for: what its publisher says of its receivers, and who a receiver is."""
+"""The audience of an event: the publisher's allow and deny lists, and the session identity that they match."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from signalbox.live.wamp.messages import SessionId
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A session as publishers can name it."""
+    """The identity of a joined session, as allow and deny lists name it."""
 
     session: SessionId
     authid: str
@@ -16,9 +16,10 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """The receivers of an event, by lists; None is no list, and an empty one of those who are eligible is nobody.
+    """The allow (`eligible…`) and deny (`exclude…`) lists of an event.
 
-    `excluded_publisher` is the session that published, unless it wanted its own event.
+    None means no list. An empty `eligible…` list admits no session. `excluded_publisher` is the publishing session,
+    unless it published with `exclude_me` false.
     """
 
     eligible: frozenset[SessionId] | None = None
@@ -31,15 +32,15 @@ class Audience:
 
     @property
     def names_sessions(self) -> bool:
-        """Say whether sessions are listed: such an event is kept neither as history nor as a topic's latest.
+        """Return whether a list names sessions by id. Such an event is stored neither as history nor as retained.
 
-        Sessions do not outlive their connections, so nobody could tell later whom it was for (advanced profile,
-        «Event History», security).
+        A session id is valid only as long as its connection, so the audience could not be checked later (advanced
+        profile, «Event History», security).
         """
         return self.eligible is not None or self.exclude is not None
 
     def admits(self, listener: Listener) -> bool:
-        """Say whether an event is for a session (advanced profile, «Subscriber Black- and Whitelisting»)."""
+        """Return whether a session may receive the event (advanced profile, «Subscriber Black- and Whitelisting»)."""
         is_eligible = (
             (self.eligible is None or listener.session in self.eligible)
             and (self.eligible_authid is None or listener.authid in self.eligible_authid)
@@ -54,4 +55,4 @@ class Audience:
         return is_eligible and not is_excluded
 
 
-EVERYBODY = Audience()
+UNRESTRICTED = Audience()

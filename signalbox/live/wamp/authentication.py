@@ -1,4 +1,4 @@
-"""Who a client is: tickets and WAMP-CRA, checked against what is kept of secrets, which are kept nowhere."""
+"""Authentication by ticket and WAMP-CRA against stored verifiers; secrets themselves are not stored."""
 
 import base64
 import hashlib
@@ -13,13 +13,13 @@ from signalbox.live.wamp.messages import SessionId
 
 PROVIDER = "signalbox"
 KEY_BYTES = 32
-# Secrets are drawn by the stage, with more randomness than anybody could try through, so what slows trying down is not
-# needed; browsers derive this key in JavaScript, where 100,000 rounds take seconds. Crossbar's default, too.
+# The stage generates secrets with enough entropy to make brute force infeasible, so key stretching is not needed.
+# Browsers derive this key in JavaScript, where 100,000 rounds take seconds. Crossbar uses the same default.
 ITERATIONS = 1_000
 
 
-class Method(StrEnum):
-    """How clients can show who they are."""
+class AuthMethod(StrEnum):
+    """The supported values of WAMP's `authmethod`."""
 
     ANONYMOUS = "anonymous"
     TICKET = "ticket"
@@ -28,10 +28,10 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What is kept of a user's secret.
+    """The stored form of a user's secret.
 
-    `verifier` is a hash of the key that is derived from it, and enough to check tickets. WAMP-CRA has both sides know
-    that key, so whoever reads `key` can join as the user: it is kept only for users who are to use that method.
+    `verifier` is a hash of the key that is derived from the secret, and suffices to check tickets. WAMP-CRA requires
+    both sides to have that key, so a reader of `key` can join as the user: it is stored only for users of WAMP-CRA.
     """
 
     salt: str
@@ -41,15 +41,15 @@ class Credentials:
 
     @classmethod
     def of(cls, secret: str, *, salt: str, with_key: bool, iterations: int = ITERATIONS) -> "Credentials":
-        """Return what to keep of a new secret; `salt` is 32 random hexadecimal digits, as in `pretended`."""
+        """Return the credentials of a new secret. `salt` is 32 random hexadecimal digits, as in `decoy`."""
         key = derived_key(secret, salt=salt, iterations=iterations)
         return cls(salt, _verifier(key), iterations, key if with_key else None)
 
     @classmethod
-    def pretended(cls, authid: str, *, pepper: str) -> "Credentials":
-        """Return the credentials of somebody who is unknown: always the same, and such that nothing fits them.
+    def decoy(cls, authid: str, *, pepper: str) -> "Credentials":
+        """Return the credentials of an unknown user. They are stable for an `authid`, and no secret matches them.
 
-        So a client cannot tell unknown users from wrong secrets. `pepper` is a secret of the stage.
+        A client therefore cannot distinguish an unknown user from a wrong secret. `pepper` is a secret of the stage.
         """
         salt = hmac.digest(_octets(pepper), _octets(authid), hashlib.sha256).hex()
         return cls(salt[:32], verifier="", key=salt[32:])
@@ -58,28 +58,28 @@ class Credentials:
         return "Credentials(…)"
 
     @property
-    def methods(self) -> frozenset[Method]:
-        """Return the methods that these credentials can be used with."""
-        return frozenset({Method.TICKET} if self.key is None else {Method.TICKET, Method.WAMPCRA})
+    def methods(self) -> frozenset[AuthMethod]:
+        """Return the authentication methods that these credentials support."""
+        return frozenset({AuthMethod.TICKET} if self.key is None else {AuthMethod.TICKET, AuthMethod.WAMPCRA})
 
     @property
-    def fits_key(self) -> bool:
-        """Say whether `key` is the one that `verifier` is of."""
+    def key_matches_verifier(self) -> bool:
+        """Return whether `verifier` is the hash of `key`."""
         return self.key is not None and hmac.compare_digest(_verifier(self.key), self.verifier)
 
     @property
     def challenge_extra(self) -> dict[str, object]:
-        """Return what a client needs to derive the key for WAMP-CRA from its secret."""
+        """Return the `Extra` of a WAMP-CRA CHALLENGE: the parameters by which a client derives its key."""
         return {"salt": self.salt, "keylen": KEY_BYTES, "iterations": self.iterations}
 
-    def is_ticket(self, ticket: str) -> bool:
-        """Say whether a ticket is the secret; it takes as long when it is not."""
+    def accepts_ticket(self, ticket: str) -> bool:
+        """Return whether a ticket is the secret, in constant time."""
         key = derived_key(ticket, salt=self.salt, iterations=self.iterations)
         return hmac.compare_digest(_verifier(key), self.verifier)
 
-    def is_signature(self, given: str, *, challenge: str) -> bool:
-        """Say whether a text is this user's signature of a challenge; it takes as long when it is not."""
-        # Who has nothing to sign with has the empty verifier; to sign with that must not help.
+    def accepts_signature(self, given: str, *, challenge: str) -> bool:
+        """Return whether a text is this user's signature of a challenge, in constant time."""
+        # Decoy credentials have an empty verifier, and those without a key an empty key: neither may sign.
         is_usable = self.key is not None and self.verifier != ""
         expected = signature(self.key or "", challenge=challenge)
         return hmac.compare_digest(_octets(expected), _octets(given)) and is_usable
@@ -87,15 +87,15 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who a session is, as WAMP calls it."""
+    """The authenticated identity of a session: WAMP's `authid`, `authrole` and `authmethod`."""
 
     authid: str
     authrole: str
-    method: Method
+    method: AuthMethod
 
     @property
     def details(self) -> dict[str, object]:
-        """Return what WELCOME says of it."""
+        """Return the identity's entries in the details of WELCOME."""
         return {
             "authid": self.authid,
             "authrole": self.authrole,
@@ -104,25 +104,25 @@ class Identity:
         }
 
 
-def chosen_method(offered: Iterable[str], *, accepted: Iterable[Method]) -> Method | None:
-    """Return the first method of a client that is accepted, or None."""
+def chosen_method(offered: Iterable[str], *, accepted: Iterable[AuthMethod]) -> AuthMethod | None:
+    """Return the first offered method that is accepted, or None."""
     names = {method.value: method for method in accepted}
     return next((names[name] for name in offered if name in names), None)
 
 
 def derived_key(secret: str, *, salt: str, iterations: int) -> str:
-    """Return the key that a secret stands for: PBKDF2 with SHA-256, as the base64 text that clients sign with."""
+    """Derive a WAMP-CRA key from a secret: PBKDF2 with SHA-256, as base64 text, which is what clients sign with."""
     key = hashlib.pbkdf2_hmac("sha256", _octets(secret), _octets(salt), iterations, KEY_BYTES)
     return base64.b64encode(key).decode()
 
 
 def signature(key: str, *, challenge: str) -> str:
-    """Return the signature of a challenge (advanced profile, «Challenge Response Authentication»)."""
+    """Sign a challenge with HMAC-SHA256 (advanced profile, «Challenge Response Authentication»)."""
     return base64.b64encode(hmac.digest(_octets(key), _octets(challenge), hashlib.sha256)).decode()
 
 
 def challenge_text(identity: Identity, *, session: SessionId, nonce: str, now: datetime) -> str:
-    """Return what a client is to sign; `nonce` is random."""
+    """Return the JSON text that a client signs for WAMP-CRA. `nonce` is random."""
     timestamp = now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return json.dumps({**identity.details, "nonce": nonce, "timestamp": timestamp, "session": session})
 
@@ -132,5 +132,5 @@ def _verifier(key: str) -> str:
 
 
 def _octets(text: str) -> bytes:
-    # A client may say half of a surrogate pair, too.
+    # JSON may contain a lone surrogate, which strict UTF-8 cannot encode.
     return text.encode(errors="surrogatepass")

@@ -1,4 +1,4 @@
-"""WAMP's messages as the subprotocol `wamp.2.json` has them: one JSON array each."""
+"""Parser and serializer of WAMP messages in the subprotocol `wamp.2.json`, one JSON array per message."""
 
 import json
 import math
@@ -14,124 +14,124 @@ from signalbox.live.wamp import messages
 from signalbox.live.wamp.messages import EMPTY, Message, Payload
 
 SUBPROTOCOL = "wamp.2.json"
-# API Gateway, WebSocket: a larger message, and a larger single frame of one, close the connection with 1009. Clients
-# other than nexus send a message as one frame, so to them the second is the limit.
+# API Gateway closes a WebSocket with 1009 on a larger message, and on a larger single frame. All clients but nexus send
+# a message as one frame, so the second limit applies to them.
 MAXIMUM_MESSAGE_BYTES = 131_072
 MAXIMUM_FRAME_BYTES = 32_768
-MAXIMUM_ID = 2**53  # the largest that a JavaScript client can tell from its neighbours
-MAXIMUM_DEPTH = 100  # of lists in lists: what Python's reader takes, its writer must not fail at
-# What JSON allows in a string and SQS, through which messages travel, does not.
-UNSENDABLE = re.compile("[\ud800-\udfff\ufffe\uffff]")
+MAXIMUM_ID = 2**53  # the largest integer that JavaScript represents exactly
+MAXIMUM_DEPTH = 100  # of nested lists and objects: far below the recursion limit of Python's JSON serializer
+# Characters that JSON allows in a string and the body of an SQS message does not.
+NOT_IN_SQS = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 
 class MalformedMessage(RejectedError):
-    """Raised when a text is no WAMP message: a protocol violation, whoever said it."""
+    """Raised when a text is not a WAMP message, which is a protocol violation by its sender."""
 
 
 @dataclass(frozen=True, slots=True)
-class Malformed:
-    """What a client said that is no message, by what is wrong with it."""
+class MalformedFrame:
+    """A frame that is not a WAMP message; `problem` describes the error."""
 
     problem: str
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
-    """What may stand at a place of a message, as problems call it."""
+class ElementType:
+    """A type of a message's element: its name in error texts, and the predicate that accepts its values."""
 
     name: str
-    takes: Callable[[object], bool]
+    accepts: Callable[[object], bool]
 
 
 def _is_id(value: object) -> bool:
-    # 0, too: the specification has ids begin at 1, but Ruby's client does not, and a revocation replies to 0.
+    # 0 is accepted although the specification starts ids at 1: Ruby's client sends 0, and a revocation replies to 0.
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAXIMUM_ID
 
 
-ID = Element(f"a whole number from 0 to {MAXIMUM_ID}", _is_id)
-TEXT = Element("a text", lambda value: isinstance(value, str))
-DICTIONARY = Element("an object", lambda value: isinstance(value, dict))
-LIST = Element("a list", lambda value: isinstance(value, list))
+ID = ElementType(f"an integer from 0 to {MAXIMUM_ID}", _is_id)
+TEXT = ElementType("a string", lambda value: isinstance(value, str))
+DICTIONARY = ElementType("an object", lambda value: isinstance(value, dict))
+LIST = ElementType("a list", lambda value: isinstance(value, list))
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """How a message stands in its array: behind the number of its type come its elements, in its fields' order."""
+class MessageFormat:
+    """The array format of a message class: after the type code, one element per field in the fields' order."""
 
     kind: Callable[..., Message]
-    elements: tuple[Element, ...]
-    optional: tuple[Element, ...] = ()
+    elements: tuple[ElementType, ...]
+    optional: tuple[ElementType, ...] = ()
     has_payload: bool = False
 
 
-FORMS: Mapping[int, Form] = MappingProxyType(
+FORMATS: Mapping[int, MessageFormat] = MappingProxyType(
     {
-        1: Form(messages.Hello, (TEXT, DICTIONARY)),
-        2: Form(messages.Welcome, (ID, DICTIONARY)),
-        3: Form(messages.Abort, (DICTIONARY, TEXT), has_payload=True),
-        4: Form(messages.Challenge, (TEXT, DICTIONARY)),
-        5: Form(messages.Authenticate, (TEXT, DICTIONARY)),
-        6: Form(messages.Goodbye, (DICTIONARY, TEXT)),
-        8: Form(messages.Error, (ID, ID, DICTIONARY, TEXT), has_payload=True),
-        16: Form(messages.Publish, (ID, DICTIONARY, TEXT), has_payload=True),
-        17: Form(messages.Published, (ID, ID)),
-        32: Form(messages.Subscribe, (ID, DICTIONARY, TEXT)),
-        33: Form(messages.Subscribed, (ID, ID)),
-        34: Form(messages.Unsubscribe, (ID, ID)),
-        35: Form(messages.Unsubscribed, (ID,), optional=(DICTIONARY,)),
-        36: Form(messages.Event, (ID, ID, DICTIONARY), has_payload=True),
-        48: Form(messages.Call, (ID, DICTIONARY, TEXT), has_payload=True),
-        49: Form(messages.Cancel, (ID, DICTIONARY)),
-        50: Form(messages.Result, (ID, DICTIONARY), has_payload=True),
-        64: Form(messages.Register, (ID, DICTIONARY, TEXT)),
-        65: Form(messages.Registered, (ID, ID)),
-        66: Form(messages.Unregister, (ID, ID)),
-        67: Form(messages.Unregistered, (ID,), optional=(DICTIONARY,)),
-        68: Form(messages.Invocation, (ID, ID, DICTIONARY), has_payload=True),
-        69: Form(messages.Interrupt, (ID, DICTIONARY)),
-        70: Form(messages.Yield, (ID, DICTIONARY), has_payload=True),
+        1: MessageFormat(messages.Hello, (TEXT, DICTIONARY)),
+        2: MessageFormat(messages.Welcome, (ID, DICTIONARY)),
+        3: MessageFormat(messages.Abort, (DICTIONARY, TEXT), has_payload=True),
+        4: MessageFormat(messages.Challenge, (TEXT, DICTIONARY)),
+        5: MessageFormat(messages.Authenticate, (TEXT, DICTIONARY)),
+        6: MessageFormat(messages.Goodbye, (DICTIONARY, TEXT)),
+        8: MessageFormat(messages.Error, (ID, ID, DICTIONARY, TEXT), has_payload=True),
+        16: MessageFormat(messages.Publish, (ID, DICTIONARY, TEXT), has_payload=True),
+        17: MessageFormat(messages.Published, (ID, ID)),
+        32: MessageFormat(messages.Subscribe, (ID, DICTIONARY, TEXT)),
+        33: MessageFormat(messages.Subscribed, (ID, ID)),
+        34: MessageFormat(messages.Unsubscribe, (ID, ID)),
+        35: MessageFormat(messages.Unsubscribed, (ID,), optional=(DICTIONARY,)),
+        36: MessageFormat(messages.Event, (ID, ID, DICTIONARY), has_payload=True),
+        48: MessageFormat(messages.Call, (ID, DICTIONARY, TEXT), has_payload=True),
+        49: MessageFormat(messages.Cancel, (ID, DICTIONARY)),
+        50: MessageFormat(messages.Result, (ID, DICTIONARY), has_payload=True),
+        64: MessageFormat(messages.Register, (ID, DICTIONARY, TEXT)),
+        65: MessageFormat(messages.Registered, (ID, ID)),
+        66: MessageFormat(messages.Unregister, (ID, ID)),
+        67: MessageFormat(messages.Unregistered, (ID,), optional=(DICTIONARY,)),
+        68: MessageFormat(messages.Invocation, (ID, ID, DICTIONARY), has_payload=True),
+        69: MessageFormat(messages.Interrupt, (ID, DICTIONARY)),
+        70: MessageFormat(messages.Yield, (ID, DICTIONARY), has_payload=True),
     }
 )
-CODES: Mapping[object, int] = MappingProxyType({form.kind: code for code, form in FORMS.items()})
+TYPE_CODES: Mapping[object, int] = MappingProxyType({form.kind: code for code, form in FORMATS.items()})
 
 
-def heard(text: str) -> Message | Malformed:
-    """Return what a client said, be it a message or not."""
+def decode(text: str) -> Message | MalformedFrame:
+    """Parse a client's frame; return a `MalformedFrame` instead of raising."""
     try:
         return parse(text)
     except MalformedMessage as problem:
-        return Malformed(str(problem))
+        return MalformedFrame(str(problem))
 
 
 def parse(text: str) -> Message:
-    """Return the message in a text. Raises `MalformedMessage`; what the text says is never in it, only its shape."""
-    document = document_of(text)
+    """Parse a WAMP message. Raises `MalformedMessage`, whose text describes only the shape of the input."""
+    document = parse_json(text)
     if not isinstance(document, list) or not document:
-        raise MalformedMessage("expected a list that begins with the number of a message's type")
-    form = FORMS.get(document[0]) if _is_id(document[0]) else None
+        raise MalformedMessage("expected a list that begins with a message type code")
+    form = FORMATS.get(document[0]) if _is_id(document[0]) else None
     if form is None:
-        raise MalformedMessage(f"{shown(document[0])} is not the number of a message's type")
+        raise MalformedMessage(f"{shown(document[0])} is not a message type code")
     return _message(form, document)
 
 
-def _message(form: Form, document: list[Any]) -> Message:
-    name, said = _name(form), document[1:]
+def _message(form: MessageFormat, document: list[Any]) -> Message:
+    name, values = _name(form), document[1:]
     rest = form.optional or ((LIST, DICTIONARY) if form.has_payload else ())
     least, most = len(form.elements), len(form.elements) + len(rest)
-    if not least <= len(said) <= most:
-        raise MalformedMessage(f"{name} has {len(said)} elements behind its type, not {least} to {most}")
-    # Absent and null are the same in a payload, as they are to Autobahn.
-    given = [one for one in enumerate(said) if one[0] < least or one[1] is not None]
-    for place, value in given:
-        element = (*form.elements, *rest)[place]
-        if not element.takes(value):
-            raise MalformedMessage(f"element {place + 1} of {name} is not {element.name}")
+    if not least <= len(values) <= most:
+        raise MalformedMessage(f"{name} has {len(values)} elements after its type, not {least} to {most}")
+    # In a payload, null is equivalent to an absent element, as in Autobahn.
+    present = [one for one in enumerate(values) if one[0] < least or one[1] is not None]
+    for position, value in present:
+        element = (*form.elements, *rest)[position]
+        if not element.accepts(value):
+            raise MalformedMessage(f"element {position + 1} of {name} is not {element.name}")
     if not form.has_payload:
-        return form.kind(*said)
-    return form.kind(*said[:least], _payload(*said[least:]))
+        return form.kind(*values)
+    return form.kind(*values[:least], _payload(*values[least:]))
 
 
-def _name(form: Form) -> str:
+def _name(form: MessageFormat) -> str:
     return str(getattr(form.kind, "__name__", form.kind)).upper()
 
 
@@ -139,18 +139,18 @@ def _payload(arguments: list[object] | None = None, keywords: dict[str, object] 
     return Payload(tuple(arguments or ()), keywords or {}) if arguments or keywords else EMPTY
 
 
-def written(message: Message) -> str:
-    """Return a message as it is sent: short, and in characters that SQS takes."""
+def serialize(message: Message) -> str:
+    """Serialize a message as compact JSON in which characters that SQS refuses are escaped."""
     text = json.dumps(list(_elements(message)), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return UNSENDABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return NOT_IN_SQS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _elements(message: Message) -> Iterator[object]:
-    yield CODES[type(message)]
+    yield TYPE_CODES[type(message)]
     for one in fields(message):
         value = getattr(message, one.name)
         if isinstance(value, Payload):
-            # An empty list or object is not sent, but for the list before an object.
+            # An empty list or object is omitted, except for the list before a non-empty object.
             yield from ([value.arguments] if value.arguments or value.keywords else [])
             yield from ([value.keywords] if value.keywords else [])
         elif value is not None:
@@ -158,31 +158,31 @@ def _elements(message: Message) -> Iterator[object]:
 
 
 def size_bytes(text: str) -> int:
-    """Return what a text counts for against the limits of a connection."""
+    """Return the size of a text in UTF-8, by which API Gateway limits messages."""
     return len(text.encode(errors="surrogatepass"))
 
 
-def document_of(text: str) -> object:
-    """Return the document in a text, if it can be written again. Raises `MalformedMessage`."""
+def parse_json(text: str) -> object:
+    """Parse JSON that can be serialized again: finite numbers, limited depth. Raises `MalformedMessage`."""
     try:
         document = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except MalformedMessage:
         raise
-    except (ValueError, RecursionError) as error:  # numbers of more digits than Python reads are a ValueError, too
+    except (ValueError, RecursionError) as error:  # an integer of more digits than Python parses is a ValueError
         raise MalformedMessage("expected JSON") from error
     if _is_deep(document):
-        raise MalformedMessage(f"lists and objects stand in one another more than {MAXIMUM_DEPTH} times")
+        raise MalformedMessage(f"lists and objects are nested more than {MAXIMUM_DEPTH} levels deep")
     return document
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise MalformedMessage(f"{name} is no number of JSON")
+    raise MalformedMessage(f"{name} is not a JSON number")
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
-        raise MalformedMessage("a number is too large to be passed on")
+        raise MalformedMessage("a number is too large for a 64-bit float")
     return number
 
 

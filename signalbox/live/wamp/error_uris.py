@@ -1,4 +1,4 @@
-"""The URIs by which WAMP names errors and reasons, of those that we give."""
+"""The URIs of the errors and closing reasons that the live router sends."""
 
 INVALID_URI = "wamp.error.invalid_uri"
 INVALID_ARGUMENT = "wamp.error.invalid_argument"
@@ -13,11 +13,11 @@ TIMEOUT = "wamp.error.timeout"
 NO_SUCH_SESSION = "wamp.error.no_such_session"
 UNAVAILABLE = "wamp.error.unavailable"
 
-# Autobahn and nexus say it of wrong secrets, too, for which the newest specification has `authentication_denied`.
+# Also sent for wrong secrets, as Autobahn and nexus do; the newest specification has `authentication_denied` for them.
 AUTHENTICATION_FAILED = "wamp.error.authentication_failed"
 AUTHENTICATION_REQUIRED = "wamp.error.authentication_required"
 NO_MATCHING_AUTH_METHOD = "wamp.error.no_matching_auth_method"
 
 GOODBYE_AND_OUT = "wamp.close.goodbye_and_out"
 
-TOO_MANY_SUBSCRIPTIONS = "signalbox.error.too_many_subscriptions"  # WAMP has no word for it
+TOO_MANY_SUBSCRIPTIONS = "signalbox.error.too_many_subscriptions"  # WAMP defines no URI for it

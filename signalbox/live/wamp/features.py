@@ -1,21 +1,26 @@
 """What WELCOME announces: the roles that we have, and of their features those that work."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 AGENT = "Signalbox"
 BROKER_FEATURES = (
-    "event_history",
     "event_retention",
     "pattern_based_subscription",
     "publisher_exclusion",
     "publisher_identification",
-    "session_meta_api",
     "subscriber_blackwhite_listing",
-    "subscription_meta_api",
     "subscription_revocation",
 )
-# A dealer's role has to be there: wampy calls nobody when it is not.
-ROLES: Mapping[str, object] = {
-    "broker": {"features": dict.fromkeys(BROKER_FEATURES, True)},
-    "dealer": {"features": {"session_meta_api": True}},
-}
+DEALER_FEATURES = frozenset({"session_meta_api"})
+
+
+def roles(procedure_features: Collection[str]) -> Mapping[str, object]:
+    """Return the roles for WELCOME, given the features of the procedures that can be called.
+
+    The dealer's role is always announced: wampy does not call without it.
+    """
+    broker, dealer = {*BROKER_FEATURES, *procedure_features}, DEALER_FEATURES.intersection(procedure_features)
+    return {
+        "broker": {"features": dict.fromkeys(sorted(broker), True)},
+        "dealer": {"features": dict.fromkeys(sorted(dealer), True)},
+    }

@@ -1,4 +1,4 @@
-"""WAMP's messages as values, by the names that the specification has for them and for their parts."""
+"""The WAMP messages as dataclasses, with the specification's names of messages and fields."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ Dictionary = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What applications tell one another; a broker passes it on as it is."""
+    """The application payload of a message: positional and keyword arguments, which the broker does not change."""
 
     arguments: tuple[object, ...] = ()
     keywords: Dictionary = field(default_factory=dict)
@@ -25,7 +25,7 @@ EMPTY = Payload()
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A client wants to join a realm."""
+    """HELLO: a client requests to join a realm."""
 
     realm: str
     details: Dictionary
@@ -33,7 +33,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """A client has joined."""
+    """WELCOME: the router opens the session."""
 
     session: SessionId
     details: Dictionary
@@ -41,7 +41,7 @@ class Welcome:
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """A session ends at once, or does not begin; there is no reply to it."""
+    """ABORT: either side ends a session, or refuses to open one. There is no reply."""
 
     details: Dictionary
     reason: str
@@ -50,7 +50,7 @@ class Abort:
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """A client has to show who it is."""
+    """CHALLENGE: the router requests authentication."""
 
     method: str
     extra: Dictionary
@@ -58,7 +58,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class Authenticate:
-    """A client shows who it is."""
+    """AUTHENTICATE: the client's answer to CHALLENGE, a ticket or a signature."""
 
     signature: str
     extra: Dictionary
@@ -69,7 +69,7 @@ class Authenticate:
 
 @dataclass(frozen=True, slots=True)
 class Goodbye:
-    """A session ends; the other side says so, too."""
+    """GOODBYE: either side closes a session, and the other replies with GOODBYE."""
 
     details: Dictionary
     reason: str
@@ -77,7 +77,7 @@ class Goodbye:
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """A request was not fulfilled; `request_type` is the number of the request's type."""
+    """ERROR: a request failed. `request_type` is the message type code of the request."""
 
     request_type: int
     request: RequestId
@@ -88,7 +88,7 @@ class Error:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """A client publishes."""
+    """PUBLISH: a client publishes an event."""
 
     request: RequestId
     options: Dictionary
@@ -98,7 +98,7 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What a client published stands."""
+    """PUBLISHED: the acknowledgement of a PUBLISH."""
 
     request: RequestId
     publication: PublicationId
@@ -106,7 +106,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """A client wants the events of a topic, or of all topics that a pattern matches."""
+    """SUBSCRIBE: a client subscribes to a topic or a pattern."""
 
     request: RequestId
     options: Dictionary
@@ -115,7 +115,7 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """A client gets events from here on."""
+    """SUBSCRIBED: the acknowledgement of a SUBSCRIBE."""
 
     request: RequestId
     subscription: SubscriptionId
@@ -123,7 +123,7 @@ class Subscribed:
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribe:
-    """A client wants no more events of a subscription."""
+    """UNSUBSCRIBE: a client ends a subscription."""
 
     request: RequestId
     subscription: SubscriptionId
@@ -131,7 +131,7 @@ class Unsubscribe:
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribed:
-    """A client gets no events from here on; with `details`, because the broker took the subscription away."""
+    """UNSUBSCRIBED: the acknowledgement of an UNSUBSCRIBE; with `details`, the broker's revocation."""
 
     request: RequestId
     details: Dictionary | None = None
@@ -139,7 +139,7 @@ class Unsubscribed:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something was published."""
+    """EVENT: a published event, sent to a subscriber."""
 
     subscription: SubscriptionId
     publication: PublicationId
@@ -149,7 +149,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A client calls a procedure."""
+    """CALL: a client calls a procedure."""
 
     request: RequestId
     options: Dictionary
@@ -159,7 +159,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """A client does not want a call's result any more."""
+    """CANCEL: a client cancels its pending call."""
 
     request: RequestId
     options: Dictionary
@@ -167,7 +167,7 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a call."""
+    """RESULT: the result of a CALL, sent to the caller."""
 
     request: RequestId
     details: Dictionary
@@ -176,7 +176,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A client offers a procedure."""
+    """REGISTER: a client registers a procedure."""
 
     request: RequestId
     options: Dictionary
@@ -185,7 +185,7 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A procedure can be called."""
+    """REGISTERED: the acknowledgement of a REGISTER."""
 
     request: RequestId
     registration: int
@@ -193,7 +193,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Unregister:
-    """A client offers a procedure no more."""
+    """UNREGISTER: a client ends a registration."""
 
     request: RequestId
     registration: int
@@ -201,7 +201,7 @@ class Unregister:
 
 @dataclass(frozen=True, slots=True)
 class Unregistered:
-    """A procedure can be called no more; with `details`, because the dealer took the registration away."""
+    """UNREGISTERED: the acknowledgement of an UNREGISTER; with `details`, the dealer's revocation."""
 
     request: RequestId
     details: Dictionary | None = None
@@ -209,7 +209,7 @@ class Unregistered:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A client's procedure was called."""
+    """INVOCATION: a call, sent to the client that registered the procedure."""
 
     request: RequestId
     registration: int
@@ -219,7 +219,7 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class Interrupt:
-    """Nobody waits for an invocation's result any more."""
+    """INTERRUPT: the caller canceled a pending invocation."""
 
     request: RequestId
     options: Dictionary
@@ -227,7 +227,7 @@ class Interrupt:
 
 @dataclass(frozen=True, slots=True)
 class Yield:
-    """What came of an invocation."""
+    """YIELD: the result of an INVOCATION, sent by the callee."""
 
     request: RequestId
     options: Dictionary

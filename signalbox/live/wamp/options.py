@@ -1,4 +1,4 @@
-"""The options of SUBSCRIBE and PUBLISH: those that we know must be as they should, the rest is ignored."""
+"""The options of SUBSCRIBE and PUBLISH: known options are validated, unknown ones are ignored."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,67 +9,67 @@ from signalbox.errors import RejectedError
 from signalbox.live.wamp.audience import Audience
 from signalbox.live.wamp.codec import MAXIMUM_ID
 from signalbox.live.wamp.messages import PublicationId, SessionId
-from signalbox.live.wamp.patterns import Match
+from signalbox.live.wamp.patterns import MatchPolicy
 
 
 class InvalidOptions(RejectedError):
-    """Raised when options that we know are not as they should be."""
+    """Raised when a known option has an invalid value; the text lists all problems."""
 
 
 @dataclass(frozen=True, slots=True)
-class Last:
-    """The newest events before the first live one, at most so many."""
+class LastEvents:
+    """Backfill with at most the newest `count` events."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class AfterSequence:
-    """The events of a topic behind the one with this number."""
+    """Backfill with the events of one topic after a sequence number."""
 
     sequence: int
 
 
 @dataclass(frozen=True, slots=True)
 class AfterPublication:
-    """The events behind this one."""
+    """Backfill with the events after a publication."""
 
     publication: PublicationId
 
 
 @dataclass(frozen=True, slots=True)
 class AfterTime:
-    """The events that were published later."""
+    """Backfill with the events that were published after a time."""
 
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class AfterEach:
-    """The events of each topic behind its own number, and of all topics without one, those since a time.
+class AfterTopicSequences:
+    """Backfill with each topic's events after its sequence number; for other topics, with those since a time.
 
-    What a client says that comes back with a pattern: an event that was long on its way is older than what overtook it
-    in other topics, so a time alone would leave it out.
+    A client that reconnects with a pattern sends this. A delayed event may be older than events of other topics that
+    the client has already received, so a time alone would miss it.
     """
 
     since: datetime
     numbers: Mapping[str, int]
 
 
-Past = Last | AfterSequence | AfterPublication | AfterTime | AfterEach
+BackfillStart = LastEvents | AfterSequence | AfterPublication | AfterTime | AfterTopicSequences
 
 
 @dataclass(frozen=True, slots=True)
 class SubscribeOptions:
-    """How a client wants to subscribe: which topics, and what it wants of the past before the first live event."""
+    """The parsed options of SUBSCRIBE: match policy, and the backfill to send before the first live event."""
 
-    match: Match = Match.EXACT
+    match: MatchPolicy = MatchPolicy.EXACT
     get_retained: bool = False
-    history: Past | None = None
+    history: BackfillStart | None = None
 
     @classmethod
     def parse(cls, options: Mapping[str, object]) -> "SubscribeOptions":
-        """Return what the options say. Raises `InvalidOptions` with all problems."""
+        """Parse the options of SUBSCRIBE. Raises `InvalidOptions` with all problems."""
         problems = Problems()
         section = Section.of(options, "options", problems)
         match = _match(section)
@@ -80,7 +80,7 @@ class SubscribeOptions:
 
 @dataclass(frozen=True, slots=True)
 class PublishOptions:
-    """How a client wants to publish."""
+    """The parsed options of PUBLISH."""
 
     audience: Audience
     acknowledge: bool = False
@@ -89,7 +89,7 @@ class PublishOptions:
 
     @classmethod
     def parse(cls, options: Mapping[str, object], *, publisher: SessionId | None) -> "PublishOptions":
-        """Return what the options say. Raises `InvalidOptions` with all problems."""
+        """Parse the options of PUBLISH. Raises `InvalidOptions` with all problems."""
         problems = Problems()
         section = Section.of(options, "options", problems)
         parsed = cls(
@@ -102,26 +102,26 @@ class PublishOptions:
         return parsed
 
 
-def history_option(past: Past) -> dict[str, object]:
-    """Return the `_history` that says this."""
-    if isinstance(past, Last):
-        return {"last": past.count}
-    if isinstance(past, AfterSequence):
-        return {"after": past.sequence}
-    if isinstance(past, AfterTime):
-        return {"after": past.at.isoformat()}
-    if isinstance(past, AfterEach):
-        return {"after": {"since": past.since.isoformat(), "topics": dict(past.numbers)}}
-    return {"after_publication": past.publication}
+def history_option(start: BackfillStart) -> dict[str, object]:
+    """Return the value of SUBSCRIBE's option `_history` for a backfill start."""
+    if isinstance(start, LastEvents):
+        return {"last": start.count}
+    if isinstance(start, AfterSequence):
+        return {"after": start.sequence}
+    if isinstance(start, AfterTime):
+        return {"after": start.at.isoformat()}
+    if isinstance(start, AfterTopicSequences):
+        return {"after": {"since": start.since.isoformat(), "topics": dict(start.numbers)}}
+    return {"after_publication": start.publication}
 
 
 def is_acknowledged(options: Mapping[str, object]) -> bool:
-    """Say whether a publisher waits for a reply, whatever else it says."""
+    """Return whether the options of a PUBLISH, valid or not, request an acknowledgement."""
     return options.get("acknowledge") is True
 
 
-def parse_moment(text: str) -> datetime | None:
-    """Return a time in RFC 3339's form, which has a zone, or None when it is none."""
+def parse_timestamp(text: str) -> datetime | None:
+    """Parse an RFC 3339 timestamp; return None if the text is invalid or has no time zone."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -129,18 +129,18 @@ def parse_moment(text: str) -> datetime | None:
     return moment if moment.tzinfo is not None else None
 
 
-def _match(section: Section) -> Match:
+def _match(section: Section) -> MatchPolicy:
     text = section.text("match")
     if text is None:
-        return Match.EXACT
-    known = {match.value: match for match in Match}
+        return MatchPolicy.EXACT
+    known = {match.value: match for match in MatchPolicy}
     if text not in known:
         section.problem("match", f"expected one of {', '.join(known)}, not {shown(text)}")
-    return known.get(text, Match.EXACT)
+    return known.get(text, MatchPolicy.EXACT)
 
 
 def _audience(section: Section, publisher: SessionId | None) -> Audience:
-    wants_own = section.fields.get("exclude_me") is not None and not section.flag("exclude_me")
+    includes_publisher = section.fields.get("exclude_me") is not None and not section.flag("exclude_me")
     return Audience(
         eligible=_sessions(section, "eligible"),
         eligible_authid=_names(section, "eligible_authid"),
@@ -148,7 +148,7 @@ def _audience(section: Section, publisher: SessionId | None) -> Audience:
         exclude=_sessions(section, "exclude"),
         exclude_authid=_names(section, "exclude_authid"),
         exclude_authrole=_names(section, "exclude_authrole"),
-        excluded_publisher=None if wants_own else publisher,
+        excluded_publisher=None if includes_publisher else publisher,
     )
 
 
@@ -170,63 +170,65 @@ def _is_id(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAXIMUM_ID
 
 
-def _history(section: Section, match: Match) -> Past | None:
-    """Return what of `_history`, an option of ours, is wanted.
+def _history(section: Section, match: MatchPolicy) -> BackfillStart | None:
+    """Parse Signalbox's own option `_history`.
 
-    `{"last": N}`, `{"after": N}` by a topic's own numbers, `{"after": "2026-11-21T20:15:00Z"}`,
+    It has one of these forms:
+
+    `{"last": N}`, `{"after": N}` with a topic's sequence number, `{"after": "2026-11-21T20:15:00Z"}`,
     `{"after": {"since": "2026-11-21T20:15:00Z", "topics": {"a.b": N}}}`, or `{"after_publication": N}`.
     """
     if section.fields.get("_history") is None:
         return None
-    wish = section.section("_history")
-    if len(wish.fields) != 1 or not wish.fields.keys() <= READERS.keys():
-        section.problem("_history", f"expected one of {', '.join(READERS)}, not {shown(dict(wish.fields))}")
+    option = section.section("_history")
+    if len(option.fields) != 1 or not option.fields.keys() <= HISTORY_PARSERS.keys():
+        section.problem("_history", f"expected one of {', '.join(HISTORY_PARSERS)}, not {shown(dict(option.fields))}")
         return None
-    name = next(iter(wish.fields))
-    past = READERS[name](wish.fields[name])
-    if past is None:
-        wish.problem(name, f"expected {EXPECTED[name]}, not {shown(wish.fields[name])}")
-    if isinstance(past, AfterSequence) and match is not Match.EXACT:
-        wish.problem(name, "numbers are a topic's own, and this is a pattern: say a time or a publication")
-    return past
+    name = next(iter(option.fields))
+    start = HISTORY_PARSERS[name](option.fields[name])
+    if start is None:
+        option.problem(name, f"expected {EXPECTED_VALUES[name]}, not {shown(option.fields[name])}")
+    if isinstance(start, AfterSequence) and match is not MatchPolicy.EXACT:
+        option.problem(name, "a sequence number needs an exact topic; use a time or a publication")
+    return start
 
 
-def _last(value: object) -> Past | None:
-    return Last(value) if isinstance(value, int) and _is_id(value) else None
+def _last(value: object) -> BackfillStart | None:
+    return LastEvents(value) if isinstance(value, int) and _is_id(value) else None
 
 
-def _after(value: object) -> Past | None:
+def _after(value: object) -> BackfillStart | None:
     if isinstance(value, str):
-        moment = parse_moment(value)
+        moment = parse_timestamp(value)
         return AfterTime(moment) if moment else None
     if isinstance(value, Mapping):
         return _after_each(value)
     return AfterSequence(value) if isinstance(value, int) and _is_number(value) else None
 
 
-def _after_each(value: Mapping[str, object]) -> AfterEach | None:
+def _after_each(value: Mapping[str, object]) -> AfterTopicSequences | None:
     since, numbers = value.get("since"), value.get("topics")
-    moment = parse_moment(since) if isinstance(since, str) else None
+    moment = parse_timestamp(since) if isinstance(since, str) else None
     if moment is None or not isinstance(numbers, Mapping) or not all(map(_is_number, numbers.values())):
         return None
-    return AfterEach(moment, dict(numbers))
+    return AfterTopicSequences(moment, dict(numbers))
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _after_publication(value: object) -> Past | None:
+def _after_publication(value: object) -> BackfillStart | None:
     return AfterPublication(PublicationId(value)) if isinstance(value, int) and _is_id(value) else None
 
 
-READERS: Mapping[str, Callable[[object], Past | None]] = {
+HISTORY_PARSERS: Mapping[str, Callable[[object], BackfillStart | None]] = {
     "last": _last,
     "after": _after,
     "after_publication": _after_publication,
 }
-EXPECTED = {
-    "last": "a number from 1 on",
-    "after": "a sequence number, a time with its zone, or numbers by topics and since when",
-    "after_publication": "the id of a publication",
+EXPECTED_VALUES = {
+    "last": "an integer of at least 1",
+    "after": "a sequence number, a time with a time zone, or an object of `since` and `topics`",
+    "after_publication": "a publication id",
 }

@@ -1,43 +1,46 @@
-"""Payloads of WAMP as bodies of messages, and the other way round: what a queue gets and what a connection gets."""
+"""Conversion between WAMP payloads, which connections carry, and message bodies, which queues carry."""
 
 import hashlib
 from collections.abc import Mapping
 from typing import TypeGuard
 
 from signalbox.live.log.documents import Document, payload_document, payload_of
-from signalbox.live.log.event_documents import text_of
-from signalbox.live.wamp.codec import MAXIMUM_ID, MalformedMessage, document_of
+from signalbox.live.log.event_documents import json_text
+from signalbox.live.wamp.codec import MAXIMUM_ID, MalformedMessage, parse_json
 from signalbox.live.wamp.messages import Payload, PublicationId
 from signalbox.messages import MessageId
 
-# The header that says what a body is: with this value an object of `args` and `kwargs`.
-PAYLOAD, WAMP = "payload", "wamp"
-RETAIN, YES = "retain", "true"  # the header by which a publisher has an event kept as its topic's latest
+# The header that gives the format of a body: with this value, an object of `args` and `kwargs`.
+PAYLOAD_HEADER, WAMP_PAYLOAD = "payload", "wamp"
+RETAIN_HEADER, RETAINED = "retain", "true"  # the header that marks an event as retained
 
 
 def body_of(payload: Payload) -> tuple[str, dict[str, str]]:
-    """Return the body of a message with a payload, and the headers that it needs.
+    """Return the message body of a payload, and the headers that describe the body.
 
-    One argument alone is the body itself, so that consumers of queues need to know nothing of WAMP.
+    A payload of one positional argument becomes that argument's JSON, so queue consumers need not know WAMP.
     """
     if len(payload.arguments) == 1 and not payload.keywords:
-        return text_of(payload.arguments[0]), {}
-    return text_of(payload_document(payload)), {PAYLOAD: WAMP}
+        return json_text(payload.arguments[0]), {}
+    return json_text(payload_document(payload)), {PAYLOAD_HEADER: WAMP_PAYLOAD}
 
 
-def payload_in(body: str, headers: Mapping[str, str]) -> Payload:
-    """Return the payload in a body: what is no JSON is a text, and what is not as its header says is taken as it is."""
+def payload_from_body(body: str, headers: Mapping[str, str]) -> Payload:
+    """Return the payload of a message body.
+
+    A body that is not JSON becomes one string argument. A body that contradicts its header becomes one JSON argument.
+    """
     try:
-        document = document_of(body)
+        document = parse_json(body)
     except MalformedMessage:
         return Payload((body,))
-    if headers.get(PAYLOAD) == WAMP and _is_payload(document):
+    if headers.get(PAYLOAD_HEADER) == WAMP_PAYLOAD and _is_payload(document):
         return payload_of(document)
     return Payload((document,))
 
 
 def publication_id(message_id: MessageId) -> PublicationId:
-    """Return the id of a publication that came by SQS: the same when its message comes again."""
+    """Return the publication id of an SQS message: a hash of the message id, hence the same on redelivery."""
     digest = hashlib.sha256(message_id.encode()).digest()
     return PublicationId(int.from_bytes(digest[:8]) % MAXIMUM_ID + 1)
 

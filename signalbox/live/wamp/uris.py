@@ -1,37 +1,37 @@
-"""URIs: the loose rule of WAMP, since the topics of real clients are not strict ones, and the limit of the exchange."""
+"""Validation of topic and procedure URIs by WAMP's loose rule and the exchange's limit on routing keys."""
 
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.topics import RoutingKey, short_string_problem, shown
 
-RESERVED = "wamp"  # as the first component: WAMP's own
-REFUSED = "#"  # WAMP reserves it for routers
+RESERVED_COMPONENT = "wamp"  # as the first component, reserved for WAMP
+FORBIDDEN_CHARACTER = "#"  # WAMP reserves it for routers
 
 
 class InvalidUri(RejectedError):
-    """Raised when a text cannot be the URI of a topic, of a pattern or of a procedure."""
+    """Raised when a text is not a valid URI of a topic, a pattern or a procedure."""
 
 
 def parse_topic(text: str) -> RoutingKey:
-    """Return the topic of a publication; it is a routing key of the exchange. Raises `InvalidUri`."""
+    """Validate the topic of a publication, which is a routing key of the exchange. Raises `InvalidUri`."""
     topic = _parsed(text, "topic", empty_components=False)
     if is_reserved(topic):
-        raise InvalidUri(f"topic {shown(text)} begins with {RESERVED!r}, which is reserved for WAMP's own")
+        raise InvalidUri(f"topic {shown(text)} begins with {RESERVED_COMPONENT!r}, which is reserved for WAMP")
     return RoutingKey(topic)
 
 
 def parse_procedure(text: str) -> str:
-    """Return the URI of a procedure. Raises `InvalidUri`."""
+    """Validate the URI of a procedure. Raises `InvalidUri`."""
     return _parsed(text, "procedure", empty_components=False)
 
 
 def parse_pattern_uri(text: str, *, empty_components: bool) -> str:
-    """Return what a client subscribes to; WAMP's own topics may be subscribed to. Raises `InvalidUri`."""
+    """Validate the URI of a subscription, which may be one of WAMP's meta topics. Raises `InvalidUri`."""
     return _parsed(text, "topic", empty_components=empty_components)
 
 
 def is_reserved(topic: str) -> bool:
-    """Say whether a topic is one of WAMP's own."""
-    return topic.partition(".")[0] == RESERVED
+    """Return whether a topic begins with the component `wamp`."""
+    return topic.partition(".")[0] == RESERVED_COMPONENT
 
 
 def _parsed(text: str, what: str, *, empty_components: bool) -> str:
@@ -42,15 +42,15 @@ def _parsed(text: str, what: str, *, empty_components: bool) -> str:
 
 
 def _problem(text: str, *, empty_components: bool) -> str | None:
-    """Return what breaks the loose rule (basic profile, 2.1.1), or None.
+    """Return how a text violates the loose URI rule (basic profile, 2.1.1), or None.
 
-    Strict URIs have lower-case letters, digits and `_` only. Arvados' UUIDs have `-`, and other systems' names have
-    more, so a realm that is strict would be closed to them; that is why there is no such choice.
+    Strict URIs allow only lower-case letters, digits and `_`. Arvados' UUIDs contain `-`, and names in other systems
+    contain more, so a strict realm could not carry them; there is no setting for strict URIs.
     """
     if any(character.isspace() for character in text):
         return "has white space"
-    if REFUSED in text:
-        return f"has {REFUSED!r}, which is reserved for routers"
+    if FORBIDDEN_CHARACTER in text:
+        return f"has {FORBIDDEN_CHARACTER!r}, which is reserved for routers"
     if not empty_components and "" in text.split("."):
         return "has an empty component, as only patterns may"
     return None

@@ -1,1 +1,1 @@
-"""Events, counters and statistics of rendezvous."""
+"""The history events, counters, statistics and pages of rendezvous."""

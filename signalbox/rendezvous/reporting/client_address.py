@@ -1,6 +1,6 @@
-"""Who is at the other end, as far as statistics may know: an address, its country, and a hash in its place.
+"""The address of a client or proxy, its country, and the keyed hash that is stored in its place.
 
-Addresses come from a request that is being answered and are never kept; what is kept is `party_hash`.
+Addresses are read from the current request and never stored; only their `keyed_hash` is.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
 
 Address = IPv4Address | IPv6Address
 
-# Source: realclientip-go, which upstream asks for the address; the third line has its slip of 192.18 for 198.18.
+# Source: realclientip-go, the library that upstream uses; the third line keeps its error of 192.18 for 198.18.
 _NOT_PUBLIC: tuple[IPv4Network | IPv6Network, ...] = tuple(
     ip_network(text)
     for text in (
@@ -26,29 +26,29 @@ _NOT_PUBLIC: tuple[IPv4Network | IPv6Network, ...] = tuple(
 )
 
 
-class CountryOf(Protocol):
-    """Where an address is."""
+class CountryLookup(Protocol):
+    """A lookup of the country of an address."""
 
     def __call__(self, address: str | None, /) -> str:
-        """Return the ISO 3166 code of the address's country, or `??` when it is not known."""
+        """Return the ISO 3166 code of the address's country, or `??` if it is unknown."""
         ...
 
 
 def unknown_country(_address: str | None, /) -> str:
-    """Return `??`: the `CountryOf` of a stage without a country database."""
+    """Return `??`; this is the `CountryLookup` of a stage without a country database."""
     return UNKNOWN_COUNTRY
 
 
-def party_hash(address: str, *, key: bytes) -> str:
-    """Return 16 hexadecimal characters that stand for an address for as long as the key is kept: a day."""
-    return hmac.new(key, address.encode(), hashlib.sha256).hexdigest()[:16]
+def keyed_hash(text: str, *, key: bytes) -> str:
+    """Return the first 16 hexadecimal characters of HMAC-SHA256; they identify a text for as long as the key exists."""
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()[:16]
 
 
 def client_address(headers: Mapping[str, str], *, socket_address: str) -> str | None:
-    """Return the address that a request most likely comes from, None if there is none; header names are lower-case.
+    """Return the probable address of the sender of a request, or None; header names must be in lower case.
 
-    It is the left-most public one in `Forwarded`, else in `X-Forwarded-For`, else the socket's, public or not. Anybody
-    can forge it: good for statistics and for nothing else. Source: upstream's common/util/util.go, GetClientIp.
+    It is the left-most public address in `Forwarded`, else in `X-Forwarded-For`, else the socket's, public or not.
+    Every sender can forge it: use it for statistics only. Source: upstream's common/util/util.go, GetClientIp.
     """
     forwarded = [_forwarded_for(element) for element in headers.get("forwarded", "").split(",")]
     for text in (*forwarded, *headers.get("x-forwarded-for", "").split(",")):
@@ -60,7 +60,7 @@ def client_address(headers: Mapping[str, str], *, socket_address: str) -> str | 
 
 
 def _forwarded_for(element: str) -> str:
-    """Return what the first `for=` of an element of `Forwarded` says (RFC 7239, section 4)."""
+    """Return the value of the first `for=` in an element of `Forwarded` (RFC 7239, section 4)."""
     for part in element.split(";"):
         name, separator, value = part.strip().partition("=")
         if separator and name.lower() == "for" and "=" not in value:
@@ -70,11 +70,11 @@ def _forwarded_for(element: str) -> str:
 
 def _parsed(text: str) -> Address | None:
     host = _unwrapped(_without_port(text), "[]")
-    # A zone means something on the sender's own machine only; upstream counts it as a part of the address.
+    # A zone has a meaning only on the sender's machine; upstream keeps it as part of the address.
     without_zone = host.rpartition("%")[0] or host
     try:
         address = ip_address(without_zone)
-    except ValueError:  # unknown, hidden or malformed: no address to count
+    except ValueError:  # unknown, obfuscated or malformed: no address to count
         return None
     if isinstance(address, IPv6Address):
         address = address.ipv4_mapped or address

@@ -1,8 +1,8 @@
-"""What is counted of rendezvous: from history events to the names of counters, and back from a name to its labels.
+"""The counters of rendezvous: the names that history events add to, and the metrics and labels of a name.
 
-A counter's name is its metric and the values of its labels, joined by `|`: `proxy_type|webext`. What is counted on
-the way of every rendezvous is stored once, with all its labels, and stands for several metrics when it is read.
-Source for what counts as what: upstream's broker/metrics.go and broker/ipc.go.
+A counter's name is its metric and the values of its labels, joined by `|`: `proxy_type|webext`. The counters of the
+most frequent events are stored once with all their labels, and expand to several metrics when read.
+Source of the counting rules: upstream's broker/metrics.go and broker/ipc.go.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ UNKNOWN_COUNTRY = "??"
 
 
 class Metric(StrEnum):
-    """What is counted; the first word of a counter's name."""
+    """The metrics; the first part of a counter's name."""
 
     CLIENT_POLL = "client_poll"
     PROXY = "proxy"  # addresses, each under the country, NAT and type of its first poll of the day
@@ -28,7 +28,7 @@ class Metric(StrEnum):
     POLL_WITH_RELAY_URL = "proxy_poll_with_relay_url"
     POLL_WITHOUT_RELAY_URL = "proxy_poll_without_relay_url"
     POLL_REJECTED_RELAY_URL = "proxy_poll_rejected_relay_url"
-    BAD_INPUT = "bad_input"  # what upstream does not count: messages that break the protocol, and dead letters
+    BAD_INPUT = "bad_input"  # upstream counts neither messages that break the protocol nor dead letters
     DEAD_LETTER = "dead_letter"
 
 
@@ -48,20 +48,20 @@ LABELS: Mapping[Metric, tuple[str, ...]] = {
 }
 
 
-class Stored(StrEnum):
-    """Counters that stand for several metrics: the first word of their names, before the values of these labels."""
+class CompoundCounter(StrEnum):
+    """Counters that expand to several metrics: the first part of their names, before the values of these labels."""
 
-    POLL = "poll"  # nat, outcome, type, whether it came with a relay pattern
+    POLL = "poll"  # nat, outcome, type, with or without a relay pattern
     ANSWER = "answer"  # country, NAT and method of the client, type of the proxy
 
 
-def counter_name(metric: Metric | Stored, *values: str) -> str:
+def counter_name(metric: Metric | CompoundCounter, *values: str) -> str:
     """Return the name of the counter with these label values."""
     return "|".join((metric, *values))
 
 
 def event_counters(event: HistoryEvent) -> tuple[str, ...]:
-    """Return the counters that an event adds one to; the distinct proxies are not among them (`distinct_keys`)."""
+    """Return the counters that an event increments, without those of distinct proxies (`distinct_keys`)."""
     if event.capability != "rendezvous":
         return ()
     if event.kind == "proxy_poll":
@@ -79,7 +79,7 @@ def _client_counters(event: HistoryEvent) -> tuple[str, ...]:
     country, nat = event.labels.get("country", UNKNOWN_COUNTRY), event.labels.get("nat", UNKNOWN)
     source = event.source or UNKNOWN
     if event.kind == "answer":
-        return (counter_name(Stored.ANSWER, country, nat, source, event.labels.get("proxy_type", UNKNOWN)),)
+        return (counter_name(CompoundCounter.ANSWER, country, nat, source, event.labels.get("proxy_type", UNKNOWN)),)
     status = _client_status(event)
     return (counter_name(Metric.CLIENT_POLL, country, nat, source, status),) if status else ()
 
@@ -87,22 +87,22 @@ def _client_counters(event: HistoryEvent) -> tuple[str, ...]:
 def _poll_counters(event: HistoryEvent) -> tuple[str, ...]:
     nat, proxy_type = _nat_and_type(event)
     relay_pattern = event.labels.get("relay_pattern", "without")
-    return (counter_name(Stored.POLL, nat, event.outcome, proxy_type, relay_pattern),)
+    return (counter_name(CompoundCounter.POLL, nat, event.outcome, proxy_type, relay_pattern),)
 
 
 def _answer_counters(event: HistoryEvent) -> tuple[str, ...]:
-    # An answer that is taken is counted with its client, which has an event of its own.
+    # An accepted answer is counted with the event of its client.
     if event.outcome == "client_gone":
-        return (counter_name(Metric.PROXY_ANSWER, "timeout", ""),)  # upstream has forgotten the proxy by then
+        return (counter_name(Metric.PROXY_ANSWER, "timeout", ""),)  # upstream has no proxy type at that point
     return ()
 
 
 def _client_status(event: HistoryEvent) -> str | None:
-    """Return how a client's attempt ended in upstream's words; None if it goes on or was never an offer."""
+    """Return upstream's status of a client's attempt; None if it continues or the event is not an offer's."""
     if event.kind == "offer":
         return "denied" if event.outcome in ("denied", "stale") else None
     if event.kind == "timeout":
-        # Parked until its patience ended: upstream, which parks nothing, would have denied it at once.
+        # It was parked until its patience ended; upstream parks no offers and would have denied it at once.
         return "denied" if event.reason == "no proxy" else "timeout"
     return None
 
@@ -112,43 +112,43 @@ def _nat_and_type(event: HistoryEvent) -> tuple[str, str]:
 
 
 def distinct_keys(event: HistoryEvent) -> tuple[tuple[str, str], ...]:
-    """Return (key, counter) pairs: whenever a key is new on its day, its counter is to be added one to.
+    """Return (key, counter) pairs; the caller increments a counter if its key is new on that day.
 
-    An address counts once a day, and once for each NAT and each known type that it shows.
+    An address counts once a day, and once for each NAT type and each known proxy type that it reports.
     """
-    party = event.labels.get("party")
-    if event.kind != "proxy_poll" or event.outcome == "relay_rejected" or not party:
+    address_hash = event.labels.get("party")
+    if event.kind != "proxy_poll" or event.outcome == "relay_rejected" or not address_hash:
         return ()
     nat, proxy_type = _nat_and_type(event)
     country = event.labels.get("country", UNKNOWN_COUNTRY)
     keys = [
-        (party, counter_name(Metric.PROXY, country, nat, proxy_type)),
-        (f"{party}|nat|{nat}", counter_name(Metric.PROXY_NAT, nat)),
+        (address_hash, counter_name(Metric.PROXY, country, nat, proxy_type)),
+        (f"{address_hash}|nat|{nat}", counter_name(Metric.PROXY_NAT, nat)),
     ]
     if proxy_type in KNOWN_TYPES:
-        keys.append((f"{party}|type|{proxy_type}", counter_name(Metric.PROXY_TYPE, proxy_type)))
+        keys.append((f"{address_hash}|type|{proxy_type}", counter_name(Metric.PROXY_TYPE, proxy_type)))
     return tuple(keys)
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """One counter with its value, its name taken apart."""
+class CounterSample:
+    """A counter's value, with the metric and the labels of its name."""
 
     metric: Metric
     labels: Mapping[str, str]
     count: int
 
 
-def parsed_counters(counters: Mapping[str, int]) -> tuple[Sample, ...]:
-    """Return the counters whose names this version knows; another version may count more."""
+def parsed_counters(counters: Mapping[str, int]) -> tuple[CounterSample, ...]:
+    """Return the samples of all known counter names; unknown names, of another version, are skipped."""
     return tuple(sample for name, count in counters.items() for sample in _samples(name, count))
 
 
-def _samples(name: str, count: int) -> tuple[Sample, ...]:
+def _samples(name: str, count: int) -> tuple[CounterSample, ...]:
     match name.split("|"):
-        case [Stored.POLL, nat, outcome, proxy_type, relay_pattern]:
+        case [CompoundCounter.POLL, nat, outcome, proxy_type, relay_pattern]:
             return _poll_samples(nat, outcome, proxy_type, relay_pattern, count=count)
-        case [Stored.ANSWER, country, nat, method, proxy_type]:
+        case [CompoundCounter.ANSWER, country, nat, method, proxy_type]:
             client = _sample(Metric.CLIENT_POLL, (country, nat, method, "matched"), count)
             return (client, _sample(Metric.PROXY_ANSWER, ("success", proxy_type), count))
         case [metric, *values] if metric in LABELS and len(values) == len(LABELS[Metric(metric)]):
@@ -157,7 +157,9 @@ def _samples(name: str, count: int) -> tuple[Sample, ...]:
             return ()
 
 
-def _poll_samples(nat: str, outcome: str, proxy_type: str, relay_pattern: str, *, count: int) -> tuple[Sample, Sample]:
+def _poll_samples(
+    nat: str, outcome: str, proxy_type: str, relay_pattern: str, *, count: int
+) -> tuple[CounterSample, CounterSample]:
     has_pattern = relay_pattern == "with"
     relay_url = Metric.POLL_WITH_RELAY_URL if has_pattern else Metric.POLL_WITHOUT_RELAY_URL
     if outcome == "relay_rejected":
@@ -167,5 +169,5 @@ def _poll_samples(nat: str, outcome: str, proxy_type: str, relay_pattern: str, *
     return (_sample(relay_url, (nat, proxy_type), count), polled)
 
 
-def _sample(metric: Metric, values: Sequence[str], count: int) -> Sample:
-    return Sample(metric, dict(zip(LABELS[metric], values, strict=True)), count)
+def _sample(metric: Metric, values: Sequence[str], count: int) -> CounterSample:
+    return CounterSample(metric, dict(zip(LABELS[metric], values, strict=True)), count)

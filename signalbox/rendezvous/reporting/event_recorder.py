@@ -1,25 +1,28 @@
-"""Where events go: into the lake, and into the live counters and metrics that they stand for."""
+"""The recorder of events: it writes them to the history, the telemetry and the live counters."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date
+from typing import TYPE_CHECKING
 
 from signalbox.history.event import HistoryEvent
-from signalbox.rendezvous.ports import History, Statistics, Telemetry
 from signalbox.rendezvous.reporting.counters import distinct_keys, event_counters
+
+if TYPE_CHECKING:
+    from signalbox.rendezvous.ports import History, Statistics, Telemetry
 
 
 @dataclass(frozen=True, slots=True)
-class Recorder:
-    """Records events; neither the lake nor the counters may stop a message, so it never raises."""
+class EventRecorder:
+    """Records events; it never raises, since a failure of history or counters must not stop a message."""
 
-    history: History
-    statistics: Statistics
-    telemetry: Telemetry
+    history: "History"
+    statistics: "Statistics"
+    telemetry: "Telemetry"
 
     def record(self, events: Sequence[HistoryEvent]) -> None:
-        """Write the events and count them on their days."""
+        """Write the events and add them to the counters of their UTC days."""
         if not events:
             return
         self.history.write(events)

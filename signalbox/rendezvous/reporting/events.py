@@ -1,18 +1,21 @@
-"""The history events of rendezvous: what happened, and never an address or a session description."""
+"""The history events of rendezvous; they never contain an address or a session description."""
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueName
-from signalbox.rendezvous.rules.states import Delivery, Rendezvous, was_matched
-from signalbox.rendezvous.wire.proxy import ProxyPoll
+from signalbox.rendezvous.rules.states import OfferDelivery, Rendezvous, was_matched
+
+if TYPE_CHECKING:
+    from signalbox.rendezvous.wire.proxy import ProxyPoll
 
 CAPABILITY = "rendezvous"
 
 
 def offer(record: Rendezvous, outcome: str, *, at: datetime, reason: str | None = None) -> HistoryEvent:
-    """Return the event of an offer that was parked, denied, found stale or rejected."""
+    """Return the event of an offer; `outcome` is `parked`, `denied`, `stale` or `rejected`."""
     return _of_client(
         record,
         "offer",
@@ -23,8 +26,8 @@ def offer(record: Rendezvous, outcome: str, *, at: datetime, reason: str | None 
     )
 
 
-def duplicate_offer(record: Rendezvous, delivery: Delivery, *, at: datetime) -> HistoryEvent:
-    """Return the event of a copy of an offer that is on record."""
+def duplicate_offer(record: Rendezvous, delivery: OfferDelivery, *, at: datetime) -> HistoryEvent:
+    """Return the event of a duplicate of a stored offer."""
     return HistoryEvent(
         event_id=f"offer:{delivery.message_id}:duplicate",
         occurred_at=at,
@@ -37,7 +40,7 @@ def duplicate_offer(record: Rendezvous, delivery: Delivery, *, at: datetime) -> 
 
 
 def answer(record: Rendezvous, *, at: datetime) -> HistoryEvent:
-    """Return the event of an answer that was handed over; its latency counts from the offer's arrival."""
+    """Return the event of a delivered answer; its latency counts from the creation of the record."""
     labels = {"proxy_type": record.proxy_type} if record.proxy_type else {}
     return _of_client(
         record,
@@ -58,9 +61,16 @@ def timeout(record: Rendezvous, *, at: datetime) -> HistoryEvent:
 
 
 def proxy_poll(
-    poll: ProxyPoll, outcome: str, *, at: datetime, sid_hash: str, party: str | None, country: str, was_held: bool
+    poll: "ProxyPoll",
+    outcome: str,
+    *,
+    at: datetime,
+    sid_hash: str,
+    client_address_hash: str | None,
+    country: str,
+    was_held: bool,
 ) -> HistoryEvent:
-    """Return the event of a poll; `party` and `sid_hash` are keyed hashes of that day."""
+    """Return the event of a poll; `client_address_hash` and `sid_hash` are hashed with the key of that day."""
     labels = {
         "nat": str(poll.nat),
         "proxy_type": poll.proxy_type,
@@ -77,7 +87,7 @@ def proxy_poll(
         outcome=outcome,
         message_id=sid_hash,
         source="proxy",
-        labels=labels | ({"party": party} if party else {}),
+        labels=labels | ({"party": client_address_hash} if client_address_hash else {}),
     )
 
 
@@ -110,7 +120,7 @@ def bad_input(source: str, *, at: datetime, request_id: str, reason: str) -> His
 
 
 def dead_letter(message_id: str, *, at: datetime, reason: str) -> HistoryEvent:
-    """Return the event of a message that nobody could be told about."""
+    """Return the event of a message that was moved to the dead-letter queue."""
     return HistoryEvent(
         event_id=f"dead_letter:{message_id}",
         occurred_at=at,
@@ -124,7 +134,7 @@ def dead_letter(message_id: str, *, at: datetime, reason: str) -> HistoryEvent:
 
 
 def queue(name: QueueName, outcome: str, *, at: datetime) -> HistoryEvent:
-    """Return the event of a client queue that was deleted at its lease's end, or found astray."""
+    """Return the event of a deleted client queue; `outcome` is `deleted` after its lease or `stray_deleted`."""
     return HistoryEvent(
         event_id=f"queue:{name}:{outcome}",
         occurred_at=at,

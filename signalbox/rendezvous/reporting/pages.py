@@ -1,4 +1,4 @@
-"""The small pages of the broker and the headers of its answers, as in upstream's broker/http.go and ipc.go."""
+"""The broker's small pages and its response headers, as in upstream's broker/http.go and ipc.go."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -7,8 +7,7 @@ from types import MappingProxyType
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.proxy import KNOWN_TYPES
 
-TEXT = "text/plain; charset=utf-8"  # of every body, JSON included, but the two below
-AMP_TEXT = "text/html"
+TEXT = "text/plain; charset=utf-8"  # of every body, including JSON, except AMP and Prometheus pages
 PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 
 # On /proxy, /answer, /client, /amp/client/, /debug and /metrics, whatever the status and method; not on the others.
@@ -22,7 +21,7 @@ NOT_FOUND = "404 page not found\n"
 
 
 def debug_page(available: Iterable[tuple[str, Nat]]) -> str:
-    """Return the body of /debug for the (type, NAT) of each proxy that waits; types that nobody has are left out."""
+    """Return the body of /debug for the (type, NAT) of each waiting proxy; types without a proxy are left out."""
     proxies = list(available)
     nats = Counter(nat for _, nat in proxies)
     lines = [

@@ -1,6 +1,6 @@
-"""The page /prometheus: a day's counters and the waiting proxies, in the text format of upstream's own registry.
+"""The page /prometheus: a day's counters and the waiting proxies, in the text format of upstream's registry.
 
-Counters start again from nothing at midnight UTC, which Prometheus takes for a restart and adds up across.
+Counters restart at zero at midnight UTC; Prometheus treats that as a counter reset.
 Source: upstream's broker/metrics.go (names, help texts, rounding) and client_golang (order and number format).
 """
 
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from signalbox.rendezvous.reporting.counters import Metric, Sample, parsed_counters
+from signalbox.rendezvous.reporting.counters import CounterSample, Metric, parsed_counters
 from signalbox.rendezvous.reporting.statistics import rounded_up
 from signalbox.rendezvous.wire.nat import Nat
 
@@ -43,20 +43,20 @@ _COUNTERS: Mapping[Metric, tuple[str, str]] = {
     Metric.BAD_INPUT: ("signalbox_rounded_bad_input_total", "The number of messages that broke the protocol"),
     Metric.DEAD_LETTER: (
         "signalbox_rounded_dead_letters_total",
-        "The number of offers that nobody could be told about",
+        "The number of offers in the dead-letter queue",
     ),
 }
 
 
 def exposition(counters: Mapping[str, int], *, available: Iterable[tuple[str, Nat]]) -> str:
-    """Return the page for a day's counters and the (type, NAT) of each proxy that waits."""
+    """Return the page for a day's counters and the (type, NAT) of each waiting proxy."""
     samples = parsed_counters(counters)
     families = [_available(samples, available), *(_counter(metric, samples) for metric in _COUNTERS)]
     return "".join(_family_text(family) for family in sorted(families, key=lambda family: family.name))
 
 
-def _available(samples: Iterable[Sample], available: Iterable[tuple[str, Nat]]) -> _Family:
-    # A pair that polled today and does not wait now stays on the page, as zero.
+def _available(samples: Iterable[CounterSample], available: Iterable[tuple[str, Nat]]) -> _Family:
+    # A pair that polled today and does not wait now stays on the page with zero.
     seen = {(s.labels["nat"], s.labels["type"]) for s in samples if s.metric is Metric.PROXY_POLL}
     waiting = Counter((str(nat), proxy_type) for proxy_type, nat in available)
     return _Family(
@@ -67,7 +67,7 @@ def _available(samples: Iterable[Sample], available: Iterable[tuple[str, Nat]]) 
     )
 
 
-def _counter(metric: Metric, samples: Iterable[Sample]) -> _Family:
+def _counter(metric: Metric, samples: Iterable[CounterSample]) -> _Family:
     name, text = _COUNTERS[metric]
     counts: Counter[tuple[tuple[str, str], ...]] = Counter()
     for sample in samples:
@@ -90,12 +90,12 @@ def _family_text(family: _Family) -> str:
 
 
 def _labels_text(labels: Iterable[tuple[str, str]]) -> str:
-    # Nothing to escape: the values are words of the protocol and country codes.
+    # Nothing needs escaping: the values are protocol words and country codes.
     return ",".join(f'{name}="{value}"' for name, value in labels)
 
 
 def _float_text(number: int) -> str:
-    """Return a number as Go writes a float with as few digits as needed."""
+    """Return a number in Go's shortest notation of a float."""
     if number < EXPONENT_FROM:
         return str(number)
     digits = str(number)

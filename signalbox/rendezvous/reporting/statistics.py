@@ -1,25 +1,25 @@
-"""The statistics of one day of rendezvous, and upstream's log block of them (broker/metrics.go)."""
+"""The statistics of one day of rendezvous, and their log block in upstream's format (broker/metrics.go)."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from signalbox.rendezvous.reporting.counters import UNKNOWN, Metric, Sample, parsed_counters
+from signalbox.rendezvous.reporting.counters import UNKNOWN, CounterSample, Metric, parsed_counters
 from signalbox.rendezvous.wire.proxy import KNOWN_TYPES
 
-BIN = 8  # what may tell of single people is published in multiples of this
+BIN = 8  # counts that could identify single users are published in multiples of this
 DAY = timedelta(days=1)
 
 
 def rounded_up(count: int, step: int = BIN) -> int:
-    """Return the next multiple of `step` that is not below `count`."""
+    """Return the smallest multiple of `step` that is at least `count`."""
     return -(-count // step) * step
 
 
 @dataclass(frozen=True, slots=True)
 class DayStatistics:
-    """The true counts of one UTC day, before any rounding; clients denied are also told apart by their NAT."""
+    """The exact counts of one UTC day, before rounding; denied clients are also counted by NAT type."""
 
     day: date
     proxies_by_country: Mapping[str, int]
@@ -39,7 +39,7 @@ class DayStatistics:
 
     @classmethod
     def from_counters(cls, counters: Mapping[str, int], day: date) -> "DayStatistics":
-        """Add up a day's counters."""
+        """Return the sums of a day's counters."""
         samples = parsed_counters(counters)
         return cls(
             day=day,
@@ -65,7 +65,7 @@ class DayStatistics:
         return datetime.combine(self.day, time(), UTC) + DAY
 
 
-def _sums(samples: Iterable[Sample], metric: Metric, *, by: str, **where: str) -> dict[str, int]:
+def _sums(samples: Iterable[CounterSample], metric: Metric, *, by: str, **where: str) -> dict[str, int]:
     sums: Counter[str] = Counter()
     for sample in samples:
         if sample.metric is metric and where.items() <= sample.labels.items():
@@ -73,12 +73,12 @@ def _sums(samples: Iterable[Sample], metric: Metric, *, by: str, **where: str) -
     return dict(sums)
 
 
-def _total(samples: Iterable[Sample], metric: Metric, **where: str) -> int:
+def _total(samples: Iterable[CounterSample], metric: Metric, **where: str) -> int:
     return sum(s.count for s in samples if s.metric is metric and where.items() <= s.labels.items())
 
 
 def log_block(statistics: DayStatistics, *, end: datetime, seconds: int = 86400) -> str:
-    """Return upstream's block of the metrics log, byte for byte; its first line says `end` and `seconds`."""
+    """Return upstream's block of the metrics log, byte for byte; its first line contains `end` and `seconds`."""
     lines = [("snowflake-stats-end", f"{end.astimezone(UTC):%Y-%m-%d %H:%M:%S} ({seconds} s)")]
     lines += _proxy_lines(statistics)
     lines += _client_lines(statistics)
@@ -131,5 +131,5 @@ def _rounded(count: int) -> str:
 
 
 def _country_list(counts: Mapping[str, int]) -> str:
-    """Return `CC=COUNT` pairs by falling count, then by code."""
+    """Return `CC=COUNT` pairs by descending count, then by code."""
     return ",".join(f"{cc}={count}" for cc, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))

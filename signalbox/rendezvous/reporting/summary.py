@@ -1,12 +1,12 @@
-"""A day of rendezvous at a glance, as coarse as upstream publishes it."""
+"""The daily summary of rendezvous, rounded as upstream publishes it."""
 
 from signalbox.rendezvous.reporting.statistics import DayStatistics, rounded_up
 
 
-def glance(statistics: DayStatistics) -> dict[str, object]:
-    """Return what is told of a UTC day: distinct proxies by type and NAT, and in multiples of eight how clients fared.
+def summary(statistics: DayStatistics) -> dict[str, object]:
+    """Return the summary of a UTC day: distinct proxies by type and NAT, idle polls, and clients by result.
 
-    The same rounding as in the log block, since these numbers may tell of single people.
+    Idle polls and clients are rounded up to multiples of eight as in the log block, to hide single users.
     """
     return {
         "day": statistics.day.isoformat(),

@@ -1,1 +1,1 @@
-"""Rules of rendezvous: the states of an offer, and one service for each function."""
+"""The rules of rendezvous: the states of an offer, and one service for each function."""

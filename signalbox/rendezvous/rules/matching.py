@@ -1,23 +1,26 @@
-"""The settings that the rules of rendezvous depend on, and how an offer is placed with a waiting proxy."""
+"""The settings of the rendezvous rules, and the reservation of held polls for new offers."""
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from signalbox.rendezvous.ports import HeldPolls, Presence
-from signalbox.rendezvous.rules.held_polls import HeldPoll, has_prospect, preferred
+from signalbox.rendezvous.rules.held_polls import HeldPoll, has_recent_proxy, ranked_polls
 from signalbox.rendezvous.rules.states import ClientId, ProxySessionId
 from signalbox.rendezvous.wire.nat import Nat
 
-# For this long an offer that was shown to a held poll is kept for it alone; it looks four times in it.
-LENT_FOR = timedelta(seconds=1)
-# Offers that come together share one look at the held polls, if it is not older than this.
-SHARED_FOR = timedelta(milliseconds=100)
+if TYPE_CHECKING:
+    from signalbox.rendezvous.ports import HeldPolls, ProxyPresence
+
+# Only the held poll may claim its reserved offer for this long; the poll reads its slot four times in that time.
+RESERVATION_TIME = timedelta(seconds=1)
+# Offers share one read of the held polls if it is not older than this.
+CACHE_TIME = timedelta(milliseconds=100)
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """How long who waits; `docs/settings.md` describes each setting."""
+class RendezvousPolicy:
+    """The waiting times and limits of rendezvous; `docs/settings.md` describes each setting."""
 
     sqs_patience: timedelta = timedelta(seconds=30)
     http_patience: timedelta = timedelta(seconds=5)
@@ -29,62 +32,66 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
-    """What waiting can bring a new offer: a held poll that it was shown to, or the prospect of a later one."""
+class Reservation:
+    """The result of a reservation.
 
-    lent_to: ProxySessionId | None
-    is_hopeful: bool
+    `reserved_for` is the proxy session of the reserved poll, if there is one. `is_matchable` is False if no compatible
+    proxy waits and none polled recently, so that the offer is refused.
+    """
+
+    reserved_for: ProxySessionId | None
+    is_matchable: bool
 
     def available_at(self, now: datetime) -> datetime:
-        """Return when any proxy may claim the offer."""
-        return now + LENT_FOR if self.lent_to else now
+        """Return the time from which every compatible proxy may claim the offer."""
+        return now + RESERVATION_TIME if self.reserved_for else now
 
 
 @dataclass(slots=True)
-class Candidates:
-    """The held polls of the last read, each given to one caller only.
+class HeldPollCache:
+    """A cache of the held polls for `CACHE_TIME`; it returns each poll to one caller only.
 
-    Threads that share one instance give it a `lock`; its default suits a single thread.
+    Threads that share one instance pass a `lock`; the default is for a single thread.
     """
 
-    held_polls: HeldPolls
-    seen_at: datetime | None = None
-    left: list[HeldPoll] = field(default_factory=list)
+    held_polls: "HeldPolls"
+    read_at: datetime | None = None
+    unassigned: list[HeldPoll] = field(default_factory=list)
     lock: AbstractContextManager[object] = field(default_factory=nullcontext)
 
     def take(self, client_id: ClientId, *, nat: Nat, now: datetime) -> HeldPoll | None:
-        """Return the best held poll for a client that nobody here was given yet; None only after a look at `now`."""
+        """Remove and return the best held poll for a client, or return None; only a read at `now` can lead to None."""
         with self.lock:
-            if self.seen_at is None or self.seen_at < now - SHARED_FOR:
-                self._look(now)
+            if self.read_at is None or self.read_at < now - CACHE_TIME:
+                self._read(now)
             best = self._best(client_id, nat, now)
-            if best is None and self.seen_at != now:
-                self._look(now)
+            if best is None and self.read_at != now:
+                self._read(now)
                 best = self._best(client_id, nat, now)
             if best is not None:
-                self.left.remove(best)
+                self.unassigned.remove(best)
             return best
 
     def _best(self, client_id: ClientId, nat: Nat, now: datetime) -> HeldPoll | None:
-        return next(iter(preferred(self.left, client_nat=nat, client_id=client_id, now=now)), None)
+        return next(iter(ranked_polls(self.unassigned, client_nat=nat, client_id=client_id, now=now)), None)
 
-    def _look(self, now: datetime) -> None:
-        self.left, self.seen_at = self.held_polls.held(now=now), now
+    def _read(self, now: datetime) -> None:
+        self.unassigned, self.read_at = self.held_polls.held(now=now), now
 
 
 @dataclass(frozen=True, slots=True)
-class Matchmaker:
-    """Finds the held poll that an offer is shown to first."""
+class PollReserver:
+    """Reserves held polls for new offers."""
 
-    candidates: Candidates
-    presence: Presence
-    policy: Policy
+    cache: HeldPollCache
+    presence: "ProxyPresence"
+    policy: RendezvousPolicy
 
-    def place(self, client_id: ClientId, *, nat: Nat, now: datetime) -> Placement:
-        """Show the offer to the best held poll; without one, say whether a fitting proxy may come in time."""
-        while poll := self.candidates.take(client_id, nat=nat, now=now):
-            if self.candidates.held_polls.lend(poll, client_id=client_id):
-                return Placement(poll.sid, is_hopeful=True)
+    def reserve(self, client_id: ClientId, *, nat: Nat, now: datetime) -> Reservation:
+        """Reserve the best held poll for the offer; without one, check for a compatible proxy that polled recently."""
+        while poll := self.cache.take(client_id, nat=nat, now=now):
+            if self.cache.held_polls.reserve(poll, client_id=client_id):
+                return Reservation(poll.sid, is_matchable=True)
         last_polls = self.presence.last_polls()
-        hopeful = has_prospect(last_polls, client_nat=nat, now=now, recency=self.policy.proxy_recency)
-        return Placement(None, is_hopeful=hopeful)
+        is_matchable = has_recent_proxy(last_polls, client_nat=nat, now=now, recency=self.policy.proxy_recency)
+        return Reservation(None, is_matchable=is_matchable)

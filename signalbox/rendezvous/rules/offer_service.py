@@ -1,22 +1,21 @@
-"""What happens to an offer that came by SQS: parked, refused, expired, or answered again after a crash."""
+"""The service of SQS offers: it parks, refuses or expires an offer, and resends a reply after a crash."""
 
 import hashlib
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from signalbox.clock import Clock
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueUrl
-from signalbox.rendezvous.ports import ClientQueues, Offers
 from signalbox.rendezvous.reporting import events
-from signalbox.rendezvous.reporting.client_address import CountryOf
-from signalbox.rendezvous.rules.matching import Matchmaker, Policy
+from signalbox.rendezvous.reporting.client_address import CountryLookup
+from signalbox.rendezvous.rules.matching import PollReserver, RendezvousPolicy
 from signalbox.rendezvous.rules.states import (
-    Delivery,
-    Method,
+    OfferDelivery,
+    OfferState,
+    OfferStep,
     Rendezvous,
-    State,
-    Step,
+    RendezvousMethod,
     is_stale,
     next_step,
     was_matched,
@@ -24,58 +23,62 @@ from signalbox.rendezvous.rules.states import (
 from signalbox.rendezvous.wire.bridges import BridgeList
 from signalbox.rendezvous.wire.offer import Offer, OfferRejectedError
 from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, error_reply
-from signalbox.rendezvous.wire.sdp import SessionDescription, best_candidate_address
+from signalbox.rendezvous.wire.sdp import best_candidate_address
+
+if TYPE_CHECKING:
+    from signalbox.clock import Clock
+    from signalbox.rendezvous.ports import ClientQueues, Offers
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
-    """What became of a delivery: a message that is not `done` stays in flight until its visibility ends."""
+class DeliveryResult:
+    """The result of a delivery; a message that is not `done` stays in flight until its visibility timeout ends."""
 
     done: bool
     events: tuple[HistoryEvent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class OfferDesk:
-    """Takes deliveries of offers; every step may be repeated after a crash at any other.
+class OfferService:
+    """Handles deliveries of offers; every step can be repeated after a crash at any other step.
 
-    A reply is stored before it is sent, so a delivery that comes back finds either an open offer to go on with, or
-    a reply of which the client's queue itself shows whether it was sent.
+    A reply is stored before it is sent. A redelivery therefore finds either an open offer, or a stored reply; the
+    client's queue shows whether that reply was sent.
     """
 
-    offers: Offers
-    matchmaker: Matchmaker
-    client_queues: ClientQueues
-    clock: Clock
+    offers: "Offers"
+    poll_reserver: PollReserver
+    client_queues: "ClientQueues"
+    clock: "Clock"
     bridges: BridgeList
-    country_of: CountryOf
-    policy: Policy
+    country_lookup: CountryLookup
+    policy: RendezvousPolicy
 
-    def receive(self, delivery: Delivery) -> Receipt:
-        """Carry out the next step for a delivered offer."""
-        # Nearly every offer is new: storing it shows that better than looking first would.
+    def receive(self, delivery: OfferDelivery) -> DeliveryResult:
+        """Execute the next step for a delivered offer."""
+        # Nearly every offer is new: a conditional write detects the others, which saves a read.
         receipt = self._open(delivery, replacing=None) if delivery.is_first else None
-        return receipt or self._go_on(delivery)
+        return receipt or self._continue(delivery)
 
-    def _go_on(self, delivery: Delivery) -> Receipt:
+    def _continue(self, delivery: OfferDelivery) -> DeliveryResult:
         record = self.offers.find(delivery.client_id)
         step = next_step(record, delivery, digest=_digest(delivery), now=self.clock.now())
-        if record is None or step is Step.OPEN:
-            # Should another delivery of the same offer be quicker, this one looks again later.
-            return self._open(delivery, replacing=record) or Receipt(done=False)
-        if step is Step.STAY:
+        if record is None or step is OfferStep.OPEN:
+            # If another delivery of the same offer was faster, the redelivery of this one continues with its record.
+            return self._open(delivery, replacing=record) or DeliveryResult(done=False)
+        if step is OfferStep.STAY:
             self.offers.renew(delivery.client_id, receipt_handle=delivery.receipt_handle)
-            return Receipt(done=False)
-        if step is Step.EXPIRE:
+            return DeliveryResult(done=False)
+        if step is OfferStep.EXPIRE:
             return self._expire(record)
-        if step is Step.RESEND:
+        if step is OfferStep.RESEND:
             return self._resend(record)
-        return Receipt(done=True, events=(events.duplicate_offer(record, delivery, at=self.clock.now()),))
+        return DeliveryResult(done=True, events=(events.duplicate_offer(record, delivery, at=self.clock.now()),))
 
-    def _open(self, delivery: Delivery, *, replacing: Rendezvous | None) -> Receipt | None:
-        """Store a new offer, or its refusal; None if there is another record than `replacing` by now."""
+    def _open(self, delivery: OfferDelivery, *, replacing: Rendezvous | None) -> DeliveryResult | None:
+        """Store a new offer or its refusal; return None if the stored record is not `replacing`."""
         now = self.clock.now()
-        # First of all, since a real client gives up when its queue is not there within five seconds.
+        # First, because upstream's client gives up if its queue does not exist within five seconds.
         queue_url = self.client_queues.create(delivery.client_id, due_at=now + self.policy.client_queue_lease)
         record = _new_record(delivery, queue_url=queue_url, now=now, policy=self.policy)
         try:
@@ -88,38 +91,40 @@ class OfferDesk:
         return self._park(record, replacing=replacing, now=now)
 
     def _with_offer(self, record: Rendezvous, offer: Offer) -> Rendezvous:
-        sdp = SessionDescription.parse(offer.session_description).sdp
-        return replace(with_offer(record, offer, self.bridges), country=self.country_of(best_candidate_address(sdp)))
+        country = self.country_lookup(best_candidate_address(offer.sdp))
+        return replace(with_offer(record, offer, self.bridges), country=country)
 
-    def _park(self, record: Rendezvous, *, replacing: Rendezvous | None, now: datetime) -> Receipt | None:
-        placement = self.matchmaker.place(record.client_id, nat=record.nat, now=now)
-        if not placement.is_hopeful:
+    def _park(self, record: Rendezvous, *, replacing: Rendezvous | None, now: datetime) -> DeliveryResult | None:
+        reservation = self.poll_reserver.reserve(record.client_id, nat=record.nat, now=now)
+        if not reservation.is_matchable:
             return self._refuse(record, replacing=replacing, text=NO_PROXIES, outcome="denied")
-        record = replace(record, lent_to=placement.lent_to, available_at=placement.available_at(now))
+        record = replace(record, reserved_for=reservation.reserved_for, available_at=reservation.available_at(now))
         if not self.offers.open(record, replacing=replacing):
             return None
-        return Receipt(done=False, events=(events.offer(record, "parked", at=now),))
+        return DeliveryResult(done=False, events=(events.offer(record, "parked", at=now),))
 
-    def _refuse(self, record: Rendezvous, *, replacing: Rendezvous | None, text: str, outcome: str) -> Receipt | None:
-        record = replace(record, state=State.REFUSED, reply=error_reply(text))
+    def _refuse(
+        self, record: Rendezvous, *, replacing: Rendezvous | None, text: str, outcome: str
+    ) -> DeliveryResult | None:
+        record = replace(record, state=OfferState.REFUSED, reply=error_reply(text))
         if not self.offers.open(record, replacing=replacing):
             return None
         self._send(record)
         reason = None if outcome == "denied" else text
-        return Receipt(done=True, events=(events.offer(record, outcome, at=self.clock.now(), reason=reason),))
+        return DeliveryResult(done=True, events=(events.offer(record, outcome, at=self.clock.now(), reason=reason),))
 
-    def _expire(self, record: Rendezvous) -> Receipt:
+    def _expire(self, record: Rendezvous) -> DeliveryResult:
         reply = error_reply(TIMED_OUT if was_matched(record) else NO_PROXIES)
-        closed = self.offers.close(record.client_id, state=State.EXPIRED, reply=reply)
+        closed = self.offers.close(record.client_id, state=OfferState.EXPIRED, reply=reply)
         if closed is None:
-            return Receipt(done=False)  # answered at this very moment: the answer deletes the offer
+            return DeliveryResult(done=False)  # answered at the same time: the answer deletes the message
         self._send(closed)
-        return Receipt(done=True, events=(events.timeout(closed, at=self.clock.now()),))
+        return DeliveryResult(done=True, events=(events.timeout(closed, at=self.clock.now()),))
 
-    def _resend(self, record: Rendezvous) -> Receipt:
+    def _resend(self, record: Rendezvous) -> DeliveryResult:
         if record.queue_url and self.client_queues.is_empty(record.queue_url):
             self._send(record)
-        return Receipt(done=True)
+        return DeliveryResult(done=True)
 
     def _send(self, record: Rendezvous) -> None:
         if record.queue_url and record.reply:
@@ -127,7 +132,7 @@ class OfferDesk:
 
 
 def with_offer(record: Rendezvous, offer: Offer, bridges: BridgeList) -> Rendezvous:
-    """Return the record with what the parsed offer says; the parser has made sure that the bridge is known."""
+    """Return the record with the fields of the parsed offer; the parser has already checked the bridge."""
     return replace(
         record,
         nat=offer.nat,
@@ -136,11 +141,11 @@ def with_offer(record: Rendezvous, offer: Offer, bridges: BridgeList) -> Rendezv
     )
 
 
-def _new_record(delivery: Delivery, *, queue_url: QueueUrl, now: datetime, policy: Policy) -> Rendezvous:
+def _new_record(delivery: OfferDelivery, *, queue_url: QueueUrl, now: datetime, policy: RendezvousPolicy) -> Rendezvous:
     return Rendezvous(
         client_id=delivery.client_id,
-        method=Method.SQS,
-        state=State.PENDING,
+        method=RendezvousMethod.SQS,
+        state=OfferState.PENDING,
         created_at=now,
         available_at=now,
         deadline=now + policy.sqs_patience,
@@ -151,5 +156,5 @@ def _new_record(delivery: Delivery, *, queue_url: QueueUrl, now: datetime, polic
     )
 
 
-def _digest(delivery: Delivery) -> str:
+def _digest(delivery: OfferDelivery) -> str:
     return hashlib.sha256(delivery.body).hexdigest()

@@ -1,60 +1,63 @@
-"""What happens to a proxy's poll: an offer at once, an offer while it is held, or none."""
+"""The service of proxy polls: it returns an offer at once, or holds the poll until an offer arrives."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-from signalbox.clock import Clock
-from signalbox.rendezvous.ports import HeldPolls, Offers, Presence
-from signalbox.rendezvous.rules.held_polls import HeldPoll, slots_to_try
-from signalbox.rendezvous.rules.matching import Policy
+from signalbox.rendezvous.rules.held_polls import HeldPoll, candidate_slots
+from signalbox.rendezvous.rules.matching import RendezvousPolicy
 from signalbox.rendezvous.rules.states import (
-    Claim,
     Claimant,
+    ClaimResult,
     ClientId,
+    OfferState,
     ProxySessionId,
     Rendezvous,
-    State,
-    fitting_pools,
+    compatible_pools,
     is_abandoned,
     is_claimable,
 )
 from signalbox.rendezvous.wire.proxy import ProxyPoll
 from signalbox.rendezvous.wire.reply import TIMED_OUT, error_reply
 
-# A held poll looks at its slot, where new offers are shown, this often.
+if TYPE_CHECKING:
+    from signalbox.clock import Clock
+    from signalbox.rendezvous.ports import HeldPolls, Offers, ProxyPresence
+
+# The interval at which a held poll reads its slot for a reserved offer.
 TICK = timedelta(milliseconds=250)
-# An offer is shown before it is stored: for so many looks, so far apart, it may be on its way.
-STORED_AFTER = timedelta(milliseconds=50)
-STORED_LOOKS = 5
-# And through the pools this often, for offers that another proxy gave back or that were never shown to anybody.
-LOOK_EVERY = timedelta(seconds=2)
+# An offer is reserved before it is stored: the poll retries the claim this often, at this interval.
+CLAIM_RETRY_INTERVAL = timedelta(milliseconds=50)
+CLAIM_RETRIES = 5
+# The interval at which a held poll queries the pools, for unreserved offers and those whose proxy did not answer.
+QUERY_INTERVAL = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True)
 class PollResult:
-    """The offer that a poll was given, if any, and whether the poll was held."""
+    """The result of a poll: the matched offer, if any, and whether the poll was held."""
 
     match: Rendezvous | None
     was_held: bool
 
 
 @dataclass(frozen=True, slots=True)
-class PollDesk:
-    """Takes polls. A proxy that is not held costs one look; a held one waits in a numbered slot."""
+class PollService:
+    """Serves proxy polls; a poll that is not held costs one query, a held one waits in a numbered slot."""
 
-    offers: Offers
-    held_polls: HeldPolls
-    presence: Presence
-    clock: Clock
+    offers: "Offers"
+    held_polls: "HeldPolls"
+    presence: "ProxyPresence"
+    clock: "Clock"
     random_bits: Callable[[], int]
-    policy: Policy
+    policy: RendezvousPolicy
 
     def serve(self, poll: ProxyPoll) -> PollResult:
-        """Return the oldest fitting offer, waiting for one if a slot is free."""
-        self.presence.note(poll.nat, now=self.clock.now())
-        # The slot first, then the one look: an offer that comes in between is shown to the slot.
-        held = self._take_slot(poll)
+        """Return the oldest compatible offer; wait for one if a slot is free."""
+        self.presence.record_poll(poll.nat, now=self.clock.now())
+        # First the slot, then the query: an offer that arrives in between reserves the slot.
+        held = self._acquire_slot(poll)
         if held is None:
             return PollResult(self._claim_oldest(poll), was_held=False)
         try:
@@ -62,16 +65,16 @@ class PollDesk:
             was_held = match is None
             match = match or self._wait(poll, held)
         finally:
-            shown = self.held_polls.leave(held)
-        if match is None and shown is not None:
-            # It came after the last look, and is kept for this poll alone for a second.
-            match = self._claim_lent(shown, held).match
+            reserved = self.held_polls.release(held)
+        if match is None and reserved is not None:
+            # It was reserved after the last read, and is available to this poll only for a second.
+            match = self._claim_with_retries(reserved, held).match
         return PollResult(match, was_held)
 
-    def _take_slot(self, poll: ProxyPoll) -> HeldPoll | None:
+    def _acquire_slot(self, poll: ProxyPoll) -> HeldPoll | None:
         if not self.policy.poll_hold:
             return None
-        for slot in slots_to_try(self.policy.poll_hold_limit, random_bits=self.random_bits()):
+        for slot in candidate_slots(self.policy.poll_hold_limit, random_bits=self.random_bits()):
             now = self.clock.now()
             held = HeldPoll(
                 slot=slot,
@@ -82,53 +85,53 @@ class PollDesk:
                 since=now,
                 until=now + self.policy.poll_hold,
             )
-            if self.held_polls.take(held, now=now):
+            if self.held_polls.acquire(held, now=now):
                 return held
         return None
 
     def _wait(self, poll: ProxyPoll, held: HeldPoll) -> Rendezvous | None:
-        look_again_at = held.since + LOOK_EVERY
+        next_query_at = held.since + QUERY_INTERVAL
         match = None
         while match is None and self.clock.now() < held.until:
             self.clock.sleep(TICK.total_seconds())
-            match = self._claim_shown(held)
-            if match is None and self.clock.now() >= look_again_at:
+            match = self._claim_reserved(held)
+            if match is None and self.clock.now() >= next_query_at:
                 match = self._claim_oldest(poll)
-                look_again_at = self.clock.now() + LOOK_EVERY
+                next_query_at = self.clock.now() + QUERY_INTERVAL
         return match
 
-    def _claim_shown(self, held: HeldPoll) -> Rendezvous | None:
-        client_id = self.held_polls.look(held)
+    def _claim_reserved(self, held: HeldPoll) -> Rendezvous | None:
+        client_id = self.held_polls.reserved_offer(held)
         if client_id is None:
             return None
-        claim = self._claim_lent(client_id, held)
-        # One that is stored and not to be had went to another proxy: free the slot's mind for the next one.
+        claim = self._claim_with_retries(client_id, held)
+        # The offer exists but another proxy claimed it: clear the slot for the next reservation.
         if claim.match is None and claim.is_stored:
-            self.held_polls.take(held, now=self.clock.now())
+            self.held_polls.acquire(held, now=self.clock.now())
         return claim.match
 
-    def _claim_lent(self, client_id: ClientId, held: HeldPoll) -> Claim:
-        """Claim an offer that was shown to this poll, also if it is stored only now."""
+    def _claim_with_retries(self, client_id: ClientId, held: HeldPoll) -> ClaimResult:
+        """Claim the offer that is reserved for this poll; retry while it is not stored yet."""
         claimant = Claimant(held.sid, held.proxy_type)
         claim = self._claim(client_id, claimant)
-        for _ in range(STORED_LOOKS):
+        for _ in range(CLAIM_RETRIES):
             if claim.is_stored:
                 break
-            self.clock.sleep(STORED_AFTER.total_seconds())
+            self.clock.sleep(CLAIM_RETRY_INTERVAL.total_seconds())
             claim = self._claim(client_id, claimant)
         return claim
 
     def _claim_oldest(self, poll: ProxyPoll) -> Rendezvous | None:
         now, proxy = self.clock.now(), Claimant(ProxySessionId(poll.sid), poll.proxy_type)
-        for record in self.offers.claimable(fitting_pools(poll.nat), now=now):
+        for record in self.offers.claimable(compatible_pools(poll.nat), now=now):
             if is_abandoned(record, now):
-                self.offers.close(record.client_id, state=State.EXPIRED, reply=error_reply(TIMED_OUT))
+                self.offers.close(record.client_id, state=OfferState.EXPIRED, reply=error_reply(TIMED_OUT))
             elif is_claimable(record, sid=proxy.sid, now=now):
                 match = self._claim(record.client_id, proxy).match
                 if match is not None:
                     return match
         return None
 
-    def _claim(self, client_id: ClientId, proxy: Claimant) -> Claim:
+    def _claim(self, client_id: ClientId, proxy: Claimant) -> ClaimResult:
         now = self.clock.now()
         return self.offers.claim(client_id, proxy=proxy, now=now, until=now + self.policy.match_patience)

@@ -1,4 +1,4 @@
-"""The life of one rendezvous: its record, its states, and what a delivery of its offer calls for."""
+"""The record of a rendezvous, its states and transitions, and the next step for a delivered offer."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,24 +11,24 @@ from signalbox.rendezvous.wire.nat import Nat
 ClientId = NewType("ClientId", str)
 ProxySessionId = NewType("ProxySessionId", str)
 
-# A redelivery comes at the earliest when the visibility of the first receive ends. The record is written a little
-# later than that receive, by at most the function's time-out, which is this share of the patience (SQS asks for it).
+# SQS redelivers a message when the visibility timeout of its first receive ends. The record is written after that
+# receive, by at most the function's timeout, which SQS requires to be at most this fraction of the visibility timeout.
 TIMEOUT_SHARE = 6
 
-# An offer whose patience ended this long ago and that nobody expired has lost its message or its waiting process.
+# An offer that is still open this long after its deadline has lost its message or the function that held its request.
 ABANDONED_AFTER = timedelta(seconds=10)
 
 
-class Method(StrEnum):
-    """How a client reached the broker; the values are upstream's `rendezvous_method` labels."""
+class RendezvousMethod(StrEnum):
+    """The way on which a client reached the broker; the values are upstream's `rendezvous_method` labels."""
 
     SQS = "sqs"
     HTTP = "http"
     AMP = "ampcache"
 
 
-class State(StrEnum):
-    """The states of a rendezvous; `TRANSITIONS` says which may follow which."""
+class OfferState(StrEnum):
+    """The states of a rendezvous; `TRANSITIONS` lists the allowed changes."""
 
     PENDING = "PENDING"
     MATCHED = "MATCHED"
@@ -37,19 +37,19 @@ class State(StrEnum):
     REFUSED = "REFUSED"
 
 
-TRANSITIONS: dict[State | None, frozenset[State]] = {
-    None: frozenset({State.PENDING, State.REFUSED}),
-    State.PENDING: frozenset({State.MATCHED, State.EXPIRED}),
-    State.MATCHED: frozenset({State.MATCHED, State.ANSWERED, State.EXPIRED}),
-    State.ANSWERED: frozenset(),
-    State.EXPIRED: frozenset(),
-    State.REFUSED: frozenset(),
+TRANSITIONS: dict[OfferState | None, frozenset[OfferState]] = {
+    None: frozenset({OfferState.PENDING, OfferState.REFUSED}),
+    OfferState.PENDING: frozenset({OfferState.MATCHED, OfferState.EXPIRED}),
+    OfferState.MATCHED: frozenset({OfferState.MATCHED, OfferState.ANSWERED, OfferState.EXPIRED}),
+    OfferState.ANSWERED: frozenset(),
+    OfferState.EXPIRED: frozenset(),
+    OfferState.REFUSED: frozenset(),
 }
-OPEN_STATES = frozenset({State.PENDING, State.MATCHED})
+OPEN_STATES = frozenset({OfferState.PENDING, OfferState.MATCHED})
 
 
-class Step(StrEnum):
-    """What a delivery of an offer message calls for."""
+class OfferStep(StrEnum):
+    """The next step for a delivered offer message."""
 
     OPEN = "open"
     STAY = "stay"
@@ -58,16 +58,16 @@ class Step(StrEnum):
     DROP = "drop"
 
 
-class Pool(StrEnum):
-    """Where open offers wait, by what their client's NAT asks of a proxy."""
+class OfferPool(StrEnum):
+    """The pools of open offers, by the proxies that their client's NAT type allows."""
 
     ANY_PROXY = "any"
     UNRESTRICTED_PROXY = "unrestricted"
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
-    """One receive of an offer message from the broker queue; the first of it, as far as SQS knows, if `is_first`."""
+class OfferDelivery:
+    """One receive of an offer message from the broker queue; `is_first` if SQS counts one receive."""
 
     client_id: ClientId
     message_id: str
@@ -80,7 +80,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Claimant:
-    """The proxy that wants an offer."""
+    """The proxy that claims an offer."""
 
     sid: ProxySessionId
     proxy_type: str
@@ -90,15 +90,16 @@ class Claimant:
 class Rendezvous:
     """The record of one rendezvous.
 
-    `available_at` is when a proxy may claim the offer: the moment it was parked, or the end of the current match's
-    lease. `deadline` is the end of the client's patience. `lent_to` names the held poll that the offer was shown to
-    first; `sid` and `proxy_type` are those of the newest match. `reply` is the body for the client, stored before it
-    is sent. `queue_url`, `message_id` and `receipt_handle` exist for SQS clients only.
+    `available_at` is the time from which any proxy may claim the offer: when it was parked, the end of its reservation,
+    or the end of the current match. `deadline` is the end of the client's patience. `reserved_for` is the proxy session
+    of the held poll that the offer reserved. `sid` and `proxy_type` belong to the newest match, and `matches` counts
+    the matches. `reply` is the body for the client, stored before it is sent. `queue_url`, `message_id` and
+    `receipt_handle` exist for SQS clients only.
     """
 
     client_id: ClientId
-    method: Method
-    state: State
+    method: RendezvousMethod
+    state: OfferState
     created_at: datetime
     available_at: datetime
     deadline: datetime
@@ -110,7 +111,7 @@ class Rendezvous:
     message_id: str | None = None
     receipt_handle: str | None = None
     queue_url: QueueUrl | None = None
-    lent_to: ProxySessionId | None = None
+    reserved_for: ProxySessionId | None = None
     sid: ProxySessionId | None = None
     proxy_type: str | None = None
     matches: int = 0
@@ -118,27 +119,27 @@ class Rendezvous:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """What came of reaching for an offer: the record of the match, if any, and whether there is a record at all."""
+class ClaimResult:
+    """The result of a claim: the matched record, or None; `is_stored` is False if the offer has no record."""
 
     match: Rendezvous | None
     is_stored: bool
 
 
-def waiting_pool(client: Nat) -> Pool:
-    """Return the pool in which a client's offer waits (broker/ipc.go: only unrestricted clients suit every proxy)."""
-    return Pool.ANY_PROXY if client is Nat.UNRESTRICTED else Pool.UNRESTRICTED_PROXY
+def offer_pool(client: Nat) -> OfferPool:
+    """Return the pool of a client's offer (broker/ipc.go: only unrestricted clients can use every proxy)."""
+    return OfferPool.ANY_PROXY if client is Nat.UNRESTRICTED else OfferPool.UNRESTRICTED_PROXY
 
 
-def fitting_pools(proxy: Nat) -> tuple[Pool, ...]:
-    """Return the pools that a proxy may take offers from."""
-    return tuple(Pool) if proxy is Nat.UNRESTRICTED else (Pool.ANY_PROXY,)
+def compatible_pools(proxy: Nat) -> tuple[OfferPool, ...]:
+    """Return the pools whose offers a proxy may claim."""
+    return tuple(OfferPool) if proxy is Nat.UNRESTRICTED else (OfferPool.ANY_PROXY,)
 
 
 def parse_client_id(text: str, *, prefix: str) -> ClientId:
-    """Return a ClientID whose client queue can exist, or raise `InvalidQueueName`.
+    """Return a ClientID that makes a valid queue name after `prefix`. Raises `InvalidQueueName`.
 
-    Source: upstream makes the queue `snowflake-client-<ClientID>` from whatever the attribute says.
+    Source: upstream creates the queue `snowflake-client-<ClientID>` from any value of the message attribute.
     """
     if not text:
         raise InvalidQueueName("ClientID is empty")
@@ -146,56 +147,56 @@ def parse_client_id(text: str, *, prefix: str) -> ClientId:
     return ClientId(text)
 
 
-def next_step(record: Rendezvous | None, delivery: Delivery, *, digest: str, now: datetime) -> Step:
-    """Return what to do with a delivered offer, given what is on record for its client."""
+def next_step(record: Rendezvous | None, delivery: OfferDelivery, *, digest: str, now: datetime) -> OfferStep:
+    """Return the next step for a delivered offer, given the stored record of its client."""
     if record is None:
-        return Step.OPEN
+        return OfferStep.OPEN
     if record.state in OPEN_STATES:
         return _step_while_open(record, delivery, now=now)
     if record.message_id == delivery.message_id:
-        return Step.RESEND
-    # The same client id with another offer is a new rendezvous; with the same offer it is a copy of a finished one.
-    return Step.DROP if record.offer_digest == digest else Step.OPEN
+        return OfferStep.RESEND
+    # The same client id with another offer is a new rendezvous; with the same offer it is a late duplicate.
+    return OfferStep.DROP if record.offer_digest == digest else OfferStep.OPEN
 
 
-def _step_while_open(record: Rendezvous, delivery: Delivery, *, now: datetime) -> Step:
+def _step_while_open(record: Rendezvous, delivery: OfferDelivery, *, now: datetime) -> OfferStep:
     if record.message_id != delivery.message_id:
-        return Step.DROP
-    return Step.EXPIRE if is_out_of_patience(record, now) else Step.STAY
+        return OfferStep.DROP
+    return OfferStep.EXPIRE if is_patience_over(record, now) else OfferStep.STAY
 
 
-def is_out_of_patience(record: Rendezvous, now: datetime) -> bool:
-    """Say whether a redelivery at `now` is the end of the offer's patience and not an early duplicate."""
+def is_patience_over(record: Rendezvous, now: datetime) -> bool:
+    """Return whether a redelivery at `now` ends the offer's patience, and is not an early duplicate."""
     patience = record.deadline - record.created_at
     return now >= record.deadline - patience / TIMEOUT_SHARE
 
 
-def is_stale(delivery: Delivery, *, patience: timedelta) -> bool:
-    """Say whether an offer waited in the queue for longer than its client's patience before anybody took it out.
+def is_stale(delivery: OfferDelivery, *, patience: timedelta) -> bool:
+    """Return whether an offer waited longer than its client's patience before its first receive.
 
-    This is how patience shrinks when the queue is full (120,000 messages in flight, SQS's limit): what comes late is
-    told so at once instead of being parked. What comes again because a function was killed did not come late.
+    Such an offer gets a timeout reply at once instead of being parked; this happens when the queue is full (SQS allows
+    120,000 messages in flight). The first receive counts, so a redelivery after a killed function is not stale.
     """
     return delivery.first_received_at - delivery.sent_at >= patience
 
 
 def is_claimable(record: Rendezvous, *, sid: ProxySessionId, now: datetime) -> bool:
-    """Say whether the proxy session `sid` may take this offer now."""
+    """Return whether the proxy session `sid` may claim this offer at `now`."""
     if record.state not in OPEN_STATES or now >= record.deadline:
         return False
-    return record.available_at <= now or (record.state is State.PENDING and record.lent_to == sid)
+    return record.available_at <= now or (record.state is OfferState.PENDING and record.reserved_for == sid)
 
 
 def is_answerable(record: Rendezvous, *, sid: ProxySessionId, now: datetime) -> bool:
-    """Say whether an answer of the proxy session `sid` is still wanted."""
-    return record.state is State.MATCHED and record.sid == sid and now < record.deadline
+    """Return whether the proxy session `sid` may still answer this offer."""
+    return record.state is OfferState.MATCHED and record.sid == sid and now < record.deadline
 
 
 def is_abandoned(record: Rendezvous, now: datetime) -> bool:
-    """Say whether an offer is past its patience and nobody came to expire it."""
+    """Return whether an offer is still open although its deadline passed `ABANDONED_AFTER` ago."""
     return record.state in OPEN_STATES and now >= record.deadline + ABANDONED_AFTER
 
 
 def was_matched(record: Rendezvous) -> bool:
-    """Say whether any proxy has ever been given this offer."""
+    """Return whether any proxy was ever matched with this offer."""
     return record.matches > 0

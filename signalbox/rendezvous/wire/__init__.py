@@ -1,1 +1,1 @@
-"""Wire formats of rendezvous: offers, polls, answers and replies."""
+"""The wire formats of rendezvous: offers, polls, answers and replies."""

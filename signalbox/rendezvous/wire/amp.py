@@ -1,4 +1,4 @@
-"""Offers in URL paths and replies in web pages, the two forms that pass through an AMP cache."""
+"""The encodings for AMP caches: offers in URL paths and replies in web pages."""
 
 import base64
 import string
@@ -6,17 +6,17 @@ import string
 from signalbox.errors import RejectedError
 
 CONTENT_TYPE = "text/html"
-CACHE_CONTROL = "max-age=15"  # seconds; the least that a cache keeps anything, so it need not keep it longer
+CACHE_CONTROL = "max-age=15"  # seconds; the shortest time for which an AMP cache keeps a page
 
 VERSION = "0"  # of the path and of the armor
 
-CHUNK_CHARACTERS = 32  # caches may cut longer words
-ELEMENT_CHARACTERS = 32 * 1024 - 1  # the client's decoder takes no element of 32 KiB or more
+CHUNK_CHARACTERS = 32  # caches may shorten longer words
+ELEMENT_CHARACTERS = 32 * 1024 - 1  # the client's decoder rejects an element of 32 KiB or more
 _CHUNKS_PER_ELEMENT = ELEMENT_CHARACTERS // (CHUNK_CHARACTERS + 1)
 _CHARACTERS_PER_ELEMENT = _CHUNKS_PER_ELEMENT * CHUNK_CHARACTERS
 _ALPHABET = frozenset(string.ascii_letters + string.digits + "-_")
 
-# What a page must contain to be AMP, word for word: https://amp.dev/boilerplate/
+# The mandatory content of an AMP page, verbatim: https://amp.dev/boilerplate/
 _HEAD = """<!doctype html>
 <html amp>
 <head>
@@ -42,13 +42,13 @@ _FOOT = "</body>\n</html>"
 
 
 class InvalidAmpPath(RejectedError):
-    """Raised when a path does not carry an offer; its text is what the client is told."""
+    """Raised when a URL path does not contain an offer; its text is the error in the client's reply."""
 
 
 def decode_path(path: str) -> bytes:
-    """Return what the path behind `/amp/client/` carries in its last part. Raises `InvalidAmpPath`.
+    """Return the decoded last segment of the path after `/amp/client/`. Raises `InvalidAmpPath`.
 
-    Whatever stands between the version and the last slash only keeps a cache from knowing the page already.
+    The text between the version and the last slash is ignored; it makes the URL unique, so that no cached page matches.
     """
     _, slash, encoded = path.rpartition("/")
     encoded = encoded.translate({ord("\r"): None, ord("\n"): None})  # as Go's decoder does
@@ -58,7 +58,7 @@ def decode_path(path: str) -> bytes:
 
 
 def armor(reply: str) -> str:
-    """Return an AMP page that carries a reply."""
+    """Return an AMP page that contains a reply."""
     text = VERSION + base64.b64encode(reply.encode()).decode()
     return _HEAD + "".join(_element(part) for part in _parts(text, _CHARACTERS_PER_ELEMENT)) + _FOOT
 

@@ -1,4 +1,4 @@
-"""The bridges that proxies relay to, known to clients by their fingerprint."""
+"""The Tor bridges that proxies relay to, identified by fingerprint."""
 
 import string
 from collections.abc import Mapping
@@ -31,12 +31,12 @@ class InvalidFingerprint(RejectedError):
 
 
 class InvalidBridgeList(RejectedError):
-    """Raised when lines of a bridge list are no bridges; the text names each of them."""
+    """Raised when a bridge list has invalid lines; the text names each of them with its problem."""
 
 
 def parse_fingerprint(text: str) -> Fingerprint:
-    """Return a fingerprint in its one form. Raises `InvalidFingerprint`."""
-    # `bytes.fromhex` would let spaces pass.
+    """Return a fingerprint in upper case. Raises `InvalidFingerprint`."""
+    # `bytes.fromhex` would accept spaces.
     if len(text) not in {2 * size for size in FINGERPRINT_SIZES_BYTES} or not set(text) <= set(string.hexdigits):
         raise InvalidFingerprint("bridge fingerprint invalid")
     return Fingerprint(text.upper())
@@ -44,7 +44,7 @@ def parse_fingerprint(text: str) -> Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """A bridge and the address at which proxies reach it."""
+    """A bridge and the WebSocket address at which proxies reach it."""
 
     display_name: str
     web_socket_address: str
@@ -52,7 +52,7 @@ class Bridge:
 
     @classmethod
     def parse(cls, line: str) -> "Bridge":
-        """Return the bridge that one line describes. Raises `InvalidJson` or `InvalidFingerprint`."""
+        """Return the bridge in one line of a bridge list. Raises `InvalidJson` or `InvalidFingerprint`."""
         record = _BRIDGE.decode(line.encode(errors="surrogatepass"))
         return cls(
             display_name=record.text("displayName"),
@@ -63,13 +63,13 @@ class Bridge:
 
 @dataclass(frozen=True, slots=True)
 class BridgeList:
-    """The bridges that this broker knows."""
+    """The bridges of a broker, by fingerprint."""
 
     bridges: Mapping[Fingerprint, Bridge]
 
     @classmethod
     def parse(cls, text: str) -> "BridgeList":
-        """Return the bridges of a file with one JSON object in each line. Raises `InvalidBridgeList`."""
+        """Return the bridges of a text with one JSON object in each line. Raises `InvalidBridgeList`."""
         bridges: dict[Fingerprint, Bridge] = {}
         problems = []
         for number, line in enumerate(text.removesuffix("\n").split("\n") if text else (), start=1):
@@ -84,12 +84,12 @@ class BridgeList:
         return cls(MappingProxyType(bridges))
 
     def relay_url(self, fingerprint: Fingerprint) -> str | None:
-        """Return the address of a bridge, None if this broker does not know it."""
+        """Return the WebSocket address of a bridge, or None if the list does not contain it."""
         bridge = self.bridges.get(fingerprint)
         return bridge.web_socket_address if bridge else None
 
 
-# The one that each client means that names none.
+# The bridge of clients that send no fingerprint.
 DEFAULT_FINGERPRINT = Fingerprint("2B280B23E1107BB62ABFC40DDCC8824814F80A72")
 DEFAULT_BRIDGES = BridgeList(
     MappingProxyType(

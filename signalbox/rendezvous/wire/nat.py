@@ -1,4 +1,4 @@
-"""How reachable a client or a proxy is behind its network address translation, and who can serve whom."""
+"""The NAT types of clients and proxies, and their compatibility."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from signalbox.errors import RejectedError
 
 
 class InvalidNat(RejectedError):
-    """Raised when a NAT type is none of the protocol's."""
+    """Raised when a NAT type is not one of the protocol's."""
 
 
 class Nat(StrEnum):
@@ -18,22 +18,17 @@ class Nat(StrEnum):
 
     @classmethod
     def parse(cls, text: str) -> "Nat":
-        """Return the type that a message names; no name means unknown. Raises `InvalidNat`."""
+        """Return the NAT type with a name; the empty name is `UNKNOWN`. Raises `InvalidNat`."""
         if text and text not in tuple(cls):
             raise InvalidNat("invalid NAT type")
         return cls(text or cls.UNKNOWN)
 
 
-def fitting_proxies(client: Nat) -> tuple[Nat, ...]:
-    """Return the proxies that can serve a client, the ones to try first in front.
+def compatible_proxies(client: Nat) -> tuple[Nat, ...]:
+    """Return the NAT types of the proxies that can serve a client, most preferred first.
 
-    An unrestricted client takes the restricted and unknown proxies, for these are of no use to any other.
+    An unrestricted client prefers restricted and unknown proxies, because no other client can use them.
     """
     if client is Nat.UNRESTRICTED:
         return (Nat.RESTRICTED, Nat.UNKNOWN, Nat.UNRESTRICTED)
     return (Nat.UNRESTRICTED,)
-
-
-def fitting_clients(proxy: Nat) -> tuple[Nat, ...]:
-    """Return the clients that a proxy can serve: the inverse of `fitting_proxies`, in no order."""
-    return tuple(client for client in Nat if proxy in fitting_proxies(client))

@@ -1,4 +1,4 @@
-"""A client's offer, in the one form that all ways to the broker share."""
+"""Client offers: the request body that SQS, HTTP and AMP clients share, parsed and written."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from signalbox.rendezvous.wire.bridges import (
     InvalidFingerprint,
     parse_fingerprint,
 )
-from signalbox.rendezvous.wire.gojson.codec import FieldType, Record, Struct, encode
+from signalbox.rendezvous.wire.gojson.codec import DecodedStruct, FieldType, Struct, encode
 from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, text_of
 from signalbox.rendezvous.wire.nat import InvalidNat, Nat
 from signalbox.rendezvous.wire.sdp import InvalidSessionDescription, SessionDescription
@@ -26,7 +26,7 @@ _OFFER = Struct(
 
 
 class OfferRejectedError(RejectedError):
-    """Raised when an offer cannot be served; `text` is what the client is told."""
+    """Raised when an offer cannot be served; `text` is the error in the client's reply."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -35,32 +35,36 @@ class OfferRejectedError(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A client that asks for a proxy; the session description goes to the proxy as it came."""
+    """A client's request for a proxy.
+
+    `session_description` is the JSON text that goes to the proxy unchanged; `sdp` is the SDP text inside it.
+    """
 
     session_description: str
     nat: Nat
     fingerprint: Fingerprint
+    sdp: str
 
     @classmethod
     def parse(cls, body: bytes, bridges: BridgeList) -> "Offer":
         """Return the offer in a body that starts with a version line. Raises `OfferRejectedError`."""
-        if len(body) > MAXIMUM_BODY_BYTES:  # a proxy reads no more than this, and a record of DynamoDB holds 400 KB
+        if len(body) > MAXIMUM_BODY_BYTES:  # a proxy reads at most this, and a DynamoDB item holds 400 KB
             raise OfferRejectedError(f"{len(body)} bytes are too many; at most {MAXIMUM_BODY_BYTES} are allowed")
         return _read(body, bridges)
 
     @classmethod
     def parse_legacy(cls, body: bytes, bridges: BridgeList, *, nat_header: str) -> "Offer":
-        """Return the offer of a client that sends its bare session description. Raises `OfferRejectedError`."""
+        """Return the offer of a client that sends only its session description. Raises `OfferRejectedError`."""
         return _read(offer_body(text_of(body), nat_header).encode(), bridges)
 
 
 def is_legacy(body: bytes) -> bool:
-    """Tell whether a body is a bare session description, the form before there were version lines."""
+    """Return whether a body is only a session description, the form from before version lines."""
     return body.startswith(b"{")
 
 
 def offer_body(session_description: str, nat: str = Nat.UNKNOWN, *, fingerprint: str = DEFAULT_FINGERPRINT) -> str:
-    """Return the body that a client sends."""
+    """Return the request body of an offer."""
     message = {"offer": session_description, "nat": nat, "fingerprint": fingerprint}
     return f"{VERSION.decode()}\n{encode(message)}"
 
@@ -75,17 +79,17 @@ def _read(body: bytes, bridges: BridgeList) -> Offer:
         raise OfferRejectedError(str(problem)) from problem
 
 
-def _checked(record: Record, bridges: BridgeList) -> Offer:
-    """Return the offer that was read; the order of the checks is the original's."""
+def _checked(record: DecodedStruct, bridges: BridgeList) -> Offer:
+    """Return the offer in a decoded body; the checks have upstream's order."""
     session_description = record.text("offer")
     if not session_description:
         raise OfferRejectedError("no supplied offer")
-    SessionDescription.parse(session_description)
+    sdp = SessionDescription.parse(session_description).sdp
     fingerprint = _fingerprint(record.text("fingerprint"))
     nat = Nat.parse(record.text("nat"))
     if bridges.relay_url(fingerprint) is None:
         raise OfferRejectedError("bridge with requested fingerprint is unknown to the broker")
-    return Offer(session_description, nat, fingerprint)
+    return Offer(session_description, nat, fingerprint, sdp)
 
 
 def _fingerprint(text: str) -> Fingerprint:

@@ -1,9 +1,9 @@
-"""What proxies and the broker say to each other."""
+"""The messages between proxies and broker: polls, poll responses, answers and answer responses."""
 
 from dataclasses import dataclass
 
 from signalbox.errors import RejectedError
-from signalbox.rendezvous.wire.gojson.codec import FieldType, Record, Struct, encode
+from signalbox.rendezvous.wire.gojson.codec import DecodedStruct, FieldType, Struct, encode
 from signalbox.rendezvous.wire.gojson.scanner import InvalidJson
 from signalbox.rendezvous.wire.nat import InvalidNat, Nat
 from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES
@@ -48,12 +48,12 @@ _ANSWER = Struct(
 
 
 class InvalidProxyMessage(RejectedError):
-    """Raised when a proxy's message, or the broker's to a proxy, does not follow the protocol."""
+    """Raised when a message between proxy and broker does not follow the protocol."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyPoll:
-    """A proxy that asks for a client; `relay_pattern` is None if it is too old to have one."""
+    """A proxy's poll for a client; `relay_pattern` is None if the proxy predates relay patterns."""
 
     sid: str
     version: str
@@ -78,7 +78,7 @@ class ProxyPoll:
 
 @dataclass(frozen=True, slots=True)
 class ProxyAnswer:
-    """A proxy's answer to the offer that it was given."""
+    """A proxy's answer to the offer of its poll response."""
 
     sid: str
     answer: str
@@ -99,7 +99,7 @@ class ProxyAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PollResponse:
-    """What a proxy gets for its poll."""
+    """The broker's response to a poll."""
 
     status: str
     offer: str
@@ -109,12 +109,12 @@ class PollResponse:
 
     @property
     def is_match(self) -> bool:
-        """Tell whether there is a client to serve."""
+        """True if the response contains a client's offer."""
         return self.status == MATCH
 
     @classmethod
     def parse(cls, body: bytes) -> "PollResponse":
-        """Return the response as a proxy reads it. Raises `InvalidProxyMessage`."""
+        """Return the response in a body, parsed as a proxy does. Raises `InvalidProxyMessage`."""
         try:
             record = _POLL_RESPONSE.decode(body)
         except InvalidJson as problem:
@@ -130,27 +130,27 @@ class PollResponse:
 
 
 def match_response(offer: str, *, nat: Nat, next_poll_milliseconds: int, relay_url: str) -> str:
-    """Return the body that hands a client's offer to a proxy."""
+    """Return the poll response with a client's offer."""
     return _poll_response(MATCH, offer=offer, nat=nat, next_poll=next_poll_milliseconds, relay_url=relay_url)
 
 
 def no_match_response(next_poll_milliseconds: int) -> str:
-    """Return the body that tells a proxy that there is no client for it."""
+    """Return the poll response without a client."""
     return _poll_response(NO_MATCH, next_poll=next_poll_milliseconds)
 
 
 def incorrect_relay_response() -> str:
-    """Return the body that sends a proxy away which does not go where it may be sent."""
+    """Return the poll response for a proxy whose relay pattern excludes an allowed relay."""
     return _poll_response(INCORRECT_RELAY, next_poll=INCORRECT_RELAY_NEXT_POLL_MILLISECONDS)
 
 
 def answer_response(*, accepted: bool) -> str:
-    """Return the body that tells a proxy whether its answer reached a client that still waits."""
+    """Return the response to an answer; `accepted` is False if the client no longer waits."""
     return encode({"Status": "success" if accepted else "client gone"})
 
 
 def poll_body(poll: ProxyPoll) -> str:
-    """Return the body with which a proxy polls."""
+    """Return the request body of a poll."""
     return encode(
         {
             "Sid": poll.sid,
@@ -164,16 +164,16 @@ def poll_body(poll: ProxyPoll) -> str:
 
 
 def answer_body(answer: ProxyAnswer) -> str:
-    """Return the body with which a proxy answers."""
+    """Return the request body of an answer."""
     return encode({"Version": VERSION, "Sid": answer.sid, "Answer": answer.answer})
 
 
 def _poll_response(status: str, *, next_poll: int, offer: str = "", nat: str = "", relay_url: str = "") -> str:
-    # All five keys, always, in the order of the original.
+    # Always all five keys, in upstream's order.
     return encode({"Status": status, "Offer": offer, "NAT": nat, "NextPoll": next_poll, "RelayURL": relay_url})
 
 
-def _decoded(struct: Struct, body: bytes) -> Record:
+def _decoded(struct: Struct, body: bytes) -> DecodedStruct:
     if len(body) > MAXIMUM_BODY_BYTES:
         raise InvalidProxyMessage(f"{len(body)} bytes are too many; at most {MAXIMUM_BODY_BYTES} are allowed")
     try:
@@ -185,14 +185,14 @@ def _decoded(struct: Struct, body: bytes) -> Record:
     return record
 
 
-def _required(record: Record, name: str) -> str:
+def _required(record: DecodedStruct, name: str) -> str:
     text = record.text(name)
     if not text:
         raise InvalidProxyMessage(f"{name} is missing or empty")
     return text
 
 
-def _nat(record: Record) -> Nat:
+def _nat(record: DecodedStruct) -> Nat:
     try:
         return Nat.parse(record.text("NAT"))
     except InvalidNat as problem:

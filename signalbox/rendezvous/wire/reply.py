@@ -1,4 +1,4 @@
-"""What a client gets for its offer."""
+"""Replies to clients: a proxy's answer or an error, in the current and the legacy form."""
 
 from dataclasses import dataclass
 
@@ -20,19 +20,19 @@ _LEGACY_STATUS = {NO_PROXIES: _SERVICE_UNAVAILABLE, TIMED_OUT: _GATEWAY_TIMEOUT}
 
 
 class InvalidReply(RejectedError):
-    """Raised when what a client got is not a broker's reply."""
+    """Raised when a body is not a broker's reply."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer, or the reason why there is none."""
+class ClientReply:
+    """The broker's reply to an offer: an answer, or an error text."""
 
     answer: str = ""
     error: str = ""
 
     @classmethod
-    def parse(cls, body: bytes) -> "Reply":
-        """Return the reply as a client reads it. Raises `InvalidReply`."""
+    def parse(cls, body: bytes) -> "ClientReply":
+        """Return the reply in a body, parsed as a client does. Raises `InvalidReply`."""
         try:
             record = _REPLY.decode(body)
         except InvalidJson as problem:
@@ -45,26 +45,26 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class LegacyReply:
-    """What a client gets that sent its bare session description."""
+    """The HTTP reply to a client that sent only its session description."""
 
     status: int
     body: str = ""
 
 
 def answer_reply(answer: str) -> str:
-    """Return the body that carries a proxy's answer to a client."""
+    """Return the reply body with a proxy's answer."""
     return encode({"answer": answer})
 
 
 def error_reply(text: str) -> str:
-    """Return the body that tells a client why there is no answer."""
+    """Return the reply body with an error text."""
     return encode({"error": text})
 
 
-def legacy_reply(reply: Reply) -> LegacyReply:
-    """Return a reply in the older form: the bare answer, or a status and no body.
+def legacy_reply(reply: ClientReply) -> LegacyReply:
+    """Return a reply in the legacy form: status 200 with the answer as body, or another status and no body.
 
-    The original drops the connection when the offer itself is at fault; here that is a bad request.
+    Upstream closes the connection if the offer is invalid; this broker returns status 400.
     """
     if reply.error:
         return LegacyReply(_LEGACY_STATUS.get(reply.error, _BAD_REQUEST))

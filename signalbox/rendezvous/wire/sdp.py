@@ -1,4 +1,4 @@
-"""Session descriptions, as far as a broker looks into them."""
+"""WebRTC session descriptions: validation, and the client address in their ICE candidates."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -7,19 +7,19 @@ from enum import StrEnum
 
 from signalbox.errors import RejectedError
 from signalbox.rendezvous.wire.gojson.codec import decode_map
-from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, Kind, Value
+from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, JsonKind, JsonValue
 
-# RFC 8445, section 5.1.2.2: the nearer the candidate to the client, the better its address tells the country.
+# RFC 8445, section 5.1.2.2: the nearer the candidate to the client, the better its address shows the country.
 _PREFERENCE = {"host": 126, "prflx": 110, "srflx": 100, "relay": 0}
 _PRIORITY_DIGITS = 10
 
 
 class InvalidSessionDescription(RejectedError):
-    """Raised when a text is not a session description; its text says why, without showing any of it."""
+    """Raised when a text is not a session description; the error names the reason and quotes none of the text."""
 
 
 class DescriptionType(StrEnum):
-    """What a session description is for."""
+    """The type of a session description."""
 
     OFFER = "offer"
     PRANSWER = "pranswer"
@@ -36,7 +36,7 @@ class SessionDescription:
 
     @classmethod
     def parse(cls, text: str) -> "SessionDescription":
-        """Return the description in a JSON text. Raises `InvalidSessionDescription`."""
+        """Return the session description in a JSON text. Raises `InvalidSessionDescription`."""
         try:
             members = decode_map(text.encode(errors="surrogatepass"))
         except InvalidJson as problem:
@@ -52,7 +52,7 @@ class SessionDescription:
 
 
 def has_candidate(body: bytes) -> bool:
-    """Tell whether a body names at least one address to connect to."""
+    """Return whether a body contains at least one ICE candidate."""
     return b"a=candidate" in body
 
 
@@ -64,14 +64,14 @@ class _Candidate:
 
 
 def best_candidate_address(sdp: str) -> str | None:
-    """Return the address that tells best where the sender is, None if there is none; it may be a private one."""
-    # The original sorts upwards and turns the list round: of two equal candidates the later one counts.
+    """Return the address of the best ICE candidate, which may be private, or None without a candidate."""
+    # Upstream sorts in ascending order and reverses the list: of two equal candidates the later one wins.
     best = max(reversed(list(_candidates(sdp))), default=None)
     return best.address if best else None
 
 
 def _candidates(sdp: str) -> Iterator[_Candidate]:
-    """Yield the candidates that have an address; attributes before the first `m=` line concern the whole session."""
+    """Yield the candidates with an address; attributes before the first `m=` line belong to the session."""
     in_media = False
     for line in sdp.replace("\r", "").split("\n"):
         in_media = in_media or line.startswith("m=")
@@ -88,7 +88,7 @@ def _candidate(attribute: str) -> Iterator[_Candidate]:
 
 
 def _address(host: str) -> str | None:
-    """Return an address in its usual form, None for a name: browsers hide host candidates behind `.local` names."""
+    """Return an address in canonical form, or None for a name (browsers replace host addresses by `.local` names)."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -105,8 +105,8 @@ def _is_priority(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= _PRIORITY_DIGITS
 
 
-def _text(value: Value, problem: str) -> str:
-    if value.kind is not Kind.STRING:
+def _text(value: JsonValue, problem: str) -> str:
+    if value.kind is not JsonKind.STRING:
         raise _malformed(problem)
     return value.text
 

@@ -8,7 +8,7 @@ from signalbox.aws.exchange.policy import CONSUME, PUBLISH, ExchangePlace, polic
 from signalbox.exchange.model.naming import StageNames
 from signalbox.sarracenia.rights.names import UserName, sqs_name
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted
-from tests.adapters.shared.queues import ARNS, KEY
+from tests.adapters.shared.stubs import ARNS, KEY
 
 ALICE = UserName("alice")
 PLACE = ExchangePlace(StageNames("signalbox", "sr-"), ARNS, KEY)

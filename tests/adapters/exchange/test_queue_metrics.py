@@ -9,7 +9,7 @@ from signalbox.aws.exchange.queue_metrics import CloudWatchQueueMetrics
 from signalbox.errors import EffectFailed
 from signalbox.exchange.model.records import QueueActivity
 from signalbox.queues import QueueName
-from tests.adapters.shared.queues import Answering, error
+from tests.adapters.shared.stubs import StubbedClient, error
 
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -93,7 +93,7 @@ def test_cloudwatch_takes_the_question(aws) -> None:
 
 
 def test_metrics_that_are_not_told_are_for_later(aws) -> None:
-    cloudwatch = Answering(None, "get_metric_data", error("AccessDenied"))
+    cloudwatch = StubbedClient(None, "get_metric_data", error("AccessDenied"))
 
     with pytest.raises(EffectFailed, match="metrics of queue 'q_alice'"):
         CloudWatchQueueMetrics(cloudwatch, lambda: NOW).activity(NAME, since=NOW - MINUTE)

@@ -11,7 +11,7 @@ from signalbox.aws.shared.managed_queues import ForeignQueue, OwnQueues
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.exchange.model.records import Kind, MadeQueue, Place, QueueSize, WantedQueue
 from signalbox.queues import QueueName
-from tests.adapters.shared.queues import ARNS, KEY, URLS, Answering, attributes_of, error, tags_of
+from tests.adapters.shared.stubs import ARNS, KEY, URLS, StubbedClient, attributes_of, error, tags_of
 
 NAME, DEAD = QueueName("xpublic"), QueueName("xpublic-dlq")
 WANTED = WantedQueue(NAME, Place(Kind.EXCHANGE, "xpublic"), timedelta(days=4), timedelta(seconds=180), 5)
@@ -24,7 +24,7 @@ def queues(sqs) -> SqsExchangeQueues:
 
 
 def failing(queues: SqsExchangeQueues, call: str, *answers: object) -> SqsExchangeQueues:
-    return replace(queues, queues=replace(queues.queues, sqs=Answering(queues.queues.sqs, call, *answers)))
+    return replace(queues, queues=replace(queues.queues, sqs=StubbedClient(queues.queues.sqs, call, *answers)))
 
 
 def test_a_queue_is_made_with_its_dead_letter_queue(queues: SqsExchangeQueues, sqs) -> None:

@@ -9,7 +9,7 @@ from signalbox.aws.exchange.route_mappings import RouteMappings
 from signalbox.aws.shared.mappings import EventSourceMappings
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
-from tests.adapters.shared.queues import ARNS, Answering, error, function
+from tests.adapters.shared.stubs import ARNS, StubbedClient, error, function
 
 NAME = QueueName("xpublic")
 TAGS = {"signalbox:stage": "signalbox", "signalbox:capability": "exchange"}
@@ -27,7 +27,7 @@ def mappings(routes: RouteMappings) -> list[dict[str, object]]:
 
 
 def answering(routes: RouteMappings, call: str, *answers: object) -> RouteMappings:
-    client = Answering(routes.mappings.functions, call, *answers)
+    client = StubbedClient(routes.mappings.functions, call, *answers)
     return replace(routes, mappings=replace(routes.mappings, functions=client))
 
 

@@ -6,7 +6,7 @@ from signalbox.aws.exchange.sender import SqsExchangeSender
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import QueueName
-from tests.adapters.shared.queues import URLS, Answering, error
+from tests.adapters.shared.stubs import URLS, StubbedClient, error
 
 NAME, FIFO = QueueName("xpublic"), QueueName("q_a.fifo")
 
@@ -30,7 +30,7 @@ def received(sqs, name: str) -> list[dict]:
 
 
 def failing(sender: SqsExchangeSender, *answers: object) -> SqsExchangeSender:
-    return SqsExchangeSender(Answering(sender.sqs, "send_message_batch", *answers), URLS)
+    return SqsExchangeSender(StubbedClient(sender.sqs, "send_message_batch", *answers), URLS)
 
 
 def failure(entry_id: str, *, is_ours: bool) -> dict[str, object]:

@@ -12,7 +12,7 @@ from signalbox.aws.shared.managed_queues import ForeignQueue
 from signalbox.errors import EffectRefused
 from signalbox.sarracenia.rights.names import InvalidUserName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
-from tests.adapters.shared.queues import ARNS, KEY, URLS, attributes_of, function, tags_of
+from tests.adapters.shared.stubs import ARNS, KEY, URLS, attributes_of, function, tags_of
 
 ALICE = UserName("alice")
 CONTROL, OWN = "signalbox-exchange-control", "signalbox-exchange-control-alice"

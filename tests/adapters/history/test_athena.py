@@ -1,4 +1,4 @@
-"""Questions to the history lake."""
+"""Athena queries of the history's tables."""
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -12,7 +12,7 @@ from signalbox.aws.history.athena import Athena, QueryFailed, QueryImpossible, Q
 
 @dataclass
 class Client:
-    """Goes through states, and has pages of rows."""
+    """A fake Athena client that returns statuses in order, and pages of rows."""
 
     states: list[dict[str, str]]
     pages: list[list[list[str | None]]] = field(default_factory=list)
@@ -38,7 +38,7 @@ def athena_of(client: Client) -> Athena:
     return Athena(client, "lake", "s3://bucket/queries/", sleep=slept.append, clock=lambda: sum(slept))
 
 
-def test_rows_of_all_pages_have_the_names_of_their_columns():
+def test_rows_of_all_pages_are_mappings_by_column_name():
     client = Client(
         [{"State": "QUEUED"}, {"State": "RUNNING"}, {"State": "SUCCEEDED"}],
         [[["kind", "reason"], ["routed", None]], [["returned", "ended"]]],
@@ -62,15 +62,15 @@ def test_rows_of_all_pages_have_the_names_of_their_columns():
         ({"State": "CANCELLED"}, "CANCELLED: no reason"),
     ],
 )
-def test_a_query_that_fails_says_why(status, text):
+def test_a_failed_query_raises_with_athenas_reason(status, text):
     with pytest.raises(QueryFailed, match=text):
         athena_of(Client([status])).rows("SELECT 1")
 
 
-def test_a_query_is_not_waited_for_for_ever():
+def test_a_query_times_out():
     athena = replace(athena_of(Client([{"State": "RUNNING"}])), timeout=timedelta(seconds=20))
 
-    with pytest.raises(QueryTooSlow, match="'1' in 0:00:20"):
+    with pytest.raises(QueryTooSlow, match="'1' within 0:00:20"):
         athena.rows("SELECT 1")
     assert athena.clock() == 20
 
@@ -88,7 +88,7 @@ THROTTLED = {"Error": {"Code": "TooManyRequestsException", "Message": "Rate exce
         (EndpointConnectionError(endpoint_url="https://athena"), "EndpointConnectionError at lake"),
     ],
 )
-def test_that_athena_cannot_be_asked_is_told_with_its_code(error, text):
+def test_a_failed_call_of_athena_raises_with_its_error_code(error, text):
     class Refusing(Client):
         def get_query_execution(self, **_request: Any) -> dict[str, Any]:
             raise error
@@ -97,5 +97,5 @@ def test_that_athena_cannot_be_asked_is_told_with_its_code(error, text):
         athena_of(Refusing([])).rows("SELECT 1")
 
 
-def test_a_literal_cannot_end_early():
+def test_quotes_in_a_literal_are_escaped():
     assert quoted("it's") == "'it''s'"

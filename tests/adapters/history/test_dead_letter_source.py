@@ -1,17 +1,17 @@
-"""Dead letters that are replayed: taken once each, deleted when they were sent, left alone when nobody wants them."""
+"""The dead-letter source: each message is taken once, sent ones are deleted, unselected ones stay."""
 
 from datetime import UTC, datetime
 
 import pytest
 
-from signalbox.aws.history.dead_letter_source import DeadLetters
+from signalbox.aws.history.dead_letter_source import DeadLetterSource
 from signalbox.errors import EffectFailed
 from signalbox.exchange.messages.replayed_messages import original_of_letter
-from signalbox.history.replay_state import Progress, ReplayId, Sent
+from signalbox.history.replay_state import ReplayId, ReplayProgress, SendResult
 from signalbox.sarracenia.rights.names import ExchangeName
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-PLANNED = Progress(ReplayId("again"), {}, "", messages=0, size_bytes=0, planned_at=NOON)
+PLANNED = ReplayProgress(ReplayId("again"), {}, "", messages=0, size_bytes=0, planned_at=NOON)
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def url(sqs) -> str:
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Looks that wait for nothing: moto would wait for real."""
+    """Poll without waiting: moto would wait in real time."""
     monkeypatch.setattr("signalbox.aws.history.dead_letter_source.WAIT_SECONDS", 0)
 
 
@@ -30,12 +30,12 @@ def put(sqs, url: str, key: str | None) -> str:
     return sqs.send_message(QueueUrl=url, MessageBody="body", MessageAttributes=attributes)["MessageId"]
 
 
-def letters(sqs, url: str) -> DeadLetters:
-    return DeadLetters(
+def letters(sqs, url: str) -> DeadLetterSource:
+    return DeadLetterSource(
         sqs,
         url,
         read=lambda letter: original_of_letter(letter, exchange=ExchangeName("xs")),
-        is_wanted=lambda original: original.envelope.key.startswith("a"),
+        is_selected=lambda original: original.envelope.key.startswith("a"),
     )
 
 
@@ -48,7 +48,7 @@ def left(sqs, url: str) -> int:
 
 
 @pytest.mark.usefixtures("quick")
-def test_letters_that_are_wanted_are_taken_and_the_others_are_seen_by_others_afterwards(sqs, url):
+def test_selected_dead_letters_are_taken_and_the_others_become_visible_again(sqs, url):
     wanted = [put(sqs, url, f"a.{number}") for number in range(12)]
     put(sqs, url, "b")
     put(sqs, url, None)
@@ -57,17 +57,17 @@ def test_letters_that_are_wanted_are_taken_and_the_others_are_seen_by_others_aft
     found = [*source.take(11, PLANNED), *source.take(100, PLANNED)]
 
     assert sorted(one.origin for one in found) == sorted(wanted)
-    assert (source.passed_over, source.unreadable, source.in_flight()) == (1, 1, 14)
-    source.forget(wanted)
+    assert (source.not_selected, source.unreadable, source.in_flight()) == (1, 1, 14)
+    source.discard(wanted)
     source.release()
     assert (left(sqs, url), source.in_flight()) == (2, 0)
     assert not source.is_repeatable
 
 
 @pytest.mark.usefixtures("quick")
-def test_what_a_killed_run_sent_is_deleted_and_what_is_in_doubt_stays(sqs, url):
+def test_dead_letters_sent_by_a_killed_run_are_deleted_and_doubtful_ones_stay(sqs, url):
     sent, doubtful, fresh = (put(sqs, url, "a") for _ in range(3))
-    killed = PLANNED.claimed([sent], at=NOON).settled(Sent(taken=[sent])).claimed([doubtful], at=NOON)
+    killed = PLANNED.claimed([sent], at=NOON).settled(SendResult(taken=[sent])).claimed([doubtful], at=NOON)
     source = letters(sqs, url)
 
     found = source.take(10, killed.resumed(now=NOON, is_fifo=False))
@@ -78,7 +78,7 @@ def test_what_a_killed_run_sent_is_deleted_and_what_is_in_doubt_stays(sqs, url):
 
 
 class Repeating:
-    """SQS that gives a letter again although it was taken, or deleted."""
+    """A fake SQS client that redelivers a received or deleted message."""
 
     def __init__(self, *pages: list[str]) -> None:
         self.pages, self.deleted = list(pages), []
@@ -103,27 +103,27 @@ class Repeating:
         self.deleted += [entry["ReceiptHandle"] for entry in Entries]
 
 
-def test_a_letter_that_comes_again_is_not_taken_again_and_is_deleted_by_its_newest_receipt():
+def test_a_redelivered_dead_letter_is_not_taken_again_and_is_deleted_with_its_newest_receipt():
     sqs = Repeating(["1"], ["1", "2"], [])
     source = letters(sqs, "https://sqs/1/xs-dlq")
 
     found = source.take(10, PLANNED)
-    source.forget(["1"])
+    source.discard(["1"])
 
     assert ([one.origin for one in found], sqs.deleted) == (["1", "2"], ["1/1"])
 
 
-def test_a_letter_that_comes_although_it_was_deleted_is_deleted_again():
+def test_a_dead_letter_redelivered_after_its_deletion_is_deleted_again():
     sqs = Repeating(["1"], ["1"], [])
     source = letters(sqs, "https://sqs/1/xs-dlq")
     source.take(1, PLANNED)
-    source.forget(["1"])
+    source.discard(["1"])
 
     assert source.take(1, PLANNED) == []
     assert sqs.deleted == ["1/2", "1/1"]
 
 
-def test_a_queue_that_is_gone_is_told(sqs):
+def test_a_missing_queue_raises(sqs):
     source = letters(sqs, "https://sqs.us-east-1.amazonaws.com/123456789012/nobody-dlq")
 
     with pytest.raises(EffectFailed, match="'nobody-dlq'"):

@@ -1,4 +1,4 @@
-"""History on its way to Firehose."""
+"""The writer of history events to Firehose and the overflow queue."""
 
 import json
 import logging
@@ -14,7 +14,7 @@ EVENTS = [events.dead_letter(f"m{n}", at=START, reason="r") for n in range(3)]
 
 
 class Stream:
-    """A Firehose client that refuses chosen records a number of times, or fails as a whole."""
+    """A fake Firehose client that refuses chosen records a number of times, or fails."""
 
     def __init__(self, *, refuses: int = 0, fails: int = 0) -> None:
         self.taken: list[bytes] = []
@@ -38,7 +38,7 @@ def names(stream: Stream) -> list[str]:
 
 
 class Queue:
-    """An SQS client that keeps what it is sent, or fails."""
+    """A fake SQS client that records sent messages, or fails."""
 
     def __init__(self, *, fails: bool = False) -> None:
         self.bodies: list[str] = []
@@ -72,7 +72,7 @@ def test_every_event_arrives_once(stream: Stream, calls: int) -> None:
     assert all(line.endswith(b"\n") for line in stream.taken)
 
 
-def test_events_that_firehose_never_takes_wait_in_the_queue() -> None:
+def test_events_that_firehose_refuses_go_to_the_overflow_queue() -> None:
     stream, queue = Stream(refuses=9), Queue()
 
     history(stream, queue).write(EVENTS)
@@ -81,7 +81,7 @@ def test_events_that_firehose_never_takes_wait_in_the_queue() -> None:
     assert queue.bodies == ["".join(event.to_json() + "\n" for event in EVENTS)]
 
 
-def test_only_refused_records_are_tried_again() -> None:
+def test_only_refused_records_are_retried() -> None:
     stream, queue = Stream(refuses=9), Queue()
     long = [events.dead_letter(f"m{n}", at=START, reason="r" * 60_000) for n in range(2)]
 
@@ -91,7 +91,7 @@ def test_only_refused_records_are_tried_again() -> None:
     assert queue.bodies == [long[0].to_json() + "\n"]
 
 
-def test_events_that_wait_share_messages_of_the_size_that_sqs_takes() -> None:
+def test_refused_events_share_messages_within_the_limit_of_sqs() -> None:
     long = [events.dead_letter(f"m{n}", at=START, reason="r" * 600_000) for n in range(2)]
     queue = Queue()
 
@@ -101,15 +101,15 @@ def test_events_that_wait_share_messages_of_the_size_that_sqs_takes() -> None:
     assert "".join(queue.bodies) == "".join(event.to_json() + "\n" for event in [*EVENTS, *long])
 
 
-def test_events_that_nobody_takes_are_logged_and_stop_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_events_refused_by_firehose_and_sqs_are_logged_and_raise_nothing(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         history(Stream(refuses=9), Queue(fails=True)).write(EVENTS)
 
-    assert "taken by neither" in caplog.text
+    assert "refused by Firehose and by the overflow queue" in caplog.text
     assert '"m0"' in caplog.text
 
 
-def test_many_events_share_a_record_of_which_firehose_bills_each_five_kilobytes() -> None:
+def test_many_events_share_a_record_which_firehose_bills_in_steps_of_five_kilobytes() -> None:
     stream = Stream()
 
     history(stream).write([events.dead_letter(str(n), at=START, reason="r") for n in range(501)])
@@ -119,7 +119,7 @@ def test_many_events_share_a_record_of_which_firehose_bills_each_five_kilobytes(
     assert len(names(stream)) == 501
 
 
-def test_a_call_carries_no_more_than_it_may() -> None:
+def test_a_call_stays_within_the_limits_of_put_record_batch() -> None:
     stream = Stream()
 
     history(stream).write([events.dead_letter(str(n), at=START, reason="r" * 90_000) for n in range(31)])
@@ -128,7 +128,7 @@ def test_a_call_carries_no_more_than_it_may() -> None:
     assert len(stream.taken) == 31
 
 
-def test_nothing_to_write_is_no_call() -> None:
+def test_no_events_make_no_call() -> None:
     stream = Stream()
 
     history(stream).write([])

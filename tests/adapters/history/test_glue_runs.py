@@ -1,4 +1,4 @@
-"""Runs of Glue jobs, as Glue tells of them."""
+"""Runs of Glue jobs, started and polled."""
 
 import boto3
 import pytest
@@ -25,7 +25,7 @@ def looks(stub: Stubber, *states: str, **more: str) -> None:
         stub.add_response("get_job_run", told, {"JobName": "trial-topic-report", "RunId": RUN})
 
 
-def test_a_job_is_started_by_its_stage_s_name_with_arguments_over_its_own(glue):
+def test_a_job_is_started_by_its_name_with_arguments_that_override_its_defaults(glue):
     with Stubber(glue) as stub:
         wanted = {"JobName": "trial-topic-report", "Arguments": {"--day": "2026-11-20"}}
         stub.add_response("start_job_run", {"JobRunId": RUN}, wanted)
@@ -33,7 +33,7 @@ def test_a_job_is_started_by_its_stage_s_name_with_arguments_over_its_own(glue):
         assert runs(glue).start("topic_report", {"day": "2026-11-20"}) == RUN
 
 
-def test_a_run_is_followed_to_its_end(glue):
+def test_a_run_is_polled_until_it_ends(glue):
     slept: list[float] = []
     with Stubber(glue) as stub:
         looks(stub, "STARTING", "RUNNING", "SUCCEEDED")
@@ -44,7 +44,7 @@ def test_a_run_is_followed_to_its_end(glue):
 
 
 @pytest.mark.parametrize(("told", "shown"), [({"ErrorMessage": "no bucket"}, "no bucket"), ({}, "CloudWatch")])
-def test_a_run_that_fails_says_what_glue_says(glue, told, shown):
+def test_a_failed_run_raises_with_glues_reason(glue, told, shown):
     with Stubber(glue) as stub:
         looks(stub, "FAILED", **told)
 
@@ -52,7 +52,7 @@ def test_a_run_that_fails_says_what_glue_says(glue, told, shown):
             list(runs(glue).follow("topic_report", RUN))
 
 
-def test_a_job_that_glue_does_not_start_is_named(glue):
+def test_a_refused_start_raises_with_the_jobs_name(glue):
     with Stubber(glue) as stub:
         stub.add_client_error("start_job_run", "ConcurrentRunsExceededException", "one runs", 400)
 

@@ -1,4 +1,4 @@
-"""The record of a replay in S3: read as it was written, and replaced by one run only."""
+"""The record of a replay in S3: loaded as it was saved, and replaced by one run only."""
 
 from datetime import UTC, datetime
 
@@ -6,13 +6,13 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from signalbox.aws.history.replay_records import ReplayBusy, S3Records
+from signalbox.aws.history.replay_records import ReplayBusy, S3ReplayRecords
 from signalbox.errors import EffectFailed
-from signalbox.history.replay_state import InvalidReplay, Progress, ReplayId
+from signalbox.history.replay_state import InvalidReplay, ReplayId, ReplayProgress
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 AGAIN = ReplayId("again")
-PLANNED = Progress(AGAIN, {"topics": "a.#"}, "snapshot 7", messages=3, size_bytes=30, planned_at=NOON)
+PLANNED = ReplayProgress(AGAIN, {"topics": "a.#"}, "snapshot 7", messages=3, size_bytes=30, planned_at=NOON)
 
 
 @pytest.fixture
@@ -22,11 +22,11 @@ def s3(aws):
     return client
 
 
-def records(s3, bucket="history") -> S3Records:
-    return S3Records(s3, bucket, "replays/")
+def records(s3, bucket="history") -> S3ReplayRecords:
+    return S3ReplayRecords(s3, bucket, "replays/")
 
 
-def test_a_record_is_found_as_it_was_kept(s3):
+def test_a_saved_record_is_loaded_unchanged(s3):
     kept = records(s3)
     kept.save(PLANNED)
     kept.save(PLANNED.claimed(["1"], at=NOON))
@@ -35,18 +35,18 @@ def test_a_record_is_found_as_it_was_kept(s3):
     assert [found["Key"] for found in s3.list_objects_v2(Bucket="history")["Contents"]] == ["replays/again.json"]
 
 
-def test_a_replay_that_nobody_asked_for_has_no_record(s3):
+def test_an_unknown_replay_has_no_record(s3):
     assert records(s3).load(AGAIN) is None
 
 
-def test_two_that_begin_the_same_replay_are_told_apart(s3):
+def test_of_two_runs_that_begin_the_same_replay_the_second_raises(s3):
     records(s3).save(PLANNED)
 
     with pytest.raises(ReplayBusy, match="'again'"):
         records(s3).save(PLANNED)
 
 
-def test_of_two_runs_that_go_on_with_a_replay_one_is_stopped(s3):
+def test_of_two_runs_that_resume_a_replay_the_second_to_save_raises(s3):
     first, second = records(s3), records(s3)
     first.save(PLANNED)
     second.load(AGAIN)
@@ -56,7 +56,7 @@ def test_of_two_runs_that_go_on_with_a_replay_one_is_stopped(s3):
         first.save(PLANNED.claimed(["1"], at=NOON))
 
 
-def test_a_record_that_somebody_else_wrote_is_told(s3):
+def test_an_invalid_record_raises(s3):
     s3.put_object(Bucket="history", Key="replays/again.json", Body=b"[]")
 
     with pytest.raises(InvalidReplay):
@@ -64,7 +64,7 @@ def test_a_record_that_somebody_else_wrote_is_told(s3):
 
 
 @pytest.mark.parametrize("act", ["load", "save"])
-def test_what_s3_does_not_do_is_told(s3, act):
+def test_a_failed_call_of_s3_raises(s3, act):
     kept = records(s3, "nobody-s")
 
     with pytest.raises(EffectFailed) as failed:

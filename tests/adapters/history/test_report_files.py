@@ -1,13 +1,13 @@
-"""Files of reports, as they come from the bucket."""
+"""Report files, downloaded from the bucket."""
 
 from datetime import date
 
 import boto3
 import pytest
 
-from signalbox.aws.history.report_files import fetched
+from signalbox.aws.history.report_files import download_report
 from signalbox.errors import EffectFailed
-from signalbox.history.jobs import FILES, REPORTS
+from signalbox.history.jobs import FILE_EXTENSIONS, REPORTS
 
 DAY = date(2026, 11, 20)
 
@@ -19,11 +19,11 @@ def s3(aws):
     return client
 
 
-def test_a_day_s_text_picture_and_json_are_fetched(s3, tmp_path):
-    for kind in FILES:
+def test_the_text_picture_and_json_of_a_day_are_downloaded(s3, tmp_path):
+    for kind in FILE_EXTENSIONS:
         s3.put_object(Bucket="history", Key=REPORTS["topics"].key(kind, "2026-11-20"), Body=kind.encode())
 
-    found = list(fetched(s3, "history", REPORTS["topics"], [DAY], tmp_path / "topics"))
+    found = list(download_report(s3, "history", REPORTS["topics"], [DAY], tmp_path / "topics"))
 
     assert {path.name: path.read_text() for path in found} == {
         "2026-11-20.txt": "text",
@@ -32,6 +32,6 @@ def test_a_day_s_text_picture_and_json_are_fetched(s3, tmp_path):
     }
 
 
-def test_a_report_that_is_not_there_is_named(s3, tmp_path):
+def test_a_missing_report_raises_with_its_name(s3, tmp_path):
     with pytest.raises(EffectFailed, match="'reports/topics' of 2026-11-20"):
-        list(fetched(s3, "history", REPORTS["topics"], [DAY], tmp_path))
+        list(download_report(s3, "history", REPORTS["topics"], [DAY], tmp_path))

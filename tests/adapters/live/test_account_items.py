@@ -1,4 +1,4 @@
-"""Grants and secrets as they are stored: what was written is what is read."""
+"""The items of grants and secrets: reading is the inverse of writing."""
 
 from decimal import Decimal
 
@@ -7,14 +7,14 @@ import pytest
 from signalbox.aws.live.account_items import credentials_item, credentials_of, grants_item, grants_of
 from signalbox.live.admin.grants import Grant
 from signalbox.live.wamp.authentication import Credentials
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right
 
 REALM, ALICE = ExchangeName("xtrial.fifo"), UserName("alice")
 GRANTS = (
-    Grant(Right.READ, TopicPattern(Match.PREFIX, "trial")),
-    Grant(Right.WRITE, TopicPattern(Match.WILDCARD, "trial..log")),
+    Grant(Right.READ, TopicPattern(MatchPolicy.PREFIX, "trial")),
+    Grant(Right.WRITE, TopicPattern(MatchPolicy.WILDCARD, "trial..log")),
 )
 
 

@@ -1,4 +1,4 @@
-"""How users stand in realms: in memory, and read of two tables at once."""
+"""Users' access to realms: in memory, and over the tables `Live` and `Exchanges`."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -9,29 +9,29 @@ from botocore.exceptions import ClientError
 
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
 from signalbox.aws.live.account_items import credentials_item, grants_item
-from signalbox.aws.live.accounts import DynamoAccounts
+from signalbox.aws.live.accounts import DynamoAccounts, DynamoUserRights
 from signalbox.aws.shared.dynamodb import TRIES, ItemBusy, items_of_tables
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
-from signalbox.live.admin.grants import Grant, Rights
-from signalbox.live.session.ports import Accounts, Standing
+from signalbox.live.admin.grants import NO_RIGHTS, Grant, Rights
+from signalbox.live.session.ports import Accounts, RealmAccess
 from signalbox.live.session.state import Account
 from signalbox.live.wamp.authentication import Credentials
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.exchange import MemoryExchanges, MemoryUsers
 from tests.fakes.live import PEPPER, START, MemoryAccounts
 
 REALM, PLAIN = ExchangeName("xs_trial.fifo"), ExchangeName("xs_plain.fifo")
-ALICE, BOB, NOBODY = UserName("alice"), UserName("bob"), UserName("nobody")
+ALICE, BOB, UNKNOWN = UserName("alice"), UserName("bob"), UserName("nobody")
 SECRET = Credentials.of("a-secret", salt="salt", with_key=True)
-GRANTS = (Grant(Right.READ, TopicPattern.parse("trial.", Match.PREFIX)),)
+GRANTS = (Grant(Right.READ, TopicPattern.parse("trial.", MatchPolicy.PREFIX)),)
 MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture(params=["memory", "dynamodb"])
 def accounts(request: pytest.FixtureRequest) -> Accounts:
-    """A realm, an exchange that is none, `alice` who has a secret and a grant, and `bob` who has neither."""
+    """A realm, an exchange that is not live, `alice` with a secret and a grant, and `bob` without."""
     is_memory = request.param == "memory"
     table, live = (None, None) if is_memory else map(request.getfixturevalue, ("exchange_table", "live_table"))
     exchanges = MemoryExchanges() if is_memory else DynamoExchanges(table)
@@ -47,54 +47,63 @@ def accounts(request: pytest.FixtureRequest) -> Accounts:
     return DynamoAccounts(live, table, PEPPER)
 
 
-def test_a_user_stands_in_a_realm_with_secret_role_and_grants(accounts) -> None:
-    standing = accounts.standing(REALM, ALICE, now=START)
+def test_access_has_the_realms_settings_and_the_users_secret_role_and_grants(accounts) -> None:
+    access = accounts.access(REALM, ALICE, now=START)
 
     rights = Rights.in_realm(REALM, user=ALICE, role=Role.SUBSCRIBER, ownership=Ownership.STRICT, grants=GRANTS)
-    assert standing == Standing(LiveSettings(anonymous=BOB), Account(ALICE, Role.SUBSCRIBER, SECRET, rights))
+    assert access == RealmAccess(LiveSettings(anonymous=BOB), Account(ALICE, Role.SUBSCRIBER, SECRET, rights))
 
 
-def test_who_has_no_secret_has_one_that_nobody_knows(accounts) -> None:
-    account = accounts.standing(REALM, BOB, now=START).account
+def test_a_user_without_a_secret_gets_unguessable_credentials(accounts) -> None:
+    account = accounts.access(REALM, BOB, now=START).account
 
-    assert account.credentials == Credentials.pretended("bob", pepper=PEPPER)
+    assert account.credentials == Credentials.decoy("bob", pepper=PEPPER)
     assert not account.rights.are_any
 
 
-def test_who_is_not_there_has_no_account(accounts) -> None:
-    assert accounts.standing(REALM, NOBODY, now=START).account is None
-    assert accounts.standing(REALM, None, now=START) == Standing(LiveSettings(anonymous=BOB), None)
+def test_an_unknown_user_has_no_account(accounts) -> None:
+    assert accounts.access(REALM, UNKNOWN, now=START).account is None
+    assert accounts.access(REALM, None, now=START) == RealmAccess(LiveSettings(anonymous=BOB), None)
 
 
 @pytest.mark.parametrize("exchange", [PLAIN, ExchangeName("xs_nothing.fifo")])
 def test_an_exchange_that_is_not_live_is_no_realm(accounts, exchange) -> None:
-    assert accounts.standing(exchange, BOB, now=START).live is None
+    assert accounts.access(exchange, BOB, now=START).live is None
 
 
-def test_an_exchange_that_is_leaving_is_no_realm(exchange_table, live_table) -> None:
+def test_an_exchange_that_is_being_deleted_is_no_realm(exchange_table, live_table) -> None:
     exchanges = DynamoExchanges(exchange_table)
     made = Exchange(REALM, None, START, live=LiveSettings())
     exchanges.create(made)
     exchanges.save(replace(made, is_leaving=True), replacing=made)
 
-    assert DynamoAccounts(live_table, exchange_table, PEPPER).standing(REALM, None, now=START).live is None
+    assert DynamoAccounts(live_table, exchange_table, PEPPER).access(REALM, None, now=START).live is None
 
 
-@pytest.mark.parametrize("user", [ALICE, NOBODY])
-def test_wrong_secrets_are_counted_also_of_nobody(accounts, user) -> None:
+@pytest.mark.parametrize("user", [ALICE, UNKNOWN])
+def test_failed_logins_are_counted_even_for_unknown_users(accounts, user) -> None:
     for _ in range(3):
-        accounts.note_failure(user, now=START)
+        accounts.count_failure(user, now=START)
 
-    assert accounts.standing(REALM, user, now=START).failures == 3
+    assert accounts.access(REALM, user, now=START).failures == 3
 
 
-def test_wrong_secrets_are_forgotten(exchange_table, live_table) -> None:
+def test_failed_logins_of_another_minute_do_not_count(exchange_table, live_table) -> None:
     accounts = DynamoAccounts(live_table, exchange_table, PEPPER)
     for moment in (START, START, START + MINUTE):
-        accounts.note_failure(ALICE, now=moment)
+        accounts.count_failure(ALICE, now=moment)
 
-    assert accounts.standing(REALM, ALICE, now=START + MINUTE).failures == 1
-    assert accounts.standing(REALM, ALICE, now=START + 2 * MINUTE).failures == 0
+    assert accounts.access(REALM, ALICE, now=START + MINUTE).failures == 1
+    assert accounts.access(REALM, ALICE, now=START + 2 * MINUTE).failures == 0
+
+
+def test_rights_follow_from_role_and_grants_and_an_unknown_user_has_none(exchange_table, live_table) -> None:
+    DynamoUsers(exchange_table).put(User(ALICE, Role.SUBSCRIBER, Ownership.STRICT, START, "AIDAALICE"))
+    live_table.put_item(Item=grants_item(REALM, ALICE, GRANTS, version=1))
+    rights = DynamoUserRights(live_table, exchange_table)
+
+    assert rights.find(REALM, ALICE) == Rights(frozenset(), GRANTS)
+    assert rights.find(REALM, UNKNOWN) == NO_RIGHTS
 
 
 class Forgetful:
@@ -111,7 +120,7 @@ class Forgetful:
         return {"Responses": {name: [first]}, "UnprocessedKeys": again}
 
 
-def test_keys_that_were_not_answered_for_are_asked_for_again() -> None:
+def test_unprocessed_keys_are_requested_again() -> None:
     keys = [{"pk": str(number)} for number in range(TRIES)]
 
     assert items_of_tables(Forgetful(TRIES), {"Live": keys, "Exchanges": []}) == {"Live": keys, "Exchanges": []}
@@ -119,8 +128,8 @@ def test_keys_that_were_not_answered_for_are_asked_for_again() -> None:
         items_of_tables(Forgetful(TRIES), {"Live": [*keys, {"pk": "more"}]})
 
 
-def test_errors_are_let_through(live_table, exchange_table) -> None:
+def test_errors_propagate(live_table, exchange_table) -> None:
     live_table.delete()
 
     with pytest.raises(ClientError):
-        DynamoAccounts(live_table, exchange_table, PEPPER).note_failure(ALICE, now=START)
+        DynamoAccounts(live_table, exchange_table, PEPPER).count_failure(ALICE, now=START)

@@ -1,4 +1,4 @@
-"""Changes of subscribers over DynamoDB: in the version and in chunks beside it, whoever dies or comes in between."""
+"""Change lists of subscribers in DynamoDB, under crashes and concurrent writers."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,41 +11,48 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from signalbox.aws.live.changes import CHUNKS_KEPT_FOR, FULL, KEPT_CHANGES, MOST_AT_ONCE, TRIMMED_FROM, DynamoChanges
-from signalbox.aws.live.items import CHUNK, bucket_version_key, pattern_bucket, subscriber_key
+from signalbox.aws.live.changes import (
+    CHUNKS_KEPT_FOR,
+    FULL,
+    LISTED_CHANGES,
+    MOST_AT_ONCE,
+    TRIMMED_FROM,
+    DynamoSubscriberChanges,
+)
+from signalbox.aws.live.items import CHUNK, pattern_subscribers_partition, subscriber_key, subscriber_version_key
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.router.directory import Bucket, Directory, Row
+from signalbox.live.router.directory import CachedSubscriberDirectory, SubscriberPartition, SubscriberRow
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.unit.live.session.turns import Turns
 
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
 REALM, TOPIC = ExchangeName("xs_trial.fifo"), RoutingKey("trial.a")
-PREFIX = TopicPattern.parse("trial.", Match.PREFIX)
-PARTITION = pattern_bucket(REALM)
-EARLY = 100  # more than are changed in a test: where there are fewer rows than changes, those are read
-MANY = 320  # and as many as lists have changes
+PREFIX = TopicPattern.parse("trial.", MatchPolicy.PREFIX)
+PARTITION = pattern_subscribers_partition(REALM)
+EARLY = 100  # more than any test changes: rows are read if they are fewer than the changes
+MANY = 320  # and as many as a list has changes
 LEAVER = ConnectionId("leaver")
 LISTENER = Listener(SessionId(7), "joe", "subscriber")
 WRITES = ("UpdateItem", "PutItem")
 
 
 class Killed(BaseException):
-    """The function's time is over."""
+    """Raised where a test kills the function."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading(DynamoSubscribers):
-    """Subscribers of which is noted when all are read."""
+    """Subscribers that count how often all rows are read."""
 
-    read: list[Bucket] = field(default_factory=list)
+    read: list[SubscriberPartition] = field(default_factory=list)
 
-    def rows(self, bucket: Bucket) -> Iterable[Row]:
+    def rows(self, bucket: SubscriberPartition) -> Iterable[SubscriberRow]:
         self.read.append(bucket)
         return DynamoSubscribers.rows(self, bucket)
 
@@ -56,19 +63,19 @@ def subscribers(live_table) -> Reading:
 
 
 @pytest.fixture
-def directory(subscribers: Reading, request: pytest.FixtureRequest) -> Directory:
-    """A directory that knows many subscribers of a realm."""
+def directory(subscribers: Reading, request: pytest.FixtureRequest) -> CachedSubscriberDirectory:
+    """A directory that has cached many subscribers of a realm."""
     early = getattr(request, "param", EARLY)
     put_rows(subscribers.table, *(f"early-{number}" for number in range(early)))
     attach(subscribers, "first")
-    directory = Directory(subscribers, lambda: NOW)
+    directory = CachedSubscriberDirectory(subscribers, lambda: NOW)
     assert len(found(directory)) == early + 1
     subscribers.read.clear()
     return directory
 
 
 def put_rows(table: Any, *connections: str, realm: ExchangeName = REALM) -> None:
-    """Write rows as those who attach do, who raise the version then."""
+    """Write rows as `attach` does before it raises the version."""
     with table.batch_writer() as rows:
         for one in connections:
             rows.put_item(Item=subscriber_key(realm, PREFIX, ConnectionId(one)) | row_item(one))
@@ -93,15 +100,15 @@ def attach_many(subscribers: DynamoSubscribers, number: int, *, name: str = "c")
 
 
 def prefixes(number: int) -> list[TopicPattern]:
-    return [TopicPattern.parse(f"trial.{one}.", Match.PREFIX) for one in range(number)]
+    return [TopicPattern.parse(f"trial.{one}.", MatchPolicy.PREFIX) for one in range(number)]
 
 
-def found(directory: Directory, realm: ExchangeName = REALM) -> set[str]:
-    return {one.connection for one in directory.look(realm, [TOPIC])(TOPIC)}
+def found(directory: CachedSubscriberDirectory, realm: ExchangeName = REALM) -> set[str]:
+    return {one.connection for one in directory.lookup(realm, [TOPIC])(TOPIC)}
 
 
 def version(table: Any, partition: str = PARTITION) -> dict[str, Any]:
-    return table.get_item(Key=bucket_version_key(partition))["Item"]
+    return table.get_item(Key=subscriber_version_key(partition))["Item"]
 
 
 def chunks(table: Any) -> list[dict[str, Any]]:
@@ -112,7 +119,7 @@ def chunks(table: Any) -> list[dict[str, Any]]:
 
 @contextmanager
 def before(table: Any, operation: str, act: Callable[[], None]) -> Iterator[list[str]]:
-    """Do something once, before the next call of an operation; tell which calls there were."""
+    """Run an action once, before the next call of an operation; yield the calls made."""
     left, calls, events = [act], [], table.meta.client.meta.events
 
     def called(model: Any, **_: Any) -> None:
@@ -133,17 +140,19 @@ def nothing() -> None:
     pass
 
 
-def test_a_version_keeps_a_few_changes_and_those_before_are_beside_it(subscribers, directory, live_table) -> None:
+def test_a_version_lists_the_newest_changes_and_chunks_have_the_earlier_ones(
+    subscribers, directory, live_table
+) -> None:
     come = attach_many(subscribers, 40)
 
     assert come <= found(directory)
     assert subscribers.read == []
-    assert KEPT_CHANGES <= len(version(live_table)["changes"]) < TRIMMED_FROM
+    assert LISTED_CHANGES <= len(version(live_table)["changes"]) < TRIMMED_FROM
     expiry = round((NOW + CHUNKS_KEPT_FOR).timestamp())
     assert {item["expires_at"] for item in chunks(live_table)} == {expiry}
 
 
-def test_chunks_lead_to_the_version_without_a_gap(subscribers, live_table) -> None:
+def test_chunks_and_version_have_no_gap_between_them(subscribers, live_table) -> None:
     attach_many(subscribers, 50)
 
     assert len(chunks(live_table)) == 2
@@ -157,16 +166,16 @@ def test_chunks_lead_to_the_version_without_a_gap(subscribers, live_table) -> No
     assert [*numbers, *listed] == list(range(numbers[0], numbers[0] + 50))
 
 
-def test_chunks_are_no_subscribers(subscribers, live_table) -> None:
+def test_chunks_are_not_read_as_subscribers(subscribers, live_table) -> None:
     come = attach_many(subscribers, TRIMMED_FROM)
 
     assert len(chunks(live_table)) == 1
-    assert {row.subscriber.connection for row in subscribers.rows(Bucket(REALM, None))} == come
+    assert {row.subscriber.connection for row in subscribers.rows(SubscriberPartition(REALM, None))} == come
     assert len(subscribers.attached(REALM, PREFIX)) == TRIMMED_FROM
 
 
 @pytest.mark.parametrize("directory", [MANY], indirect=True)
-def test_many_patterns_of_a_connection_that_ends_are_told_in_six_writes(subscribers, directory, live_table) -> None:
+def test_removing_many_patterns_takes_six_writes(subscribers, directory, live_table) -> None:
     attach(subscribers, LEAVER)
     patterns = [PREFIX, *prefixes(2 * MOST_AT_ONCE - 1)]
 
@@ -174,23 +183,23 @@ def test_many_patterns_of_a_connection_that_ends_are_told_in_six_writes(subscrib
         subscribers.detach(REALM, patterns, LEAVER)
 
     assert [one for one in calls if one in WRITES] == ["UpdateItem", "PutItem", "UpdateItem"] * 2
-    assert len(version(live_table)["changes"]) == KEPT_CHANGES
+    assert len(version(live_table)["changes"]) == LISTED_CHANGES
     with before(live_table, "Query", nothing) as calls:
         assert LEAVER not in found(directory)
     assert (calls, subscribers.read) == (["BatchGetItem", "Query"], [])
 
 
-def test_as_many_patterns_as_a_session_may_have_are_told_in_parts(subscribers, live_table) -> None:
+def test_the_patterns_of_a_full_session_are_written_in_parts(subscribers, live_table) -> None:
     attach(subscribers, LEAVER, "other")
 
     subscribers.detach(REALM, [*prefixes(999), PREFIX], LEAVER)
 
     kept = sum(len(item["changes"]) for item in [*chunks(live_table), version(live_table)])
     assert (kept, len(chunks(live_table))) == (1_002, 10)
-    assert found(Directory(subscribers, lambda: NOW)) == {"other"}
+    assert found(CachedSubscriberDirectory(subscribers, lambda: NOW)) == {"other"}
 
 
-def test_a_router_that_knows_all_but_the_newest_asks_for_nothing_else(subscribers, directory, live_table) -> None:
+def test_a_router_that_misses_few_changes_reads_only_the_version(subscribers, directory, live_table) -> None:
     attach_many(subscribers, 40)
     found(directory)
     attach(subscribers, "last")
@@ -202,11 +211,11 @@ def test_a_router_that_knows_all_but_the_newest_asks_for_nothing_else(subscriber
 
 
 @pytest.mark.parametrize("operation", ["PutItem", "UpdateItem"], ids=["before the chunk", "behind the chunk"])
-def test_who_is_killed_while_trimming_takes_nothing_away_and_a_later_one_trims(
+def test_a_crash_while_trimming_loses_nothing_and_a_later_writer_trims(
     subscribers, directory, live_table, operation: str
 ) -> None:
     come = attach_many(subscribers, TRIMMED_FROM - 2)
-    changes = DynamoChanges(live_table)
+    changes = DynamoSubscriberChanges(live_table)
     put_rows(live_table, "late")
     raised = changes._append(PARTITION, [row_item("late")], at=NOW)
 
@@ -221,10 +230,10 @@ def test_who_is_killed_while_trimming_takes_nothing_away_and_a_later_one_trims(
     assert subscribers.read == []
 
 
-def test_of_two_who_trim_at_the_same_moment_one_does(subscribers, directory, live_table) -> None:
-    """The second has seen a longer list, and is done before the first takes away what it has put aside."""
+def test_of_two_concurrent_trims_one_succeeds(subscribers, directory, live_table) -> None:
+    """The second reads a longer list, and finishes before the first removes what it has written to a chunk."""
     come = attach_many(subscribers, TRIMMED_FROM - 2)
-    changes = DynamoChanges(live_table)
+    changes = DynamoSubscriberChanges(live_table)
     put_rows(live_table, "one", "two")
     first = changes._append(PARTITION, [row_item("one")], at=NOW)
     second = changes._append(PARTITION, [row_item("two")], at=NOW)
@@ -232,46 +241,46 @@ def test_of_two_who_trim_at_the_same_moment_one_does(subscribers, directory, liv
     with before(live_table, "UpdateItem", lambda: changes._trim(PARTITION, second, at=NOW)):
         changes._trim(PARTITION, first, at=NOW)
 
-    assert len(version(live_table)["changes"]) == KEPT_CHANGES
+    assert len(version(live_table)["changes"]) == LISTED_CHANGES
     assert len(chunks(live_table)) == 2
     assert come | {"one", "two"} <= found(directory)
     assert subscribers.read == []
 
 
-def test_what_is_added_while_somebody_trims_stays(subscribers, directory, live_table) -> None:
+def test_changes_added_during_a_trim_are_kept(subscribers, directory, live_table) -> None:
     come = attach_many(subscribers, TRIMMED_FROM - 2)
 
     def others() -> None:
         come.update(attach_many(subscribers, 3, name="d"))
 
     put_rows(live_table, "late")
-    raised = DynamoChanges(live_table)._append(PARTITION, [row_item("late")], at=NOW)
+    raised = DynamoSubscriberChanges(live_table)._append(PARTITION, [row_item("late")], at=NOW)
     with before(live_table, "UpdateItem", others):
-        DynamoChanges(live_table)._trim(PARTITION, raised, at=NOW)
+        DynamoSubscriberChanges(live_table)._trim(PARTITION, raised, at=NOW)
 
-    assert len(version(live_table)["changes"]) == KEPT_CHANGES + 3
+    assert len(version(live_table)["changes"]) == LISTED_CHANGES + 3
     assert come | {"late"} <= found(directory)
     assert subscribers.read == []
 
 
-def test_a_chunk_that_expired_is_missed_and_all_rows_are_read(subscribers, directory, live_table) -> None:
+def test_an_expired_chunk_makes_routers_read_all_rows(subscribers, directory, live_table) -> None:
     come = attach_many(subscribers, 50)
     first, _ = chunks(live_table)
     live_table.delete_item(Key={"pk": first["pk"], "sk": first["sk"]})
 
     assert come <= found(directory)
-    assert subscribers.read == [Bucket(REALM, None)]
+    assert subscribers.read == [SubscriberPartition(REALM, None)]
 
 
 def full(table: Any) -> None:
-    """Add changes while nobody trims, until the list takes no more."""
-    changes = DynamoChanges(table)
+    """Add changes without trimming until the list is full."""
+    changes = DynamoSubscriberChanges(table)
     while changes._append(PARTITION, [row_item("early-0")] * 100, at=NOW) is not None:
         pass
 
 
 @pytest.mark.parametrize("directory", [MANY], indirect=True)
-def test_a_list_that_nobody_trims_begins_anew_and_all_that_it_had_is_kept(subscribers, directory, live_table) -> None:
+def test_a_full_list_is_replaced_and_its_changes_go_to_a_chunk(subscribers, directory, live_table) -> None:
     full(live_table)
     length = len(version(live_table)["changes"])
     assert FULL <= length < FULL + MOST_AT_ONCE
@@ -284,7 +293,7 @@ def test_a_list_that_nobody_trims_begins_anew_and_all_that_it_had_is_kept(subscr
     assert subscribers.read == []
 
 
-def test_who_looks_or_is_killed_before_a_full_list_is_put_aside_misses_nothing(
+def test_a_read_or_crash_before_the_chunk_of_a_full_list_is_written_misses_nothing(
     subscribers, directory, live_table
 ) -> None:
     full(live_table)
@@ -296,7 +305,7 @@ def test_who_looks_or_is_killed_before_a_full_list_is_put_aside_misses_nothing(
         raise Killed
 
     with pytest.raises(Killed), before(live_table, "PutItem", look):
-        DynamoChanges(live_table).add(PARTITION, [row_item("late")], at=NOW)
+        DynamoSubscriberChanges(live_table).add(PARTITION, [row_item("late")], at=NOW)
 
     assert "late" in looked[0]
     assert chunks(live_table) == []
@@ -309,7 +318,7 @@ numbers_of_realms = count(1)
 
 @dataclass
 class Crowd:
-    """A realm whose sessions come and go and whose routers look, with something else between any two of their calls."""
+    """A realm whose sessions attach and detach and whose routers read, with any interleaving of their calls."""
 
     subscribers: DynamoSubscribers
     turns: Turns
@@ -319,10 +328,10 @@ class Crowd:
     going: set[str] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)
     """Whose going was answered."""
-    directory: Directory = field(init=False)
+    directory: CachedSubscriberDirectory = field(init=False)
 
     def __post_init__(self) -> None:
-        self.directory = Directory(self.subscribers, lambda: NOW)
+        self.directory = CachedSubscriberDirectory(self.subscribers, lambda: NOW)
 
     def come(self, names: Sequence[str]) -> Callable[[], None]:
         def act() -> None:
@@ -357,7 +366,7 @@ class Crowd:
     st.lists(st.integers(0, 60), min_size=2, max_size=2),
     st.sampled_from([0, 150]),
 )
-def test_whoever_was_attached_is_found_whatever_comes_in_between(live_table, choices, leaving, early) -> None:
+def test_every_attached_subscriber_is_found_under_any_interleaving(live_table, choices, leaving, early) -> None:
     turns = Turns(iter(choices))
     crowd = Crowd(DynamoSubscribers(live_table), turns)
     crowd.there.update(f"early{number}" for number in range(early))
@@ -378,4 +387,8 @@ def test_whoever_was_attached_is_found_whatever_comes_in_between(live_table, cho
     events.unregister("before-call.dynamodb", step)
 
     left = crowd.there - crowd.gone
-    assert found(crowd.directory, crowd.realm) == found(Directory(crowd.subscribers, lambda: NOW), crowd.realm) == left
+    assert (
+        found(crowd.directory, crowd.realm)
+        == found(CachedSubscriberDirectory(crowd.subscribers, lambda: NOW), crowd.realm)
+        == left
+    )

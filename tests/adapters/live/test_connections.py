@@ -1,4 +1,4 @@
-"""Connections over API Gateway's `@connections`, whose answers are given by hand."""
+"""Connections over API Gateway's `@connections`, with stubbed responses."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 from botocore.stub import Stubber
 
-from signalbox.aws.live.connections import ONCE, SEVERAL_TIMES, ApiConnections
+from signalbox.aws.live.connections import WITH_RETRIES, WITHOUT_RETRIES, ApiConnections
 from signalbox.live.outbox.ports import PostResult
 from signalbox.live.session.state import ConnectionId
 
@@ -18,7 +18,10 @@ CONNECTION = ConnectionId("c=")
 def connections(aws: None) -> ApiConnections:
     url = "https://api.execute-api.us-east-1.amazonaws.com/live"
     return ApiConnections(
-        *(boto3.client("apigatewaymanagementapi", endpoint_url=url, config=config) for config in (ONCE, SEVERAL_TIMES))
+        *(
+            boto3.client("apigatewaymanagementapi", endpoint_url=url, config=config)
+            for config in (WITHOUT_RETRIES, WITH_RETRIES)
+        )
     )
 
 
@@ -33,39 +36,39 @@ def connections(aws: None) -> ApiConnections:
         ("InternalServerError", 500, PostResult.UNKNOWN),
     ],
 )
-def test_answers_are_told_apart(connections, code, status, result) -> None:
-    with Stubber(connections.once) as stubber:
+def test_each_error_response_has_its_post_result(connections, code, status, result) -> None:
+    with Stubber(connections.without_retries) as stubber:
         stubber.add_client_error("post_to_connection", code, http_status_code=status)
 
         assert connections.post(CONNECTION, "[]", is_repeatable=False) is result
 
 
-def test_what_is_repeatable_goes_by_the_client_that_tries_again(connections) -> None:
-    with Stubber(connections.several_times) as stubber:
+def test_repeatable_posts_use_the_client_with_retries(connections) -> None:
+    with Stubber(connections.with_retries) as stubber:
         stubber.add_response("post_to_connection", {}, {"ConnectionId": CONNECTION, "Data": '["ä"]'.encode()})
 
         assert connections.post(CONNECTION, '["ä"]', is_repeatable=True) is PostResult.POSTED
 
 
-def test_without_an_answer_nobody_knows_whether_it_was_posted(connections, monkeypatch) -> None:
+def test_without_a_response_the_post_result_is_unknown(connections, monkeypatch) -> None:
     def unanswered(**_told: Any) -> None:
         raise EndpointConnectionError(endpoint_url="https://api")
 
-    monkeypatch.setattr(connections.once, "post_to_connection", unanswered)
+    monkeypatch.setattr(connections.without_retries, "post_to_connection", unanswered)
 
     assert connections.post(CONNECTION, "[]", is_repeatable=False) is PostResult.UNKNOWN
 
 
-def test_a_right_that_is_missing_is_no_matter_of_a_connection(connections) -> None:
-    with Stubber(connections.once) as stubber:
+def test_an_access_denied_error_is_raised(connections) -> None:
+    with Stubber(connections.without_retries) as stubber:
         stubber.add_client_error("post_to_connection", "ForbiddenException", http_status_code=403)
 
         with pytest.raises(ClientError, match="ForbiddenException"):
             connections.post(CONNECTION, "[]", is_repeatable=False)
 
 
-def test_closing_twice_is_fine(connections) -> None:
-    with Stubber(connections.several_times) as stubber:
+def test_close_is_idempotent(connections) -> None:
+    with Stubber(connections.with_retries) as stubber:
         stubber.add_response("delete_connection", {}, {"ConnectionId": CONNECTION})
         stubber.add_client_error("delete_connection", "GoneException", http_status_code=410)
 
@@ -73,8 +76,8 @@ def test_closing_twice_is_fine(connections) -> None:
             connections.close(CONNECTION)
 
 
-def test_a_connection_that_cannot_be_closed_now_is_told(connections) -> None:
-    with Stubber(connections.several_times) as stubber:
+def test_a_failed_close_is_raised(connections) -> None:
+    with Stubber(connections.with_retries) as stubber:
         stubber.add_client_error("delete_connection", "LimitExceededException", http_status_code=429)
 
         with pytest.raises(ClientError):

@@ -1,4 +1,4 @@
-"""Grants and secrets in DynamoDB: what was stored is found, and nobody overwrites what somebody else changed."""
+"""Grants and secrets in DynamoDB: writes are found, and concurrent changes are not overwritten."""
 
 import pytest
 
@@ -6,14 +6,14 @@ from signalbox.aws.live.account_items import credentials_of
 from signalbox.aws.live.grants import DynamoGrants, DynamoSecrets
 from signalbox.aws.live.items import secret_key
 from signalbox.live.admin.grants import Grant
-from signalbox.live.admin.ports import KeptGrants
+from signalbox.live.admin.ports import StoredGrants
 from signalbox.live.wamp.authentication import Credentials
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Right
 from tests.fakes.aws import live_table  # noqa: F401 - a fixture
 
 REALM, BOB = "xtrial.fifo", "bob"
-LOGS, STATES = (Grant(Right.READ, TopicPattern(Match.PREFIX, uri)) for uri in ("logs.", "states."))
+LOGS, STATES = (Grant(Right.READ, TopicPattern(MatchPolicy.PREFIX, uri)) for uri in ("logs.", "states."))
 
 
 @pytest.fixture
@@ -22,23 +22,23 @@ def grants(live_table):  # noqa: F811
 
 
 def test_before_anything_is_granted_there_is_nothing(grants):
-    assert grants.find(REALM, BOB) == KeptGrants()
+    assert grants.find(REALM, BOB) == StoredGrants()
 
 
 def test_what_is_stored_is_found_under_the_next_version(grants):
-    assert grants.save(REALM, BOB, [LOGS], replacing=KeptGrants())
+    assert grants.save(REALM, BOB, [LOGS], replacing=StoredGrants())
     kept = grants.find(REALM, BOB)
-    assert kept == KeptGrants((LOGS,), 1)
+    assert kept == StoredGrants((LOGS,), 1)
 
     assert grants.save(REALM, BOB, [LOGS, STATES], replacing=kept)
-    assert grants.find(REALM, BOB) == KeptGrants((LOGS, STATES), 2)
+    assert grants.find(REALM, BOB) == StoredGrants((LOGS, STATES), 2)
 
 
 def test_what_somebody_else_changed_is_not_overwritten(grants):
-    grants.save(REALM, BOB, [LOGS], replacing=KeptGrants())
+    grants.save(REALM, BOB, [LOGS], replacing=StoredGrants())
 
-    assert not grants.save(REALM, BOB, [STATES], replacing=KeptGrants())
-    assert not grants.save(REALM, BOB, [STATES], replacing=KeptGrants((LOGS,), 2))
+    assert not grants.save(REALM, BOB, [STATES], replacing=StoredGrants())
+    assert not grants.save(REALM, BOB, [STATES], replacing=StoredGrants((LOGS,), 2))
     assert grants.find(REALM, BOB).grants == (LOGS,)
 
 

@@ -1,4 +1,4 @@
-"""Whether what live stands on answers."""
+"""The health check of the table and the queues."""
 
 from botocore.exceptions import EndpointConnectionError
 
@@ -8,7 +8,7 @@ from signalbox.aws.live.health import Health
 def test_what_answers_is_no_trouble(exchange_table, sqs):
     urls = {"inbox": sqs.create_queue(QueueName="inbox")["QueueUrl"]}
 
-    assert Health(exchange_table, sqs, urls).troubles() == {}
+    assert Health(exchange_table, sqs, urls).problems() == {}
 
 
 def test_what_does_not_answer_is_told_by_its_name(exchange_table, sqs):
@@ -20,6 +20,6 @@ def test_what_does_not_answer_is_told_by_its_name(exchange_table, sqs):
 
     sqs.meta.events.register("before-send.sqs", unreachable)
 
-    told = Health(exchange_table, sqs, {"inbox": url}).troubles()
+    told = Health(exchange_table, sqs, {"inbox": url}).problems()
 
     assert told == {"table": "ResourceNotFoundException", "inbox": "EndpointConnectionError"}

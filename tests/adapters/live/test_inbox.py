@@ -21,25 +21,25 @@ def taken(sqs, queue):
     return [(one["Attributes"]["MessageGroupId"], one["Body"]) for one in received.get("Messages", [])]
 
 
-def test_what_is_heard_stands_in_the_order_of_its_connection_once(sqs, queue) -> None:
+def test_frames_and_signals_are_in_the_order_of_their_connection_once(sqs, queue) -> None:
     inbox = SqsInbox(sqs, queue)
 
     for _ in range(2):
         inbox.put_frame(C1, "[1]", request="r1")
-        inbox.tell(C1, Lost(), request="r2")
-    inbox.tell(C2, Lost(), request="r2")
+        inbox.notify(C1, Lost(), request="r2")
+    inbox.notify(C2, Lost(), request="r2")
 
     assert sorted(taken(sqs, queue)) == [("c1=", "f[1]"), ("c1=", '{"heard": "lost"}'), ("c2=", '{"heard": "lost"}')]
 
 
-def test_a_queue_that_does_not_answer_is_told(sqs, queue) -> None:
+def test_a_queue_that_does_not_answer_is_an_error(sqs, queue) -> None:
     with pytest.raises(EffectFailed, match="the queue of inboxes"):
         SqsInbox(sqs, queue + "-gone").put_frame(C1, "[1]", request="r1")
     with pytest.raises(EffectFailed, match="the queue of timers"):
         SqsTimers(sqs, queue + "-gone").start(C1)
 
 
-def test_a_timer_comes_when_what_was_awaited_must_have_come(sqs) -> None:
+def test_a_timer_is_delayed_by_a_little_more_than_the_join_timeout(sqs) -> None:
     url = sqs.create_queue(QueueName="timers")["QueueUrl"]
 
     SqsTimers(sqs, url).start(C1)
@@ -50,12 +50,12 @@ def test_a_timer_comes_when_what_was_awaited_must_have_come(sqs) -> None:
 
 
 @pytest.mark.parametrize("body", ["nonsense", "[" * 100_000, "{}", "[]", '{"connection": 1}'])
-def test_what_is_no_timer_is_told_by_its_length_and_not_by_its_text(body) -> None:
-    with pytest.raises(InvalidTimer, match=f"^a message of {len(body)} characters is no timer: "):
+def test_an_invalid_timer_is_reported_by_its_length_and_not_by_its_text(body) -> None:
+    with pytest.raises(InvalidTimer, match=f"^a message of {len(body)} characters is not a timer: "):
         timed_connection(body)
 
 
 @pytest.mark.parametrize("connection", ["", "c 1", "c" * 129, "é"])
-def test_a_timer_is_of_a_connection_that_an_inbox_can_be_of(connection) -> None:
-    with pytest.raises(InvalidTimer, match=r"^connection: expected up to 128 characters"):
+def test_the_connection_of_a_timer_must_be_a_valid_message_group_id(connection) -> None:
+    with pytest.raises(InvalidTimer, match=r"^connection: expected 1 to 128 characters"):
         timed_connection(json.dumps({"connection": connection}))

@@ -1,4 +1,4 @@
-"""The logs of topics over DynamoDB."""
+"""Topic logs in DynamoDB."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,9 +13,9 @@ from signalbox.aws.shared.dynamodb import ItemBusy
 from signalbox.exchange.model.records import LiveSettings, Retention
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.wamp.audience import EVERYBODY, Audience, Listener
+from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import Payload, PublicationId, SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
@@ -40,7 +40,7 @@ def numbers(log: DynamoTopicLog, topic: RoutingKey = A, *, live: LiveSettings = 
     return [one.sequence for one in log.events(REALM, topic, live=live, now=now)]
 
 
-def test_what_is_logged_is_read_as_it_was(log) -> None:
+def test_a_logged_event_round_trips(log) -> None:
     events = [
         event(1, headers={"color": "red"}, disclosed=Listener(SessionId(7), "joe", "source")),
         event(2, payload=Payload((), {"text": "ä\x00\ud800" * 1_000})),
@@ -53,21 +53,21 @@ def test_what_is_logged_is_read_as_it_was(log) -> None:
     assert log.events(REALM, A, live=LIVE, now=NOW) == events
 
 
-def test_an_event_that_is_logged_again_is_there_once(log) -> None:
+def test_an_event_that_is_logged_twice_is_stored_once(log) -> None:
     for _ in range(2):
         log.append(REALM, [event(1), event(2)], live=LIVE)
 
     assert numbers(log) == [1, 2]
 
 
-def test_many_events_go_in_several_calls(log) -> None:
+def test_many_events_are_written_in_several_calls(log) -> None:
     log.append(REALM, [event(number, f"trial.{number % 30}") for number in range(1, 61)], live=LIVE)
 
     assert numbers(log, RoutingKey("trial.7")) == [7, 37]
-    assert len(log.topics(REALM, TopicPattern.parse("", Match.PREFIX))) == 30
+    assert len(log.topics(REALM, TopicPattern.parse("", MatchPolicy.PREFIX))) == 30
 
 
-def test_a_log_is_as_long_as_its_retention_says(log) -> None:
+def test_a_log_follows_its_retention(log) -> None:
     live = LiveSettings(rules={"trial.b": Retention(count=2), "trial": Retention(age=timedelta(seconds=3))})
     for number in range(1, 7):
         log.append(REALM, [event(number), event(number, B)], live=live)
@@ -76,22 +76,22 @@ def test_a_log_is_as_long_as_its_retention_says(log) -> None:
     assert numbers(log, live=live, now=NOW + timedelta(seconds=6)) == [3, 4, 5, 6]
 
 
-def test_what_was_left_to_the_past_is_read_though_it_is_kept_no_longer(log) -> None:
+def test_requested_events_are_read_even_if_expired(log) -> None:
     live = LiveSettings(retention=Retention(count=1, age=timedelta(hours=1)))
     log.append(REALM, [event(1), event(2, audience=FOR_A_SESSION), event(3), event(4)], live=live)
 
-    assert [one.sequence for one in log.back_to(REALM, A, 2, live=live, now=NOW)] == [2, 3, 4]
+    assert [one.sequence for one in log.events_since(REALM, A, 2, live=live, now=NOW)] == [2, 3, 4]
     assert numbers(log, live=live) == [4]
 
 
-def test_events_for_sessions_by_their_ids_are_not_kept(log) -> None:
+def test_events_for_listed_session_ids_are_not_returned(log) -> None:
     log.append(REALM, [event(1), event(2, audience=FOR_A_SESSION, is_retained=True), event(3)], live=LIVE)
 
     assert numbers(log) == [1, 3]
     assert log.retained(REALM, TopicPattern.parse(A)) == []
 
 
-def test_a_log_without_an_age_forgets_by_number(log, live_table) -> None:
+def test_a_log_without_a_maximum_age_is_trimmed_by_count(log, live_table) -> None:
     live = LiveSettings(retention=Retention(count=1))
     log.append(REALM, [event(1), event(2)], live=live)
     log.append(REALM, [event(KEPT_BEHIND + 2)], live=live)
@@ -101,7 +101,7 @@ def test_a_log_without_an_age_forgets_by_number(log, live_table) -> None:
     assert all("expires_at" not in one for one in items)
 
 
-def test_events_expire_when_nobody_may_read_them_any_more(log, live_table) -> None:
+def test_events_have_a_ttl_after_their_retention(log, live_table) -> None:
     log.append(REALM, [event(1)], live=LiveSettings(retention=Retention(age=timedelta(hours=1))))
 
     (item,) = (one for one in live_table.scan()["Items"] if one["pk"] == log_partition(REALM, A))
@@ -111,14 +111,14 @@ def test_events_expire_when_nobody_may_read_them_any_more(log, live_table) -> No
 @pytest.mark.parametrize(
     ("uri", "match", "found"),
     [
-        ("trial.a", Match.EXACT, ["trial.a"]),
-        ("trial.", Match.PREFIX, ["trial.a", "trial.a.b", "trial.b"]),
-        ("", Match.PREFIX, ["other", "trial.a", "trial.a.b", "trial.b"]),
-        ("trial.", Match.WILDCARD, ["trial.a", "trial.b"]),
-        (".a", Match.WILDCARD, ["trial.a"]),
+        ("trial.a", MatchPolicy.EXACT, ["trial.a"]),
+        ("trial.", MatchPolicy.PREFIX, ["trial.a", "trial.a.b", "trial.b"]),
+        ("", MatchPolicy.PREFIX, ["other", "trial.a", "trial.a.b", "trial.b"]),
+        ("trial.", MatchPolicy.WILDCARD, ["trial.a", "trial.b"]),
+        (".a", MatchPolicy.WILDCARD, ["trial.a"]),
     ],
 )
-def test_topics_are_found_by_patterns(log, uri, match, found) -> None:
+def test_topics_are_found_by_pattern(log, uri, match, found) -> None:
     topics = ("trial.a", "trial.b", "trial.a.b", "other")
     log.append(REALM, [event(1, topic, is_retained=True) for topic in topics], live=LIVE)
     pattern = TopicPattern.parse(uri, match)
@@ -127,30 +127,30 @@ def test_topics_are_found_by_patterns(log, uri, match, found) -> None:
     assert sorted(one.topic for one in log.retained(REALM, pattern)) == found
 
 
-def test_the_latest_that_is_retained_is_that_of_all_and_that_of_some(log) -> None:
-    for number, audience in ((1, EVERYBODY), (2, Audience(excluded_publisher=SessionId(9))), (3, FOR_JOE)):
+def test_the_latest_unrestricted_and_the_latest_restricted_event_are_retained(log) -> None:
+    for number, audience in ((1, UNRESTRICTED), (2, Audience(excluded_publisher=SessionId(9))), (3, FOR_JOE)):
         log.append(REALM, [event(number, audience=audience, is_retained=True)], live=LIVE)
     log.append(REALM, [event(4)], live=LIVE)
 
     assert [one.sequence for one in log.retained(REALM, TopicPattern.parse(A))] == [2, 3]
 
 
-def test_the_empty_topic_is_one_like_any_other(log) -> None:
+def test_the_empty_topic_has_a_log(log) -> None:
     log.append(REALM, [event(1, "", is_retained=True)], live=LIVE)
 
     assert numbers(log, RoutingKey("")) == [1]
-    assert log.topics(REALM, TopicPattern.parse("", Match.PREFIX)) == [""]
+    assert log.topics(REALM, TopicPattern.parse("", MatchPolicy.PREFIX)) == [""]
 
 
-def test_no_more_topics_are_remembered_than_there_is_room_for(log, monkeypatch) -> None:
+def test_the_number_of_remembered_topics_is_limited(log, monkeypatch) -> None:
     monkeypatch.setattr(live_log, "KNOWN_TOPICS", 1)
     for topic in (A, B, RoutingKey("trial.c")):
         log.append(REALM, [event(1, topic)], live=LIVE)
 
-    assert log.topics(REALM, TopicPattern.parse("trial", Match.PREFIX)) == ["trial.a", "trial.b", "trial.c"]
+    assert log.topics(REALM, TopicPattern.parse("trial", MatchPolicy.PREFIX)) == ["trial.a", "trial.b", "trial.c"]
 
 
-def test_what_dynamodb_does_not_take_at_once_is_written_again_and_at_last_is_told(log, monkeypatch) -> None:
+def test_unprocessed_writes_are_retried_and_finally_raised(log, monkeypatch) -> None:
     client = log.table.meta.client
     write, takes = client.batch_write_item, [1, 1, 1, 0, 0, 0, 0, 0]
 

@@ -1,4 +1,4 @@
-"""What an export reads of the logs of topics."""
+"""The reads of topic logs for an export."""
 
 from datetime import UTC, datetime
 
@@ -19,16 +19,16 @@ def event(topic: str, sequence: int) -> LoggedEvent:
     )
 
 
-def test_the_events_behind_a_number_come_in_their_order(live_table):
+def test_events_after_a_number_are_returned_in_order(live_table):
     log = DynamoTopicLog(live_table)
     events = [event("a", sequence) for sequence in (1, 2, 10, 11)]
     log.append(REALM, [*events, event("a.b", 1)], live=LiveSettings())
 
-    assert list(log.behind(REALM, RoutingKey("a"), 1)) == events[1:]
-    assert list(log.behind(REALM, RoutingKey("a"), 11)) == []
+    assert list(log.events_after(REALM, RoutingKey("a"), 1)) == events[1:]
+    assert list(log.events_after(REALM, RoutingKey("a"), 11)) == []
 
 
-def test_every_topic_of_a_realm_is_told_and_no_other(live_table):
+def test_every_topic_of_a_realm_is_listed_and_no_other(live_table):
     log = DynamoTopicLog(live_table)
     log.append(REALM, [event("b", 1), event("", 1), event("a", 1)], live=LiveSettings())
     log.append(OTHER, [event("c", 1)], live=LiveSettings())

@@ -1,4 +1,4 @@
-"""Outboxes over SQS."""
+"""Outboxes in SQS."""
 
 from datetime import timedelta
 from typing import Any
@@ -10,7 +10,7 @@ from signalbox.aws.live.outbox import SqsOutboxes, SqsOutboxQueue
 from signalbox.aws.shared.messages import message_of
 from signalbox.errors import EffectFailed
 from signalbox.live.outbox.items import ItemId, Reply, parse_item
-from signalbox.live.router.distributor import Posting
+from signalbox.live.router.distributor import OutboxMessage
 from signalbox.live.session.state import ConnectionId
 from signalbox.messages import Message
 
@@ -33,11 +33,11 @@ def taken(outboxes: SqsOutboxes) -> list[tuple[str, str]]:
     return found
 
 
-def posting(number: int, connection: str = CONNECTION, text: str = "text") -> Posting:
-    return Posting(ConnectionId(connection), ItemId(str(number)), text)
+def posting(number: int, connection: str = CONNECTION, text: str = "text") -> OutboxMessage:
+    return OutboxMessage(ConnectionId(connection), ItemId(str(number)), text)
 
 
-def test_items_are_put_in_their_order_and_once(outboxes) -> None:
+def test_items_are_enqueued_in_order_and_once(outboxes) -> None:
     items = [Reply(ItemId(str(number)), "[]") for number in range(3)]
 
     for _ in range(2):
@@ -48,13 +48,13 @@ def test_items_are_put_in_their_order_and_once(outboxes) -> None:
     assert {group for group, _ in found} == {CONNECTION}
 
 
-def test_the_same_item_of_two_connections_is_two(outboxes) -> None:
+def test_equal_items_of_two_connections_are_distinct(outboxes) -> None:
     assert outboxes.send([posting(1), posting(1, "d")]) == []
 
     assert sorted(group for group, _ in taken(outboxes)) == sorted([CONNECTION, "d"])
 
 
-def test_ten_go_in_a_call_unless_they_are_large(outboxes, monkeypatch) -> None:
+def test_a_call_has_ten_messages_unless_they_are_large(outboxes, monkeypatch) -> None:
     send, calls = outboxes.sqs.send_message_batch, []
 
     def counted(**told: Any) -> Any:
@@ -69,7 +69,7 @@ def test_ten_go_in_a_call_unless_they_are_large(outboxes, monkeypatch) -> None:
     assert calls == [10, 10, 3, 5, 2]
 
 
-def test_what_sqs_does_not_take_is_told(outboxes, monkeypatch) -> None:
+def test_failed_messages_are_reported(outboxes, monkeypatch) -> None:
     answers = [
         {"Failed": [{"Id": "1", "Code": "InternalError", "SenderFault": False}]},
         ClientError({"Error": {"Code": "ServiceUnavailable"}}, "SendMessageBatch"),
@@ -87,12 +87,12 @@ def test_what_sqs_does_not_take_is_told(outboxes, monkeypatch) -> None:
     assert outboxes.send([posting(number, f"c{number}") for number in range(30)]) == [1, *range(10, 30)]
 
 
-def test_a_reply_that_sqs_does_not_take_comes_again(outboxes) -> None:
+def test_a_failed_put_raises(outboxes) -> None:
     with pytest.raises(EffectFailed, match="the queue of outboxes"):
         SqsOutboxes(outboxes.sqs, outboxes.queue_url + "x").put(CONNECTION, [Reply(ItemId("1"), "[]")])
 
 
-def test_what_is_left_is_shown_again_soon_and_otherwise_when_its_visibility_ends(outboxes, caplog) -> None:
+def test_messages_become_visible_early_or_after_their_timeout(outboxes, caplog) -> None:
     outboxes.put(CONNECTION, [Reply(ItemId("1"), "[]")])
     queue = SqsOutboxQueue(outboxes.sqs, outboxes.queue_url)
 
@@ -102,8 +102,8 @@ def test_what_is_left_is_shown_again_soon_and_otherwise_when_its_visibility_ends
 
     (message,) = received()
     assert received() == []
-    queue.show_again([message], after=timedelta(0))
+    queue.change_visibility([message], after=timedelta(0))
     assert [one.message_id for one in received()] == [message.message_id]
 
-    SqsOutboxQueue(outboxes.sqs, outboxes.queue_url + "x").show_again([message], after=timedelta(0))
-    assert "1 items come again when their visibility ends" in caplog.text
+    SqsOutboxQueue(outboxes.sqs, outboxes.queue_url + "x").change_visibility([message], after=timedelta(0))
+    assert "1 items are redelivered only after their visibility timeout" in caplog.text

@@ -1,4 +1,4 @@
-"""What the live page shows beside events, as the adapters read it."""
+"""The adapters behind the stage overview and the reports."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,7 +8,7 @@ from botocore.exceptions import EndpointConnectionError
 from botocore.stub import Stubber
 
 from signalbox.aws.exchange.exchanges import DynamoExchanges
-from signalbox.aws.live.overview import NotToBeHad, S3Pictures, Sources
+from signalbox.aws.live.overview import OverviewTables, OverviewUnavailable, S3Pictures
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.exchange.model.records import Exchange
@@ -35,18 +35,18 @@ def test_the_parts_of_the_overview_are_read_from_their_tables(rendezvous_table, 
     minute = round((NOW - timedelta(minutes=1)).timestamp() / 60)
     exchange_table.put_item(Item={"pk": "exchange#trial.fifo", "sk": f"minute#{minute}", "received": 7})
 
-    parts = Sources(rendezvous_table, split_table, exchange_table).parts()
+    parts = OverviewTables(rendezvous_table, split_table, exchange_table).parts()
 
     assert parts["rendezvous"](NOW)["proxies"] == {"webext": 2}  # type: ignore[index]
     assert [one["stage"] for one in parts["splits"](NOW)] == ["split"]  # type: ignore[attr-defined]
     assert [(one["name"], one["received"]) for one in parts["exchanges"](NOW)] == [("trial.fifo", 7)]  # type: ignore[attr-defined]
 
 
-def test_what_aws_does_not_tell_is_unavailable(rendezvous_table, split_table, exchange_table):
-    parts = Sources(rendezvous_table, split_table, exchange_table).parts()
+def test_a_refused_read_is_unavailable(rendezvous_table, split_table, exchange_table):
+    parts = OverviewTables(rendezvous_table, split_table, exchange_table).parts()
     split_table.delete()
 
-    with pytest.raises(NotToBeHad, match="AWS answered ResourceNotFoundException"):
+    with pytest.raises(OverviewUnavailable, match="AWS answered ResourceNotFoundException"):
         parts["splits"](NOW)
 
 
@@ -61,19 +61,19 @@ def test_only_pictures_are_listed_and_read(s3):
     assert pictures.find(PictureName("a/day=2.svg")) is None
 
 
-def test_a_bucket_that_does_not_answer_is_unavailable(s3):
+def test_an_unreachable_bucket_is_unavailable(s3):
     def unreachable(**_: object) -> None:
         raise EndpointConnectionError(endpoint_url="https://s3")
 
     s3.meta.events.register("before-send.s3", unreachable)
 
-    with pytest.raises(NotToBeHad, match="AWS cannot be asked: EndpointConnectionError"):
+    with pytest.raises(OverviewUnavailable, match="AWS cannot be reached: EndpointConnectionError"):
         S3Pictures(s3, BUCKET).every()
 
 
-def test_a_picture_that_may_not_be_read_is_unavailable(s3):
+def test_a_picture_without_permission_is_unavailable(s3):
     stubbed = Stubber(s3)
     stubbed.add_client_error("get_object", "AccessDenied")
 
-    with stubbed, pytest.raises(NotToBeHad, match="AWS answered AccessDenied"):
+    with stubbed, pytest.raises(OverviewUnavailable, match="AWS answered AccessDenied"):
         S3Pictures(s3, BUCKET).find(PictureName("a.svg"))

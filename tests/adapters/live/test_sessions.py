@@ -1,4 +1,4 @@
-"""What sessions keep: the ports in memory and over DynamoDB behave alike."""
+"""`Sessions` and `RealmSessions`: the implementations in memory and over DynamoDB behave alike."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,16 +6,16 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.aws.live.sessions import DynamoRoster, DynamoSessions, DynamoThrottle
+from signalbox.aws.live.sessions import DynamoConnectionRate, DynamoRealmSessions, DynamoSessions
 from signalbox.live.session.effects import Attach, Post
-from signalbox.live.session.ports import Member, Roster, Sessions, Stored, Throttle
+from signalbox.live.session.ports import Member, RealmSessions, Sessions, Stored
 from signalbox.live.session.state import ConnectionId, FrameId, State, opened
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import RequestId, SessionId, Subscribed
-from signalbox.live.wamp.options import Last
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import LastEvents
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
-from tests.fakes.live import START, MemoryRoster, MemorySessions, MemoryThrottle
+from tests.fakes.live import START, MemoryRealmSessions, MemorySessions
 
 REALM, OTHER = ExchangeName("xs_trial.fifo"), ExchangeName("xs_other.fifo")
 C1, C2 = ConnectionId("c1="), ConnectionId("c2=")
@@ -33,15 +33,14 @@ def made(memory: Callable[[], object], adapter: Callable[[object], object]) -> o
 
 
 sessions = made(MemorySessions, DynamoSessions)
-roster = made(MemoryRoster, DynamoRoster)
-throttle = made(MemoryThrottle, DynamoThrottle)
+realm_sessions = made(MemoryRealmSessions, DynamoRealmSessions)
 
 
 class TestSessions:
     def test_a_session_comes_back_as_it_was_saved(self, sessions: Sessions) -> None:
         assert sessions.open(opened(C1, now=START, user_agent="x/1"))
         first = sessions.find(C1)
-        pattern = TopicPattern.parse("trial.", Match.PREFIX)
+        pattern = TopicPattern.parse("trial.", MatchPolicy.PREFIX)
         changed = replace(
             opened(C1, now=START),
             state=State.JOINED,
@@ -52,7 +51,7 @@ class TestSessions:
             pending={
                 FrameId("f1"): (
                     Post(Subscribed(RequestId(1), pattern.subscription_id)),
-                    Attach(pattern, get_retained=False, history=Last(3)),
+                    Attach(pattern, get_retained=False, history=LastEvents(3)),
                 )
             },
         )
@@ -91,30 +90,32 @@ class TestSessions:
 
 
 class TestRoster:
-    def test_members_are_found_by_session_by_realm_and_by_user(self, roster: Roster) -> None:
+    def test_members_are_found_by_session_by_realm_and_by_user(self, realm_sessions: RealmSessions) -> None:
         alice, bob = Member(C1, ALICE, START), Member(C2, BOB, START + SECOND)
         for member in (alice, bob, alice):
-            roster.enter(REALM, member, expires_at=START + timedelta(hours=2))
+            realm_sessions.enter(REALM, member, expires_at=START + timedelta(hours=2))
 
-        assert roster.find(REALM, ALICE.session) == alice
-        assert roster.every(REALM) == [bob, alice]
-        assert roster.of_user(REALM, UserName("bob")) == [C2]
-        assert roster.find(OTHER, ALICE.session) is None
-        assert (roster.every(OTHER), roster.of_user(OTHER, UserName("bob"))) == ([], [])
+        assert realm_sessions.find(REALM, ALICE.session) == alice
+        assert realm_sessions.every(REALM) == [bob, alice]
+        assert realm_sessions.of_user(REALM, UserName("bob")) == [C2]
+        assert realm_sessions.find(OTHER, ALICE.session) is None
+        assert (realm_sessions.every(OTHER), realm_sessions.of_user(OTHER, UserName("bob"))) == ([], [])
 
-    def test_who_leaves_is_gone(self, roster: Roster) -> None:
-        roster.enter(REALM, Member(C1, ALICE, START), expires_at=START + SECOND)
-        roster.enter(REALM, Member(C2, BOB, START), expires_at=START + SECOND)
+    def test_who_leaves_is_gone(self, realm_sessions: RealmSessions) -> None:
+        realm_sessions.enter(REALM, Member(C1, ALICE, START), expires_at=START + SECOND)
+        realm_sessions.enter(REALM, Member(C2, BOB, START), expires_at=START + SECOND)
 
         for _ in range(2):
-            roster.leave(REALM, ALICE)
+            realm_sessions.leave(REALM, ALICE)
 
-        assert [member.listener for member in roster.every(REALM)] == [BOB]
-        assert roster.of_user(REALM, UserName("alice")) == []
+        assert [member.listener for member in realm_sessions.every(REALM)] == [BOB]
+        assert realm_sessions.of_user(REALM, UserName("alice")) == []
 
 
-def test_connections_are_counted_by_the_second(throttle: Throttle) -> None:
-    counts = [throttle.count(now=START + SECOND / 2) for _ in range(3)]
+def test_connections_are_counted_by_the_second(live_table) -> None:
+    rate = DynamoConnectionRate(live_table)
+
+    counts = [rate.count(now=START + SECOND / 2) for _ in range(3)]
 
     assert counts == [1, 2, 3]
-    assert throttle.count(now=START + SECOND) == 1
+    assert rate.count(now=START + SECOND) == 1

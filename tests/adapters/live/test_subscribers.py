@@ -1,4 +1,4 @@
-"""Subscribers over DynamoDB, and what a router knows of them."""
+"""Subscribers in DynamoDB, and the directory that caches them."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,18 +9,18 @@ from signalbox.aws.live.changes import TRIMMED_FROM
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.router.directory import Bucket, Directory
+from signalbox.live.router.directory import CachedSubscriberDirectory, SubscriberPartition
 from signalbox.live.session.ports import Attached
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
 REALM, TOPIC = ExchangeName("xs_trial.fifo"), RoutingKey("trial.a")
-EXACT, PREFIX = TopicPattern.parse("trial.a"), TopicPattern.parse("trial.", Match.PREFIX)
-WILDCARD = TopicPattern.parse("trial.", Match.WILDCARD)
+EXACT, PREFIX = TopicPattern.parse("trial.a"), TopicPattern.parse("trial.", MatchPolicy.PREFIX)
+WILDCARD = TopicPattern.parse("trial.", MatchPolicy.WILDCARD)
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def subscribers(live_table) -> DynamoSubscribers:
 
 
 @pytest.fixture
-def directory(subscribers) -> Directory:
-    return Directory(subscribers, lambda: NOW)
+def directory(subscribers) -> CachedSubscriberDirectory:
+    return CachedSubscriberDirectory(subscribers, lambda: NOW)
 
 
 def subscriber(pattern: TopicPattern, connection: str = "c", session: int = 7) -> Subscriber:
@@ -43,37 +43,37 @@ def attach(subscribers: DynamoSubscribers, *patterns: TopicPattern, **told: Any)
         subscribers.attach(REALM, subscriber(pattern, **told), at=NOW, expires_at=expires_at)
 
 
-def found(directory: Directory, topic: str = TOPIC) -> list[tuple[str, str]]:
-    matching = directory.look(REALM, [RoutingKey(topic)])
+def found(directory: CachedSubscriberDirectory, topic: str = TOPIC) -> list[tuple[str, str]]:
+    matching = directory.lookup(REALM, [RoutingKey(topic)])
     return sorted((one.connection, one.pattern.match.value) for one in matching(RoutingKey(topic)))
 
 
-def test_every_router_finds_who_is_attached(subscribers, directory) -> None:
+def test_every_router_finds_an_attached_subscriber(subscribers, directory) -> None:
     attach(subscribers, EXACT, PREFIX, WILDCARD)
-    attach(subscribers, TopicPattern.parse("other"), TopicPattern.parse("other", Match.PREFIX))
+    attach(subscribers, TopicPattern.parse("other"), TopicPattern.parse("other", MatchPolicy.PREFIX))
 
     assert found(directory) == [("c", "exact"), ("c", "prefix"), ("c", "wildcard")]
-    assert directory.look(REALM, [TOPIC])(TOPIC)[-1] == subscriber(EXACT)
+    assert directory.lookup(REALM, [TOPIC])(TOPIC)[-1] == subscriber(EXACT)
 
 
-def test_who_is_detached_is_found_no_more_and_doing_it_twice_is_fine(subscribers, directory) -> None:
+def test_a_detached_subscriber_is_not_found_and_detach_is_idempotent(subscribers, directory) -> None:
     attach(subscribers, EXACT, PREFIX)
     found(directory)
     for _ in range(2):
         subscribers.detach(REALM, [EXACT], ConnectionId("c"))
 
     assert found(directory) == [("c", "prefix")]
-    assert found(Directory(subscribers, lambda: NOW)) == [("c", "prefix")]
+    assert found(CachedSubscriberDirectory(subscribers, lambda: NOW)) == [("c", "prefix")]
 
 
-def test_a_connection_is_found_once_however_often_it_is_attached(subscribers, directory) -> None:
+def test_a_connection_that_is_attached_repeatedly_is_found_once(subscribers, directory) -> None:
     for session in (7, 8):
         attach(subscribers, EXACT, session=session)
 
     assert found(directory) == [("c", "exact")]
 
 
-def test_a_router_that_knows_the_rest_reads_no_rows_after_a_change(subscribers, directory, monkeypatch) -> None:
+def test_an_up_to_date_router_reads_no_rows_after_a_change(subscribers, directory, monkeypatch) -> None:
     attach(subscribers, PREFIX)
     found(directory)
     monkeypatch.setattr(DynamoSubscribers, "rows", lambda *_: pytest.fail("rows are read"))
@@ -83,8 +83,8 @@ def test_a_router_that_knows_the_rest_reads_no_rows_after_a_change(subscribers, 
     assert found(directory) == [("d", "prefix")]
 
 
-def test_many_that_leave_at_once_are_found_no_more(subscribers, directory, live_table) -> None:
-    prefixes = [TopicPattern.parse(TOPIC[:length], Match.PREFIX) for length in range(len(TOPIC))]
+def test_many_subscribers_detached_at_once_are_not_found(subscribers, directory, live_table) -> None:
+    prefixes = [TopicPattern.parse(TOPIC[:length], MatchPolicy.PREFIX) for length in range(len(TOPIC))]
     exact = [TopicPattern.parse(f"other.{number}") for number in range(30)]
     attach(subscribers, EXACT, *prefixes, *exact)
     attach(subscribers, EXACT, WILDCARD, connection="d")
@@ -95,27 +95,27 @@ def test_many_that_leave_at_once_are_found_no_more(subscribers, directory, live_
     subscribers.detach(REALM, [*prefixes, *exact], ConnectionId("c"))
 
     assert found(directory) == [("c", "exact"), ("d", "exact"), ("d", "wildcard")]
-    assert found(Directory(subscribers, lambda: NOW)) == found(directory)
-    assert len(list(subscribers.rows(Bucket(REALM, exact[0].uri)))) == 0
+    assert found(CachedSubscriberDirectory(subscribers, lambda: NOW)) == found(directory)
+    assert len(list(subscribers.rows(SubscriberPartition(REALM, exact[0].uri)))) == 0
 
 
-def test_who_may_be_forgotten_is_not_found(subscribers, live_table) -> None:
+def test_an_expired_subscriber_is_not_found(subscribers, live_table) -> None:
     attach(subscribers, EXACT)
 
-    assert found(Directory(subscribers, lambda: NOW + timedelta(hours=2))) == []
+    assert found(CachedSubscriberDirectory(subscribers, lambda: NOW + timedelta(hours=2))) == []
 
 
-def test_a_router_does_not_remember_all_topics(subscribers) -> None:
+def test_the_number_of_cached_partitions_is_limited(subscribers) -> None:
     attach(subscribers, EXACT, TopicPattern.parse("trial.b"))
-    directory = Directory(subscribers, lambda: NOW, kept=1)
+    directory = CachedSubscriberDirectory(subscribers, lambda: NOW, maximum_partitions=1)
 
     assert found(directory) == [("c", "exact")]
     assert found(directory, "trial.b") == [("c", "exact")]
     assert found(directory) == [("c", "exact")]
-    assert set(directory._known) == {Bucket(REALM, None), Bucket(REALM, TOPIC)}
+    assert set(directory._cache) == {SubscriberPartition(REALM, None), SubscriberPartition(REALM, TOPIC)}
 
 
-def test_who_watches_is_known_about(subscribers) -> None:
+def test_topics_with_possible_subscribers_are_watched(subscribers) -> None:
     topics = [TOPIC, RoutingKey("trial.b")]
     assert subscribers.watched(REALM, topics) == []
 
@@ -126,7 +126,7 @@ def test_who_watches_is_known_about(subscribers) -> None:
     assert subscribers.watched(REALM, topics) == topics
 
 
-def test_the_sessions_of_a_subscription_are_known_with_their_beginning(subscribers) -> None:
+def test_the_sessions_of_a_pattern_are_returned_with_their_start(subscribers) -> None:
     attach(subscribers, PREFIX, WILDCARD)
     attach(subscribers, PREFIX, connection="d", session=8)
 

@@ -1,4 +1,4 @@
-"""Countries from a MaxMind database file."""
+"""The country lookup in a MaxMind database file."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def database(tmp_path: Path) -> Path:
         pytest.param(None, "??", id="no address"),
     ],
 )
-def test_the_country_is_what_the_file_says(database: Path, address: str | None, country: str) -> None:
+def test_the_country_is_read_from_the_file(database: Path, address: str | None, country: str) -> None:
     assert country_database(database)(address) == country
 
 

@@ -1,4 +1,4 @@
-"""The client's access key: one that stays, until a new one is asked for."""
+"""The access key of clients: creation, rotation and revocation."""
 
 import base64
 import json
@@ -20,14 +20,14 @@ def keys() -> list[str]:
     return [key["AccessKeyId"] for key in boto3.client("iam").list_access_keys(UserName="client")["AccessKeyMetadata"]]
 
 
-def test_a_stage_has_one_key_however_often_it_is_asked_for(outputs) -> None:
+def test_repeated_calls_return_the_same_key(outputs) -> None:
     first = client_credentials(boto3.Session(), outputs)
 
     assert client_credentials(boto3.Session(), outputs) == first
     assert keys() == [first.access_key_id]
 
 
-def test_after_a_rotation_the_previous_key_works_until_the_next(outputs) -> None:
+def test_after_a_rotation_the_previous_key_stays_valid_until_the_next(outputs) -> None:
     first = client_credentials(boto3.Session(), outputs)
     second, third = (client_credentials(boto3.Session(), outputs, rotate=True) for _ in range(2))
 
@@ -36,7 +36,7 @@ def test_after_a_rotation_the_previous_key_works_until_the_next(outputs) -> None
     assert client_credentials(boto3.Session(), outputs) == third
 
 
-def test_revoked_keys_are_gone_and_a_new_one_can_be_made(outputs) -> None:
+def test_revoked_keys_are_deleted_and_a_new_one_can_be_created(outputs) -> None:
     first = client_credentials(boto3.Session(), outputs)
 
     assert revoke_client_credentials(boto3.Session(), outputs) == 1
@@ -51,7 +51,7 @@ def test_a_key_that_was_deleted_is_replaced(outputs) -> None:
     assert client_credentials(boto3.Session(), outputs).access_key_id != first.access_key_id
 
 
-def test_keys_that_nobody_remembers_make_room(outputs) -> None:
+def test_a_key_that_is_not_in_the_secret_is_deleted_at_the_limit(outputs) -> None:
     for _ in range(2):
         boto3.client("iam").create_access_key(UserName="client")
 
@@ -60,14 +60,14 @@ def test_keys_that_nobody_remembers_make_room(outputs) -> None:
     assert keys() == [made.access_key_id]
 
 
-def test_a_secret_of_another_shape_is_no_key(outputs) -> None:
+def test_a_secret_of_another_shape_is_not_a_key(outputs) -> None:
     boto3.client("secretsmanager").put_secret_value(SecretId=outputs["ClientSecretArn"], SecretString="[]")
 
     assert client_credentials(boto3.Session(), outputs).access_key_id in keys()
 
 
-def test_sqscreds_are_what_the_real_client_decodes() -> None:
-    """Upstream's common/sqscreds/lib."""
+def test_sqscreds_have_the_format_of_upstreams_client() -> None:
+    """Source: upstream's common/sqscreds/lib."""
     credentials = ClientCredentials("AKIA", "secret")
 
     assert json.loads(base64.b64decode(credentials.sqscreds)) == {
@@ -76,5 +76,5 @@ def test_sqscreds_are_what_the_real_client_decodes() -> None:
     }
 
 
-def test_the_secret_is_not_shown() -> None:
+def test_the_secret_is_not_in_the_repr() -> None:
     assert "secret!" not in repr(ClientCredentials("AKIA", "secret!"))

@@ -1,4 +1,4 @@
-"""Queues on SQS: new, gone, taken by others, and empty or not."""
+"""The broker queue and the client queues in SQS: creation, replies, conflicts and deletion."""
 
 import json
 from datetime import timedelta
@@ -18,7 +18,7 @@ DUE = START + timedelta(seconds=120)
 
 
 class NewQueueLag:
-    """An SQS client for which new queues do not exist for some calls, as AWS documents for a second."""
+    """An SQS client for which new queues do not exist for some calls, as AWS documents for one second."""
 
     def __init__(self, sqs, *, failures: int) -> None:
         self.sqs, self.failures = sqs, failures
@@ -48,13 +48,13 @@ def test_a_client_queue_has_its_tags_its_policy_and_a_lease(queues: SqsClientQue
     assert queues.leases.is_leased("snowflake-client-c1")
 
 
-def test_a_client_queue_is_made_once_however_often_the_offer_comes(queues: SqsClientQueues) -> None:
+def test_a_repeated_offer_gets_the_same_client_queue(queues: SqsClientQueues) -> None:
     later = DUE + timedelta(seconds=30)
 
     assert queues.create(CLIENT, due_at=DUE) == queues.create(CLIENT, due_at=later)
 
 
-def test_a_look_alike_that_somebody_else_made_is_neither_used_nor_leased(queues: SqsClientQueues, sqs) -> None:
+def test_a_foreign_queue_with_a_client_queues_name_is_neither_used_nor_leased(queues: SqsClientQueues, sqs) -> None:
     sqs.create_queue(QueueName="snowflake-client-c1", Attributes={"MessageRetentionPeriod": "1209600"})
 
     with pytest.raises(QueueTaken, match="not a client queue of ours"):
@@ -62,8 +62,8 @@ def test_a_look_alike_that_somebody_else_made_is_neither_used_nor_leased(queues:
     assert not queues.leases.is_leased("snowflake-client-c1")
 
 
-def test_a_reply_is_sent_again_when_the_queue_is_too_new(queues: SqsClientQueues, sqs) -> None:
-    """Upstream loses the answer: it does not look whether it was accepted."""
+def test_a_reply_is_retried_while_the_queue_is_too_new(queues: SqsClientQueues, sqs) -> None:
+    """Upstream loses the answer: it ignores the result of the send."""
     url = queues.create(CLIENT, due_at=DUE)
     lagging = SqsClientQueues(
         NewQueueLag(sqs, failures=2), queues.leases, arn_prefix=PREFIX, stage="signalbox", sleep=lambda _: None
@@ -74,12 +74,12 @@ def test_a_reply_is_sent_again_when_the_queue_is_too_new(queues: SqsClientQueues
     assert [m["Body"] for m in sqs.receive_message(QueueUrl=url)["Messages"]] == ["reply"]
 
 
-def test_a_queue_that_stays_away_is_reported_as_gone(queues: SqsClientQueues, sqs) -> None:
+def test_a_queue_that_never_appears_raises_queue_gone(queues: SqsClientQueues, sqs) -> None:
     with pytest.raises(QueueGone):
         queues.send(QueueUrl("https://sqs.us-east-1.amazonaws.com/123456789012/snowflake-client-x"), "reply")
 
 
-def test_a_queue_is_empty_until_it_got_a_reply_also_when_the_client_has_taken_it(queues: SqsClientQueues, sqs) -> None:
+def test_a_queue_with_a_reply_is_not_empty_even_after_the_client_received_it(queues: SqsClientQueues, sqs) -> None:
     url = queues.create(CLIENT, due_at=DUE)
     assert queues.is_empty(url)
 
@@ -90,7 +90,7 @@ def test_a_queue_is_empty_until_it_got_a_reply_also_when_the_client_has_taken_it
     assert not queues.is_empty(url)
 
 
-def test_a_queue_that_is_gone_needs_no_reply(queues: SqsClientQueues, sqs) -> None:
+def test_a_deleted_queue_needs_no_reply(queues: SqsClientQueues, sqs) -> None:
     url = queues.create(CLIENT, due_at=DUE)
     sqs.delete_queue(QueueUrl=url)
 
@@ -107,7 +107,7 @@ def test_an_offer_message_in_flight_is_deleted_by_its_receipt_handle(sqs) -> Non
     assert "Messages" not in sqs.receive_message(QueueUrl=url)
 
 
-def test_a_broker_queue_that_was_deleted_is_made_again_with_its_attributes(sqs) -> None:
+def test_a_deleted_broker_queue_is_created_again_with_its_attributes(sqs) -> None:
     broker = SqsBrokerQueue(sqs, "unused")
 
     first = broker.ensure("snowflake-broker", {"MessageRetentionPeriod": "300"})
@@ -119,7 +119,7 @@ def test_a_broker_queue_that_was_deleted_is_made_again_with_its_attributes(sqs) 
     assert attributes["MessageRetentionPeriod"] == "300"
 
 
-def test_the_sweep_sees_queues_with_the_prefix_their_tags_and_age(queues: SqsClientQueues, sqs) -> None:
+def test_the_sweep_lists_queues_with_the_prefix_with_tags_and_age(queues: SqsClientQueues, sqs) -> None:
     queues.create(CLIENT, due_at=DUE)
     sqs.create_queue(QueueName="snowflake-client-untagged")
     sqs.create_queue(QueueName="other")
@@ -131,7 +131,7 @@ def test_the_sweep_sees_queues_with_the_prefix_their_tags_and_age(queues: SqsCli
     assert len(found) == 2
 
 
-def test_deleting_a_queue_that_is_gone_is_fine(sqs) -> None:
+def test_deleting_a_missing_queue_does_nothing(sqs) -> None:
     url = sqs.create_queue(QueueName="q")["QueueUrl"]
     temporary = SqsTemporaryQueues(sqs)
 
@@ -141,7 +141,7 @@ def test_deleting_a_queue_that_is_gone_is_fine(sqs) -> None:
     assert "QueueUrls" not in sqs.list_queues()
 
 
-def test_a_queue_deleted_while_the_sweep_lists_is_passed_over(sqs) -> None:
+def test_a_queue_deleted_during_the_listing_is_skipped(sqs) -> None:
     url = sqs.create_queue(QueueName="snowflake-client-a")["QueueUrl"]
 
     class DeletedAfterListing:

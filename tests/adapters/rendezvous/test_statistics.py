@@ -1,4 +1,4 @@
-"""What only the statistics on DynamoDB promise: several function instances, and failures that stop nothing."""
+"""Properties of the DynamoDB statistics only: several function instances, and failures that are not raised."""
 
 import logging
 from datetime import date
@@ -15,14 +15,14 @@ from tests.fakes.rendezvous import START
 DAY = date(2026, 11, 21)
 
 
-def test_all_instances_hash_with_the_same_secret(rendezvous_table) -> None:
+def test_all_function_instances_hash_with_the_same_key(rendezvous_table) -> None:
     first, second = DynamoStatistics(rendezvous_table), DynamoStatistics(rendezvous_table)
 
     assert first.key(DAY) == second.key(DAY)
     assert len(first.key(DAY)) == 32
 
 
-def test_the_secret_and_the_hashes_of_a_day_have_an_end(rendezvous_table) -> None:
+def test_the_key_and_the_hashes_of_a_day_expire(rendezvous_table) -> None:
     statistics = DynamoStatistics(rendezvous_table)
     statistics.key(DAY)
     statistics.first_seen(DAY, "hash")
@@ -38,7 +38,7 @@ def test_a_key_seen_by_another_instance_is_not_new(rendezvous_table) -> None:
     assert not DynamoStatistics(rendezvous_table).first_seen(DAY, "k")
 
 
-def test_counters_that_cannot_be_written_are_logged_and_stop_nothing(aws, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_counter_write_is_logged_and_not_raised(aws, caplog: pytest.LogCaptureFixture) -> None:
     statistics = DynamoStatistics(boto3.resource("dynamodb").Table("NoSuchTable"))
 
     with caplog.at_level(logging.ERROR):
@@ -49,16 +49,16 @@ def test_counters_that_cannot_be_written_are_logged_and_stop_nothing(aws, caplog
     assert len(caplog.records) == 2
 
 
-def test_a_service_error_that_is_no_failed_condition_is_raised(aws) -> None:
+def test_a_service_error_other_than_a_failed_condition_is_raised(aws) -> None:
     with pytest.raises(ClientError, match="ResourceNotFoundException"):
         DynamoStatistics(boto3.resource("dynamodb").Table("NoSuchTable")).key(DAY)
 
 
-def test_an_instance_notes_polls_of_a_nat_type_every_few_seconds_only(rendezvous_table) -> None:
+def test_an_instance_writes_the_poll_time_of_a_nat_type_at_most_every_few_seconds(rendezvous_table) -> None:
     presence = DynamoPresence(rendezvous_table)
-    presence.note(Nat.UNKNOWN, now=START)
+    presence.record_poll(Nat.UNKNOWN, now=START)
     rendezvous_table.delete_item(Key={"pk": "presence", "sk": "unknown"})
 
-    presence.note(Nat.UNKNOWN, now=START)
+    presence.record_poll(Nat.UNKNOWN, now=START)
 
     assert presence.last_polls() == {}

@@ -13,16 +13,16 @@ from signalbox.aws.rendezvous.offers import DynamoOffers
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.queues import Lease, QueueName, QueueUrl
-from signalbox.rendezvous.ports import HeldPolls, Leases, Offers, Presence, Statistics
+from signalbox.rendezvous.ports import HeldPolls, Leases, Offers, ProxyPresence, Statistics
 from signalbox.rendezvous.rules.held_polls import HeldPoll
 from signalbox.rendezvous.rules.states import (
     Claimant,
     ClientId,
-    Method,
-    Pool,
+    OfferPool,
+    OfferState,
     ProxySessionId,
     Rendezvous,
-    State,
+    RendezvousMethod,
 )
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.rendezvous import (
@@ -37,8 +37,8 @@ from tests.fakes.rendezvous import (
 SECOND = timedelta(seconds=1)
 RECORD = Rendezvous(
     client_id=ClientId("c1"),
-    method=Method.SQS,
-    state=State.PENDING,
+    method=RendezvousMethod.SQS,
+    state=OfferState.PENDING,
     created_at=START,
     available_at=START,
     deadline=START + 30 * SECOND,
@@ -86,17 +86,24 @@ def claim(offers: Offers, proxy: Claimant = P1, *, after: timedelta = SECOND) ->
 
 def chosen_by(record: Rendezvous) -> tuple[object, ...]:
     """What `is_claimable` and `is_abandoned` look at, and the order."""
-    return (record.client_id, record.state, record.created_at, record.available_at, record.deadline, record.lent_to)
+    return (
+        record.client_id,
+        record.state,
+        record.created_at,
+        record.available_at,
+        record.deadline,
+        record.reserved_for,
+    )
 
 
 class TestOffers:
     def test_a_record_comes_back_as_it_was_stored(self, offers: Offers) -> None:
-        lent = replace(RECORD, lent_to=P1.sid)
+        reserved = replace(RECORD, reserved_for=P1.sid)
 
-        assert offers.open(lent, replacing=None)
-        assert offers.find(RECORD.client_id) == lent
+        assert offers.open(reserved, replacing=None)
+        assert offers.find(RECORD.client_id) == reserved
 
-    def test_nobody_has_no_record(self, offers: Offers) -> None:
+    def test_an_unknown_client_has_no_record(self, offers: Offers) -> None:
         assert offers.find(ClientId("nobody")) is None
 
     def test_a_second_record_of_a_client_is_not_stored(self, offers: Offers) -> None:
@@ -106,7 +113,7 @@ class TestOffers:
         assert offers.find(RECORD.client_id) == RECORD
 
     def test_a_final_record_is_replaced_once(self, offers: Offers) -> None:
-        final = replace(RECORD, state=State.REFUSED, reply="no", session_description="")
+        final = replace(RECORD, state=OfferState.REFUSED, reply="no", session_description="")
         offers.open(final, replacing=None)
         newer = replace(RECORD, message_id="m2", created_at=START + SECOND)
 
@@ -120,7 +127,12 @@ class TestOffers:
         matched = claim(offers)
 
         assert matched is not None
-        assert (matched.state, matched.sid, matched.proxy_type, matched.matches) == (State.MATCHED, "p1", "webext", 1)
+        assert (matched.state, matched.sid, matched.proxy_type, matched.matches) == (
+            OfferState.MATCHED,
+            "p1",
+            "webext",
+            1,
+        )
         assert matched.session_description == RECORD.session_description
         assert offers.matched_by(P1.sid) == RECORD.client_id
         assert claim(offers, P2, after=5 * SECOND) is None
@@ -128,8 +140,8 @@ class TestOffers:
         assert again is not None
         assert again.matches == 2
 
-    def test_an_offer_that_is_lent_is_claimed_by_its_borrower_only(self, offers: Offers) -> None:
-        offers.open(replace(RECORD, lent_to=P1.sid, available_at=START + 2 * SECOND), replacing=None)
+    def test_a_reserved_offer_is_claimed_by_its_held_poll_only(self, offers: Offers) -> None:
+        offers.open(replace(RECORD, reserved_for=P1.sid, available_at=START + 2 * SECOND), replacing=None)
 
         assert claim(offers, P2) is None
         assert claim(offers, P1) is not None
@@ -139,7 +151,7 @@ class TestOffers:
         offers.open(RECORD, replacing=None)
         assert claim(offers, after=30 * SECOND) is None
 
-    def test_a_claim_tells_whether_the_offer_is_stored(self, offers: Offers) -> None:
+    def test_a_claim_reports_whether_the_offer_is_stored(self, offers: Offers) -> None:
         def is_stored(sid: Claimant) -> bool:
             now = START + SECOND
             return offers.claim(RECORD.client_id, proxy=sid, now=now, until=now + 5 * SECOND).is_stored
@@ -160,11 +172,11 @@ class TestOffers:
         assert offers.answer(RECORD.client_id, sid=P2.sid, reply="r", now=now) is None
         answered = offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=now)
         assert answered is not None
-        assert (answered.state, answered.reply, answered.session_description) == (State.ANSWERED, "r", "")
+        assert (answered.state, answered.reply, answered.session_description) == (OfferState.ANSWERED, "r", "")
         assert (answered.queue_url, answered.receipt_handle) == (RECORD.queue_url, "h1")
         assert offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=now) is None
 
-    def test_an_answer_after_the_deadline_is_not_taken(self, offers: Offers) -> None:
+    def test_an_answer_after_the_deadline_is_refused(self, offers: Offers) -> None:
         offers.open(RECORD, replacing=None)
         claim(offers)
 
@@ -173,33 +185,33 @@ class TestOffers:
     def test_an_open_offer_is_closed_once(self, offers: Offers) -> None:
         offers.open(RECORD, replacing=None)
 
-        closed = offers.close(RECORD.client_id, state=State.EXPIRED, reply="late")
+        closed = offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="late")
 
         assert closed is not None
-        assert (closed.state, closed.reply) == (State.EXPIRED, "late")
-        assert offers.close(RECORD.client_id, state=State.EXPIRED, reply="late") is None
+        assert (closed.state, closed.reply) == (OfferState.EXPIRED, "late")
+        assert offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="late") is None
         assert claim(offers) is None
 
-    def test_only_open_offers_whose_moment_has_come_can_be_found(self, offers: Offers) -> None:
+    def test_only_open_offers_past_available_at_are_claimable(self, offers: Offers) -> None:
         ready = replace(RECORD, client_id=ClientId("ready"), created_at=START - SECOND, available_at=START - SECOND)
-        lent = replace(RECORD, client_id=ClientId("lent"), available_at=START + SECOND)
+        reserved = replace(RECORD, client_id=ClientId("lent"), available_at=START + SECOND)
         restricted = replace(RECORD, client_id=ClientId("restricted"), nat=Nat.RESTRICTED)
         closed = replace(RECORD, client_id=ClientId("closed"))
-        for record in (RECORD, ready, lent, restricted, closed):
+        for record in (RECORD, ready, reserved, restricted, closed):
             offers.open(record, replacing=None)
-        offers.close(closed.client_id, state=State.EXPIRED, reply="")
+        offers.close(closed.client_id, state=OfferState.EXPIRED, reply="")
 
-        any_proxy = offers.claimable([Pool.ANY_PROXY], now=START)
+        any_proxy = offers.claimable([OfferPool.ANY_PROXY], now=START)
         assert [chosen_by(r) for r in any_proxy] == [chosen_by(ready), chosen_by(RECORD)]
-        unrestricted = offers.claimable([Pool.UNRESTRICTED_PROXY], now=START)
+        unrestricted = offers.claimable([OfferPool.UNRESTRICTED_PROXY], now=START)
         assert [chosen_by(r) for r in unrestricted] == [chosen_by(restricted)]
-        assert next(r.client_id for r in offers.claimable(list(Pool), now=START + SECOND)) == "ready"
+        assert next(r.client_id for r in offers.claimable(list(OfferPool), now=START + SECOND)) == "ready"
 
     def test_the_receipt_handle_of_an_open_offer_is_renewed(self, offers: Offers) -> None:
         offers.open(RECORD, replacing=None)
 
         offers.renew(RECORD.client_id, receipt_handle="h2")
-        answerer = offers.close(RECORD.client_id, state=State.EXPIRED, reply="")
+        answerer = offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="")
         offers.renew(RECORD.client_id, receipt_handle="h3")
 
         assert answerer is not None
@@ -213,64 +225,64 @@ def test_an_update_that_fails_for_another_reason_than_its_condition_is_an_error(
     offers = DynamoOffers(boto3.resource("dynamodb").Table("NoSuchTable"))
 
     with pytest.raises(ClientError, match="ResourceNotFoundException"):
-        offers.close(ClientId("c"), state=State.EXPIRED, reply="")
+        offers.close(ClientId("c"), state=OfferState.EXPIRED, reply="")
 
 
 class TestHeldPolls:
     def test_a_slot_is_held_by_one_until_its_end(self, held_polls: HeldPolls) -> None:
         other = replace(HELD, sid=P2.sid)
 
-        assert held_polls.take(HELD, now=START)
+        assert held_polls.acquire(HELD, now=START)
         assert held_polls.held(now=START) == [HELD]
-        assert not held_polls.take(other, now=START)
-        assert held_polls.take(HELD, now=START)
+        assert not held_polls.acquire(other, now=START)
+        assert held_polls.acquire(HELD, now=START)
         assert held_polls.held(now=HELD.until) == []
-        assert held_polls.take(other, now=HELD.until)
+        assert held_polls.acquire(other, now=HELD.until)
 
-    def test_one_offer_at_a_time_is_shown_to_a_held_poll(self, held_polls: HeldPolls) -> None:
-        held_polls.take(HELD, now=START)
+    def test_one_offer_at_a_time_is_reserved_for_a_held_poll(self, held_polls: HeldPolls) -> None:
+        held_polls.acquire(HELD, now=START)
 
-        assert held_polls.look(HELD) is None
-        assert held_polls.lend(HELD, client_id=ClientId("c1"))
-        assert not held_polls.lend(HELD, client_id=ClientId("c2"))
-        assert held_polls.look(HELD) == "c1"
+        assert held_polls.reserved_offer(HELD) is None
+        assert held_polls.reserve(HELD, client_id=ClientId("c1"))
+        assert not held_polls.reserve(HELD, client_id=ClientId("c2"))
+        assert held_polls.reserved_offer(HELD) == "c1"
         assert [poll.offer for poll in held_polls.held(now=START)] == ["c1"]
 
-    def test_taking_the_slot_again_forgets_what_was_shown(self, held_polls: HeldPolls) -> None:
-        held_polls.take(HELD, now=START)
-        held_polls.lend(HELD, client_id=ClientId("c1"))
+    def test_acquiring_the_slot_again_clears_the_reservation(self, held_polls: HeldPolls) -> None:
+        held_polls.acquire(HELD, now=START)
+        held_polls.reserve(HELD, client_id=ClientId("c1"))
 
-        assert held_polls.take(HELD, now=START)
-        assert held_polls.look(HELD) is None
+        assert held_polls.acquire(HELD, now=START)
+        assert held_polls.reserved_offer(HELD) is None
 
-    def test_a_poll_that_leaves_is_told_what_it_was_shown_last(self, held_polls: HeldPolls) -> None:
-        held_polls.take(HELD, now=START)
-        held_polls.lend(HELD, client_id=ClientId("c1"))
+    def test_a_released_slot_returns_the_reserved_offer(self, held_polls: HeldPolls) -> None:
+        held_polls.acquire(HELD, now=START)
+        held_polls.reserve(HELD, client_id=ClientId("c1"))
 
-        assert held_polls.leave(replace(HELD, sid=P2.sid)) is None
-        assert held_polls.leave(HELD) == "c1"
-        assert held_polls.leave(HELD) is None
+        assert held_polls.release(replace(HELD, sid=P2.sid)) is None
+        assert held_polls.release(HELD) == "c1"
+        assert held_polls.release(HELD) is None
 
-    def test_a_poll_that_left_sees_and_is_shown_nothing(self, held_polls: HeldPolls) -> None:
-        held_polls.take(HELD, now=START)
+    def test_no_offer_is_reserved_for_a_released_slot(self, held_polls: HeldPolls) -> None:
+        held_polls.acquire(HELD, now=START)
 
-        assert held_polls.leave(HELD) is None
-        assert not held_polls.lend(HELD, client_id=ClientId("c1"))
-        assert held_polls.look(HELD) is None
+        assert held_polls.release(HELD) is None
+        assert not held_polls.reserve(HELD, client_id=ClientId("c1"))
+        assert held_polls.reserved_offer(HELD) is None
         assert held_polls.held(now=START) == []
 
-    def test_nobody_frees_another_ones_slot(self, held_polls: HeldPolls) -> None:
-        held_polls.take(HELD, now=START)
+    def test_a_slot_is_released_by_its_own_poll_only(self, held_polls: HeldPolls) -> None:
+        held_polls.acquire(HELD, now=START)
 
-        held_polls.leave(replace(HELD, sid=P2.sid))
-        assert held_polls.look(replace(HELD, sid=P2.sid)) is None
+        held_polls.release(replace(HELD, sid=P2.sid))
+        assert held_polls.reserved_offer(replace(HELD, sid=P2.sid)) is None
         assert held_polls.held(now=START) == [HELD]
 
 
-def test_the_last_poll_of_each_nat_type_is_remembered(presence: Presence) -> None:
-    presence.note(Nat.RESTRICTED, now=START)
-    presence.note(Nat.UNKNOWN, now=START)
-    presence.note(Nat.RESTRICTED, now=START + 6 * SECOND)
+def test_the_last_poll_of_each_nat_type_is_stored(presence: ProxyPresence) -> None:
+    presence.record_poll(Nat.RESTRICTED, now=START)
+    presence.record_poll(Nat.UNKNOWN, now=START)
+    presence.record_poll(Nat.RESTRICTED, now=START + 6 * SECOND)
 
     assert presence.last_polls() == {Nat.RESTRICTED: START + 6 * SECOND, Nat.UNKNOWN: START}
 

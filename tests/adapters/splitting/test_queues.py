@@ -37,7 +37,7 @@ SESSION = SplitSession(
 )
 
 
-class Answering:
+class StubbedClient:
     """An SQS client with one call that fails or returns something else."""
 
     def __init__(self, sqs, call: str, answer: object) -> None:
@@ -65,7 +65,7 @@ def queues(sqs) -> SqsSplitQueues:
 
 
 def failing(queues: SqsSplitQueues, call: str, answer: object) -> SqsSplitQueues:
-    return replace(queues, sqs=Answering(queues.sqs, call, answer))
+    return replace(queues, sqs=StubbedClient(queues.sqs, call, answer))
 
 
 def attributes_of(sqs, name: str) -> dict[str, str]:
@@ -149,7 +149,7 @@ def test_the_dead_letter_queue_of_the_original_is_copied(queues: SqsSplitQueues,
     assert notes == ()
 
 
-class DeadLettersAnswer(Answering):
+class DeadLettersAnswer(StubbedClient):
     """An SQS client that may not read the dead-letter queue."""
 
     def respond(self, **arguments: object) -> object:
@@ -297,7 +297,7 @@ def test_messages_are_received_with_all_attributes(queues: SqsSplitQueues, sqs) 
 
 def test_receive_overrides_the_queues_times(queues: SqsSplitQueues) -> None:
     """A copied visibility of zero would deliver a message twice; a copied wait of 20 s would use up the call."""
-    answering = Answering(queues.sqs, "receive_message", {})
+    answering = StubbedClient(queues.sqs, "receive_message", {})
 
     assert replace(queues, sqs=answering).receive(TEMPORARY) == ()
 
@@ -343,7 +343,7 @@ def test_messages_go_back_in_order(queues: SqsSplitQueues, sqs) -> None:
 
 def test_a_message_goes_back_with_its_trace_header(queues: SqsSplitQueues) -> None:
     """The emulators lose it in batches, so the test inspects the request."""
-    sending = Answering(queues.sqs, "send_message_batch", {})
+    sending = StubbedClient(queues.sqs, "send_message_batch", {})
 
     replace(queues, sqs=sending).send_back(ORIGINAL, [message("1", AWSTraceHeader="Root=1")])
 

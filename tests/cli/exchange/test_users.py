@@ -15,7 +15,7 @@ from signalbox.cli.shared.deployment import Deployment
 from signalbox.errors import RejectedError
 from signalbox.sarracenia.broker_url import Broker
 from signalbox.sarracenia.rights.names import InvalidUserName
-from tests.adapters.shared.queues import ARNS, KEY, URLS, function
+from tests.adapters.shared.stubs import ARNS, KEY, URLS, function
 from tests.cli.exchange.stage import CONTROL, signalbox
 from tests.fakes.aws import aws, exchange_table  # noqa: F401 - fixtures
 

@@ -1,4 +1,4 @@
-"""Commands over history, against a pretended stage in AWS: Athena, Glue and S3 in this process."""
+"""The commands `history`, `report` and `replay` on a fake AWS stage with Athena, Glue and S3."""
 
 import json
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ import pytest
 import requests
 from typer.testing import CliRunner, Result
 
-from signalbox.aws.history.replay_records import S3Records
+from signalbox.aws.history.replay_records import S3ReplayRecords
 from signalbox.cli.main import app
 from signalbox.errors import RejectedError, SignalboxError
 from signalbox.exchange.model.patterns import InvalidPattern
-from signalbox.history.jobs import FILES, REPORTS
-from signalbox.history.replay_state import InvalidReplay, Progress, ReplayId, Sent
+from signalbox.history.jobs import FILE_EXTENSIONS, REPORTS
+from signalbox.history.replay_state import InvalidReplay, ReplayId, ReplayProgress, SendResult
 from tests.cli.shared.stage import serving
 from tests.fakes.aws import aws
 
@@ -45,14 +45,14 @@ def signalbox(*arguments: str) -> Result:
 
 
 def started(script: str) -> list[dict[str, str]]:
-    """Return what the runs of a job were told."""
+    """Return the arguments of a job's runs."""
     runs = boto3.client("glue").get_job_runs(JobName=f"signalbox-{script.replace('_', '-')}")["JobRuns"]
     return [run.get("Arguments", {}) for run in runs]
 
 
 @pytest.fixture
 def answering(stage: None) -> None:
-    """Athena answers the next query with `ANSWER`."""
+    """Make `ANSWER` Athena's result of the next query."""
     rows = [{"Data": [{} if text is None else {"VarCharValue": text} for text in row]} for row in ANSWER]
     results = {"account_id": "123456789012", "region": "us-east-1", "results": [{"rows": rows, "column_info": []}]}
     requests.post(RESULTS, json=results, timeout=5)
@@ -63,12 +63,12 @@ def answering(stage: None) -> None:
     ("option", "printed"),
     [("--csv", 'kind,kind\noffer,\nanswer,"a,b"\n'), ("--json", '[\n  {\n    "kind": null')],
 )
-def test_a_query_is_answered_in_the_form_that_is_asked_for(option, printed):
+def test_a_query_prints_its_result_in_the_requested_format(option, printed):
     assert signalbox("history", "query", "SELECT kind FROM events", option).stdout.startswith(printed)
 
 
 @pytest.mark.usefixtures("answering")
-def test_a_query_is_answered_as_a_table():
+def test_a_query_prints_a_table_by_default():
     shown = signalbox("history", "query", "(SELECT 1)").stdout
 
     assert "offer" in shown
@@ -80,22 +80,22 @@ def test_a_query_is_answered_as_a_table():
     [
         (["DROP TABLE events"], "SELECT, WITH"),
         ([" "], "SELECT, WITH"),
-        (["SELECT 1", "--csv", "--json"], "one of the two"),
+        (["SELECT 1", "--csv", "--json"], "not both"),
     ],
 )
-def test_what_is_no_query_is_refused_before_anybody_is_asked(arguments, problem):
+def test_an_invalid_query_is_refused_before_any_call(arguments, problem):
     with pytest.raises(RejectedError, match=problem):
         signalbox("history", "query", *arguments)
 
 
 def put_report(name: str, day: str) -> None:
-    for kind in FILES:
+    for kind in FILE_EXTENSIONS:
         body = json.dumps({"day": day}) if kind == "json" else f"{kind} of {day}"
         boto3.client("s3").put_object(Bucket="lake", Key=REPORTS[name].key(kind, day), Body=body)
 
 
 @pytest.mark.usefixtures("stage")
-def test_a_report_is_made_by_its_job_printed_and_kept(tmp_path):
+def test_a_report_is_created_by_its_job_printed_and_saved(tmp_path):
     for day in ("2026-11-19", "2026-11-20"):
         put_report("topics", day)
 
@@ -110,7 +110,7 @@ def test_a_report_is_made_by_its_job_printed_and_kept(tmp_path):
 
 
 @pytest.mark.usefixtures("stage")
-def test_in_aws_schedules_have_put_events_into_tables_already(tmp_path):
+def test_in_aws_a_report_runs_no_compaction_by_default(tmp_path):
     put_report("order", "2026-11-20")
 
     told = signalbox("report", "order", "--from", "2026-11-20", "--json", "--folder", str(tmp_path))
@@ -122,41 +122,41 @@ def test_in_aws_schedules_have_put_events_into_tables_already(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["weather"], "there is: rendezvous, splitting"),
+        (["weather"], "expected one of rendezvous, splitting"),
         (["topics", "--from", "2026-11-20", "--to", "2026-11-19"], "--to 2026-11-19 is before"),
     ],
 )
-def test_a_report_that_cannot_be_is_refused(arguments, problem):
+def test_an_invalid_report_is_refused(arguments, problem):
     with pytest.raises(RejectedError, match=problem):
         signalbox("report", *arguments)
 
 
-def put_replay(name: str, *, topics: dict[str, int]) -> Progress:
-    """Keep what the job would have kept."""
-    planned = Progress(ReplayId(name), {"into": "q_a"}, "7", messages=2, size_bytes=20, planned_at=NOON)
-    S3Records(boto3.client("s3"), "lake", "replays/").save(planned)
+def put_replay(name: str, *, topics: dict[str, int]) -> ReplayProgress:
+    """Store a record and a plan as the job does."""
+    planned = ReplayProgress(ReplayId(name), {"into": "q_a"}, "7", messages=2, size_bytes=20, planned_at=NOON)
+    S3ReplayRecords(boto3.client("s3"), "lake", "replays/").save(planned)
     plan = {"messages": 2, "size_bytes": 20, "rate": 1, "seconds": 2, "topics": topics, "left_out": {"large": 1}}
     boto3.client("s3").put_object(Bucket="lake", Key=f"replays/{name}.plan.json", Body=json.dumps(plan))
     return planned
 
 
 @pytest.mark.usefixtures("stage")
-def test_a_replay_that_nobody_confirms_is_counted_and_not_sent():
+def test_an_unconfirmed_replay_is_counted_and_not_sent():
     put_replay("r", topics={"a.b": 2})
 
     told = signalbox("replay", "--exchange", "x.fifo", "--topics", "a.*", "--into", "q_a", "--rate", "1", "--id", "r")
 
     assert started("export_logs") == [{"--exchange": "x.fifo", "--topics": "a.*"}]
     assert [run["--dry_run"] for run in started("replay")] == ["yes"]
-    assert "2 messages, 20 bytes, at 1 a second: 2 s at least" in told.stderr
+    assert "2 messages, 20 bytes, at 1 a second: at least 2 s" in told.stderr
     assert "2  a.b" in told.stderr
-    assert "1  left out: large" in told.stderr
+    assert "1  excluded: large" in told.stderr
     assert "--resume r" in told.stderr
     assert "planned" in told.stdout
 
 
 @pytest.mark.usefixtures("stage")
-def test_dead_letters_are_sent_at_once_if_that_is_said():
+def test_dead_letters_are_sent_at_once_with_yes():
     put_replay("r", topics={})
 
     signalbox("replay", "--dead-letters", "q_a", "--into", "q_a", "--id", "r", "--yes")
@@ -166,22 +166,22 @@ def test_dead_letters_are_sent_at_once_if_that_is_said():
 
 
 @pytest.mark.usefixtures("stage")
-def test_a_replay_goes_on_by_its_id_alone_and_tells_what_was_not_sent():
+def test_a_replay_is_resumed_by_its_id_and_prints_messages_not_sent():
     planned = put_replay("r", topics={})
-    records = S3Records(boto3.client("s3"), "lake", "replays/")
+    records = S3ReplayRecords(boto3.client("s3"), "lake", "replays/")
     records.load(ReplayId("r"))
-    sent = Sent(refused={"1": "too long"}, doubtful=["2"])
+    sent = SendResult(refused={"1": "too long"}, doubtful=["2"])
     records.save(planned.claimed(["1", "2"], at=NOON).settled(sent).finished())
 
     told = signalbox("replay", "--resume", "r")
 
     assert started("replay") == [{"--replay_id": "r", "--rate": "100"}]
     assert "refused: 1: too long" in told.stderr
-    assert "in doubt, perhaps sent: 2" in told.stderr
+    assert "in doubt, possibly sent: 2" in told.stderr
 
 
 @pytest.mark.usefixtures("stage")
-def test_programs_get_the_record_of_a_replay():
+def test_json_output_is_the_record_of_the_replay():
     planned = put_replay("r", topics={})
 
     told = signalbox("replay", "--resume", "r", "--json")
@@ -190,8 +190,8 @@ def test_programs_get_the_record_of_a_replay():
 
 
 @pytest.mark.usefixtures("stage")
-def test_a_replay_that_was_never_asked_for_is_told():
-    with pytest.raises(RejectedError, match="no replay 'r'"):
+def test_an_unknown_replay_is_refused():
+    with pytest.raises(RejectedError, match="replay 'r' does not exist"):
         signalbox("replay", "--resume", "r")
 
 
@@ -206,6 +206,6 @@ def test_a_replay_that_was_never_asked_for_is_told():
         (["--exchange", "x", "--into", "q_a", "--topics", "#.#.#"], InvalidPattern),
     ],
 )
-def test_what_cannot_be_replayed_is_refused_before_anything_is_started(arguments, error: type[SignalboxError]):
+def test_invalid_options_are_refused_before_a_job_starts(arguments, error: type[SignalboxError]):
     with pytest.raises(error):
         signalbox("replay", *arguments)

@@ -42,30 +42,30 @@ def _grant(command):
     return {name: command[name] for name in LOGS}
 
 
-def test_a_right_is_given(stage):
+def test_a_grant_is_added(stage):
     result = signalbox("grant", "add", "bob", REALM, "logs.", "--match", "prefix", "--json")
 
     assert said(stage) == [{"command": "grant", **LOGS}]
     assert json.loads(result.stdout) == {**LOGS, "granted": True}
 
 
-def test_for_people_it_is_one_line(stage):
+def test_without_json_a_grant_is_one_line(stage):
     first, second = (signalbox("grant", "add", "bob", REALM, "logs.a", "--right", "write") for _ in range(2))
 
     assert first.stdout == second.stdout == "bob may write xs_alice.fifo  exact 'logs.a'\n"
-    assert (first.stderr, second.stderr) == ("", "· it was there already\n")
+    assert (first.stderr, second.stderr) == ("", "· the grant existed before\n")
 
 
-def test_a_right_is_taken_away(stage):
+def test_a_grant_is_removed(stage):
     gone = signalbox("grant", "remove", "bob", REALM, "logs.", "--match", "prefix", "--user", "alice")
     never = signalbox("grant", "remove", "bob", REALM, "other")
 
-    assert gone.stdout == "bob may no more read xs_alice.fifo  prefix 'logs.'\n"
-    assert never.stderr == "· it was not there\n"
+    assert gone.stdout == "bob may no longer read xs_alice.fifo  prefix 'logs.'\n"
+    assert never.stderr == "· there was no such grant\n"
     assert stage.asked_in[0].endswith("-alice")
 
 
-def test_rights_are_listed(stage):
+def test_grants_are_listed(stage):
     assert json.loads(signalbox("grant", "list", "--json").stdout) == [LOGS]
     assert list(LOGS.values()) in [line.split() for line in signalbox("grant", "list").stdout.splitlines()]
     assert signalbox("grant", "list", "--of", "bob", "--exchange", REALM).stdout == "no grants\n"
@@ -73,24 +73,24 @@ def test_rights_are_listed(stage):
 
 
 @pytest.mark.parametrize("wampcra", [False, True])
-def test_a_secret_is_drawn_here_and_only_what_it_is_compared_with_is_sent(stage, wampcra):
+def test_a_secret_is_created_locally_and_only_its_verifier_is_sent(stage, wampcra):
     result = signalbox("user", "secret", "bob", "--json", *["--wampcra"] * wampcra)
 
-    told, (asked,) = json.loads(result.stdout), said(stage)
+    created, (asked,) = json.loads(result.stdout), said(stage)
     kept = Credentials(asked["salt"], asked["verifier"], asked["iterations"], asked.get("key"))
-    assert kept.is_ticket(told["secret"])
-    assert told["secret"] not in json.dumps(asked)
-    assert ("key" in asked, "wampcra" in told["methods"]) == (wampcra, wampcra)
+    assert kept.accepts_ticket(created["secret"])
+    assert created["secret"] not in json.dumps(asked)
+    assert ("key" in asked, "wampcra" in created["methods"]) == (wampcra, wampcra)
     assert "not shown again" in result.stderr
 
 
-def test_for_people_a_secret_is_told_line_by_line(stage):
+def test_without_json_a_secret_has_one_line_per_field(stage):
     lines = signalbox("user", "secret", "bob").stdout.splitlines()
 
     assert [line.split()[0] for line in lines] == ["user", "secret", "methods"]
 
 
-def test_an_exchange_is_declared_live_with_what_is_said_of_it(stage):
+def test_an_exchange_is_declared_live_with_the_given_settings(stage):
     signalbox("exchange", "declare", REALM, "--live", "--order-by", "exchange", "--anonymous", "bob", "--keep", "10")
     signalbox("exchange", "declare", REALM, "--keep-for", "never", "--rule", "logs.=100,1h", "--rule", "=,5m")
     signalbox("exchange", "declare", REALM, "--not-live")
@@ -106,7 +106,7 @@ def test_an_exchange_is_declared_live_with_what_is_said_of_it(stage):
 
 
 @pytest.mark.parametrize("rule", ["logs.", "logs.=many", "logs.=1,soon"])
-def test_a_rule_that_is_none_is_refused(stage, rule):
+def test_an_invalid_rule_is_refused(stage, rule):
     with pytest.raises(RejectedError, match="--rule"):
         signalbox("exchange", "declare", REALM, "--rule", rule)
     assert stage.asked == []

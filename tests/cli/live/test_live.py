@@ -1,4 +1,4 @@
-"""`signalbox tail` and `watch` against a router in memory."""
+"""The commands `signalbox tail` and `watch`, against a router in memory."""
 
 import json
 import os
@@ -33,7 +33,7 @@ LOCAL = {
 
 @pytest.fixture
 def router(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Router]:
-    """A router of the stage in the folder where commands run."""
+    """A live router, and the state of a local stage in the folder where commands run."""
     with running() as router:
         write_local(tmp_path, websocket_url=router.url)
         monkeypatch.chdir(tmp_path)
@@ -50,13 +50,13 @@ def signalbox(*words: str) -> Result:
     return CliRunner().invoke(app, words)
 
 
-def told(result: Result) -> list[dict[str, object]]:
+def printed(result: Result) -> list[dict[str, object]]:
     assert result.exception is None, result.output
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 def when(condition: Callable[[], bool], act: Callable[[], object]) -> threading.Thread:
-    """Do something as soon as something is so."""
+    """Run an action in a thread as soon as a condition holds."""
 
     def wait() -> None:
         deadline = time.monotonic() + DEADLINE_SECONDS
@@ -84,10 +84,10 @@ def test_the_past_is_printed_oldest_first(router):
     ]
 
 
-def test_programs_get_all_that_is_told_of_an_event(router):
+def test_json_has_every_field_of_an_event(router):
     logged = router.publish("trial.log", 1, "two", level="info")
 
-    (one,) = told(signalbox("tail", "trial.log", "--no-follow", "--json"))
+    (one,) = printed(signalbox("tail", "trial.log", "--no-follow", "--json"))
 
     assert datetime.fromisoformat(str(one.pop("at"))) == logged.at.replace(
         microsecond=logged.at.microsecond // 1000 * 1000
@@ -104,27 +104,27 @@ def test_programs_get_all_that_is_told_of_an_event(router):
     }
 
 
-def test_people_read_arguments_and_names(router):
+def test_a_line_has_arguments_and_keywords(router):
     router.publish("trial.log", 1, {"a": "ü"}, level="info")
 
     assert signalbox("tail", "trial.log", "--no-follow").stdout.endswith('  1 {"a": "ü"} level=info\n')
 
 
-def test_so_many_or_none_of_the_past(router):
+def test_the_number_of_past_events_can_be_given(router):
     for number in range(4):
         router.publish("trial.log", number)
 
-    last = told(signalbox("tail", "trial.log", "--last", "2", "--no-follow", "--json"))
-    none = told(signalbox("tail", "trial.log", "--last", "0", "--no-follow", "--json"))
+    last = printed(signalbox("tail", "trial.log", "--last", "2", "--no-follow", "--json"))
+    none = printed(signalbox("tail", "trial.log", "--last", "0", "--no-follow", "--json"))
 
     assert ([one["args"] for one in last], none) == ([[2], [3]], [])
 
 
 @pytest.mark.parametrize(("since", "count"), [("1h", 1), ("2001-01-01T00:00:00Z", 1), ("2999-01-01T00:00:00Z", 0)])
-def test_what_was_published_since(router, since, count):
+def test_past_events_since_a_time_are_printed(router, since, count):
     router.publish("trial.log", 1)
 
-    assert len(told(signalbox("tail", "trial.log", "--since", since, "--no-follow", "--json"))) == count
+    assert len(printed(signalbox("tail", "trial.log", "--since", since, "--no-follow", "--json"))) == count
 
 
 @pytest.mark.parametrize(
@@ -135,16 +135,16 @@ def test_what_was_published_since(router, since, count):
         ("trial.", "wildcard", ["trial.a"]),
     ],
 )
-def test_topics_are_matched_as_wamp_does(router, topic, match, topics):
+def test_topics_are_matched_by_wamps_policies(router, topic, match, topics):
     router.publish("trial.a", 1)
     router.publish("trial.b.c", 1)
 
-    found = told(signalbox("tail", topic, "--match", match, "--no-follow", "--json"))
+    found = printed(signalbox("tail", topic, "--match", match, "--no-follow", "--json"))
 
     assert [one["topic"] for one in found] == topics
 
 
-def test_a_lost_connection_is_told_and_nothing_is_left_out(router):
+def test_a_lost_connection_is_reported_and_no_event_is_missed(router):
     router.publish("trial.log", 0)
 
     def cut() -> None:
@@ -156,11 +156,11 @@ def test_a_lost_connection_is_told_and_nothing_is_left_out(router):
     result = signalbox("tail", "trial.log", "--max", "3", "--json")
     thread.join()
 
-    assert [one["args"] for one in told(result)] == [[0], [1], [2]]
-    assert "the connection was lost, and is there again" in result.stderr
+    assert [one["args"] for one in printed(result)] == [[0], [1], [2]]
+    assert "the connection was lost and is restored" in result.stderr
 
 
-def test_what_is_kept_no_longer_is_counted(router):
+def test_events_that_are_no_longer_kept_are_counted(router):
     router.publish("trial.log", 0)
 
     def lose() -> None:
@@ -174,10 +174,10 @@ def test_what_is_kept_no_longer_is_counted(router):
     result = signalbox("tail", "trial.log", "--max", "2")
     thread.join()
 
-    assert "2 before #4 of trial.log are kept no longer, or not for this user" in result.stderr
+    assert "2 before #4 of trial.log are no longer kept, or not visible to this user" in result.stderr
 
 
-def test_a_signal_ends_it_in_an_orderly_way(router):
+def test_a_signal_ends_the_command_with_exit_code_0(router):
     thread = when(lambda: router.subscriptions() == 1, lambda: os.kill(os.getpid(), signal.SIGTERM))
     result = signalbox("tail", "trial.log")
     thread.join()
@@ -185,16 +185,16 @@ def test_a_signal_ends_it_in_an_orderly_way(router):
     assert (result.exit_code, result.stdout) == (0, "")
 
 
-def test_too_large_an_event_comes_without_its_payload(router):
+def test_an_event_that_is_too_large_is_printed_without_its_payload(router):
     router.publish("trial.log", "x" * 200_000)
 
-    assert "bytes, too large for a connection)" in signalbox("tail", "trial.log", "--no-follow").stdout
+    assert "bytes, too large for a message)" in signalbox("tail", "trial.log", "--no-follow").stdout
 
 
 # --- watch
 
 
-def test_a_record_is_its_latest_state_and_then_its_changes(router):
+def test_a_record_is_printed_as_its_latest_state_and_then_its_changes(router):
     router.publish("trial.record", {"state": "Queued", "cost": 0}, retain=True)
     router.publish("trial.record", {"state": "Running", "cost": 0, "node": "n1"}, retain=True)
 
@@ -211,10 +211,10 @@ def test_a_record_is_its_latest_state_and_then_its_changes(router):
     ]
 
 
-def test_programs_watch_a_record_too(router):
+def test_a_record_can_be_watched_as_json(router):
     router.publish("trial.record", state="Queued", retain=True)
 
-    (one,) = told(signalbox("watch", "trial.record", "--max", "1", "--json"))
+    (one,) = printed(signalbox("watch", "trial.record", "--max", "1", "--json"))
 
     assert (one["kwargs"], one["retained"]) == ({"state": "Queued"}, True)
 
@@ -228,15 +228,15 @@ def test_programs_watch_a_record_too(router):
         (Payload(), {}),
     ],
 )
-def test_whatever_is_published_is_a_state(payload, state):
+def test_every_payload_is_a_state(payload, state):
     assert fields(payload) == state
 
 
-def test_a_field_that_is_as_it_was_is_no_change():
+def test_an_unchanged_field_is_not_printed():
     assert list(changes({"a": 1}, {"a": 1})) == []
 
 
-# --- who, and where
+# --- the stage, the realm and the user
 
 
 def test_a_ticket_may_come_from_the_environment(router, monkeypatch):
@@ -244,7 +244,7 @@ def test_a_ticket_may_come_from_the_environment(router, monkeypatch):
     router.publish("trial.log", 1)
     monkeypatch.setenv("SIGNALBOX_TICKET", TICKET)
 
-    assert len(told(signalbox("tail", "trial.log", "--user", "bob", "--no-follow", "--json"))) == 1
+    assert len(printed(signalbox("tail", "trial.log", "--user", "bob", "--no-follow", "--json"))) == 1
 
 
 def test_a_ticket_may_be_typed_in(router, monkeypatch):
@@ -257,11 +257,11 @@ def test_a_ticket_may_be_typed_in(router, monkeypatch):
     assert TICKET not in result.output
 
 
-def test_without_a_ticket_it_is_said_how_to_get_one(router):
+def test_without_a_ticket_the_error_names_the_command_that_creates_one(router):
     result = signalbox("tail", "trial.log", "--user", "bob")
 
     assert isinstance(result.exception, RejectedError)
-    assert "`signalbox user secret bob` makes one" in str(result.exception)
+    assert "`signalbox user secret bob` creates one" in str(result.exception)
 
 
 @pytest.mark.parametrize(
@@ -269,12 +269,12 @@ def test_without_a_ticket_it_is_said_how_to_get_one(router):
     [
         (["tail", "other.log"], RequestRefused, "may not subscribe"),
         (["tail", "trial.log", "--exchange", "no.fifo"], JoinRefused, "there is no such realm"),
-        (["tail", "trial.log", "--last", "1", "--since", "5m"], RejectedError, "do not go together"),
+        (["tail", "trial.log", "--last", "1", "--since", "5m"], RejectedError, "exclude each other"),
         (["tail", "trial.log", "--since", "yesterday"], RejectedError, "--since"),
         (["tail", "a b"], RejectedError, "white space"),
     ],
 )
-def test_what_cannot_be_is_told(router, words, error, text):
+def test_invalid_requests_are_refused_with_the_reason(router, words, error, text):
     result = signalbox(*words)
 
     assert isinstance(result.exception, error)
@@ -284,13 +284,13 @@ def test_what_cannot_be_is_told(router, words, error, text):
 @pytest.mark.parametrize(
     ("changed", "error", "text"),
     [
-        ({"websocket_url": ""}, RejectedError, "the stage has no live"),
+        ({"websocket_url": ""}, RejectedError, "the stage has no live API"),
         ({"realm": "", "live_users": []}, RejectedError, "--exchange and --user must be given"),
         ({"websocket_url": "ws://127.0.0.1:1/"}, ConnectionLost, "no connection to the live router"),
-        ({"websocket_url": "http://127.0.0.1:1/"}, RejectedError, "is no URL of a WebSocket"),
+        ({"websocket_url": "http://127.0.0.1:1/"}, RejectedError, "is not a WebSocket URL"),
     ],
 )
-def test_a_stage_that_cannot_be_joined_is_told(router, tmp_path, changed, error, text):
+def test_a_stage_that_cannot_be_joined_is_refused_with_the_reason(router, tmp_path, changed, error, text):
     write_local(tmp_path, **{"websocket_url": router.url, **changed})
 
     result = signalbox("tail", "trial.log")
@@ -300,7 +300,7 @@ def test_a_stage_that_cannot_be_joined_is_told(router, tmp_path, changed, error,
 
 
 @pytest.mark.parametrize(
-    ("refusal", "told", "error"),
+    ("refusal", "answer", "error"),
     [
         ((400, "why"), "400: why", RejectedError),
         ((429, "a storm"), "429: a storm", ConnectionLost),
@@ -308,10 +308,10 @@ def test_a_stage_that_cannot_be_joined_is_told(router, tmp_path, changed, error,
         ((503, "why"), "503: why", ConnectionLost),
     ],
 )
-def test_a_connection_that_is_refused_is_told_with_its_reason(router, tmp_path, refusal, told, error):
+def test_a_refused_connection_is_reported_with_its_reason(router, tmp_path, refusal, answer, error):
     router.refuse_with = refusal
 
     result = signalbox("tail", "trial.log")
 
     assert isinstance(result.exception, error)
-    assert f"answers {told}" in str(result.exception)
+    assert f"answers {answer}" in str(result.exception)

@@ -1,4 +1,4 @@
-"""`signalbox rendezvous`, against a stage in a pretended AWS (moto)."""
+"""The commands `signalbox rendezvous` against a stage in moto."""
 
 import base64
 import io
@@ -28,7 +28,7 @@ SDP = "v=0\r\na=candidate:1 1 udp 1 192.0.2.1 1 typ host\r\n"
 
 
 class Broker(BaseHTTPRequestHandler):
-    """Has a client for every proxy, once; takes its answer."""
+    """A broker with one client for each proxy that accepts its answer."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -40,7 +40,7 @@ class Broker(BaseHTTPRequestHandler):
         self.wfile.write((offer if self.path == "/proxy" else '{"Status":"success"}').encode())
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["rendezvous", *arguments, "--aws"], catch_exceptions=False)
 
 
-def test_credentials_are_what_the_real_client_takes(stage) -> None:
+def test_credentials_have_the_format_of_upstreams_client(stage) -> None:
     result = run("credentials", "--json")
 
     shown = json.loads(result.output)
@@ -103,7 +103,7 @@ def test_credentials_are_what_the_real_client_takes(stage) -> None:
     assert "environment" not in shown
 
 
-def test_credentials_stay_until_they_are_rotated(stage) -> None:
+def test_credentials_do_not_change_until_rotated(stage) -> None:
     first, again = run("credentials").output, run("credentials").output
 
     assert first == again
@@ -117,7 +117,7 @@ def test_credentials_can_be_revoked(stage) -> None:
     assert run("credentials").output != first
 
 
-def test_stats_are_the_days_counters_as_upstream_prints_them(stage) -> None:
+def test_stats_print_the_days_counters_in_upstreams_format(stage) -> None:
     table = boto3.resource("dynamodb").Table("Rendezvous")
     DynamoStatistics(table).add(date(2026, 11, 20), {"client_poll|CA|unrestricted|sqs|matched": 3})
 
@@ -136,12 +136,12 @@ def test_a_simulated_proxy_answers(stage) -> None:
     assert json.loads(run("proxy", "--json").output)["accepted"] is True
 
 
-def test_an_offer_that_is_refused_says_why(stage) -> None:
+def test_a_refused_offer_prints_the_reason(stage) -> None:
     sqs = boto3.client("sqs")
 
     def refuse() -> None:
         looks = iter(lambda: sqs.receive_message(QueueUrl=stage["BrokerQueueUrl"], MessageAttributeNames=["All"]), None)
-        # With a pause between them: whoever looks again at once leaves the client hardly a turn, once for an hour.
+        # The pause lets the client run: without it, this loop starved the client's thread, once for an hour.
         received = next(found for found in looks if "Messages" in found or threading.Event().wait(0.02))
         client_id = received["Messages"][0]["MessageAttributes"]["ClientID"]["StringValue"]
         url = sqs.create_queue(QueueName=f"snowflake-client-{client_id}")["QueueUrl"]
@@ -154,7 +154,7 @@ def test_an_offer_that_is_refused_says_why(stage) -> None:
     broker.join()
 
 
-def test_an_offer_is_read_as_json_or_as_bare_sdp(tmp_path: Path) -> None:
+def test_an_offer_is_read_as_json_or_sdp(tmp_path: Path) -> None:
     (tmp_path / "bare").write_text(SDP, newline="")
     (tmp_path / "json").write_text(json.dumps({"type": "offer", "sdp": SDP}))
 
@@ -170,7 +170,7 @@ def test_an_offer_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "", " \n"])
-def test_an_offer_that_cannot_be_read_is_named(tmp_path: Path, content: str | None) -> None:
+def test_an_unreadable_offer_file_is_named_in_the_error(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "offer.sdp"
     if content is not None:
         path.write_text(content)

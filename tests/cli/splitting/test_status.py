@@ -10,7 +10,7 @@ import pytest
 from signalbox.errors import RejectedError
 from signalbox.splitting.model.target import InvalidTarget
 from tests.cli.shared.stage import FakeStage, fake_stage, split
-from tests.fakes.audits import EVENTS, answer_with
+from tests.fakes.athena import EVENTS, stub_query_results
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 
 QUEUE = {"queue_id": "memes", "original": "meme-queue", "waiting": 3, "in_flight": None}
@@ -125,7 +125,7 @@ def test_explain_needs_either_sessions_or_a_target(stage, options):
 
 
 def test_an_audit_shows_each_event_once(stage):
-    answer_with(EVENTS)
+    stub_query_results(EVENTS)
 
     text = split("audit", "1").stdout
 
@@ -136,7 +136,7 @@ def test_an_audit_shows_each_event_once(stage):
 
 
 def test_json_output_of_audit_has_all_fields(stage):
-    answer_with(EVENTS)
+    stub_query_results(EVENTS)
 
     first, second = json.loads(split("audit", "1", "--json").stdout)
 
@@ -146,7 +146,7 @@ def test_json_output_of_audit_has_all_fields(stage):
 
 
 def test_an_audit_of_an_unknown_message_says_so(stage):
-    answer_with([])
+    stub_query_results([])
 
     result = split("audit", "1")
 

@@ -1,4 +1,4 @@
-"""The job that makes raw history into the table of events, whatever the order and number of its runs."""
+"""The job `compact_history`, whose table does not depend on the order and number of its runs."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ FIRST, SECOND, THIRD = "2026-11-20", "2026-11-21", "2026-11-22"
 
 @pytest.fixture
 def raw(history: Callable[..., DataFrame], at, tmp_path):
-    """Raw history of three days, with copies across midnight, late events, and one that has neither id nor topic."""
+    """Raw history of three days, with duplicates across midnight, late events, and an event without id and topic."""
     folders = {
         f"dt={FIRST}/hour=23": [
             {"event_id": "a", "occurred_at": at(f"{FIRST} 23:10:00"), "topic": "t", "sequence": 2},
@@ -49,12 +49,12 @@ def events(lake: Lake) -> DataFrame:
     return lake.spark.table(lake.name("events")).orderBy("occurred_at", "event_id")
 
 
-def test_each_event_is_in_its_own_day_once_and_the_earliest_copy_of_it(lake, raw):
+def test_each_event_is_in_its_own_day_once_as_its_earliest_duplicate(lake, raw):
     found = compact(lake, raw, "--day", THIRD, "--days", "3").select("event_id", "occurred_at").collect()
 
     kept = {row.event_id: f"{row.occurred_at:%d %H}" for row in found if len(row.event_id) < 10}
     assert kept == {"a": "20 23", "b": "20 23", "c": "21 00", "d": "21 23", "late": "21 12", "very late": "20 12"}
-    assert len(found) == 7  # with the one whose id is made of all that it says
+    assert len(found) == 7  # including the event whose id is a hash of its fields
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_each_event_is_in_its_own_day_once_and_the_earliest_copy_of_it(lake, raw
     ],
     ids=["day-by-day", "backfill-backwards", "by-hours", "mixed"],
 )
-def test_the_table_is_the_same_whichever_way_the_windows_were_compacted(lake, raw, runs):
+def test_the_table_does_not_depend_on_the_windows_and_their_order(lake, raw, runs):
     at_once = compact(Lake(lake.spark, f"{lake.database}_at_once"), raw, "--day", THIRD, "--days", "3")
 
     for words in runs:
@@ -86,7 +86,7 @@ def test_a_rerun_loses_no_event_whose_raw_file_has_expired(lake, raw, tmp_path):
     assert compact(lake, tmp_path / "expired", "--day", SECOND, "--days", "2").collect() == before
 
 
-def test_old_days_are_forgotten_when_the_job_is_told_how_long_to_keep_them(lake, raw):
+def test_days_beyond_the_retention_are_deleted(lake, raw):
     compact(lake, raw, "--day", SECOND, "--days", "2")
 
     kept = compact(lake, raw, "--day", SECOND, "--retention_days", "1")
@@ -94,7 +94,7 @@ def test_old_days_are_forgotten_when_the_job_is_told_how_long_to_keep_them(lake,
     assert {row.event_id for row in kept.collect()} == {"c", "d", "late"}
 
 
-def test_raw_files_of_json_lines_are_read_when_told_so(lake, tmp_path):
+def test_raw_files_of_json_lines_are_read_with_the_option(lake, tmp_path):
     hour = tmp_path / f"dt={FIRST}" / "hour=10"
     hour.mkdir(parents=True)
     (hour / "part.json").write_text('{"event_id":"a","occurred_at":"2026-11-20 10:00:00.123","labels":{"nat":"x"}}\n')
@@ -105,10 +105,10 @@ def test_raw_files_of_json_lines_are_read_when_told_so(lake, tmp_path):
     assert f"{row.occurred_at:%S.%f}" == "00.123000"
 
 
-def test_maintenance_puts_small_files_together_and_leaves_the_rows_as_they_were(lake, raw, history, at):
+def test_maintenance_compacts_small_files_and_keeps_all_rows(lake, raw, history, at):
     for number in range(5):
         row = {"event_id": f"e{number}", "occurred_at": at(f"{SECOND} 05:00:00"), "topic": "t", "sequence": number}
-        lake.merge_late(history(row))
+        lake.merge_events(history(row))
     before = events(lake).collect()
 
     main(["", "--history_path", f"{raw}/none", "--database", lake.database, "--to", THIRD, "--hours", "1"])

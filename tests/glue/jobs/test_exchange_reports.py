@@ -1,4 +1,4 @@
-"""The Glue jobs that report the exchange as they run: command line in, tables, texts, pictures and JSON out."""
+"""The report jobs of the exchange, from the command line to tables, texts, pictures and JSON."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ topics by publications (2)
 publishers by publications (1)
   alice publications=3 bytes_in=300
 
-topics that nobody wanted (1)
+unrouted topics (1)
   x.fifo "" dropped=1 alternate=0
 """
 DELIVERIES = """\
@@ -37,7 +37,7 @@ delivery-report-end 2026-11-22 00:00:00 (86400 s)
 exchange delivered=4 again=0 retried=1 dead=1 bytes=400
 exchange p50_ms=25 p95_ms=39 p99_ms=40 max_ms=40
 
-busiest ways (2)
+busiest paths (2)
   exchange x.fifo → q_a delivered=3 retried=0 dead=0 p50_ms=20 p95_ms=29 p99_ms=30 max_ms=30
   exchange x.fifo → q_b delivered=1 retried=1 dead=1 p50_ms=40 p95_ms=40 p99_ms=40 max_ms=40
 
@@ -46,7 +46,7 @@ dead letters by reason (1)
 """
 ORDER = """\
 order-audit-end 2026-11-22 00:00:00 (86400 s)
-looked at 4 copies of numbered messages, in 2 queues' views of their topics
+looked at 4 copies of numbered messages, in 2 pairs of queue and topic
 gap=0 duplicate=0 reordered=1
 
 reordered (1)
@@ -72,7 +72,7 @@ def run(lake: Lake, tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def day(remembered: Callable[..., None], at) -> None:
-    """Three messages of one topic, of which one came late, one waits and one died in another queue; and one dropped."""
+    """Three messages of one topic (one is late; in another queue one waits and one is a dead letter), one dropped."""
 
     def event(event_id: str, sequence: int, second: int, **columns: object) -> dict[str, object]:
         own = {"event_id": event_id, "occurred_at": at(f"{DAY} 10:00:{second:02}"), "capability": "exchange"}
@@ -99,7 +99,7 @@ def day(remembered: Callable[..., None], at) -> None:
 
 @pytest.mark.usefixtures("day")
 @pytest.mark.parametrize("name", REPORTS)
-def test_a_report_tells_the_same_twice_in_its_table_its_text_its_picture_and_its_json(lake, run, name):
+def test_a_second_run_writes_the_same_table_text_picture_and_json(lake, run, name):
     job, table, text = REPORTS[name]
     both = [_seen(lake, table, run(job, "--day", "2026-11-22", "--days", "2")) for _ in range(2)]
 
@@ -118,28 +118,28 @@ def _seen(lake: Lake, table: str, report: Path) -> tuple[Sequence[object], dict[
 
 
 @pytest.mark.usefixtures("day")
-def test_costs_are_told_with_the_day_of_their_prices(run):
+def test_the_cost_report_contains_the_date_of_its_prices(run):
     text = (run(cost_report, "--day", DAY) / "text" / f"day={DAY}.txt").read_text()
 
-    assert "list prices of us-east-1 as we know them, written down on 20" in text
+    assert "list prices of us-east-1, as of 20" in text
     assert "\n  copy, 4 times with 400 bytes: 2 to 12 SQS standard request, 0.000001 to 0.000005 USD\n" in text
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_a_day_of_nothing_has_a_report_too(lake, run, name):
+def test_a_day_without_events_has_a_report(lake, run, name):
     job, _, _ = REPORTS[name]
 
     report = run(job, "--day", DAY)
 
     assert (report / "picture" / f"day={DAY}.svg").exists()
     text = (report / "text" / f"day={DAY}.txt").read_text()
-    nothing = {"topic_report": "nothing was published", "delivery_report": "nothing was delivered, and nothing died"}
-    nothing |= {"order_audit": "nothing is missing, nothing came twice, and nothing came out of order"}
+    nothing = {"topic_report": "no publications", "delivery_report": "no deliveries and no dead letters"}
+    nothing |= {"order_audit": "nothing is missing, duplicated or out of order"}
     assert nothing.get(name, "total 0.000000 to 0.000000 USD") in text
 
 
-def test_days_that_were_not_audited_are_audited_with_the_next_ones(lake, run, remembered, at):
-    """What came in them is not missing."""
+def test_days_without_an_audit_are_audited_with_the_next_ones(lake, run, remembered, at):
+    """Their messages do not count as missing."""
 
     def event(sequence: int, moment: str) -> dict[str, object]:
         of_copy = {"kind": "routed", "outcome": "delivered", "source": "x.fifo", "topic": "wx", "destination": "q_a"}

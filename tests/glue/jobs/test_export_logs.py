@@ -1,4 +1,4 @@
-"""Exported logs: whole up to a number, once each however often a run is repeated, and readable as text."""
+"""Exported logs: complete up to a number, each event once after repeated runs, and readable as text."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -6,14 +6,14 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql import Row
 
-from glue_jobs.export_logs import ROWS, keep
+from glue_jobs.export_logs import ROW_SCHEMA, merge_rows
 from glue_jobs.shared.lake import Lake
-from glue_jobs.shared.log_files import line, write_days
-from glue_jobs.shared.log_reading import row
+from glue_jobs.shared.log_files import log_line, write_log_files
+from glue_jobs.shared.log_reader import log_row
 from glue_jobs.transforms.tables import LOG_TOPICS, LOGS
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.export import Exported
+from signalbox.live.log.export import ExportedEvent
 from signalbox.live.wamp.messages import Payload, PublicationId
 from tests.glue.frames import frame
 
@@ -24,20 +24,20 @@ NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 def exported(topic: str, sequence: int, *, missing: int = 0, body: str = "line") -> tuple[object, ...]:
     event = LoggedEvent(PublicationId(sequence), RoutingKey(topic), NOON, Payload((body,)), sequence)
-    return row("xlog.fifo", Exported(event, missing))
+    return log_row("xlog.fifo", ExportedEvent(event, missing))
 
 
 def kept(lake: Lake, *rows: tuple[object, ...]) -> tuple[list[Row], list[Row]]:
     for table in (LOGS, LOG_TOPICS):
         lake.ensure(table.name)
-    keep(lake, frame(lake.spark, list(rows), ROWS))
+    merge_rows(lake, frame(lake.spark, list(rows), ROW_SCHEMA))
     logs = lake.spark.table(lake.name("logs")).orderBy("topic", "sequence")
     topics = lake.spark.table(lake.name("log_topics")).orderBy("topic")
     columns = ("topic", "complete_to", "events", "missing")
     return logs.select("topic", "sequence", "body").collect(), topics.select(*columns).collect()
 
 
-def test_a_run_that_is_repeated_leaves_each_event_once(lake):
+def test_a_repeated_run_keeps_each_event_once(lake):
     rows = [exported("a", 1), exported("a", 2), exported("b", 1)]
 
     first, again = kept(lake, *rows), kept(lake, *rows)
@@ -49,7 +49,7 @@ def test_a_run_that_is_repeated_leaves_each_event_once(lake):
     )
 
 
-def test_the_next_run_goes_on_where_the_last_one_ended_and_counts_what_was_gone(lake):
+def test_the_next_run_continues_after_the_last_number_and_counts_missing_events(lake):
     kept(lake, exported("a", 1))
 
     _, topics = kept(lake, exported("a", 4, missing=2), exported("a", 5))
@@ -57,7 +57,7 @@ def test_the_next_run_goes_on_where_the_last_one_ended_and_counts_what_was_gone(
     assert topics == [("a", 5, 3, 2)]
 
 
-def test_a_run_that_was_killed_after_it_added_events_is_made_good_by_the_next(lake):
+def test_a_run_killed_after_adding_events_is_completed_by_the_next(lake):
     kept(lake, exported("a", 1))
     lake.spark.sql(f"TRUNCATE TABLE {lake.name('log_topics')}")
 
@@ -81,19 +81,19 @@ def as_row(**values: object) -> Row:
     ],
 )
 def test_each_event_has_one_line_of_text(body, text):
-    assert line(as_row(body=body)) == f"2026-11-20T12:00:00.000Z\t7\t{text}"
+    assert log_line(as_row(body=body)) == f"2026-11-20T12:00:00.000Z\t7\t{text}"
 
 
-def test_an_event_that_was_too_large_for_the_log_says_so():
-    assert line(as_row(body=None, omitted_bytes=5)).endswith("(5 bytes, too large for the log)")
+def test_an_event_too_large_for_the_log_has_a_note_as_its_text():
+    assert log_line(as_row(body=None, omitted_bytes=5)).endswith("(5 bytes, too large for the log)")
 
 
-def test_a_topic_has_a_file_for_each_day_under_a_name_that_no_other_topic_has():
+def test_a_topic_has_a_file_for_each_day_under_a_unique_key():
     written: dict[str, str] = {}
     s3 = SimpleNamespace(upload_fileobj=lambda file, bucket, key: written.update({f"{bucket}/{key}": file.read()}))
     days = [("a/b", "2026-11-20"), ("a/b", "2026-11-21"), ("", "2026-11-21")]
 
-    write_days([as_row(exchange="x.fifo", topic=topic, day=day) for topic, day in days], "s3://bucket/logs", s3=s3)
+    write_log_files([as_row(exchange="x.fifo", topic=topic, day=day) for topic, day in days], "s3://bucket/logs", s3=s3)
 
     text = b"2026-11-20T12:00:00.000Z\t7\tx\n"
     assert written == {

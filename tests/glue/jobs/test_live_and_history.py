@@ -1,4 +1,4 @@
-"""The live counters and the Glue job tell the same of the same events."""
+"""The live counters and the Glue job produce the same statistics from the same events."""
 
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from glue_jobs.texts import log_block as from_history
-from glue_jobs.transforms.history import SCHEMA
+from glue_jobs.transforms.events import SCHEMA
 from glue_jobs.transforms.rendezvous import rendezvous_facts, rendezvous_report
 from signalbox.history.event import HistoryEvent
 from signalbox.rendezvous.reporting.counters import distinct_keys, event_counters
@@ -47,7 +47,7 @@ def proxy_events() -> list[tuple[dict[str, object], dict[str, str | None]]]:
         (
             {"kind": "proxy_poll", "outcome": outcome, "source": "proxy"},
             {"nat": nat, "proxy_type": kind, "relay_pattern": "without" if number == 3 else "with"}
-            # 0 has no address, 1 moves, the others stay.
+            # 0 has no address, 1 changes its country, the others do not.
             | {"party": f"{number}" if number else None, "country": "DE" if number < 2 and outcome == "idle" else "FR"},
         )
         for outcome, nat, kind, number in cases
@@ -69,7 +69,7 @@ def events() -> list[HistoryEvent]:
 
 
 def live_block(events: list[HistoryEvent]) -> str:
-    """Count as the functions do, one event after the other."""
+    """Count one event after the other, as the functions do."""
     counters: Counter[str] = Counter()
     known: set[str] = set()
     for event in events:
@@ -80,7 +80,7 @@ def live_block(events: list[HistoryEvent]) -> str:
     return log_block(statistics, end=statistics.end)
 
 
-def test_both_ways_lead_to_the_same_block(spark, history):
+def test_live_counters_and_glue_job_produce_the_same_block(spark, history):
     happened = events()
     rows = [{name: getattr(event, name) for name in SCHEMA.names[1:]} for event in happened]
 

@@ -1,4 +1,4 @@
-"""Queries with Spark, as the local stage has them in place of Athena."""
+"""Queries with Spark, which replace Athena on the local stage."""
 
 import json
 import re
@@ -21,16 +21,16 @@ def ask(lake, tmp_path, sql: str) -> dict[str, list]:
     return json.loads(output.read_text())
 
 
-def test_values_are_text_as_athena_gives_them_and_columns_may_share_a_name(lake, history, tmp_path):
+def test_values_are_text_as_in_athena_and_column_names_may_be_equal(lake, history, tmp_path):
     lake.ensure(EVENTS.name)
-    lake.merge_late(history({"event_id": "1", "occurred_at": NOON, "kind": "offer", "sequence": 7}))
+    lake.merge_events(history({"event_id": "1", "occurred_at": NOON, "kind": "offer", "sequence": 7}))
 
     found = ask(lake, tmp_path, "SELECT kind, sequence, reason, kind FROM events")
 
     assert found == {"columns": ["kind", "sequence", "reason", "kind"], "rows": [["offer", "7", None, "offer"]]}
 
 
-def test_raw_events_are_asked_by_their_days_with_or_without_the_database(lake, history, tmp_path):
+def test_raw_events_are_queried_by_day_with_or_without_the_database(lake, history, tmp_path):
     lake.ensure(EVENTS.name)
     rows = history({"event_id": "1", "occurred_at": NOON, "kind": "offer"})
     rows.write.parquet(str(tmp_path / "raw" / "dt=2026-11-20" / "hour=12"))
@@ -40,8 +40,8 @@ def test_raw_events_are_asked_by_their_days_with_or_without_the_database(lake, h
         assert ask(lake, tmp_path, sql)["rows"] == [["2026-11-20", "12", "offer"]]
 
 
-def test_every_query_of_the_page_on_history_can_be_asked_here(lake, history, tmp_path):
-    """By Spark's grammar; they are written for Athena's, and use what both have."""
+def test_every_query_of_the_history_page_is_valid_in_spark(lake, history, tmp_path):
+    """Spark parses them; they use the common grammar of Athena and Spark."""
     for table in TABLES:
         lake.ensure(table)
     history({"event_id": "1", "occurred_at": NOON}).write.parquet(str(tmp_path / "raw" / "dt=2026-11-20" / "hour=12"))

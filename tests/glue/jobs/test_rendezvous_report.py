@@ -1,4 +1,4 @@
-"""The Glue job as it runs: command line in, files out."""
+"""The job `rendezvous_report`, from the command line to its files."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from tests.glue.frames import frame
 pytestmark = pytest.mark.spark
 
 DAY = "2026-11-21"
-# Counted by hand from `raw`: 2 parties, 4 polls, 11 clients; every `-count` in eights.
+# Counted by hand from `raw`: 2 parties, 4 polls, 11 clients; every `-count` rounded up to a multiple of eight.
 BLOCK = """\
 snowflake-stats-end 2026-11-22 00:00:00 (86400 s)
 snowflake-ips DE=1,FR=1
@@ -50,7 +50,7 @@ snowflake-ips-nat-unknown 0
 
 @pytest.fixture
 def raw(tmp_path: Path, history: Callable[..., DataFrame], at) -> Path:
-    """Put a day of history where Firehose would: one file an hour of arrival, a late one, copies across midnight."""
+    """A day of raw history in Firehose's layout: a file for each hour, a late one, duplicates across midnight."""
     proxy = {"kind": "proxy_poll", "outcome": "matched"}
     first, second = {"nat": "unrestricted", "proxy_type": "standalone"}, {"nat": "restricted", "proxy_type": "webext"}
     with_pattern = {"relay_pattern": "with"}
@@ -80,14 +80,14 @@ def raw(tmp_path: Path, history: Callable[..., DataFrame], at) -> Path:
             {"event_id": "o1", "occurred_at": at(f"{DAY} 10:02:00"), "kind": "offer"}
             | {"outcome": "denied", "source": "http", "labels": {"nat": "unknown", "country": "RU"}},
         ],
-        # Late by a day, and one of the next day in the same file.
+        # An event late by a day, and one of the next day in the same file.
         "dt=2026-11-22/hour=23": [
             {"event_id": "t1", "occurred_at": at(f"{DAY} 23:59:59"), "kind": "timeout"}
             | {"outcome": "expired", "source": "sqs", "reason": "silent proxy"},
             {"event_id": "t2", "occurred_at": at("2026-11-22 00:00:00"), "kind": "timeout"}
             | {"outcome": "expired", "source": "sqs", "reason": "silent proxy"},
         ],
-        # Written first on the day before, and again by a retry after midnight: it belongs to the day before.
+        # Written first on the day before, and again by a retry after midnight: counts for the day before.
         "dt=2026-11-20/hour=23": [
             {"event_id": "t0", "occurred_at": at("2026-11-20 23:59:59"), "kind": "timeout"}
             | {"outcome": "expired", "source": "ampcache", "reason": "silent proxy"},
@@ -104,7 +104,7 @@ def raw(tmp_path: Path, history: Callable[..., DataFrame], at) -> Path:
 
 @pytest.fixture
 def run(raw: Path, lake: Lake, tmp_path: Path) -> Callable[..., Path]:
-    """Put all that is raw into the lake and report days of it; return where the report is."""
+    """A function that compacts all raw events, reports days and returns the path of the report."""
 
     def made(*words: str, into: str = "report") -> Path:
         lake_of = ["--database", lake.database]
@@ -120,13 +120,13 @@ def table(lake: Lake) -> DataFrame:
     return lake.spark.table(lake.name("rendezvous_daily")).orderBy("day", "metric", "label")
 
 
-def test_the_report_of_a_day_is_what_upstream_would_have_logged(run):
+def test_the_text_of_a_day_is_upstreams_log_block(run):
     report = run("--day", DAY)
 
     assert (report / "text" / f"day={DAY}.txt").read_text() == BLOCK
 
 
-def test_the_table_holds_what_the_text_does_not_show(lake, run):
+def test_the_table_has_exact_numbers_which_the_text_omits(lake, run):
     report = run("--day", DAY)
 
     is_chosen = "metric = 'client-sqs-ips' or metric like 'time-to-answer-ms-by-nat%'"
@@ -148,7 +148,7 @@ def test_the_table_holds_what_the_text_does_not_show(lake, run):
 TABLE = "day date, metric string, label string, exact bigint, shown bigint"
 
 
-def test_a_second_run_replaces_the_report_with_the_same(lake, run):
+def test_a_second_run_writes_the_same_report(lake, run):
     once = run("--day", "2026-11-22", "--days", "2", into="once")
     rows = table(lake).collect()
     for _ in range(2):
@@ -160,7 +160,7 @@ def test_a_second_run_replaces_the_report_with_the_same(lake, run):
     assert sorted(path.name for path in files if path.suffix == ".txt") == ["day=2026-11-21.txt", "day=2026-11-22.txt"]
 
 
-def test_a_rerun_of_one_day_leaves_the_other_days_alone_and_takes_late_events_in(lake, raw, history, run, at):
+def test_a_rerun_of_one_day_includes_late_events_and_keeps_the_other_days(lake, raw, history, run, at):
     run("--day", "2026-11-22", "--days", "2")
     late = {"event_id": "t3", "occurred_at": at(f"{DAY} 12:00:00"), "kind": "timeout", "reason": "silent proxy"}
     history(late).write.parquet(str(raw / "dt=2026-11-22" / "hour=01"))
@@ -171,7 +171,7 @@ def test_a_rerun_of_one_day_leaves_the_other_days_alone_and_takes_late_events_in
     assert [tuple(row) for row in timeouts.collect()] == [(date(2026, 11, 21), 2), (date(2026, 11, 22), 1)]
 
 
-def test_days_without_any_history_have_a_report_of_zeros(lake, tmp_path):
+def test_days_without_events_have_a_report_of_zeros(lake, tmp_path):
     main(["rendezvous_report", "--database", lake.database, "--report_path", f"{tmp_path}", "--day", DAY])
 
     assert table(lake).where("exact = 0").count() == 21

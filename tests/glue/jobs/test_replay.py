@@ -1,4 +1,4 @@
-"""The job that replays: from the table of logs, from dead letters, and on with what it began."""
+"""The job `replay`: from logs, from dead letters, and resumed."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -7,19 +7,19 @@ import boto3
 import pytest
 
 from glue_jobs import replay
-from glue_jobs.export_logs import ROWS, keep
-from glue_jobs.replay_log import Counted, LogSource, Wanted, counted, newest_snapshot
+from glue_jobs.export_logs import ROW_SCHEMA, merge_rows
 from glue_jobs.shared.lake import Lake
-from glue_jobs.shared.log_reading import row
+from glue_jobs.shared.log_reader import log_row
+from glue_jobs.shared.log_source import LogSelection, LogSource, ReplayVolume, newest_snapshot, replay_volume
 from glue_jobs.transforms.tables import LOG_TOPICS, LOGS
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import DeclaredQueue, Exchange, QueueSettings
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.history.replay_state import InvalidReplay, Progress, ReplayId
+from signalbox.history.replay_state import InvalidReplay, ReplayId, ReplayProgress
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.log.export import Exported
+from signalbox.live.log.export import ExportedEvent
 from signalbox.live.wamp.audience import Audience
 from signalbox.live.wamp.messages import Payload, PublicationId
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -29,13 +29,13 @@ from tests.glue.frames import frame
 __all__ = ["aws", "exchange_table"]
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 LOG = ExchangeName("xlog.fifo")
-NOTHING = Progress(ReplayId("r"), {}, "", messages=0, size_bytes=0, planned_at=NOON)
+NOTHING = ReplayProgress(ReplayId("r"), {}, "", messages=0, size_bytes=0, planned_at=NOON)
 
 
 def logged(lake: Lake, *events: LoggedEvent) -> None:
     for table in (LOGS, LOG_TOPICS):
         lake.ensure(table.name)
-    keep(lake, frame(lake.spark, [row(LOG, Exported(one)) for one in events], ROWS))
+    merge_rows(lake, frame(lake.spark, [log_row(LOG, ExportedEvent(one)) for one in events], ROW_SCHEMA))
 
 
 def event(topic: str, sequence: int, *, seconds: int = 0, **more) -> LoggedEvent:
@@ -44,8 +44,8 @@ def event(topic: str, sequence: int, *, seconds: int = 0, **more) -> LoggedEvent
     return LoggedEvent(PublicationId(sequence), RoutingKey(topic), at, payload, sequence, **more)
 
 
-def wanted(pattern: str, **more) -> Wanted:
-    return Wanted(LOG, Pattern.parse(pattern), **more)
+def wanted(pattern: str, **more) -> LogSelection:
+    return LogSelection(LOG, Pattern.parse(pattern), **more)
 
 
 def origins(source: LogSource, count: int = 100) -> list[str]:
@@ -53,14 +53,14 @@ def origins(source: LogSource, count: int = 100) -> list[str]:
 
 
 @pytest.mark.spark
-def test_a_log_is_replayed_in_the_order_of_time_and_the_same_from_any_position_on(lake):
+def test_a_log_is_replayed_in_order_of_time_from_any_position(lake):
     logged(lake, event("a.x", 1), event("a.x", 2, seconds=2), event("a.y", 1, seconds=1), event("b", 1))
     snapshot = newest_snapshot(lake)
     logged(lake, event("a.x", 3, seconds=3))
 
-    found = counted(lake, snapshot, wanted("a.*"))
+    found = replay_volume(lake, snapshot, wanted("a.*"))
 
-    assert found == Counted(3, 3 * len('{"n":1}'), {"a.x": 2, "a.y": 1}, {})
+    assert found == ReplayVolume(3, 3 * len('{"n":1}'), {"a.x": 2, "a.y": 1}, {})
     assert origins(LogSource(lake, snapshot, wanted("a.*"), 0)) == ["a.x 1", "a.y 1", "a.x 2"]
     later = LogSource(lake, snapshot, wanted("a.*"), 1)
     assert (origins(later, 1), origins(later), origins(later)) == (["a.y 1"], ["a.x 2"], [])
@@ -68,7 +68,7 @@ def test_a_log_is_replayed_in_the_order_of_time_and_the_same_from_any_position_o
 
 
 @pytest.mark.spark
-def test_a_log_is_replayed_from_a_moment_on_and_before_another(lake):
+def test_a_log_is_replayed_within_a_time_range(lake):
     logged(lake, *(event("a", number, seconds=number) for number in (1, 2, 3)))
     asked = wanted("#", start=NOON + timedelta(seconds=2), end=NOON + timedelta(seconds=3))
 
@@ -76,18 +76,18 @@ def test_a_log_is_replayed_from_a_moment_on_and_before_another(lake):
 
 
 @pytest.mark.spark
-def test_an_exchange_does_not_get_what_was_for_some_and_nobody_gets_what_has_no_body(lake):
+def test_an_exchange_gets_no_events_for_selected_sessions_and_events_without_body_are_excluded(lake):
     some = Audience(eligible_authid=frozenset({"alice"}))
     logged(lake, event("a", 1), event("a", 2, audience=some), event("a", 3, omitted_bytes=500_000))
     snapshot = newest_snapshot(lake)
 
     for everybody, sent, left_out in ((True, 1, {"for some sessions only": 1}), (False, 2, {})):
-        found = counted(lake, snapshot, wanted("#", for_everybody=everybody))
+        found = replay_volume(lake, snapshot, wanted("#", for_all_sessions=everybody))
         assert (found.messages, found.left_out) == (sent, {"too large for the log": 1} | left_out)
 
 
 @pytest.mark.spark
-def test_a_message_of_a_log_has_the_time_body_and_headers_that_it_had(lake):
+def test_a_message_of_a_log_has_its_original_time_body_and_headers(lake):
     logged(lake, event("a", 1, seconds=0.25, headers={"color": "red"}))
 
     (ready,) = LogSource(lake, newest_snapshot(lake), wanted("#"), 0).take(1, NOTHING)
@@ -99,24 +99,24 @@ def test_a_message_of_a_log_has_the_time_body_and_headers_that_it_had(lake):
 
 
 @pytest.mark.spark
-def test_of_an_empty_log_nothing_is_replayed(lake):
+def test_an_empty_log_replays_no_messages(lake):
     snapshot = newest_snapshot(lake)
 
-    assert (snapshot, counted(lake, snapshot, wanted("#"))) == ("", Counted(0, 0, {}, {}))
+    assert (snapshot, replay_volume(lake, snapshot, wanted("#"))) == ("", ReplayVolume(0, 0, {}, {}))
     assert origins(LogSource(lake, snapshot, wanted("#"), 0)) == []
 
 
 @pytest.mark.spark
-def test_a_version_of_the_log_that_is_gone_is_told(lake):
+def test_an_expired_snapshot_of_the_log_raises(lake):
     logged(lake, event("a", 1))
 
-    with pytest.raises(InvalidReplay, match="version 7 of the logs is not there"):
-        counted(lake, "7", wanted("#"))
+    with pytest.raises(InvalidReplay, match="snapshot 7 of the logs has expired"):
+        replay_volume(lake, "7", wanted("#"))
 
 
 @pytest.fixture
 def stage(exchange_table, monkeypatch):
-    """A stage with a standard exchange, an ordered queue, and dead letters; moto does not wait."""
+    """A stage with a standard exchange, an ordered queue and dead letters, without waits in moto."""
     monkeypatch.setattr("signalbox.aws.history.dead_letter_source.WAIT_SECONDS", 0)
     boto3.client("s3").create_bucket(Bucket="lake")
     DynamoExchanges(exchange_table).create(Exchange(ExchangeName("xs"), None, NOON))
@@ -159,7 +159,7 @@ def received(name: str) -> list[dict]:
     return found.get("Messages", [])
 
 
-def test_dead_letters_are_published_anew_and_the_others_stay(stage, capsys):
+def test_selected_dead_letters_are_published_and_the_others_stay(stage, capsys):
     put_letters("a.1", "a.2", "b")
 
     run(stage, "--replay_id", "r", "--dead_letters", "xs", "--topics", "a.*", "--into", "xs", "--rate", "1000")
@@ -172,16 +172,16 @@ def test_dead_letters_are_published_anew_and_the_others_stay(stage, capsys):
     assert (end["state"], end["sent"]) == ("done", 2)
 
 
-def test_letters_that_somebody_else_holds_are_told(stage, capsys):
+def test_dead_letters_in_flight_are_reported(stage, capsys):
     put_letters("a")
-    received("xs-dlq")  # and neither deleted nor given back
+    received("xs-dlq")  # and neither deleted nor released
 
     run(stage, "--replay_id", "r", "--dead_letters", "xs", "--into", "xs")
 
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["held"] == 1
 
 
-def test_a_dry_run_counts_and_leaves_everything_where_it_is_until_it_is_resumed(stage):
+def test_a_dry_run_counts_and_moves_no_message_until_it_is_resumed(stage):
     put_letters("a.1")
     run(stage, "--replay_id", "r", "--dead_letters", "xs", "--into", "q_a.fifo", "--dry_run", "yes")
     assert received("q_a.fifo") == []
@@ -197,24 +197,24 @@ def test_a_dry_run_counts_and_leaves_everything_where_it_is_until_it_is_resumed(
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--into", "xs"], "whence the messages come"),
-        (["--dead_letters", "xs", "--exchange", "x.fifo", "--into", "xs"], "whence the messages come"),
+        (["--into", "xs"], "the source of the messages"),
+        (["--dead_letters", "xs", "--exchange", "x.fifo", "--into", "xs"], "the source of the messages"),
         (["--dead_letters", "xs"], "give --into"),
         (["--dead_letters", "xs", "--into", "weather"], "expected an exchange"),
         (["--dead_letters", "xs", "--into", "x_other"], "'x_other' is not declared"),
         (["--dead_letters", "xs", "--into", "q_other"], "'q_other' is not declared"),
-        (["--dead_letters", "xs", "--into", "xs", "--from", "noon"], "'noon' is no moment"),
+        (["--dead_letters", "xs", "--into", "xs", "--from", "noon"], "'noon' is not a time"),
     ],
 )
-def test_what_cannot_be_replayed_is_refused_and_leaves_no_record(stage, words, problem):
+def test_an_invalid_replay_is_refused_and_has_no_record(stage, words, problem):
     with pytest.raises(InvalidReplay, match=problem):
         run(stage, "--replay_id", "r", *words)
 
     assert "Contents" not in boto3.client("s3").list_objects_v2(Bucket="lake")
 
 
-def test_one_id_is_of_one_replay(stage):
+def test_an_id_identifies_one_replay(stage):
     run(stage, "--replay_id", "r", "--dead_letters", "xs", "--into", "xs", "--dry_run", "yes")
 
-    with pytest.raises(InvalidReplay, match="is of something else"):
+    with pytest.raises(InvalidReplay, match="has another selection"):
         run(stage, "--replay_id", "r", "--dead_letters", "xs", "--into", "q_a.fifo")

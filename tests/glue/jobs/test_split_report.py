@@ -1,4 +1,4 @@
-"""The Glue job of splitting as it runs: command line in, files out."""
+"""The job `split_report`, from the command line to its files."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from glue_jobs.shared.lake import Lake
 from glue_jobs.split_report import main
-from glue_jobs.transforms.history import SCHEMA
+from glue_jobs.transforms.events import SCHEMA
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message
 from signalbox.splitting.forwarding.matching import Decision, Mode, Outcome, SessionVerdict
@@ -49,7 +49,7 @@ def message(name: str, *, milliseconds_ago: int = 100) -> Message:
 
 
 def day() -> Sequence[HistoryEvent]:
-    """What the code of splitting writes, so that the two cannot part."""
+    """Events written by the code of splitting, so that code and report agree."""
     told = {"split": SPLIT, "queue": SPLIT.queues[0], "at": NOON}
     deployed = Decision(None, (), ())
     again = events.routed(message("m2", milliseconds_ago=200), deployed, **told)
@@ -68,7 +68,7 @@ def day() -> Sequence[HistoryEvent]:
 
 @pytest.fixture
 def run(lake: Lake, remembered: Callable[..., None], tmp_path: Path) -> Callable[..., Path]:
-    """Report days of what splitting did; return where the report is."""
+    """A function that reports days and returns the path of the report."""
     rows = {one.event_id: one for one in day()}.values()
     remembered(*({name: getattr(one, name, 1) for name in SCHEMA.names} | {"labels": dict(one.labels)} for one in rows))
 
@@ -83,14 +83,14 @@ def table(lake: Lake) -> DataFrame:
     return lake.spark.table(lake.name("split_daily")).orderBy("day", "metric", "queue", "session", "label")
 
 
-def test_the_report_of_a_day_tells_people_what_went_where(run):
+def test_the_text_of_a_day_lists_messages_by_destination(run):
     report = run("--day", DAY)
 
     assert (report / "text" / f"day={DAY}.txt").read_text() == TEXT
     assert "1 messages went to sessions, 2 to deployed consumers" in (report / "picture" / f"day={DAY}.svg").read_text()
 
 
-def test_a_second_run_replaces_the_report_with_the_same_and_a_day_of_nothing_has_zeros(lake, run):
+def test_a_second_run_writes_the_same_report_and_a_day_without_events_has_zeros(lake, run):
     run("--day", "2026-11-22", "--days", "2")
     rows = table(lake).collect()
     run("--day", "2026-11-22", "--days", "2")

@@ -1,4 +1,4 @@
-"""Pictures of reports: well-formed whatever names say, for light and dark paper, and for those who hear them read."""
+"""Report pictures: well-formed for any name, with light and dark variants, and accessible to screen readers."""
 
 from collections.abc import Callable
 from datetime import date
@@ -7,10 +7,20 @@ from xml.etree import ElementTree
 import pytest
 
 from glue_jobs.pictures.canvas import COLOURS, Canvas, shortened
-from glue_jobs.pictures.costs import cost_picture, in_usd
+from glue_jobs.pictures.costs import cost_picture, format_usd
 from glue_jobs.pictures.deliveries import delivery_picture
 from glue_jobs.pictures.order import order_picture
-from glue_jobs.pictures.panels import NOTHING, Bar, Series, bars, hours, in_bytes, in_time, sheet, times
+from glue_jobs.pictures.panels import (
+    NO_DATA,
+    Bar,
+    Series,
+    draw_bars,
+    draw_hours,
+    draw_percentiles,
+    format_bytes,
+    format_duration,
+    new_picture,
+)
 from glue_jobs.pictures.rendezvous import rendezvous_picture
 from glue_jobs.pictures.splitting import split_picture
 from glue_jobs.pictures.topics import topic_picture
@@ -36,7 +46,7 @@ def shown(picture: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_of_nothing_is_one_too_with_a_title_a_description_and_a_dark_side(name):
+def test_a_picture_without_data_has_a_title_a_description_and_a_dark_variant(name):
     picture = PICTURES[name]()
 
     root = read(picture)
@@ -49,17 +59,17 @@ def test_a_picture_of_nothing_is_one_too_with_a_title_a_description_and_a_dark_s
     assert "prefers-color-scheme: dark" in picture
 
 
-def test_every_colour_has_a_light_and_a_dark_one():
+def test_every_colour_has_a_light_and_a_dark_variant():
     picture = Canvas("title", "description").svg()
 
     assert [picture.count(f"--{name}: #") for name in COLOURS] == [2] * len(COLOURS)
 
 
-def test_names_are_shown_whatever_they_say_and_said_in_full_where_there_is_no_room():
+def test_any_name_is_shown_and_a_shortened_one_has_a_tooltip():
     name = "<b>&\x00\ud800" + "x" * 100
-    canvas = sheet("title", "subtitle", "description")
+    canvas = new_picture("title", "subtitle", "description")
 
-    bars(canvas, "heading", [Series("one", "blue")], rows=[Bar(name, (1,))])
+    draw_bars(canvas, "heading", [Series("one", "blue")], rows=[Bar(name, (1,))])
 
     root = read(canvas.svg())
     (label,) = [element for element in root.iter(f"{SVG}text") if (element.text or "").startswith("<b>&")]
@@ -69,11 +79,11 @@ def test_names_are_shown_whatever_they_say_and_said_in_full_where_there_is_no_ro
     assert hint.text == "<b>&\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}" + "x" * 100
 
 
-def test_bars_are_as_long_as_their_values_and_what_is_nothing_has_none():
-    canvas = sheet("title", "subtitle", "description")
+def test_bars_are_proportional_to_their_values_and_zero_has_no_bar():
+    canvas = new_picture("title", "subtitle", "description")
     rows = [Bar("long", (300, 100)), Bar("short", (0, 100)), Bar("none", (0, 0))]
 
-    bars(canvas, "heading", [Series("one", "blue"), Series("two", "red")], rows=rows)
+    draw_bars(canvas, "heading", [Series("one", "blue"), Series("two", "red")], rows=rows)
 
     boxes = [box for box in read(canvas.svg()).iter(f"{SVG}rect") if box.find(f"{SVG}title") is not None]
     widths = [(box.get("class"), float(box.get("width") or 0)) for box in boxes]
@@ -86,10 +96,10 @@ def test_bars_are_as_long_as_their_values_and_what_is_nothing_has_none():
     assert {"300 + 100", "100", "0"} <= set(shown(canvas.svg()))
 
 
-def test_each_hour_has_its_place():
-    canvas = sheet("title", "subtitle", "description")
+def test_each_hour_has_its_column():
+    canvas = new_picture("title", "subtitle", "description")
 
-    hours(canvas, "heading", [Series("one", "blue")], values={0: (10,), 12: (0,), 23: (5,)})
+    draw_hours(canvas, "heading", [Series("one", "blue")], values={0: (10,), 12: (0,), 23: (5,)})
 
     boxes = [box for box in read(canvas.svg()).iter(f"{SVG}rect") if box.find(f"{SVG}title") is not None]
     first, last = sorted(float(box.get("x") or 0) for box in boxes)
@@ -97,50 +107,50 @@ def test_each_hour_has_its_place():
     assert [box.findtext(f"{SVG}title") for box in boxes] == ["00:00: one 10", "23:00: one 5"]
 
 
-def test_times_stand_on_a_scale_of_tens_and_a_millisecond_is_its_start():
-    canvas = sheet("title", "subtitle", "description")
+def test_percentiles_use_a_logarithmic_scale_from_one_millisecond():
+    canvas = new_picture("title", "subtitle", "description")
 
-    times(canvas, "heading", rows=[("way", (0, 10, 1000))])
+    draw_percentiles(canvas, "heading", rows=[("way", (0, 10, 1000))])
 
     places = {dot.get("class"): float(dot.get("cx") or 0) for dot in read(canvas.svg()).iter(f"{SVG}circle")}
     assert places["orange"] - places["blue"] == pytest.approx((places["purple"] - places["blue"]) / 3, abs=0.1)
     assert {"1 ms", "10 ms", "100 ms", "1 s", "0 ms to 1 s"} <= set(shown(canvas.svg()))
 
 
-def test_a_panel_without_rows_says_so():
-    canvas = sheet("title", "subtitle", "description")
+def test_a_panel_without_rows_has_a_note():
+    canvas = new_picture("title", "subtitle", "description")
 
-    bars(canvas, "heading", [Series("one", "blue")], rows=[])
-    times(canvas, "heading", rows=[])
+    draw_bars(canvas, "heading", [Series("one", "blue")], rows=[])
+    draw_percentiles(canvas, "heading", rows=[])
 
-    assert shown(canvas.svg()).count(NOTHING) == 2
+    assert shown(canvas.svg()).count(NO_DATA) == 2
 
 
-def test_an_empty_audit_says_what_was_looked_at():
+def test_an_audit_without_findings_shows_its_scope():
     counts = [{"finding": "audited", "rows": 1, "number": 4811}, {"finding": "seen", "rows": 12, "number": 4811}]
 
     texts = shown(order_picture(DAY, [], counts=counts))
 
-    assert "looked at 4811 copies of numbered messages, in 12 queues' views of their topics:" in texts
-    assert "nothing is missing, nothing came twice, and nothing came out of order." in texts
+    assert "looked at 4811 copies of numbered messages, in 12 pairs of queue and topic:" in texts
+    assert "nothing is missing, duplicated or out of order." in texts
 
 
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
-        (in_time(999), "999 ms"),
-        (in_time(1500), "1.5 s"),
-        (in_time(90_000), "1.5 min"),
-        (in_time(5_400_000), "1.5 h"),
-        (in_bytes(999), "999 bytes"),
-        (in_bytes(43_400_000), "43.4 MB"),
-        (in_bytes(2e15), "2,000.0 TB"),
-        (in_usd(0), "0 USD"),
-        (in_usd(0.00001234), "0.000012 USD"),
-        (in_usd(1234.5), "1,234.50 USD"),
+        (format_duration(999), "999 ms"),
+        (format_duration(1500), "1.5 s"),
+        (format_duration(90_000), "1.5 min"),
+        (format_duration(5_400_000), "1.5 h"),
+        (format_bytes(999), "999 bytes"),
+        (format_bytes(43_400_000), "43.4 MB"),
+        (format_bytes(2e15), "2,000.0 TB"),
+        (format_usd(0), "0 USD"),
+        (format_usd(0.00001234), "0.000012 USD"),
+        (format_usd(1234.5), "1,234.50 USD"),
         (shortened("abcdefgh", 5), "ab…gh"),
         (shortened("abc", 3), "abc"),
     ],
 )
-def test_numbers_and_names_are_told_shortly(told, expected):
+def test_numbers_and_names_are_formatted(told, expected):
     assert told == expected

@@ -1,11 +1,11 @@
-"""The span of time that a job is told to work on."""
+"""The arguments of jobs and their time window."""
 
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from glue_jobs.shared import arguments
-from glue_jobs.shared.arguments import Window
+from glue_jobs.shared.arguments import TimeWindow
 
 SCHEDULED = "2026-11-21T10:03:27Z"
 
@@ -27,48 +27,48 @@ def at(text: str) -> datetime:
     ],
     ids=str,
 )
-def test_a_window_is_told_by_days_or_by_two_of_start_end_and_hours(given, start, end):
-    assert Window.parse(given) == Window(at(start), at(end))
+def test_a_window_is_given_by_days_or_by_two_of_start_end_and_hours(given, start, end):
+    assert TimeWindow.parse(given) == TimeWindow(at(start), at(end))
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "the window is told by nothing; give --day"),
-        ({"day": "2026-11-20", "to": "2026-11-21"}, "the window is told by --day, --to; give"),
-        ({"days": "2"}, "the window is told by --days; give"),
+        ({}, "the arguments of the window are missing; give --day"),
+        ({"day": "2026-11-20", "to": "2026-11-21"}, "the arguments of the window are --day, --to; give"),
+        ({"days": "2"}, "the arguments of the window are --days; give"),
         ({"day": "2026-11-20", "days": "0"}, "--days is 0; it must be at least 1"),
         ({"from": "2026-11-21", "to": "2026-11-21"}, "is empty; it must end after it starts"),
     ],
     ids=str,
 )
-def test_what_tells_no_window_is_refused_with_the_remedy(given, message):
+def test_incomplete_arguments_of_a_window_raise_with_the_remedy(given, message):
     with pytest.raises(ValueError, match=message):
-        Window.parse(given)
+        TimeWindow.parse(given)
 
 
-def test_a_window_touches_the_days_from_its_start_to_before_its_end():
-    window = Window(at("2026-11-20 22:00"), at("2026-11-22"))
+def test_a_window_overlaps_the_days_from_its_start_to_before_its_end():
+    window = TimeWindow(at("2026-11-20 22:00"), at("2026-11-22"))
 
     assert window.days == (date(2026, 11, 20), date(2026, 11, 21))
     assert not window.is_whole_days
-    assert window.whole_days() == Window(at("2026-11-20"), at("2026-11-22"))
+    assert window.whole_days() == TimeWindow(at("2026-11-20"), at("2026-11-22"))
     assert window.whole_days().is_whole_days
     assert window.widened(before=timedelta(hours=22), after=timedelta(0)) == window.whole_days()
 
 
 @pytest.fixture(params=["on Glue", "elsewhere"])
 def command_line(request, monkeypatch):
-    """Read with Glue's own reader and, where that is not installed, with Python's."""
+    """Parse with Glue's parser, and with Python's where Glue's is not installed."""
     if request.param == "elsewhere":
         monkeypatch.setitem(__import__("sys").modules, "awsglue.utils", None)
     else:
         pytest.importorskip("awsglue.utils")
 
 
-def test_arguments_are_read_among_those_of_glue_itself(command_line):
+def test_arguments_are_parsed_among_glues_own(command_line):
     argv = ["job.py", "--JOB_NAME", "j", "--database", "d", "--days=2", "--other", "x"]
 
-    given = arguments.resolved(argv, ["database"], optional=["day", "days"])
+    given = arguments.parse_arguments(argv, ["database"], optional=["day", "days"])
 
     assert given == {"database": "d", "days": "2"}

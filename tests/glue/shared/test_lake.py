@@ -1,4 +1,4 @@
-"""Reading raw hours, and tables that a second run leaves as the first did."""
+"""Reads of raw hours, and idempotent writes of tables."""
 
 import dataclasses
 from datetime import date
@@ -6,14 +6,14 @@ from datetime import date
 import pytest
 from pyspark.sql import Row
 
-from glue_jobs.shared.arguments import Window
+from glue_jobs.shared.arguments import TimeWindow
 from glue_jobs.shared.lake import read_raw
 from glue_jobs.transforms import tables
 from tests.glue.frames import frame
 
 pytestmark = pytest.mark.spark
 
-DAY = Window.parse({"day": "2026-11-21"})
+DAY = TimeWindow.parse({"day": "2026-11-21"})
 
 
 def ids(frame) -> list[str]:
@@ -24,7 +24,7 @@ def test_raw_events_are_read_by_the_hour_of_their_arrival(spark, history, tmp_pa
     for folder in ("dt=2026-11-20/hour=23", "dt=2026-11-21/hour=00", "dt=2026-11-21/hour=01", "dt=2026-11-21/hour=02"):
         history({"event_id": folder}).write.parquet(str(tmp_path / folder))
 
-    read = read_raw(spark, f"{tmp_path}/", Window.parse({"to": "2026-11-21T02:07", "hours": "2"}))
+    read = read_raw(spark, f"{tmp_path}/", TimeWindow.parse({"to": "2026-11-21T02:07", "hours": "2"}))
 
     assert ids(read) == ["dt=2026-11-21/hour=00", "dt=2026-11-21/hour=01"]
 
@@ -33,9 +33,9 @@ def test_hours_without_a_file_are_read_as_no_events(spark, tmp_path):
     assert read_raw(spark, str(tmp_path), DAY).collect() == []
 
 
-def test_a_day_is_replaced_and_the_days_beside_it_stay(lake, history, at):
+def test_a_day_is_replaced_and_its_neighbours_stay(lake, history, at):
     other = {"event_id": "other", "occurred_at": at("2026-11-22 00:00:00")}
-    lake.replace("events", history(other), Window.parse({"day": "2026-11-22"}))
+    lake.replace("events", history(other), TimeWindow.parse({"day": "2026-11-22"}))
     lake.replace("events", history({"event_id": "old", "occurred_at": at("2026-11-21 10:00:00")}), DAY)
     new = history({"event_id": "new", "occurred_at": at("2026-11-21 23:59:59.999")}, other | {"event_id": "no"})
 
@@ -46,7 +46,7 @@ def test_a_day_is_replaced_and_the_days_beside_it_stay(lake, history, at):
     assert ids(lake.events(DAY)) == ["new"]
 
 
-def test_a_day_that_has_no_rows_any_more_is_emptied(lake, history, at):
+def test_a_day_without_new_rows_is_emptied(lake, history, at):
     lake.replace("events", history({"event_id": "old", "occurred_at": at("2026-11-21 10:00:00")}), DAY)
 
     lake.replace("events", history(), DAY)
@@ -54,7 +54,7 @@ def test_a_day_that_has_no_rows_any_more_is_emptied(lake, history, at):
     assert lake.events(DAY).count() == 0
 
 
-def test_a_table_of_days_is_replaced_by_days(lake, spark):
+def test_a_table_with_a_date_column_is_replaced_in_days(lake, spark):
     report = frame(spark, [(date(2026, 11, 21), "m", None, 9, 16)], tables.RENDEZVOUS_DAILY.schema)
 
     for _ in range(2):
@@ -65,43 +65,43 @@ def test_a_table_of_days_is_replaced_by_days(lake, spark):
     ]
 
 
-def test_a_part_of_a_day_is_not_replaced(lake, history):
-    with pytest.raises(ValueError, match="events is replaced by whole days, not from 2026-11-21 08:00"):
-        lake.replace("events", history(), Window.parse({"to": "2026-11-21T10:00", "hours": "2"}))
+def test_replacing_a_part_of_a_day_raises(lake, history):
+    with pytest.raises(ValueError, match="events is replaced in whole days, not from 2026-11-21 08:00"):
+        lake.replace("events", history(), TimeWindow.parse({"to": "2026-11-21T10:00", "hours": "2"}))
 
 
-def test_late_events_are_added_once_to_the_days_of_their_own(lake, history, at):
+def test_late_events_are_merged_once_into_their_own_days(lake, history, at):
     known = {"event_id": "known", "occurred_at": at("2026-11-21 10:00:00"), "labels": {"nat": "unknown"}}
     lake.replace("events", history(known), DAY)
     late = history({"event_id": "late", "occurred_at": at("2026-11-19 10:00:00"), "labels": {}}, known)
 
     for _ in range(2):
-        lake.merge_late(late)
+        lake.merge_events(late)
 
     assert ids(lake.spark.table(lake.name("events"))) == ["known", "late"]
 
 
 @pytest.mark.parametrize("turned", [False, True], ids=["the-earlier-first", "the-earlier-last"])
-def test_the_earlier_of_two_copies_stays_whichever_came_first(lake, history, at, turned):
+def test_the_earlier_of_two_duplicates_remains_in_any_order_of_arrival(lake, history, at, turned):
     copies = [
         {"event_id": "a", "occurred_at": at("2026-11-20 23:59:59"), "outcome": "first"},
         {"event_id": "a", "occurred_at": at("2026-11-21 00:00:01"), "outcome": "second"},
     ]
 
     for copy in reversed(copies) if turned else copies:
-        lake.merge_late(history(copy))
+        lake.merge_events(history(copy))
 
     kept = lake.spark.table(lake.name("events")).collect()
     assert [row.outcome for row in kept] == ["first"]
 
 
-def test_no_late_events_leave_no_commit(lake, history):
-    lake.merge_late(history())
+def test_a_merge_of_no_events_makes_no_commit(lake, history):
+    lake.merge_events(history())
 
     assert lake.spark.table(f"{lake.name('events')}.snapshots").count() == 0
 
 
-def test_a_table_of_an_older_version_gets_its_new_columns(lake, spark, monkeypatch):
+def test_a_table_of_an_older_version_gets_new_columns(lake, spark, monkeypatch):
     made = tables.RENDEZVOUS_DAILY
     lake.ensure("rendezvous_daily")
     newer = dataclasses.replace(

@@ -1,4 +1,4 @@
-"""Running a Glue job on this machine: what it is told, and what one is told when it fails."""
+"""Local runs of Glue jobs with Spark: environment, settings, downloads and errors."""
 
 import json
 import subprocess
@@ -12,26 +12,26 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from signalbox.errors import RejectedError
-from signalbox.local import spark, spark_jars
-from signalbox.local.emulator import Credentials
+from signalbox.local.emulator.lifecycle import Credentials
+from signalbox.local.spark import jars, jobs
 from signalbox.local.tools import java_home
 
 CREDENTIALS = Credentials("AKIAEXAMPLE", "secret")
 
 
-def test_an_unknown_job_is_refused_with_the_names_of_those_there_are():
-    with pytest.raises(RejectedError, match=r"no Glue job 'wether_report'; there is: .*rendezvous_report"):
-        spark.run_job(
-            "wether_report", {}, endpoint_url="", credentials=CREDENTIALS, region="", on_line=lambda line: None
+def test_an_unknown_job_is_refused_with_the_names_of_all_jobs():
+    with pytest.raises(RejectedError, match=r"no Glue job 'wether_report'; the jobs are: .*rendezvous_report"):
+        jobs.run_jobs(
+            [("wether_report", {})], endpoint_url="", credentials=CREDENTIALS, region="", on_line=lambda line: None
         )
 
 
-def test_a_job_sees_the_credentials_it_is_given_and_no_other_setting_of_aws_or_spark(tmp_path, monkeypatch):
+def test_a_job_has_the_given_credentials_and_no_other_setting_of_aws_or_spark(tmp_path, monkeypatch):
     monkeypatch.setenv("AWS_PROFILE", "company")
     monkeypatch.setenv("SPARK_HOME", "/opt/spark")
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master yarn pyspark-shell")
 
-    environment = spark._environment(tmp_path, CREDENTIALS, endpoint_url="http://127.0.0.1:1", region="us-east-1")
+    environment = jobs._environment(tmp_path, CREDENTIALS, endpoint_url="http://127.0.0.1:1", region="us-east-1")
 
     of_aws_and_spark = {key for key in environment if key.startswith(("AWS_", "SPARK_", "PYSPARK_"))}
     own = {"AWS_ENDPOINT_URL", "AWS_DEFAULT_REGION"}
@@ -40,25 +40,25 @@ def test_a_job_sees_the_credentials_it_is_given_and_no_other_setting_of_aws_or_s
     assert environment["AWS_SECRET_ACCESS_KEY"] == "secret"
 
 
-def test_the_end_of_what_a_failed_job_said_names_the_cause_and_not_the_frames(tmp_path):
+def test_the_error_of_a_failed_job_has_the_cause_without_stack_frames(tmp_path):
     lines = ["Py4JJavaError: no bucket", "\tat java.lang.Thread.run(Thread.java:840)", "\t... 7 more", "   ^^^^", ""]
     script = f"import sys; print({chr(10).join(lines)!r}); sys.exit(1)"
     heard = []
 
-    said = spark._run([sys.executable, "-c", script], {}, folder=tmp_path, on_line=heard.append)
+    said = jobs._run([sys.executable, "-c", script], {}, folder=tmp_path, on_line=heard.append)
 
     assert said == heard == ["Py4JJavaError: no bucket"]
 
 
-def test_a_job_that_went_well_has_nothing_to_say_for_itself(tmp_path):
-    assert spark._run([sys.executable, "-c", "print(1)"], {}, folder=tmp_path, on_line=lambda line: None) is None
+def test_a_successful_job_has_no_error(tmp_path):
+    assert jobs._run([sys.executable, "-c", "print(1)"], {}, folder=tmp_path, on_line=lambda line: None) is None
 
 
 @pytest.mark.spark
-def test_java_reads_the_trust_store_made_of_this_machine_s_certificates(tmp_path):
+def test_java_reads_the_trust_store_of_this_machines_certificates(tmp_path):
     store = tmp_path / "trust.p12"
 
-    store.write_bytes(spark_jars._trust_store(certificate()))
+    store.write_bytes(jars._trust_store(certificate()))
 
     keytool = [java_home() / "bin" / "keytool", "-list", "-keystore", store, "-storepass", "changeit"]
     listed = subprocess.run(keytool, capture_output=True, text=True, check=True)  # noqa: S603 - words of our own
@@ -66,33 +66,29 @@ def test_java_reads_the_trust_store_made_of_this_machine_s_certificates(tmp_path
 
 
 def certificate() -> bytes:
-    """Return a root certificate that holds for a day."""
+    """Return a root certificate that is valid for a day."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Example Root")])
     unsigned = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + timedelta(days=1))
     return unsigned.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM)
 
 
-def test_what_to_download_leaves_out_what_spark_has_itself():
-    assert (
-        spark_jars._wanted().count('transitive="false"')
-        == spark_jars._wanted().count("<dependency ")
-        == len(spark_jars.JARS)
-    )
+def test_the_download_excludes_archives_of_spark():
+    assert jars._ivy_module().count('transitive="false"') == jars._ivy_module().count("<dependency ") == len(jars.JARS)
 
 
-def test_jobs_find_the_tables_here_with_the_settings_of_aws():
+def test_local_jobs_use_the_iceberg_settings_of_aws():
     from stacks.history.iceberg import SETTINGS  # noqa: PLC0415 - takes seconds, for the CDK behind it
 
-    assert spark.ICEBERG_SETTINGS == SETTINGS
+    assert jobs.ICEBERG_SETTINGS == SETTINGS
 
 
-def test_jobs_of_one_spark_run_one_after_another_each_with_its_own_words(tmp_path):
+def test_jobs_of_one_spark_session_run_one_after_another_with_their_own_arguments(tmp_path):
     script = tmp_path / "job.py"
     script.write_text("import sys; print(__name__, *sys.argv[1:])")
     commands = json.dumps([[str(script), "--day", "1"], [str(script), "--day", "2"]])
     heard = []
 
-    spark._run([sys.executable, str(spark.ONE_AFTER_ANOTHER), commands], {}, folder=tmp_path, on_line=heard.append)
+    jobs._run([sys.executable, str(jobs.JOB_RUNNER), commands], {}, folder=tmp_path, on_line=heard.append)
 
     assert heard == ["__main__ --day 1", "__main__ --day 2"]

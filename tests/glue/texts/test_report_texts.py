@@ -1,4 +1,4 @@
-"""Texts of reports, line by line; what whole jobs write is in test_exchange_reports.py."""
+"""The lines of report texts; test_exchange_reports.py tests the texts of whole jobs."""
 
 from datetime import date
 
@@ -7,10 +7,12 @@ import pytest
 from glue_jobs.pictures.order import order_picture
 from glue_jobs.texts.delivery_text import delivery_text
 from glue_jobs.texts.order_text import order_text
-from glue_jobs.texts.report_text import listed
+from glue_jobs.texts.report_text import titled_list
 from glue_jobs.transforms.deliveries import COUNTS, TIMES
 
-pytestmark = pytest.mark.spark  # not for its sake: what covers the transformations is counted together
+pytestmark = (
+    pytest.mark.spark
+)  # needs no Spark; marked because the coverage of the transformations is measured together
 
 DAY = date(2026, 11, 21)
 COUNTED = [{"finding": "audited", "rows": 1, "number": 9}, {"finding": "gap", "rows": 2, "number": 8}]
@@ -24,7 +26,7 @@ def gap(first: int, last: int) -> dict[str, object]:
     return where | numbers | causes | proof | {"after_event_id": "a9", "after_at": "2026-11-21 10:00:00.000"}
 
 
-def test_a_gap_is_told_with_its_numbers_what_is_known_of_them_and_its_proof():
+def test_a_gap_is_listed_with_its_numbers_causes_and_events():
     proof = "a1 at 2026-11-20 10:00:00.000, a9 at 2026-11-21 10:00:00.000"
 
     text = order_text(DAY, [gap(2, 8), gap(10, 10)], counts=COUNTED)
@@ -43,7 +45,7 @@ def test_the_picture_names_the_numbers_of_a_gap(first, last, shown):
     assert f">{shown}</text>" in order_picture(DAY, [gap(first, last)], counts=COUNTED)
 
 
-def test_a_capability_in_which_all_died_has_no_times():
+def test_a_capability_with_only_dead_letters_has_no_times():
     of_none = dict.fromkeys(("hour", "source", "destination", "reason", *TIMES))
     row = dict.fromkeys(COUNTS, 0) | of_none | {"section": "capability", "rank": 1, "of": 1, "capability": "exchange"}
 
@@ -52,6 +54,6 @@ def test_a_capability_in_which_all_died_has_no_times():
     ]
 
 
-def test_a_list_that_is_cut_says_so_and_one_of_nothing_is_left_out():
-    assert listed("topics", ["a", "b"], of=12) == ["", "topics (2 of 12)", "  a", "  b"]
-    assert listed("topics", [], of=0) == []
+def test_a_truncated_list_has_its_full_size_and_an_empty_list_is_omitted():
+    assert titled_list("topics", ["a", "b"], of=12) == ["", "topics (2 of 12)", "  a", "  b"]
+    assert titled_list("topics", [], of=0) == []

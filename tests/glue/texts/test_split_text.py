@@ -1,11 +1,11 @@
-"""The text of the report of splitting."""
+"""The text of the splitting report."""
 
 from datetime import date
 
 from glue_jobs.texts.split_text import Line, split_text
 
 
-def test_a_day_of_nothing_is_a_head_of_zeros_without_times():
+def test_a_day_without_events_is_a_head_of_zeros_without_times():
     assert split_text(date(2026, 12, 31), []) == (
         "split-report-end 2027-01-01 00:00:00 (86400 s)\n"
         "routed session=0 deployed=0 copied=0\n"
@@ -15,7 +15,7 @@ def test_a_day_of_nothing_is_a_head_of_zeros_without_times():
     )
 
 
-def test_each_queue_has_a_block_of_what_is_known_of_it():
+def test_each_queue_has_a_block():
     lines = [
         Line("dead_letter", "memes", None, None, 1),
         Line("dead_letter", "memes", None, "too large", 2),

@@ -1,4 +1,4 @@
-"""The report of costs, rule by rule; every expected number is counted by hand."""
+"""The rules of the cost report; every expected number is counted by hand."""
 
 from collections.abc import Callable
 from datetime import date
@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import DataFrame, Row
 
 from glue_jobs.transforms.costs import COLUMNS, NOT_PRICED, cost_counts, cost_daily
-from glue_jobs.transforms.prices import PRICES, SQS, USES
+from glue_jobs.transforms.prices import PRICES, SQS, USAGES
 
 pytestmark = pytest.mark.spark
 
@@ -39,12 +39,12 @@ def units(row: Row) -> tuple[int, int, int]:
     return (row.number, row.units_least, row.units_most)
 
 
-def test_a_publication_is_paid_once_and_each_copy_for_itself(costs, event):
+def test_a_publication_is_billed_once_and_each_copy_separately(costs, event):
     copies = [event("exchange", "routed", "delivered", destination=f"q{number}", size_bytes=10) for number in range(20)]
 
     found = costs(*copies)
 
-    # At the most each call has one message, at the least ten.
+    # The upper bound has one message in each call, the lower bound ten.
     assert units(found["exchange", "publication", "SQS standard request"]) == (1, 1, 3)
     assert units(found["exchange", "copy", "SQS standard request"]) == (20, 6, 60)
     assert found["exchange", "copy", "SQS standard request"].usd_most == pytest.approx(60 * 0.4 / 1_000_000)
@@ -53,7 +53,7 @@ def test_a_publication_is_paid_once_and_each_copy_for_itself(costs, event):
     assert units(found["history", "event", "Firehose kilobyte"]) == (20, 10, 100)
 
 
-def test_a_message_is_as_many_requests_as_it_has_pieces_of_64_kib_also_in_a_full_call(costs, event):
+def test_a_message_is_billed_as_one_request_for_each_64_kib_even_in_a_full_call(costs, event):
     large = event("exchange", "routed", "delivered", destination="q", size_bytes=65_537)
 
     found = costs(large, large | {"message_id": "n"})
@@ -62,7 +62,7 @@ def test_a_message_is_as_many_requests_as_it_has_pieces_of_64_kib_also_in_a_full
     assert units(found["exchange", "copy", "SQS standard request"]) == (2, 7, 12)
 
 
-def test_queues_that_keep_order_have_their_own_price(costs, event):
+def test_fifo_queues_have_their_own_price(costs, event):
     copy = event("exchange", "routed", "delivered", source="x.fifo", destination="q.fifo")
 
     found = costs(copy, copy | {"destination": "q"})
@@ -72,7 +72,7 @@ def test_queues_that_keep_order_have_their_own_price(costs, event):
     assert units(found["exchange", "copy", "SQS standard request"]) == (1, 1, 3)
 
 
-def test_what_each_event_of_each_capability_is_paid_for(costs, event):
+def test_each_event_of_each_capability_has_its_billed_actions(costs, event):
     happened = [
         ("exchange", "routed", "retried", {"destination": "q"}),
         ("exchange", "dead_letter", "dead", {}),
@@ -110,14 +110,14 @@ def test_what_each_event_of_each_capability_is_paid_for(costs, event):
     }
 
 
-def test_what_has_no_price_is_told_and_costs_nothing_here(costs, event):
+def test_an_action_without_a_price_is_listed_at_no_cost(costs, event):
     found = costs(event("live", "session", "welcome"))
 
     row = found["live", NOT_PRICED, NOT_PRICED]
     assert (row.number, row.usd_least, row.usd_most) == (1, 0.0, 0.0)
 
 
-def test_other_days_cost_nothing_today(costs, event, at):
+def test_events_of_other_days_are_not_counted(costs, event, at):
     assert (
         costs(
             event("exchange", "routed", occurred_at=at("2026-11-22 00:00:00")),
@@ -127,6 +127,6 @@ def test_other_days_cost_nothing_today(costs, event, at):
     )
 
 
-def test_each_item_that_is_used_has_a_price():
-    assert {use.item for use in USES} - {SQS} <= set(PRICES)
-    assert all(0 <= use.least <= use.most for use in USES)
+def test_each_used_item_has_a_price():
+    assert {use.item for use in USAGES} - {SQS} <= set(PRICES)
+    assert all(0 <= use.least <= use.most for use in USAGES)

@@ -1,4 +1,4 @@
-"""The report of deliveries, rule by rule; every expected number is counted by hand."""
+"""The rules of the delivery report; every expected number is counted by hand."""
 
 from collections.abc import Callable
 from datetime import date
@@ -38,7 +38,7 @@ def event(at):
     return made
 
 
-def test_copies_are_counted_by_what_became_of_them_and_timed_when_they_came(spark: SparkSession, facts, event, at):
+def test_copies_are_counted_by_outcome_and_delivered_ones_are_timed(spark: SparkSession, facts, event, at):
     rows = [
         *(event(latency_ms=latency) for latency in (100, 200, 200, 300)),
         event(latency_ms=None, size_bytes=None, attempt=None),
@@ -51,8 +51,8 @@ def test_copies_are_counted_by_what_became_of_them_and_timed_when_they_came(spar
 
     actual = delivery_hourly(facts(*rows)).orderBy("reason")
 
-    # The dead without a reason and the copies that came are one row. Of five latencies p95 lies 3.8 steps from the
-    # first: 300 + 0.8 * 89,700; p99 3.96.
+    # Dead letters without a reason and delivered copies are one row. Of five latencies p95 is 3.8 steps from the first:
+    # 300 + 0.8 * 89,700; p99 is 3.96 steps.
     ten = at("2026-11-21 10:00:00")
     way = (DAY, ten, "exchange", "xpublic", "q_a")
     expected = [
@@ -88,7 +88,7 @@ def test_every_capability_counts_and_other_events_and_days_do_not(spark: SparkSe
     assert_df_equality(actual, frame(spark, expected, HOURLY), ignore_nullable=True)
 
 
-def test_a_summary_times_the_whole_day_and_names_the_busiest_ways_and_commonest_reasons(facts, event, at):
+def test_a_summary_has_percentiles_of_the_day_busiest_paths_and_most_frequent_reasons(facts, event, at):
     rows = [event(destination=f"q_{number:02}") for number in range(12)]
     rows += [event(destination="q_03", latency_ms=1050, occurred_at=at("2026-11-21 23:00:00"))]
     rows += [event("dead_letter", "dead", reason=reason) for reason in ("rare", "common", "common")]

@@ -1,4 +1,4 @@
-"""The audit of order, rule by rule; every expected row is counted by hand."""
+"""The rules of the order audit; every expected row is counted by hand."""
 
 from collections.abc import Callable
 from datetime import date
@@ -8,7 +8,7 @@ from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from glue_jobs.transforms.order import COLUMNS, heads, order_audit, order_facts, together
+from glue_jobs.transforms.order import COLUMNS, facts_by_topic, last_positions, order_audit, order_facts
 from tests.glue.frames import frame
 
 pytestmark = pytest.mark.spark
@@ -22,8 +22,8 @@ CAUSES = "dead bigint, waiting bigint, elsewhere bigint, nowhere bigint"
 def audit(spark: SparkSession, history: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
     def of(*rows: dict[str, object], days: tuple[date, ...] = (DAY,), before: DataFrame | None = None) -> DataFrame:
         facts = history(*rows).transform(order_facts, days[0], last=days[-1])
-        known = heads(before) if before else facts.limit(0)
-        return order_audit(together(facts, known), frame(spark, [(day,) for day in days], "day date"))
+        known = last_positions(before) if before else facts.limit(0)
+        return order_audit(facts_by_topic(facts, known), frame(spark, [(day,) for day in days], "day date"))
 
     return of
 
@@ -51,7 +51,7 @@ def assert_findings(spark: SparkSession) -> Callable[..., None]:
     return check
 
 
-def test_an_audit_that_finds_nothing_says_what_it_looked_at(audit, event):
+def test_an_audit_without_findings_has_its_scope(audit, event):
     rows = audit(*(event(number, queue) for number in (1, 2, 3) for queue in ("q_a", "q_b"))).orderBy("queue").collect()
 
     assert [(row.queue, row.finding, row.first_sequence, row.last_sequence, row.number) for row in rows] == [
@@ -61,15 +61,15 @@ def test_an_audit_that_finds_nothing_says_what_it_looked_at(audit, event):
     ]
 
 
-def test_a_day_without_numbered_messages_is_audited_too(audit, event):
+def test_a_day_without_numbered_messages_has_an_audited_row(audit, event):
     rows = audit(event(None), event(1, occurred_at=None), days=(DAY, NEXT_DAY)).orderBy("day").collect()
 
     assert [(row.day, row.finding, row.number) for row in rows] == [(DAY, "audited", 0), (NEXT_DAY, "audited", 0)]
     assert tuple(rows[0].asDict()) == COLUMNS
 
 
-def test_a_gap_tells_what_else_is_known_of_its_numbers(audit, assert_findings, event):
-    """Of 2 to 8: 2 died, 3 waits, 4 came elsewhere, 5 was for connections, and of 6 to 8 there is no trace."""
+def test_a_gap_counts_the_other_outcomes_of_its_numbers(audit, assert_findings, event):
+    """Of 2 to 8: 2 is a dead letter, 3 waits, 4 went to another queue, 5 to connections, and 6 to 8 have no event."""
     rows = [event(1), event(9), event(2, outcome="dead"), event(3, outcome="retried"), event(4, "q_b")]
     rows += [event(5, None, "live"), event(9, "q_b")]
 
@@ -84,9 +84,7 @@ def test_a_gap_tells_what_else_is_known_of_its_numbers(audit, assert_findings, e
     assert row.before_at < row.after_at
 
 
-def test_a_copy_that_was_tried_again_and_came_is_no_gap_and_one_that_died_after_it_waited_is_dead(
-    audit, assert_findings, event
-):
+def test_a_delivered_retry_is_no_gap_and_a_dead_letter_after_a_retry_counts_as_dead(audit, assert_findings, event):
     rows = [event(1), event(2, outcome="retried"), event(2), event(3), event(4, outcome="retried")]
     rows += [event(4, outcome="dead"), event(5)]
 
@@ -97,11 +95,11 @@ def test_a_copy_that_was_tried_again_and_came_is_no_gap_and_one_that_died_after_
     )
 
 
-def test_a_queue_that_was_bound_later_misses_nothing_before_it(audit, assert_findings, event):
+def test_a_queue_bound_later_has_no_gap_before_its_first_number(audit, assert_findings, event):
     assert_findings(audit(event(1), event(2), event(3), event(3, "q_late")))
 
 
-def test_a_number_with_two_messages_and_a_message_with_two_numbers_came_twice(audit, assert_findings, event):
+def test_a_number_with_two_messages_and_a_message_with_two_numbers_are_duplicates(audit, assert_findings, event):
     rows = [event(1), event(2), event(2, event_id="other", message_id="n"), event(3), event(4, message_id="m3")]
 
     found = audit(*rows)
@@ -118,7 +116,7 @@ def test_one_number_in_two_queues_of_one_topic_or_in_two_topics_is_no_duplicate(
     assert_findings(audit(*rows))
 
 
-def test_only_the_late_one_is_out_of_order_and_the_same_moment_is_none(audit, assert_findings, event, at):
+def test_only_the_late_message_is_reordered_and_equal_times_are_not(audit, assert_findings, event, at):
     rows = [event(1), event(2, occurred_at=at("2026-11-21 10:00:30")), *(event(number) for number in (3, 4, 5))]
     rows += [event(number, "q_b", occurred_at=at("2026-11-21 10:00:00")) for number in (1, 2)]
 
@@ -129,7 +127,7 @@ def test_only_the_late_one_is_out_of_order_and_the_same_moment_is_none(audit, as
     assert (row.before_event_id, row.after_event_id) == ("delivered:3:q_a", "delivered:2:q_a")
 
 
-def test_days_follow_on_one_another_however_long_the_silence(audit, assert_findings, event, at):
+def test_an_audit_continues_from_the_last_audited_day_after_any_pause(audit, assert_findings, event, at):
     before = audit(event(1), event(2), event(1, "q_b"), event(2, "q_b"), days=(date(2026, 11, 20), DAY))
     later = {"occurred_at": at("2026-11-22 10:00:00")}
     rows = [event(3, **later), event(5, "q_b", **later), event(1, "q_c", **later), event(4, "q_c", **later)]
@@ -137,13 +135,13 @@ def test_days_follow_on_one_another_however_long_the_silence(audit, assert_findi
     found = audit(*rows, days=(NEXT_DAY,), before=before)
 
     columns = f"queue string, finding string, first_sequence bigint, {CAUSES}"
-    # What others got of a gap that begins earlier is not known.
+    # The other outcomes of a gap that begins before the window are unknown.
     assert_findings(found, ("q_b", "gap", 3, 0, 0, None, None), ("q_c", "gap", 2, 0, 0, 2, 0), columns=columns)
     assert found.where("finding = 'seen'").count() == 3
     assert found.where("day <> '2026-11-22'").count() == 0
 
 
-def test_a_number_that_comes_on_a_later_day_than_a_higher_one_is_out_of_order(audit, assert_findings, event, at):
+def test_a_number_delivered_on_a_later_day_than_a_higher_one_is_reordered(audit, assert_findings, event, at):
     before = audit(event(1), event(3))
 
     found = audit(event(2, occurred_at=at("2026-11-22 10:00:00")), days=(NEXT_DAY,), before=before)
@@ -151,7 +149,7 @@ def test_a_number_that_comes_on_a_later_day_than_a_higher_one_is_out_of_order(au
     assert_findings(found, ("q_a", "reordered", 2, 2, 1))
 
 
-def test_findings_belong_to_the_day_on_which_they_showed(audit, event, at):
+def test_findings_belong_to_the_day_of_their_later_event(audit, event, at):
     later = {"occurred_at": at("2026-11-22 10:00:00")}
     rows = [event(1), event(3, **later), event(4, **later), event(4, event_id="other", message_id="n", **later)]
 

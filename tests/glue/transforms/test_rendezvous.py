@@ -1,4 +1,4 @@
-"""The rendezvous statistics, rule by rule; every expected number is counted by hand."""
+"""The rules of the rendezvous statistics; every expected number is counted by hand."""
 
 from collections.abc import Callable
 from datetime import date
@@ -29,7 +29,7 @@ def report(spark: SparkSession, history: Callable[..., DataFrame]) -> Callable[.
 
 @pytest.fixture
 def assert_lines(spark: SparkSession) -> Callable[..., None]:
-    """Compare all of a report but its zeros."""
+    """Compare a report without its zeros."""
 
     def check(report: DataFrame, *lines: tuple[object, ...]) -> None:
         expected = frame(spark, [(DAY, *line) for line in lines], REPORT)
@@ -62,7 +62,7 @@ def client(at):
     return event
 
 
-def test_a_day_without_events_has_a_zero_for_each_single_number_and_nothing_else(spark, report):
+def test_a_day_without_events_has_only_zeros_of_the_metrics_without_labels(spark, report):
     metrics = [
         *("client-ampcache-count", "client-denied-count", "client-http-count", "client-restricted-denied-count"),
         *("client-snowflake-match-count", "client-snowflake-timeout-count", "client-sqs-count"),
@@ -79,7 +79,7 @@ def test_a_day_without_events_has_a_zero_for_each_single_number_and_nothing_else
     assert_df_equality(actual, expected, ignore_nullable=True)
 
 
-def test_polls_count_by_outcome_and_pattern_and_are_shown_in_eights(report, assert_lines, poll):
+def test_polls_count_by_outcome_and_pattern_and_are_shown_in_multiples_of_eight(report, assert_lines, poll):
     polls = [poll(1), poll(2, "matched"), poll(3, relay_pattern="without"), poll(4, "relay_rejected")]
 
     assert_lines(
@@ -98,7 +98,7 @@ def test_a_count_is_shown_as_the_next_multiple_of_eight(report, assert_lines, po
     assert_lines(report(*polls), ("snowflake-proxy-poll-with-relay-url-count", None, count, shown))
 
 
-def test_a_party_counts_once_where_it_was_seen_first_and_once_for_each_nat_and_type(report, assert_lines, poll):
+def test_a_party_counts_once_in_its_first_country_and_once_for_each_nat_and_type(report, assert_lines, poll):
     polls = [
         poll(3, "matched", party="a", country="FR", nat="restricted", proxy_type="webext"),
         poll(2, "matched", party="a", country="DE", nat="unrestricted", proxy_type="webext"),
@@ -117,7 +117,7 @@ def test_a_party_counts_once_where_it_was_seen_first_and_once_for_each_nat_and_t
     )
 
 
-def test_a_party_that_says_nothing_of_itself_is_unknown_and_has_no_line_for_its_type(report, assert_lines, poll):
+def test_a_party_without_labels_is_unknown_and_has_no_line_for_its_type(report, assert_lines, poll):
     polls = [poll(1, "matched", party="a"), poll(2, "matched", party="b", proxy_type="unknown")]
 
     assert_lines(
@@ -129,7 +129,7 @@ def test_a_party_that_says_nothing_of_itself_is_unknown_and_has_no_line_for_its_
     )
 
 
-def test_a_refused_proxy_and_one_without_an_address_are_not_among_the_parties(report, assert_lines, poll):
+def test_refused_proxies_and_proxies_without_an_address_are_no_parties(report, assert_lines, poll):
     polls = [poll(1, "relay_rejected", party="a", nat="restricted"), poll(2, "matched", nat="restricted")]
 
     assert_lines(
@@ -139,7 +139,7 @@ def test_a_refused_proxy_and_one_without_an_address_are_not_among_the_parties(re
     )
 
 
-def test_denied_clients_are_told_apart_by_nat_and_unknown_goes_with_restricted(report, assert_lines, client):
+def test_denied_clients_count_by_nat_and_unknown_counts_as_restricted(report, assert_lines, client):
     offers = [
         client(1, "offer", "denied", labels={"nat": "restricted"}),
         client(2, "offer", "denied", labels={}),
@@ -157,7 +157,7 @@ def test_denied_clients_are_told_apart_by_nat_and_unknown_goes_with_restricted(r
     )
 
 
-def test_clients_count_once_by_how_they_ended_and_by_how_they_came(report, assert_lines, client):
+def test_clients_count_once_by_outcome_and_once_by_method(report, assert_lines, client):
     ends = [
         client(1, "answer", "delivered", source="http"),
         client(2, "timeout", "expired", reason="silent proxy", source="http", labels={"country": "RU"}),
@@ -184,7 +184,7 @@ def test_clients_count_once_by_how_they_ended_and_by_how_they_came(report, asser
     [("offer", "parked"), ("offer", "duplicate"), ("offer", "rejected"), ("proxy_answer", "success"), (None, None)],
     ids=str,
 )
-def test_what_upstream_does_not_count_is_not_counted(report, assert_lines, client, kind, outcome):
+def test_events_that_upstream_does_not_count_are_not_counted(report, assert_lines, client, kind, outcome):
     assert_lines(report(client(1, kind, outcome)))
 
 
@@ -192,7 +192,7 @@ def test_events_of_other_capabilities_are_not_counted(report, assert_lines, clie
     assert_lines(report(client(1, "answer", "delivered", capability="exchange")))
 
 
-def test_each_day_counts_what_occurred_on_it_and_a_party_again_on_each_day(spark, report, poll, at):
+def test_each_day_counts_its_own_events_and_its_own_parties(spark, report, poll, at):
     polls = [
         poll(1, party="a"),
         poll(2, party="a") | {"occurred_at": at("2026-11-22 00:00:00")},
@@ -209,7 +209,7 @@ def test_each_day_counts_what_occurred_on_it_and_a_party_again_on_each_day(spark
 IPS = ("snowflake-ips", "??", 1, 1)
 
 
-def test_times_to_answer_are_exact_percentiles_by_nat_country_and_proxy_type_that_no_missing_latency_disturbs(
+def test_times_to_answer_are_exact_percentiles_by_nat_country_and_proxy_type_without_missing_latencies(
     spark, report, client
 ):
     answers = [client(i, "answer", "delivered", latency_ms=latency) for i, latency in enumerate([100, 200, 300, None])]
@@ -218,7 +218,7 @@ def test_times_to_answer_are_exact_percentiles_by_nat_country_and_proxy_type_tha
 
     actual = report(*answers).where(F.col("metric").startswith("time-to-answer")).orderBy("metric", "label")
 
-    # Between neighbours in proportion: p95 of three lies 0.95 * 2 = 1.9 steps from the first, 200 + 0.9 * 100;
+    # Linear interpolation: p95 of three is 0.95 * 2 = 1.9 steps from the first, 200 + 0.9 * 100;
     # of all four 0.95 * 3 = 2.85 steps, 300 + 0.85 * 1200.
     three, one, all_four = (200, 290, 298), (1500, 1500, 1500), (250, 1320, 1464)
     groups = {"by-country-": {"IR": three, "RU": one}, "by-nat-": {"restricted": three, "unknown": one}}

@@ -1,4 +1,4 @@
-"""The report of splitting, rule by rule; every expected number is counted by hand."""
+"""The rules of the splitting report; every expected number is counted by hand."""
 
 from collections.abc import Callable
 from datetime import date
@@ -28,7 +28,7 @@ def report(spark: SparkSession, history: Callable[..., DataFrame]) -> Callable[.
 
 @pytest.fixture
 def assert_lines(spark: SparkSession) -> Callable[..., None]:
-    """Compare all of a report but its zeros."""
+    """Compare a report without its zeros."""
 
     def check(report: DataFrame, *lines: tuple[object, ...]) -> None:
         expected = frame(spark, [(DAY, *line) for line in lines], REPORT)
@@ -49,7 +49,7 @@ def event(at):
     return made
 
 
-def test_a_day_without_events_has_a_zero_for_each_total_and_nothing_else(spark, report):
+def test_a_day_without_events_has_only_zeros_of_the_totals(spark, report):
     actual = report().orderBy("metric", "label")
 
     expected = [(DAY, metric, None, None, label, 0) for metric, label in sorted(TOTALS)]
@@ -57,7 +57,7 @@ def test_a_day_without_events_has_a_zero_for_each_total_and_nothing_else(spark, 
     assert_df_equality(actual, frame(spark, expected, REPORT), ignore_nullable=True)
 
 
-def test_messages_count_by_queue_and_by_who_gets_them(report, assert_lines, event):
+def test_messages_count_by_queue_and_by_receiver(report, assert_lines, event):
     rows = [
         event(1, "routed", "session", "ann"),
         event(2, "routed", "session", "ann"),
@@ -78,7 +78,7 @@ def test_messages_count_by_queue_and_by_who_gets_them(report, assert_lines, even
     )
 
 
-def test_what_was_returned_counts_by_who_left_it_and_what_died_by_its_reason(report, assert_lines, event):
+def test_returned_messages_count_by_session_and_dead_letters_by_reason(report, assert_lines, event):
     rows = [
         event(1, "returned", "deployed", "ann"),
         event(2, "returned", "session", "ann"),
@@ -102,7 +102,7 @@ def test_what_was_returned_counts_by_who_left_it_and_what_died_by_its_reason(rep
     )
 
 
-def test_sessions_count_by_what_became_of_them_and_have_a_time_until_they_were_ready(report, assert_lines, event):
+def test_sessions_count_by_outcome_and_have_a_time_to_ready(report, assert_lines, event):
     rows = [
         event(1, "session", "started", "ann", latency_ms=0),
         event(2, "session", "ready", "ann", latency_ms=4000),
@@ -120,7 +120,7 @@ def test_sessions_count_by_what_became_of_them_and_have_a_time_until_they_were_r
     )
 
 
-def test_times_to_route_are_exact_percentiles_by_queue_and_of_all_that_no_copy_or_missing_latency_disturbs(
+def test_times_to_route_are_exact_percentiles_by_queue_and_in_total_without_copies_and_missing_latencies(
     report, spark, event
 ):
     latencies = enumerate([100, 200, 300, None])
@@ -131,7 +131,7 @@ def test_times_to_route_are_exact_percentiles_by_queue_and_of_all_that_no_copy_o
 
     actual = report(*rows).where("metric = 'time-to-route-ms'").orderBy("queue", "label")
 
-    # Between neighbours in proportion: p95 of three lies 0.95 * 2 = 1.9 steps from the first, 200 + 0.9 * 100;
+    # Linear interpolation: p95 of three is 0.95 * 2 = 1.9 steps from the first, 200 + 0.9 * 100;
     # of all four 0.95 * 3 = 2.85 steps, 300 + 0.85 * 1200.
     lines = [(None, "p50", 250), (None, "p95", 1320), (None, "p99", 1464)]
     lines += [("ads", "p50", 1500), ("ads", "p95", 1500), ("ads", "p99", 1500)]
@@ -155,7 +155,7 @@ def test_other_capabilities_and_days_do_not_count(report, assert_lines, event, a
     )
 
 
-def test_days_are_counted_apart(report, spark, event, at):
+def test_each_day_is_counted_separately(report, spark, event, at):
     rows = [
         event(1, "routed", "deployed"),
         event(2, "routed", "deployed", occurred_at=at("2026-11-22 10:00:00")),

@@ -1,4 +1,4 @@
-"""The report of topics, rule by rule; every expected number is counted by hand."""
+"""The rules of the topic report; every expected number is counted by hand."""
 
 from collections.abc import Callable
 from datetime import date
@@ -55,7 +55,7 @@ def test_a_publication_counts_once_and_its_copies_each(spark: SparkSession, hour
     assert_df_equality(hourly(*rows), frame(spark, expected, HOURLY), ignore_nullable=True)
 
 
-def test_hours_exchanges_topics_and_publishers_are_counted_apart_and_days_and_what_has_no_topic_not_at_all(
+def test_hours_exchanges_topics_and_publishers_count_separately_and_other_days_and_missing_topics_do_not_count(
     spark: SparkSession, hourly, event, at
 ):
     rows = [
@@ -80,7 +80,7 @@ def test_hours_exchanges_topics_and_publishers_are_counted_apart_and_days_and_wh
     assert_df_equality(actual, frame(spark, expected, HOURLY), ignore_nullable=True)
 
 
-def test_a_summary_has_the_total_each_hour_each_exchange_and_the_first_of_the_rest(hourly, event, at):
+def test_a_summary_has_the_total_all_hours_all_exchanges_and_the_top_topics_and_publishers(hourly, event, at):
     rows = [event(f"m{number}", topic=f"wx.{number % 12:02}") for number in range(25)]
     rows += [event("late", "unrouted", "dropped", topic="wx.late", occurred_at=at("2026-11-21 23:00:00"))]
 
@@ -97,5 +97,5 @@ def test_a_summary_has_the_total_each_hour_each_exchange_and_the_first_of_the_re
     assert (len(of["topic"]), of["topic"][0].of) == (TOP, 13)
 
 
-def test_a_summary_of_nothing_is_empty(hourly):
+def test_a_summary_without_events_is_empty(hourly):
     assert topic_summary(hourly()).collect() == []

@@ -19,10 +19,10 @@ from signalbox.exchange.model.records import DeclaredQueue, MadeQueue, User, Wan
 from signalbox.queues import lease_tags
 from signalbox.sarracenia.rights.names import InvalidUserName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
-from tests.adapters.shared.queues import ARNS, KEY, URLS, function
+from tests.adapters.shared.stubs import ARNS, KEY, URLS, function
 from tests.fakes.aws import REGION, aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.recorded import ACCOUNT, Event, batch
-from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
+from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 CONTROL, REPLIES, DEAD = "signalbox-exchange-control", "signalbox-exchange-reply-", "dead"
 NOW = datetime.now(UTC)
@@ -78,7 +78,7 @@ class ExchangeControlStage:
         return [one["EventSourceArn"].rpartition(":")[2] for one in found if one["State"] != "Deleting"]
 
     def history(self) -> list[tuple[str, str]]:
-        return [(row["kind"], row["outcome"]) for row in written(self.s3)]
+        return [(row["kind"], row["outcome"]) for row in written_events(self.s3)]
 
 
 def record_of(body: str, *, user: str = "", queue: str = CONTROL) -> Event:
@@ -95,7 +95,7 @@ def record_of(body: str, *, user: str = "", queue: str = CONTROL) -> Event:
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> Iterator[ExchangeControlStage]:  # noqa: F811 - fixtures
-    s3 = make_lake()
+    s3 = create_history_stream()
     for name in (CONTROL, DEAD, f"{REPLIES}_1", f"{REPLIES}alice_1", f"{REPLIES}bob_1"):
         sqs.create_queue(QueueName=name)
     settings = {
@@ -125,7 +125,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> I
 
 
 def forget_everything() -> None:
-    cool(wiring, control_wiring, control)
+    clear_caches(wiring, control_wiring, control)
 
 
 def test_an_exchange_is_declared_and_connected_to_the_router(stage):

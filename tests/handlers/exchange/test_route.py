@@ -27,8 +27,8 @@ from signalbox.messages import outgoing
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.aws import REGION, aws, exchange_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.recorded import ACCOUNT, Event, batch
-from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
+from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 PREFIX = "stage-"
 NAMES = StageNames("signalbox", PREFIX)
@@ -101,7 +101,7 @@ class RouteStage:
         return list(received.get("Messages", []))
 
     def history(self) -> list[tuple[str, str, str | None]]:
-        rows = [(row["kind"], row["outcome"], row.get("destination")) for row in written(self.s3)]
+        rows = [(row["kind"], row["outcome"], row.get("destination")) for row in written_events(self.s3)]
         return sorted(rows, key=str)
 
     def counted(self, kind: Kind, name: str) -> dict[str, int]:
@@ -136,7 +136,7 @@ def record_of(message: dict[str, Any], queue: str) -> Event:
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table) -> Iterator[RouteStage]:  # noqa: F811 - fixtures
-    found = RouteStage(sqs, exchange_table, make_lake())
+    found = RouteStage(sqs, exchange_table, create_history_stream())
     settings = {
         "STAGE": "signalbox",
         "EXCHANGE_TABLE": "Exchanges",
@@ -155,11 +155,11 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table) -> Iterator[Rout
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    cool(wiring, route_wiring, route)
+    clear_caches(wiring, route_wiring, route)
     for exchange in ("xs", LOG):
         found.declare(exchange)
     yield found
-    cool(wiring, route_wiring, route)
+    clear_caches(wiring, route_wiring, route)
 
 
 def test_messages_reach_the_queues_that_are_bound_and_are_counted_and_written_down(stage):

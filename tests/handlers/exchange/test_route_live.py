@@ -16,13 +16,13 @@ from signalbox.exchange.messages.properties import LIVE, Envelope
 from signalbox.exchange.model.naming import dead_letter_name
 from signalbox.exchange.model.records import Exchange, LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.outbox.items import Bundle, Reply, parse_item
+from signalbox.live.outbox.items import EventBatch, Reply, parse_item
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.router.publication_metadata import Awaited, Note, note_text
+from signalbox.live.router.publication_metadata import AcknowledgementTarget, PublicationMetadata, metadata_text
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import PublicationId, RequestId, SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.messages import Attribute, outgoing
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
@@ -41,7 +41,7 @@ def realm(stage: RouteStage, live_table) -> RouteStage:  # noqa: F811 - fixtures
     return stage
 
 
-def subscribe(table: Any, uri: str, match: Match = Match.EXACT, *, connection: str = "c") -> None:
+def subscribe(table: Any, uri: str, match: MatchPolicy = MatchPolicy.EXACT, *, connection: str = "c") -> None:
     now = datetime.now(UTC)
     subscriber = Subscriber(ConnectionId(connection), TopicPattern.parse(uri, match), JOE)
     DynamoSubscribers(table).attach(REALM, subscriber, at=now, expires_at=now + timedelta(hours=2))
@@ -55,7 +55,7 @@ def items(stage: RouteStage) -> list[Any]:  # noqa: F811 - a type
 
 
 def test_an_event_stands_in_its_log_and_in_the_outbox_of_who_is_subscribed(realm, live_table) -> None:  # noqa: F811
-    subscribe(live_table, "trial.", Match.PREFIX)
+    subscribe(live_table, "trial.", MatchPolicy.PREFIX)
     realm.bind(REALM, "#", queue="q_log.fifo")
     realm.publish(REALM, "trial.a", json.dumps({"line": 1}), color="red")
 
@@ -63,11 +63,11 @@ def test_an_event_stands_in_its_log_and_in_the_outbox_of_who_is_subscribed(realm
 
     ((connection, bundle),) = items(realm)
     assert connection == "c"
-    assert isinstance(bundle, Bundle)
+    assert isinstance(bundle, EventBatch)
     (addressed,) = bundle.events
     assert (bundle.realm, bundle.user, addressed.pattern.uri) == (REALM, "joe", "trial.")
     logged = DynamoTopicLog(live_table).events(REALM, RoutingKey("trial.a"), live=LiveSettings(), now=datetime.now(UTC))
-    assert [replace(one, place=None) for one in logged] == [addressed.event]
+    assert [replace(one, sqs_sequence=None) for one in logged] == [addressed.event]
     assert (logged[0].payload.arguments, logged[0].sequence, logged[0].headers) == (({"line": 1},), 1, {"color": "red"})
     assert [one.body for one in realm.delivered("q_log.fifo")] == ['{"line": 1}']
 
@@ -76,18 +76,18 @@ def test_who_publishes_by_wamp_is_told_when_it_is_done(realm, live_table, monkey
     sender = "AIDAIT2UOQQY3AUEKVGXU"  # of everybody, for moto
     monkeypatch.setenv("LIVE_SESSION_ROLE_ID", sender)
     route_wiring.router.cache_clear()
-    note = Note(PublicationId(42), awaited=Awaited(ConnectionId("p"), RequestId(3)))
+    note = PublicationMetadata(PublicationId(42), acknowledge_to=AcknowledgementTarget(ConnectionId("p"), RequestId(3)))
     envelope = Envelope.of_publication("trial.a", "1")
     told = envelope.published(publisher="joe", deduplication_id="d")
     message = outgoing(told)
-    message["MessageAttributes"] |= {LIVE: Attribute("String", note_text(note)).value}  # type: ignore[operator]
+    message["MessageAttributes"] |= {LIVE: Attribute("String", metadata_text(note)).value}  # type: ignore[operator]
     realm.sqs.send_message_batch(QueueUrl=realm.urls[NAMES.queue(REALM)], Entries=[batch_entry("0", message)])
     subscribe(live_table, "trial.a")
 
     realm.route(REALM)
 
     found = dict(items(realm))
-    assert isinstance(found["c"], Bundle)
+    assert isinstance(found["c"], EventBatch)
     assert found["c"].events[0].event.publication == 42
     assert isinstance(found["p"], Reply)
     assert json.loads(found["p"].message) == [17, 3, 42]

@@ -1,10 +1,10 @@
-"""What Firehose did not take comes to it later, and stays in the queue until then."""
+"""The function `drain`: events in the overflow queue go to Firehose, or stay in the queue."""
 
 import pytest
 
 from lambdas.history import drain
 from tests.fakes.aws import aws
-from tests.handlers.surroundings import STREAM, cool, make_lake, written
+from tests.handlers.environment import STREAM, clear_caches, create_history_stream, written_events
 
 __all__ = ["aws"]
 
@@ -14,9 +14,9 @@ FIRST, SECOND, THIRD = (f'{{"event_id":"{name}"}}\n' for name in "abc")
 @pytest.fixture
 def s3(aws, monkeypatch):
     monkeypatch.setenv("HISTORY_STREAM", STREAM)
-    cool(drain)
-    yield make_lake()
-    cool(drain)
+    clear_caches(drain)
+    yield create_history_stream()
+    clear_caches(drain)
 
 
 def event(*bodies: str) -> dict:
@@ -26,16 +26,16 @@ def event(*bodies: str) -> dict:
 def test_the_lines_of_all_messages_go_to_firehose(s3):
     assert drain.handler(event(FIRST + SECOND, THIRD), None) == {"batchItemFailures": []}
 
-    assert sorted(row["event_id"] for row in written(s3)) == ["a", "b", "c"]
+    assert sorted(row["event_id"] for row in written_events(s3)) == ["a", "b", "c"]
 
 
 def test_a_message_of_which_a_line_is_refused_stays_in_the_queue(monkeypatch):
     class Stream:
-        def refused(self, lines):
+        def put(self, lines):
             assert list(lines) == [FIRST, SECOND, THIRD]
             return [SECOND]
 
-    cool(drain)
+    clear_caches(drain)
     monkeypatch.setattr(drain, "_stream", Stream)
 
     assert drain.handler(event(FIRST + SECOND, THIRD), None) == {"batchItemFailures": [{"itemIdentifier": "m1"}]}

@@ -1,4 +1,4 @@
-"""A stage for the handlers of live: AWS in this process, a realm with users, and clients that say something."""
+"""A stage for the handlers of live: AWS in this process, a realm with a user, and clients."""
 
 import json
 import uuid
@@ -11,24 +11,25 @@ import boto3
 import pytest
 
 from lambdas.exchange import wiring as exchange_wiring
-from lambdas.live import connect, receive, session, session_wiring, wiring
+from lambdas.live import connect, overview, overview_wiring, receive, session, session_wiring, wiring
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
 from signalbox.aws.live.account_items import credentials_item, grants_item
 from signalbox.exchange.model.naming import StageNames
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.live.admin.grants import Grant
 from signalbox.live.wamp.authentication import Credentials
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.aws import REGION
-from tests.handlers.recorded import ACCOUNT, Event, batch
-from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
+from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 REALM = ExchangeName("xs_trial.fifo")
 PREFIX = "stage-"
 NAMES = StageNames("signalbox", PREFIX)
 INBOX, OUTBOX, TIMERS = "signalbox-live-inbox.fifo", "signalbox-live-outbox.fifo", "signalbox-live-timers"
+OVERVIEW = "signalbox-live-overview.fifo"
 DEAD, ORDERED_DEAD = "signalbox-live-dead", "signalbox-live-dead.fifo"
 HEADERS = {"Sec-WebSocket-Protocol": "wamp.2.json,wamp.2.msgpack", "User-Agent": "Test/1"}
 CONNECT = {"routeKey": "$connect", "eventType": "CONNECT"}
@@ -48,11 +49,11 @@ class LiveStage:
         return self.urls[name]
 
     def declare(self) -> None:
-        """Make a realm and a user who may do everything on the topics `trial…`."""
+        """Make a realm, and a user with all rights to the topics `trial…`."""
         now, user = datetime.now(UTC), UserName("source")
         DynamoExchanges(self.exchanges).create(Exchange(REALM, None, now, live=LiveSettings()))
         DynamoUsers(self.exchanges).put(User(user, Role.SOURCE, Ownership.STRICT, now, "AIDASOURCE"))
-        grants = [Grant(right, TopicPattern(Match.PREFIX, "trial")) for right in (Right.READ, Right.WRITE)]
+        grants = [Grant(right, TopicPattern(MatchPolicy.PREFIX, "trial")) for right in (Right.READ, Right.WRITE)]
         self.live.put_item(Item=grants_item(REALM, user, grants, version=1))
         self.live.put_item(Item=credentials_item(user, Credentials.of("a-secret", salt="salt", with_key=False)))
         self.make(NAMES.queue(REALM))
@@ -67,23 +68,27 @@ class LiveStage:
         return connect.handler(asked, None)
 
     def say(self, connection: str, *message: object) -> list[Any]:
-        """Say something and have it heard; return what stands in the outbox then, messages as they are posted."""
+        """Send a message and process it, with the calls that are passed on; return the new items of the outbox."""
         body = {"body": json.dumps(message), "isBase64Encoded": False}
         context = {"routeKey": "$default", "connectionId": connection, "requestId": uuid.uuid4().hex}
         assert receive.handler(body | {"requestContext": context}, None) == {"statusCode": 200}
-        assert self.hear() == []
-        return self.told(connection)
+        assert self.process() == []
+        assert self.process(OVERVIEW) == []
+        return self.replies(connection)
 
-    def hear(self, name: str = INBOX) -> list[str]:
-        """Call the function with what is in a queue, and do with its answer what Lambda does."""
+    def process(self, name: str = INBOX) -> list[str]:
+        """Call the function of a queue with its messages; delete those that the function has not reported."""
         records = [record_of(message, name) for message in self.taken(name, keep=True)]
-        left = [one["itemIdentifier"] for one in session.handler(batch(*records), None)["batchItemFailures"]]
+        if not records:
+            return []
+        handler = overview.handler if name == OVERVIEW else session.handler
+        left = [one["itemIdentifier"] for one in handler(batch(*records), None)["batchItemFailures"]]
         for record in records:
             if record["messageId"] not in left:
                 self.sqs.delete_message(QueueUrl=self.urls[name], ReceiptHandle=record["receiptHandle"])
         return left
 
-    def told(self, connection: str) -> list[Any]:
+    def replies(self, connection: str) -> list[Any]:
         documents = [json.loads(message["Body"]) for message in self.taken(OUTBOX)]
         return [json.loads(one["message"]) if one["kind"] == "reply" else one["kind"] for one in documents]
 
@@ -105,11 +110,11 @@ class LiveStage:
         return int(session_id)
 
     def history(self) -> list[tuple[str, str]]:
-        return [(row["kind"], row["outcome"]) for row in sorted(written(self.s3), key=lambda row: row["occurred_at"])]
+        return [(row["kind"], row["outcome"]) for row in written_events(self.s3)]
 
 
 def record_of(message: dict[str, Any], queue: str) -> Event:
-    """An SQS record as Lambda hands it over."""
+    """Return a message as the SQS record in a Lambda event."""
     return {
         "messageId": message["MessageId"],
         "receiptHandle": message["ReceiptHandle"],
@@ -123,13 +128,13 @@ def record_of(message: dict[str, Any], queue: str) -> Event:
 
 
 def forget_everything() -> None:
-    """Make every function cold."""
-    cool(exchange_wiring, wiring, connect, receive, session, session_wiring)
+    """Make every function instance cold."""
+    clear_caches(exchange_wiring, wiring, connect, receive, session, session_wiring, overview, overview_wiring)
 
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, live_table, exchange_table) -> Iterator[LiveStage]:
-    found = LiveStage(sqs, make_lake(), live_table, exchange_table)
+    found = LiveStage(sqs, create_history_stream(), live_table, exchange_table)
     pepper = boto3.client("secretsmanager").create_secret(Name="pepper", SecretString="pepper")["ARN"]
     settings = {
         "STAGE": "signalbox",
@@ -144,6 +149,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, live_table, exchange_table) -> I
         "LIVE_INBOX_URL": found.make(INBOX),
         "LIVE_OUTBOX_URL": found.make(OUTBOX),
         "LIVE_TIMERS_URL": found.make(TIMERS),
+        "LIVE_OVERVIEW_URL": found.make(OVERVIEW),
         "LIVE_DEAD_LETTER_QUEUE_URL": found.make(DEAD),
         "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL": found.make(ORDERED_DEAD),
         "LIVE_PEPPER_ARN": pepper,

@@ -1,4 +1,4 @@
-"""The function that posts to connections: what an outbox has, in its order, to who may have it."""
+"""The function that posts outbox items to connections, in order and only with the right."""
 
 import json
 from collections.abc import Iterator
@@ -20,24 +20,31 @@ from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Grant
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.outbox.items import Addressed, Bundle, ItemId, PastWish, closing, reply
+from signalbox.live.outbox.items import BackfillRequest, EventBatch, ItemId, SubscriptionEvent, close_item, reply_item
 from signalbox.live.outbox.ports import PostResult
 from signalbox.live.session.effects import Close, Post
 from signalbox.live.session.state import ConnectionId, Session, State
-from signalbox.live.wamp.authentication import Identity, Method
+from signalbox.live.wamp.authentication import AuthMethod, Identity
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId, Subscribed
-from signalbox.live.wamp.options import Last, Past
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import BackfillStart, LastEvents
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
 from tests.fakes.live import MemoryConnections
+from tests.handlers.environment import (
+    OVERFLOW,
+    STREAM,
+    clear_caches,
+    create_history_stream,
+    dead_letter_reason,
+    written_events,
+)
 from tests.handlers.exchange.test_route import record_of
-from tests.handlers.recorded import batch
-from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, reason_of, written
+from tests.handlers.recorded_events import batch
 
 REALM, JOE, CONNECTION = ExchangeName("xs_trial.fifo"), UserName("joe"), ConnectionId("c=")
-PATTERN = TopicPattern.parse("trial.", Match.PREFIX)
+PATTERN = TopicPattern.parse("trial.", MatchPolicy.PREFIX)
 GRANT = Grant(Right.READ, PATTERN)
 FIFO = {"FifoQueue": "true"}
 NAMES = ("outbox.fifo", "inbox.fifo", "dead.fifo")
@@ -64,7 +71,7 @@ class DeliverStage:
 
     def join(self, connection: ConnectionId = CONNECTION) -> None:
         now = datetime.now(UTC)
-        identity = Identity("joe", Role.SUBSCRIBER, Method.TICKET)
+        identity = Identity("joe", Role.SUBSCRIBER, AuthMethod.TICKET)
         subscriptions = {PATTERN.subscription_id: PATTERN}
         DynamoSessions(self.live).open(
             Session(
@@ -89,20 +96,20 @@ class DeliverStage:
         DynamoTopicLog(self.live).append(REALM, events, live=LiveSettings())
 
     def put_unreadable(self, body: str) -> None:
-        """Put something into the connection's outbox that Signalbox does not put there."""
+        """Send a message to the connection's outbox that is not an item."""
         self.sqs.send_message(
             QueueUrl=self.outbox_url, MessageBody=body, MessageGroupId=CONNECTION, MessageDeduplicationId=body[:9]
         )
 
     def received(self) -> dict[str, Any]:
-        """What Lambda hands over of outboxes."""
+        """Return the event with which Lambda invokes the function."""
         page = self.sqs.receive_message(
             QueueUrl=self.outbox_url, MaxNumberOfMessages=10, AttributeNames=["All"], WaitTimeSeconds=10
         )
         return batch(*(record_of(message, "outbox.fifo") for message in page.get("Messages", [])))
 
     def deliver(self) -> list[str]:
-        """Call the function with what is in outboxes, and do with its answer what Lambda does."""
+        """Invoke the function with the queued messages, and delete the handled ones as Lambda does."""
         event = self.received()
         response = handler(event, self.context)
         left = [failure["itemIdentifier"] for failure in response["batchItemFailures"]]
@@ -145,8 +152,8 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> I
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    cool(exchange_wiring, wiring, deliver_wiring, deliver)
-    found = DeliverStage(sqs, live_table, make_lake(), *urls[:2], dead_letters_url=urls[2])
+    clear_caches(exchange_wiring, wiring, deliver_wiring, deliver)
+    found = DeliverStage(sqs, live_table, create_history_stream(), *urls[:2], dead_letters_url=urls[2])
     monkeypatch.setattr(deliver_wiring, "connections", lambda: found.connections)
     now = datetime.now(UTC)
     DynamoExchanges(exchange_table).create(Exchange(REALM, None, now, live=LiveSettings()))
@@ -154,16 +161,16 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> I
     found.grant(GRANT)
     found.join()
     yield found
-    cool(exchange_wiring, wiring, deliver_wiring, deliver)
+    clear_caches(exchange_wiring, wiring, deliver_wiring, deliver)
 
 
-def subscribed(*, expects_past: bool = False) -> Any:
+def subscribed(*, expects_backfill: bool = False) -> Any:
     message = Subscribed(RequestId(1), PATTERN.subscription_id)
-    return reply(Post(message), ItemId("1"), expects_past=expects_past)
+    return reply_item(Post(message), ItemId("1"), expects_backfill=expects_backfill)
 
 
-def past(history: Past) -> PastWish:
-    return PastWish(ItemId("2"), PATTERN, get_retained=False, history=history)
+def backfill(history: BackfillStart) -> BackfillRequest:
+    return BackfillRequest(ItemId("2"), PATTERN, get_retained=False, history=history)
 
 
 def event(number: int, *, topic: str = "trial.a") -> LoggedEvent:
@@ -171,13 +178,13 @@ def event(number: int, *, topic: str = "trial.a") -> LoggedEvent:
     return LoggedEvent(PublicationId(number), RoutingKey(topic), datetime.now(UTC), payload, sequence=number)
 
 
-def bundle(*events: LoggedEvent) -> Bundle:
+def event_batch(*events: LoggedEvent) -> EventBatch:
     item_id = ItemId(" ".join(str(one.publication) for one in events))
-    return Bundle(item_id, REALM, JOE, tuple(Addressed(PATTERN, one) for one in events))
+    return EventBatch(item_id, REALM, JOE, tuple(SubscriptionEvent(PATTERN, one) for one in events))
 
 
 def test_replies_and_events_are_posted_in_their_order(stage: DeliverStage) -> None:
-    stage.put(subscribed(), bundle(event(1), event(2)), bundle(event(3)))
+    stage.put(subscribed(), event_batch(event(1), event(2)), event_batch(event(3)))
 
     assert stage.deliver() == []
 
@@ -187,7 +194,7 @@ def test_replies_and_events_are_posted_in_their_order(stage: DeliverStage) -> No
         (36, [2]),
         (36, [3]),
     ]
-    (row,) = written(stage.s3)
+    (row,) = written_events(stage.s3)
     assert (row["capability"], row["kind"], row["outcome"], row["labels"]["events"]) == (
         "live",
         "delivered",
@@ -196,39 +203,39 @@ def test_replies_and_events_are_posted_in_their_order(stage: DeliverStage) -> No
     )
 
 
-def test_the_past_comes_first_and_live_events_once(stage: DeliverStage) -> None:
+def test_the_backfill_comes_first_and_live_events_once(stage: DeliverStage) -> None:
     stage.log(*(event(number) for number in range(1, 5)))
-    stage.put(subscribed(expects_past=True), bundle(event(3)), past(Last(2)))
-    stage.put(bundle(event(4)), bundle(event(5)))
+    stage.put(subscribed(expects_backfill=True), event_batch(event(3)), backfill(LastEvents(2)))
+    stage.put(event_batch(event(4)), event_batch(event(5)))
 
     stage.deliver()
 
     assert [message[-1][0] for message in stage.posted()[1:]] == [3, 4, 5]
 
 
-def test_who_has_lost_the_right_gets_nothing(stage: DeliverStage) -> None:
+def test_a_user_without_the_right_receives_nothing(stage: DeliverStage) -> None:
     stage.put(subscribed())
     stage.deliver()
     stage.grant()
-    stage.put(bundle(event(1)))
+    stage.put(event_batch(event(1)))
 
     assert stage.deliver() == []
 
     assert len(stage.posted()) == 1
 
 
-def test_a_connection_that_is_gone_is_told_to_its_session(stage: DeliverStage) -> None:
+def test_the_session_is_notified_of_a_lost_connection(stage: DeliverStage) -> None:
     stage.connections.closed.add(CONNECTION)
-    stage.put(subscribed(), bundle(event(1)))
+    stage.put(subscribed(), event_batch(event(1)))
 
     assert stage.deliver() == []
 
     assert stage.told() == ['{"heard": "lost"}']
 
 
-def test_a_session_that_ends_is_closed_behind_its_last_message_and_told_in_a_line(stage: DeliverStage, caplog) -> None:
+def test_a_closed_session_is_disconnected_after_its_last_message_and_logged(stage: DeliverStage, caplog) -> None:
     caplog.set_level("INFO")
-    stage.put(subscribed(), bundle(event(5)), closing(Close(), ItemId("2")))
+    stage.put(subscribed(), event_batch(event(5)), close_item(Close(), ItemId("2")))
 
     stage.deliver()
 
@@ -238,24 +245,24 @@ def test_a_session_that_ends_is_closed_behind_its_last_message_and_told_in_a_lin
     assert line["lag_max_ms"] < line["lag_p50_ms"] + 10_000
 
 
-def test_one_connection_that_is_stuck_does_not_hold_up_others(stage: DeliverStage) -> None:
+def test_a_blocked_connection_does_not_delay_others(stage: DeliverStage) -> None:
     other = ConnectionId("d=")
     stage.join(other)
     stage.connections.results = [PostResult.BUSY]
-    stage.put(subscribed(), bundle(event(1)))
+    stage.put(subscribed(), event_batch(event(1)))
     stage.deliver()
     stage.put(subscribed(), connection=other)
 
     stage.deliver()
 
     assert (stage.posted(), len(stage.posted(other))) == ([], 1)
-    assert [(row["outcome"], row["reason"]) for row in written(stage.s3)] == [
+    assert [(row["outcome"], row["reason"]) for row in written_events(stage.s3)] == [
         ("failed", "the connection takes nothing now")
     ]
 
 
-def test_what_there_was_no_time_for_comes_again_at_once_and_goes_on_where_it_was(stage: DeliverStage) -> None:
-    stage.put(subscribed(), bundle(*map(event, range(1, 4))))
+def test_items_left_out_of_time_are_redelivered_at_once_and_continue(stage: DeliverStage) -> None:
+    stage.put(subscribed(), event_batch(*map(event, range(1, 4))))
     stage.context.remaining = 0
 
     assert len(stage.deliver()) == 1
@@ -266,7 +273,7 @@ def test_what_there_was_no_time_for_comes_again_at_once_and_goes_on_where_it_was
     assert [message[-1] for message in stage.posted()[1:]] == [[1], [2], [3]]
 
 
-def test_what_nobody_can_read_is_put_aside_with_its_reason_and_is_in_nobodys_way(stage: DeliverStage) -> None:
+def test_an_unreadable_message_is_dead_lettered_with_its_reason_and_blocks_nothing(stage: DeliverStage) -> None:
     stage.put_unreadable("{}")
     stage.put(subscribed())
 
@@ -275,32 +282,32 @@ def test_what_nobody_can_read_is_put_aside_with_its_reason_and_is_in_nobodys_way
     assert len(stage.posted()) == 1
     (letter,) = stage.dead_letters()
     assert (letter["Body"], letter["Attributes"]["MessageGroupId"]) == ("{}", CONNECTION)
-    assert reason_of(letter) == "a message of 2 characters is nothing that an outbox has: KeyError('kind')"
-    (row,) = written(stage.s3)
+    assert dead_letter_reason(letter) == "a message of 2 characters is nothing that an outbox has: KeyError('kind')"
+    (row,) = written_events(stage.s3)
     assert (row["kind"], row["outcome"], row["reason"]) == ("dead_letter", "dead", "nothing that an outbox has")
     assert row["message_id"] == letter["MessageAttributes"]["OriginalMessageId"]["StringValue"]
 
 
-def test_an_outbox_may_have_nothing_that_can_be_read(stage: DeliverStage) -> None:
+def test_a_batch_of_only_unreadable_messages_is_dead_lettered(stage: DeliverStage) -> None:
     stage.put_unreadable('{"item": "1", "kind": "parcel"}')
 
     assert stage.deliver() == []
 
     (letter,) = stage.dead_letters()
-    assert reason_of(letter).endswith("nothing that an outbox has: KeyError('parcel')")
+    assert dead_letter_reason(letter).endswith("nothing that an outbox has: KeyError('parcel')")
 
 
-def test_what_comes_again_after_it_was_put_aside_is_there_once(stage: DeliverStage) -> None:
+def test_a_redelivered_message_is_dead_lettered_once(stage: DeliverStage) -> None:
     stage.put_unreadable("{}")
     event = stage.received()
 
-    for _ in range(2):  # the first time, Lambda hears no answer
+    for _ in range(2):  # the first response does not reach Lambda
         assert handler(event, stage.context) == {"batchItemFailures": []}
 
     assert len(stage.dead_letters()) == 1
 
 
-def test_what_cannot_be_put_aside_comes_again_and_is_in_nobodys_way_either(stage: DeliverStage) -> None:
+def test_a_message_that_cannot_be_dead_lettered_is_redelivered_and_blocks_nothing(stage: DeliverStage) -> None:
     stage.sqs.delete_queue(QueueUrl=stage.dead_letters_url)
     stage.put_unreadable("{}")
     stage.put(subscribed())
@@ -308,15 +315,15 @@ def test_what_cannot_be_put_aside_comes_again_and_is_in_nobodys_way_either(stage
     (left,) = stage.deliver()
 
     assert len(stage.posted()) == 1
-    assert written(stage.s3) == []
+    assert written_events(stage.s3) == []
     stage.sqs.create_queue(QueueName=NAMES[2], Attributes=FIFO)
-    assert stage.deliver() == []  # soon, and not when its visibility ends
+    assert stage.deliver() == []  # before its visibility timeout
     (letter,) = stage.dead_letters()
     assert letter["MessageAttributes"]["OriginalMessageId"]["StringValue"] == left
 
 
-def test_a_connection_that_cannot_be_read_comes_again(stage: DeliverStage, monkeypatch) -> None:
-    monkeypatch.setattr(deliver_wiring, "deliverer", lambda: None)  # which delivers nothing
+def test_items_of_an_unreadable_connection_are_redelivered(stage: DeliverStage, monkeypatch) -> None:
+    monkeypatch.setattr(deliver_wiring, "outbox_writer", lambda: None)  # so that every delivery fails
     stage.put(subscribed())
 
     assert len(stage.deliver()) == 1

@@ -11,7 +11,7 @@ from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.exchange.model.records import Exchange, LiveSettings
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.aws import REGION, aws, exchange_table, sqs
-from tests.handlers.recorded import request
+from tests.handlers.recorded_events import request
 
 __all__ = ["aws", "exchange_table", "sqs"]
 
@@ -44,7 +44,7 @@ def asked(path: str, **headers: str) -> dict:
     return page.handler(request("page", path=path, headers=headers), None)
 
 
-def test_the_page_is_served_under_a_policy_that_lets_in_nothing_from_elsewhere(live):
+def test_the_page_is_served_with_a_policy_against_foreign_resources(live):
     told = asked("/live/")
 
     assert told["statusCode"] == 200
@@ -64,11 +64,11 @@ def test_the_page_is_served_under_a_policy_that_lets_in_nothing_from_elsewhere(l
         ("/live/icon.svg", "image/svg+xml"),
     ],
 )
-def test_a_file_has_its_type(live, path, content_type):
+def test_a_file_has_its_content_type(live, path, content_type):
     assert asked(path)["headers"]["Content-Type"] == content_type
 
 
-def test_a_file_that_the_browser_has_is_not_sent_again(live):
+def test_a_cached_file_is_not_sent_again(live):
     etag = asked("/live/app.js")["headers"]["ETag"]
 
     again = asked("/live/app.js", **{"if-none-match": f'"other", W/{etag}'})
@@ -79,17 +79,17 @@ def test_a_file_that_the_browser_has_is_not_sent_again(live):
 
 
 @pytest.mark.parametrize("path", ["/live/nothing.js", "/live/../lambdas/live/page.py", "/live/%2e%2e/stacks/x.js"])
-def test_nothing_but_the_files_of_the_page_is_there(live, path):
+def test_other_paths_are_not_found(live, path):
     assert asked(path)["statusCode"] == 404
 
 
-def test_without_its_last_slash_the_address_leads_to_the_page(live):
+def test_the_path_without_a_trailing_slash_redirects(live):
     told = asked("/live")
 
     assert (told["statusCode"], told["headers"]["Location"]) == (308, "live/index.html")
 
 
-def test_the_page_is_told_where_to_connect_and_which_realms_there_are(live, exchange_table):
+def test_the_configuration_names_the_websocket_url_and_the_realms(live, exchange_table):
     exchanges = DynamoExchanges(exchange_table)
     for name, settings in (("trial.fifo", LiveSettings()), ("xpublic", None)):
         exchanges.create(Exchange(ExchangeName(name), None, NOW, live=settings))
@@ -100,14 +100,14 @@ def test_the_page_is_told_where_to_connect_and_which_realms_there_are(live, exch
     assert json.loads(told["body"]) == {"websocket_url": WEBSOCKET_URL, "realms": ["trial.fifo"]}
 
 
-def test_a_stage_that_is_well_says_so(live):
+def test_a_healthy_stage_returns_ok(live):
     told = asked("/health")
 
     assert (told["statusCode"], json.loads(told["body"])) == (200, {"health": "OK"})
     assert told["headers"]["Cache-Control"] == "no-store"
 
 
-def test_a_stage_that_is_not_well_says_what_fails(live, sqs):
+def test_an_unhealthy_stage_returns_503_with_the_failed_part(live, sqs):
     sqs.delete_queue(QueueUrl=page_wiring.settings().text("LIVE_OUTBOX_URL"))
     boto3.client("dynamodb").delete_table(TableName="Live")
 

@@ -1,4 +1,4 @@
-"""The function that takes the answers of proxies."""
+"""The function `answer`."""
 
 import json
 
@@ -9,9 +9,9 @@ from lambdas.rendezvous.answer import handler
 from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, TEXT
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
-from tests.handlers.recorded import batch, client_id, event, message, request
+from tests.handlers.recorded_events import batch, client_id, event, message, request
 
-# The Sid and the offer of the events that were recorded one after the other.
+# The session id and the offer of the recorded events, which belong to one rendezvous.
 SID = "Ytd81pBxO3lOBlExTQBURw"
 ANSWER = sample_answer(sample_offer("1"))
 GONE = '{"Status":"client gone"}'
@@ -19,7 +19,7 @@ GONE = '{"Status":"client gone"}'
 
 @pytest.fixture
 def record(stage) -> dict:
-    """An offer that the proxy was given."""
+    """An offer that is matched with the proxy."""
     stage.expect_proxies()
     record = stage.received(message())
     offer.handler(batch(record), None)
@@ -39,7 +39,7 @@ def test_an_answer_reaches_its_client_byte_for_byte(stage, record):
     assert stage.history()[-2:] == [("proxy_answer", "success"), ("answer", "delivered")]
 
 
-def test_a_second_answer_is_not_wanted(stage, record):
+def test_a_second_answer_is_refused(stage, record):
     handler(event("answer"), None)
 
     assert handler(event("answer"), None)["body"] == GONE
@@ -47,7 +47,7 @@ def test_a_second_answer_is_not_wanted(stage, record):
     assert stage.history()[-1] == ("proxy_answer", "client_gone")
 
 
-def test_an_answer_before_any_match_is_not_wanted_and_not_kept(stage):
+def test_an_answer_before_any_match_is_refused_and_not_stored(stage):
     stage.expect_proxies()
 
     assert handler(event("answer"), None)["body"] == GONE
@@ -56,7 +56,7 @@ def test_an_answer_before_any_match_is_not_wanted_and_not_kept(stage):
     assert stage.replies(client_id(message())) == []
 
 
-def test_an_answer_to_a_client_whose_queue_is_gone_is_not_wanted(stage, record, sqs):
+def test_an_answer_to_a_client_with_a_deleted_queue_is_refused(stage, record, sqs):
     sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=f"snowflake-client-{client_id(record)}")["QueueUrl"])
 
     assert handler(event("answer"), None)["body"] == GONE
@@ -83,7 +83,7 @@ def test_an_answer_that_breaks_the_protocol_is_a_bad_request(stage, body):
     assert stage.history() == [("bad_input", "rejected")]
 
 
-def test_a_browser_may_ask_first_what_it_may_do(stage):
+def test_a_cors_preflight_is_answered(stage):
     response = handler(request("answer", method="OPTIONS"), None)
 
     assert (response["statusCode"], response["body"]) == (200, "")
@@ -93,7 +93,7 @@ def test_a_browser_may_ask_first_what_it_may_do(stage):
 @pytest.mark.parametrize(
     "setting", ["RENDEZVOUS_TABLE", "HISTORY_STREAM", "BROKER_QUEUE_URL", "CLIENT_QUEUE_ARN_PREFIX"]
 )
-def test_a_setting_that_the_stack_did_not_give_is_named(stage, monkeypatch, setting):
+def test_a_missing_setting_is_named_in_the_error(stage, monkeypatch, setting):
     monkeypatch.delenv(setting)
 
     with pytest.raises(KeyError, match=setting):

@@ -1,4 +1,4 @@
-"""The function that takes offers over HTTP and through AMP caches."""
+"""The function `client`: offers over HTTP and AMP caches."""
 
 import json
 import time
@@ -12,10 +12,12 @@ from lambdas.rendezvous import answer, poll
 from lambdas.rendezvous.client import handler
 from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND_HEADERS, TEXT
+from signalbox.rendezvous.wire import sdp
+from signalbox.rendezvous.wire.gojson.codec import decode_map
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
-from tests.handlers.recorded import armored, event, request
+from tests.handlers.recorded_events import armored, event, request
 
 DENIED = '{"error":"no snowflake proxies currently available"}'
 TIMED_OUT = '{"error":"timed out waiting for answer!"}'
@@ -25,7 +27,7 @@ DEADLINE_SECONDS = 10
 
 
 def take_offer() -> str:
-    """Poll until there is an offer, and return it."""
+    """Poll until there is an offer and return it."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while time.monotonic() < deadline:
         response = json.loads(poll.handler(event("poll"), None)["body"])
@@ -36,7 +38,7 @@ def take_offer() -> str:
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """A proxy that answers one offer meanwhile."""
+    """Run a proxy that answers one offer."""
 
     def serve() -> None:
         body = answer_body(ProxyAnswer(SID, sample_answer(take_offer())))
@@ -55,7 +57,7 @@ def patient(stage, monkeypatch) -> None:
 
 
 def test_an_offer_is_answered_while_its_request_waits(patient):
-    """The offer came without a content type: the API hands such a body over in base64."""
+    """The offer has no content type: the HTTP API encodes such a body in base64."""
     with answering():
         response = handler(event("client"), None)
 
@@ -63,7 +65,17 @@ def test_an_offer_is_answered_while_its_request_waits(patient):
     assert response == {"statusCode": 200, "headers": HEADERS, "body": expected}
 
 
-def test_a_client_of_the_older_form_gets_the_bare_answer(patient):
+def test_the_session_description_of_an_offer_is_parsed_once(stage, monkeypatch):
+    """The country of an AMP client is read from its offer."""
+    parsed = []
+    monkeypatch.setattr(sdp, "decode_map", lambda document: (parsed.append(document), decode_map(document))[1])
+
+    handler(event("client_amp"), None)
+
+    assert parsed == [sample_offer("4").encode()]
+
+
+def test_a_legacy_client_gets_the_answer_as_body(patient):
     with answering():
         response = handler(event("client_legacy"), None)
 
@@ -80,7 +92,7 @@ def test_an_answer_passes_through_an_amp_cache(patient, stage):
     assert ("answer", "delivered") in stage.history()
 
 
-def test_a_client_that_no_proxy_fits_is_told_so_at_once(stage):
+def test_a_client_without_a_compatible_proxy_is_denied_at_once(stage):
     stage.expect_proxies(Nat.RESTRICTED)
 
     response = handler(request("client", body=offer_body(sample_offer("r"), "restricted")), None)
@@ -89,14 +101,14 @@ def test_a_client_that_no_proxy_fits_is_told_so_at_once(stage):
     assert stage.history() == [("offer", "denied")]
 
 
-def test_a_client_whom_no_proxy_takes_is_told_so_when_its_patience_ends(stage):
+def test_a_client_without_a_poll_is_denied_when_its_patience_ends(stage):
     stage.expect_proxies()
 
     assert handler(event("client"), None)["body"] == DENIED
     assert stage.history() == [("timeout", "expired")]
 
 
-def test_a_client_whose_proxy_is_silent_is_told_that_time_is_up(patient, stage, monkeypatch):
+def test_a_client_with_a_silent_proxy_gets_a_timeout(patient, stage, monkeypatch):
     monkeypatch.setenv("HTTP_OFFER_PATIENCE_SECONDS", "4")
 
     with ThreadPoolExecutor() as pool:
@@ -107,8 +119,8 @@ def test_a_client_whose_proxy_is_silent_is_told_that_time_is_up(patient, stage, 
     assert stage.history()[-1] == ("timeout", "expired")
 
 
-def test_a_client_of_the_older_form_is_told_by_the_status(stage, monkeypatch):
-    monkeypatch.setenv("HTTP_OFFER_PATIENCE_SECONDS", "4")  # before the first call, which keeps it
+def test_a_legacy_client_gets_errors_as_status_codes(stage, monkeypatch):
+    monkeypatch.setenv("HTTP_OFFER_PATIENCE_SECONDS", "4")  # before the first call, which caches it
     denied = handler(event("client_legacy"), None)
 
     stage.expect_proxies()
@@ -120,8 +132,8 @@ def test_a_client_of_the_older_form_is_told_by_the_status(stage, monkeypatch):
     assert timed_out.result() == {"statusCode": 504, "headers": HEADERS, "body": ""}
 
 
-def test_a_malformed_offer_of_the_older_form_is_a_bad_request(stage):
-    """Upstream drops the connection."""
+def test_a_malformed_legacy_offer_is_a_bad_request(stage):
+    """Upstream closes the connection."""
     response = handler(request("client_legacy", body='{"type":"offer"}'), None)
 
     assert response == {"statusCode": 400, "headers": HEADERS, "body": ""}
@@ -136,7 +148,7 @@ def test_an_offer_that_breaks_the_protocol_is_answered_with_the_reason(stage):
 
 
 @pytest.mark.parametrize(("size", "status"), [(100_000, 200), (100_001, 400)])
-def test_an_offer_may_have_so_many_bytes_and_no_more(stage, size, status):
+def test_an_offer_is_limited_to_100000_bytes(stage, size, status):
     response = handler(request("client", body=b"x" * size), None)
 
     assert response["statusCode"] == status
@@ -144,7 +156,7 @@ def test_an_offer_may_have_so_many_bytes_and_no_more(stage, size, status):
 
 
 @pytest.mark.parametrize("rest", ["", "0", "0x/%%", "1x/MS4w"], ids=["nothing", "no slash", "no base64", "version"])
-def test_a_path_that_cannot_be_decoded_is_told_so_in_armor(stage, rest):
+def test_an_undecodable_path_gets_the_error_as_an_amp_page(stage, rest):
     response = handler(request("client_amp", path=f"/amp/client/{rest}"), None)
 
     assert response["statusCode"] == 200
@@ -152,21 +164,21 @@ def test_a_path_that_cannot_be_decoded_is_told_so_in_armor(stage, rest):
     assert stage.history() == [("bad_input", "rejected")]
 
 
-def test_the_path_of_amp_without_its_slash_leads_to_the_one_with_it(stage):
+def test_the_amp_path_without_its_slash_redirects_to_the_one_with_it(stage):
     response = handler(event("client_amp_without_slash"), None)
 
     assert response["statusCode"] == 307
     assert response["headers"]["Location"] == "/amp/client/"
 
 
-def test_there_is_nothing_else_below_amp(stage):
+def test_other_paths_below_amp_are_not_found(stage):
     response = handler(request("client_amp", path="/amp/other/x"), None)
 
     assert response == {"statusCode": 404, "headers": NOT_FOUND_HEADERS, "body": "404 page not found\n"}
 
 
 @pytest.mark.parametrize("name", ["client", "client_amp"])
-def test_a_browser_may_ask_first_what_it_may_do(stage, name):
+def test_a_cors_preflight_is_answered(stage, name):
     response = handler(request(name, method="OPTIONS"), None)
 
     assert (response["statusCode"], response["body"]) == (200, "")
@@ -174,7 +186,7 @@ def test_a_browser_may_ask_first_what_it_may_do(stage, name):
 
 
 @pytest.mark.parametrize("setting", ["RENDEZVOUS_TABLE", "HISTORY_STREAM"])
-def test_a_setting_that_the_stack_did_not_give_is_named(stage, monkeypatch, setting):
+def test_a_missing_setting_is_named_in_the_error(stage, monkeypatch, setting):
     monkeypatch.delenv(setting)
 
     with pytest.raises(KeyError, match=setting):

@@ -1,4 +1,4 @@
-"""The function that takes offers from the broker queue."""
+"""The function `offer`."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from lambdas.rendezvous.offer import handler
 from signalbox.clients.rendezvous.simulator import sample_offer
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
-from tests.handlers.recorded import batch, client_id, message
+from tests.handlers.recorded_events import batch, client_id, message
 
 DENIED = '{"error":"no snowflake proxies currently available"}'
 RESTRICTED = offer_body(sample_offer("restricted"), "restricted")
@@ -27,7 +27,7 @@ def test_an_offer_is_parked_by_staying_in_flight(stage):
     assert stage.history() == [("offer", "parked")]
 
 
-def test_a_client_that_no_proxy_fits_is_told_so_at_once(stage):
+def test_a_client_without_a_compatible_proxy_is_denied_at_once(stage):
     stage.expect_proxies(Nat.RESTRICTED, Nat.UNKNOWN)
     record = message(body=RESTRICTED)
 
@@ -46,8 +46,8 @@ def test_an_offer_that_breaks_the_protocol_is_answered_with_the_reason(stage):
     assert stage.history() == [("offer", "rejected")]
 
 
-def test_an_offer_that_is_too_long_for_any_proxy_is_answered_with_the_reason(stage):
-    """SQS takes ten times as much as a proxy reads."""
+def test_an_offer_that_is_too_long_for_proxies_is_answered_with_the_reason(stage):
+    """An SQS message may be ten times as long as what a proxy reads."""
     stage.expect_proxies()
     record = message(body=offer_body(sample_offer("x") + " " * 100_000))
 
@@ -55,7 +55,7 @@ def test_an_offer_that_is_too_long_for_any_proxy_is_answered_with_the_reason(sta
     assert stage.replies(client_id(record)) == ['{"error":"101218 bytes are too many; at most 100000 are allowed"}']
 
 
-def test_an_offer_that_waited_longer_than_its_patience_is_told_that_time_is_up(stage):
+def test_an_offer_that_waited_longer_than_its_patience_gets_a_timeout(stage):
     stage.expect_proxies()
     record = message(age_seconds=31)
 
@@ -77,7 +77,7 @@ def test_an_offer_that_waited_longer_than_its_patience_is_told_that_time_is_up(s
     ],
     ids=["missing", "Binary", "empty", "too long", "bad characters"],
 )
-def test_a_message_that_nobody_can_be_told_about_is_a_dead_letter_with_its_reason(stage, record, reason):
+def test_a_message_without_a_usable_client_id_is_dead_lettered_with_its_reason(stage, record, reason):
     response = handler(batch(record), None)
 
     assert failures(response) == []
@@ -86,7 +86,7 @@ def test_a_message_that_nobody_can_be_told_about_is_a_dead_letter_with_its_reaso
     assert stage.history() == [("dead_letter", "dead")]
 
 
-def test_a_dead_letter_of_full_length_is_cut_to_make_room_for_its_reason(stage):
+def test_a_dead_letter_of_maximum_size_is_truncated_to_make_room_for_its_reason(stage):
     record = message(name="offer_without_client_id", body="x" * 2**20)
 
     assert failures(handler(batch(record), None)) == []
@@ -95,7 +95,7 @@ def test_a_dead_letter_of_full_length_is_cut_to_make_room_for_its_reason(stage):
     assert attributes["Reason"] == "ClientID is empty"
 
 
-def test_the_longest_client_id_that_a_queue_name_takes_is_served(stage):
+def test_the_longest_client_id_that_a_queue_name_allows_is_served(stage):
     stage.expect_proxies()
 
     handler(batch(message("f" * 63)), None)
@@ -110,7 +110,7 @@ def test_a_batch_in_which_every_offer_is_parked_is_normal(stage):
     assert failures(handler(batch(*records), None)) == [record["messageId"] for record in records]
 
 
-def test_one_message_that_cannot_be_handled_holds_up_no_other(stage):
+def test_one_failed_message_does_not_delay_the_others(stage):
     stage.expect_proxies()
     good, buried, broken = message("good"), message(name="offer_without_client_id"), message("broken")
     broken["attributes"]["SentTimestamp"] = "not a number"
@@ -122,15 +122,15 @@ def test_one_message_that_cannot_be_handled_holds_up_no_other(stage):
     assert len(stage.dead_letters()) == 1
 
 
-def test_a_batch_in_which_nothing_can_be_handled_is_an_outage_and_looks_like_one(stage, rendezvous_table):
+def test_a_batch_in_which_every_message_fails_fails_the_invocation(stage, rendezvous_table):
     rendezvous_table.delete()
 
     with pytest.raises(rendezvous_table.meta.client.exceptions.ResourceNotFoundException):
         handler(batch(message("a"), message("b")), None)
 
 
-def test_an_offer_that_came_back_and_stays_is_no_sign_of_an_outage(stage):
-    """SQS may deliver a message twice at once: there is nothing to write down, and nothing failed."""
+def test_a_redelivered_offer_that_stays_in_flight_is_not_a_failure(stage):
+    """SQS may deliver a message twice at once: the batch has no event and no failure."""
     stage.expect_proxies()
     parked, broken = message("parked"), message("broken")
     broken["attributes"]["SentTimestamp"] = "not a number"
@@ -139,7 +139,7 @@ def test_an_offer_that_came_back_and_stays_is_no_sign_of_an_outage(stage):
     assert failures(handler(batch(parked, broken), None)) == [parked["messageId"], broken["messageId"]]
 
 
-def test_a_stranger_who_has_the_name_of_a_client_queue_gets_nothing(stage, sqs):
+def test_a_foreign_queue_with_the_name_of_a_client_queue_gets_no_message(stage, sqs):
     stage.expect_proxies()
     sqs.create_queue(QueueName="snowflake-client-taken")
 
@@ -150,7 +150,7 @@ def test_a_stranger_who_has_the_name_of_a_client_queue_gets_nothing(stage, sqs):
     assert stage.replies("taken") == []
 
 
-def test_a_copy_of_an_offer_is_done_with(stage):
+def test_a_duplicate_of_an_offer_is_deleted(stage):
     stage.expect_proxies()
     record = message("twice")
     copy = record | {"messageId": "the-copy"}
@@ -164,7 +164,7 @@ def test_a_copy_of_an_offer_is_done_with(stage):
 @pytest.mark.parametrize(
     "setting", ["CLIENT_QUEUE_PREFIX", "RENDEZVOUS_TABLE", "LEASE_TABLE", "HISTORY_STREAM", "STAGE"]
 )
-def test_a_setting_that_the_stack_did_not_give_is_named(stage, monkeypatch, setting):
+def test_a_missing_setting_is_named_in_the_error(stage, monkeypatch, setting):
     monkeypatch.delenv(setting)
 
     with pytest.raises(KeyError, match=setting):

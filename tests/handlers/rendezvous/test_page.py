@@ -1,4 +1,4 @@
-"""The function behind every path that is none of the others'."""
+"""The function `page`: every path without a function of its own."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +11,7 @@ from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND_HEADERS
 from signalbox.rendezvous.rules.held_polls import HeldPoll
 from signalbox.rendezvous.rules.states import ProxySessionId
 from signalbox.rendezvous.wire.nat import Nat
-from tests.handlers.recorded import event, request
+from tests.handlers.recorded_events import event, request
 
 NOBODY = """\
 current snowflakes available: 0
@@ -40,10 +40,10 @@ def hold_a_poll() -> None:
         since=now,
         until=now + timedelta(seconds=10),
     )
-    assert DynamoHeldPolls(wiring.table()).take(held, now=now)
+    assert DynamoHeldPolls(wiring.table()).acquire(held, now=now)
 
 
-def test_the_page_debug_shows_who_waits(stage):
+def test_the_page_debug_counts_the_waiting_proxies(stage):
     before = handler(event("page"), None)
     hold_a_poll()
     after = handler(event("page"), None)
@@ -86,7 +86,7 @@ def test_prometheus_reads_the_counters_of_today(stage):
     )
 
 
-def test_robots_are_asked_to_stay_away(stage):
+def test_robots_txt_disallows_everything(stage):
     assert page("/robots.txt") == {
         "statusCode": 200,
         "headers": {"Content-Type": TEXT},
@@ -95,19 +95,19 @@ def test_robots_are_asked_to_stay_away(stage):
 
 
 @pytest.mark.parametrize("path", ["/", "/favicon.ico", "/debug/", "/proxy/x"])
-def test_there_is_nothing_else(stage, path):
+def test_other_paths_are_not_found(stage, path):
     assert page(path) == {"statusCode": 404, "headers": NOT_FOUND_HEADERS, "body": "404 page not found\n"}
 
 
 @pytest.mark.parametrize("path", ["/debug", "/metrics"])
-def test_a_browser_may_ask_first_what_it_may_do(stage, path):
+def test_a_cors_preflight_is_answered(stage, path):
     response = page(path, method="OPTIONS")
 
     assert (response["statusCode"], response["body"]) == (200, "")
     assert CROSS_ORIGIN.items() <= response["headers"].items()
 
 
-def test_a_setting_that_the_stack_did_not_give_is_named(stage, monkeypatch):
+def test_a_missing_setting_is_named_in_the_error(stage, monkeypatch):
     monkeypatch.delenv("RENDEZVOUS_TABLE")
 
     with pytest.raises(KeyError, match="RENDEZVOUS_TABLE"):

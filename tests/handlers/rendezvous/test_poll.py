@@ -1,4 +1,4 @@
-"""The function that takes the polls of proxies."""
+"""The function `poll`."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,7 @@ from signalbox.clients.rendezvous.simulator import sample_offer
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, TEXT
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
-from tests.handlers.recorded import batch, event, message, request
+from tests.handlers.recorded_events import batch, event, message, request
 
 IDLE = '{"Status":"no match","Offer":"","NAT":"","NextPoll":%d,"RelayURL":""}'
 REFUSED = '{"Status":"incorrect relay pattern","Offer":"","NAT":"","NextPoll":3600000,"RelayURL":""}'
@@ -29,7 +29,7 @@ def park(client_id: str = "client", *, nat: str = "unrestricted") -> None:
 
 
 def test_a_proxy_gets_the_parked_offer_byte_for_byte(stage):
-    """The poll came without a content type, as from the Go proxy: the API hands such a body over in base64."""
+    """The poll has no content type, as with the Go proxy: the HTTP API encodes such a body in base64."""
     stage.expect_proxies()
     park()
 
@@ -45,14 +45,14 @@ def test_a_proxy_gets_the_parked_offer_byte_for_byte(stage):
 
 
 @pytest.mark.parametrize(("nat", "interval"), [("unrestricted", 20000), ("restricted", 30000), ("", 30000)])
-def test_a_proxy_without_a_client_is_told_when_to_come_again(stage, nat, interval):
+def test_a_proxy_without_a_client_gets_the_interval_of_its_next_poll(stage, nat, interval):
     response = poll(NAT=nat)
 
     assert (response["statusCode"], response["body"]) == (200, IDLE % interval)
     assert stage.history() == [("proxy_poll", "idle")]
 
 
-def test_a_held_poll_gets_the_offer_that_comes_meanwhile(stage, monkeypatch):
+def test_a_held_poll_gets_an_offer_that_arrives_while_it_is_held(stage, monkeypatch):
     monkeypatch.setenv("POLL_HOLD_SECONDS", "10")
     stage.expect_proxies()
 
@@ -63,7 +63,7 @@ def test_a_held_poll_gets_the_offer_that_comes_meanwhile(stage, monkeypatch):
     assert json.loads(held.result()["body"])["Offer"] == OFFER
 
 
-def test_a_proxy_that_goes_to_other_relays_is_sent_away(stage):
+def test_a_proxy_with_another_relay_pattern_is_rejected(stage):
     response = poll(AcceptedRelayPattern="evil.example$")
 
     assert (response["statusCode"], response["body"]) == (200, REFUSED)
@@ -92,7 +92,7 @@ def test_a_poll_that_breaks_the_protocol_is_a_bad_request(stage, body):
     assert stage.history() == [("bad_input", "rejected")]
 
 
-def test_a_browser_may_ask_first_what_it_may_do(stage):
+def test_a_cors_preflight_is_answered(stage):
     response = handler(request("poll", method="OPTIONS"), None)
 
     assert (response["statusCode"], response["body"]) == (200, "")
@@ -100,8 +100,8 @@ def test_a_browser_may_ask_first_what_it_may_do(stage):
     assert stage.history() == []
 
 
-def test_no_address_is_kept(stage, rendezvous_table):
-    """The poll came from 8.8.8.8 by its own word, and from 127.0.0.1."""
+def test_no_address_is_stored(stage, rendezvous_table):
+    """The poll names 8.8.8.8 in its headers and arrives from 127.0.0.1."""
     stage.expect_proxies(Nat.UNRESTRICTED)
 
     handler(event("poll"), None)
@@ -115,7 +115,7 @@ def test_no_address_is_kept(stage, rendezvous_table):
 @pytest.mark.parametrize(
     "setting", ["RENDEZVOUS_TABLE", "HISTORY_STREAM", "ALLOWED_RELAY_PATTERN", "POLL_INTERVAL_MILLISECONDS"]
 )
-def test_a_setting_that_the_stack_did_not_give_is_named(stage, monkeypatch, setting):
+def test_a_missing_setting_is_named_in_the_error(stage, monkeypatch, setting):
     monkeypatch.delenv(setting)
 
     with pytest.raises(KeyError, match=setting):

@@ -1,4 +1,4 @@
-"""The function that the schedule calls."""
+"""The function `sweep`."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,12 +7,12 @@ import pytest
 from lambdas.rendezvous import offer, wiring
 from lambdas.rendezvous.sweep import handler
 from signalbox.queues import Lease, QueueName, QueueUrl
-from tests.handlers.recorded import batch, event, message
+from tests.handlers.recorded_events import batch, event, message
 
 
 @pytest.fixture
 def client_queue(stage) -> str:
-    """The queue of a client, made by its offer and leased."""
+    """The leased queue of a client, created for its offer."""
     stage.expect_proxies()
     offer.handler(batch(message("client")), None)
     return str(stage.sqs.get_queue_url(QueueName="snowflake-client-client")["QueueUrl"])
@@ -31,7 +31,7 @@ def test_the_queue_of_a_client_is_deleted_at_the_end_of_its_lease(stage, client_
     assert stage.history()[-1] == ("queue", "deleted")
 
 
-def test_a_queue_of_ours_without_a_lease_is_a_stray(stage, client_queue, lease_table):
+def test_a_queue_of_this_stage_without_a_lease_is_deleted(stage, client_queue, lease_table):
     assert handler(event("sweep_strays"), None) == {"deleted": 0}
 
     lease_table.delete_item(Key={"queue_name": "snowflake-client-client"})
@@ -41,7 +41,7 @@ def test_a_queue_of_ours_without_a_lease_is_a_stray(stage, client_queue, lease_t
     assert stage.history()[-1] == ("queue", "stray_deleted")
 
 
-def test_look_alikes_are_never_touched(stage, sqs):
+def test_queues_without_the_tags_of_this_stage_are_never_deleted(stage, sqs):
     sqs.create_queue(QueueName="snowflake-client-untagged")
     sqs.create_queue(
         QueueName="snowflake-client-theirs", tags={"signalbox:stage": "other", "signalbox:capability": "rendezvous"}
@@ -55,7 +55,7 @@ def test_look_alikes_are_never_touched(stage, sqs):
     assert sqs.list_queues()["QueueUrls"] == before
 
 
-def test_a_broker_queue_that_somebody_deleted_is_made_again(stage, sqs):
+def test_a_deleted_broker_queue_is_created_again(stage, sqs):
     sqs.delete_queue(QueueUrl=stage.broker_queue_url)
 
     handler(event("sweep_strays"), None)
@@ -64,7 +64,7 @@ def test_a_broker_queue_that_somebody_deleted_is_made_again(stage, sqs):
     assert attributes["VisibilityTimeout"] == "30"
 
 
-def test_a_queue_of_somebody_else_is_theirs_to_look_after(stage, sqs, monkeypatch):
+def test_an_imported_broker_queue_is_not_created_again(stage, sqs, monkeypatch):
     monkeypatch.setenv("BROKER_QUEUE_ATTRIBUTES", "{}")
     sqs.delete_queue(QueueUrl=stage.broker_queue_url)
 
@@ -85,7 +85,7 @@ def test_a_queue_of_somebody_else_is_theirs_to_look_after(stage, sqs, monkeypatc
         ("sweep_strays", "CLIENT_QUEUE_PREFIX"),
     ],
 )
-def test_a_setting_that_the_stack_did_not_give_is_named(stage, monkeypatch, name, setting):
+def test_a_missing_setting_is_named_in_the_error(stage, monkeypatch, name, setting):
     monkeypatch.delenv(setting)
 
     with pytest.raises(KeyError, match=setting):

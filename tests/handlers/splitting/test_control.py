@@ -15,10 +15,10 @@ from lambdas.splitting import control, control_wiring, wiring
 from lambdas.splitting.control import handler
 from signalbox.errors import RejectedError
 from signalbox.queues import lease_tags
-from tests.fakes.audits import EVENTS, answer_with
+from tests.fakes.athena import EVENTS, stub_query_results
 from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.recorded import ACCOUNT, Event, batch
-from tests.handlers.surroundings import BUCKET, OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.environment import BUCKET, OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
+from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 PREFIX = "mirrord-"
 APP = "lambda/meme-app"
@@ -72,7 +72,7 @@ class ControlStage:
         return sorted(url.rpartition("/")[2] for url in urls)
 
     def history(self) -> list[tuple[str, str]]:
-        return [(row["kind"], row["outcome"]) for row in written(self.s3)]
+        return [(row["kind"], row["outcome"]) for row in written_events(self.s3)]
 
 
 def record_of(body: str) -> Event:
@@ -109,7 +109,7 @@ def function(name: str, variables: dict[str, str]) -> str:
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[ControlStage]:  # noqa: F811 - fixtures
-    s3 = make_lake()
+    s3 = create_history_stream()
     names = ("signalbox-split-control", "dead-splits", "signalbox-split-reply-ann", "memes")
     control_url, dead_url, reply_url, memes_url = (sqs.create_queue(QueueName=name)["QueueUrl"] for name in names)
     function("meme-app", {"QUEUE": memes_url, "OTHER": "x"})
@@ -139,7 +139,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[Control
 
 
 def forget_everything() -> None:
-    cool(wiring, control_wiring, control)
+    clear_caches(wiring, control_wiring, control)
 
 
 def started(stage: ControlStage) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def test_status_has_the_splits(stage):
 
 
 def test_an_audit_has_the_recipient_of_a_message(stage):
-    answer_with(EVENTS)
+    stub_query_results(EVENTS)
 
     reply = stage.ask("audit", message_id="1", days=2)
 

@@ -21,8 +21,8 @@ from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
 from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.recorded import ACCOUNT, Event, batch
-from tests.handlers.surroundings import OVERFLOW, STREAM, cool, make_lake, written
+from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
+from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 CONTEXT = SimpleNamespace(aws_request_id="call-1")
@@ -122,12 +122,12 @@ class SplitStage:
         return [item for item in self.table.scan()["Items"] if item["pk"].startswith("ledger#")]
 
     def history(self) -> list[dict[str, Any]]:
-        return written(self.s3)
+        return written_events(self.s3)
 
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[SplitStage]:  # noqa: F811 - fixtures
-    s3 = make_lake()
+    s3 = create_history_stream()
     found = SplitStage(sqs, split_table, s3)
     settings = {
         "STAGE": "signalbox",
@@ -145,7 +145,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[SplitSt
 
 
 def forget_everything() -> None:
-    cool(wiring, split)
+    clear_caches(wiring, split)
 
 
 def failures(response: dict[str, Any]) -> list[str]:

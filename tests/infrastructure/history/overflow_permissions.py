@@ -1,9 +1,9 @@
-"""What writers of history may do with the queue of what Firehose refuses, and what the function may that drains it."""
+"""The expected permissions for the overflow queue: of the writers and of the function `drain`."""
 
 WRITERS = (
     *(f"Rendezvous/{name}Role" for name in ("Offer", "Poll", "Answer", "Client", "Sweep")),
     *("Splitting/SplitRole", "Splitting/ControlRole", "Exchange/RouteRole", "Exchange/ControlRole"),
-    *(f"Live/{name}Role" for name in ("Session", "Deliver")),
+    *(f"Live/{name}Role" for name in ("Session", "Overview", "Deliver")),
 )
 KEY_IN_USE = "kms: Decrypt GenerateDataKey"
 OVERFLOW = {"HistoryOverflow/Queue": "sqs: SendMessage", "QueueKey": KEY_IN_USE}

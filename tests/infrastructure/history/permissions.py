@@ -1,4 +1,4 @@
-"""What the jobs over the history, and the schedules that start them, may do."""
+"""The expected permissions of the history jobs and of their schedules."""
 
 GLUE = "arn:<Partition>:glue:<Region>:<AccountId>"
 EXCHANGES = "arn:<Partition>:sqs:<Region>:<AccountId>:x*"
@@ -10,7 +10,7 @@ LETTERS = "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes GetQueu
 
 
 def job(*folders: str, reads: tuple[str, ...] = (), writes: tuple[str, ...] = ()) -> dict[str, str]:
-    """Return what every job may do, with its folders and tables."""
+    """Return the permissions of a job with its folders and tables."""
     tables = {*reads, *writes}
     catalog = f"glue: {LOOK} {MAKE}" if writes else f"glue: {LOOK}"
     return {
@@ -33,12 +33,12 @@ def job(*folders: str, reads: tuple[str, ...] = (), writes: tuple[str, ...] = ()
 
 
 def report(folder: str, table: str) -> dict[str, str]:
-    """Return what a report may do: read the events, and write its own."""
+    """Return the permissions of a report: read the events, and read and write its table."""
     return job("reports", f"reports/{folder}", f"reports/{folder}/*", reads=("events",), writes=(table,))
 
 
 def starts(name: str) -> dict[str, str]:
-    """Return what a schedule may do that starts a job."""
+    """Return the permissions of a schedule that starts a job."""
     return {
         f"{GLUE}:job/{name}/Job": "glue: StartJobRun",
         "Schedules/DeadCalls": "sqs: SendMessage",

@@ -1,4 +1,4 @@
-"""What the functions of live, and its API, may touch, for the table in `test_permissions.py`."""
+"""The permissions of live's functions and its API, for the table in `test_permissions.py`."""
 
 from tests.infrastructure.exchange.permissions import ITEMS, KEY_IN_USE, READ_QUEUE, SQS
 
@@ -6,29 +6,41 @@ COMMON = {
     "*": "xray: PutTelemetryRecords PutTraceSegments",
     "StateKey": KEY_IN_USE,
 }
-SPEAKING = {**COMMON, "Live/Inbox": "sqs: SendMessage", "QueueKey": KEY_IN_USE}
+SENDING = {**COMMON, "Live/Inbox": "sqs: SendMessage", "QueueKey": KEY_IN_USE}
 LIVE = {
     "Live/Connections/SenderRole": {"Live/Inbox": "sqs: SendMessage", "QueueKey": KEY_IN_USE},
     "Live/ConnectRole": {
-        **SPEAKING,
+        **SENDING,
         "Live/ConnectLogs": "logs: CreateLogStream PutLogEvents",
         "Live": "dynamodb: GetItem PutItem UpdateItem",
         "Live/Timers": "sqs: SendMessage",
     },
     "Live/SessionRole": {
-        **SPEAKING,
+        **SENDING,
         "Live/SessionLogs": "logs: CreateLogStream PutLogEvents",
         "Live/Inbox": f"{READ_QUEUE} SendMessage",
         "Live/Timers": f"{READ_QUEUE} SendMessage",
         "Live/Outbox": "sqs: SendMessage",
         "Live/DeadLetters": "sqs: SendMessage",
         "Live/OrderedDeadLetters": "sqs: SendMessage",
+        "Live/OverviewCalls": "sqs: SendMessage",
         f"{SQS}:x*.fifo": "sqs: SendMessage",
         "Live": f"{ITEMS} BatchGetItem BatchWriteItem",
-        "Exchanges": "dynamodb: BatchGetItem GetItem Query",
-        "Exchanges/index/by_kind": "dynamodb: BatchGetItem GetItem Query",
+        "Exchanges": "dynamodb: BatchGetItem",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "LivePepper": "secretsmanager: GetSecretValue",
+    },
+    "Live/OverviewRole": {
+        **COMMON,
+        "QueueKey": KEY_IN_USE,
+        "Live/OverviewLogs": "logs: CreateLogStream PutLogEvents",
+        "Live/OverviewCalls": READ_QUEUE,
+        "Live/Outbox": "sqs: SendMessage",
+        "Live/OrderedDeadLetters": "sqs: SendMessage",
+        "Live": "dynamodb: BatchGetItem Query",
+        "Exchanges": "dynamodb: BatchGetItem Query",
+        "Exchanges/index/by_kind": "dynamodb: BatchGetItem Query",
+        "HistoryLake/Events": "firehose: PutRecordBatch",
         "Rendezvous": "dynamodb: Query",
         "Splits": "dynamodb: Query",
         "Splits/index/by_kind": "dynamodb: Query",
@@ -36,7 +48,7 @@ LIVE = {
         "History/reports/*.svg": "s3: GetObject",
     },
     "Live/DeliverRole": {
-        **SPEAKING,
+        **SENDING,
         "Live/DeliverLogs": "logs: CreateLogStream PutLogEvents",
         "Live/Outbox": "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes ReceiveMessage",
         "Live/OrderedDeadLetters": "sqs: SendMessage",

@@ -1,4 +1,4 @@
-"""What the settings do to live: its queues, its APIs, and what its functions are told."""
+"""Live: its queues, its APIs, the environment of its functions, and the effect of settings."""
 
 import json
 
@@ -14,10 +14,11 @@ WIRING = {
     "connect": ["wiring.py"],
     "receive": ["wiring.py"],
     "session": ["wiring.py", "session_wiring.py"],
+    "overview": ["wiring.py", "overview_wiring.py"],
     "deliver": ["wiring.py", "deliver_wiring.py"],
     "page": ["page_wiring.py"],
 }
-# Lambda does not say it, and the emulator does.
+# Set by the emulator only.
 ENDPOINT = "AWS_ENDPOINT_URL"
 
 
@@ -36,7 +37,7 @@ def routes(stage: Templates) -> dict[str, dict]:
 
 
 @pytest.mark.parametrize("handler", WIRING)
-def test_a_function_is_told_exactly_what_its_handler_reads(handler):
+def test_a_function_has_exactly_the_variables_that_its_handler_reads(handler):
     stage = templates(local=True)
     function = stage.every("AWS::Lambda::Function")[f"Live/{handler.capitalize()}"]["Properties"]
 
@@ -45,7 +46,7 @@ def test_a_function_is_told_exactly_what_its_handler_reads(handler):
     assert set(function["Environment"]["Variables"]) - POWERTOOLS == read - {ENDPOINT}
 
 
-def test_what_clients_say_goes_into_the_inbox_in_the_order_of_their_connection(stage):
+def test_frames_go_into_the_inbox_in_the_order_of_their_connection(stage):
     frames = routes(stage)["$default"]
 
     assert frames["IntegrationType"] == "AWS"
@@ -56,7 +57,7 @@ def test_what_clients_say_goes_into_the_inbox_in_the_order_of_their_connection(s
     assert template == websocket_api.FRAME
 
 
-def test_the_beginning_and_the_end_of_a_connection_reach_a_function(stage):
+def test_a_function_is_called_when_a_connection_opens_and_closes(stage):
     for route in ("$connect", "$disconnect"):
         assert "LiveConnect" in json.dumps(routes(stage)[route]["IntegrationUri"])
 
@@ -68,13 +69,13 @@ def test_only_the_emulator_has_a_function_before_the_inbox(stage):
     assert "LiveReceive" in json.dumps(routes(local)["$default"]["IntegrationUri"])
 
 
-def test_a_connection_keeps_its_order_in_both_directions(stage):
+def test_connections_keep_their_order_in_every_queue(stage):
     queues = stage.every("AWS::SQS::Queue")
 
-    for name in ("Inbox", "Outbox"):
+    for name in ("Inbox", "Outbox", "OverviewCalls"):
         assert queues[f"Live/{name}"]["Properties"]["DeduplicationScope"] == "messageGroup", name
     assert {name for name, queue in queues.items() if queue["Properties"].get("FifoQueue")} >= {
-        *("Live/Inbox", "Live/Outbox", "Live/OrderedDeadLetters")
+        *("Live/Inbox", "Live/Outbox", "Live/OverviewCalls", "Live/OrderedDeadLetters")
     }
 
 
@@ -90,13 +91,13 @@ def test_times_and_names_follow_from_the_settings():
         queue = queues[f"Live/{name}"]["Properties"]
         assert (queue["QueueName"], queue["VisibilityTimeout"]) == (called, 120)
     mappings = stage.every("AWS::Lambda::EventSourceMapping")
-    for name in ("Session/Inbox", "Session/Timers", "Deliver/Outbox"):
+    for name in ("Session/Inbox", "Session/Timers", "Overview/OverviewCalls", "Deliver/Outbox"):
         assert mappings[f"Live/{name}"]["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 7}
-    for name in ("Connect", "Session", "Deliver"):
+    for name in ("Connect", "Session", "Overview", "Deliver"):
         assert stage.every("AWS::Lambda::Function")[f"Live/{name}"]["Properties"]["Timeout"] == 20
 
 
-def test_the_router_believes_the_role_of_sessions(stage):
+def test_the_router_accepts_publications_of_the_role_of_sessions(stage):
     functions = stage.every("AWS::Lambda::Function")
 
     known = functions["Exchange/Route"]["Properties"]["Environment"]["Variables"]["LIVE_SESSION_ROLE_ID"]
@@ -104,7 +105,7 @@ def test_the_router_believes_the_role_of_sessions(stage):
     assert known == {"Fn::GetAtt": [role, "RoleId"]}
 
 
-def test_lost_connections_are_looked_for_every_five_minutes(stage):
+def test_overdue_connections_are_swept_every_five_minutes(stage):
     schedule = stage.every("AWS::Scheduler::Schedule")["Schedules/SweepSessions"]["Properties"]
 
     assert schedule["ScheduleExpression"] == "rate(5 minutes)"

@@ -1,4 +1,4 @@
-"""What the settings do to rendezvous, and that the functions are told what their handlers read."""
+"""The template of rendezvous: the effect of the settings, and the environment variables of the functions."""
 
 import json
 from dataclasses import fields
@@ -19,7 +19,7 @@ KEY_ARN = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555
 
 
 @pytest.mark.parametrize("handler", ["offer", "poll", "answer", "client", "page", "sweep"])
-def test_a_function_is_told_exactly_what_its_handler_reads(stage, handler):
+def test_a_function_has_exactly_the_variables_that_its_handler_reads(stage, handler):
     function = stage.every("AWS::Lambda::Function")[f"Rendezvous/{handler.capitalize()}"]["Properties"]
 
     assert function["Handler"] == f"lambdas.rendezvous.{handler}.handler"
@@ -29,7 +29,7 @@ def test_a_function_is_told_exactly_what_its_handler_reads(stage, handler):
     )
 
 
-def test_the_index_of_open_offers_has_what_the_adapter_reads_of_it():
+def test_the_index_of_open_offers_projects_what_the_adapter_reads():
     assert tables.LISTED_OFFER == offers.LISTED
     assert (tables.OPEN_OFFERS, tables.BY_EXPIRY) == (offers.OPEN_OFFERS_INDEX, leases.BY_EXPIRY_INDEX)
 
@@ -46,7 +46,7 @@ def test_the_table_of_history_has_the_fields_of_the_event(stage):
         assert special.get(f.name, kinds[kind]) == COLUMNS[f.name]
 
 
-def test_patience_is_the_visibility_of_the_broker_queue_and_six_times_the_function():
+def test_patience_is_the_visibility_timeout_of_the_broker_queue_and_six_function_timeouts():
     stage = templates(offer_patience_seconds=60)
     broker = stage.every("AWS::SQS::Queue")["Rendezvous/Broker"]["Properties"]
     offer = stage.every("AWS::Lambda::Function")["Rendezvous/Offer"]["Properties"]
@@ -56,7 +56,7 @@ def test_patience_is_the_visibility_of_the_broker_queue_and_six_times_the_functi
     assert offer["Environment"]["Variables"]["OFFER_PATIENCE_SECONDS"] == "60"
 
 
-def test_an_offer_may_be_received_again_before_it_is_dead(stage):
+def test_an_offer_may_be_received_again_before_it_is_dead_lettered(stage):
     broker = stage.every("AWS::SQS::Queue")["Rendezvous/Broker"]["Properties"]
 
     assert broker["RedrivePolicy"]["maxReceiveCount"] == 5
@@ -70,14 +70,14 @@ def test_parked_offers_raise_no_alarm(stage):
     assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (90, 3)
 
 
-def test_http_functions_end_before_the_api_does():
+def test_http_functions_time_out_before_the_api():
     stage = templates(poll_hold_seconds=28, http_offer_patience_seconds=19)
     timeouts = {name: f["Properties"]["Timeout"] for name, f in stage.every("AWS::Lambda::Function").items()}
 
     assert (timeouts["Rendezvous/Poll"], timeouts["Rendezvous/Client"]) == (29, 29)
 
 
-def test_the_broker_queue_can_be_made_again_as_it_was(stage):
+def test_the_broker_queue_can_be_created_again_with_its_attributes(stage):
     sweep = stage.every("AWS::Lambda::Function")["Rendezvous/Sweep"]["Properties"]
     attributes = json.loads(stage.text(sweep["Environment"]["Variables"]["BROKER_QUEUE_ATTRIBUTES"]))
 
@@ -91,7 +91,7 @@ def test_the_broker_queue_can_be_made_again_as_it_was(stage):
     assert (attributes["VisibilityTimeout"], attributes["MessageRetentionPeriod"]) == ("30", "300")
 
 
-def test_an_existing_queue_takes_the_place_of_ours():
+def test_an_imported_queue_replaces_the_broker_queue():
     stage = templates(broker_queue_arn=ARN, broker_queue_key_arn=KEY_ARN)
     mapping = stage.every("AWS::Lambda::EventSourceMapping")["Rendezvous/Offer/Offers"]
     granted = [s for _, s in stage.statements() if ARN in str(s.get("Resource"))]

@@ -25,7 +25,7 @@ from signalbox.clients.exchange.publisher import Post
 from signalbox.control.protocol import CommandRejected
 from signalbox.exchange.control.errors import NotThere
 from signalbox.exchange.model.records import Kind, Place
-from signalbox.local.state import State
+from signalbox.local.stage_folder import StageFolder
 from tests.integration.rendezvous.peers import SOON_SECONDS, dead_letter_reasons, wait_for
 
 pytestmark = pytest.mark.emulator
@@ -443,11 +443,11 @@ def test_a_message_may_be_published_and_replayed_by_command(desk: Desk):
 
 
 def test_the_command_publishes_and_two_of_it_consume_until_they_are_interrupted(
-    desk: Desk, stage_folder: State, tmp_path: Path
+    desk: Desk, stage_folder: StageFolder, tmp_path: Path
 ):
     exchange, queue = desk.exchange(), desk.queue(prefetch=3)
     desk.client.bind(exchange, queue, "#")
-    (tmp_path / ".signalbox").symlink_to(stage_folder.folder)
+    (tmp_path / ".signalbox").symlink_to(stage_folder.path)
     program = [sys.executable, "-c", "from signalbox.cli.main import main; main()"]
 
     def start(*arguments: str, **more: Any) -> "subprocess.Popen[str]":

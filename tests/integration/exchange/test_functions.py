@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from signalbox.cli.shared.deployment import Deployment
-from tests.integration.shared import identities
-from tests.integration.shared.calls import (
+from tests.integration.shared import permission_checks
+from tests.integration.shared.api_calls import (
     MAPPINGS,
     NOBODY,
     OUR_MARK,
@@ -19,7 +19,7 @@ from tests.integration.shared.calls import (
     place_of,
     table_of,
 )
-from tests.integration.shared.identities import KEY_ITSELF, STAGE_CALLS, Call, acting_as, calling, just
+from tests.integration.shared.permission_checks import KEY_ITSELF, STAGE_CALLS, Call, assumed_role, calling, just
 
 pytestmark = pytest.mark.emulator
 
@@ -99,15 +99,15 @@ def place(deployment: Deployment) -> Iterator[Place]:
 def test_a_function_of_the_exchange_may_do_what_the_table_says_and_nothing_else(
     deployment: Deployment, place: Place, name: str
 ):
-    role = identities.functions_of(deployment, "exchange")[name]["Role"]
-    with acting_as(deployment, role) as session:
-        allowed = identities.allowed(CALLS, session, place)
+    role = permission_checks.functions_of(deployment, "exchange")[name]["Role"]
+    with assumed_role(deployment, role) as session:
+        allowed = permission_checks.allowed(CALLS, session, place)
 
     assert allowed == ALLOWED[name]
 
 
 def test_every_function_of_the_exchange_is_in_the_table(deployment: Deployment):
-    assert identities.functions_of(deployment, "exchange").keys() == ALLOWED.keys()
+    assert permission_checks.functions_of(deployment, "exchange").keys() == ALLOWED.keys()
 
 
 def test_the_administrator_is_refused_none_of_it_but_the_key_itself(deployment: Deployment, place: Place):
@@ -120,6 +120,6 @@ def test_the_administrator_is_refused_none_of_it_but_the_key_itself(deployment: 
     harmful |= {f"router: {what}" for what in ("change", "publish", "change code", "call", "delete")}
     harmful |= {call for call in CALLS if call.startswith("users: ")}
 
-    refused = identities.refused_to_administrator(CALLS, deployment, place, without=harmful)
+    refused = permission_checks.refused_to_administrator(CALLS, deployment, place, without=harmful)
 
     assert refused == {KEY_ITSELF}

@@ -13,11 +13,11 @@ import pytest
 
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.exchange.messages.properties import Delivered
-from signalbox.local.state import State
+from signalbox.local.stage_folder import StageFolder
 from signalbox.messages import MessageId
 from tests.integration.rendezvous.peers import wait_for
 from tests.integration.sarracenia.pump import LOG, MESSAGES, QUEUES, Pump, Sent, expected, made_bindings, made_messages
-from tests.integration.shared.kills import Killer
+from tests.integration.shared.fault_injection import FaultInjector
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 
@@ -26,15 +26,15 @@ LEAST_KILLS = 5
 END_SECONDS = 600
 
 
-def test_nothing_is_lost_and_order_holds_while_functions_are_killed(deployment: Deployment, stage_folder: State):
+def test_nothing_is_lost_and_order_holds_while_functions_are_killed(deployment: Deployment, stage_folder: StageFolder):
     """Routing and control are killed at random, while bindings that concern nobody come all the time."""
     pump, outputs, began = Pump.of(deployment), deployment.outputs, time.monotonic()
     bindings, messages = made_bindings(Random(1)), made_messages(Random(2))  # noqa: S311 - the same every time
     wanted = expected(bindings, messages)
     pump.declare(bindings)
-    killer = Killer(stage_folder, [outputs["RouteFunctionName"], outputs["ExchangeControlFunctionName"]])
+    injector = FaultInjector(stage_folder, [outputs["RouteFunctionName"], outputs["ExchangeControlFunctionName"]])
 
-    with pump.rebinding(), killer.killing(between=BETWEEN_KILLS) as kills:
+    with pump.rebinding(), injector.continuous_kills(between=BETWEEN_KILLS) as kills:
         published = pump.publish_all(messages)
         wait_for(lambda: pump.left()["waiting"] == 0, "all messages taken by the router", seconds=END_SECONDS, every=1)
     wait_for(lambda: pump.left().total() == 0, "all messages routed", seconds=END_SECONDS, every=1)

@@ -1,4 +1,4 @@
-"""What rendezvous leaves behind: Parquet without an address or a session description, and the day's report of it."""
+"""The history of rendezvous: Parquet without addresses and session descriptions, and the day's report."""
 
 import json
 import subprocess
@@ -15,23 +15,23 @@ import pytest
 from signalbox.clients.rendezvous.client import new_client_id
 from signalbox.clients.rendezvous.simulator import CLIENT_ADDRESS, PROXY_ADDRESS, Behaviour, sample_offer
 from signalbox.history.event import HistoryEvent
-from signalbox.local import spark
-from signalbox.local.emulator import PYTHON, Credentials
+from signalbox.local.emulator.lifecycle import PYTHON, Credentials
+from signalbox.local.spark import jobs
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from tests.integration.rendezvous.peers import DENIED, HTTP_PATIENCE_SECONDS, TIMED_OUT, Parties, wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.spark]
 
-# Public, so that they count as the proxies' own: the broker takes the left-most public address.
+# Public addresses, because the broker uses the left-most public address as the proxy's.
 VOLUNTEERS = ("9.9.9.9", "1.1.1.1", "4.4.4.4")
-# A session description's first line with its end, as it is and in JSON: three bytes alone are in any Parquet file.
+# The first line of a session description with its end, plain and in JSON: shorter texts occur in any Parquet file.
 SESSION = ("v=0\r\n", r"v=0\r\n")
 SECRETS = (*VOLUNTEERS, CLIENT_ADDRESS, PROXY_ADDRESS, "2001:db8::10", "127.0.0.1", "a=candidate", *SESSION, "ufrag")
-# DuckDB, which the emulator brings, reads what Firehose wrote; and one by one what jobs did, which has other columns.
+# The emulator's DuckDB reads Firehose's files together, and the jobs' files one by one, as their columns differ.
 READ = """
 import duckdb, glob, json, sys
-def readable(table):  # a time with its zone needs a package that the emulator has not
+def readable(table):  # times with a zone need a package that the emulator lacks
     zoned = {name for name, kind in zip(table.columns, table.types) if "ZONE" in str(kind)}
     return table.project(", ".join(f'"{name}"' + "::VARCHAR" * (name in zoned) for name in table.columns))
 tables = [duckdb.read_parquet(path, hive_partitioning=False) for path in sorted(glob.glob(sys.argv[1]))]
@@ -111,9 +111,9 @@ def lake(everybody: Parties) -> Lake:
 
 @pytest.fixture(scope="module")
 def written(lake: Lake) -> set[str]:
-    """The objects of everything in `SENT`, all of one day."""
+    """The objects of all events of `SENT`, within one day."""
     keys: set[str] = set()
-    while len({key.split("/")[1] for key in keys}) != 1:  # again, if the day ended meanwhile
+    while len({key.split("/")[1] for key in keys}) != 1:  # repeated if midnight passed
         before = _settled(lake)
         _send(lake.parties)
         keys = {key for key in _settled(lake) - before if key.startswith("raw/")}
@@ -139,7 +139,7 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def _settled(lake: Lake) -> set[str]:
-    """Return the objects there are when nothing waits and none has come for a while."""
+    """Return the objects when no event waits and no object was added for `QUIET_SECONDS`."""
     lake.parties.wait_until_nothing_waits()
     seen, since = lake.keys(), time.monotonic()
 
@@ -153,11 +153,11 @@ def _settled(lake: Lake) -> set[str]:
     return seen
 
 
-QUIET_SECONDS = 6.0  # the emulator's Firehose gathers records for three, then writes Parquet
+QUIET_SECONDS = 6.0  # the emulator's Firehose buffers records for three seconds
 
 
 def _send(parties: Parties) -> None:
-    """Do what `SENT` says, and nothing else."""
+    """Make the calls of `SENT`."""
     parties.forget_polls()
     first, second, third = VOLUNTEERS
     for nat in (Nat.RESTRICTED, Nat.UNKNOWN):
@@ -186,7 +186,9 @@ def _send(parties: Parties) -> None:
 def test_every_event_is_in_the_lake_once_with_the_columns_of_the_table(written: set[str], read):
     found = read(written)
 
-    of_rendezvous = [row for row in found["rows"] if row["kind"] != "queue"]  # the schedule sweeps when it likes
+    of_rendezvous = [
+        row for row in found["rows"] if row["kind"] != "queue"
+    ]  # the sweep's schedule is independent of the test
     assert Counter((row["kind"], row["outcome"], row["source"]) for row in of_rendezvous) == SENT
     assert list(found["types"]) == ["version", *(f.name for f in fields(HistoryEvent))]
     assert found["types"]["occurred_at"].startswith("TIMESTAMP")
@@ -196,7 +198,7 @@ def test_every_event_is_in_the_lake_once_with_the_columns_of_the_table(written: 
     assert all(datetime.fromisoformat(row["occurred_at"]) > ago for row in found["rows"])
 
 
-def test_an_answer_tells_how_long_it_took_and_from_whom(written: set[str], read):
+def test_an_answer_has_its_latency_and_its_proxy(written: set[str], read):
     (row,) = (row for row in read(written)["rows"] if row["kind"] == "answer")
 
     assert 0 < row["latency_ms"] < 30_000
@@ -204,8 +206,8 @@ def test_an_answer_tells_how_long_it_took_and_from_whom(written: set[str], read)
     assert row["labels"] == {"nat": "unrestricted", "country": "??", "proxy_type": "standalone"}
 
 
-def test_no_object_of_the_bucket_has_an_address_or_a_session_description(lake: Lake, written: set[str], read):
-    """Not those of this test alone: everything that the stage has written so far."""
+def test_no_object_of_the_bucket_contains_an_address_or_a_session_description(lake: Lake, written: set[str], read):
+    """Checks all objects that the stage has written so far, not only this test's."""
     keys = lake.keys()
     assert written <= keys
     assert not {key for key in keys if key.startswith("errors/")}
@@ -217,7 +219,7 @@ def test_no_object_of_the_bucket_has_an_address_or_a_session_description(lake: L
 
 
 def test_the_glue_job_counts_what_was_sent(lake: Lake, written: set[str]):
-    """Over a copy of just these objects: the stage of all tests has more."""
+    """Runs on a copy of these objects only: the shared stage has more."""
     bucket = f"history-of-{len(written)}-objects"
     lake.s3.create_bucket(Bucket=bucket)
     for key in written:
@@ -237,7 +239,7 @@ def _run_report(parties: Parties, bucket: str, *, day: str) -> None:
     location = f"s3://{bucket}/tables"
     glue = parties.deployment.session().client("glue")
     glue.create_database(DatabaseInput={"Name": table["database"], "LocationUri": location})
-    spark.run_jobs(
+    jobs.run_jobs(
         [
             ("compact_history", table | {"history_path": f"s3://{bucket}/raw", "maintain": "no"}),
             ("rendezvous_report", table | {"report_path": f"s3://{bucket}/report"}),

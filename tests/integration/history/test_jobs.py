@@ -1,4 +1,4 @@
-"""The jobs over history on what the stage did in this run, held to what was sent; and a replay that is killed."""
+"""The history jobs on the events of this run, compared with the sent messages; and a killed replay."""
 
 import json
 from collections import Counter
@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
-from signalbox.aws.history.replay_records import S3Records
+from signalbox.aws.history.replay_records import S3ReplayRecords
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.publisher import Post
-from signalbox.history.jobs import REPLAYS
-from signalbox.history.replay_state import Progress, ReplayId, State
-from signalbox.local.demo_history import settled_files
-from signalbox.local.history_jobs import Job, run_here
+from signalbox.history.jobs import REPLAY_PREFIX
+from signalbox.history.replay_state import ReplayId, ReplayProgress, ReplayState
+from signalbox.local.demo.history import wait_for_files
+from signalbox.local.spark.history_jobs import Job, run_locally
 from tests.integration.rendezvous.peers import wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.spark, pytest.mark.minutes]
 
 EXCHANGE, LOG = "xtold", "xtold-log.fifo"
 QUEUE, COPY = "q_told", "q_told-again"
-# How many messages under which routing key.
+# The number of messages by routing key.
 PUBLISHED = {"a.1": 5, "a.2": 4, "b": 3}
 LOGGED = {"job.1.log": 40, "job.2.log": 20, "other": 2}
 
@@ -49,21 +49,21 @@ QUERIES = {
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the tables say, and where the text of logs is."""
+    """The results of queries, and the folder of the log texts."""
 
     answers: Mapping[str, Mapping[str, int]]
     texts: Mapping[str, Sequence[str]]
 
 
 def window() -> dict[str, str]:
-    """Return the days on which this run may have written."""
+    """Return the days on which this run may have written events."""
     now = datetime.now(UTC)
     return {"from": f"{(now - timedelta(hours=1)).date()}", "to": f"{(now + timedelta(days=1)).date()}"}
 
 
 @pytest.fixture(scope="module")
 def sent(deployment: Deployment) -> None:
-    """Everything that is to be found is published and delivered, and its events are in the bucket."""
+    """Publish and deliver all messages, and wait until their events are in the bucket."""
     with client_of(deployment) as client:
         client.declare_exchange(EXCHANGE)
         client.ask("declare_exchange", {"exchange": LOG, "live": True})
@@ -76,7 +76,7 @@ def sent(deployment: Deployment) -> None:
             assert all(one.message_id for one in client.publish_all(exchange, posts))
     wait_for(lambda: waiting(deployment, QUEUE) == 9, "what is bound", seconds=60)
     wait_for(lambda: waiting(deployment, f"{QUEUE}.fifo") == 60, "what is bound in order", seconds=60)
-    settled_files(deployment.session().client("s3"), deployment.outputs["HistoryBucket"])
+    wait_for_files(deployment.session().client("s3"), deployment.outputs["HistoryBucket"])
 
 
 def waiting(deployment: Deployment, queue: str) -> int:
@@ -88,12 +88,12 @@ def waiting(deployment: Deployment, queue: str) -> int:
 
 @pytest.fixture(scope="module")
 def told(sent: None, deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """All of it in one Spark: what was written, compacted, reported, exported and asked."""
+    """Compact, report, export and query in one Spark session."""
     folder = tmp_path_factory.mktemp("answers")
     reports = ("topic_report", "delivery_report", "order_audit")
     jobs: list[Job] = [("compact_history", window()), *((report, window()) for report in reports), ("export_logs", {})]
     jobs += [("query", {"query": sql, "output": str(folder / name)}) for name, sql in QUERIES.items()]
-    run_here(deployment, jobs, print)
+    run_locally(deployment, jobs, print)
     return Told({name: answer(folder / name) for name in QUERIES}, texts(deployment))
 
 
@@ -112,47 +112,47 @@ def texts(deployment: Deployment) -> dict[str, list[str]]:
     return found
 
 
-def test_the_report_of_topics_counts_what_was_published_copied_and_dropped(told):
+def test_the_topic_report_counts_publications_copies_and_dropped_messages(told):
     assert told.answers["publications"] == PUBLISHED
     assert told.answers["copies"] == {"a.1": 5, "a.2": 4, "b": 0}
     assert told.answers["dropped"] == {"a.1": 0, "a.2": 0, "b": 3}
 
 
-def test_the_report_of_deliveries_counts_what_the_queue_got(told):
+def test_the_delivery_report_counts_the_messages_of_the_queue(told):
     assert told.answers["delivered"].get(QUEUE) == 9
 
 
-def test_the_audit_finds_nothing_wrong_with_what_was_delivered_in_order(told):
+def test_the_audit_has_no_findings_for_messages_delivered_in_order(told):
     assert told.answers["findings"] == {"seen": 2}
 
 
-def test_logs_are_whole_in_the_table_and_as_text(told):
+def test_logs_are_complete_in_the_table_and_as_text(told):
     assert told.answers["logs"] == LOGGED
     assert told.answers["whole"] == LOGGED
     assert told.texts == {topic: [f"{topic} {n}" for n in range(1, count + 1)] for topic, count in LOGGED.items()}
 
 
 class Killed(Exception):
-    """Raised where a run is killed."""
+    """Raised to kill a run."""
 
 
 def kill(line: str) -> None:
-    """Kill the run as soon as it has sent something."""
+    """Kill the run after its first sent message."""
     if line.startswith("{") and json.loads(line)["sent"]:
         raise Killed
 
 
-def test_a_replay_that_is_killed_goes_on_and_no_message_comes_twice(told, deployment):
+def test_a_killed_replay_is_resumed_and_sends_no_message_twice(told, deployment):
     asked = {"replay_id": "killed", "exchange": LOG, "topics": "job.*.log", "into": COPY, "rate": "20"}
     with pytest.raises(Killed):
-        run_here(deployment, [("replay", asked)], kill)
+        run_locally(deployment, [("replay", asked)], kill)
     before = record(deployment)
 
-    run_here(deployment, [("replay", {"replay_id": "killed", "rate": "1000"})], print)
+    run_locally(deployment, [("replay", {"replay_id": "killed", "rate": "1000"})], print)
 
     after = record(deployment)
     got = received(deployment, COPY)
-    assert (before.state, after.state, after.messages) == (State.SENDING, State.DONE, 60)
+    assert (before.state, after.state, after.messages) == (ReplayState.SENDING, ReplayState.DONE, 60)
     assert set(Counter(one["body"] for one in got).values()) == {1}
     assert {one["replay"] for one in got} == {"killed"}
     assert len(got) <= after.sent + len(after.doubtful)
@@ -162,9 +162,9 @@ def test_a_replay_that_is_killed_goes_on_and_no_message_comes_twice(told, deploy
     assert len(doubtful) <= 20
 
 
-def record(deployment: Deployment) -> Progress:
+def record(deployment: Deployment) -> ReplayProgress:
     s3 = deployment.session().client("s3")
-    found = S3Records(s3, deployment.outputs["HistoryBucket"], REPLAYS).load(ReplayId("killed"))
+    found = S3ReplayRecords(s3, deployment.outputs["HistoryBucket"], REPLAY_PREFIX).load(ReplayId("killed"))
     assert found is not None
     return found
 

@@ -1,4 +1,4 @@
-"""Many clients of ours at once, each in a thread of its own, and what they saw."""
+"""Many of our clients at once, each in its own thread, and the events that they received."""
 
 import threading
 from collections import Counter
@@ -12,16 +12,16 @@ from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import ConnectionLost
 from signalbox.errors import SignalboxError
 from signalbox.live.wamp.patterns import TopicPattern
-from tests.integration.shared.connection_cuts import Relay
+from tests.integration.shared.tcp_proxy import TcpProxy
 
 LOOK_SECONDS = 0.5
 SECONDS_BETWEEN_STARTS = 0.2
-Seen = dict[str, list[object]]  # what came, by topic
+Seen = dict[str, list[object]]  # received events, by topic
 
 
 @dataclass(slots=True)
 class Follower:
-    """A client that follows some patterns until it is told to stop."""
+    """A client that follows some patterns until it is stopped."""
 
     client: LiveClient
     patterns: Sequence[TopicPattern]
@@ -33,7 +33,7 @@ class Follower:
 
     @property
     def is_ready(self) -> bool:
-        """Say whether the client gets all that is published from here on."""
+        """Return whether the client is subscribed to every pattern and caught up."""
         return len(self.cursors) == len(self.patterns) and all(cursor.is_caught_up for cursor in self.cursors)
 
     def follow(self, over: threading.Event) -> None:
@@ -50,7 +50,7 @@ class Follower:
     def _receive(self) -> None:
         try:
             event = self.client.receive(LOOK_SECONDS)
-        except ConnectionLost:  # while so many begin at once, not each begins in time
+        except ConnectionLost:  # when many clients start at once, some do not join in time
             return
         if event is not None:
             self.seen.setdefault(event.topic, []).append(event.payload.arguments[0])
@@ -60,7 +60,7 @@ class Follower:
 
 @contextmanager
 def following(followers: Sequence[Follower]) -> Iterator[None]:
-    """Have all of them follow meanwhile."""
+    """Run all followers within the context."""
     over = threading.Event()
     threads = [threading.Thread(target=follower.follow, args=(over,), daemon=True) for follower in followers]
     for thread in threads:
@@ -75,8 +75,8 @@ def following(followers: Sequence[Follower]) -> Iterator[None]:
 
 
 @contextmanager
-def cutting(line: Relay, *, between: tuple[float, float], chance: Random) -> Iterator[Callable[[], int]]:
-    """Cut one connection after the other, any of them; the function tells how many so far."""
+def cutting(line: TcpProxy, *, between: tuple[float, float], chance: Random) -> Iterator[Callable[[], int]]:
+    """Cut random connections one after another; the function returns the number of cuts."""
     over, cuts = threading.Event(), Counter[str]()
 
     def cut() -> None:
@@ -93,7 +93,7 @@ def cutting(line: Relay, *, between: tuple[float, float], chance: Random) -> Ite
 
 
 def differences(follower: Follower, published: Mapping[str, Sequence[object]]) -> Iterator[str]:
-    """Yield what a follower saw otherwise than it was published, of the topics that it follows."""
+    """Yield the topics whose received events differ from the published ones."""
     for topic, values in published.items():
         if any(pattern.matches(topic) for pattern in follower.patterns):  # type: ignore[arg-type]
             seen = follower.seen.get(topic, [])

@@ -1,4 +1,4 @@
-"""Somebody's folder, in which the command talks to the local stage."""
+"""A working folder in which the command uses the local stage."""
 
 import json
 import signal
@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from signalbox.local.state import State
+from signalbox.local.stage_folder import StageFolder
 
 PROGRAM = [sys.executable, "-c", "from signalbox.cli.main import main; main()"]
 COMMAND_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """A folder in which somebody works with the local stage."""
+class WorkingFolder:
+    """A folder whose commands use the local stage."""
 
     folder: Path
 
     @classmethod
-    def at(cls, folder: Path, stage: State) -> "Desk":
-        """Return the desk in a folder; what it keeps of the stage is that of the stage."""
-        (folder / ".signalbox").symlink_to(stage.folder)
+    def at(cls, folder: Path, stage: StageFolder) -> "WorkingFolder":
+        """Return the working folder at a path; it shares the state of the stage."""
+        (folder / ".signalbox").symlink_to(stage.path)
         return cls(folder)
 
     def run(self, *words: str) -> str:
@@ -37,7 +37,7 @@ class Desk:
 
     @contextmanager
     def running(self, name: str, *words: str) -> Iterator["Running"]:
-        """Run a command in the background, and interrupt it at the end; it must end well."""
+        """Run a command in the background, and interrupt it at the end; it must exit with 0."""
         with (self.folder / f"{name}.out").open("w") as out, (self.folder / f"{name}.err").open("w") as err:
             process = subprocess.Popen([*PROGRAM, *words], cwd=self.folder, stdout=out, stderr=err)  # noqa: S603
             try:
@@ -47,12 +47,12 @@ class Desk:
             finally:
                 process.kill()
                 process.wait()
-                print(f"{name} said:\n{Running(self.folder / name).said}")  # shown of a test that fails
+                print(f"{name} said:\n{Running(self.folder / name).said}")  # shown when a test fails
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What a command has said so far."""
+    """The output of a running command."""
 
     path: Path
 

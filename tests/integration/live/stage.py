@@ -1,4 +1,4 @@
-"""Where tests of live join: the realm for trials on the deployed stage, and its users."""
+"""The trial realm of the deployed stage, and its users."""
 
 import secrets
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from typing import Any
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import Login
-from signalbox.clients.web_socket import opening
+from signalbox.clients.web_socket import connector
 from signalbox.errors import SignalboxError
 from signalbox.live.wamp.patterns import TopicPattern
 from tests.integration.rendezvous.peers import wait_for
@@ -19,21 +19,21 @@ WARM_UP_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A realm behind a URL, and its users' tickets by their roles' names."""
+class TrialRealm:
+    """A realm behind a URL, and the names and tickets of its users by role."""
 
     url: str
     realm: str
     users: Mapping[str, tuple[str, str]]
 
     @classmethod
-    def of(cls, local: Mapping[str, Any]) -> "Place":
+    def of(cls, local: Mapping[str, Any]) -> "TrialRealm":
         """Return the realm of a local.json."""
         users = {user["role"]: (user["name"], user["ticket"]) for user in local["live_users"]}
         return cls(local["websocket_url"], local["realm"], users)
 
     def warm_up(self) -> None:
-        """Have an event go all the way, so that an instance of each function is there."""
+        """Deliver an event, so that an instance of each function is warm."""
         topic = new_topic()
 
         def has_come() -> bool:
@@ -46,22 +46,22 @@ class Place:
         wait_for(has_come, "an event through the stage", seconds=WARM_UP_SECONDS, every=1)
 
     def login(self, role: str, *, url: str | None = None, **changed: str | None) -> dict[str, str | None]:
-        """Return what a client's program is told to join with."""
+        """Return the login for a client's program."""
         name, ticket = self.users[role]
-        told = {"url": url or self.url, "realm": self.realm, "method": "ticket", "user": name, "secret": ticket}
-        return {**told, **changed}
+        login = {"url": url or self.url, "realm": self.realm, "method": "ticket", "user": name, "secret": ticket}
+        return {**login, **changed}
 
     def client(self, role: str, *, url: str | None = None) -> LiveClient:
-        """Return a client of ours."""
-        return LiveClient(opening(url or self.url), Login(self.realm, *self.users[role]))
+        """Return one of our clients."""
+        return LiveClient(connector(url or self.url), Login(self.realm, *self.users[role]))
 
     @contextmanager
     def publisher(self) -> Iterator[LiveClient]:
-        """Give a client that may publish."""
+        """Provide a client that may publish."""
         with self.client("source") as client:
             yield client
 
 
 def new_topic() -> str:
-    """Return a topic that nobody has used."""
+    """Return an unused topic."""
     return f"{PREFIX}.t{secrets.token_hex(6)}"

@@ -8,9 +8,9 @@ import pytest
 
 from signalbox.clients.live.client import LiveClient
 from signalbox.live.wamp.messages import Payload
-from tests.integration.live.stage import Place, new_topic
+from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.live.wamp_clients import KINDS, Client, Refused, command_of, joined, started
-from tests.integration.shared.connection_cuts import relay
+from tests.integration.shared.tcp_proxy import tcp_proxy
 
 pytestmark = pytest.mark.emulator
 
@@ -18,14 +18,14 @@ Start = Callable[..., Client]
 
 
 @pytest.fixture(scope="module")
-def publisher(place: Place) -> Iterator[LiveClient]:
+def publisher(place: TrialRealm) -> Iterator[LiveClient]:
     with place.publisher() as client:
         yield client
 
 
 @pytest.fixture(params=KINDS, scope="module")
-def start(request: pytest.FixtureRequest, place: Place) -> Iterator[Start]:
-    """Starts a client of each kind, unless one that joined as the same user runs; it has joined when it is returned."""
+def start(request: pytest.FixtureRequest, place: TrialRealm) -> Iterator[Start]:
+    """Starts joined clients of one kind; a running client of the same user is reused."""
     command, running = command_of(request.param), dict[str, Client]()
     with ExitStack() as stack:
 
@@ -44,24 +44,26 @@ def publish(client: LiveClient, topic: str, *values: object, **options: object) 
 
 
 def reason(client: Client) -> str:
-    """Why a client that was not let in has left."""
-    told = client.wait_for(lambda: next((one for one in client.told if "left" in one or "failed" in one), None), "left")
-    return f"{told.get('left')} {told.get('text')} {told.get('failed')}"
+    """Return the reason of a refused client."""
+    found = client.wait_for(
+        lambda: next((one for one in client.output if "left" in one or "failed" in one), None), "left"
+    )
+    return f"{found.get('left')} {found.get('text')} {found.get('failed')}"
 
 
 # --- joining
 
 
 def test_a_client_joins_with_its_ticket(start, place):
-    told = start("source").wait_for_join()
+    found = start("source").wait_for_join()
 
-    assert (told["joined"], told["role"]) == (place.users["source"][0], "source")
+    assert (found["joined"], found["role"]) == (place.users["source"][0], "source")
 
 
-def test_a_client_joins_without_telling_its_secret(start, place):
-    told = start("source", method="wampcra").wait_for_join()
+def test_a_client_joins_without_sending_its_secret(start, place):
+    found = start("source", method="wampcra").wait_for_join()
 
-    assert told["joined"] == place.users["source"][0]
+    assert found["joined"] == place.users["source"][0]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_a_client_joins_without_telling_its_secret(start, place):
     [({"secret": "wrong"}, "wamp.error.authentication_failed"), ({"realm": "none.fifo"}, "wamp.error.no_such_realm")],
     ids=["ticket", "realm"],
 )
-def test_who_may_not_join_is_told_why(start, changed, error):
+def test_a_refused_client_gets_the_reason(start, changed, error):
     assert error in reason(start(joins=False, **changed))
 
 
@@ -77,7 +79,7 @@ def test_who_may_not_join_is_told_why(start, changed, error):
 
 
 @pytest.mark.parametrize("match", ["exact", "prefix", "wildcard"])
-def test_each_way_to_match(start, publisher, match):
+def test_topics_are_matched_by_each_policy(start, publisher, match):
     topic, client = new_topic(), start()
     patterns = {"exact": f"{topic}.a", "prefix": f"{topic}.b", "wildcard": f"{topic}..c"}
 
@@ -91,7 +93,7 @@ def test_each_way_to_match(start, publisher, match):
     assert {one["topic"] for one in client.events(topic)} == {f"{topic}.{end}" for end in found}
 
 
-def test_events_come_in_their_order_and_as_they_were_published(start, publisher):
+def test_events_arrive_in_order_and_unchanged(start, publisher):
     topic, client = new_topic(), start()
     client.ask("subscribe", name=topic, topic=topic)
 
@@ -101,7 +103,7 @@ def test_events_come_in_their_order_and_as_they_were_published(start, publisher)
     client.wait_for_values(topic, [*range(20), payload])
 
 
-def test_what_a_client_publishes_is_acknowledged_and_not_its_own_event(start):
+def test_a_publication_is_acknowledged_and_not_sent_to_its_publisher(start):
     topic, client = new_topic(), start("source")
     other = start()
     other.ask("subscribe", name=topic, topic=topic)
@@ -116,7 +118,7 @@ def test_what_a_client_publishes_is_acknowledged_and_not_its_own_event(start):
     assert client.events(f"own {topic}") == []
 
 
-def test_receivers_may_be_excluded_and_named(start, place, publisher):
+def test_receivers_may_be_excluded_and_selected(start, place, publisher):
     topic, one, two = new_topic(), start(), start("admin")
     for client in (one, two):
         client.ask("subscribe", name=topic, topic=topic)
@@ -145,7 +147,7 @@ def test_a_publisher_may_be_disclosed(start, place, publisher):
     assert [one["authid"] for one in client.events(topic)] == [place.users["source"][0], None]
 
 
-def test_nothing_comes_after_unsubscribing(start, publisher):
+def test_no_event_arrives_after_unsubscribing(start, publisher):
     topic, client = new_topic(), start()
     client.ask("subscribe", name=topic, topic=topic)
     publish(publisher, topic, 1)
@@ -171,7 +173,7 @@ def test_nothing_comes_after_unsubscribing(start, publisher):
     ],
     ids=lambda value: value.get("topic", value.get("procedure")) if isinstance(value, dict) else None,
 )
-def test_what_is_refused_is_told_and_the_session_lives(start, do, given, error):
+def test_a_refused_request_is_an_error_and_the_session_continues(start, do, given, error):
     client = start()
 
     with pytest.raises(Refused) as refused:
@@ -184,7 +186,7 @@ def test_what_is_refused_is_told_and_the_session_lives(start, do, given, error):
 # --- the past
 
 
-def test_the_latest_state_comes_first(start, publisher):
+def test_the_retained_event_arrives_first(start, publisher):
     topic, client = new_topic(), start()
     publish(publisher, topic, "first", "latest", retain=True)
     publish(publisher, topic, "not retained")
@@ -196,7 +198,7 @@ def test_the_latest_state_comes_first(start, publisher):
     assert [one["retained"] for one in client.events(topic)] == [True, False]
 
 
-def test_what_was_published_before_can_be_asked_for(start, publisher):
+def test_past_events_can_be_requested(start, publisher):
     topic, client = new_topic(), start()
     publications = publish(publisher, topic, *range(6))
     subscription = client.ask("subscribe", name=topic, topic=topic)
@@ -211,7 +213,7 @@ def test_what_was_published_before_can_be_asked_for(start, publisher):
     assert asked(before_publication=publications[1]) == [0]
 
 
-def test_a_subscription_may_begin_with_the_past(start, publisher, request):
+def test_a_subscription_may_start_with_past_events(start, publisher, request):
     if "autobahn-python" in request.node.name:
         pytest.skip("Autobahn for Python lets applications pass no options of others")
     topic, client = new_topic(), start()
@@ -226,9 +228,9 @@ def test_a_subscription_may_begin_with_the_past(start, publisher, request):
 # --- lost connections
 
 
-def test_a_client_comes_back_through_a_cut_connection(start, place, publisher):
+def test_a_client_reconnects_after_a_cut_connection(start, place, publisher):
     topic = new_topic()
-    with relay(place.url) as line:
+    with tcp_proxy(place.url) as line:
         client = start(url=line.url(place.url))
         client.ask("subscribe", name=topic, topic=topic)
         publish(publisher, topic, 1)

@@ -1,4 +1,4 @@
-"""The example clients, in their languages, against the deployed stage and through cut connections."""
+"""The example clients against the deployed stage, through cut connections."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ from signalbox.local import tools
 from tests.integration.live.stage import new_topic
 from tests.integration.live.wamp_clients import EXAMPLES, FOLDER, javascript, python
 from tests.integration.rendezvous.peers import wait_for
-from tests.integration.shared.connection_cuts import relay
+from tests.integration.shared.tcp_proxy import tcp_proxy
 
 pytestmark = pytest.mark.emulator
 
@@ -29,7 +29,7 @@ STREAMS = ("stdout", "stderr")
 
 @dataclass(slots=True)
 class Example:
-    """A running example, and the lines that it has printed."""
+    """A running example and its output lines."""
 
     lines: list[str] = field(default_factory=list)
 
@@ -110,7 +110,7 @@ def running(command: Sequence[str], container: str, login: Mapping[str, str | No
 
 @dataclass(slots=True)
 class Container:
-    """A container that runs: it logs, and has a record."""
+    """A running container with a log and a record."""
 
     client: LiveClient
     topic: str
@@ -133,8 +133,8 @@ class Container:
         )
 
 
-def test_nothing_is_missing_or_twice_through_cut_connections(command, place, tmp_path):
-    with relay(place.url) as line, place.publisher() as client:
+def test_no_event_is_missing_or_duplicated_through_cut_connections(command, place, tmp_path):
+    with tcp_proxy(place.url) as line, place.publisher() as client:
         container = Container(client, new_topic())
         container.log(3)
         container.turn("Queued")
@@ -157,7 +157,7 @@ def test_nothing_is_missing_or_twice_through_cut_connections(command, place, tmp
         assert line.connections >= 3
 
 
-def test_what_another_try_would_meet_again_is_told(command, place, tmp_path):
+def test_a_permanent_error_ends_the_example_with_its_reason(command, place, tmp_path):
     log = tmp_path / "errors"
     login = place.login("subscriber", secret="wrong")
 

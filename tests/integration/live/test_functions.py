@@ -1,12 +1,12 @@
-"""What the functions of live may do on the deployed stage, as a table."""
+"""The permissions of live's functions on the deployed stage, as a table."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from signalbox.cli.shared.deployment import Deployment
-from tests.integration.shared import identities
-from tests.integration.shared.calls import (
+from tests.integration.shared import permission_checks
+from tests.integration.shared.api_calls import (
     MAPPINGS,
     NOBODY,
     Place,
@@ -18,7 +18,7 @@ from tests.integration.shared.calls import (
     place_of,
     table_of,
 )
-from tests.integration.shared.identities import STAGE_CALLS, Call, acting_as, calling, just
+from tests.integration.shared.permission_checks import STAGE_CALLS, Call, assumed_role, calling, just
 
 pytestmark = pytest.mark.emulator
 
@@ -68,7 +68,13 @@ ALLOWED: dict[str, set[str]] = {
         dead_letters="send",
         ordered_dead_letters="send",
         live="get, put, update, delete, query",
-        exchanges="get, list",
+    )
+    | {"write history"},
+    "overview": table_of(
+        outbox="send",
+        ordered_dead_letters="send",
+        live="query",
+        exchanges="list",
         splits="list",
         pictures="read",
     )
@@ -92,15 +98,13 @@ def queues(deployment: Deployment) -> Iterator[Place]:
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_a_function_of_live_may_do_what_the_table_says_and_nothing_else(
-    deployment: Deployment, queues: Place, name: str
-):
-    role = identities.functions_of(deployment, "live")[name]["Role"]
-    with acting_as(deployment, role) as session:
-        allowed = identities.allowed(CALLS, session, queues)
+def test_a_function_of_live_has_exactly_the_permissions_of_the_table(deployment: Deployment, queues: Place, name: str):
+    role = permission_checks.functions_of(deployment, "live")[name]["Role"]
+    with assumed_role(deployment, role) as session:
+        allowed = permission_checks.allowed(CALLS, session, queues)
 
     assert allowed == ALLOWED[name]
 
 
 def test_every_function_of_live_is_in_the_table(deployment: Deployment):
-    assert identities.functions_of(deployment, "live").keys() == ALLOWED.keys()
+    assert permission_checks.functions_of(deployment, "live").keys() == ALLOWED.keys()

@@ -1,4 +1,4 @@
-"""Much is published while connections are cut and functions killed: each client has each event once, in its order."""
+"""Delivery under load, with cut connections and killed functions: each event once and in order."""
 
 import sys
 import time
@@ -10,13 +10,13 @@ import pytest
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.publisher import Post
-from signalbox.live.wamp.patterns import Match, TopicPattern
-from signalbox.local.state import State
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.local.stage_folder import StageFolder
 from tests.integration.live.followers import Follower, cutting, differences, following
-from tests.integration.live.stage import Place, new_topic
+from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.rendezvous.peers import wait_for
-from tests.integration.shared.connection_cuts import relay
-from tests.integration.shared.kills import Killer
+from tests.integration.shared.fault_injection import FaultInjector
+from tests.integration.shared.tcp_proxy import tcp_proxy
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 
@@ -29,23 +29,25 @@ FUNCTIONS = ("SessionFunctionName", "DeliverFunctionName", "RouteFunctionName")
 READY_SECONDS, END_SECONDS = 600, 900
 
 
-def test_nothing_is_missing_or_twice_or_out_of_order(place: Place, deployment: Deployment, stage_folder: State):
+def test_no_event_is_missing_duplicated_or_out_of_order(
+    place: TrialRealm, deployment: Deployment, stage_folder: StageFolder
+):
     chance, began = Random(3), time.monotonic()  # noqa: S311 - the same every time
     groups = [[f"{root}.t{number}" for number in range(TOPICS)] for root in (new_topic() for _ in range(GROUPS))]
     messages = [(chance.choice(chance.choice(groups)), number) for number in range(EVENTS)]
     published: dict[str, list[object]] = {}
     for topic, number in messages:
         published.setdefault(topic, []).append(number)
-    killer = Killer(stage_folder, [deployment.outputs[name] for name in FUNCTIONS])
+    injector = FaultInjector(stage_folder, [deployment.outputs[name] for name in FUNCTIONS])
 
-    with relay(place.url) as line:
+    with tcp_proxy(place.url) as line:
         followers = _followers(place, groups, url=line.url(place.url))
         with following(followers):
             _wait(followers, lambda one: one.is_ready, "ready", seconds=READY_SECONDS)
             ready = time.monotonic()
             with (
                 cutting(line, between=BETWEEN_CUTS, chance=chance) as cuts,
-                killer.killing(between=BETWEEN_KILLS) as kills,
+                injector.continuous_kills(between=BETWEEN_KILLS) as kills,
             ):
                 _publish(deployment, place.realm, messages)
                 sent = time.monotonic()
@@ -69,10 +71,10 @@ def test_nothing_is_missing_or_twice_or_out_of_order(place: Place, deployment: D
     assert len(kills) >= LEAST_KILLS
 
 
-def _followers(place: Place, groups: Sequence[Sequence[str]], *, url: str) -> list[Follower]:
-    """Return for each group a client that follows each of its topics, and one that follows all that begin so."""
+def _followers(place: TrialRealm, groups: Sequence[Sequence[str]], *, url: str) -> list[Follower]:
+    """Return for each group a client that follows each of its topics, and one that follows their prefix."""
     exact = [[TopicPattern.parse(topic) for topic in topics] for topics in groups]
-    prefixes = [[TopicPattern.parse(topics[0].rpartition(".")[0] + ".", Match.PREFIX)] for topics in groups]
+    prefixes = [[TopicPattern.parse(topics[0].rpartition(".")[0] + ".", MatchPolicy.PREFIX)] for topics in groups]
     return [Follower(place.client("subscriber", url=url), patterns) for patterns in (*exact, *prefixes)]
 
 

@@ -1,4 +1,4 @@
-"""What an exchange keeps the order of, on a stage: publishers who do not wait for their acknowledgements."""
+"""The ordering modes of live exchanges on a stage, with publishers that do not wait for acknowledgements."""
 
 import json
 import secrets
@@ -12,10 +12,10 @@ from websockets.typing import Subprotocol
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor, Received
-from signalbox.live.wamp.options import Last
-from signalbox.live.wamp.patterns import Match, TopicPattern
-from tests.integration.live.stage import Place, new_topic
+from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.live.wamp.options import LastEvents
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from tests.integration.live.stage import TrialRealm, new_topic
 
 pytestmark = pytest.mark.emulator
 
@@ -24,8 +24,8 @@ SOON_SECONDS = 60.0
 HELLO, WELCOME, AUTHENTICATE, PUBLISH = 1, 2, 5, 16
 
 
-def publish_without_waiting(place: Place, role: str, topics: list[str]) -> None:
-    """Publish events to topics in turn as fast as they can be sent, and wait for the last one alone."""
+def publish_without_waiting(place: TrialRealm, role: str, topics: list[str]) -> None:
+    """Publish events to topics round robin without waiting, and wait for the last acknowledgement."""
     name, ticket = place.users[role]
     with connect(place.url, subprotocols=[Subprotocol("wamp.2.json")]) as socket:
         socket.send(
@@ -40,14 +40,14 @@ def publish_without_waiting(place: Place, role: str, topics: list[str]) -> None:
         socket.recv(SOON_SECONDS)
 
 
-def taken(client: LiveClient, number: int) -> list[Received]:
+def taken(client: LiveClient, number: int) -> list[ReceivedEvent]:
     found = [client.receive(SOON_SECONDS) for _ in range(number)]
     assert None not in found, found
     return [event for event in found if event is not None]
 
 
 @pytest.mark.parametrize("order_by", ["publisher", "exchange"])
-def test_the_order_of_each_publisher_holds_across_topics(place: Place, deployment: Deployment, order_by: str):
+def test_the_order_of_each_publisher_holds_across_topics(place: TrialRealm, deployment: Deployment, order_by: str):
     realm, topics = f"xby-{order_by}-{secrets.token_hex(3)}.fifo", [new_topic() for _ in range(TOPICS)]
     with client_of(deployment) as administrator:
         administrator.ask("declare_exchange", {"exchange": realm, "live": True, "order_by": order_by})
@@ -62,8 +62,8 @@ def test_the_order_of_each_publisher_holds_across_topics(place: Place, deploymen
     there = replace(place, realm=realm)
 
     with there.client("admin") as follower, ThreadPoolExecutor() as pool:
-        follower.follow(Cursor(TopicPattern.parse("trial", Match.PREFIX), Last(1)))
-        assert list(follower.past()) == []
+        follower.follow(Cursor(TopicPattern.parse("trial", MatchPolicy.PREFIX), LastEvents(1)))
+        assert list(follower.backfill()) == []
         publishers = [pool.submit(publish_without_waiting, there, role, topics) for role in ("admin", "source")]
         events = taken(follower, 2 * EVENTS)
         for publisher in publishers:

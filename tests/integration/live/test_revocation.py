@@ -1,4 +1,4 @@
-"""A right that is taken away while unmodified clients and ours use it: nothing reaches them afterwards."""
+"""Rights that are revoked while clients use them: no later event arrives."""
 
 import secrets
 from collections.abc import Iterator
@@ -12,15 +12,15 @@ from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.live.cursor import Cursor
-from signalbox.clients.live.session import RequestRefused, RightWithdrawn
+from signalbox.clients.live.session import RequestRefused, SubscriptionRevoked
 from signalbox.exchange.model.records import User
 from signalbox.live.admin.commands import secret_fields
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.messages import Payload
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
-from tests.integration.live.stage import Place, new_topic
+from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.live.wamp_clients import KINDS, Refused, command_of, joined
 
 pytestmark = pytest.mark.emulator
@@ -30,17 +30,17 @@ EVENTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A user who may see what is below a topic, until that right is taken away."""
+    """A user with a right to a prefix of topics, which is revoked later."""
 
     deployment: Deployment
-    place: Place
+    place: TrialRealm
     name: UserName
     topic: str
 
     @property
     def grant(self) -> dict[str, object]:
-        told = {"user": self.name, "exchange": self.place.realm, "right": "read"}
-        return {**told, "match": "prefix", "uri": f"{self.topic}."}
+        found = {"user": self.name, "exchange": self.place.realm, "right": "read"}
+        return {**found, "match": "prefix", "uri": f"{self.topic}."}
 
     def tell(self, command: str, **fields: object) -> None:
         with client_of(self.deployment) as client:
@@ -48,7 +48,7 @@ class Visitor:
 
 
 @pytest.fixture
-def visitor(deployment: Deployment, place: Place) -> Iterator[Visitor]:
+def visitor(deployment: Deployment, place: TrialRealm) -> Iterator[Visitor]:
     name, ticket = UserName(f"visitor-{secrets.token_hex(4)}"), secrets.token_hex()
     records = DynamoUsers(deployment.session().resource("dynamodb").Table(deployment.outputs["ExchangeTable"]))
     records.put(User(name, Role.SUBSCRIBER, Ownership.STRICT, datetime.now(UTC), f"none:{name}"))
@@ -64,7 +64,7 @@ def visitor(deployment: Deployment, place: Place) -> Iterator[Visitor]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_that_is_published_afterwards_reaches_a_client(kind, visitor):
+def test_no_later_event_reaches_a_client_whose_right_was_revoked(kind, visitor):
     topic = f"{visitor.topic}.a"
     with ExitStack() as stack, visitor.place.publisher() as publisher:
         client = joined(stack, command_of(kind), visitor.place.login("visitor"))
@@ -82,19 +82,19 @@ def test_nothing_that_is_published_afterwards_reaches_a_client(kind, visitor):
 
         assert refused.value.error == "wamp.error.not_authorized"
         assert client.values("it") == before
-        told = [one["reason"] for one in client.told if "revoked" in one]
-        assert len(told) == (1 if kind == "autobahn-js" else 0)
+        found = [one["reason"] for one in client.output if "revoked" in one]
+        assert len(found) == (1 if kind == "autobahn-js" else 0)
         assert client.joins() == 1
 
 
-def test_our_client_is_told(visitor):
+def test_our_client_reports_the_revocation(visitor):
     with visitor.place.client("visitor") as client:
-        client.follow(Cursor(TopicPattern.parse(f"{visitor.topic}.", Match.PREFIX)))
-        assert list(client.past()) == []
+        client.follow(Cursor(TopicPattern.parse(f"{visitor.topic}.", MatchPolicy.PREFIX)))
+        assert list(client.backfill()) == []
 
         visitor.tell("ungrant", **visitor.grant)
 
-        with pytest.raises(RightWithdrawn):
+        with pytest.raises(SubscriptionRevoked):
             client.receive(60)
         client.follow(Cursor(TopicPattern.parse(f"{visitor.topic}.a")))
         with pytest.raises(RequestRefused, match="not_authorized"):

@@ -1,4 +1,4 @@
-"""WAMP's own clients, unmodified: each in a program that does what it is told and tells what it sees."""
+"""Unmodified WAMP clients, each in a program that executes requests and prints its results as JSON."""
 
 import fcntl
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from signalbox.local import setup, tools
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 
 FOLDER = CHECKOUT / ".signalbox" / "clients"
 PROGRAMS = Path(__file__).parent / "wamp"
@@ -26,7 +26,7 @@ KINDS = ("autobahn-python", "autobahn-js", "wampy")
 
 
 class Refused(AssertionError):
-    """What a client was told when it asked for something."""
+    """Raised when a client's request is answered by an error."""
 
     def __init__(self, error: str, text: str) -> None:
         super().__init__(f"{error}: {text}")
@@ -34,23 +34,23 @@ class Refused(AssertionError):
 
 
 def python() -> Path:
-    """Return the Python that has Autobahn, in an environment of its own, made once."""
+    """Return the Python interpreter of an environment with Autobahn, which is created once."""
     requirements = EXAMPLES / "python" / "requirements.txt"
     venv = FOLDER / "python"
     with _only_one("python"):
         stamp = setup.stamp(venv, [requirements])
         if not setup.is_current(venv, stamp):
             shutil.rmtree(venv, ignore_errors=True)
-            told = setup.installer_environment({**setup.index_of_pip(), **os.environ})
+            environment = setup.installer_environment({**setup.index_of_pip(), **os.environ})
             uv = str(CHECKOUT / ".venv" / "bin" / "uv")
-            _run([uv, "venv", str(venv)], told)
-            _run([uv, "pip", "install", "--python", str(venv / "bin" / "python"), "-r", str(requirements)], told)
+            _run([uv, "venv", str(venv)], environment)
+            _run([uv, "pip", "install", "--python", str(venv / "bin" / "python"), "-r", str(requirements)], environment)
             (venv / "stamp").write_text(stamp)
     return venv / "bin" / "python"
 
 
 def javascript(package: Path) -> Path:
-    """Return a folder with a package's dependencies and its files as of now; the first are installed once."""
+    """Return a folder with a package's current files and its dependencies, which are installed once."""
     folder = FOLDER / f"javascript-{package.parent.name}"
     folder.mkdir(parents=True, exist_ok=True)
     with _only_one(folder.name):
@@ -72,15 +72,15 @@ def _only_one(name: str) -> Iterator[None]:
         yield
 
 
-def _run(command: Sequence[str], told: Mapping[str, str]) -> None:
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> None:
     done = subprocess.run(  # noqa: S603 - package managers
-        command, env=told, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS
+        command, env=environment, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def command_of(kind: str) -> list[str]:
-    """Return the command that runs one of the clients."""
+    """Return the command line of a client."""
     if kind == "autobahn-python":
         return [str(python()), str(PROGRAMS / "autobahn_python.py")]
     script = {"autobahn-js": "autobahn_js.mjs", "wampy": "wampy.mjs"}[kind]
@@ -89,66 +89,66 @@ def command_of(kind: str) -> list[str]:
 
 @dataclass(slots=True)
 class Client:
-    """A running client. What it tells is in `told`, in order."""
+    """A running client; `output` has the documents that it printed, in order."""
 
     process: "subprocess.Popen[str]"
-    told: list[dict[str, Any]] = field(default_factory=list)
+    output: list[dict[str, Any]] = field(default_factory=list)
     _asked: int = 0
     _change: threading.Condition = field(default_factory=threading.Condition)
 
     def ask(self, do: str, **given: object) -> Any:
-        """Have something done and return its result. Raises `Refused`."""
+        """Execute a request and return its result. Raises `Refused`."""
         self._asked += 1
         number = self._asked
         self._write({"id": number, "do": do, **given})
-        reply = self.wait_for(lambda: next((one for one in self.told if one.get("id") == number), None), do)
+        reply = self.wait_for(lambda: next((one for one in self.output if one.get("id") == number), None), do)
         if "error" in reply:
             raise Refused(reply["error"], reply["text"])
         return reply["result"]
 
     def events(self, name: str) -> list[dict[str, Any]]:
-        """Return the events of a subscription so far."""
+        """Return the events of a subscription that were received so far."""
         with self._change:
-            return [one for one in self.told if one.get("event") == name]
+            return [one for one in self.output if one.get("event") == name]
 
     def values(self, name: str) -> list[Any]:
         """Return the first argument of each of them."""
         return [one["args"][0] for one in self.events(name)]
 
     def wait_for(self, look: Callable[[], Any], what: str, *, seconds: float = SOON_SECONDS) -> Any:
-        """Return what `look` finds as soon as it finds something."""
+        """Return the first true result of `look`."""
         deadline = time.monotonic() + seconds
         with self._change:
             while not (found := look()):
                 left = deadline - time.monotonic()
-                assert left > 0, f"within {seconds} s, not {what}; told: {self.told[-10:]}"
+                assert left > 0, f"within {seconds} s, not {what}; output: {self.output[-10:]}"
                 self._change.wait(min(left, 1.0))
             return found
 
     def wait_for_values(self, name: str, values: Sequence[object]) -> None:
-        """Wait for the last of these, and for no others."""
+        """Wait until exactly these values were received."""
         self.wait_for(lambda: len(self.values(name)) >= len(values), f"{len(values)} events of {name!r}")
         assert self.values(name) == list(values)
 
     def joins(self) -> int:
         """Count the sessions so far."""
-        return sum("joined" in one for one in self.told)
+        return sum("joined" in one for one in self.output)
 
     def wait_for_join(self, number: int = 1) -> dict[str, Any]:
-        """Return what is told of the n-th session."""
+        """Return the document of the n-th session."""
 
         def found() -> Any:
-            joined = [one for one in self.told if "joined" in one]
+            joined = [one for one in self.output if "joined" in one]
             return joined[number - 1] if len(joined) >= number else None
 
-        told: dict[str, Any] = self.wait_for(found, f"session {number}")
-        return told
+        document: dict[str, Any] = self.wait_for(found, f"session {number}")
+        return document
 
     def has_joined(self) -> bool:
-        """Wait until the client has joined, or has been told that it did not in time."""
+        """Wait until the client has joined or its join has timed out; return whether it has joined."""
 
         def outcome() -> list[bool]:
-            late = any("wamp.error.timeout" in json.dumps(one) for one in self.told)
+            late = any("wamp.error.timeout" in json.dumps(one) for one in self.output)
             return [True] if self.joins() else [False] if late else []
 
         return bool(self.wait_for(outcome, "joined")[0])
@@ -158,7 +158,7 @@ class Client:
         for line in self.process.stdout:
             if line.startswith("{"):
                 with self._change:
-                    self.told.append(json.loads(line))
+                    self.output.append(json.loads(line))
                     self._change.notify_all()
 
     def _write(self, said: Mapping[str, object]) -> None:
@@ -169,7 +169,7 @@ class Client:
 
 @contextmanager
 def started(command: Sequence[str], login: Mapping[str, str | None]) -> Iterator[Client]:
-    """Run a client that joins, and comes back, as who it is told to be."""
+    """Run a client that joins, and reconnects, with a login."""
     process = subprocess.Popen(  # noqa: S603 - our own programs
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
@@ -188,8 +188,8 @@ def started(command: Sequence[str], login: Mapping[str, str | None]) -> Iterator
 def joined(stack: ExitStack, command: Sequence[str], login: Mapping[str, str | None]) -> Client:
     """Run a client and return it when it has joined.
 
-    A session has to begin within 10 s. On a machine that does other things it may not, and autobahn-js, which is told
-    so before it has joined, does not come back by itself.
+    A session must join within 10 s, which may fail on a busy machine. autobahn-js does not retry a session that is
+    aborted before it has joined.
     """
     for _ in range(TRIES):
         client = stack.enter_context(started(command, login))

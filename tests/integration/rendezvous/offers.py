@@ -1,4 +1,4 @@
-"""Offers that break the protocol, and some that nearly do, with what upstream's broker (v2.14.1) says to each."""
+"""Invalid offers, and unusual valid ones, with the reply of upstream's broker (v2.14.1) to each."""
 
 import json
 
@@ -50,7 +50,7 @@ OFFERS = {
     ),
     "fingerprint before NAT": (offer(fingerprint="x", nat="x"), "cannot decode fingerprint"),
     "NAT before bridge": (offer(fingerprint=OTHER_BRIDGE, nat="x"), "invalid NAT type"),
-    # These break no rule, so the client is only told that no proxy is there.
+    # These are valid, so the reply is only that no proxy is available.
     "any case, more members": (
         "1.0\n" + json.dumps({"OFFER": OFFER, "Nat": "restricted", "more": 1}),
         "no snowflake proxies currently available",

@@ -1,4 +1,4 @@
-"""Those who take part in a rendezvous, as the tests play them: clients, proxies, and the stage's administrator."""
+"""The participants of rendezvous tests: clients, proxies, and the administrator of the stage."""
 
 import http.client
 import json
@@ -17,8 +17,14 @@ from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
 from signalbox.aws.rendezvous.offers import DynamoOffers
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.rendezvous.client import new_client_id
-from signalbox.clients.rendezvous.simulator import ProxySimulator, Round, new_session_id, sample_answer, sample_offer
-from signalbox.rendezvous.rules.states import ClientId, Pool, Rendezvous
+from signalbox.clients.rendezvous.simulator import (
+    ProxySimulator,
+    ServeResult,
+    new_session_id,
+    sample_answer,
+    sample_offer,
+)
+from signalbox.rendezvous.rules.states import ClientId, OfferPool, Rendezvous
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.reply import answer_reply
@@ -29,9 +35,9 @@ T = TypeVar("T")
 SETTINGS = Config()  # the stage is deployed with the defaults
 PATIENCE_SECONDS = SETTINGS.offer_patience_seconds
 HTTP_PATIENCE_SECONDS = SETTINGS.http_offer_patience_seconds
-# More than a machine of two cores that does other things takes for anything that should be there at once.
+# Longer than a busy machine with two cores takes for any immediate effect.
 SOON_SECONDS = 15
-AT_ONCE = 96  # as many parties may wait side by side
+AT_ONCE = 96  # the number of clients and proxies that can wait at the same time
 
 DENIED = '{"error":"no snowflake proxies currently available"}'
 TIMED_OUT = '{"error":"timed out waiting for answer!"}'
@@ -40,7 +46,7 @@ CLIENT_GONE = '{"Status":"client gone"}'
 
 
 def wait_for(look: Callable[[], T | None], what: str, *, seconds: float = SOON_SECONDS, every: float = 0.05) -> T:
-    """Return what `look` returns as soon as that is something; fail with `what` is missing after `seconds`."""
+    """Return the first true result of `look`; fail with the missing `what` after `seconds`."""
     deadline = time.monotonic() + seconds
     while not (found := look()):
         assert time.monotonic() < deadline, f"within {seconds} s, not {what}"
@@ -51,7 +57,7 @@ def wait_for(look: Callable[[], T | None], what: str, *, seconds: float = SOON_S
 def dead_letter_reasons(
     sqs: Any, url: str, count: int, *, group: str | None = None, seconds: float = SOON_SECONDS
 ) -> dict[str, str]:
-    """Wait for dead letters, with `group` for those of a message group; return their reasons by their bodies."""
+    """Wait for dead letters, those of a message `group` if given, and return their reasons by body."""
     found: dict[str, str] = {}
 
     def all_of_them() -> bool:
@@ -73,7 +79,7 @@ def dead_letter_reasons(
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """A response; header names are in lower case."""
+    """An HTTP response with header names in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -82,7 +88,7 @@ class HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A client that has sent its offer, and when."""
+    """A client's offer, and the time at which it was sent."""
 
     client_id: ClientId
     offer: str
@@ -90,7 +96,7 @@ class Asked:
 
     @property
     def answer(self) -> str:
-        """What the client gets if a proxy answers this very offer."""
+        """The reply to the client if a proxy answers this offer."""
         return answer_reply(sample_answer(self.offer))
 
     def seconds_since(self) -> float:
@@ -102,17 +108,17 @@ class HeldProxy:
     """A proxy whose poll is held."""
 
     sid: str
-    served: Future[Round]
+    served: Future[ServeResult]
 
     def offer(self, *, seconds: float = SOON_SECONDS) -> str:
-        """Return the offer that it was given; empty if there was none."""
+        """Return the offer in the proxy's poll response, or an empty text."""
         response = self.served.result(seconds).response
         return response.offer if response else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Parties:
-    """Clients with the limited key, proxies without any, and an administrator who looks and prepares."""
+    """Clients with the limited key, proxies without a key, and an administrator with all permissions."""
 
     deployment: Deployment
     client_session: Any
@@ -136,7 +142,7 @@ class Parties:
     # Clients
 
     def ask(self, nat: Nat = Nat.UNRESTRICTED) -> Asked:
-        """Send a fresh client's offer."""
+        """Send the offer of a new client."""
         client_id = new_client_id()
         offer = sample_offer(client_id)
         self.send(offer_body(offer, nat), client_id=client_id)
@@ -153,13 +159,13 @@ class Parties:
         return str(sent["MessageId"])
 
     def reply(self, client_id: str, *, seconds: float = SOON_SECONDS) -> str:
-        """Wait for the reply to a client, as it stands in its queue."""
+        """Wait for the reply in a client's queue and return its body."""
         url = wait_for(lambda: self.client_queue(client_id), "the client's queue", seconds=seconds)
         messages = wait_for(lambda: self._received(url), f"a reply to client {client_id}", seconds=seconds)
         return str(messages[0]["Body"])
 
     def client_queue(self, client_id: str) -> str | None:
-        """Return the URL of a client's queue if it is there."""
+        """Return the URL of a client's queue, or None if it does not exist."""
         name = self.deployment.outputs["ClientQueuePrefix"] + client_id
         try:
             return str(self.client_sqs.get_queue_url(QueueName=name)["QueueUrl"])
@@ -175,7 +181,7 @@ class Parties:
         return ProxySimulator(self.deployment.rendezvous_url, nat=nat, **settings)
 
     def hold(self, proxy: ProxySimulator) -> HeldProxy:
-        """Let a proxy poll, and return when its poll is held."""
+        """Let a proxy poll and return as soon as its poll is held."""
         sid = new_session_id()
         held = HeldProxy(sid, self.pool.submit(replace(proxy, new_session_id=lambda: sid).serve_once))
         wait_for(lambda: held.served.done() or sid in self.held_sids(), "the poll held")
@@ -202,12 +208,12 @@ class Parties:
     # The administrator
 
     def expect_proxies(self, *nats: Nat) -> None:
-        """Make the broker believe that proxies of these NAT types poll every now and then."""
+        """Record a recent poll of these NAT types."""
         for nat in nats:
-            DynamoPresence(self.table).note(nat, now=datetime.now(UTC))
+            DynamoPresence(self.table).record_poll(nat, now=datetime.now(UTC))
 
     def forget_polls(self) -> None:
-        """Make the broker believe that no proxy has polled for long."""
+        """Delete the recorded polls of all NAT types."""
         for nat in Nat:
             self.table.delete_item(Key={"pk": "presence", "sk": nat})
 
@@ -217,13 +223,13 @@ class Parties:
         )
 
     def open_offers(self) -> list[Rendezvous]:
-        return DynamoOffers(self.table).claimable(tuple(Pool), now=datetime.now(UTC) + timedelta(hours=1))
+        return DynamoOffers(self.table).claimable(tuple(OfferPool), now=datetime.now(UTC) + timedelta(hours=1))
 
     def record(self, client_id: str) -> Rendezvous | None:
         return DynamoOffers(self.table).find(ClientId(client_id))
 
     def messages_in(self, queue_url: str) -> int:
-        """Return how many messages are in a queue, in flight or not."""
+        """Return the number of messages in a queue, including those in flight."""
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         found = self.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=names)["Attributes"]
         return sum(int(found[name]) for name in names)
@@ -238,7 +244,7 @@ class Parties:
         return self.messages_in(self.deployment.outputs["DeadLetterQueueUrl"])
 
     def dead_letter(self, message_id: str) -> dict[str, Any]:
-        """Wait for the dead letter of a message, and take it away: other tests count them."""
+        """Wait for the dead letter of a message and delete it, since other tests count dead letters."""
         letter = wait_for(lambda: self._dead_letter(message_id), "the dead letter")
         queue = self.deployment.outputs["DeadLetterQueueUrl"]
         self.sqs.delete_message(QueueUrl=queue, ReceiptHandle=letter["ReceiptHandle"])
@@ -256,7 +262,7 @@ class Parties:
         return found[0] if found else None
 
     def invoke(self, output: str, payload: Mapping[str, object]) -> dict[str, Any]:
-        """Call a function by the name of its output and return what it returns."""
+        """Invoke the function of a stack output and return its result."""
         lambda_ = self.deployment.session().client("lambda")
         done = lambda_.invoke(FunctionName=self.deployment.outputs[output], Payload=json.dumps(payload))
         result = json.loads(done["Payload"].read())

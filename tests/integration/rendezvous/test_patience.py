@@ -1,4 +1,4 @@
-"""Clients whom nobody answers: each is told so as soon as its patience ends. Upstream's SQS clients never are."""
+"""Clients without an answer get a reply as soon as their patience ends; upstream sends its SQS clients none."""
 
 import time
 from concurrent.futures import Future
@@ -25,14 +25,13 @@ from tests.integration.rendezvous.peers import (
 
 pytestmark = pytest.mark.emulator
 
-# SQS makes a message visible within a second, and hands it over within another; the rest is for slow machines, on
-# which a function takes its time to start.
+# SQS makes a message visible within a second and delivers it within another; the rest is for slow cold starts.
 GRACE_SECONDS = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a client was told, after how long."""
+class TimedReply:
+    """A client's reply, and the seconds until it arrived."""
 
     seconds: float
     status: int
@@ -40,11 +39,11 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def told(everybody: Parties) -> dict[str, Told]:
-    """All of them wait side by side, and here for the last of them."""
+def replies(everybody: Parties) -> dict[str, TimedReply]:
+    """Send all offers concurrently and return all replies by client."""
     everybody.wait_until_nothing_waits()
     everybody.expect_proxies(*Nat)
-    # All three are held before the first offer comes: an offer goes back to the pool after a while.
+    # All polls are held before the first offer, as an offer returns to the pool after `match_patience_seconds`.
     silent = [everybody.hold(everybody.proxy(behaviour=Behaviour.SILENT)) for _ in range(3)]
     given_away = {
         "SQS, silent proxy": _by_sqs(everybody),
@@ -69,24 +68,24 @@ def _offer_body() -> str:
     return offer_body(_new_offer(), Nat.UNRESTRICTED)
 
 
-def _by_sqs(parties: Parties) -> Future[Told]:
-    return parties.pool.submit(_told_by_sqs, parties, parties.ask(Nat.UNRESTRICTED))
+def _by_sqs(parties: Parties) -> Future[TimedReply]:
+    return parties.pool.submit(_reply_by_sqs, parties, parties.ask(Nat.UNRESTRICTED))
 
 
-def _by_http(parties: Parties, method: str, path: str, *, body: str = "") -> Future[Told]:
-    headers = {"Snowflake-NAT-Type": "unrestricted"}  # heeded in the older form only
-    return parties.pool.submit(_told_by_http, parties, method, path, body=body, headers=headers)
+def _by_http(parties: Parties, method: str, path: str, *, body: str = "") -> Future[TimedReply]:
+    headers = {"Snowflake-NAT-Type": "unrestricted"}  # has an effect on legacy offers only
+    return parties.pool.submit(_reply_by_http, parties, method, path, body=body, headers=headers)
 
 
-def _told_by_sqs(parties: Parties, asked: Asked) -> Told:
+def _reply_by_sqs(parties: Parties, asked: Asked) -> TimedReply:
     text = parties.reply(asked.client_id, seconds=2 * PATIENCE_SECONDS)
-    return Told(asked.seconds_since(), 200, text)
+    return TimedReply(asked.seconds_since(), 200, text)
 
 
-def _told_by_http(parties: Parties, method: str, path: str, **request: object) -> Told:
+def _reply_by_http(parties: Parties, method: str, path: str, **request: object) -> TimedReply:
     started = time.monotonic()
     response: HttpResponse = parties.http(method, path, **request)
-    return Told(time.monotonic() - started, response.status, response.body)
+    return TimedReply(time.monotonic() - started, response.status, response.body)
 
 
 EXPECTED = {
@@ -101,13 +100,13 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("client", EXPECTED)
-def test_a_client_whom_nobody_answers_is_told_so_as_soon_as_its_patience_ends(told, client):
+def test_a_client_without_an_answer_gets_a_reply_as_soon_as_its_patience_ends(replies, client):
     patience = PATIENCE_SECONDS if client.startswith("SQS") else HTTP_PATIENCE_SECONDS
 
-    assert (told[client].status, told[client].text) == EXPECTED[client]
-    assert patience <= told[client].seconds < patience + GRACE_SECONDS
+    assert (replies[client].status, replies[client].text) == EXPECTED[client]
+    assert patience <= replies[client].seconds < patience + GRACE_SECONDS
 
 
-def test_nothing_of_them_is_left(told, everybody: Parties):
+def test_no_message_of_these_clients_is_left(replies, everybody: Parties):
     assert everybody.open_offers() == []
     wait_for(lambda: everybody.waiting_messages() == 0, "the offers deleted")

@@ -1,14 +1,14 @@
-"""Upstream's own client against the deployed app; skipped where Go is not there to build it."""
+"""Upstream's client against the deployed app; skipped if Go is not installed."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.clients import real_clients
-from benchmarks.original import NoGo, build_client
-from benchmarks.proxies import polling
-from benchmarks.stage import Stage
+from benchmarks.parts.rendezvous.clients import real_clients
+from benchmarks.parts.rendezvous.original import NoGo, build_client
+from benchmarks.parts.rendezvous.proxies import polling
+from benchmarks.shared.stage import Stage
 
 pytestmark = pytest.mark.emulator
 CLIENTS = 2
@@ -16,15 +16,15 @@ CLIENTS = 2
 
 @pytest.fixture(scope="module")
 def real_client() -> Path:
-    """The real client's rendezvous, built from upstream's published module."""
+    """Upstream's client, built from its published Go module."""
     try:
         return build_client()
     except NoGo as reason:
         pytest.skip(f"upstream's client cannot be built: {reason}")
 
 
-def test_the_real_client_gets_the_proxys_answer(deployed: dict[str, Any], real_client: Path) -> None:
-    """Upstream's client, unchanged and with the limited key, gets the answer that a proxy gave to its very offer."""
+def test_upstreams_client_gets_the_proxys_answer(deployed: dict[str, Any], real_client: Path) -> None:
+    """Upstream's client, unchanged and with the limited key, gets the proxy's answer to its offer."""
     side = Stage(deployed).signalbox()
 
     with polling(side.broker_url, CLIENTS):

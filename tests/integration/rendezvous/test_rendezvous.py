@@ -1,4 +1,4 @@
-"""Rendezvous on the deployed app: offers in by SQS, proxies over HTTP, answers out by SQS."""
+"""Rendezvous on the deployed app: offers and answers over SQS, proxies over HTTP."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -7,7 +7,7 @@ import pytest
 
 from signalbox.clients.rendezvous.client import SqsRendezvous
 from signalbox.clients.rendezvous.simulator import Behaviour, new_session_id, sample_answer, sample_offer
-from signalbox.rendezvous.rules.states import State
+from signalbox.rendezvous.rules.states import OfferState
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
@@ -52,7 +52,7 @@ def test_a_client_gets_a_proxy_that_its_nat_can_reach(parties: Parties, client: 
     assert held.offer() == asked.offer
 
 
-def test_a_client_whom_no_proxy_fits_is_denied_at_once_though_others_wait(parties: Parties):
+def test_a_client_without_a_compatible_proxy_is_denied_at_once_though_others_wait(parties: Parties):
     """The other four pairs: a restricted or unknown client and a restricted or unknown proxy."""
     held = [parties.hold(parties.proxy(nat)) for nat in (Nat.RESTRICTED, Nat.UNKNOWN)]
 
@@ -73,8 +73,8 @@ def test_a_client_whom_no_proxy_fits_is_denied_at_once_though_others_wait(partie
     ],
     ids=["restricted proxies first", "unknown proxies first", "fewest clients first"],
 )
-def test_of_the_waiting_proxies_a_client_gets_the_one_that_upstream_prefers(parties: Parties, client, worse, better):
-    """The better one polls last, so that it is not just the one that waits the longest."""
+def test_a_client_gets_the_waiting_proxy_that_upstream_prefers(parties: Parties, client, worse, better):
+    """The preferred proxy polls last, so that the order of arrival cannot choose it."""
     second, first = (parties.hold(parties.proxy(nat, clients=clients)) for nat, clients in (worse, better))
 
     asked = parties.ask(client)
@@ -84,7 +84,7 @@ def test_of_the_waiting_proxies_a_client_gets_the_one_that_upstream_prefers(part
     assert (first.offer(), second.offer()) == (asked.offer, last.offer)
 
 
-def test_an_offer_that_came_before_any_proxy_waits_for_the_next_poll(parties: Parties):
+def test_an_offer_without_a_waiting_proxy_waits_for_the_next_poll(parties: Parties):
     parties.expect_proxies(Nat.UNRESTRICTED)
     asked = parties.ask(Nat.RESTRICTED)
     wait_for(lambda: parties.record(asked.client_id), "the offer parked")
@@ -96,7 +96,7 @@ def test_an_offer_that_came_before_any_proxy_waits_for_the_next_poll(parties: Pa
     assert parties.reply(asked.client_id) == asked.answer
 
 
-def test_an_offer_that_a_silent_proxy_has_goes_to_the_next_and_the_silent_one_comes_too_late(parties: Parties):
+def test_an_offer_of_a_silent_proxy_goes_to_the_next_and_the_late_answer_is_refused(parties: Parties):
     silent = parties.hold(parties.proxy(behaviour=Behaviour.SILENT))
     asked = parties.ask(Nat.RESTRICTED)
     assert silent.offer() == asked.offer
@@ -109,7 +109,7 @@ def test_an_offer_that_a_silent_proxy_has_goes_to_the_next_and_the_silent_one_co
     assert parties.messages_for(asked.client_id) == 1
 
 
-def test_an_offer_that_was_shown_to_a_proxy_that_hung_up_goes_to_the_next(parties: Parties):
+def test_an_offer_reserved_for_a_proxy_that_hung_up_goes_to_the_next(parties: Parties):
     gone = parties.proxy(behaviour=Behaviour.HUNG_UP).serve_once()
     wait_for(lambda: gone.sid in parties.held_sids(), "the poll of the proxy that hung up held")
     asked = parties.ask(Nat.RESTRICTED)
@@ -120,8 +120,8 @@ def test_an_offer_that_was_shown_to_a_proxy_that_hung_up_goes_to_the_next(partie
     assert parties.reply(asked.client_id) == asked.answer
 
 
-def test_an_offer_that_is_delivered_twice_takes_one_proxy_and_gives_one_answer(parties: Parties):
-    """Upstream takes a proxy for each."""
+def test_an_offer_that_is_delivered_twice_uses_one_proxy_and_gets_one_answer(parties: Parties):
+    """Upstream uses a proxy for each delivery."""
     held = [parties.hold(parties.proxy()) for _ in range(2)]
     asked = parties.ask(Nat.RESTRICTED)
     wait_for(lambda: parties.record(asked.client_id), "the offer parked")
@@ -136,7 +136,7 @@ def test_an_offer_that_is_delivered_twice_takes_one_proxy_and_gives_one_answer(p
 
 
 def test_an_answer_before_any_match_is_refused_and_reaches_no_later_client(parties: Parties):
-    """Upstream keeps it for the next client that this proxy gets, whose offer it does not answer."""
+    """Upstream stores it for the proxy's next client, whose offer it does not answer."""
     sid = new_session_id()
     early = parties.http("POST", "answer", answer_body(ProxyAnswer(sid, sample_answer(sample_offer("nobody")))))
     parties.expect_proxies(Nat.UNRESTRICTED)
@@ -179,4 +179,4 @@ def test_of_two_answers_at_once_the_client_gets_one(parties: Parties):
     assert parties.messages_for(asked.client_id) == 1
     record = parties.record(asked.client_id)
     assert record is not None
-    assert record.state is State.ANSWERED
+    assert record.state is OfferState.ANSWERED

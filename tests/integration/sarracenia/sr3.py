@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from signalbox.local import setup
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 from signalbox.sarracenia.broker_url import Broker
 from tests import wheels
 

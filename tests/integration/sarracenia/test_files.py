@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from signalbox.local.state import State
-from tests.integration.live.page import Desk
+from signalbox.local.stage_folder import StageFolder
+from tests.integration.live.page import WorkingFolder
 from tests.integration.rendezvous.peers import wait_for
 from tests.unit.clients.sarracenia.web import serving
 
@@ -27,12 +27,12 @@ MESSAGES = len(WANTED) - 1 + BLOCKS + 1  # of each announcement; one is of the f
 
 
 @pytest.fixture
-def desk(deployed: dict[str, Any], stage_folder: State, tmp_path: Path) -> Iterator[Desk]:
+def desk(deployed: dict[str, Any], stage_folder: StageFolder, tmp_path: Path) -> Iterator[WorkingFolder]:
     for name, content in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    desk = Desk.at(tmp_path, stage_folder)
+    desk = WorkingFolder.at(tmp_path, stage_folder)
     desk.run("user", "add", USER, "--role", "source")
     desk.run("exchange", "declare", EXCHANGE, "--user", USER)
     try:

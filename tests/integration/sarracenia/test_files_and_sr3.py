@@ -11,10 +11,10 @@ import pytest
 from signalbox.cli.exchange.stage import stage_name
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.cli.shared.user_keys import user_key
-from signalbox.local.state import State
+from signalbox.local.stage_folder import StageFolder
 from signalbox.sarracenia.broker_url import Broker
 from signalbox.sarracenia.rights.names import parse_user_name
-from tests.integration.live.page import Desk
+from tests.integration.live.page import WorkingFolder
 from tests.integration.rendezvous.peers import wait_for
 from tests.integration.sarracenia.sr3 import Sr3, environment
 
@@ -29,7 +29,7 @@ ARRIVAL_SECONDS = 90  # the emulator starts a function's first instance meanwhil
 class Both:
     """A user at two desks: one with the command, one with sr3."""
 
-    desk: Desk
+    desk: WorkingFolder
     sr3: Sr3
     user: str
 
@@ -43,11 +43,11 @@ class Both:
 
 
 @pytest.fixture
-def both(deployment: Deployment, stage_folder: State, tmp_path: Path) -> Iterator[Both]:
+def both(deployment: Deployment, stage_folder: StageFolder, tmp_path: Path) -> Iterator[Both]:
     environment()
-    desk, user = Desk.at(tmp_path, stage_folder), f"files-{secrets.token_hex(4)}"
+    desk, user = WorkingFolder.at(tmp_path, stage_folder), f"files-{secrets.token_hex(4)}"
     desk.run("user", "add", user, "--role", "source")
-    key = user_key(replace(deployment, folder=stage_folder.folder), parse_user_name(user))
+    key = user_key(replace(deployment, folder=stage_folder.path), parse_user_name(user))
     host, stage = urlsplit(deployment.endpoint_url or "").netloc, deployment.outputs["ExchangeControlQueueUrl"]
     broker = Broker(
         parse_user_name(user), host, stage_name(stage), key.access_key_id, key.secret_access_key, deployment.region

@@ -7,8 +7,8 @@ import boto3
 import pytest
 
 from signalbox.cli.shared.deployment import Deployment
-from tests.integration.shared import identities
-from tests.integration.shared.calls import (
+from tests.integration.shared import permission_checks
+from tests.integration.shared.api_calls import (
     MAPPINGS,
     NOBODY,
     OUR_MARK,
@@ -21,7 +21,15 @@ from tests.integration.shared.calls import (
     place_of,
     table_of,
 )
-from tests.integration.shared.identities import KEY_ITSELF, STAGE_CALLS, Call, acting_as, calling, just, person_with
+from tests.integration.shared.permission_checks import (
+    KEY_ITSELF,
+    STAGE_CALLS,
+    Call,
+    assumed_role,
+    calling,
+    just,
+    user_with_policy,
+)
 
 pytestmark = pytest.mark.emulator
 
@@ -131,10 +139,10 @@ HARMFUL = {
 @contextmanager
 def identity(deployment: Deployment, name: str) -> Iterator[boto3.Session]:
     if name == "person":
-        with person_with(deployment, deployment.outputs["SplitUserPolicyArn"]) as session:
+        with user_with_policy(deployment, deployment.outputs["SplitUserPolicyArn"]) as session:
             yield session
         return
-    with acting_as(deployment, identities.functions_of(deployment, "splitting")[name]["Role"]) as session:
+    with assumed_role(deployment, permission_checks.functions_of(deployment, "splitting")[name]["Role"]) as session:
         yield session
 
 
@@ -156,16 +164,16 @@ def test_an_identity_of_splitting_has_exactly_the_permissions_of_the_table(
     deployment: Deployment, place: Place, name: str
 ):
     with identity(deployment, name) as session:
-        allowed = identities.allowed(CALLS, session, place)
+        allowed = permission_checks.allowed(CALLS, session, place)
 
     assert allowed == ALLOWED[name]
 
 
 def test_every_function_of_splitting_is_in_the_table(deployment: Deployment):
-    assert identities.functions_of(deployment, "splitting").keys() | {"person"} == ALLOWED.keys()
+    assert permission_checks.functions_of(deployment, "splitting").keys() | {"person"} == ALLOWED.keys()
 
 
 def test_the_administrator_is_refused_none_of_it_but_the_key_itself(deployment: Deployment, place: Place):
-    refused = identities.refused_to_administrator(CALLS, deployment, place, without=HARMFUL)
+    refused = permission_checks.refused_to_administrator(CALLS, deployment, place, without=HARMFUL)
 
     assert refused == {KEY_ITSELF}

@@ -18,12 +18,12 @@ from signalbox.clients.control import ControlClient, NoControlReply
 from signalbox.clients.splitting.control import split_client
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.control.protocol import CommandRejected
-from signalbox.local.consumer import DeployedConsumer, LocalConsumer, Receipt
-from signalbox.local.state import State
+from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer, Receipt
+from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from signalbox.splitting.control.protocol import SessionStatus
 from tests.integration.rendezvous.peers import wait_for
-from tests.integration.shared.kills import Killer
+from tests.integration.shared.fault_injection import FaultInjector
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 
@@ -201,18 +201,18 @@ def test_an_invalid_filter_is_refused_before_anything_is_created(stage: Stage):
     assert stage.splits() == []
 
 
-def test_nothing_is_lost_while_sessions_come_and_go_and_functions_are_killed(stage: Stage, stage_folder: State):
+def test_nothing_is_lost_while_sessions_come_and_go_and_functions_are_killed(stage: Stage, stage_folder: StageFolder):
     """Forwarding and control functions are killed at random, while the deployed consumer and three users read.
 
     One user stops reading before his session ends, and one loses her laptop: their messages go to others.
     """
     seen = len(stage.consumer.received())
     outputs = stage.deployment.outputs
-    killer = Killer(stage_folder, [outputs["SplitFunctionName"], outputs["ControlFunctionName"]])
+    injector = FaultInjector(stage_folder, [outputs["SplitFunctionName"], outputs["ControlFunctionName"]])
     developers = [Developer(stage, name) for name in VISITS]
     sent = {queue: made(queue, THOUSANDS) for queue in (MEMES, ORDERS)}
 
-    with killer.killing(between=BETWEEN_KILLS) as kills, ThreadPoolExecutor() as threads:
+    with injector.continuous_kills(between=BETWEEN_KILLS) as kills, ThreadPoolExecutor() as threads:
         arrived = {name: threading.Event() for name in VISITS}
         sending = [threads.submit(_send_slowly, stage, messages, arrived) for messages in sent.values()]
         visits = [threads.submit(_visit, one, *VISITS[one.name], arrived[one.name]) for one in developers]

@@ -1,8 +1,8 @@
-"""What jobs are told on the local stage is what their definitions in Glue tell them."""
+"""The default arguments of jobs on the local stage, which equal those of their Glue definitions."""
 
 import pytest
 
-from signalbox.history.jobs import REPLAYS, REPORTS, job_arguments
+from signalbox.history.jobs import REPLAY_PREFIX, REPORTS, job_arguments
 
 OUTPUTS = {
     "HistoryBucket": "bucket",
@@ -25,7 +25,7 @@ def test_every_report_has_a_folder_of_its_own(name):
     assert report.key("picture", "2026-11-20") == f"{report.folder}/picture/day=2026-11-20.svg"
 
 
-def test_raw_events_are_compacted_without_what_takes_long():
+def test_compaction_skips_the_maintenance():
     assert told("compact_history") == {
         "database": "trial_history",
         "region": "eu-central-1",
@@ -34,7 +34,7 @@ def test_raw_events_are_compacted_without_what_takes_long():
     }
 
 
-def test_logs_come_from_the_tables_of_the_stage():
+def test_the_log_export_has_the_tables_of_the_stage():
     assert {name: told("export_logs")[name] for name in ("log_path", "live_table", "exchange_table")} == {
         "log_path": "s3://bucket/logs",
         "live_table": "live",
@@ -42,13 +42,13 @@ def test_logs_come_from_the_tables_of_the_stage():
     }
 
 
-def test_a_replay_knows_its_stage_and_where_its_record_is():
+def test_a_replay_has_its_stage_and_the_prefix_of_its_record():
     found = told("replay")
 
-    assert (found["stage"], found["exchange_prefix"], found["prefix"]) == ("trial", "-", REPLAYS)
+    assert (found["stage"], found["exchange_prefix"], found["prefix"]) == ("trial", "-", REPLAY_PREFIX)
 
 
-def test_a_query_may_ask_raw_events_too():
+def test_a_query_has_the_path_of_raw_events():
     assert told("query") == {
         "database": "trial_history",
         "region": "eu-central-1",
@@ -56,5 +56,5 @@ def test_a_query_may_ask_raw_events_too():
     }
 
 
-def test_a_script_that_has_no_job_is_told_of_the_tables_alone():
+def test_a_script_without_a_job_has_only_the_database_and_the_region():
     assert told("weather") == {"database": "trial_history", "region": "eu-central-1"}

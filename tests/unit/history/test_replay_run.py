@@ -1,4 +1,4 @@
-"""A replay that is killed anywhere, and goes on: no message is sent twice, and none is forgotten."""
+"""A replay that is killed at any step and resumed: no message is sent twice, and none is lost."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -6,94 +6,94 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from signalbox.history.replay_run import Ready, ReplayStopped, Run
-from signalbox.history.replay_state import Pace, Progress, ReplayId, Sent, State
+from signalbox.history.replay_run import ReplayRun, ReplayStopped, SourceMessage
+from signalbox.history.replay_state import RateLimit, ReplayId, ReplayProgress, ReplayState, SendResult
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MESSAGES = [str(number) for number in range(25)]
-PLANNED = Progress(ReplayId("again"), {}, "snapshot 7", messages=len(MESSAGES), size_bytes=250, planned_at=NOON)
+PLANNED = ReplayProgress(ReplayId("again"), {}, "snapshot 7", messages=len(MESSAGES), size_bytes=250, planned_at=NOON)
 
 
 class Killed(Exception):
-    """Raised where the run is killed."""
+    """Raised to kill the run."""
 
 
 @dataclass
 class World:
-    """A source, a queue and a record; every effect is a step, and one of them is the last of the first run."""
+    """A fake source, queue and record; each effect is a step, and the first run is killed at one of them."""
 
     is_repeatable: bool
     last_step: int = 10_000
     steps: int = 0
     waiting: list[str] = field(default_factory=lambda: list(MESSAGES))
     sent: list[str] = field(default_factory=list)
-    record: Progress = PLANNED
+    record: ReplayProgress = PLANNED
     now: datetime = NOON
     seconds: float = 0.0
     slept: list[float] = field(default_factory=list)
     at: int = 0
     taken: set[str] = field(default_factory=set)
-    trouble: Sent | None = None
+    trouble: SendResult | None = None
 
     def step(self) -> None:
         self.steps += 1
         if self.steps > self.last_step:
             raise Killed
 
-    def take(self, count: int, progress: Progress) -> Sequence[Ready[str]]:
+    def take(self, count: int, progress: ReplayProgress) -> Sequence[SourceMessage[str]]:
         self.step()
         if self.is_repeatable:
             found = self.waiting[self.at : self.at + count]
             self.at += count
         else:
-            self.forget([one for one in self.waiting if one in progress.kept])
-            found = [one for one in self.waiting if one not in {*progress.left_alone, *self.taken}][:count]
+            self.discard([one for one in self.waiting if one in progress.kept])
+            found = [one for one in self.waiting if one not in {*progress.retained, *self.taken}][:count]
             self.taken |= set(found)
-        return [Ready(one, one) for one in found]
+        return [SourceMessage(one, one) for one in found]
 
-    def forget(self, origins: Collection[str]) -> None:
+    def discard(self, origins: Collection[str]) -> None:
         if not self.is_repeatable:
             self.step()
             self.waiting = [one for one in self.waiting if one not in origins]
 
-    def save(self, progress: Progress) -> None:
+    def save(self, progress: ReplayProgress) -> None:
         self.step()
         self.record = progress
 
-    def send(self, ready: Sequence[Ready[str]]) -> Sent:
+    def send(self, ready: Sequence[SourceMessage[str]]) -> SendResult:
         for one in ready:
             self.step()
             self.sent.append(one.origin)
-        return self.trouble or Sent(taken=[one.origin for one in ready])
+        return self.trouble or SendResult(taken=[one.origin for one in ready])
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
         self.seconds += seconds
 
-    def run(self, *, rate: int = 10, is_fifo: bool = False, told: list[Progress] | None = None) -> Progress:
+    def run(self, *, rate: int = 10, is_fifo: bool = False, told: list[ReplayProgress] | None = None) -> ReplayProgress:
         self.at, self.taken = self.record.position, set()
-        run = Run(
+        run = ReplayRun(
             source=self,
             send=self.send,
             records=self,
-            pace=Pace(rate, self.seconds),
+            limit=RateLimit(rate, self.seconds),
             is_fifo=is_fifo,
             now=lambda: self.now,
-            clock=lambda: self.seconds,
+            monotonic=lambda: self.seconds,
             sleep=self.sleep,
-            tell=(told if told is not None else []).append,
+            report_progress=(told if told is not None else []).append,
         )
-        return run.carry_out(self.record)
+        return run.execute(self.record)
 
 
 @pytest.mark.parametrize("is_repeatable", [True, False], ids=["a log", "dead letters"])
 def test_every_message_is_sent_once_in_order_and_at_the_rate(is_repeatable):
-    world, told = World(is_repeatable), list[Progress]()
+    world, told = World(is_repeatable), list[ReplayProgress]()
 
     finished = world.run(told=told)
 
     assert world.sent == MESSAGES
-    assert (finished.state, finished.sent, finished.doubtful) == (State.DONE, 25, ())
+    assert (finished.state, finished.sent, finished.doubtful) == (ReplayState.DONE, 25, ())
     assert world.record == finished
     assert world.slept == [0.0, 1.0, 1.0]
     assert [progress.sent for progress in told] == [10, 20, 25, 25]
@@ -101,7 +101,7 @@ def test_every_message_is_sent_once_in_order_and_at_the_rate(is_repeatable):
 
 
 @pytest.mark.parametrize("is_repeatable", [True, False], ids=["a log", "dead letters"])
-def test_a_run_that_is_killed_anywhere_sends_nothing_twice_and_forgets_nothing(is_repeatable):
+def test_a_run_killed_at_any_step_sends_no_message_twice_and_loses_none(is_repeatable):
     for last_step in range(45):
         world = World(is_repeatable, last_step)
         with_kill = False
@@ -120,7 +120,7 @@ def test_a_run_that_is_killed_anywhere_sends_nothing_twice_and_forgets_nothing(i
         assert is_repeatable or set(world.waiting) == set(finished.doubtful), last_step
 
 
-def test_what_a_fifo_queue_remembers_is_sent_again_so_that_nothing_is_in_doubt():
+def test_a_claim_that_a_fifo_queue_still_deduplicates_is_sent_again():
     world = World(is_repeatable=True, last_step=8)
     with pytest.raises(Killed):
         world.run(is_fifo=True)
@@ -132,7 +132,7 @@ def test_what_a_fifo_queue_remembers_is_sent_again_so_that_nothing_is_in_doubt()
     assert list(dict.fromkeys(world.sent)) == MESSAGES
 
 
-def test_what_a_fifo_queue_has_forgotten_is_in_doubt():
+def test_a_claim_that_a_fifo_queue_no_longer_deduplicates_is_doubtful():
     world = World(is_repeatable=True, last_step=8)
     with pytest.raises(Killed):
         world.run(is_fifo=True)
@@ -143,8 +143,8 @@ def test_what_a_fifo_queue_has_forgotten_is_in_doubt():
     assert (finished.sent, len(finished.doubtful)) == (15, 10)
 
 
-def test_when_sqs_takes_nothing_the_run_ends_and_its_record_says_what_was_not_taken():
-    world = World(is_repeatable=True, trouble=Sent(refused={"0": "no"}, doubtful=["1"], is_stopped=True))
+def test_a_run_ends_when_sqs_accepts_nothing_and_its_record_lists_the_refused_messages():
+    world = World(is_repeatable=True, trouble=SendResult(refused={"0": "no"}, doubtful=["1"], is_stopped=True))
 
     with pytest.raises(ReplayStopped, match="did not take 2 messages"):
         world.run(rate=2)

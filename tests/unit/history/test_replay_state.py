@@ -1,4 +1,4 @@
-"""How far a replay is: what is written down before a message is sent, and what a retry makes of it."""
+"""The progress of a replay: the claim before a message is sent, and its handling by a retry."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -6,42 +6,44 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from signalbox.history.replay_state import (
-    LARGEST_CLAIM,
-    LISTED,
+    MAX_CLAIM_SIZE,
+    MAX_LISTED_REFUSALS,
     InvalidReplay,
-    Pace,
-    Progress,
+    RateLimit,
     ReplayId,
-    Sent,
-    State,
+    ReplayProgress,
+    ReplayState,
+    SendResult,
+    min_seconds,
     parse_rate,
     parse_replay_id,
-    seconds_needed,
 )
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-PLANNED = Progress(ReplayId("again-1"), {"topics": "a.#"}, "snapshot 7", messages=3, size_bytes=30, planned_at=NOON)
+PLANNED = ReplayProgress(
+    ReplayId("again-1"), {"topics": "a.#"}, "snapshot 7", messages=3, size_bytes=30, planned_at=NOON
+)
 
 
-def test_what_became_of_a_claim_is_counted_and_its_messages_are_behind_us():
+def test_a_settled_claim_is_counted_by_outcome_and_advances_the_position():
     claimed = PLANNED.claimed(["1", "2", "3"], at=NOON)
 
-    settled = claimed.settled(Sent(taken=["1"], refused={"2": "too long"}, doubtful=["3"]))
+    settled = claimed.settled(SendResult(taken=["1"], refused={"2": "too long"}, doubtful=["3"]))
 
-    assert claimed.state is State.SENDING
+    assert claimed.state is ReplayState.SENDING
     assert (settled.position, settled.sent, settled.refused_count) == (3, 1, 1)
     assert (settled.refused, settled.doubtful, settled.last, settled.claim) == ({"2": "too long"}, ("3",), ("1",), None)
-    assert settled.left_alone == {"2", "3"}
+    assert settled.retained == {"2", "3"}
 
 
-def test_a_retry_does_not_send_what_may_have_been_sent():
+def test_a_retry_does_not_send_possibly_sent_messages():
     resumed = PLANNED.claimed(["1", "2"], at=NOON).resumed(now=NOON + timedelta(seconds=1), is_fifo=False)
 
     assert (resumed.claim, resumed.position, resumed.doubtful) == (None, 2, ("1", "2"))
 
 
 @pytest.mark.parametrize(("seconds", "is_kept"), [(0, True), (269, True), (270, False)])
-def test_a_retry_sends_a_claim_again_while_a_fifo_queue_remembers_it(seconds, is_kept):
+def test_a_retry_sends_a_claim_again_while_a_fifo_queue_deduplicates_it(seconds, is_kept):
     claimed = PLANNED.claimed(["1"], at=NOON)
 
     resumed = claimed.resumed(now=NOON + timedelta(seconds=seconds), is_fifo=True)
@@ -49,28 +51,28 @@ def test_a_retry_sends_a_claim_again_while_a_fifo_queue_remembers_it(seconds, is
     assert (resumed == claimed, resumed.claim is not None) == (is_kept, is_kept)
 
 
-def test_a_record_of_which_nothing_is_claimed_goes_on_as_it_is():
+def test_a_record_without_a_claim_is_resumed_unchanged():
     assert PLANNED.resumed(now=NOON, is_fifo=False) == PLANNED
 
 
-def test_what_a_killed_run_sent_is_remembered_since_it_may_not_be_deleted():
-    killed = PLANNED.claimed(["1"], at=NOON).settled(Sent(taken=["1"])).claimed(["2"], at=NOON)
+def test_messages_sent_by_a_killed_run_are_kept_since_their_deletion_may_be_missing():
+    killed = PLANNED.claimed(["1"], at=NOON).settled(SendResult(taken=["1"])).claimed(["2"], at=NOON)
 
-    resumed = killed.resumed(now=NOON, is_fifo=False).claimed(["3"], at=NOON).settled(Sent(taken=["3"]))
+    resumed = killed.resumed(now=NOON, is_fifo=False).claimed(["3"], at=NOON).settled(SendResult(taken=["3"]))
 
     assert (resumed.kept, resumed.last, resumed.doubtful) == (("1",), ("3",), ("2",))
 
 
-def test_a_settlement_of_nothing_changes_nothing_but_what_was_sent_last():
-    assert PLANNED.settled(Sent()) == PLANNED
+def test_settling_no_claim_only_clears_the_last_sent_messages():
+    assert PLANNED.settled(SendResult()) == PLANNED
 
 
-def test_of_refused_messages_so_many_are_named_and_all_are_counted():
-    many = {str(number): "no" for number in range(LISTED + 1)}
+def test_all_refused_messages_are_counted_and_a_limited_number_is_listed():
+    many = {str(number): "no" for number in range(MAX_LISTED_REFUSALS + 1)}
 
-    settled = PLANNED.claimed(list(many), at=NOON).settled(Sent(refused=many))
+    settled = PLANNED.claimed(list(many), at=NOON).settled(SendResult(refused=many))
 
-    assert (len(settled.refused), settled.refused_count) == (LISTED, LISTED + 1)
+    assert (len(settled.refused), settled.refused_count) == (MAX_LISTED_REFUSALS, MAX_LISTED_REFUSALS + 1)
 
 
 @pytest.mark.parametrize(
@@ -78,19 +80,19 @@ def test_of_refused_messages_so_many_are_named_and_all_are_counted():
     [
         PLANNED,
         PLANNED.claimed(["1"], at=NOON),
-        PLANNED.claimed(["1", "2"], at=NOON).settled(Sent(taken=["1"], doubtful=["2"])).finished(),
+        PLANNED.claimed(["1", "2"], at=NOON).settled(SendResult(taken=["1"], doubtful=["2"])).finished(),
     ],
     ids=["planned", "claimed", "finished"],
 )
-def test_a_record_reads_as_it_was_written(progress):
-    assert Progress.parse(json.loads(json.dumps(progress.to_document()))) == progress
+def test_a_record_is_parsed_as_it_was_written(progress):
+    assert ReplayProgress.parse(json.loads(json.dumps(progress.to_document()))) == progress
 
 
-def test_all_that_is_wrong_with_a_record_is_told():
+def test_all_problems_of_a_record_are_reported():
     document = PLANNED.to_document() | {"version": 9, "state": "gone", "planned_at": "noon", "sent": -1}
 
     with pytest.raises(InvalidReplay) as refused:
-        Progress.parse(document)
+        ReplayProgress.parse(document)
 
     assert [line.split(":")[0] for line in str(refused.value).splitlines()] == [
         "replay.version",
@@ -100,8 +102,8 @@ def test_all_that_is_wrong_with_a_record_is_told():
     ]
 
 
-def test_a_pace_is_kept_from_the_start_on_and_not_from_one_burst_to_the_next():
-    pace = Pace(rate=50, started=100.0)
+def test_the_rate_is_limited_since_the_start_and_not_between_bursts():
+    pace = RateLimit(rate=50, started=100.0)
 
     assert pace.burst == 50
     assert pace.seconds_until_next(0, now=100.0) == 0
@@ -109,21 +111,21 @@ def test_a_pace_is_kept_from_the_start_on_and_not_from_one_burst_to_the_next():
     assert pace.seconds_until_next(100, now=103.0) == 0
 
 
-def test_what_is_claimed_at_once_has_a_limit():
-    assert Pace(rate=1_000, started=0).burst == LARGEST_CLAIM
+def test_the_size_of_a_claim_is_limited():
+    assert RateLimit(rate=1_000, started=0).burst == MAX_CLAIM_SIZE
 
 
-def test_a_replay_takes_its_messages_over_its_rate():
-    assert [seconds_needed(messages, 10) for messages in (0, 1, 10, 11)] == [0, 1, 1, 2]
+def test_the_shortest_duration_is_the_messages_divided_by_the_rate():
+    assert [min_seconds(messages, 10) for messages in (0, 1, 10, 11)] == [0, 1, 1, 2]
 
 
 @pytest.mark.parametrize("text", ["", "-a", "a b", "a/b", "é", "a" * 65])
-def test_an_id_that_is_no_part_of_a_key_is_refused(text):
+def test_an_id_that_is_invalid_in_a_key_is_refused(text):
     with pytest.raises(InvalidReplay):
         parse_replay_id(text)
 
 
-def test_an_id_is_what_a_person_writes():
+def test_a_readable_id_is_valid():
     assert parse_replay_id("2026-11-21_again") == "2026-11-21_again"
 
 
@@ -133,5 +135,5 @@ def test_a_rate_is_a_whole_number_of_messages_a_second(text):
         parse_rate(text)
 
 
-def test_the_highest_rate_is_a_rate():
+def test_the_maximum_rate_is_valid():
     assert parse_rate("1000") == 1_000

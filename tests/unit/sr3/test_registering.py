@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from signalbox.local.state import CHECKOUT
+from signalbox.local.files import CHECKOUT
 
 # The fake package has brokers of its own, which must be loaded before ours.
 BROKERS = "class Moth: pass\nclass AMQP(Moth): pass\n"

@@ -1,1 +1,1 @@
-"""JSON as Go's `encoding/json` reads and writes it."""
+"""A JSON codec with the behaviour and the error texts of Go's `encoding/json`."""

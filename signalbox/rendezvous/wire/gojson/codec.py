@@ -1,4 +1,4 @@
-"""JSON as Go's `encoding/json` reads and writes it: its rules and its error texts are part of the protocol."""
+"""Structs and maps encoded and decoded as Go's `encoding/json` does; its error texts are part of the protocol."""
 
 import json
 import re
@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, Kind, Value, parse
+from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, JsonKind, JsonValue, parse
 
 INTEGER_RANGE = range(-(2**63), 2**63)
-MAXIMUM_QUOTED_CHARACTERS = 64  # of a number in an error text, which goes back to whoever sent it
+MAXIMUM_QUOTED_CHARACTERS = 64  # of a number in an error text, which is returned to the sender
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# Besides ASCII only the long s and the Kelvin sign fold into it; Python's own ways would fold more, as the dotless i.
+# Outside ASCII only the long s and the Kelvin sign fold to ASCII; Python's case folding folds more, as the dotless i.
 _FOLDED = str.maketrans(string.ascii_uppercase + "\u017f\u212a", string.ascii_lowercase + "sk")
 _ESCAPED_FOR_HTML = str.maketrans({mark: f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"})
 
 
 class FieldType(Enum):
-    """The Go types that occur in the protocol's messages."""
+    """The Go types of the fields in the protocol's messages."""
 
     TEXT = "string"
     OPTIONAL_TEXT = "*string"
@@ -27,50 +27,50 @@ class FieldType(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """The fields of a decoded message; an unset one has Go's zero value."""
+class DecodedStruct:
+    """The fields of a decoded message; an unset field has Go's zero value."""
 
     values: Mapping[str, str | int | None]
 
     def text(self, name: str) -> str:
-        """Return the text of a field, empty if unset."""
+        """Return the text of a field, or an empty text if unset."""
         return str(self.values.get(name) or "")
 
     def optional_text(self, name: str) -> str | None:
-        """Return the text of a field, None if unset or null."""
+        """Return the text of a field, or None if unset or null."""
         value = self.values.get(name)
         return None if value is None else str(value)
 
     def integer(self, name: str) -> int:
-        """Return the integer in a field, 0 if unset."""
+        """Return the integer in a field, or 0 if unset."""
         return int(self.values.get(name) or 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A message of the protocol: its Go type and its fields."""
+    """The Go struct of a protocol message: package, name and fields."""
 
     package: str
     name: str
     fields: Mapping[str, FieldType]
     allows_unknown_fields: bool = True
 
-    def decode(self, document: bytes) -> Record:
-        """Read a document as Go does: names in any case, the last duplicate wins, null leaves a field as it is.
+    def decode(self, document: bytes) -> DecodedStruct:
+        """Decode a document as Go does: names in any case, the last duplicate wins, null leaves a field unchanged.
 
         Raises `InvalidJson`.
         """
         parsed = parse(document)
-        if parsed.top.kind not in (Kind.OBJECT, Kind.NULL):
+        if parsed.top.kind not in (JsonKind.OBJECT, JsonKind.NULL):
             raise InvalidJson(
                 f"json: cannot unmarshal {parsed.top.kind} into Go value of type {self.package}.{self.name}"
             )
         values: dict[str, str | int | None] = {}
         for key, value in parsed.members:
             name = self._field_name(key)
-            if name is not None and (value.kind is not Kind.NULL or self.fields[name] is FieldType.OPTIONAL_TEXT):
+            if name is not None and (value.kind is not JsonKind.NULL or self.fields[name] is FieldType.OPTIONAL_TEXT):
                 values[name] = self._converted(name, value)
-        return Record(values)
+        return DecodedStruct(values)
 
     def _field_name(self, key: str) -> str | None:
         if key in self.fields:
@@ -82,13 +82,13 @@ class Struct:
             return None
         raise InvalidJson(f"json: unknown field {json.dumps(key, ensure_ascii=False)}")
 
-    def _converted(self, name: str, value: Value) -> str | int | None:
+    def _converted(self, name: str, value: JsonValue) -> str | int | None:
         integer = self.fields[name] is FieldType.INTEGER
-        if value.kind is Kind.NULL:
+        if value.kind is JsonKind.NULL:
             return None
-        if value.kind is Kind.STRING and not integer:
+        if value.kind is JsonKind.STRING and not integer:
             return value.text
-        if value.kind is Kind.NUMBER and integer:
+        if value.kind is JsonKind.NUMBER and integer:
             return self._integer(name, value.text)
         raise self._mismatch(name, str(value.kind))
 
@@ -105,10 +105,10 @@ class Struct:
         return InvalidJson(f"json: cannot unmarshal {found} into Go struct field {self.name}.{name} of type {expected}")
 
 
-def decode_map(document: bytes) -> dict[str, Value]:
-    """Read a document as Go reads one into a `map[string]interface {}`; null is an empty one. Raises `InvalidJson`."""
+def decode_map(document: bytes) -> dict[str, JsonValue]:
+    """Decode a document as Go does into a `map[string]interface {}`; null is an empty map. Raises `InvalidJson`."""
     parsed = parse(document)
-    if parsed.top.kind not in (Kind.OBJECT, Kind.NULL):
+    if parsed.top.kind not in (JsonKind.OBJECT, JsonKind.NULL):
         raise InvalidJson(f"json: cannot unmarshal {parsed.top.kind} into Go value of type map[string]interface {{}}")
     for literal in parsed.numbers:
         if abs(float(literal)) == float("inf"):
@@ -117,7 +117,7 @@ def decode_map(document: bytes) -> dict[str, Value]:
 
 
 def encode(members: Mapping[str, str | int | None]) -> str:
-    """Write an object as Go does: no spaces, the keys in the given order, HTML's marks escaped."""
+    """Encode an object as Go does: no spaces, keys in the given order, `<`, `>` and `&` escaped."""
     written = json.dumps(members, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED_FOR_HTML)
     return _SURROGATE.sub(r"\\ufffd", written)
 

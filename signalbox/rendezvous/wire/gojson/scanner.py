@@ -1,4 +1,4 @@
-"""A JSON scanner that accepts what Go's scanner accepts and complains in its words."""
+"""A JSON scanner that accepts the same documents as Go's scanner and raises its error texts."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import NoReturn
 from signalbox.errors import RejectedError
 
 MAXIMUM_DEPTH = 10_000  # Go's own limit on nesting
-REPLACEMENT = "\ufffd"  # what Go puts for bytes and escapes that are no Unicode
+REPLACEMENT = "\ufffd"  # Go's replacement for bytes and escapes that are not Unicode
 
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _DIGITS = re.compile(rb"[0-9]*")
@@ -33,11 +33,11 @@ _QUOTED = {
 
 
 class InvalidJson(RejectedError):
-    """Raised when a document is not JSON or not of the expected shape; its text is Go's own."""
+    """Raised when a document is not JSON or not of the expected shape; its text is Go's error text."""
 
 
-class Kind(StrEnum):
-    """What a JSON value is, in the words of Go's error texts."""
+class JsonKind(StrEnum):
+    """The kind of a JSON value, as named in Go's error texts."""
 
     STRING = "string"
     NUMBER = "number"
@@ -48,57 +48,57 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """A JSON value; `text` is the content of a string and the literal of a number."""
+class JsonValue:
+    """A JSON value; `text` is the content of a string or the literal of a number."""
 
-    kind: Kind
+    kind: JsonKind
     text: str = ""
 
 
-_LITERALS = {ord("t"): ("true", Kind.BOOL), ord("f"): ("false", Kind.BOOL), ord("n"): ("null", Kind.NULL)}
+_LITERALS = {ord("t"): ("true", JsonKind.BOOL), ord("f"): ("false", JsonKind.BOOL), ord("n"): ("null", JsonKind.NULL)}
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """A whole document: what it is and, if it is an object, its members in their order, duplicates included."""
+class JsonDocument:
+    """A parsed document: its top value and, for an object, its members in order, including duplicates."""
 
-    top: Value
-    members: tuple[tuple[str, Value], ...]
+    top: JsonValue
+    members: tuple[tuple[str, JsonValue], ...]
     numbers: tuple[str, ...]  # the literals at any depth
 
 
 def text_of(raw: bytes) -> str:
-    """Return UTF-8 as text, with one replacement character for each byte that is none (Python puts fewer)."""
+    """Decode UTF-8, with one replacement character for each invalid byte (Python's decoder inserts fewer)."""
     return _SURROGATE.sub(REPLACEMENT, raw.decode("utf-8", "surrogateescape"))
 
 
-def parse(document: bytes) -> Document:
-    """Read a whole document. Raises `InvalidJson`."""
+def parse(document: bytes) -> JsonDocument:
+    """Parse a document. Raises `InvalidJson`."""
     return _Reader(document).document()
 
 
 class _Reader:
-    """Walks through a document once, without recursion, and complains in the words of Go's scanner."""
+    """A scanner that reads a document once, without recursion, and raises the error texts of Go's scanner."""
 
     __slots__ = ("at", "closers", "just_opened", "members", "numbers", "source")
 
     def __init__(self, document: bytes) -> None:
-        # Go shows its scanner one more space at the end, which its text on an unfinished literal tells.
+        # Go passes its scanner one more space at the end, which its error text for an unfinished literal shows.
         self.source = document + b" "
         self.at = 0
         self.closers: list[int] = []  # one for each open object and array
         self.just_opened = False
-        self.members: list[tuple[str, Value]] = []
+        self.members: list[tuple[str, JsonValue]] = []
         self.numbers: list[str] = []
 
-    def document(self) -> Document:
+    def document(self) -> JsonDocument:
         top = self._value()
         while self.closers:
             self._next_element()
         self._skip_space()
         if self.at < len(self.source):
             self._fail("after top-level value")
-        return Document(top, tuple(self.members), tuple(self.numbers))
+        return JsonDocument(top, tuple(self.members), tuple(self.numbers))
 
     def _next_element(self) -> None:
         closer, first, self.just_opened = self.closers[-1], self.just_opened, False
@@ -130,32 +130,32 @@ class _Reader:
         self._expect(b":", "after object key")
         return key
 
-    def _value(self) -> Value:
-        """Read a string, number or literal; only open an object or array."""
+    def _value(self) -> JsonValue:
+        """Read a string, number or literal, or the opening bracket of an object or array."""
         byte = self._byte_after_space()
         if byte in _CLOSERS:
             return self._opened(byte)
         if byte == _QUOTE:
-            return Value(Kind.STRING, self._string())
+            return JsonValue(JsonKind.STRING, self._string())
         if byte in b"-0123456789":
-            return Value(Kind.NUMBER, self._number())
+            return JsonValue(JsonKind.NUMBER, self._number())
         if byte not in _LITERALS:
             self._fail("looking for beginning of value")
         return self._literal(*_LITERALS[byte])
 
-    def _opened(self, byte: int) -> Value:
+    def _opened(self, byte: int) -> JsonValue:
         self.closers.append(_CLOSERS[byte])
         if len(self.closers) > MAXIMUM_DEPTH:
             self._fail("exceeded max depth")
         self.at += 1
         self.just_opened = True
-        return Value(Kind.ARRAY if byte == _OPEN_ARRAY else Kind.OBJECT)
+        return JsonValue(JsonKind.ARRAY if byte == _OPEN_ARRAY else JsonKind.OBJECT)
 
-    def _literal(self, word: str, kind: Kind) -> Value:
+    def _literal(self, word: str, kind: JsonKind) -> JsonValue:
         self.at += 1
         for letter in word[1:]:
             self._expect(letter.encode(), f"in literal {word} (expecting {letter!r})")
-        return Value(kind)
+        return JsonValue(kind)
 
     def _number(self) -> str:
         start = self.at
@@ -227,12 +227,12 @@ def _unescaped(text: str) -> str:
     if "\\" not in text:
         return text
     replaced = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]), text)
-    # Through UTF-16, so that surrogates that make a pair become their character and lone ones the replacement.
+    # UTF-16 joins surrogate pairs to one character and replaces lone surrogates.
     return replaced.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _quoted(byte: int) -> str:
-    """Return a byte as Go quotes the character of that number."""
+    """Return the character with this number as Go quotes it."""
     character = chr(byte)
     if character in _QUOTED:
         return f"'{_QUOTED[character]}'"

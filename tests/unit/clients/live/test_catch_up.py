@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from signalbox.clients.live.cursor import Cursor, Received
+from signalbox.clients.live.cursor import Cursor, ReceivedEvent
 from signalbox.live.wamp.messages import Event, PublicationId
-from signalbox.live.wamp.options import Last
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import LastEvents
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from tests.cases import catch_up
 
 
 @pytest.mark.parametrize("case", catch_up.cases(), ids=lambda case: case["name"])
 def test_the_cursor_catches_up(case: dict[str, Any]) -> None:
-    subscription, received = case["subscription"], list[Received]()
-    pattern = TopicPattern.parse(subscription["topic"], Match(subscription["match"]))
-    last = Last(subscription["last"]) if subscription["last"] else None
+    subscription, received = case["subscription"], list[ReceivedEvent]()
+    pattern = TopicPattern.parse(subscription["topic"], MatchPolicy(subscription["match"]))
+    last = LastEvents(subscription["last"]) if subscription["last"] else None
     cursor = Cursor(pattern, last, get_retained=subscription["retained"])
 
     for connection in case["connections"]:
@@ -35,7 +35,7 @@ def test_the_cursor_catches_up(case: dict[str, Any]) -> None:
     assert [_gap(one) for one in received if one.skipped] == case.get("gaps", [])
 
 
-def _deliver(cursor: Cursor, events: Iterable[Any], at: str, **details: object) -> list[Received]:
+def _deliver(cursor: Cursor, events: Iterable[Any], at: str, **details: object) -> list[ReceivedEvent]:
     found = []
     for event in catch_up.expanded(list(events)):
         numbered = {} if event["sequence"] is None else {"_seq": event["sequence"]}
@@ -45,7 +45,7 @@ def _deliver(cursor: Cursor, events: Iterable[Any], at: str, **details: object) 
     return [one for one in found if one is not None]
 
 
-def _gap(event: Received) -> dict[str, object]:
+def _gap(event: ReceivedEvent) -> dict[str, object]:
     assert event.sequence is not None
     return {"topic": event.topic, "from": event.sequence - event.skipped, "to": event.sequence - 1}
 

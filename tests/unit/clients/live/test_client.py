@@ -1,4 +1,4 @@
-"""What a client does as messages come, connections go and time passes."""
+"""The live client: login, reconnects, subscriptions and requests."""
 
 import json
 from collections.abc import Iterator
@@ -7,22 +7,22 @@ from datetime import UTC, datetime
 
 import pytest
 
-from signalbox.clients.live.client import REPLY_SECONDS, Clock, LiveClient, Unconfirmed
-from signalbox.clients.live.cursor import Cursor, Received
+from signalbox.clients.live.client import REPLY_SECONDS, Clock, LiveClient, RequestUnconfirmed
+from signalbox.clients.live.cursor import Cursor, ReceivedEvent
 from signalbox.clients.live.session import (
     LOOKUP,
     ConnectionLost,
     JoinRefused,
     Login,
     RequestRefused,
-    RightWithdrawn,
     SessionClosed,
+    SubscriptionRevoked,
 )
 from signalbox.live.wamp.messages import Payload
-from signalbox.live.wamp.options import Last
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import LastEvents
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
-LOGS = TopicPattern.parse("logs.", Match.PREFIX)
+LOGS = TopicPattern.parse("logs.", MatchPolicy.PREFIX)
 SUBSCRIPTION = 17
 WELCOME = [2, 1, {"roles": {"broker": {}}, "_at": "2026-11-21T20:00:00Z"}]
 SUBSCRIBED, CAUGHT_UP = [33, 1, SUBSCRIPTION], [50, 2, {}]
@@ -35,7 +35,7 @@ def event(sequence: int, topic: str = "logs.a") -> list[object]:
 
 @dataclass(slots=True)
 class Line:
-    """A connection whose other end has said all that it will; behind that it is cut."""
+    """A connection with scripted messages, which is lost after the last one."""
 
     coming: list[object]
     world: "World"
@@ -63,7 +63,7 @@ class Line:
 
 @dataclass(slots=True)
 class World:
-    """A client's surroundings: connections that are there when it asks for them, and a clock."""
+    """The scripted connections and the clock of a client."""
 
     lines: list[Line] = field(default_factory=list)
     now: float = 0.0
@@ -71,13 +71,13 @@ class World:
     _next: Iterator[Line] = field(default_factory=lambda: iter(()))
 
     def client(self, *scripts: list[object] | None, ticket: str | None = "secret") -> LiveClient:
-        """Return a client for which these are the connections; None is one that cannot be made."""
+        """Return a client with these connections; None is one that cannot be opened."""
         left = list(scripts)
 
         def connect() -> Line:
             script = left.pop(0)
             if script is None:
-                raise ConnectionLost("nobody is there")
+                raise ConnectionLost("connection refused")
             self.lines.append(Line(script, self))
             return self.lines[-1]
 
@@ -98,12 +98,12 @@ def numbers(client: LiveClient, count: int) -> list[int | None]:
     return [received.sequence for _, received in zip(range(count), client, strict=False)]
 
 
-# --- joining
+# --- login
 
 
 def test_a_client_joins_with_its_ticket_and_subscribes(world: World) -> None:
     client = world.client([[4, "ticket", {}], WELCOME, SUBSCRIBED, event(1)])
-    client.follow(Cursor(LOGS, Last(5)))
+    client.follow(Cursor(LOGS, LastEvents(5)))
 
     received = client.receive()
 
@@ -118,7 +118,7 @@ def test_a_client_joins_with_its_ticket_and_subscribes(world: World) -> None:
     assert received.payload == Payload((1,))
 
 
-def test_a_client_without_a_ticket_joins_as_anybody(world: World) -> None:
+def test_a_client_without_a_ticket_joins_anonymously(world: World) -> None:
     client = world.client([WELCOME, SUBSCRIBED, event(1)], ticket=None)
     client.follow(Cursor(LOGS))
 
@@ -128,7 +128,7 @@ def test_a_client_without_a_ticket_joins_as_anybody(world: World) -> None:
     assert "secret" not in repr(Login("trial.fifo", "alice", "secret"))
 
 
-def test_a_refusal_to_let_a_client_join_is_told_with_its_reason(world: World) -> None:
+def test_a_refused_login_is_raised_with_its_reason(world: World) -> None:
     client = world.client([[3, {"message": "there is no such realm"}, "wamp.error.no_such_realm"]])
 
     with pytest.raises(JoinRefused, match=r"there is no such realm \(wamp.error.no_such_realm\)"):
@@ -138,21 +138,21 @@ def test_a_refusal_to_let_a_client_join_is_told_with_its_reason(world: World) ->
 
 
 def test_the_first_session_is_tried_three_times(world: World) -> None:
-    with pytest.raises(ConnectionLost, match="nobody is there"):
+    with pytest.raises(ConnectionLost, match="connection refused"):
         world.client([[3, {}, "wamp.error.timeout"]], None, None).receive()
 
     assert world.pauses == [0.5, 1]
 
 
-def test_a_router_that_does_not_answer_is_no_router(world: World) -> None:
-    with pytest.raises(ConnectionLost, match="has not answered within 30 s"):
+def test_a_router_that_does_not_answer_is_a_lost_connection(world: World) -> None:
+    with pytest.raises(ConnectionLost, match="did not answer within 30 s"):
         world.client(*[[[6, {}, "ignored"], NOTHING] for _ in range(3)]).receive()
 
 
-# --- coming back
+# --- reconnecting
 
 
-def test_a_client_comes_back_and_goes_on_where_it_was(world: World) -> None:
+def test_a_client_reconnects_and_continues_at_its_position(world: World) -> None:
     client = world.client(
         [WELCOME, SUBSCRIBED, CAUGHT_UP, event(1), event(2)], [WELCOME, SUBSCRIBED, event(2), event(3), NOTHING]
     )
@@ -181,7 +181,7 @@ def test_pauses_grow_until_the_router_answers(world: World) -> None:
     assert world.pauses == [0.5, 1, 2, 4, 8, 16, 30, 30, 30, 30, 30, 0.5]
 
 
-def test_waiting_for_an_event_ends_in_time_without_a_connection_too(world: World) -> None:
+def test_receive_times_out_without_a_connection(world: World) -> None:
     client = world.client([WELCOME, SUBSCRIBED], None, None, [WELCOME, SUBSCRIBED, event(1)])
     client.follow(Cursor(LOGS))
 
@@ -190,7 +190,7 @@ def test_waiting_for_an_event_ends_in_time_without_a_connection_too(world: World
     assert client.receive(3) is not None
 
 
-def test_waiting_for_an_event_ends_in_time_when_nothing_comes(world: World) -> None:
+def test_receive_times_out_without_an_event(world: World) -> None:
     client = world.client([WELCOME, NOTHING, NOTHING])
 
     assert client.receive(0) is None
@@ -198,7 +198,7 @@ def test_waiting_for_an_event_ends_in_time_when_nothing_comes(world: World) -> N
     assert world.now == 2
 
 
-def test_a_reason_that_passes_is_a_lost_connection(world: World) -> None:
+def test_an_abort_for_a_temporary_reason_is_a_lost_connection(world: World) -> None:
     client = world.client(
         [WELCOME, SUBSCRIBED, [3, {"message": "oh"}, "wamp.error.protocol_violation"]],
         [WELCOME, SUBSCRIBED, event(1)],
@@ -211,11 +211,11 @@ def test_a_reason_that_passes_is_a_lost_connection(world: World) -> None:
 # --- subscriptions
 
 
-def test_the_past_ends_where_the_router_has_answered_what_was_asked_behind_it(world: World) -> None:
+def test_a_backfill_ends_with_the_reply_to_the_call_after_it(world: World) -> None:
     client = world.client([WELCOME, SUBSCRIBED, event(1), event(2), CAUGHT_UP, event(3)])
-    client.follow(Cursor(LOGS, Last(2)))
+    client.follow(Cursor(LOGS, LastEvents(2)))
 
-    assert [received.sequence for received in client.past()] == [1, 2]
+    assert [received.sequence for received in client.backfill()] == [1, 2]
     assert numbers(client, 1) == [3]
 
 
@@ -232,7 +232,7 @@ def test_a_subscription_may_be_added_to_a_session(world: World) -> None:
     assert [sent[3] for sent in world.lines[1].sent if sent[0] == 32] == ["logs.", "other"]
 
 
-def test_a_subscription_that_is_refused_is_told_and_not_asked_for_again(world: World) -> None:
+def test_a_refused_subscription_is_raised_and_not_repeated(world: World) -> None:
     refused = [8, 32, 1, {}, "wamp.error.not_authorized", ["not for you"]]
     client = world.client([WELCOME, refused], [WELCOME, NOTHING])
     client.follow(Cursor(LOGS))
@@ -243,22 +243,22 @@ def test_a_subscription_that_is_refused_is_told_and_not_asked_for_again(world: W
     assert told.value.error == "wamp.error.not_authorized"
     assert client.receive(5) is None
     assert [sent[0] for sent in world.lines[1].sent] == [1]
-    assert list(client.past()) == []
+    assert list(client.backfill()) == []
 
 
-def test_a_right_that_is_withdrawn_ends_the_subscription(world: World) -> None:
+def test_a_revoked_right_ends_the_subscription(world: World) -> None:
     withdrawn = [35, 0, {"subscription": SUBSCRIPTION, "reason": "wamp.error.not_authorized"}]
     of_others = [35, 0, {"subscription": 5}]
     client = world.client([WELCOME, SUBSCRIBED, of_others, [35, 0], withdrawn, event(1), NOTHING])
     client.follow(Cursor(LOGS))
 
-    with pytest.raises(RightWithdrawn, match=r"'logs\.' is not open to this user any more"):
+    with pytest.raises(SubscriptionRevoked, match=r"'logs\.' is not open to this user any more"):
         client.receive()
 
     assert client.receive(1) is None
 
 
-def test_a_client_that_is_sent_away_says_goodbye_and_tells_why(world: World) -> None:
+def test_a_client_answers_goodbye_and_raises_its_reason(world: World) -> None:
     client = world.client([WELCOME, [6, {"message": "enough"}, "wamp.close.killed"]])
 
     with pytest.raises(SessionClosed, match="enough"):
@@ -270,7 +270,7 @@ def test_a_client_that_is_sent_away_says_goodbye_and_tells_why(world: World) -> 
 # --- requests
 
 
-def test_a_publication_is_confirmed_and_events_come_meanwhile(world: World) -> None:
+def test_a_publication_is_confirmed_and_events_received_before_are_kept(world: World) -> None:
     client = world.client([WELCOME, SUBSCRIBED, CAUGHT_UP, event(1), [17, 3, 4711]])
     client.follow(Cursor(LOGS))
 
@@ -287,25 +287,25 @@ def test_a_call_has_its_result(world: World) -> None:
     assert client.call("wamp.session.count") == Payload((5,))
 
 
-def test_what_is_refused_is_told(world: World) -> None:
+def test_an_error_reply_is_raised(world: World) -> None:
     client = world.client([WELCOME, [8, 48, 1, {}, "wamp.error.no_such_procedure"]])
 
     with pytest.raises(RequestRefused, match=r"^wamp.error.no_such_procedure$"):
         client.call("no.such")
 
 
-def test_what_became_of_a_request_is_unknown_when_the_connection_is_cut(world: World) -> None:
+def test_a_request_is_unconfirmed_if_the_connection_is_lost(world: World) -> None:
     client = world.client([WELCOME, NOTHING, CUT], [WELCOME, NOTHING], [WELCOME, NOTHING])
 
-    with pytest.raises(Unconfirmed, match="may be carried out all the same"):
+    with pytest.raises(RequestUnconfirmed, match="may have been executed"):
         client.publish("logs.a")
     client.receive(1)
     world.lines[1].is_dead = True
-    with pytest.raises(Unconfirmed, match="lost over a request"):
+    with pytest.raises(RequestUnconfirmed, match="lost before the reply"):
         client.publish("logs.a")
 
 
-def test_a_request_waits_for_a_connection_and_not_for_ever(world: World) -> None:
+def test_a_request_waits_for_a_connection_for_a_limited_time(world: World) -> None:
     client = world.client([WELCOME], *([None] * 9))
     assert client.receive(0.1) is None
 
@@ -313,32 +313,32 @@ def test_a_request_waits_for_a_connection_and_not_for_ever(world: World) -> None
         client.call("x")
 
 
-def test_a_client_leaves_with_its_block(world: World) -> None:
+def test_leaving_the_with_block_closes_the_connection(world: World) -> None:
     with world.client([WELCOME, NOTHING]) as client:
         client.receive(1)
 
     assert world.lines[0].is_closed
 
 
-def test_events_of_subscriptions_that_are_not_known_are_no_events(world: World) -> None:
+def test_events_of_unknown_subscriptions_are_ignored(world: World) -> None:
     client = world.client([WELCOME, event(1), SUBSCRIBED, event(2)])
     client.follow(Cursor(LOGS))
 
     assert numbers(client, 1) == [2]
 
 
-def test_a_reply_that_does_not_fit_is_no_reply(world: World) -> None:
+def test_replies_of_an_unexpected_type_are_ignored(world: World) -> None:
     client = world.client([WELCOME, [17, 1, 5], SUBSCRIBED, NOTHING])
     client.follow(Cursor(LOGS))
 
     assert client.receive(1) is None
 
 
-def test_received_events_say_when_they_were_published(world: World) -> None:
+def test_received_events_have_their_publication_time(world: World) -> None:
     client = world.client([WELCOME, SUBSCRIBED, event(1)])
     client.follow(Cursor(LOGS))
 
     received = client.receive()
 
-    assert isinstance(received, Received)
+    assert isinstance(received, ReceivedEvent)
     assert received.at == datetime(2026, 11, 21, 20, 0, 1, tzinfo=UTC)

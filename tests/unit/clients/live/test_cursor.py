@@ -1,4 +1,4 @@
-"""What a client takes for new, and what it asks for when it comes back."""
+"""A client's position: duplicates, gaps, and the backfill requested after a reconnect."""
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.clients.live.cursor import GRACE, Cursor, Received
+from signalbox.clients.live.cursor import GRACE, Cursor, ReceivedEvent
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent, event_for
-from signalbox.live.log.selection import past
+from signalbox.live.log.selection import backfill_page
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.codec import MAXIMUM_FRAME_BYTES, size_bytes, written
+from signalbox.live.wamp.codec import MAXIMUM_FRAME_BYTES, serialize, size_bytes
 from signalbox.live.wamp.messages import Dictionary, Event, Payload, PublicationId, RequestId, SessionId, Subscribe
-from signalbox.live.wamp.options import AfterSequence, AfterTime, Last, Past, SubscribeOptions
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import AfterSequence, AfterTime, BackfillStart, LastEvents, SubscribeOptions
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 START = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
-LOGS = TopicPattern.parse("logs.", Match.PREFIX)
+LOGS = TopicPattern.parse("logs.", MatchPolicy.PREFIX)
 ONE = TopicPattern.parse("logs.a")
 ME = Listener(SessionId(7), "alice", "subscriber")
 
@@ -33,12 +33,12 @@ def given_to(cursor: Cursor, *events: Event) -> list[int]:
     return [received.publication for one in events if (received := cursor.received(one))]
 
 
-def test_an_event_is_given_with_all_that_is_told_of_it() -> None:
+def test_an_event_is_returned_with_its_details() -> None:
     told = event(3, _headers={"from": "here"}, _omitted_bytes=200_000)
 
     received = Cursor(LOGS).received(replace(told, payload=Payload((1,))))
 
-    assert received == Received(
+    assert received == ReceivedEvent(
         RoutingKey("logs.a"),
         PublicationId(3),
         Payload((1,)),
@@ -49,13 +49,13 @@ def test_an_event_is_given_with_all_that_is_told_of_it() -> None:
     )
 
 
-def test_the_topic_of_one_that_is_followed_alone_is_known_without_being_told() -> None:
+def test_the_topic_of_an_exact_subscription_is_its_pattern() -> None:
     received = Cursor(ONE).received(Event(ONE.subscription_id, PublicationId(3), {}))
 
-    assert received == Received(RoutingKey("logs.a"), PublicationId(3))
+    assert received == ReceivedEvent(RoutingKey("logs.a"), PublicationId(3))
 
 
-def test_an_event_is_given_once() -> None:
+def test_an_event_is_returned_once() -> None:
     assert given_to(Cursor(LOGS), event(1), event(2), event(1), event(2), event(3)) == [1, 2, 3]
 
 
@@ -65,11 +65,11 @@ def test_each_topic_has_its_own_numbers() -> None:
     assert given_to(Cursor(LOGS), event(2), other, event(1)) == [2, 9]
 
 
-def test_an_event_without_a_number_is_known_by_its_publication() -> None:
+def test_an_event_without_a_number_is_de_duplicated_by_its_publication() -> None:
     assert given_to(Cursor(LOGS), event(None, publication=8), event(None), event(None, publication=8)) == [8, 1]
 
 
-def test_what_is_missing_before_an_event_is_counted() -> None:
+def test_events_missing_before_an_event_are_counted() -> None:
     cursor = Cursor(LOGS)
 
     skipped = [received.skipped for one in (event(4), event(5), event(9)) if (received := cursor.received(one))]
@@ -77,49 +77,49 @@ def test_what_is_missing_before_an_event_is_counted() -> None:
     assert skipped == [0, 0, 3]
 
 
-# --- the latest state
+# --- retained events
 
 
-def test_the_latest_state_comes_before_the_past_and_is_not_given_twice() -> None:
+def test_the_retained_event_precedes_the_backfill_and_is_returned_once() -> None:
     latest = event(3, retained=True)
 
     assert given_to(Cursor(LOGS), latest, event(1), event(2), event(3), latest, event(4), latest) == [3, 1, 2, 4]
 
 
-def test_a_state_that_is_older_than_what_was_seen_is_not_given() -> None:
+def test_a_retained_event_older_than_the_position_is_ignored() -> None:
     assert given_to(Cursor(LOGS), event(5), event(3, retained=True)) == [5]
 
 
-# --- coming back
+# --- reconnecting
 
 
 @pytest.mark.parametrize(
-    ("wish", "history"), [(None, None), (Last(3), {"last": 3}), (AfterSequence(4), {"after": 4})], ids=str
+    ("wish", "history"), [(None, None), (LastEvents(3), {"last": 3}), (AfterSequence(4), {"after": 4})], ids=str
 )
-def test_at_first_a_client_asks_for_what_it_wants(wish: Past | None, history: object) -> None:
+def test_the_first_subscribe_requests_the_given_backfill(wish: BackfillStart | None, history: object) -> None:
     assert Cursor(ONE, wish).options.get("_history") == history
 
 
-def test_the_latest_state_is_asked_for_each_time() -> None:
+def test_every_subscribe_requests_the_retained_event() -> None:
     assert Cursor(LOGS, get_retained=True).options == {"match": "prefix", "get_retained": True}
 
 
-def test_a_topic_goes_on_behind_the_last_number() -> None:
-    cursor = Cursor(ONE, Last(3))
+def test_a_topic_continues_after_its_last_number() -> None:
+    cursor = Cursor(ONE, LastEvents(3))
     given_to(cursor, event(7), event(8))
 
     assert cursor.options["_history"] == {"after": 8}
 
 
-def test_until_all_of_the_past_has_come_it_is_asked_for_again() -> None:
-    cursor = Cursor(LOGS, Last(3))
+def test_an_incomplete_backfill_is_requested_again() -> None:
+    cursor = Cursor(LOGS, LastEvents(3))
     given_to(cursor, event(7))
 
     assert cursor.options["_history"] == {"last": 3}
 
 
-def test_a_pattern_goes_on_behind_each_topics_number_and_from_when_it_was_caught_up() -> None:
-    cursor = Cursor(LOGS, Last(3))
+def test_a_pattern_continues_after_each_topics_number_and_since_the_session_began() -> None:
+    cursor = Cursor(LOGS, LastEvents(3))
     given_to(cursor, event(7), event(2, "logs.b"))
 
     cursor.caught_up(START)
@@ -129,14 +129,14 @@ def test_a_pattern_goes_on_behind_each_topics_number_and_from_when_it_was_caught
     assert cursor.options["_history"] == {"after": expected}
 
 
-def test_a_router_that_tells_no_time_is_asked_as_at_first() -> None:
+def test_without_the_routers_time_the_first_backfill_is_requested_again() -> None:
     cursor = Cursor(LOGS, AfterTime(START))
     cursor.caught_up(None)
 
     assert cursor.options["_history"] == {"after": START.isoformat()}
 
 
-def test_of_more_topics_than_fit_the_liveliest_are_named_and_the_others_begin_a_while_ago() -> None:
+def test_if_not_all_topics_fit_the_most_recent_are_listed_and_the_others_start_15_minutes_earlier() -> None:
     cursor = Cursor(LOGS)
     cursor.caught_up(START - timedelta(days=1))
     topics = [f"logs.{number:0200}" for number in range(200)]
@@ -148,7 +148,7 @@ def test_of_more_topics_than_fit_the_liveliest_are_named_and_the_others_begin_a_
     assert 100 < len(named) < 200
     assert (named[topics[0]], named[topics[-1]], topics[1] in named) == (2, 1, False)
     assert getattr(options.history, "since", None) == START - GRACE
-    assert size_bytes(written(Subscribe(RequestId(1), cursor.options, LOGS.uri))) < MAXIMUM_FRAME_BYTES
+    assert size_bytes(serialize(Subscribe(RequestId(1), cursor.options, LOGS.uri))) < MAXIMUM_FRAME_BYTES
 
 
 # --- the law
@@ -156,13 +156,13 @@ def test_of_more_topics_than_fit_the_liveliest_are_named_and_the_others_begin_a_
 
 @dataclass(slots=True)
 class Realm:
-    """A log, and a connection whose past and live events are on their way until it is cut."""
+    """A log, and a connection with backfill and live events in transit until it is lost."""
 
     log: list[LoggedEvent] = field(default_factory=list)
     on_its_way: list[LoggedEvent] | None = None
 
     def publish(self, topic: str, delay: int) -> None:
-        """Publish; the event is so many seconds older than the log's end, since others overtook it."""
+        """Publish an event that is `delay` seconds older than the log's end, since others overtook it."""
         number = sum(one.topic == topic for one in self.log) + 1
         at = START + timedelta(seconds=len(self.log) - delay)
         logged = LoggedEvent(PublicationId(len(self.log) + 1), RoutingKey(topic), at, sequence=number)
@@ -172,7 +172,7 @@ class Realm:
 
     def subscribe(self, cursor: Cursor) -> None:
         wish = SubscribeOptions.parse(cursor.options).history
-        self.on_its_way = [] if wish is None else list(past(self.log, wish, ME).events)
+        self.on_its_way = [] if wish is None else list(backfill_page(self.log, wish, ME).events)
 
     def deliver(self, cursor: Cursor, count: int) -> list[int]:
         due = (self.on_its_way or [])[:count]
@@ -191,7 +191,7 @@ steps = st.lists(
 
 
 @given(steps)
-def test_whenever_the_connection_is_cut_each_event_comes_once_and_in_order(todo: list[tuple[str, str, int]]) -> None:
+def test_each_event_is_returned_once_and_in_order_across_lost_connections(todo: list[tuple[str, str, int]]) -> None:
     realm, cursor, seen = Realm(), Cursor(LOGS), list[int]()
     realm.subscribe(cursor)
     cursor.caught_up(START - timedelta(seconds=9))

@@ -1,6 +1,6 @@
-"""The client library: what it sends, how long it waits, and what it makes of the reply.
+"""The client library: its requests, its waiting times, and its results.
 
-The moments in the table are those at which the real client, v2.14.1, was seen to succeed and to give up.
+The times in the table were measured with upstream's client v2.14.1, when it succeeded and when it gave up.
 """
 
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ from datetime import timedelta
 import pytest
 
 from signalbox.clients.rendezvous.client import (
-    Answered,
+    AnswerReceived,
     BrokerRefused,
     NoAnswer,
+    OfferSent,
     QueueFound,
-    Sent,
     SqsRendezvous,
     new_client_id,
 )
@@ -25,7 +25,7 @@ NEVER = float("inf")
 
 
 class QueueMissing(Exception):
-    """The fake's own exception."""
+    """The exception of the fake."""
 
 
 class FakeExceptions:
@@ -34,7 +34,7 @@ class FakeExceptions:
 
 @dataclass
 class FakeQueues:
-    """SQS with a clock of its own, on which the broker makes the queue and replies at given moments."""
+    """A fake SQS with its own clock; the broker creates the queue and replies at given times."""
 
     queue_at: float = 0.0
     reply_at: float = 0.0
@@ -71,7 +71,7 @@ class FakeQueues:
         return SqsRendezvous(self, queue_url=BROKER, sleep=self.sleep, clock=self.clock, **settings)
 
 
-def test_the_requests_are_those_of_the_real_client():
+def test_the_requests_are_those_of_upstreams_client():
     queues = FakeQueues(queue_at=1.5, reply_at=30)
 
     queues.rendezvous().exchange("1.0\n{}", client_id=CLIENT_ID)
@@ -114,7 +114,7 @@ def test_another_prefix_of_client_queues():
         pytest.param(0, 21.5, 22, id="an answer in a pause waits for its end"),
     ],
 )
-def test_an_answer_that_is_in_time(queue_at, reply_at, answered_after):
+def test_an_answer_in_time_is_returned(queue_at, reply_at, answered_after):
     answer = FakeQueues(queue_at, reply_at).rendezvous().exchange("1.0\n{}", client_id=CLIENT_ID)
 
     assert answer.session_description == "an answer"
@@ -131,7 +131,7 @@ def test_an_answer_that_is_in_time(queue_at, reply_at, answered_after):
         pytest.param(0, NEVER, 108, id="no answer"),
     ],
 )
-def test_a_client_does_not_wait_for_ever(queue_at, reply_at, gives_up_after):
+def test_a_client_gives_up_when_upstreams_does(queue_at, reply_at, gives_up_after):
     queues = FakeQueues(queue_at, reply_at)
 
     with pytest.raises(NoAnswer):
@@ -140,19 +140,19 @@ def test_a_client_does_not_wait_for_ever(queue_at, reply_at, gives_up_after):
     assert queues.now == gives_up_after
 
 
-def test_progress_is_told_in_order():
+def test_progress_is_reported_in_order():
     seen = []
 
     FakeQueues(queue_at=1.5, reply_at=7).rendezvous().exchange("1.0\n{}", client_id=CLIENT_ID, on_progress=seen.append)
 
     assert seen == [
-        Sent(CLIENT_ID),
+        OfferSent(CLIENT_ID),
         QueueFound(after=timedelta(seconds=2)),
-        Answered(after=timedelta(seconds=7)),
+        AnswerReceived(after=timedelta(seconds=7)),
     ]
 
 
-def test_a_refusal_carries_the_brokers_own_text():
+def test_a_refusal_has_the_brokers_error_text():
     queues = FakeQueues(reply=error_reply("no snowflake proxies currently available"))
 
     with pytest.raises(BrokerRefused) as refused:
@@ -161,7 +161,7 @@ def test_a_refusal_carries_the_brokers_own_text():
     assert refused.value.text == "no snowflake proxies currently available"
 
 
-def test_what_is_no_reply_is_an_error():
+def test_an_invalid_reply_is_an_error():
     with pytest.raises(InvalidReply):
         FakeQueues(reply="hello").rendezvous().exchange("1.0\n{}")
 

@@ -1,4 +1,4 @@
-"""The simulator: offers and answers that the broker's own parsers accept, and proxies that behave as told."""
+"""The simulator: sample offers and answers that the broker accepts, and each behaviour of a proxy."""
 
 import json
 import threading
@@ -38,7 +38,7 @@ MATCH = match_response(OFFER, nat=Nat.RESTRICTED, next_poll_milliseconds=20000, 
 
 @dataclass
 class FakeBroker:
-    """Answers posts from a list and keeps what was posted."""
+    """A fake POST that returns responses from a list and records the requests."""
 
     responses: list
     posted: list = field(default_factory=list)
@@ -61,12 +61,12 @@ class FakeBroker:
         )
 
 
-def test_an_offer_is_as_long_as_a_real_one():
+def test_a_sample_offer_has_the_size_of_a_real_one():
     assert len(offer_body(OFFER)) == pytest.approx(1250, abs=50)
 
 
 @given(st.text())
-def test_an_offer_passes_the_brokers_own_parser(seed):
+def test_a_sample_offer_passes_the_brokers_parser(seed):
     body = offer_body(sample_offer(seed), nat="restricted").encode()
 
     assert Offer.parse(body, DEFAULT_BRIDGES).session_description == sample_offer(seed)
@@ -77,7 +77,7 @@ def test_each_seed_has_its_own_offer(one, other):
     assert (sample_offer(one) == sample_offer(other)) == (one == other)
 
 
-def test_an_offer_says_where_its_client_is():
+def test_a_sample_offer_contains_the_clients_address():
     description = SessionDescription.parse(sample_offer("a client", address="203.0.113.9"))
 
     assert best_candidate_address(description.sdp) == "203.0.113.9"
@@ -92,7 +92,7 @@ def test_an_answer_belongs_to_one_offer_and_one_proxy():
     assert answer != sample_answer(OFFER, address="198.51.100.8")
 
 
-def test_nothing_is_answered_but_an_offer():
+def test_only_an_offer_is_answered():
     with pytest.raises(InvalidSessionDescription):
         sample_answer("hello")
 
@@ -112,13 +112,13 @@ def test_a_normal_proxy_polls_and_answers():
     assert turn.accepted is True
 
 
-def test_a_proxy_whose_client_is_gone_is_told():
+def test_a_proxy_with_a_late_answer_is_not_accepted():
     broker = FakeBroker([MATCH, answer_response(accepted=False).encode()])
 
     assert broker.proxy().serve_once().accepted is False
 
 
-def test_without_a_client_nothing_is_answered():
+def test_without_a_client_no_answer_is_sent():
     broker = FakeBroker([no_match_response(20000).encode()])
 
     turn = broker.proxy().serve_once()
@@ -127,7 +127,7 @@ def test_without_a_client_nothing_is_answered():
     assert len(broker.posted) == 1
 
 
-def test_a_silent_proxy_takes_the_offer_and_says_nothing():
+def test_a_silent_proxy_receives_the_offer_and_sends_no_answer():
     broker = FakeBroker([MATCH])
 
     turn = broker.proxy(behaviour=Behaviour.SILENT).serve_once()
@@ -146,7 +146,7 @@ def test_a_proxy_that_hung_up_reads_no_response(response):
     assert broker.posted[0][3] < 1
 
 
-def test_an_old_proxy_has_no_relay_pattern():
+def test_a_proxy_without_relay_patterns_sends_none():
     broker = FakeBroker([no_match_response(0).encode()])
 
     broker.proxy(relay_pattern=None).serve_once()
@@ -154,7 +154,7 @@ def test_an_old_proxy_has_no_relay_pattern():
     assert ProxyPoll.parse(broker.posted[0][1]).relay_pattern is None
 
 
-def test_a_proxy_may_claim_to_come_from_anywhere():
+def test_a_proxy_may_send_any_x_forwarded_for():
     broker = FakeBroker([no_match_response(0).encode()])
 
     broker.proxy(comes_from="8.8.8.8").serve_once()
@@ -169,7 +169,7 @@ def test_session_ids_are_those_of_the_go_proxy():
 
 @pytest.fixture
 def server():
-    """A server on loopback that sends back what it gets, with the status that the path names."""
+    """A server on loopback that returns the request body with the status in the path."""
 
     class Echo(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -184,7 +184,7 @@ def server():
             self.wfile.write(sent)
 
         def log_message(self, *_):
-            """Stay quiet."""
+            """Log nothing."""
 
     hanging = threading.Event()
     with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as running:
@@ -203,7 +203,7 @@ def test_a_post_by_http(server):
 
 
 @pytest.mark.parametrize("path", ["400", "202", "500", "hang"])
-def test_any_status_but_200_is_an_error_and_so_is_silence(server, path):
+def test_any_status_but_200_and_a_timeout_are_errors(server, path):
     with pytest.raises(BrokerUnreachableError):
         post(f"{server}/{path}", b"hello", headers={}, timeout_seconds=0.2)
 
@@ -219,7 +219,7 @@ def test_waiting_for_a_proxy_ends_when_the_broker_has_one():
             self.wfile.write(pages.pop(0).encode())
 
         def log_message(self, *_):
-            """Stay quiet."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Debug) as running:
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})

@@ -1,4 +1,4 @@
-"""What users and administrators may change of grants and secrets, and who hears of it."""
+"""The handlers of commands about grants and secrets: permissions, results and notified sessions."""
 
 from dataclasses import dataclass, field
 
@@ -8,17 +8,17 @@ from signalbox.control.envelope import Envelope, InvalidCommand
 from signalbox.exchange.control.errors import NotPermitted, NotThere
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.history.event import HistoryEvent
-from signalbox.live.admin.command_handlers import MAXIMUM_GRANTS, GrantsChanged, LiveDesk, TooManyGrants
+from signalbox.live.admin.command_handlers import MAXIMUM_GRANTS, GrantsChanged, LiveCommandHandlers, TooManyGrants
 from signalbox.live.admin.commands import COMMANDS, secret_fields
 from signalbox.live.admin.grants import Grant
-from signalbox.live.admin.ports import GrantingPorts, KeptGrants
+from signalbox.live.admin.ports import LiveAdminPorts, StoredGrants
 from signalbox.live.session.ports import Member
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import Credentials
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.exchange import MemoryExchanges, MemoryTime, MemoryUsers
-from tests.fakes.live import START, MemoryInbox, MemoryRoster
+from tests.fakes.live import START, MemoryInbox, MemoryRealmSessions
 
 OWN, OTHER, PLAIN = "xs_alice.fifo", "xs_carol.fifo", "xs_alice_plain.fifo"
 LOGS = {"user": "bob", "exchange": OWN, "match": "prefix", "uri": "logs."}
@@ -27,15 +27,15 @@ CREDENTIALS = Credentials.of("of-bob", salt="5a17" * 8, with_key=True)
 
 @dataclass
 class MemoryGrants:
-    kept: dict[tuple[str, str], KeptGrants] = field(default_factory=dict)
+    kept: dict[tuple[str, str], StoredGrants] = field(default_factory=dict)
 
     def find(self, realm, user):
-        return self.kept.get((realm, user), KeptGrants())
+        return self.kept.get((realm, user), StoredGrants())
 
     def save(self, realm, user, grants, *, replacing):
         if self.find(realm, user) != replacing:
             return False
-        self.kept[realm, user] = KeptGrants(tuple(grants), replacing.version + 1)
+        self.kept[realm, user] = StoredGrants(tuple(grants), replacing.version + 1)
         return True
 
 
@@ -50,18 +50,18 @@ class MemorySecrets(dict):
 class Stage:
     def __init__(self):
         self.exchanges, self.grants, self.secrets = MemoryExchanges(), MemoryGrants(), MemorySecrets()
-        self.users, self.roster, self.inbox = MemoryUsers(), MemoryRoster(), MemoryInbox()
+        self.users, self.realm_sessions, self.inbox = MemoryUsers(), MemoryRealmSessions(), MemoryInbox()
         self.events: list[HistoryEvent] = []
         for name, live in ((OWN, LiveSettings()), (OTHER, LiveSettings()), (PLAIN, None)):
             self.exchanges.create(Exchange(name, None, START, live=live))
         for name, role in (("alice", Role.SOURCE), ("bob", Role.SUBSCRIBER), ("root", Role.ADMIN)):
             self.users.put(User(name, role, Ownership.STRICT, START, f"AIDA{name}"))
-        self.ports = GrantingPorts(
+        self.ports = LiveAdminPorts(
             self.exchanges,
             self.users,
             self.grants,
             self.secrets,
-            self.roster,
+            self.realm_sessions,
             self.inbox,
             MemoryTime(),
             self.events.extend,
@@ -69,11 +69,11 @@ class Stage:
 
     def ask(self, command, *, by=None, **given):
         envelope = Envelope("1", None, {"command": command, "id": "1", **given})
-        return LiveDesk(self.ports).answer(by, envelope.command(COMMANDS))
+        return LiveCommandHandlers(self.ports).answer(by, envelope.command(COMMANDS))
 
     def join(self, user, connection, *, realm=OWN, session=1):
         member = Member(connection, Listener(session, user, "subscriber"), START)
-        self.roster.enter(realm, member, expires_at=START)
+        self.realm_sessions.enter(realm, member, expires_at=START)
 
 
 @pytest.fixture
@@ -91,24 +91,24 @@ def secret(credentials=CREDENTIALS, **given):
     return {**secret_fields(credentials), **given}
 
 
-def test_a_grant_is_given_once(stage):
+def test_a_grant_is_stored_once(stage):
     told = {**LOGS, "right": "read"}
 
     assert stage.ask("grant", **LOGS) == {**told, "granted": True}
     assert stage.ask("grant", **LOGS) == {**told, "granted": False}
     assert stage.ask("grants") == [told]
-    assert stage.grants.find(OWN, "bob").grants == (Grant(Right.READ, TopicPattern(Match.PREFIX, "logs.")),)
+    assert stage.grants.find(OWN, "bob").grants == (Grant(Right.READ, TopicPattern(MatchPolicy.PREFIX, "logs.")),)
     (event,) = stage.events
     assert (event.kind, event.topic, event.source, event.destination) == ("granted", "logs.", OWN, "bob")
 
 
-def test_a_grant_is_for_one_topic_to_read_unless_more_is_said(stage):
+def test_a_grant_defaults_to_reading_one_topic(stage):
     assert stage.ask("grant", user="bob", exchange=OWN, uri="a.b")["match"] == "exact"
     assert stage.ask("grant", user="bob", exchange=OWN, uri="a.b", right="write")["right"] == "write"
     assert len(stage.ask("grants")) == 2
 
 
-def test_what_is_taken_away_is_told_to_the_sessions_of_the_user(stage):
+def test_a_removed_grant_notifies_the_sessions_of_the_user(stage):
     stage.ask("grant", **LOGS)
     stage.join("bob", "c1")
     stage.join("alice", "c2", session=2)
@@ -118,7 +118,7 @@ def test_what_is_taken_away_is_told_to_the_sessions_of_the_user(stage):
     assert dict(stage.inbox.bodies) == {"c1": ['{"heard": "rights"}']}
 
 
-def test_sessions_are_told_again_by_who_takes_away_what_is_gone(stage):
+def test_a_repeated_ungrant_notifies_the_sessions_again(stage):
     stage.join("bob", "c1")
 
     assert stage.ask("ungrant", **LOGS)["ungranted"] is False
@@ -126,7 +126,7 @@ def test_sessions_are_told_again_by_who_takes_away_what_is_gone(stage):
     assert stage.events == []
 
 
-def test_the_owner_of_an_exchange_grants_what_is_published_there(stage):
+def test_the_owner_of_an_exchange_grants_its_topics(stage):
     assert stage.ask("grant", by="alice", **LOGS)["granted"] is True
 
     with pytest.raises(NotPermitted):
@@ -138,36 +138,36 @@ def test_the_owner_of_an_exchange_grants_what_is_published_there(stage):
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"exchange": PLAIN}, "cannot be joined: declare it with `live` first"),
-        ({"exchange": "xs_alice_none.fifo"}, "cannot be joined"),
+        ({"exchange": PLAIN}, "is not a realm: declare it with `live` first"),
+        ({"exchange": "xs_alice_none.fifo"}, "is not a realm"),
         ({"user": "dora"}, "there is no user 'dora'"),
     ],
 )
-def test_nothing_is_granted_that_could_not_be_used(stage, given, reason):
+def test_a_grant_requires_a_realm_and_a_user(stage, given, reason):
     with pytest.raises(NotThere, match=reason):
         stage.ask("grant", **{**LOGS, **given})
 
 
-def test_who_is_not_known_asks_in_vain(stage):
+def test_an_unknown_caller_is_refused(stage):
     with pytest.raises(NotThere, match="there is no user 'dora'"):
         stage.ask("grants", by="dora")
 
 
-def test_an_exchange_that_is_being_deleted_is_none(stage):
+def test_an_exchange_that_is_being_deleted_is_no_realm(stage):
     stage.exchanges.records[OWN] = Exchange(OWN, None, START, is_leaving=True, live=LiveSettings())
 
     with pytest.raises(NotThere):
         stage.ask("grant", **LOGS)
 
 
-def test_grants_that_somebody_else_changed_meanwhile_are_not_overwritten(stage):
+def test_concurrently_changed_grants_are_not_overwritten(stage):
     stage.grants.save = lambda *_, **__: False
 
     with pytest.raises(GrantsChanged):
         stage.ask("grant", **LOGS)
 
 
-def test_there_is_room_for_so_many_grants_and_no_more(stage):
+def test_the_number_of_grants_is_limited(stage):
     for number in range(MAXIMUM_GRANTS):
         stage.ask("grant", user="bob", exchange=OWN, uri=f"a.{number}")
 
@@ -175,7 +175,7 @@ def test_there_is_room_for_so_many_grants_and_no_more(stage):
         stage.ask("grant", **LOGS)
 
 
-def test_grants_are_seen_by_whose_they_are_and_by_who_gives_them(stage):
+def test_grants_are_listed_for_their_user_and_for_the_owner_of_the_exchange(stage):
     stage.ask("grant", **LOGS)
     stage.ask("grant", **{**LOGS, "exchange": OTHER})
 
@@ -186,20 +186,20 @@ def test_grants_are_seen_by_whose_they_are_and_by_who_gives_them(stage):
     assert stage.ask("grants", user="alice") == []
 
 
-def test_a_secret_is_put_where_it_is_compared_with(stage):
+def test_credentials_are_stored_for_logins(stage):
     assert stage.ask("secret", user="bob", **secret()) == {"user": "bob", "methods": ["ticket", "wampcra"]}
     assert stage.secrets == {"bob": CREDENTIALS}
     assert [(event.kind, event.destination) for event in stage.events] == [("secret", "bob")]
 
 
-def test_without_a_key_a_secret_is_for_tickets_alone(stage):
+def test_credentials_without_a_key_are_for_tickets_only(stage):
     without = Credentials.of("of-bob", salt="5a17" * 8, with_key=False, iterations=2000)
 
     assert stage.ask("secret", user="bob", **secret(without))["methods"] == ["ticket"]
     assert stage.secrets["bob"] == without
 
 
-def test_users_change_their_own_secrets(stage):
+def test_users_replace_their_own_secrets(stage):
     assert stage.ask("secret", by="bob", **secret())["user"] == "bob"
     assert stage.ask("secret", by="root", user="alice", **secret())["user"] == "alice"
 
@@ -211,7 +211,7 @@ def test_users_change_their_own_secrets(stage):
         stage.ask("secret", user="dora", **secret())
 
 
-def test_a_secret_is_forgotten_with_its_user_and_the_sessions_are_told(stage):
+def test_a_deleted_secret_notifies_the_sessions_of_its_user(stage):
     stage.ask("secret", user="bob", **secret())
     stage.users.remove("bob")
     stage.join("bob", "c1")
@@ -224,7 +224,7 @@ def test_a_secret_is_forgotten_with_its_user_and_the_sessions_are_told(stage):
         stage.ask("forget_secret", by="alice", user="bob")
 
 
-def test_all_that_is_wrong_with_a_grant_is_told_at_once(stage):
+def test_all_problems_of_a_grant_are_reported_together(stage):
     assert problems(stage, "grant", user="no_name", exchange="trial", right="configure", match="some", uri="a b") == [
         "user: user 'no_name': expected 1 to 32 letters, digits and '-'",
         "exchange: exchange 'trial': expected 'x' and letters, digits, '-' and '_', 80 in all at most",
@@ -235,11 +235,11 @@ def test_all_that_is_wrong_with_a_grant_is_told_at_once(stage):
     assert problems(stage, "ungrant", match="prefix") == [
         "user: is missing or empty",
         "exchange: is missing or empty",
-        'uri: is missing; the beginning of all topics is "", with match prefix',
+        'uri: is missing; use "" with match prefix for all topics',
     ]
 
 
-def test_all_that_is_wrong_with_a_secret_is_told_at_once_and_not_shown(stage):
+def test_all_problems_of_a_secret_are_reported_together_without_its_text(stage):
     found = problems(stage, "secret", salt="salt", verifier="ab", iterations=1, key="of-bob")
 
     assert found == [

@@ -1,4 +1,4 @@
-"""Who may see and say what, and what ends when that changes."""
+"""The rights of users: coverage of patterns by grants, and revoked subscriptions."""
 
 from itertools import product
 
@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Grant, Rights, covers, revoked
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 
 REALM = ExchangeName("xs_arvados")
-# All topics of up to three components: what is not told apart by these is not told apart.
+# All topics of up to three components: a difference between patterns shows in one of them.
 WORDS = ["a", "b", "ab", "c"]
 TOPICS = [RoutingKey(".".join(words)) for length in (1, 2, 3) for words in product(WORDS, repeat=length)]
 uris = st.lists(st.sampled_from(["a", "b", "ab", ""]), min_size=1, max_size=3).map(".".join)
-patterns = st.builds(TopicPattern, st.sampled_from([Match.PREFIX, Match.WILDCARD]), uris) | st.builds(
-    TopicPattern, st.just(Match.EXACT), st.sampled_from(TOPICS)
+patterns = st.builds(TopicPattern, st.sampled_from([MatchPolicy.PREFIX, MatchPolicy.WILDCARD]), uris) | st.builds(
+    TopicPattern, st.just(MatchPolicy.EXACT), st.sampled_from(TOPICS)
 )
 
 
@@ -26,7 +26,7 @@ def rights(*grants: Grant, role: Role = Role.SUBSCRIBER, realm: ExchangeName = R
     return Rights.in_realm(realm, user=UserName("alice"), role=role, ownership=Ownership.STRICT, grants=grants)
 
 
-def read(uri: str, match: Match = Match.EXACT) -> Grant:
+def read(uri: str, match: MatchPolicy = MatchPolicy.EXACT) -> Grant:
     return Grant(Right.READ, TopicPattern.parse(uri, match))
 
 
@@ -40,28 +40,32 @@ def test_a_grant_covers_only_what_it_matches(grant: TopicPattern, wanted: TopicP
 @pytest.mark.parametrize(
     ("grant", "wanted", "is_covered"),
     [
-        ((Match.EXACT, "a.b"), (Match.EXACT, "a.b"), True),
-        ((Match.EXACT, "a.b"), (Match.WILDCARD, "a.b"), True),
-        ((Match.EXACT, "a.b"), (Match.PREFIX, "a.b"), False),
-        ((Match.EXACT, "a.b"), (Match.WILDCARD, "a."), False),
-        ((Match.PREFIX, ""), (Match.PREFIX, ""), True),
-        ((Match.PREFIX, ""), (Match.WILDCARD, "."), True),
-        ((Match.PREFIX, "a."), (Match.EXACT, "a.b"), True),
-        ((Match.PREFIX, "a."), (Match.EXACT, "a"), False),
-        ((Match.PREFIX, "a."), (Match.PREFIX, "a.b"), True),
-        ((Match.PREFIX, "a.b"), (Match.PREFIX, "a."), False),
-        ((Match.PREFIX, "a."), (Match.WILDCARD, "a..c"), True),
-        ((Match.PREFIX, "a.b"), (Match.WILDCARD, "a."), False),
-        ((Match.PREFIX, "a.b"), (Match.WILDCARD, "a.b.c"), True),
-        ((Match.WILDCARD, "a."), (Match.EXACT, "a.b"), True),
-        ((Match.WILDCARD, "a."), (Match.WILDCARD, "a."), True),
-        ((Match.WILDCARD, "a."), (Match.WILDCARD, "a.b"), True),
-        ((Match.WILDCARD, "a.b"), (Match.WILDCARD, "a."), False),
-        ((Match.WILDCARD, "a."), (Match.WILDCARD, "a.."), False),
-        ((Match.WILDCARD, "a."), (Match.PREFIX, "a."), False),
+        ((MatchPolicy.EXACT, "a.b"), (MatchPolicy.EXACT, "a.b"), True),
+        ((MatchPolicy.EXACT, "a.b"), (MatchPolicy.WILDCARD, "a.b"), True),
+        ((MatchPolicy.EXACT, "a.b"), (MatchPolicy.PREFIX, "a.b"), False),
+        ((MatchPolicy.EXACT, "a.b"), (MatchPolicy.WILDCARD, "a."), False),
+        ((MatchPolicy.PREFIX, ""), (MatchPolicy.PREFIX, ""), True),
+        ((MatchPolicy.PREFIX, ""), (MatchPolicy.WILDCARD, "."), True),
+        ((MatchPolicy.PREFIX, "a."), (MatchPolicy.EXACT, "a.b"), True),
+        ((MatchPolicy.PREFIX, "a."), (MatchPolicy.EXACT, "a"), False),
+        ((MatchPolicy.PREFIX, "a."), (MatchPolicy.PREFIX, "a.b"), True),
+        ((MatchPolicy.PREFIX, "a.b"), (MatchPolicy.PREFIX, "a."), False),
+        ((MatchPolicy.PREFIX, "a."), (MatchPolicy.WILDCARD, "a..c"), True),
+        ((MatchPolicy.PREFIX, "a.b"), (MatchPolicy.WILDCARD, "a."), False),
+        ((MatchPolicy.PREFIX, "a.b"), (MatchPolicy.WILDCARD, "a.b.c"), True),
+        ((MatchPolicy.WILDCARD, "a."), (MatchPolicy.EXACT, "a.b"), True),
+        ((MatchPolicy.WILDCARD, "a."), (MatchPolicy.WILDCARD, "a."), True),
+        ((MatchPolicy.WILDCARD, "a."), (MatchPolicy.WILDCARD, "a.b"), True),
+        ((MatchPolicy.WILDCARD, "a.b"), (MatchPolicy.WILDCARD, "a."), False),
+        ((MatchPolicy.WILDCARD, "a."), (MatchPolicy.WILDCARD, "a.."), False),
+        ((MatchPolicy.WILDCARD, "a."), (MatchPolicy.PREFIX, "a."), False),
     ],
 )
-def test_what_covers_what(grant: tuple[Match, str], wanted: tuple[Match, str], is_covered: bool) -> None:  # noqa: FBT001
+def test_coverage_of_patterns_by_grants(
+    grant: tuple[MatchPolicy, str],
+    wanted: tuple[MatchPolicy, str],
+    is_covered: bool,  # noqa: FBT001
+) -> None:
     assert covers(TopicPattern(*grant), TopicPattern(*wanted)) is is_covered
 
 
@@ -79,29 +83,29 @@ def test_what_covers_what(grant: tuple[Match, str], wanted: tuple[Match, str], i
         (Role.SUBSCRIBER, "xs_arvados.fifo", False, False),
     ],
 )
-def test_roles_are_those_of_the_exchange(role: Role, realm: str, reads: bool, writes: bool) -> None:  # noqa: FBT001
+def test_rights_by_role_are_those_of_the_exchange(role: Role, realm: str, reads: bool, writes: bool) -> None:  # noqa: FBT001
     found = rights(role=role, realm=ExchangeName(realm))
 
-    assert found.may_subscribe(TopicPattern.parse("", Match.PREFIX)) is reads
+    assert found.may_subscribe(TopicPattern.parse("", MatchPolicy.PREFIX)) is reads
     assert found.may_receive(RoutingKey("any.topic")) is reads
     assert found.may_publish(RoutingKey("any.topic")) is writes
     assert found.are_any is (reads or writes)
 
 
-def test_a_grant_opens_topics_to_somebody_whose_role_does_not() -> None:
-    found = rights(read("trial", Match.PREFIX), Grant(Right.WRITE, TopicPattern.parse("trial.in")))
+def test_a_grant_adds_topics_to_the_rights_of_the_role() -> None:
+    found = rights(read("trial", MatchPolicy.PREFIX), Grant(Right.WRITE, TopicPattern.parse("trial.in")))
 
     assert found.are_any
-    assert found.may_subscribe(TopicPattern.parse("trial.", Match.PREFIX))
-    assert not found.may_subscribe(TopicPattern.parse("tria", Match.PREFIX))
+    assert found.may_subscribe(TopicPattern.parse("trial.", MatchPolicy.PREFIX))
+    assert not found.may_subscribe(TopicPattern.parse("tria", MatchPolicy.PREFIX))
     assert found.may_receive(RoutingKey("trial.in"))
     assert not found.may_receive(RoutingKey("other"))
     assert found.may_publish(RoutingKey("trial.in"))
     assert not found.may_publish(RoutingKey("trial.out"))
 
 
-def test_a_grant_to_publish_is_none_to_subscribe() -> None:
-    found = rights(Grant(Right.WRITE, TopicPattern.parse("", Match.PREFIX)))
+def test_a_grant_to_publish_does_not_permit_subscribing() -> None:
+    found = rights(Grant(Right.WRITE, TopicPattern.parse("", MatchPolicy.PREFIX)))
 
     assert not found.may_subscribe(TopicPattern.parse("a"))
 
@@ -111,35 +115,35 @@ def test_a_grant_to_publish_is_none_to_subscribe() -> None:
     [
         (rights(role=Role.ADMIN), True),
         (rights(role=Role.FEEDER), False),
-        (rights(read("", Match.PREFIX)), False),
-        (rights(read("wamp.session.", Match.PREFIX)), True),
-        (rights(read("wamp.subscription.", Match.PREFIX)), False),
+        (rights(read("", MatchPolicy.PREFIX)), False),
+        (rights(read("wamp.session.", MatchPolicy.PREFIX)), True),
+        (rights(read("wamp.subscription.", MatchPolicy.PREFIX)), False),
     ],
     ids=["admin", "feeder", "everything granted", "granted by name", "another name"],
 )
-def test_wamps_own_is_open_by_name_only(found: Rights, is_open: bool) -> None:  # noqa: FBT001
+def test_wamps_own_topics_need_a_grant_in_their_namespace(found: Rights, is_open: bool) -> None:  # noqa: FBT001
     assert found.may_subscribe(TopicPattern.parse("wamp.session.on_join")) is is_open
     assert found.may_receive(RoutingKey("wamp.session.on_join")) is is_open
     assert found.may_administer("wamp.session.kill") is is_open
 
 
-def test_who_may_see_everything_still_sees_nothing_of_wamps_own() -> None:
+def test_a_role_that_may_read_everything_may_not_read_wamps_own_topics() -> None:
     found = rights(role=Role.FEEDER)
 
-    assert found.may_subscribe(TopicPattern.parse("", Match.PREFIX))
+    assert found.may_subscribe(TopicPattern.parse("", MatchPolicy.PREFIX))
     assert not found.may_receive(RoutingKey("wamp.session.on_join"))
 
 
-def test_subscriptions_that_nothing_carries_any_more_are_revoked() -> None:
-    logs, records = TopicPattern.parse("logs.", Match.PREFIX), TopicPattern.parse("records.a")
+def test_subscriptions_without_a_covering_right_are_revoked() -> None:
+    logs, records = TopicPattern.parse("logs.", MatchPolicy.PREFIX), TopicPattern.parse("records.a")
 
-    assert revoked([logs, records], rights(read("logs.", Match.PREFIX))) == [records]
+    assert revoked([logs, records], rights(read("logs.", MatchPolicy.PREFIX))) == [records]
     assert revoked([logs, records], rights()) == [logs, records]
     assert revoked([logs, records], rights(role=Role.FEEDER)) == []
 
 
 @given(st.lists(patterns, max_size=6), st.lists(patterns, max_size=4))
-def test_what_is_not_revoked_can_only_deliver_what_is_granted(
+def test_remaining_subscriptions_deliver_only_granted_topics(
     subscriptions: list[TopicPattern], granted: list[TopicPattern]
 ) -> None:
     found = rights(*(Grant(Right.READ, pattern) for pattern in granted))

@@ -1,4 +1,4 @@
-"""How the live page is served."""
+"""The HTTP responses of the live page."""
 
 import pytest
 
@@ -13,11 +13,11 @@ def test_a_path_names_a_file(path, name):
     assert file_name(path) == name
 
 
-def test_a_kind_of_file_that_the_page_has_not_is_none():
+def test_an_unknown_file_type_is_not_served():
     assert File.of("notes.md", "text") is None
 
 
-def test_the_tag_of_a_file_changes_with_its_content():
+def test_the_etag_of_a_file_changes_with_its_content():
     one, other = File.of("a.js", "1"), File.of("a.js", "2")
 
     assert one
@@ -27,20 +27,20 @@ def test_the_tag_of_a_file_changes_with_its_content():
     assert not one.is_known("")
 
 
-def test_a_connection_to_the_pages_own_host_is_allowed_by_its_name_for_itself():
+def test_the_policy_permits_the_pages_own_host_as_self():
     assert "connect-src 'self';" in headers("/live-ws")["Content-Security-Policy"]
 
 
-def test_a_connection_is_allowed_to_the_server_of_the_address_alone():
+def test_the_policy_permits_connections_to_the_websocket_server_only():
     policy = headers("ws://127.0.0.1:4566/live-ws")["Content-Security-Policy"]
 
     assert "connect-src 'self' ws://127.0.0.1:4566;" in policy
 
 
-def test_the_page_is_told_where_to_connect_and_as_whom_in_a_stable_order():
+def test_the_configuration_has_the_websocket_url_and_the_sorted_realms():
     assert config("wss://stage/live", {"b", "a"}) == '{"websocket_url": "wss://stage/live", "realms": ["a", "b"]}'
 
 
-def test_the_stage_is_well_or_its_troubles_are_named():
+def test_the_health_document_is_ok_or_names_the_problems():
     assert health({}) == '{"health": "OK"}'
     assert health({"inbox": "gone"}) == '{"health": "ERROR", "error": {"inbox": "gone"}}'

@@ -1,4 +1,4 @@
-"""What is kept and sent of sessions reads as it was written."""
+"""Stored and sent documents of sessions round-trip."""
 
 import json
 from dataclasses import replace
@@ -10,33 +10,40 @@ from hypothesis import strategies as st
 from signalbox.exchange.messages.properties import InvalidPublication
 from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.router.publication_metadata import Awaited, Note, Said, message_for, note_of, note_text
+from signalbox.live.router.publication_metadata import (
+    AcknowledgementTarget,
+    PublicationMetadata,
+    RealmPublication,
+    message_for,
+    metadata_text,
+    parse_metadata,
+)
 from signalbox.live.session.effects import (
-    Answer,
+    AnswerCall,
     Attach,
     Close,
+    CountFailure,
     Detach,
     Distribute,
     Drop,
     Effect,
     Enter,
     Leave,
-    NoteFailure,
     Post,
 )
-from signalbox.live.session.inbox import InvalidTold, Told, frame_body, read, told_body
+from signalbox.live.session.inbox import InboxMessage, InvalidInboxMessage, frame_body, parse, signal_body
 from signalbox.live.session.records import session_document, session_of
 from signalbox.live.session.state import ConnectionId, Elapsed, FrameId, Killed, Lost, RightsChanged, State, opened
-from signalbox.live.wamp.audience import EVERYBODY, Audience, Listener
-from signalbox.live.wamp.authentication import Identity, Method
-from signalbox.live.wamp.codec import Malformed
+from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
+from signalbox.live.wamp.authentication import AuthMethod, Identity
+from signalbox.live.wamp.codec import MalformedFrame
 from signalbox.live.wamp.messages import Goodbye, Payload, PublicationId, RequestId, SessionId, Unsubscribed
-from signalbox.live.wamp.options import AfterPublication, AfterSequence, AfterTime, Last
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import AfterPublication, AfterSequence, AfterTime, LastEvents
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.live import START
 
-A, PREFIX = TopicPattern.parse("trial.a"), TopicPattern.parse("trial.", Match.PREFIX)
+A, PREFIX = TopicPattern.parse("trial.a"), TopicPattern.parse("trial.", MatchPolicy.PREFIX)
 ALICE = Listener(SessionId(2**53), "alice", "source")
 AUDIENCE = Audience(
     eligible=frozenset({SessionId(7), SessionId(2**53)}),
@@ -52,7 +59,7 @@ EFFECTS: list[Effect] = [
     Attach(PREFIX, get_retained=True, history=None),
     *(
         Attach(A, get_retained=False, history=past)
-        for past in (Last(3), AfterSequence(0), AfterTime(START), AfterPublication(PublicationId(8)))
+        for past in (LastEvents(3), AfterSequence(0), AfterTime(START), AfterPublication(PublicationId(8)))
     ),
     Detach(A),
     Distribute(
@@ -68,30 +75,30 @@ EFFECTS: list[Effect] = [
         publication=PublicationId(5),
         topic=RoutingKey("a"),
         payload=Payload(),
-        audience=EVERYBODY,
+        audience=UNRESTRICTED,
         disclosed=None,
         is_retained=False,
         request=RequestId(4),
     ),
-    Answer(RequestId(1), "wamp.session.count", Payload((["admin"],))),
+    AnswerCall(RequestId(1), "wamp.session.count", Payload((["admin"],))),
     Drop("wamp.error.invalid_uri"),
-    NoteFailure("somebody"),
+    CountFailure("somebody"),
 ]
 
 
-def test_a_session_that_has_not_joined_reads_as_it_was_written() -> None:
+def test_the_document_of_an_unjoined_session_round_trips() -> None:
     session = opened(ConnectionId("c="), now=START, user_agent="x/1")
 
     assert session_of(json.loads(json.dumps(session_document(session)))) == session
 
 
-def test_a_session_reads_as_it_was_written_with_all_that_is_to_be_done() -> None:
+def test_the_document_of_a_session_with_pending_effects_round_trips() -> None:
     session = replace(
         opened(ConnectionId("c="), now=START),
         state=State.JOINED,
         realm=ExchangeName("xs_trial.fifo"),
         session=ALICE.session,
-        identity=Identity("alice", "source", Method.WAMPCRA),
+        identity=Identity("alice", "source", AuthMethod.WAMPCRA),
         challenge="{}",
         features=frozenset({"subscription_revocation"}),
         subscriptions={one.subscription_id: one for one in (A, PREFIX)},
@@ -103,39 +110,47 @@ def test_a_session_reads_as_it_was_written_with_all_that_is_to_be_done() -> None
 
 
 @pytest.mark.parametrize("told", [Lost(), Elapsed(), RightsChanged(), Killed("wamp.close.killed", "enough")], ids=str)
-def test_what_is_heard_beside_frames_reads_as_it_was_written(told) -> None:
-    assert read(told_body(told)) == Told(told)
+def test_a_signal_round_trips(told) -> None:
+    assert parse(signal_body(told)) == InboxMessage(told)
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
-def test_a_frame_is_told_from_everything_else_whatever_the_client_says(text: str) -> None:
-    assert read(frame_body(text)).size_bytes == len(text.encode())
+def test_no_frame_is_mistaken_for_a_signal(text: str) -> None:
+    assert parse(frame_body(text)).size_bytes == len(text.encode())
 
 
 def test_a_frame_is_a_message_or_malformed() -> None:
-    assert read('f[6,{},"a.b"]') == Told(Goodbye({}, "a.b"), size_bytes=12)
-    assert isinstance(read('f{"heard": "lost"}').heard, Malformed)
+    assert parse('f[6,{},"a.b"]') == InboxMessage(Goodbye({}, "a.b"), size_bytes=12)
+    assert isinstance(parse('f{"heard": "lost"}').received, MalformedFrame)
 
 
 @pytest.mark.parametrize("body", ["", "x", "[]", "7", "{}", '{"heard": "else"}', '{"heard": ["lost"]}', "[" * 100_000])
-def test_what_is_neither_is_refused(body: str) -> None:
-    with pytest.raises(InvalidTold):
-        read(body)
+def test_an_inbox_message_that_is_neither_frame_nor_signal_is_refused(body: str) -> None:
+    with pytest.raises(InvalidInboxMessage):
+        parse(body)
 
 
 @pytest.mark.parametrize(
     "note",
     [
-        Note(PublicationId(1)),
-        Note(PublicationId(1), AUDIENCE, ALICE, is_retained=True, awaited=Awaited(ConnectionId("c"), RequestId(0))),
+        PublicationMetadata(PublicationId(1)),
+        PublicationMetadata(
+            PublicationId(1),
+            AUDIENCE,
+            ALICE,
+            is_retained=True,
+            acknowledge_to=AcknowledgementTarget(ConnectionId("c"), RequestId(0)),
+        ),
     ],
 )
-def test_what_is_said_of_a_publication_reads_as_it_was_written(note: Note) -> None:
-    assert note_of(note_text(note)) == note
+def test_publication_metadata_round_trips(note: PublicationMetadata) -> None:
+    assert parse_metadata(metadata_text(note)) == note
 
 
-def test_a_publication_says_by_whom_it_is_and_in_which_group() -> None:
-    said = Said(RoutingKey("trial.a"), Payload((1,), {"k": 2}), Note(PublicationId(1)), "alice")
+def test_a_realm_publication_has_its_publisher_and_message_group() -> None:
+    said = RealmPublication(
+        RoutingKey("trial.a"), Payload((1,), {"k": 2}), PublicationMetadata(PublicationId(1)), "alice"
+    )
 
     message = message_for(said, order_by=OrderBy.TOPIC, deduplication_id="d")
 
@@ -148,12 +163,14 @@ def test_a_publication_says_by_whom_it_is_and_in_which_group() -> None:
         "topic": "trial.a",
         "publisher": "alice",
         "payload": "wamp",
-        "live": note_text(said.note),
+        "live": metadata_text(said.metadata),
     }
 
 
-def test_a_payload_that_no_queue_takes_is_refused() -> None:
-    said = Said(RoutingKey("trial.a"), Payload(("x" * 1_100_000,)), Note(PublicationId(1)), "alice")
+def test_a_payload_too_large_for_sqs_is_refused() -> None:
+    said = RealmPublication(
+        RoutingKey("trial.a"), Payload(("x" * 1_100_000,)), PublicationMetadata(PublicationId(1)), "alice"
+    )
 
     with pytest.raises(InvalidPublication):
         message_for(said, order_by=OrderBy.TOPIC, deduplication_id="d")

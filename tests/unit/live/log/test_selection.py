@@ -1,4 +1,4 @@
-"""Which past events a session gets."""
+"""Selection of logged events for history requests and backfills."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,34 +9,41 @@ from hypothesis import strategies as st
 
 from signalbox.exchange.model.records import Retention
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent, event_for, postable
-from signalbox.live.log.get_events import past_events
-from signalbox.live.log.history_request import InvalidQuery, Query
+from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent, event_for, size_limited
+from signalbox.live.log.get_events import get_events_result
+from signalbox.live.log.history_request import HistoryRequest, InvalidArgument
 from signalbox.live.log.retention import expired, retention_of
-from signalbox.live.log.selection import Page, is_logged, past, retained, selected
-from signalbox.live.wamp.audience import EVERYBODY, Audience, Listener
-from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, size_bytes, written
+from signalbox.live.log.selection import HistoryPage, backfill_page, history_page, is_logged, latest_retained
+from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
+from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, serialize, size_bytes
 from signalbox.live.wamp.messages import Event, Payload, PublicationId, RequestId, Result, SessionId, SubscriptionId
-from signalbox.live.wamp.options import AfterEach, AfterPublication, AfterSequence, AfterTime, Last, Past
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import (
+    AfterPublication,
+    AfterSequence,
+    AfterTime,
+    AfterTopicSequences,
+    BackfillStart,
+    LastEvents,
+)
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 START = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
 ME = Listener(SessionId(7), "alice", "subscriber")
 SUBSCRIPTION = SubscriptionId(1)
-LOGS = TopicPattern.parse("logs.", Match.PREFIX)
+LOGS = TopicPattern.parse("logs.", MatchPolicy.PREFIX)
 FOR_BOB = Audience(eligible_authid=frozenset({"bob"}))
 NOT_FOR_SOURCES = Audience(exclude_authrole=frozenset({"source"}))
 BY_ME = Audience(excluded_publisher=ME.session)
 
 
 def logged(
-    number: int, topic: str = "logs.a", *, second: int | None = None, audience: Audience = EVERYBODY
+    number: int, topic: str = "logs.a", *, second: int | None = None, audience: Audience = UNRESTRICTED
 ) -> LoggedEvent:
     at = START + timedelta(seconds=number if second is None else second)
     return LoggedEvent(PublicationId(number), RoutingKey(topic), at, sequence=number, audience=audience)
 
 
-def numbers(page: Page) -> list[int]:
+def numbers(page: HistoryPage) -> list[int]:
     return [event.publication for event in page.events]
 
 
@@ -47,8 +54,8 @@ FIVE = [logged(number) for number in range(1, 6)]
 seconds = st.integers(0, 6)
 moments = st.none() | seconds.map(lambda second: START + timedelta(seconds=second))
 publications = st.none() | st.integers(1, 9).map(PublicationId)
-audiences = st.sampled_from([EVERYBODY, EVERYBODY, FOR_BOB, NOT_FOR_SOURCES, BY_ME])
-# Clocks go back and stand still, so times are in no order.
+audiences = st.sampled_from([UNRESTRICTED, UNRESTRICTED, FOR_BOB, NOT_FOR_SOURCES, BY_ME])
+# Clocks may go back or stand still, so times are unordered.
 logs = st.lists(st.tuples(seconds, st.sampled_from(["logs.a", "logs.b"]), audiences), max_size=8).map(
     lambda found: [
         logged(number, topic, second=second, audience=audience)
@@ -56,7 +63,7 @@ logs = st.lists(st.tuples(seconds, st.sampled_from(["logs.a", "logs.b"]), audien
     ]
 )
 queries = st.builds(
-    Query,
+    HistoryRequest,
     st.just(SUBSCRIPTION),
     limit=st.integers(1, 5),
     is_reversed=st.booleans(),
@@ -72,8 +79,8 @@ queries = st.builds(
 )
 
 
-def is_wanted(event: LoggedEvent, query: Query, events: list[LoggedEvent]) -> bool:
-    """The definition; publications are numbered in their order here, and what is not there counts as the oldest."""
+def is_wanted(event: LoggedEvent, query: HistoryRequest, events: list[LoggedEvent]) -> bool:
+    """The definition. Publications are numbered in order; one that is not in the log counts as the oldest."""
 
     def place(publication: PublicationId) -> int:
         return int(publication) if publication in [one.publication for one in events] else 0
@@ -94,23 +101,25 @@ def is_wanted(event: LoggedEvent, query: Query, events: list[LoggedEvent]) -> bo
 
 
 @given(logs, queries)
-def test_a_query_finds_what_all_its_bounds_allow(events: list[LoggedEvent], query: Query) -> None:
+def test_a_history_request_returns_the_events_within_all_bounds(
+    events: list[LoggedEvent], query: HistoryRequest
+) -> None:
     wanted = [event.publication for event in events if is_wanted(event, query, events)]
     if query.is_reversed:
         wanted.reverse()
 
-    page = selected(events, query, ME)
+    page = history_page(events, query, ME)
 
     assert numbers(page) == wanted[: query.limit]
     assert page.has_more is (len(wanted) > query.limit)
 
 
 @given(logs, st.integers(1, 3), st.booleans())
-def test_pages_hold_everything_once(events: list[LoggedEvent], limit: int, is_reversed: bool) -> None:  # noqa: FBT001
+def test_paging_returns_each_event_once(events: list[LoggedEvent], limit: int, is_reversed: bool) -> None:  # noqa: FBT001
     """«Pass the publication id of the last event returned in the previous page.»"""
-    query, found = Query(SUBSCRIPTION, limit=limit, is_reversed=is_reversed), list[int]()
+    query, found = HistoryRequest(SUBSCRIPTION, limit=limit, is_reversed=is_reversed), list[int]()
     for _ in range(len(events) + 1):
-        page = selected(events, query, ME)
+        page = history_page(events, query, ME)
         found += numbers(page)
         if not page.has_more:
             break
@@ -124,49 +133,54 @@ def test_pages_hold_everything_once(events: list[LoggedEvent], limit: int, is_re
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        (Query(SUBSCRIPTION), [1, 2, 3, 4, 5]),
-        (Query(SUBSCRIPTION, limit=2), [1, 2]),
-        (Query(SUBSCRIPTION, limit=2, is_reversed=True), [5, 4]),
-        (Query(SUBSCRIPTION, from_publication=PublicationId(4)), [4, 5]),
-        (Query(SUBSCRIPTION, after_publication=PublicationId(4)), [5]),
-        (Query(SUBSCRIPTION, before_publication=PublicationId(2)), [1]),
-        (Query(SUBSCRIPTION, until_publication=PublicationId(2)), [1, 2]),
-        (Query(SUBSCRIPTION, after_publication=PublicationId(1), until_time=START + timedelta(seconds=3)), [2, 3]),
+        (HistoryRequest(SUBSCRIPTION), [1, 2, 3, 4, 5]),
+        (HistoryRequest(SUBSCRIPTION, limit=2), [1, 2]),
+        (HistoryRequest(SUBSCRIPTION, limit=2, is_reversed=True), [5, 4]),
+        (HistoryRequest(SUBSCRIPTION, from_publication=PublicationId(4)), [4, 5]),
+        (HistoryRequest(SUBSCRIPTION, after_publication=PublicationId(4)), [5]),
+        (HistoryRequest(SUBSCRIPTION, before_publication=PublicationId(2)), [1]),
+        (HistoryRequest(SUBSCRIPTION, until_publication=PublicationId(2)), [1, 2]),
+        (
+            HistoryRequest(SUBSCRIPTION, after_publication=PublicationId(1), until_time=START + timedelta(seconds=3)),
+            [2, 3],
+        ),
     ],
 )
-def test_what_a_query_finds(query: Query, found: list[int]) -> None:
-    assert selected(FIVE, query, ME) == Page(tuple(FIVE[number - 1] for number in found), has_more=query.limit == 2)
+def test_each_bound_limits_the_events(query: HistoryRequest, found: list[int]) -> None:
+    assert history_page(FIVE, query, ME) == HistoryPage(
+        tuple(FIVE[number - 1] for number in found), has_more=query.limit == 2
+    )
 
 
-def test_a_query_from_what_is_not_kept_any_more_finds_all_and_says_so() -> None:
-    page = selected(FIVE, Query(SUBSCRIPTION, after_publication=PublicationId(99)), ME)
+def test_a_lower_bound_that_has_expired_returns_everything_as_incomplete() -> None:
+    page = history_page(FIVE, HistoryRequest(SUBSCRIPTION, after_publication=PublicationId(99)), ME)
 
     assert numbers(page) == [1, 2, 3, 4, 5]
     assert not page.is_complete
 
 
-def test_a_query_back_from_what_is_not_kept_any_more_finds_nothing_and_says_so() -> None:
-    page = selected(FIVE, Query(SUBSCRIPTION, is_reversed=True, before_publication=PublicationId(99)), ME)
+def test_an_upper_bound_that_has_expired_returns_nothing_as_incomplete() -> None:
+    page = history_page(FIVE, HistoryRequest(SUBSCRIPTION, is_reversed=True, before_publication=PublicationId(99)), ME)
 
     assert numbers(page) == []
     assert not page.is_complete
 
 
-def test_a_user_finds_own_events_since_the_session_that_published_may_be_gone() -> None:
-    assert numbers(selected([logged(1, audience=BY_ME)], Query(SUBSCRIPTION), ME)) == [1]
+def test_history_includes_the_users_own_events() -> None:
+    assert numbers(history_page([logged(1, audience=BY_ME)], HistoryRequest(SUBSCRIPTION), ME)) == [1]
 
 
-def test_what_is_for_sessions_by_their_ids_is_not_logged() -> None:
+def test_an_event_for_listed_session_ids_is_not_logged() -> None:
     """Advanced profile, «Event History», security aspects."""
     assert not is_logged(logged(1, audience=Audience(eligible=frozenset({ME.session}))))
     assert not is_logged(logged(1, audience=Audience(exclude=frozenset({ME.session}))))
-    assert all(is_logged(logged(1, audience=audience)) for audience in (EVERYBODY, FOR_BOB, BY_ME))
+    assert all(is_logged(logged(1, audience=audience)) for audience in (UNRESTRICTED, FOR_BOB, BY_ME))
 
 
-# --- what a call says
+# --- arguments of get_events
 
 
-def test_a_call_can_say_every_bound() -> None:
+def test_every_bound_of_get_events_is_parsed() -> None:
     payload = Payload(
         (1293722, "ignored"),
         {
@@ -185,7 +199,7 @@ def test_a_call_can_say_every_bound() -> None:
         },
     )
 
-    assert Query.parse(payload) == Query(
+    assert HistoryRequest.parse(payload) == HistoryRequest(
         SubscriptionId(1293722),
         limit=10,
         is_reversed=True,
@@ -202,124 +216,132 @@ def test_a_call_can_say_every_bound() -> None:
 
 
 @pytest.mark.parametrize(("limit", "effective"), [(None, 1000), (1000, 1000), (10**9, 1000), (1, 1)])
-def test_an_answer_has_so_many_events_and_no_more(limit: int | None, effective: int) -> None:
-    assert Query.parse(Payload((1,), {"limit": limit})).limit == effective
+def test_the_limit_of_get_events_has_a_maximum(limit: int | None, effective: int) -> None:
+    assert HistoryRequest.parse(Payload((1,), {"limit": limit})).limit == effective
 
 
 @pytest.mark.parametrize(
     ("payload", "problems"),
     [
-        (Payload(), ["arguments[0]: expected the id of a subscription, not None"]),
-        (Payload((True,)), ["arguments[0]: expected the id of a subscription, not True"]),
-        (Payload((0,)), ["arguments[0]: expected the id of a subscription, not 0"]),
+        (Payload(), ["arguments[0]: expected a subscription id, not None"]),
+        (Payload((True,)), ["arguments[0]: expected a subscription id, not True"]),
+        (Payload((0,)), ["arguments[0]: expected a subscription id, not 0"]),
         (
             Payload((1,), {"limit": 0, "reverse": 1, "from_time": "now", "topic": 3, "until_publication": "x"}),
             [
-                "limit: expected a number from 1 on, not 0",
+                "limit: expected an integer of at least 1, not 0",
                 "reverse: expected true or false, not 1",
-                "from_time: expected a time with its zone, as in RFC 3339, not 'now'",
+                "from_time: expected an RFC 3339 time with a time zone, not 'now'",
                 "topic: expected a text, not 3",
                 "until_publication: expected a whole number from 0 on, not 'x'",
             ],
         ),
     ],
 )
-def test_all_that_is_wrong_with_a_call_is_told(payload: Payload, problems: list[str]) -> None:
-    with pytest.raises(InvalidQuery) as refused:
-        Query.parse(payload)
+def test_all_problems_of_a_call_are_reported(payload: Payload, problems: list[str]) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        HistoryRequest.parse(payload)
 
     assert str(refused.value).splitlines() == problems
 
 
-# --- what a new subscription gets
+# --- backfills
 
 
 @pytest.mark.parametrize(
     ("wish", "page"),
     [
-        (Last(2), Page(tuple(FIVE[3:]), has_more=True)),
-        (Last(5), Page(tuple(FIVE))),
-        (Last(9), Page(tuple(FIVE))),
-        (AfterSequence(0), Page(tuple(FIVE))),
-        (AfterSequence(3), Page(tuple(FIVE[3:]))),
-        (AfterSequence(5), Page(())),
-        (AfterTime(START + timedelta(seconds=3)), Page(tuple(FIVE[3:]))),
-        (AfterPublication(PublicationId(3)), Page(tuple(FIVE[3:]))),
-        (AfterPublication(PublicationId(99)), Page(tuple(FIVE), is_complete=False)),
+        (LastEvents(2), HistoryPage(tuple(FIVE[3:]), has_more=True)),
+        (LastEvents(5), HistoryPage(tuple(FIVE))),
+        (LastEvents(9), HistoryPage(tuple(FIVE))),
+        (AfterSequence(0), HistoryPage(tuple(FIVE))),
+        (AfterSequence(3), HistoryPage(tuple(FIVE[3:]))),
+        (AfterSequence(5), HistoryPage(())),
+        (AfterTime(START + timedelta(seconds=3)), HistoryPage(tuple(FIVE[3:]))),
+        (AfterPublication(PublicationId(3)), HistoryPage(tuple(FIVE[3:]))),
+        (AfterPublication(PublicationId(99)), HistoryPage(tuple(FIVE), is_complete=False)),
     ],
 )
-def test_what_a_new_subscription_gets_of_the_past(wish: Past, page: Page) -> None:
-    assert past(FIVE, wish, ME) == page
+def test_each_backfill_start_selects_its_events(wish: BackfillStart, page: HistoryPage) -> None:
+    assert backfill_page(FIVE, wish, ME) == page
 
 
 @pytest.mark.parametrize(
     ("sequence", "is_complete"), [(0, True), (1, False), (2, True), (3, True)], ids=["all", "gap", "next", "later"]
 )
-def test_a_gap_between_what_was_seen_and_what_is_kept_is_told(sequence: int, is_complete: bool) -> None:  # noqa: FBT001
-    assert past(FIVE[2:], AfterSequence(sequence), ME).is_complete is is_complete
+def test_a_backfill_after_an_expired_event_is_incomplete(sequence: int, is_complete: bool) -> None:  # noqa: FBT001
+    assert backfill_page(FIVE[2:], AfterSequence(sequence), ME).is_complete is is_complete
 
 
-def test_each_topic_of_a_pattern_goes_on_behind_its_own_number() -> None:
-    """What was overtaken in time is not left out, and a topic that was not seen yet begins at a time."""
+def test_each_topic_of_a_pattern_continues_after_its_own_number() -> None:
+    """A delayed event is included, and a topic without a number starts at the given time."""
     overtaken, seen = logged(1, "logs.a"), logged(2, "logs.b")
     earlier, later = logged(3, "logs.c"), logged(4, "logs.c")
 
-    page = past([overtaken, seen, earlier, later], AfterEach(later.at, {"logs.a": 0, "logs.b": 2}), ME)
+    page = backfill_page(
+        [overtaken, seen, earlier, later], AfterTopicSequences(later.at, {"logs.a": 0, "logs.b": 2}), ME
+    )
 
-    assert page == Page((overtaken, later))
+    assert page == HistoryPage((overtaken, later))
 
 
-def test_a_gap_in_one_topic_of_a_pattern_is_told() -> None:
+def test_a_gap_in_one_topic_makes_the_backfill_incomplete() -> None:
     events = [logged(1, "logs.a"), logged(5, "logs.b")]
 
-    assert past(events, AfterEach(START, {"logs.a": 1, "logs.b": 4}), ME).is_complete
-    assert not past(events, AfterEach(START, {"logs.a": 1, "logs.b": 3}), ME).is_complete
+    assert backfill_page(events, AfterTopicSequences(START, {"logs.a": 1, "logs.b": 4}), ME).is_complete
+    assert not backfill_page(events, AfterTopicSequences(START, {"logs.a": 1, "logs.b": 3}), ME).is_complete
 
 
-def test_an_empty_log_is_complete_only_for_who_has_seen_nothing() -> None:
-    assert past([], AfterSequence(0), ME) == Page(())
-    assert past([], AfterSequence(4), ME) == Page((), is_complete=False)
+def test_a_backfill_from_an_empty_log_is_complete_only_after_number_0() -> None:
+    assert backfill_page([], AfterSequence(0), ME) == HistoryPage(())
+    assert backfill_page([], AfterSequence(4), ME) == HistoryPage((), is_complete=False)
 
 
 @pytest.mark.parametrize(
     "wish",
-    [Last(5), AfterSequence(0), AfterTime(START), AfterPublication(PublicationId(1)), AfterEach(START, {"logs.a": 0})],
+    [
+        LastEvents(5),
+        AfterSequence(0),
+        AfterTime(START),
+        AfterPublication(PublicationId(1)),
+        AfterTopicSequences(START, {"logs.a": 0}),
+    ],
     ids=str,
 )
-def test_the_past_is_for_whom_it_was(wish: Past) -> None:
+def test_a_backfill_respects_the_audience(wish: BackfillStart) -> None:
     events = [logged(1), logged(2, audience=FOR_BOB), logged(3, audience=NOT_FOR_SOURCES)]
 
-    assert 2 not in numbers(past(events, wish, ME))
-    assert 3 in numbers(past(events, wish, ME))
+    assert 2 not in numbers(backfill_page(events, wish, ME))
+    assert 3 in numbers(backfill_page(events, wish, ME))
 
 
-def test_the_newest_are_counted_among_those_that_one_may_see() -> None:
-    assert numbers(past([logged(1), logged(2, audience=FOR_BOB)], Last(1), ME)) == [1]
+def test_last_events_are_counted_among_those_that_admit_the_session() -> None:
+    assert numbers(backfill_page([logged(1), logged(2, audience=FOR_BOB)], LastEvents(1), ME)) == [1]
 
 
-# --- the latest of a topic
+# --- retained events
 
 
-def kept(number: int, topic: str = "logs.a", audience: Audience = EVERYBODY) -> LoggedEvent:
+def kept(number: int, topic: str = "logs.a", audience: Audience = UNRESTRICTED) -> LoggedEvent:
     return replace(logged(number, topic, audience=audience), is_retained=True)
 
 
-def test_the_latest_of_each_topic_is_what_was_retained_last() -> None:
+def test_each_topic_has_its_latest_retained_event() -> None:
     events = [kept(1), kept(2, "logs.b"), kept(3), logged(4)]
 
-    assert retained(events, ME) == [kept(2, "logs.b"), kept(3)]
+    assert latest_retained(events, ME) == [kept(2, "logs.b"), kept(3)]
 
 
-def test_the_latest_is_what_the_subscriber_would_have_got() -> None:
-    """Advanced profile, «Event Retention»; its own publications are not that."""
+def test_the_retained_event_is_the_latest_that_admits_the_subscriber() -> None:
+    """Advanced profile, «Event Retention»; a session's own publications are excluded."""
     events = [kept(1), kept(2, audience=FOR_BOB), kept(3, audience=BY_ME)]
 
-    assert retained(events, ME) == [kept(1)]
-    assert retained(events, Listener(SessionId(8), "bob", "subscriber")) == [kept(3, audience=BY_ME)]
-    assert retained([], ME) == []
+    assert latest_retained(events, ME) == [kept(1)]
+    assert latest_retained(events, Listener(SessionId(8), "bob", "subscriber")) == [kept(3, audience=BY_ME)]
+    assert latest_retained([], ME) == []
 
 
-# --- how long events are kept
+# --- retention
 
 
 @pytest.mark.parametrize(
@@ -333,19 +355,19 @@ def test_the_latest_is_what_the_subscriber_would_have_got() -> None:
         (Retention(count=0), [1, 2, 3, 4, 5]),
     ],
 )
-def test_what_is_too_many_or_too_old_goes(retention: Retention, gone: list[int]) -> None:
+def test_events_beyond_the_retained_count_or_age_expire(retention: Retention, gone: list[int]) -> None:
     now = START + timedelta(seconds=10)
 
     assert [event.publication for event in expired(FIVE, retention, now)] == gone
 
 
-def test_the_latest_stays_and_so_does_the_latest_for_everybody() -> None:
+def test_retention_keeps_the_latest_retained_event_and_the_latest_unrestricted_one() -> None:
     events = [kept(1), kept(2, audience=BY_ME), kept(3, audience=FOR_BOB), kept(4, audience=FOR_BOB), logged(5)]
 
     assert [event.publication for event in expired(events, Retention(count=0), START)] == [1, 3, 5]
 
 
-def test_the_longest_prefix_rules() -> None:
+def test_the_retention_rule_of_the_longest_prefix_applies() -> None:
     rules = {"": Retention(1), "logs.": Retention(2), "logs.a": Retention(3)}
 
     assert retention_of(RoutingKey("logs.abc"), rules, otherwise=Retention()) == Retention(3)
@@ -354,10 +376,10 @@ def test_the_longest_prefix_rules() -> None:
     assert retention_of(RoutingKey("other"), {"logs.": Retention(2)}, otherwise=Retention(9)) == Retention(9)
 
 
-# --- how events look
+# --- EVENT messages
 
 
-def test_an_event_says_its_topic_where_a_pattern_does_not() -> None:
+def test_an_event_of_a_pattern_subscription_has_its_topic() -> None:
     exact = TopicPattern.parse("logs.a")
 
     assert event_for(exact, logged(3)).details == {"_at": "2026-11-21T20:00:03.000Z", "_seq": 3}
@@ -365,7 +387,7 @@ def test_an_event_says_its_topic_where_a_pattern_does_not() -> None:
     assert event_for(LOGS, replace(logged(3), sequence=None)).details.keys() == {"topic", "_at"}
 
 
-def test_an_event_says_who_published_it_only_if_that_is_disclosed() -> None:
+def test_an_event_names_its_publisher_only_if_disclosed() -> None:
     event = event_for(TopicPattern.parse("logs.a"), replace(logged(3), disclosed=ME), is_retained=True)
 
     assert event == Event(
@@ -382,11 +404,11 @@ def test_an_event_says_who_published_it_only_if_that_is_disclosed() -> None:
     )
 
 
-def test_an_answer_has_the_events_as_its_arguments_and_says_whether_there_are_more() -> None:
-    page = Page((replace(logged(3), payload=Payload((1,), {"k": 2})), logged(4)), has_more=True)
+def test_the_result_has_the_events_as_arguments_and_whether_there_are_more() -> None:
+    page = HistoryPage((replace(logged(3), payload=Payload((1,), {"k": 2})), logged(4)), has_more=True)
 
     first, second = (event_for(LOGS, event) for event in page.events)
-    assert past_events(page, LOGS) == Payload(
+    assert get_events_result(page, LOGS) == Payload(
         (
             {
                 "timestamp": "2026-11-21T20:00:03.000Z",
@@ -408,23 +430,23 @@ def test_an_answer_has_the_events_as_its_arguments_and_says_whether_there_are_mo
 
 
 @given(st.lists(st.integers(0, 3_000), max_size=12), st.integers(3_500, 20_000))
-def test_an_answer_fits_into_a_message_and_says_what_it_leaves_out(sizes: list[int], maximum_bytes: int) -> None:
+def test_the_result_fits_into_a_message_and_reports_that_there_are_more(sizes: list[int], maximum_bytes: int) -> None:
     events = tuple(replace(logged(n), payload=Payload(("x" * size,))) for n, size in enumerate(sizes, start=1))
 
-    payload = past_events(Page(events), LOGS, maximum_bytes=maximum_bytes)
+    payload = get_events_result(HistoryPage(events), LOGS, maximum_bytes=maximum_bytes)
 
-    assert size_bytes(written(Result(RequestId(1), {}, payload))) <= maximum_bytes
+    assert size_bytes(serialize(Result(RequestId(1), {}, payload))) <= maximum_bytes
     assert payload.keywords["more"] is (len(payload.arguments) < len(events))
     assert bool(payload.arguments) is bool(events)
 
 
 @pytest.mark.parametrize("extra", [0, 1, 1_000_000], ids=["as large as fits", "a byte more", "as large as SQS takes"])
-def test_an_event_that_is_too_large_comes_without_its_payload_and_says_how_large_it_was(extra: int) -> None:
+def test_an_oversized_event_has_its_size_instead_of_its_payload(extra: int) -> None:
     empty = event_for(LOGS, replace(logged(3), payload=Payload(("",))))
-    text = "x" * (MAXIMUM_EVENT_BYTES - size_bytes(written(empty)) + extra)
+    text = "x" * (MAXIMUM_EVENT_BYTES - size_bytes(serialize(empty)) + extra)
     event = event_for(LOGS, replace(logged(3), payload=Payload((text,))))
 
-    found = postable(event)
+    found = size_limited(event)
 
     if extra:
         assert found.details == {**event.details, "_omitted_bytes": MAXIMUM_EVENT_BYTES + extra}
@@ -433,18 +455,18 @@ def test_an_event_that_is_too_large_comes_without_its_payload_and_says_how_large
         assert found == event
 
 
-def test_the_largest_event_fits_into_an_answer_and_is_in_it() -> None:
+def test_the_largest_event_fits_into_a_result() -> None:
     empty = event_for(LOGS, replace(logged(3), payload=Payload(("",))))
-    text = "x" * (MAXIMUM_EVENT_BYTES - size_bytes(written(empty)))
+    text = "x" * (MAXIMUM_EVENT_BYTES - size_bytes(serialize(empty)))
 
     largest = replace(logged(3), payload=Payload((text,)))
 
-    payload = past_events(Page((largest, *map(logged, range(4, 20)))), LOGS)
+    payload = get_events_result(HistoryPage((largest, *map(logged, range(4, 20)))), LOGS)
 
     assert [one["args"] for one in payload.arguments if isinstance(one, dict) and "args" in one] == [[text]]
     assert payload.keywords["more"] is True
-    assert size_bytes(written(Result(RequestId(2**53), {}, payload))) <= MAXIMUM_MESSAGE_BYTES
+    assert size_bytes(serialize(Result(RequestId(2**53), {}, payload))) <= MAXIMUM_MESSAGE_BYTES
 
 
-def test_the_first_event_is_in_an_answer_even_if_that_is_small() -> None:
-    assert len(past_events(Page((logged(3), logged(4))), LOGS, maximum_bytes=0).arguments) == 1
+def test_a_result_has_at_least_one_event() -> None:
+    assert len(get_events_result(HistoryPage((logged(3), logged(4))), LOGS, maximum_bytes=0).arguments) == 1

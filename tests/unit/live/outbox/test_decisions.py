@@ -1,4 +1,4 @@
-"""What a client sees, whatever is in flight, dies, or comes again."""
+"""The writer's decisions under crashes, redelivery and late routers."""
 
 from collections import Counter, deque
 from dataclasses import dataclass, field, replace
@@ -14,24 +14,24 @@ from signalbox.live.admin.grants import Rights
 from signalbox.live.log.events import LoggedEvent, event_for
 from signalbox.live.outbox.decisions import (
     KEPT_ITEMS,
-    MARKS_KEPT_FOR,
     MAXIMUM_WAIT,
-    Marks,
-    Outbox,
-    Step,
-    begin,
-    catch_up,
-    event_step,
-    finish,
-    fresh,
-    leave,
-    mark,
+    WATERMARKS_KEPT_FOR,
+    ItemAction,
+    OutboxState,
+    Watermarks,
+    begin_reply,
+    defer,
+    event_action,
+    finish_backfill,
+    finish_reply,
+    mark_posted,
     may_post,
     progress_of,
-    progressed,
-    reply_step,
+    pruned,
+    reply_action,
+    with_progress,
 )
-from signalbox.live.outbox.items import Addressed, ItemId, Reply, reply
+from signalbox.live.outbox.items import ItemId, Reply, SubscriptionEvent, reply_item
 from signalbox.live.session.effects import Attach, Detach, Post
 from signalbox.live.session.state import RightsChanged
 from signalbox.live.wamp.codec import parse
@@ -46,31 +46,31 @@ from signalbox.live.wamp.messages import (
     Unsubscribe,
     Unsubscribed,
 )
-from signalbox.live.wamp.patterns import Match, TopicPattern
-from tests.unit.live.session.stage import JOE, NOBODY, NOW, Connection, joined
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from tests.unit.live.session.stage import JOE, NOW, WITHOUT_RIGHTS, Connection, joined
 
 A = TopicPattern.parse("open.a")
 ID = A.subscription_id
 TOPIC = RoutingKey("open.a")
 AT_ONCE = timedelta(0)
-KNOWN = Outbox(subscribed=frozenset({ID}))
+KNOWN = OutboxState(subscribed=frozenset({ID}))
 
 
-def event(number: int = 1, pattern: TopicPattern = A, *, topic: str = TOPIC) -> Addressed:
-    return Addressed(pattern, LoggedEvent(PublicationId(number), RoutingKey(topic), NOW, sequence=number))
+def event(number: int = 1, pattern: TopicPattern = A, *, topic: str = TOPIC) -> SubscriptionEvent:
+    return SubscriptionEvent(pattern, LoggedEvent(PublicationId(number), RoutingKey(topic), NOW, sequence=number))
 
 
 def subscribed(item: str = "1", **told: Any) -> Reply:
-    return replace(reply(Post(Subscribed(RequestId(1), ID)), ItemId(item)), **told)
+    return replace(reply_item(Post(Subscribed(RequestId(1), ID)), ItemId(item)), **told)
 
 
 def unsubscribed(item: str = "2", ends: SubscriptionId | None = None) -> Reply:
-    return reply(Post(Unsubscribed(RequestId(2)), ends=ends), ItemId(item))
+    return reply_item(Post(Unsubscribed(RequestId(2)), ends=ends), ItemId(item))
 
 
 def subscribed_connection() -> Connection:
     connection = joined()
-    connection.hear(Subscribe(RequestId(1), {}, "open.a"))
+    connection.receive(Subscribe(RequestId(1), {}, "open.a"))
     return connection
 
 
@@ -78,14 +78,14 @@ def subscribed_connection() -> Connection:
     ("outbox", "is_subscribed", "rights", "is_posted"),
     [
         (KNOWN, True, JOE.rights, True),
-        (Outbox(), True, JOE.rights, False),
+        (OutboxState(), True, JOE.rights, False),
         (KNOWN, False, JOE.rights, False),
-        (KNOWN, True, NOBODY.rights, False),
+        (KNOWN, True, WITHOUT_RIGHTS.rights, False),
     ],
-    ids=["all is well", "SUBSCRIBED not posted", "unsubscribed since", "without the right"],
+    ids=["all conditions hold", "SUBSCRIBED not posted", "unsubscribed since", "without the right"],
 )
-def test_an_event_is_posted_when_the_client_knows_and_the_session_wants_and_the_user_may(
-    outbox: Outbox,
+def test_an_event_is_posted_if_the_session_is_subscribed_and_the_user_has_the_right(
+    outbox: OutboxState,
     is_subscribed: bool,  # noqa: FBT001
     rights: Rights,
     is_posted: bool,  # noqa: FBT001
@@ -95,123 +95,132 @@ def test_an_event_is_posted_when_the_client_knows_and_the_session_wants_and_the_
     assert may_post(event(), outbox, session=session, rights=rights) is is_posted
 
 
-def step_of(addressed: Addressed, outbox: Outbox, *, waited: timedelta = AT_ONCE) -> Step:
+def action_of(addressed: SubscriptionEvent, outbox: OutboxState, *, waited: timedelta = AT_ONCE) -> ItemAction:
     session = subscribed_connection().session
-    return event_step(addressed, outbox, session=session, rights=JOE.rights, waited=waited)
+    return event_action(addressed, outbox, session=session, rights=JOE.rights, waited=waited)
 
 
-def test_nothing_is_posted_to_a_session_that_is_not_there() -> None:
+def test_no_event_is_posted_without_a_session() -> None:
     assert not may_post(event(), KNOWN, session=None, rights=JOE.rights)
 
 
-def test_a_reply_is_posted_once_and_a_doubtful_one_closes_the_connection() -> None:
+def test_a_reply_is_posted_once_and_an_unconfirmed_one_closes_the_connection() -> None:
     item = subscribed()
-    assert reply_step(item.item_id, Outbox(), waited=AT_ONCE) is Step.POST
+    assert reply_action(item.item_id, OutboxState(), waited=AT_ONCE) is ItemAction.POST
 
-    begun = begin(Outbox(), item.item_id)
-    assert reply_step(item.item_id, begun, waited=AT_ONCE) is Step.CLOSE
+    begun = begin_reply(OutboxState(), item.item_id)
+    assert reply_action(item.item_id, begun, waited=AT_ONCE) is ItemAction.CLOSE
 
-    done = finish(begun, item)
-    assert reply_step(item.item_id, done, waited=AT_ONCE) is Step.SKIP
-    assert done == Outbox(subscribed=frozenset({ID}), done=(ItemId("1"),))
+    done = finish_reply(begun, item)
+    assert reply_action(item.item_id, done, waited=AT_ONCE) is ItemAction.SKIP
+    assert done == OutboxState(subscribed=frozenset({ID}), done=(ItemId("1"),))
 
 
-def test_who_is_too_slow_is_closed() -> None:
+def test_the_connection_of_a_slow_client_is_closed() -> None:
     late = MAXIMUM_WAIT + timedelta(seconds=1)
 
-    assert [step_of(event(), KNOWN, waited=waited) for waited in (MAXIMUM_WAIT, late)] == [Step.POST, Step.CLOSE]
-    steps = [reply_step(ItemId("2"), KNOWN, waited=waited) for waited in (MAXIMUM_WAIT, late)]
-    assert steps == [Step.POST, Step.CLOSE]
+    assert [action_of(event(), KNOWN, waited=waited) for waited in (MAXIMUM_WAIT, late)] == [
+        ItemAction.POST,
+        ItemAction.CLOSE,
+    ]
+    steps = [reply_action(ItemId("2"), KNOWN, waited=waited) for waited in (MAXIMUM_WAIT, late)]
+    assert steps == [ItemAction.POST, ItemAction.CLOSE]
 
 
-def test_nobody_is_closed_for_what_is_not_posted() -> None:
+def test_an_event_that_is_skipped_closes_no_connection() -> None:
     late = MAXIMUM_WAIT + timedelta(seconds=1)
 
-    assert reply_step(ItemId("1"), Outbox(done=(ItemId("1"),)), waited=late) is Step.SKIP
-    assert step_of(event(), Outbox(), waited=late) is Step.SKIP
+    assert reply_action(ItemId("1"), OutboxState(done=(ItemId("1"),)), waited=late) is ItemAction.SKIP
+    assert action_of(event(), OutboxState(), waited=late) is ItemAction.SKIP
 
 
-def test_unsubscribed_ends_what_the_client_knows_and_what_is_kept_of_it() -> None:
-    outbox = replace(KNOWN, awaited={ID: {}}, marks={ID: Marks(NOW)})
+def test_unsubscribed_removes_the_subscription_and_its_state() -> None:
+    outbox = replace(KNOWN, pending_backfills={ID: {}}, watermarks={ID: Watermarks(NOW)})
 
-    assert finish(outbox, unsubscribed(ends=ID)) == Outbox(done=(ItemId("2"),))
+    assert finish_reply(outbox, unsubscribed(ends=ID)) == OutboxState(done=(ItemId("2"),))
 
 
-def test_no_more_is_remembered_than_can_come_again() -> None:
-    outbox = Outbox()
+def test_only_items_that_can_be_redelivered_are_remembered() -> None:
+    outbox = OutboxState()
     for number in range(KEPT_ITEMS + 5):
-        outbox = finish(outbox, unsubscribed(str(number)))
+        outbox = finish_reply(outbox, unsubscribed(str(number)))
 
     assert outbox.done == tuple(ItemId(str(number)) for number in range(5, KEPT_ITEMS + 5))
 
 
-def test_live_events_are_left_to_the_past_while_it_is_awaited() -> None:
-    outbox = finish(Outbox(), subscribed(expects_past=True))
+def test_live_events_are_deferred_to_a_pending_backfill() -> None:
+    outbox = finish_reply(OutboxState(), subscribed(expects_backfill=True))
 
-    assert step_of(event(3), outbox) is Step.LEAVE
+    assert action_of(event(3), outbox) is ItemAction.DEFER
     for number, topic in ((3, "open.a"), (4, "open.a"), (9, "open.b")):
-        outbox = leave(outbox, event(number, topic=topic))
-    assert outbox.awaited == {ID: {"open.a": 3, "open.b": 9}}
+        outbox = defer(outbox, event(number, topic=topic))
+    assert outbox.pending_backfills == {ID: {"open.a": 3, "open.b": 9}}
 
 
-def test_what_was_posted_from_the_log_does_not_come_again_and_what_is_newer_does() -> None:
-    outbox = finish(Outbox(), subscribed(expects_past=True))
+def test_live_events_up_to_the_watermark_are_skipped_and_newer_ones_posted() -> None:
+    outbox = finish_reply(OutboxState(), subscribed(expects_backfill=True))
     for number in (4, 3):
-        outbox = mark(outbox, event(number), now=NOW)
-    outbox = catch_up(outbox, ItemId("2"), ID, {}, now=NOW)
+        outbox = mark_posted(outbox, event(number), now=NOW)
+    outbox = finish_backfill(outbox, ItemId("2"), ID, {}, now=NOW)
 
-    assert [step_of(event(number), outbox) for number in (3, 4, 5)] == [Step.SKIP, Step.SKIP, Step.POST]
-    done, marks = (ItemId("1"), ItemId("2")), {ID: Marks(NOW, {TOPIC: 4})}
-    assert outbox == Outbox(KNOWN.subscribed, done=done, marks=marks, caught_up_at=NOW)
-
-
-def test_what_was_read_and_not_wanted_does_not_come_either() -> None:
-    outbox = finish(Outbox(), subscribed(expects_past=True))
-    outbox = catch_up(mark(outbox, event(4), now=NOW), ItemId("2"), ID, {TOPIC: 3, RoutingKey("open.b"): 7}, now=NOW)
-
-    assert outbox.marks == {ID: Marks(NOW, {TOPIC: 4, RoutingKey("open.b"): 7})}
+    assert [action_of(event(number), outbox) for number in (3, 4, 5)] == [
+        ItemAction.SKIP,
+        ItemAction.SKIP,
+        ItemAction.POST,
+    ]
+    done, marks = (ItemId("1"), ItemId("2")), {ID: Watermarks(NOW, {TOPIC: 4})}
+    assert outbox == OutboxState(KNOWN.subscribed, done=done, watermarks=marks, caught_up_at=NOW)
 
 
-def test_marks_are_forgotten_when_nothing_can_be_on_its_way_any_more() -> None:
-    outbox = mark(KNOWN, event(), now=NOW)
+def test_events_that_the_backfill_read_but_did_not_post_are_skipped() -> None:
+    outbox = finish_reply(OutboxState(), subscribed(expects_backfill=True))
+    outbox = finish_backfill(
+        mark_posted(outbox, event(4), now=NOW), ItemId("2"), ID, {TOPIC: 3, RoutingKey("open.b"): 7}, now=NOW
+    )
 
-    assert fresh(outbox, now=NOW + MARKS_KEPT_FOR).marks == outbox.marks
-    assert fresh(outbox, now=NOW + MARKS_KEPT_FOR + timedelta(seconds=1)).marks == {}
+    assert outbox.watermarks == {ID: Watermarks(NOW, {TOPIC: 4, RoutingKey("open.b"): 7})}
 
 
-def test_a_bundle_goes_on_where_it_was() -> None:
-    outbox = progressed(KNOWN, ItemId("3"), 7)
+def test_watermarks_are_pruned_after_five_minutes() -> None:
+    outbox = mark_posted(KNOWN, event(), now=NOW)
+
+    assert pruned(outbox, now=NOW + WATERMARKS_KEPT_FOR).watermarks == outbox.watermarks
+    assert pruned(outbox, now=NOW + WATERMARKS_KEPT_FOR + timedelta(seconds=1)).watermarks == {}
+
+
+def test_a_redelivered_batch_continues_where_it_stopped() -> None:
+    outbox = with_progress(KNOWN, ItemId("3"), 7)
 
     assert [progress_of(one, ItemId("3")) for one in (outbox, KNOWN)] == [7, 0]
     assert progress_of(outbox, ItemId("4")) == 0
 
 
-def test_who_subscribes_again_begins_again() -> None:
-    outbox = mark(KNOWN, event(), now=NOW)
+def test_a_new_subscription_starts_without_watermarks() -> None:
+    outbox = mark_posted(KNOWN, event(), now=NOW)
 
-    assert finish(outbox, subscribed()).marks == {}
+    assert finish_reply(outbox, subscribed()).watermarks == {}
 
 
 @dataclass(slots=True)
 class World:
-    """A connection with its queue, its writer that may die, and routers that know late who is subscribed."""
+    """A connection with its queue, a writer that may crash, and routers with outdated subscribers."""
 
     connection: Connection = field(default_factory=joined)
-    queue: deque[Reply | Addressed] = field(default_factory=deque)
-    outbox: Outbox = field(default_factory=Outbox)
-    handled: list[Reply | Addressed] = field(default_factory=list)
+    queue: deque[Reply | SubscriptionEvent] = field(default_factory=deque)
+    outbox: OutboxState = field(default_factory=OutboxState)
+    handled: list[Reply | SubscriptionEvent] = field(default_factory=list)
     seen: list[Message] = field(default_factory=list)
     attached: set[TopicPattern] = field(default_factory=set)
     once_attached: set[TopicPattern] = field(default_factory=set)
     is_closed: bool = False
     items: int = 0
 
-    def put(self, said: Post | Addressed) -> None:
+    def put(self, said: Post | SubscriptionEvent) -> None:
         self.items += 1
-        self.queue.append(reply(said, ItemId(str(self.items))) if isinstance(said, Post) else said)
+        self.queue.append(reply_item(said, ItemId(str(self.items))) if isinstance(said, Post) else said)
 
     def ask(self, request: Subscribe | Unsubscribe | RightsChanged) -> None:
-        for effect in self.connection.hear(request).effects:
+        for effect in self.connection.receive(request).effects:
             if isinstance(effect, Post):
                 self.put(effect)
             elif isinstance(effect, Attach):
@@ -221,7 +230,7 @@ class World:
                 self.attached.discard(effect.pattern)
 
     def publish(self, *, stale: bool) -> None:
-        """A router that has not heard yet of what was detached sends events to it, too."""
+        """A router that has not read a detach yet sends events to the subscription."""
         for pattern in sorted(self.attached | (self.once_attached if stale else set()), key=str):
             self.put(event(self.items, pattern))
 
@@ -229,40 +238,40 @@ class World:
         if not self.queue or self.is_closed:
             return
         item = self.queue[0]
-        account = self.connection.given.account
-        rights = account.rights if account else NOBODY.rights
+        account = self.connection.context.account
+        rights = account.rights if account else WITHOUT_RIGHTS.rights
         step = (
-            reply_step(item.item_id, self.outbox, waited=AT_ONCE)
+            reply_action(item.item_id, self.outbox, waited=AT_ONCE)
             if isinstance(item, Reply)
-            else event_step(item, self.outbox, session=self.connection.session, rights=rights, waited=AT_ONCE)
+            else event_action(item, self.outbox, session=self.connection.session, rights=rights, waited=AT_ONCE)
         )
-        self.is_closed = step is Step.CLOSE
-        if step is Step.POST and not self._post(item, dies):
+        self.is_closed = step is ItemAction.CLOSE
+        if step is ItemAction.POST and not self._post(item, dies):
             return
         self.handled.append(self.queue.popleft())
 
-    def _post(self, item: Reply | Addressed, dies: str) -> bool:
-        if isinstance(item, Addressed):
+    def _post(self, item: Reply | SubscriptionEvent, dies: str) -> bool:
+        if isinstance(item, SubscriptionEvent):
             self.seen.append(event_for(item.pattern, item.event))
             return dies != "after"
-        self.outbox = begin(self.outbox, item.item_id)
+        self.outbox = begin_reply(self.outbox, item.item_id)
         if dies == "before":
             return False
         self.seen.append(parse(item.message))
         if dies == "after":
             return False
-        self.outbox = finish(self.outbox, item)
+        self.outbox = finish_reply(self.outbox, item)
         return True
 
     def redeliver(self, count: int) -> None:
-        """A batch whose function died comes again, and all of it was handled."""
+        """A batch whose function crashed is redelivered although all of it was handled."""
         back = self.handled[-count:]
         del self.handled[-count:]
         self.queue.extendleft(reversed(back))
 
 
 uris = st.sampled_from(["open.a", "open.b"])
-matches = st.sampled_from([Match.EXACT, Match.PREFIX])
+matches = st.sampled_from([MatchPolicy.EXACT, MatchPolicy.PREFIX])
 steps = st.one_of(
     st.tuples(st.just("subscribe"), uris, matches),
     st.tuples(st.just("unsubscribe"), uris, matches),
@@ -283,7 +292,7 @@ def act(world: World, step: tuple, number: int) -> None:  # type: ignore[type-ar
     elif kind == "publish":
         world.publish(stale=told[0])
     elif kind == "rights":
-        world.connection.given = replace(world.connection.given, account=JOE if told[0] else NOBODY)
+        world.connection.context = replace(world.connection.context, account=JOE if told[0] else WITHOUT_RIGHTS)
         world.ask(RightsChanged())
     elif kind == "redeliver":
         world.redeliver(told[0])
@@ -292,7 +301,7 @@ def act(world: World, step: tuple, number: int) -> None:  # type: ignore[type-ar
 
 
 @given(st.lists(steps, max_size=60))
-def test_no_client_sees_an_event_before_subscribed_or_after_unsubscribed_or_a_second_reply(steps_: list[tuple]) -> None:  # type: ignore[type-arg]
+def test_no_event_is_posted_before_subscribed_or_after_unsubscribed_and_no_reply_twice(steps_: list[tuple]) -> None:  # type: ignore[type-arg]
     world = World()
     asked: dict[RequestId, SubscriptionId] = {}
     for number, step in enumerate(steps_, start=1):
@@ -313,7 +322,7 @@ def test_no_client_sees_an_event_before_subscribed_or_after_unsubscribed_or_a_se
 
 
 @given(st.lists(st.booleans(), max_size=30))
-def test_a_revoked_user_sees_nothing_whatever_is_in_the_outbox(publishes: list[bool]) -> None:
+def test_a_user_without_rights_receives_no_event_from_the_outbox(publishes: list[bool]) -> None:
     world = World()
     world.ask(Subscribe(RequestId(1), {}, "open.a"))
     for is_written in publishes:
@@ -322,7 +331,7 @@ def test_a_revoked_user_sees_nothing_whatever_is_in_the_outbox(publishes: list[b
             world.write(dies="")
     seen = len(world.seen)
 
-    world.connection.given = replace(world.connection.given, account=NOBODY)
+    world.connection.context = replace(world.connection.context, account=WITHOUT_RIGHTS)
     world.ask(RightsChanged())
     while world.queue:
         world.write(dies="")
@@ -330,7 +339,7 @@ def test_a_revoked_user_sees_nothing_whatever_is_in_the_outbox(publishes: list[b
     assert not [message for message in world.seen[seen:] if isinstance(message, Event)]
 
 
-def test_events_come_at_least_once_and_in_order_when_nothing_is_taken_away() -> None:
+def test_events_are_posted_at_least_once_and_in_order() -> None:
     world = World()
     world.ask(Subscribe(RequestId(1), {}, "open.a"))
     for _ in range(5):
@@ -346,7 +355,7 @@ def test_events_come_at_least_once_and_in_order_when_nothing_is_taken_away() -> 
     assert [message.publication for message in world.seen if isinstance(message, Event)] == [1, 1, 2, 3, 4, 5, 3, 4, 5]
 
 
-def test_an_old_event_does_not_come_before_the_new_subscribed() -> None:
+def test_an_event_of_an_earlier_subscription_is_not_posted_before_the_new_subscribed() -> None:
     world = World()
     world.ask(Subscribe(RequestId(1), {}, "open.a"))
     world.ask(Unsubscribe(RequestId(2), ID))

@@ -1,7 +1,7 @@
-"""No gap and no overlap: whatever overtakes whatever, and whoever dies, a subscriber sees first the past and then all.
+"""A subscriber receives the backfill and then all later events, under any interleaving and crashes.
 
-The router's delivery, its directory and the writer are the real ones; between any two of their reads and writes others
-read and write, and the order is hypothesis' choice.
+The router's delivery, its directory and the writer are the product's. Between any two of their reads and writes,
+other actors read and write, in an order that hypothesis chooses.
 """
 
 import json
@@ -22,21 +22,27 @@ from signalbox.exchange.model.records import Exchange, LiveSettings
 from signalbox.exchange.model.routing_ports import Published
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.outbox.decisions import Outbox
-from signalbox.live.outbox.items import ItemId, OutboxItem, PastWish, item_text, parse_item, reply
+from signalbox.live.outbox.decisions import OutboxState
+from signalbox.live.outbox.items import BackfillRequest, ItemId, OutboxItem, item_body, parse_item, reply_item
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.outbox.results import End
-from signalbox.live.outbox.writer import Deliverer, Desk, Incoming
-from signalbox.live.router.decoding import arrived, noted
-from signalbox.live.router.directory import Bucket, Change, Directory, Row, Version
-from signalbox.live.router.distributor import Distributor, Posting
+from signalbox.live.outbox.results import DeliveryOutcome
+from signalbox.live.outbox.writer import ConnectionSnapshot, OutboxWriter, ReceivedItem
+from signalbox.live.router.decoding import logged_event, publication_metadata
+from signalbox.live.router.directory import (
+    CachedSubscriberDirectory,
+    PartitionVersion,
+    SubscriberChange,
+    SubscriberPartition,
+    SubscriberRow,
+)
+from signalbox.live.router.distributor import Distributor, OutboxMessage
 from signalbox.live.session.effects import Post
 from signalbox.live.session.state import ConnectionId, Session
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import RequestId, SessionId, Subscribed
-from signalbox.live.wamp.options import AfterSequence, AfterTime, Last, Past
-from signalbox.live.wamp.patterns import Match, TopicPattern
-from signalbox.live.wamp.payloads import RETAIN, YES
+from signalbox.live.wamp.options import AfterSequence, AfterTime, BackfillStart, LastEvents
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.live.wamp.payloads import RETAIN_HEADER, RETAINED
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from tests.fakes.live import MemoryConnections, MemoryTopicLog
@@ -52,7 +58,7 @@ LATER = NOW + timedelta(hours=2)
 
 @dataclass
 class Log(MemoryTopicLog):
-    """A log in which other things happen between any two accesses."""
+    """A log with other actions between any two accesses."""
 
     step: Callable[[], None] = lambda: None
 
@@ -64,9 +70,9 @@ class Log(MemoryTopicLog):
                 log.append(event)
         self.step()
 
-    def back_to(self, *given: Any, **told: Any) -> list[LoggedEvent]:
+    def events_since(self, *given: Any, **told: Any) -> list[LoggedEvent]:
         self.step()
-        return super().back_to(*given, **told)
+        return super().events_since(*given, **told)
 
     def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
         self.step()
@@ -79,56 +85,58 @@ class Log(MemoryTopicLog):
 
 @dataclass
 class Table:
-    """Subscribers, as the adapter keeps them: the row first, and then the version with the newest changes.
+    """Subscribers as the adapter writes them: the row first, then the version with the newest changes.
 
-    Those before are put beside it, and only then taken out of the version. There, each so many-th is soon forgotten.
+    Earlier changes are written to chunks before they are removed from the version; some chunks expire early.
     """
 
     step: Callable[[], None]
     kept_changes: int
-    stored: dict[Bucket, dict[ConnectionId, Row]] = field(default_factory=lambda: defaultdict(dict))
-    numbers: dict[Bucket, Version] = field(default_factory=dict)
+    stored: dict[SubscriberPartition, dict[ConnectionId, SubscriberRow]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    numbers: dict[SubscriberPartition, PartitionVersion] = field(default_factory=dict)
     forgets_each: int = 0
-    beside: dict[Bucket, dict[int, Change]] = field(default_factory=lambda: defaultdict(dict))
+    beside: dict[SubscriberPartition, dict[int, SubscriberChange]] = field(default_factory=lambda: defaultdict(dict))
 
-    def versions(self, buckets: Collection[Bucket]) -> Mapping[Bucket, Version]:
+    def versions(self, buckets: Collection[SubscriberPartition]) -> Mapping[SubscriberPartition, PartitionVersion]:
         self.step()
         return {one: self.numbers[one] for one in buckets if one in self.numbers}
 
-    def changes(self, bucket: Bucket, numbers: range) -> Mapping[int, Change]:
+    def changes(self, bucket: SubscriberPartition, numbers: range) -> Mapping[int, SubscriberChange]:
         self.step()
         beside = self.beside[bucket]
         there = [number for number in numbers if not self.forgets_each or number % self.forgets_each]
         return {number: beside[number] for number in there if number in beside}
 
-    def rows(self, bucket: Bucket) -> Iterable[Row]:
+    def rows(self, bucket: SubscriberPartition) -> Iterable[SubscriberRow]:
         self.step()
         return list(self.stored[bucket].values())
 
     def attach(self, subscriber: Subscriber) -> None:
-        pattern, row = subscriber.pattern, Row(subscriber, LATER)
-        bucket = Bucket(REALM, RoutingKey(pattern.uri) if pattern.match is Match.EXACT else None)
+        pattern, row = subscriber.pattern, SubscriberRow(subscriber, LATER)
+        bucket = SubscriberPartition(REALM, RoutingKey(pattern.uri) if pattern.match is MatchPolicy.EXACT else None)
         self.step()
         self.stored[bucket][subscriber.connection] = row
         self.step()
-        found = self.numbers.get(bucket, Version())
-        changes = (*found.changes, Change(subscriber.connection, pattern, row))
-        version = self.numbers[bucket] = Version(found.number + 1, changes)
+        found = self.numbers.get(bucket, PartitionVersion())
+        changes = (*found.changes, SubscriberChange(subscriber.connection, pattern, row))
+        version = self.numbers[bucket] = PartitionVersion(found.number + 1, changes)
         self._trim(bucket, version)
 
-    def _trim(self, bucket: Bucket, version: Version) -> None:
+    def _trim(self, bucket: SubscriberPartition, version: PartitionVersion) -> None:
         first, taken = version.number - len(version.changes) + 1, len(version.changes) - self.kept_changes
         self.step()
         self.beside[bucket].update(enumerate(version.changes[: max(taken, 0)], start=first))
         self.step()
         found = self.numbers[bucket]
         if taken > 0 and found.number - len(found.changes) + 1 == first:
-            self.numbers[bucket] = Version(found.number, found.changes[taken:])
+            self.numbers[bucket] = PartitionVersion(found.number, found.changes[taken:])
 
 
 @dataclass
 class Outboxes:
-    """One outbox, which takes nothing twice, and the connection behind it. Some calls are not taken."""
+    """One de-duplicating outbox and its connection. Some calls fail."""
 
     step: Callable[[], None]
     refusals: list[bool]
@@ -136,12 +144,12 @@ class Outboxes:
     queue: list[tuple[MessageId, OutboxItem]] = field(default_factory=list)
 
     def put(self, item: OutboxItem) -> None:
-        self._put(Posting(CONNECTION, item.item_id, item_text(item)))
+        self._put(OutboxMessage(CONNECTION, item.item_id, item_body(item)))
 
-    def send(self, postings: Sequence[Posting]) -> Collection[int]:
+    def send(self, postings: Sequence[OutboxMessage]) -> Collection[int]:
         return [place for place, posting in enumerate(postings) if not self._put(posting)]
 
-    def _put(self, posting: Posting) -> bool:
+    def _put(self, posting: OutboxMessage) -> bool:
         self.step()
         if posting.text.find('"kind":"events"') > 0 and self.refusals and self.refusals.pop():
             return False
@@ -152,21 +160,21 @@ class Outboxes:
 
 
 @dataclass
-class Desks:
-    """What is kept of the connection, whose session wants all that was ever subscribed."""
+class MemorySnapshots:
+    """The snapshots of a connection whose session keeps every subscription."""
 
     step: Callable[[], None]
     session: Session
-    outbox: Outbox = field(default_factory=Outbox)
+    outbox: OutboxState = field(default_factory=OutboxState)
 
-    def read(self, connection: ConnectionId, *, belongs_to: tuple[ExchangeName, UserName] | None) -> Desk:
+    def read(self, connection: ConnectionId, *, owner: tuple[ExchangeName, UserName] | None) -> ConnectionSnapshot:
         self.step()
-        return Desk(self.session, self.outbox, ADMIN.rights, EXCHANGE.live)
+        return ConnectionSnapshot(self.session, self.outbox, ADMIN.rights, EXCHANGE.live)
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
         return 0
 
-    def save(self, connection: ConnectionId, outbox: Outbox) -> None:
+    def save(self, connection: ConnectionId, outbox: OutboxState) -> None:
         self.step()
         self.outbox = outbox
 
@@ -186,14 +194,14 @@ class World:
         step = self.turns.step
         self.log, self.table = Log(step=step), Table(step, self.kept_changes)
         self.outboxes = Outboxes(step, list(self.refusals))
-        self.desks = Desks(step, joined(ADMIN).session)
+        self.snapshots = MemorySnapshots(step, joined(ADMIN).session)
         self.connections = MemoryConnections()
-        self.deliverer = Deliverer(self.desks, self.log, self.connections, lambda: NOW)
+        self.deliverer = OutboxWriter(self.snapshots, self.log, self.connections, lambda: NOW)
 
     def route(self, topic: str, batches: Sequence[int]) -> Callable[[], None]:
-        """Return a router that has batches of so many messages of a topic; each comes again until it is done."""
+        """Return a router of batches of these sizes; each batch is redelivered until it succeeds."""
         left, first = list(batches), [1]
-        distributor = Distributor(self.log, Directory(self.table, lambda: NOW), self.outboxes)
+        distributor = Distributor(self.log, CachedSubscriberDirectory(self.table, lambda: NOW), self.outboxes)
 
         def act() -> None:
             while left:
@@ -204,24 +212,26 @@ class World:
 
         return act
 
-    def subscribe(self, pattern: TopicPattern, *, get_retained: bool, history: Past | None) -> Callable[[], None]:
-        """Return the session that carries out a SUBSCRIBE, and from its beginning again when it dies."""
+    def subscribe(
+        self, pattern: TopicPattern, *, get_retained: bool, history: BackfillStart | None
+    ) -> Callable[[], None]:
+        """Return the session that executes a SUBSCRIBE, from the beginning again after a crash."""
         is_past_wanted = get_retained or history is not None
 
         def act() -> None:
             subscriptions = {pattern.subscription_id: pattern}
-            self.desks.session = replace(self.desks.session, subscriptions=subscriptions)
+            self.snapshots.session = replace(self.snapshots.session, subscriptions=subscriptions)
             message = Subscribed(RequestId(1), pattern.subscription_id)
-            self.outboxes.put(reply(Post(message), ItemId("subscribed"), expects_past=is_past_wanted))
+            self.outboxes.put(reply_item(Post(message), ItemId("subscribed"), expects_backfill=is_past_wanted))
             self.table.attach(Subscriber(CONNECTION, pattern, LISTENER))
             if is_past_wanted:
-                self.outboxes.put(PastWish(ItemId("past"), pattern, get_retained, history))
+                self.outboxes.put(BackfillRequest(ItemId("past"), pattern, get_retained, history))
             self.finished += 1
 
         return act
 
     def come(self, pattern: TopicPattern, count: int) -> Callable[[], None]:
-        """Return others who subscribe, one after the other."""
+        """Return other subscribers that attach one after the other."""
 
         def act() -> None:
             for number in range(count):
@@ -231,14 +241,17 @@ class World:
         return act
 
     def write(self, actors: int) -> Callable[[], None]:
-        """Return the writer, which has batches of ten; a batch in which it dies comes again."""
+        """Return the writer with batches of ten; a batch in which it crashes is redelivered."""
 
         def act() -> None:
             while self.finished < actors or self.outboxes.queue:
                 self.turns.step()
                 batch = self.outboxes.queue[:10]
-                incoming = [Incoming(message_id, item, NOW) for message_id, item in batch]
-                if incoming and self.deliverer.deliver(CONNECTION, incoming, until=LATER).end is not End.STUCK:
+                incoming = [ReceivedItem(message_id, item, NOW) for message_id, item in batch]
+                if (
+                    incoming
+                    and self.deliverer.deliver(CONNECTION, incoming, until=LATER).outcome is not DeliveryOutcome.BLOCKED
+                ):
                     del self.outboxes.queue[: len(batch)]
                 if CONNECTION in self.connections.closed:
                     return
@@ -246,7 +259,7 @@ class World:
         return act
 
     def _published(self, topic: str, number: int) -> Published:
-        headers = {RETAIN: YES} if self.is_retained else {}
+        headers = {RETAIN_HEADER: RETAINED} if self.is_retained else {}
         envelope = Envelope.of_publication(topic, str(number), headers)
         sent_at = NOW + timedelta(milliseconds=number)
         message = as_received(envelope.published(), message_id=f"{topic}-{number}", sent_at=sent_at)
@@ -254,14 +267,14 @@ class World:
 
     def event(self, topic: str, number: int) -> LoggedEvent:
         publication = self._published(topic, number).publication
-        return arrived(publication, noted(publication), sequence=number)
+        return logged_event(publication, publication_metadata(publication), sequence=number)
 
     @property
     def is_cut(self) -> bool:
         return CONNECTION in self.connections.closed
 
     def seen(self) -> Mapping[str, list[int]]:
-        """Return the numbers that the client saw of each topic."""
+        """Return the sequence numbers by topic that the client received."""
         numbers: dict[str, list[int]] = defaultdict(list)
         for text in self.connections.posted[CONNECTION]:
             message = json.loads(text)
@@ -275,7 +288,7 @@ def run(
     pattern: TopicPattern,
     batches: Mapping[str, Sequence[int]],
     *,
-    history: Past | None = None,
+    history: BackfillStart | None = None,
     get_retained: bool = False,
     others: Sequence[Callable[[], None]] = (),
 ) -> None:
@@ -290,9 +303,13 @@ many_turns = st.lists(st.tuples(st.integers(0, 5), st.sampled_from([False] * 30 
 sizes = st.lists(st.integers(1, 3), min_size=1, max_size=4)
 topics = st.fixed_dictionaries({"a.1": sizes, "a.2": sizes})
 patterns = st.sampled_from(
-    [TopicPattern.parse("a.1"), TopicPattern.parse("a.", Match.PREFIX), TopicPattern.parse("a.", Match.WILDCARD)]
+    [
+        TopicPattern.parse("a.1"),
+        TopicPattern.parse("a.", MatchPolicy.PREFIX),
+        TopicPattern.parse("a.", MatchPolicy.WILDCARD),
+    ]
 )
-histories = st.sampled_from([AfterTime(NOW - timedelta(days=1)), Last(100)])
+histories = st.sampled_from([AfterTime(NOW - timedelta(days=1)), LastEvents(100)])
 
 
 def expected(pattern: TopicPattern, batches: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
@@ -304,7 +321,7 @@ def expected(pattern: TopicPattern, batches: Mapping[str, Sequence[int]]) -> dic
 
 
 @given(turns, patterns, topics, histories, st.integers(0, 2))
-def test_who_asks_for_everything_gets_everything_once_and_in_order(choices, pattern, batches, history, kept) -> None:
+def test_a_full_backfill_returns_each_event_once_and_in_order(choices, pattern, batches, history, kept) -> None:
     world = World(choices, kept_changes=kept)
 
     run(world, pattern, batches, history=history)
@@ -313,22 +330,22 @@ def test_who_asks_for_everything_gets_everything_once_and_in_order(choices, patt
 
 
 @given(deadly_turns, st.lists(st.booleans(), max_size=8), patterns, topics, histories)
-def test_whoever_dies_and_whatever_is_refused_nothing_is_missed(choices, refusals, pattern, batches, history) -> None:
+def test_no_event_is_missed_despite_crashes_and_failed_calls(choices, refusals, pattern, batches, history) -> None:
     world = World(choices, refusals)
 
     run(world, pattern, batches, history=history)
 
-    if not world.is_cut:  # nobody knew whether SUBSCRIBED was posted: the client comes back and asks again
+    if not world.is_cut:  # SUBSCRIBED was unconfirmed: the client reconnects and subscribes again
         seen = {topic: list(dict.fromkeys(numbers)) for topic, numbers in world.seen().items()}
         assert seen == expected(pattern, batches)
 
 
 @given(many_turns, patterns, topics, histories, st.tuples(*[st.integers(0, 2)] * 2, st.integers(1, 6)))
-def test_however_many_others_come_meanwhile_nothing_is_missed(choices, pattern, batches, history, numbers) -> None:
+def test_no_event_is_missed_while_other_subscribers_are_added(choices, pattern, batches, history, numbers) -> None:
     kept, forgets_each, count = numbers
     world = World(choices, kept_changes=kept)
     world.table.forgets_each = forgets_each
-    for number in range(count):  # whom routers know already: changes are read where rows are not fewer
+    for number in range(count):  # cached by the routers: changes are read only if the rows are not fewer
         world.table.attach(Subscriber(ConnectionId(f"early-{number}"), pattern, LISTENER))
 
     run(world, pattern, batches, history=history, others=[world.come(pattern, count)] * 2)
@@ -339,10 +356,10 @@ def test_however_many_others_come_meanwhile_nothing_is_missed(choices, pattern, 
 
 
 @given(turns, patterns, topics, st.integers(1, 4))
-def test_what_comes_after_the_last_few_follows_them_without_a_gap(choices, pattern, batches, count) -> None:
+def test_events_after_the_last_n_follow_without_a_gap(choices, pattern, batches, count) -> None:
     world = World(choices)
 
-    run(world, pattern, batches, history=Last(count))
+    run(world, pattern, batches, history=LastEvents(count))
 
     for topic, numbers in world.seen().items():
         last = sum(batches[topic])
@@ -351,18 +368,18 @@ def test_what_comes_after_the_last_few_follows_them_without_a_gap(choices, patte
 
 
 @given(turns, st.integers(0, 3), sizes)
-def test_what_came_before_a_number_does_not_come_again(choices, more, batches) -> None:
+def test_events_before_the_start_number_are_not_repeated(choices, more, batches) -> None:
     world, pattern = World(choices), TopicPattern.parse("a.1")
     world.log.append(REALM, [world.event("a.1", 1), world.event("a.1", 2)], live=LiveSettings())
 
-    # The router has written them before it died, and brings them to subscribers now.
+    # The router logged them before it crashed, and sends them to subscribers now.
     run(world, pattern, {"a.1": [2, *batches], "a.2": [more]}, history=AfterSequence(2))
 
     assert world.seen().get("a.1", []) == list(range(3, 3 + sum(batches)))
 
 
 @given(turns, patterns, topics)
-def test_the_latest_state_comes_first_and_then_every_change(choices, pattern, batches) -> None:
+def test_the_retained_event_precedes_every_later_event(choices, pattern, batches) -> None:
     world = World(choices, is_retained=True)
 
     run(world, pattern, batches, get_retained=True)
@@ -373,7 +390,7 @@ def test_the_latest_state_comes_first_and_then_every_change(choices, pattern, ba
 
 
 @given(turns, patterns, topics)
-def test_who_asks_for_nothing_of_the_past_misses_nothing_from_the_first_event_on(choices, pattern, batches) -> None:
+def test_without_backfill_no_event_after_the_first_is_missed(choices, pattern, batches) -> None:
     world = World(choices)
 
     run(world, pattern, batches)
@@ -382,11 +399,11 @@ def test_who_asks_for_nothing_of_the_past_misses_nothing_from_the_first_event_on
         assert numbers == list(range(numbers[0], sum(batches[topic]) + 1))
 
 
-@pytest.mark.parametrize("kept", [0, 2], ids=["read again", "told of changes"])
-def test_the_worst_that_can_happen_to_a_subscription(kept: int) -> None:
-    """The router looks just before the subscription is stored, and sends its event when the past was read."""
+@pytest.mark.parametrize("kept", [0, 2], ids=["read again", "changes read"])
+def test_an_event_routed_before_the_subscription_arrives_by_backfill(kept: int) -> None:
+    """The router reads subscribers just before the subscription is stored, and sends after the backfill was read."""
     world = World([(0, False)] * 4 + [(1, False)] * 20, kept_changes=kept)
 
-    run(world, TopicPattern.parse("a.", Match.PREFIX), {"a.1": [1, 1]}, history=Last(5))
+    run(world, TopicPattern.parse("a.", MatchPolicy.PREFIX), {"a.1": [1, 1]}, history=LastEvents(5))
 
     assert world.seen() == {"a.1": [1, 2]}

@@ -1,4 +1,4 @@
-"""What the writer of a connection does when something fails, ends, or takes too long."""
+"""The outbox writer under failures, closed sessions and slow clients."""
 
 import json
 from collections.abc import Callable
@@ -12,56 +12,72 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Rights
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.outbox.decisions import MARKS_KEPT_FOR, MAXIMUM_WAIT, TOTALS_NOTED_EVERY, Outbox
-from signalbox.live.outbox.events import bundled, dead_letter, last_words
-from signalbox.live.outbox.items import Addressed, Bundle, ItemId, OutboxItem, PastWish, closing, reply
+from signalbox.live.outbox.decisions import MAXIMUM_WAIT, TOTALS_SAVED_EVERY, WATERMARKS_KEPT_FOR, OutboxState
+from signalbox.live.outbox.events import closing_summary, delivery_events
+from signalbox.live.outbox.items import (
+    BackfillRequest,
+    EventBatch,
+    ItemId,
+    OutboxItem,
+    SubscriptionEvent,
+    close_item,
+    reply_item,
+)
 from signalbox.live.outbox.ports import PostResult
-from signalbox.live.outbox.results import Delivered, End
-from signalbox.live.outbox.writer import LOOKED_AT_AFTER, MAXIMUM_BACKLOG, SAVED_EVERY, Deliverer, Desk, Incoming
+from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
+from signalbox.live.outbox.writer import (
+    BACKLOG_CHECKED_AFTER,
+    MAXIMUM_BACKLOG,
+    SAVED_EVERY,
+    ConnectionSnapshot,
+    OutboxWriter,
+    ReceivedItem,
+)
 from signalbox.live.session.effects import Close, Post
+from signalbox.live.session.events import dead_letter
 from signalbox.live.session.state import ConnectionId, Session
 from signalbox.live.wamp.audience import Audience
 from signalbox.live.wamp.messages import PublicationId, Published, RequestId, SessionId, Subscribed
-from signalbox.live.wamp.options import AfterSequence, Last, Past
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import AfterSequence, BackfillStart, LastEvents
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from tests.fakes.live import MemoryConnections, MemoryTopicLog
-from tests.unit.live.session.stage import ADMIN, NOBODY, NOW, REALM, joined
+from tests.unit.live.session.stage import ADMIN, NOW, REALM, WITHOUT_RIGHTS, joined
 
 CONNECTION = ConnectionId("c")
-PATTERN = TopicPattern.parse("open.", Match.PREFIX)
+PATTERN = TopicPattern.parse("open.", MatchPolicy.PREFIX)
 SUBSCRIPTION = PATTERN.subscription_id
 SESSION = replace(joined(ADMIN).session, subscriptions={SUBSCRIPTION: PATTERN})
-KNOWN = Outbox(subscribed=frozenset({SUBSCRIPTION}))
+KNOWN = OutboxState(subscribed=frozenset({SUBSCRIPTION}))
 
 
 @dataclass
 class World:
-    """A connection with its desk; posting takes `seconds_per_post`."""
+    """A connection with its snapshot; a post takes `seconds_per_post`."""
 
-    outbox: Outbox = KNOWN
+    outbox: OutboxState = KNOWN
     session: Session | None = SESSION
     rights: Rights = ADMIN.rights
     live: LiveSettings | None = field(default_factory=LiveSettings)
     moment: datetime = NOW
     seconds_per_post: float = 0
-    saved: list[Outbox] = field(default_factory=list)
+    saved: list[OutboxState] = field(default_factory=list)
     log: MemoryTopicLog = field(default_factory=MemoryTopicLog)
     connections: MemoryConnections = field(default_factory=MemoryConnections)
     on_read: Callable[[], None] = lambda: None
     newest_number: int = 0
     looks: int = 0
 
-    def read(self, connection: ConnectionId, *, belongs_to: tuple[ExchangeName, UserName] | None) -> Desk:
+    def read(self, connection: ConnectionId, *, owner: tuple[ExchangeName, UserName] | None) -> ConnectionSnapshot:
         self.on_read()
-        return Desk(self.session, self.outbox, self.rights, self.live)
+        return ConnectionSnapshot(self.session, self.outbox, self.rights, self.live)
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
         self.looks += 1
         return self.newest_number
 
-    def save(self, connection: ConnectionId, outbox: Outbox) -> None:
+    def save(self, connection: ConnectionId, outbox: OutboxState) -> None:
         self.outbox = outbox
         self.saved.append(outbox)
 
@@ -72,9 +88,9 @@ class World:
     def close(self, connection: ConnectionId) -> None:
         self.connections.close(connection)
 
-    def deliver(self, *items: OutboxItem, waited: timedelta = timedelta(0), seconds: float = 60) -> Delivered:
-        incoming = [Incoming(MessageId(f"m-{item.item_id}"), item, self.moment - waited) for item in items]
-        deliverer = Deliverer(self, self.log, self, lambda: self.moment)
+    def deliver(self, *items: OutboxItem, waited: timedelta = timedelta(0), seconds: float = 60) -> DeliveryResult:
+        incoming = [ReceivedItem(MessageId(f"m-{item.item_id}"), item, self.moment - waited) for item in items]
+        deliverer = OutboxWriter(self, self.log, self, lambda: self.moment)
         return deliverer.deliver(CONNECTION, incoming, until=self.moment + timedelta(seconds=seconds))
 
     def posted(self) -> list[Any]:
@@ -94,240 +110,248 @@ def event(number: int, topic: str = "open.a", **told: Any) -> LoggedEvent:
     return replace(LoggedEvent(PublicationId(number), RoutingKey(topic), at, sequence=number), **told)
 
 
-def bundle(*events: LoggedEvent, item: str = "b") -> Bundle:
-    return Bundle(ItemId(item), REALM, UserName("root"), tuple(Addressed(PATTERN, one) for one in events))
+def event_batch(*events: LoggedEvent, item: str = "b") -> EventBatch:
+    return EventBatch(ItemId(item), REALM, UserName("root"), tuple(SubscriptionEvent(PATTERN, one) for one in events))
 
 
-def subscribed(*, expects_past: bool = True) -> OutboxItem:
-    return reply(Post(Subscribed(RequestId(1), SUBSCRIPTION)), ItemId("s"), expects_past=expects_past)
+def subscribed(*, expects_backfill: bool = True) -> OutboxItem:
+    return reply_item(Post(Subscribed(RequestId(1), SUBSCRIPTION)), ItemId("s"), expects_backfill=expects_backfill)
 
 
-def past(history: Past | None, *, get_retained: bool = False) -> PastWish:
-    return PastWish(ItemId("p"), PATTERN, get_retained=get_retained, history=history)
+def backfill(history: BackfillStart | None, *, get_retained: bool = False) -> BackfillRequest:
+    return BackfillRequest(ItemId("p"), PATTERN, get_retained=get_retained, history=history)
 
 
 def published(item: str = "1") -> OutboxItem:
-    return reply(Post(Published(RequestId(1), PublicationId(1))), ItemId(item))
+    return reply_item(Post(Published(RequestId(1), PublicationId(1))), ItemId(item))
 
 
 @pytest.mark.parametrize(
     ("result", "end", "begun", "is_closed"),
     [
-        (PostResult.POSTED, End.DONE, None, False),
-        (PostResult.GONE, End.GONE, "1", False),
-        (PostResult.BUSY, End.STUCK, None, False),
-        (PostResult.UNKNOWN, End.STUCK, "1", False),
-        (PostResult.TOO_LARGE, End.DOUBTFUL, "1", True),
+        (PostResult.POSTED, DeliveryOutcome.DONE, None, False),
+        (PostResult.GONE, DeliveryOutcome.GONE, "1", False),
+        (PostResult.BUSY, DeliveryOutcome.BLOCKED, None, False),
+        (PostResult.UNKNOWN, DeliveryOutcome.BLOCKED, "1", False),
+        (PostResult.TOO_LARGE, DeliveryOutcome.UNCONFIRMED, "1", True),
     ],
 )
-def test_a_reply_is_begun_before_it_is_posted(world: World, result, end, begun, is_closed) -> None:
+def test_a_reply_is_recorded_before_it_is_posted(world: World, result, end, begun, is_closed) -> None:
     world.connections.results = [result]
 
     delivered = world.deliver(published())
 
-    assert world.saved[0].begun == "1"
-    assert (delivered.end, world.outbox.begun, CONNECTION in world.connections.closed) == (end, begun, is_closed)
+    assert world.saved[0].unconfirmed_reply == "1"
+    assert (delivered.outcome, world.outbox.unconfirmed_reply, CONNECTION in world.connections.closed) == (
+        end,
+        begun,
+        is_closed,
+    )
 
 
-def test_a_reply_of_which_nobody_knows_closes_the_connection_when_it_comes_again(world: World) -> None:
+def test_a_redelivered_unconfirmed_reply_closes_the_connection(world: World) -> None:
     world.connections.results = [PostResult.UNKNOWN]
     assert world.deliver(published(), published("2")).not_done == ("m-1", "m-2")
 
-    assert world.deliver(published(), published("2")).end is End.DOUBTFUL
+    assert world.deliver(published(), published("2")).outcome is DeliveryOutcome.UNCONFIRMED
     assert (world.posted(), world.connections.closed) == ([], {CONNECTION})
 
 
 def test_a_reply_that_was_posted_is_not_posted_again(world: World) -> None:
     for _ in range(2):
-        assert world.deliver(published()).end is End.DONE
+        assert world.deliver(published()).outcome is DeliveryOutcome.DONE
 
     assert len(world.posted()) == 1
 
 
-@pytest.mark.parametrize("item", [published(), bundle(event(1))], ids=["a reply", "an event"])
-def test_who_takes_too_long_is_cut_off(world: World, item: OutboxItem) -> None:
+@pytest.mark.parametrize("item", [published(), event_batch(event(1))], ids=["a reply", "an event"])
+def test_a_client_that_receives_too_slowly_is_disconnected(world: World, item: OutboxItem) -> None:
     delivered = world.deliver(item, waited=MAXIMUM_WAIT + timedelta(seconds=1))
 
-    assert (delivered.end, world.posted(), world.connections.closed) == (End.TOO_SLOW, [], {CONNECTION})
+    assert (delivered.outcome, world.posted(), world.connections.closed) == (DeliveryOutcome.TOO_SLOW, [], {CONNECTION})
 
 
-def test_nobody_is_cut_off_for_the_time_that_the_own_past_took(world: World) -> None:
+def test_the_duration_of_a_backfill_disconnects_no_client(world: World) -> None:
     world.log.append(REALM, *(event(number) for number in range(1, 80)))
     world.seconds_per_post = 1
-    behind = reply(Post(Published(RequestId(1), PublicationId(1))), ItemId("1"))
+    behind = reply_item(Post(Published(RequestId(1), PublicationId(1))), ItemId("1"))
 
-    delivered = world.deliver(subscribed(), past(Last(100)), behind, seconds=100)
+    delivered = world.deliver(subscribed(), backfill(LastEvents(100)), behind, seconds=100)
 
-    assert (delivered.end, delivered.past, world.posted()[-1][0]) == (End.DONE, 79, 17)
+    assert (delivered.outcome, delivered.backfilled, world.posted()[-1][0]) == (DeliveryOutcome.DONE, 79, 17)
 
 
 @pytest.mark.parametrize(
     ("result", "end", "not_done"),
     [
-        (PostResult.BUSY, End.STUCK, ("m-b", "m-c")),
-        (PostResult.UNKNOWN, End.STUCK, ("m-b", "m-c")),
-        (PostResult.GONE, End.GONE, ()),
-        (PostResult.TOO_LARGE, End.DONE, ()),
+        (PostResult.BUSY, DeliveryOutcome.BLOCKED, ("m-b", "m-c")),
+        (PostResult.UNKNOWN, DeliveryOutcome.BLOCKED, ("m-b", "m-c")),
+        (PostResult.GONE, DeliveryOutcome.GONE, ()),
+        (PostResult.TOO_LARGE, DeliveryOutcome.DONE, ()),
     ],
 )
-def test_an_event_that_is_not_posted(world: World, result, end, not_done) -> None:
+def test_each_failed_post_has_its_outcome(world: World, result, end, not_done) -> None:
     world.connections.results = [PostResult.POSTED, result]
 
-    delivered = world.deliver(bundle(event(1), event(2), event(3)), bundle(event(4), item="c"))
+    delivered = world.deliver(event_batch(event(1), event(2), event(3)), event_batch(event(4), item="c"))
 
-    assert (delivered.end, delivered.not_done) == (end, not_done)
+    assert (delivered.outcome, delivered.not_done) == (end, not_done)
     if not_done:
-        world.deliver(bundle(event(1), event(2), event(3)), bundle(event(4), item="c"))
+        world.deliver(event_batch(event(1), event(2), event(3)), event_batch(event(4), item="c"))
         assert world.numbers() == [1, 2, 3, 4]
 
 
-def test_events_cost_no_write(world: World) -> None:
-    world.deliver(bundle(*map(event, range(1, 9))))
+def test_live_events_cost_no_write(world: World) -> None:
+    world.deliver(event_batch(*map(event, range(1, 9))))
 
     assert world.saved == []
 
 
-def test_what_was_posted_is_noted_when_something_else_is_or_once_a_minute(world: World) -> None:
+def test_totals_are_saved_with_other_changes_or_once_a_minute(world: World) -> None:
     world.deliver(published())
     for _ in range(2):
-        world.moment += TOTALS_NOTED_EVERY / 2
-        world.deliver(bundle(event(1)))
+        world.moment += TOTALS_SAVED_EVERY / 2
+        world.deliver(event_batch(event(1)))
 
     totals = world.outbox.totals
     assert (totals.events, totals.replies, len(world.saved)) == (1, 1, 3)
     assert (totals.longest_ms, totals.noted_at) == (59_999, world.moment)
 
 
-def test_who_is_far_behind_is_cut_off_but_only_looked_at_when_something_has_waited(world: World) -> None:
+def test_a_client_with_a_large_backlog_is_disconnected_and_the_check_waits_five_seconds(world: World) -> None:
     world.newest_number = MAXIMUM_BACKLOG + 2
-    waited = LOOKED_AT_AFTER + timedelta(seconds=1)
+    waited = BACKLOG_CHECKED_AFTER + timedelta(seconds=1)
 
-    assert world.deliver(bundle(event(1)), waited=LOOKED_AT_AFTER).end is End.DONE
+    assert world.deliver(event_batch(event(1)), waited=BACKLOG_CHECKED_AFTER).outcome is DeliveryOutcome.DONE
     assert world.looks == 0
-    assert world.deliver(bundle(event(2), event(3)), waited=waited).end is End.DONE
+    assert world.deliver(event_batch(event(2), event(3)), waited=waited).outcome is DeliveryOutcome.DONE
     assert world.looks == 1
-    assert world.deliver(bundle(event(1), item="c"), waited=waited).end is End.TOO_SLOW
+    assert world.deliver(event_batch(event(1), item="c"), waited=waited).outcome is DeliveryOutcome.TOO_SLOW
 
 
-def test_a_past_for_which_there_is_no_time_goes_on_where_it_was(world: World) -> None:
+def test_a_backfill_that_runs_out_of_time_continues_where_it_stopped(world: World) -> None:
     world.log.append(REALM, *(event(number) for number in range(1, 11)))
     world.seconds_per_post = 1
-    items = subscribed(), past(AfterSequence(0)), bundle(event(10), event(11))
+    items = subscribed(), backfill(AfterSequence(0)), event_batch(event(10), event(11))
 
     first = world.deliver(*items, seconds=5)
     second = world.deliver(*items[1:], seconds=3)
     third = world.deliver(*items[1:])
 
-    assert [one.end for one in (first, second, third)] == [End.LATER, End.LATER, End.DONE]
+    assert [one.outcome for one in (first, second, third)] == [
+        DeliveryOutcome.OUT_OF_TIME,
+        DeliveryOutcome.OUT_OF_TIME,
+        DeliveryOutcome.DONE,
+    ]
     assert (first.not_done, world.numbers()) == (("m-p", "m-b"), list(range(1, 12)))
 
 
-def test_a_past_is_noted_now_and_then(world: World) -> None:
+def test_the_progress_of_a_backfill_is_saved_every_100_events(world: World) -> None:
     world.log.append(REALM, *(event(number) for number in range(1, 2 * SAVED_EVERY + 2)))
 
-    world.deliver(subscribed(), past(AfterSequence(0)))
+    world.deliver(subscribed(), backfill(AfterSequence(0)))
 
-    marks = [one.marks[SUBSCRIPTION].numbers["open.a"] for one in world.saved if one.marks]
+    marks = [one.watermarks[SUBSCRIPTION].numbers["open.a"] for one in world.saved if one.watermarks]
     assert marks == [SAVED_EVERY, 2 * SAVED_EVERY, 2 * SAVED_EVERY + 1]
 
 
-def test_a_past_that_comes_again_is_not_posted_again(world: World) -> None:
+def test_a_completed_backfill_is_not_repeated(world: World) -> None:
     world.log.append(REALM, event(1))
-    world.deliver(subscribed(), past(Last(5)))
+    world.deliver(subscribed(), backfill(LastEvents(5)))
 
-    world.deliver(subscribed(), past(Last(5)))
+    world.deliver(subscribed(), backfill(LastEvents(5)))
 
     assert world.numbers() == [1]
 
 
-def test_marks_are_forgotten_when_they_are_old(world: World) -> None:
+def test_old_watermarks_are_pruned_on_save(world: World) -> None:
     world.log.append(REALM, event(1))
-    world.deliver(subscribed(), past(Last(5)))
-    world.moment += MARKS_KEPT_FOR + timedelta(seconds=1)
+    world.deliver(subscribed(), backfill(LastEvents(5)))
+    world.moment += WATERMARKS_KEPT_FOR + timedelta(seconds=1)
 
     world.deliver(published())
 
-    assert world.outbox.marks == {}
+    assert world.outbox.watermarks == {}
 
 
-def test_the_latest_states_come_first_and_are_said_to_be_no_news(world: World) -> None:
+def test_retained_events_come_first_and_are_marked_as_retained(world: World) -> None:
     world.log.append(REALM, event(1, is_retained=True), event(2), event(3, "open.b", is_retained=True))
 
-    world.deliver(subscribed(), past(None, get_retained=True))
+    world.deliver(subscribed(), backfill(None, get_retained=True))
 
     told = [(message[3]["topic"], message[3]["_seq"], message[3].get("retained")) for message in world.posted()[1:]]
     assert told == [("open.a", 1, True), ("open.b", 3, True)]
 
 
-def test_a_state_that_is_in_the_past_anyway_comes_once(world: World) -> None:
+def test_a_retained_event_that_the_backfill_includes_is_posted_once(world: World) -> None:
     world.log.append(REALM, event(1, is_retained=True), event(2), event(3))
 
-    world.deliver(subscribed(), past(Last(3), get_retained=True))
+    world.deliver(subscribed(), backfill(LastEvents(3), get_retained=True))
 
     assert world.numbers() == [1, 2, 3]
     assert all("retained" not in message[3] for message in world.posted()[1:])
 
 
-def test_what_was_said_while_the_past_was_awaited_comes_though_nothing_of_the_past_is_wanted_but_states(
+def test_events_deferred_to_a_retained_only_backfill_are_posted(
     world: World,
 ) -> None:
-    """Also what is for a session by its id, and so is no history; but nothing that is for others."""
+    """This includes events for listed session ids, which are not history, but none for other sessions."""
     ours, others = (Audience(eligible=frozenset({session})) for session in (SESSION.session, SessionId(1)))
     events = event(1, is_retained=True), event(2), event(3, audience=ours), event(4, audience=others), event(5)
     world.log.append(REALM, *events)
-    world.deliver(subscribed(), bundle(event(2)))
+    world.deliver(subscribed(), event_batch(event(2)))
 
-    world.deliver(past(None, get_retained=True), bundle(event(3), event(5)), bundle(event(6), item="c"))
+    world.deliver(backfill(None, get_retained=True), event_batch(event(3), event(5)), event_batch(event(6), item="c"))
 
     assert world.numbers() == [1, 2, 3, 5, 6]
 
 
-def test_nobody_gets_his_own_past_who_did_not_want_his_own_events(world: World) -> None:
+def test_a_backfill_excludes_events_that_exclude_their_publisher(world: World) -> None:
     own = Audience(excluded_publisher=SESSION.session)
     world.log.append(REALM, event(1), event(2, audience=own), event(3))
 
-    world.deliver(subscribed(), past(Last(5)))
+    world.deliver(subscribed(), backfill(LastEvents(5)))
 
     assert world.numbers() == [1, 3]
 
 
-def test_a_pattern_gets_the_past_in_the_order_of_publication(world: World) -> None:
-    """A topic keeps its own order, whatever its times say."""
+def test_a_pattern_is_backfilled_in_the_order_of_publication(world: World) -> None:
+    """A topic keeps its own order even if its times are out of order."""
     at = [NOW + timedelta(seconds=second) for second in range(5)]
     world.log.append(REALM, event(1, at=at[0]), event(2, at=at[3]), event(3, at=at[2]))
     world.log.append(REALM, event(1, "open.b", at=at[1]), event(2, "open.b", at=at[4]))
 
-    world.deliver(subscribed(), past(Last(9)))
+    world.deliver(subscribed(), backfill(LastEvents(9)))
 
     told = [(message[3]["topic"][-1], message[3]["_seq"]) for message in world.posted()[1:]]
     assert told == [("a", 1), ("b", 1), ("a", 2), ("a", 3), ("b", 2)]
 
 
-def test_of_events_of_one_moment_the_queue_tells_which_was_first(world: World) -> None:
-    world.log.append(REALM, event(1, at=NOW, place=7), event(2, at=NOW, place=9))
-    world.log.append(REALM, event(1, "open.b", at=NOW, place=8))
+def test_simultaneous_events_are_ordered_by_their_sqs_sequence(world: World) -> None:
+    world.log.append(REALM, event(1, at=NOW, sqs_sequence=7), event(2, at=NOW, sqs_sequence=9))
+    world.log.append(REALM, event(1, "open.b", at=NOW, sqs_sequence=8))
 
-    world.deliver(subscribed(), past(Last(9)))
+    world.deliver(subscribed(), backfill(LastEvents(9)))
 
     assert [message[3]["topic"][-1] for message in world.posted()[1:]] == ["a", "b", "a"]
 
 
-def test_what_was_read_long_ago_needs_no_mark(world: World) -> None:
+def test_a_backfill_of_old_events_sets_no_watermark(world: World) -> None:
     world.log.append(REALM, event(1, at=NOW - timedelta(hours=1)), event(1, "open.b"))
 
-    world.deliver(subscribed(), past(AfterSequence(5)))
+    world.deliver(subscribed(), backfill(AfterSequence(5)))
 
-    assert world.outbox.marks[SUBSCRIPTION].numbers == {"open.b": 1}
+    assert world.outbox.watermarks[SUBSCRIPTION].numbers == {"open.b": 1}
 
 
-def test_who_loses_the_right_while_the_past_is_read_gets_nothing_of_it(world: World) -> None:
+def test_a_right_revoked_during_a_backfill_stops_it(world: World) -> None:
     world.log.append(REALM, event(1))
-    reads = iter([ADMIN.rights, NOBODY.rights])
+    reads = iter([ADMIN.rights, WITHOUT_RIGHTS.rights])
     world.on_read = lambda: setattr(world, "rights", next(reads))
 
-    delivered = world.deliver(subscribed(), past(Last(5)))
+    delivered = world.deliver(subscribed(), backfill(LastEvents(5)))
 
-    assert (delivered.past, world.numbers()) == (0, [])
+    assert (delivered.backfilled, world.numbers()) == (0, [])
 
 
 @pytest.mark.parametrize(
@@ -335,45 +359,51 @@ def test_who_loses_the_right_while_the_past_is_read_gets_nothing_of_it(world: Wo
     [{"session": None}, {"session": replace(SESSION, realm=None)}, {"live": None}, {"outbox": KNOWN}],
     ids=["no session", "not joined", "no realm any more", "not awaited"],
 )
-def test_nobody_there_gets_no_past(changed: dict[str, Any]) -> None:
-    world = World(outbox=replace(KNOWN, awaited={SUBSCRIPTION: {}}))
+def test_a_backfill_without_a_session_is_skipped(changed: dict[str, Any]) -> None:
+    world = World(outbox=replace(KNOWN, pending_backfills={SUBSCRIPTION: {}}))
     for name, value in changed.items():
         setattr(world, name, value)
     world.log.append(REALM, event(1))
 
-    assert world.deliver(past(Last(5))).end is End.DONE
+    assert world.deliver(backfill(LastEvents(5))).outcome is DeliveryOutcome.DONE
     assert world.posted() == []
 
 
-def test_the_end_of_a_session_closes_the_connection_and_nothing_is_posted_behind_it(world: World) -> None:
-    delivered = world.deliver(published(), closing(Close(), ItemId("2")), bundle(event(1)))
+def test_a_close_item_closes_the_connection_and_later_items_are_not_posted(world: World) -> None:
+    delivered = world.deliver(published(), close_item(Close(), ItemId("2")), event_batch(event(1)))
 
-    assert (delivered.end, len(world.posted()), world.connections.closed) == (End.CLOSED, 1, {CONNECTION})
+    assert (delivered.outcome, len(world.posted()), world.connections.closed) == (
+        DeliveryOutcome.CLOSED,
+        1,
+        {CONNECTION},
+    )
 
 
-def test_history_has_what_was_posted_and_why_something_was_not(world: World) -> None:
+def test_history_has_posted_counts_and_the_reason_of_failures(world: World) -> None:
     world.connections.results = [PostResult.POSTED, PostResult.BUSY]
-    other = Addressed(TopicPattern.parse("open.x"), event(9))
-    delivered = world.deliver(replace(bundle(event(1), event(2)), events=(other, *bundle(event(1), event(2)).events)))
+    other = SubscriptionEvent(TopicPattern.parse("open.x"), event(9))
+    delivered = world.deliver(
+        replace(event_batch(event(1), event(2)), events=(other, *event_batch(event(1), event(2)).events))
+    )
     world.moment += timedelta(seconds=1)
 
-    posted, failed = bundled(delivered, now=world.moment)
+    posted, failed = delivery_events(delivered, now=world.moment)
 
     assert (posted.kind, posted.outcome, posted.source) == ("delivered", "posted", REALM)
     assert posted.labels == {"session": str(SESSION.session), "user": "root", "events": "1", "skipped": "1"}
     assert (failed.outcome, failed.reason) == ("failed", "the connection takes nothing now")
 
 
-def test_history_has_nothing_of_replies_alone_and_nobodys_name_without_a_session(world: World) -> None:
-    assert list(bundled(world.deliver(published()), now=NOW)) == []
+def test_history_has_no_event_for_replies_alone_and_no_user_without_a_session(world: World) -> None:
+    assert list(delivery_events(world.deliver(published()), now=NOW)) == []
 
     world.session = None
     world.connections.closed = {CONNECTION}
-    (dropped,) = bundled(world.deliver(published("2")), now=NOW)
+    (dropped,) = delivery_events(world.deliver(published("2")), now=NOW)
     assert (dropped.outcome, dropped.source, dropped.labels, dropped.latency_ms) == ("dropped", None, {}, None)
 
 
-def test_what_is_put_aside_is_told_by_its_message_and_not_by_what_it_says() -> None:
+def test_the_event_of_a_dead_letter_has_its_message_id_and_not_its_body() -> None:
     told = dead_letter(MessageId("m-1"), holder="an outbox", at=NOW)
 
     assert (told.capability, told.kind, told.outcome, told.message_id) == ("live", "dead_letter", "dead", "m-1")
@@ -383,9 +413,11 @@ def test_what_is_put_aside_is_told_by_its_message_and_not_by_what_it_says() -> N
 @pytest.mark.parametrize(
     ("session", "user", "seconds"), [(SESSION, "root", 90), (None, None, None)], ids=["known", "gone"]
 )
-def test_a_connections_last_words_are_its_numbers(session: Session | None, user: str | None, seconds: object) -> None:
+def test_the_closing_summary_has_the_connections_totals(
+    session: Session | None, user: str | None, seconds: object
+) -> None:
     world = World(session=session)
 
-    words = last_words(world.deliver(published()), now=NOW + timedelta(seconds=90))
+    words = closing_summary(world.deliver(published()), now=NOW + timedelta(seconds=90))
 
     assert (words["connection"], words["user"], words["seconds"], words["replies"]) == (CONNECTION, user, seconds, 1)

@@ -1,4 +1,4 @@
-"""What calls are answered: of past events, of subscriptions, of sessions, and of the stage."""
+"""Calls of procedures by clients: past events, subscriptions, sessions, and calls that are passed on."""
 
 from datetime import timedelta
 from typing import Any
@@ -7,18 +7,20 @@ import pytest
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.outbox.items import ItemId
 from signalbox.live.procedures.calls import MAXIMUM_TOPICS
+from signalbox.live.procedures.overview_calls import OverviewCall
 from signalbox.live.session.ports import Member
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Audience, Listener
-from signalbox.live.wamp.messages import Payload, PublicationId, SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import UserName
 from tests.fakes.live import REALM, START, MemoryLive
 from tests.unit.live.session.conversation import Client
 
 A, B = TopicPattern.parse("trial.a"), TopicPattern.parse("trial.b")
-ALL = TopicPattern.parse("trial.", Match.PREFIX)
+ALL = TopicPattern.parse("trial.", MatchPolicy.PREFIX)
 
 
 @pytest.fixture
@@ -37,7 +39,7 @@ def client(world: MemoryLive) -> Client:
 
 
 def call(client: Client, procedure: str, *arguments: object, **keywords: object) -> Any:
-    """Return what a call yields: arguments and keywords, or the URI of an error."""
+    """Return the arguments and keywords of a call's RESULT, or the URI of its ERROR."""
     ((kind, *reply),) = client.say(48, 7, {}, procedure, list(arguments), keywords)
     assert reply[1 if kind == 8 else 0] == 7
     return reply[3] if kind == 8 else [*reply[2:], [], {}][:2]
@@ -48,32 +50,32 @@ def result(client: Client, procedure: str, *arguments: object) -> Any:
     return found
 
 
-def log(world: MemoryLive, number: int, topic: str, **told: Any) -> None:
+def log(world: MemoryLive, number: int, topic: str, **details: Any) -> None:
     at = START + timedelta(seconds=number)
     payload = Payload((number,))
-    event = LoggedEvent(PublicationId(number), RoutingKey(topic), at, payload, sequence=number, **told)
+    event = LoggedEvent(PublicationId(number), RoutingKey(topic), at, payload, sequence=number, **details)
     world.log.append(REALM, event)
 
 
 # --- past events
 
 
-def test_past_events_of_a_pattern_stand_in_the_order_of_their_publication(world, client) -> None:
+def test_past_events_of_a_pattern_are_in_the_order_of_their_publication(world, client) -> None:
     client.say(32, 1, {"match": "prefix"}, "trial.")
     for number, topic in ((1, "trial.a"), (3, "trial.a"), (2, "trial.b"), (4, "elsewhere")):
         log(world, number, topic)
 
-    events, told = call(client, "wamp.subscription.get_events", ALL.subscription_id)
+    events, keywords = call(client, "wamp.subscription.get_events", ALL.subscription_id)
 
     assert [(event["publication"], event["details"]["topic"], event["args"]) for event in events] == [
         (1, "trial.a", [1]),
         (2, "trial.b", [2]),
         (3, "trial.a", [3]),
     ]
-    assert told == {"complete": True, "more": False}
+    assert keywords == {"complete": True, "more": False}
 
 
-def test_past_events_of_one_topic_of_a_pattern_are_asked_for_by_its_name(world, client) -> None:
+def test_past_events_of_one_topic_of_a_pattern_are_selected_by_name(world, client) -> None:
     client.say(32, 1, {"match": "prefix"}, "trial.")
     for number, topic in enumerate(["trial.a", "trial.b"], start=1):
         log(world, number, topic)
@@ -84,7 +86,7 @@ def test_past_events_of_one_topic_of_a_pattern_are_asked_for_by_its_name(world, 
     assert call(client, "wamp.subscription.get_events", ALL.subscription_id, topic="elsewhere")[0] == []
 
 
-def test_past_events_of_very_many_topics_are_asked_for_one_by_one(world, client) -> None:
+def test_past_events_of_too_many_topics_are_refused_unless_one_is_named(world, client) -> None:
     client.say(32, 1, {"match": "prefix"}, "trial.")
     for number in range(1, MAXIMUM_TOPICS + 2):
         log(world, number, f"trial.{number}")
@@ -93,15 +95,15 @@ def test_past_events_of_very_many_topics_are_asked_for_one_by_one(world, client)
     assert len(call(client, "wamp.subscription.get_events", ALL.subscription_id, topic="trial.7")[0]) == 1
 
 
-def test_past_events_are_only_for_those_for_whom_they_were(world, client) -> None:
+def test_past_events_are_filtered_by_their_audience(world, client) -> None:
     client.say(32, 1, {}, "trial.a")
-    log(world, 1, "trial.a", audience=Audience(eligible_authid=frozenset({"somebody else"})))
+    log(world, 1, "trial.a", audience=Audience(eligible_authid=frozenset({"another user"})))
     log(world, 2, "trial.a")
 
     assert [event["publication"] for event in call(client, "wamp.subscription.get_events", A.subscription_id)[0]] == [2]
 
 
-def test_past_events_of_what_may_not_be_seen_any_more_are_not_told(world, client) -> None:
+def test_past_events_of_topics_without_a_right_any_more_are_left_out(world, client) -> None:
     client.say(32, 1, {}, "trial.a")
     log(world, 1, "trial.a")
     world.accounts.grants[REALM, UserName("subscriber")] = []
@@ -109,7 +111,7 @@ def test_past_events_of_what_may_not_be_seen_any_more_are_not_told(world, client
     assert call(client, "wamp.subscription.get_events", A.subscription_id)[0] == []
 
 
-def test_past_events_of_a_user_who_is_gone_are_not_told(world, client) -> None:
+def test_a_removed_user_gets_no_past_events(world, client) -> None:
     client.say(32, 1, {}, "trial.a")
     log(world, 1, "trial.a")
     world.users.remove(UserName("subscriber"))
@@ -126,14 +128,14 @@ def test_past_events_of_a_user_who_is_gone_are_not_told(world, client) -> None:
         ((), "wamp.error.invalid_argument"),
     ],
 )
-def test_past_events_of_no_subscription_of_the_session_are_refused(world, client, arguments, error) -> None:
+def test_past_events_of_an_unknown_subscription_are_refused(world, client, arguments, error) -> None:
     assert call(client, "wamp.subscription.get_events", *arguments) == error
 
 
 # --- subscriptions
 
 
-def test_administrators_see_all_subscriptions(world, admin, client) -> None:
+def test_administrators_list_and_match_all_subscriptions(world, admin, client) -> None:
     client.say(32, 1, {}, "trial.a")
     admin.say(32, 1, {"match": "prefix"}, "trial.")
     admin.say(32, 1, {}, "trial.a")
@@ -148,7 +150,7 @@ def test_administrators_see_all_subscriptions(world, admin, client) -> None:
     assert result(admin, "wamp.subscription.count_subscribers", A.subscription_id) == 2
 
 
-def test_a_subscription_is_described_with_its_beginning(world, admin, client) -> None:
+def test_the_details_of_a_subscription_have_its_creation_time(world, admin, client) -> None:
     client.say(32, 1, {}, "trial.a")
     world.moment += timedelta(minutes=5)
     admin.say(32, 1, {}, "trial.a")
@@ -159,14 +161,14 @@ def test_a_subscription_is_described_with_its_beginning(world, admin, client) ->
     assert call(admin, "wamp.subscription.get", "x") == "wamp.error.invalid_argument"
 
 
-def test_everybody_may_look_up_what_somebody_subscribed_to(world, admin, client) -> None:
+def test_every_session_may_look_up_a_subscription(world, admin, client) -> None:
     admin.say(32, 1, {"match": "prefix"}, "trial.")
 
     assert result(client, "wamp.subscription.lookup", "trial.", {"match": "prefix"}) == ALL.subscription_id
     assert result(client, "wamp.subscription.lookup", "trial.a") is None
 
 
-def test_who_has_left_is_no_subscriber(world, admin, client) -> None:
+def test_a_session_that_has_left_is_not_a_subscriber(world, admin, client) -> None:
     client.say(32, 1, {}, "trial.a")
     world.sessions.records[client.connection] = world.sessions.records[admin.connection]
 
@@ -176,7 +178,7 @@ def test_who_has_left_is_no_subscriber(world, admin, client) -> None:
 # --- sessions
 
 
-def test_administrators_count_and_list_sessions_also_by_roles(world, admin, client) -> None:
+def test_administrators_count_and_list_sessions_by_role(world, admin, client) -> None:
     assert result(admin, "wamp.session.count") == 2
     assert result(admin, "wamp.session.count", ["admin"]) == 1
     assert result(admin, "wamp.session.list") == sorted([admin.session, client.session])
@@ -185,7 +187,7 @@ def test_administrators_count_and_list_sessions_also_by_roles(world, admin, clie
     assert call(admin, "wamp.session.list", [1]) == "wamp.error.invalid_argument"
 
 
-def test_administrators_see_who_a_session_is(world, admin, client) -> None:
+def test_administrators_get_the_details_of_a_session(world, admin, client) -> None:
     assert result(admin, "wamp.session.get", client.session) == {
         "session": client.session,
         "authid": "subscriber",
@@ -198,17 +200,17 @@ def test_administrators_see_who_a_session_is(world, admin, client) -> None:
     assert call(admin, "wamp.session.get") == "wamp.error.invalid_argument"
 
 
-def test_of_a_session_whose_record_is_gone_nothing_is_told(world, admin, client) -> None:
+def test_a_session_without_a_record_does_not_exist(world, admin, client) -> None:
     del world.sessions.records[client.connection]
 
     assert call(admin, "wamp.session.get", client.session) == "wamp.error.no_such_session"
 
 
-def test_administrators_end_sessions(world, admin, client) -> None:
+def test_administrators_kill_sessions(world, admin, client) -> None:
     assert call(admin, "wamp.session.kill", client.session, message="enough") == [[], {}]
 
     ((body,),) = [world.inbox.bodies[client.connection]]
-    assert client.hear(body) == [[6, {"message": "enough"}, "wamp.close.killed"]]
+    assert client.receive(body) == [[6, {"message": "enough"}, "wamp.close.killed"]]
 
 
 @pytest.mark.parametrize(
@@ -219,39 +221,50 @@ def test_administrators_end_sessions(world, admin, client) -> None:
         ({"message": 7}, "wamp.error.invalid_argument"),
     ],
 )
-def test_a_session_is_not_ended_for_a_reason_that_is_none(world, admin, client, keywords, error) -> None:
+def test_invalid_reasons_of_a_kill_are_refused(world, admin, client, keywords, error) -> None:
     assert call(admin, "wamp.session.kill", client.session, **keywords) == error
     assert world.inbox.bodies == {}
 
 
-def test_a_session_does_not_end_itself_so(world, admin) -> None:
+def test_a_session_cannot_kill_itself(world, admin) -> None:
     assert call(admin, "wamp.session.kill", admin.session) == "wamp.error.no_such_session"
 
 
 @pytest.mark.parametrize("procedure", ["wamp.session.list", "wamp.subscription.list", "signalbox.overview"])
-def test_others_see_nothing_of_others(world, client, procedure) -> None:
+def test_other_users_may_not_call_granted_procedures(world, client, procedure) -> None:
     assert call(client, procedure) == "wamp.error.not_authorized"
 
 
-# --- the stage
+# --- calls for the function `overview`
 
 
-def test_the_stage_is_shown(world, admin, client) -> None:
-    assert result(client, "signalbox.topics") == []
-    assert result(admin, "signalbox.topics") == [{"topic": "a", "retained_at": None}]
-    assert result(admin, "signalbox.overview")["told"] == "much"
-    assert result(admin, "signalbox.report") == []
+def test_a_call_of_an_overview_procedure_is_passed_on_without_a_reply(world, client) -> None:
+    assert client.say(48, 7, {}, "signalbox.topics", [], {"prefix": "trial."}, frame="frame") == []
+
+    assert list(world.overview_calls.calls.values()) == [
+        OverviewCall(
+            connection=client.connection,
+            item_id=ItemId("frame:0"),
+            realm=REALM,
+            user=UserName("subscriber"),
+            at=world.moment,
+            request=RequestId(7),
+            procedure="signalbox.topics",
+            payload=Payload((), {"prefix": "trial."}),
+        )
+    ]
 
 
-def test_what_is_not_to_be_had_now_is_an_error(world, admin) -> None:
-    world.glances.is_up = False
+def test_a_call_that_is_received_twice_is_passed_on_once(world, admin) -> None:
+    for _ in range(2):
+        assert admin.say(48, 7, {}, "signalbox.report", ["a.svg"], frame="frame") == []
 
-    assert call(admin, "signalbox.report") == "wamp.error.unavailable"
+    assert len(world.overview_calls.calls) == 1
 
 
-def test_an_answer_that_is_too_large_is_an_error(world, admin) -> None:
+def test_a_result_that_is_too_large_is_an_error(world, admin) -> None:
     for number in range(2**52, 2**52 + 8_000):
         listener = Listener(SessionId(number), "x", "source")
-        world.roster.enter(REALM, Member(ConnectionId(str(number)), listener, START), expires_at=START)
+        world.realm_sessions.enter(REALM, Member(ConnectionId(str(number)), listener, START), expires_at=START)
 
     assert call(admin, "wamp.session.list") == "wamp.error.payload_size_exceeded"

@@ -1,4 +1,4 @@
-"""What a router knows of subscribers: brought up to date by changes as long as those are kept, and else read again."""
+"""The subscriber directory: updated by changes while they are stored, and otherwise read again."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,63 +8,69 @@ import pytest
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.router.directory import Bucket, Change, Directory, Row, Version
+from signalbox.live.router.directory import (
+    CachedSubscriberDirectory,
+    PartitionVersion,
+    SubscriberChange,
+    SubscriberPartition,
+    SubscriberRow,
+)
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.live import REALM, START
 
 TOPIC = RoutingKey("trial.a")
-PREFIX = TopicPattern.parse("trial.", Match.PREFIX)
-PATTERNS = Bucket(REALM, None)
+PREFIX = TopicPattern.parse("trial.", MatchPolicy.PREFIX)
+PATTERNS = SubscriberPartition(REALM, None)
 OTHER_REALM = ExchangeName("xs_other.fifo")
 LISTED = 2
 JOE = Listener(SessionId(7), "joe", "subscriber")
 
 
 class Unreachable(Exception):
-    """The table did not answer."""
+    """Raised when the table does not respond."""
 
 
 @dataclass
 class Table:
-    """The prefixes of a realm. Every change ever made has its number; the newest two stand in the version."""
+    """The prefix subscribers of a realm. Changes are numbered; the version lists the newest two."""
 
-    there: dict[ConnectionId, Row] = field(default_factory=dict)
-    changed: list[Change] = field(default_factory=list)
+    there: dict[ConnectionId, SubscriberRow] = field(default_factory=dict)
+    changed: list[SubscriberChange] = field(default_factory=list)
     lost: set[int] = field(default_factory=set)
     asked: list[range] = field(default_factory=list)
     read: int = 0
     answers: int = 1_000
-    """How many rows and changes are told before nothing answers any more."""
+    """The number of rows and changes that are returned before the table stops responding."""
 
     def come(self, *connections: str) -> None:
         for name in connections:
             subscriber = Subscriber(ConnectionId(name), PREFIX, JOE)
-            row = self.there[subscriber.connection] = Row(subscriber, START + timedelta(hours=2))
-            self.changed.append(Change(subscriber.connection, PREFIX, row))
+            row = self.there[subscriber.connection] = SubscriberRow(subscriber, START + timedelta(hours=2))
+            self.changed.append(SubscriberChange(subscriber.connection, PREFIX, row))
 
     def go(self, *connections: str) -> None:
         for name in map(ConnectionId, connections):
             self.there.pop(name, None)
-            self.changed.append(Change(name, PREFIX, None))
+            self.changed.append(SubscriberChange(name, PREFIX, None))
 
-    def versions(self, buckets: Collection[Bucket]) -> Mapping[Bucket, Version]:
+    def versions(self, buckets: Collection[SubscriberPartition]) -> Mapping[SubscriberPartition, PartitionVersion]:
         if PATTERNS not in buckets:
             return {}
-        return {PATTERNS: Version(len(self.changed), tuple(self.changed[-LISTED:]))}
+        return {PATTERNS: PartitionVersion(len(self.changed), tuple(self.changed[-LISTED:]))}
 
-    def changes(self, bucket: Bucket, numbers: range) -> Mapping[int, Change]:
+    def changes(self, bucket: SubscriberPartition, numbers: range) -> Mapping[int, SubscriberChange]:
         assert bucket == PATTERNS
         self.asked.append(numbers)
         self._answer(len(numbers))
-        # A chunk may begin before what was asked for.
+        # A chunk may begin before the requested numbers.
         earlier = range(max(1, numbers.start - 3), numbers.stop)
         return {number: self.changed[number - 1] for number in earlier if number not in self.lost}
 
-    def rows(self, bucket: Bucket) -> Iterator[Row]:
+    def rows(self, bucket: SubscriberPartition) -> Iterator[SubscriberRow]:
         assert bucket == PATTERNS
         self.read += 1
         for row in list(self.there.values()):
@@ -85,26 +91,28 @@ def table() -> Table:
 
 
 @pytest.fixture
-def directory(table: Table) -> Directory:
-    """A directory that has looked once."""
-    directory = Directory(table, lambda: START)
+def directory(table: Table) -> CachedSubscriberDirectory:
+    """A directory after one lookup."""
+    directory = CachedSubscriberDirectory(table, lambda: START)
     found(directory)
     return directory
 
 
-def found(directory: Directory) -> set[str]:
-    return {one.connection for one in directory.look(REALM, [TOPIC])(TOPIC)}
+def found(directory: CachedSubscriberDirectory) -> set[str]:
+    return {one.connection for one in directory.lookup(REALM, [TOPIC])(TOPIC)}
 
 
 @pytest.mark.parametrize("missed", [0, 1, LISTED])
-def test_what_stands_in_the_version_needs_no_other_read(table: Table, directory: Directory, missed: int) -> None:
+def test_changes_listed_in_the_version_need_no_other_read(
+    table: Table, directory: CachedSubscriberDirectory, missed: int
+) -> None:
     table.come(*(f"d{number}" for number in range(missed)))
 
     assert found(directory) == set(table.there)
     assert (table.read, table.asked) == (1, [])
 
 
-def test_what_stands_there_no_more_is_asked_for_by_its_numbers(table: Table, directory: Directory) -> None:
+def test_earlier_changes_are_read_by_number(table: Table, directory: CachedSubscriberDirectory) -> None:
     table.come("d", "e")
     table.go("c1", "d")
     table.come("d")
@@ -116,7 +124,9 @@ def test_what_stands_there_no_more_is_asked_for_by_its_numbers(table: Table, dir
 
 
 @pytest.mark.parametrize("lost", [11, 12, 13], ids=["the first", "one in between", "the last"])
-def test_where_a_change_is_missing_all_rows_are_read_again(table: Table, directory: Directory, lost: int) -> None:
+def test_a_missing_change_makes_the_directory_read_all_rows(
+    table: Table, directory: CachedSubscriberDirectory, lost: int
+) -> None:
     table.go("c1", "c2", "c3")
     table.come("d", "e")
     table.lost = {lost}
@@ -126,8 +136,8 @@ def test_where_a_change_is_missing_all_rows_are_read_again(table: Table, directo
 
 
 @pytest.mark.parametrize(("missed", "read"), [(10, 1), (11, 2)], ids=["as many as rows", "more than rows"])
-def test_rows_are_read_where_they_are_fewer_than_what_was_missed(
-    table: Table, directory: Directory, missed: int, read: int
+def test_rows_are_read_if_they_are_fewer_than_the_missed_changes(
+    table: Table, directory: CachedSubscriberDirectory, missed: int, read: int
 ) -> None:
     table.go(*["c1"] * missed)
 
@@ -135,8 +145,8 @@ def test_rows_are_read_where_they_are_fewer_than_what_was_missed(
     assert (table.read, len(table.asked)) == (read, 2 - read)
 
 
-def test_a_version_that_was_forgotten_and_begins_anew_is_not_taken_for_a_known_one(
-    table: Table, directory: Directory
+def test_a_restarted_version_is_not_mistaken_for_a_cached_one(
+    table: Table, directory: CachedSubscriberDirectory
 ) -> None:
     table.changed.clear()
     table.come("d")
@@ -146,8 +156,8 @@ def test_a_version_that_was_forgotten_and_begins_anew_is_not_taken_for_a_known_o
 
 
 @pytest.mark.parametrize("answers", [0, 4])
-def test_who_could_not_read_all_rows_reads_them_again(table: Table, answers: int) -> None:
-    directory = Directory(table, lambda: START)
+def test_a_failed_read_of_rows_is_repeated(table: Table, answers: int) -> None:
+    directory = CachedSubscriberDirectory(table, lambda: START)
     table.answers = answers
     with pytest.raises(Unreachable):
         found(directory)
@@ -156,7 +166,7 @@ def test_who_could_not_read_all_rows_reads_them_again(table: Table, answers: int
     assert found(directory) == set(table.there)
 
 
-def test_who_could_not_read_what_was_missed_knows_what_it_knew(table: Table, directory: Directory) -> None:
+def test_a_failed_read_of_changes_keeps_the_cache(table: Table, directory: CachedSubscriberDirectory) -> None:
     table.go("c1", "c2", "c3")
     table.answers = 0
     with pytest.raises(Unreachable):
@@ -167,13 +177,13 @@ def test_who_could_not_read_what_was_missed_knows_what_it_knew(table: Table, dir
     assert (table.read, table.asked) == (1, [range(11, 12)] * 2)
 
 
-def test_what_was_not_looked_at_for_long_is_forgotten_and_read_again(table: Table) -> None:
-    directory = Directory(table, lambda: START, kept=1)
+def test_the_least_recently_used_partition_is_evicted_and_read_again(table: Table) -> None:
+    directory = CachedSubscriberDirectory(table, lambda: START, maximum_partitions=1)
     for _ in range(2):
         found(directory)
     assert table.read == 1
 
-    directory.look(OTHER_REALM, [])
+    directory.lookup(OTHER_REALM, [])
     assert found(directory) == set(table.there)
 
     assert table.read == 2

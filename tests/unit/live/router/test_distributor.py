@@ -1,4 +1,4 @@
-"""Who gets what of a batch, in how many bundles, and what comes again."""
+"""Distribution of a batch: recipients, splitting, and redelivery."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -13,42 +13,42 @@ from signalbox.exchange.model.records import Exchange, LiveSettings
 from signalbox.exchange.model.routing_ports import Published
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.outbox.items import Bundle, parse_item
+from signalbox.live.outbox.items import EventBatch, parse_item
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.router.directory import Matching
-from signalbox.live.router.distributor import Distributor, Posting
-from signalbox.live.router.publication_metadata import Awaited, Note, note_text
+from signalbox.live.router.directory import SubscriberLookup
+from signalbox.live.router.distributor import Distributor, OutboxMessage
+from signalbox.live.router.publication_metadata import AcknowledgementTarget, PublicationMetadata, metadata_text
 from signalbox.live.session.state import ConnectionId
-from signalbox.live.wamp.audience import EVERYBODY, Audience, Listener
+from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import PublicationId, RequestId, SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.unit.exchange.routing.naive_sqs import START, as_received
 
 REALM = ExchangeName("xs_trial.fifo")
 EXCHANGE = Exchange(REALM, None, START, live=LiveSettings())
-ALL, A = TopicPattern.parse("", Match.PREFIX), TopicPattern.parse("a")
+ALL, A = TopicPattern.parse("", MatchPolicy.PREFIX), TopicPattern.parse("a")
 
 
 @dataclass
 class World:
-    """`EventLog`, `SubscriberDirectory` and `OutboxSender`, of which some connections take nothing."""
+    """`EventLog`, `SubscriberDirectory` and `OutboxSender`; sending to some connections fails."""
 
     subscribers: list[Subscriber] = field(default_factory=list)
     closed: set[str] = field(default_factory=set)
     logged: list[LoggedEvent] = field(default_factory=list)
-    sent: list[Posting] = field(default_factory=list)
+    sent: list[OutboxMessage] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
         assert (realm, live) == (REALM, EXCHANGE.live)
         self.logged += events
 
-    def look(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Matching:
+    def lookup(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         assert {one.topic for one in self.logged} >= set(topics)
         return lambda topic: [one for one in self.subscribers if one.pattern.matches(topic)]
 
-    def send(self, postings: Sequence[Posting]) -> Collection[int]:
+    def send(self, postings: Sequence[OutboxMessage]) -> Collection[int]:
         self.calls.append(len(postings))
         failed = [place for place, one in enumerate(postings) if one.connection in self.closed]
         self.sent += [one for place, one in enumerate(postings) if place not in failed]
@@ -61,9 +61,9 @@ class World:
     def deliver(self, *published: Published) -> Collection[str]:
         return Distributor(self, self, self).deliver(EXCHANGE, published)
 
-    def bundles(self, connection: str) -> list[Bundle]:
+    def bundles(self, connection: str) -> list[EventBatch]:
         found = [parse_item(one.text) for one in self.sent if one.connection == connection]
-        return [one for one in found if isinstance(one, Bundle)]
+        return [one for one in found if isinstance(one, EventBatch)]
 
     def got(self, connection: str) -> list[tuple[str, int | None]]:
         events = [one.event for bundle in self.bundles(connection) for one in bundle.events]
@@ -75,14 +75,14 @@ def world() -> World:
     return World()
 
 
-def published(topic: str, sequence: int, body: str = "1", *, note: Note | None = None) -> Published:
+def published(topic: str, sequence: int, body: str = "1", *, metadata: PublicationMetadata | None = None) -> Published:
     envelope = Envelope.of_publication(topic, body)
     message = as_received(envelope.published(), message_id=f"{topic}-{sequence}")
-    notes = None if note is None else note_text(note)
+    notes = None if metadata is None else metadata_text(metadata)
     return Published(Publication(message, envelope, Routes((), by_alternate=False), "joe", notes), sequence)
 
 
-def test_each_connection_gets_its_events_in_one_bundle_in_their_order(world: World) -> None:
+def test_each_connection_receives_its_events_in_one_ordered_batch(world: World) -> None:
     world.subscribe("c", ALL, A)
     world.subscribe("d", A)
     world.subscribe("e", TopicPattern.parse("other"))
@@ -96,25 +96,25 @@ def test_each_connection_gets_its_events_in_one_bundle_in_their_order(world: Wor
     assert (bundle.realm, bundle.user, bundle.item_id) == (REALM, "user-d", world.sent[1].item_id)
 
 
-def test_everything_is_logged_though_nobody_is_subscribed(world: World) -> None:
+def test_events_without_subscribers_are_logged(world: World) -> None:
     world.deliver(published("a", 1), published("b", 1))
 
     assert [(one.topic, one.sequence) for one in world.logged] == [("a", 1), ("b", 1)]
 
 
-def test_an_event_is_for_those_whom_its_publisher_wants(world: World) -> None:
+def test_an_event_reaches_only_its_audience(world: World) -> None:
     for connection, session in (("c", 1), ("d", 2), ("e", 3)):
         world.subscribe(connection, A, session=session)
     audience = Audience(exclude_authid=frozenset({"user-e"}), excluded_publisher=SessionId(1))
 
-    world.deliver(published("a", 1, note=Note(PublicationId(5), audience)))
+    world.deliver(published("a", 1, metadata=PublicationMetadata(PublicationId(5), audience)))
 
     assert [world.got(connection) for connection in "cde"] == [[], [("a", 1)], []]
     (bundle,) = world.bundles("d")
-    assert bundle.events[0].event == replace(world.logged[0], audience=EVERYBODY)
+    assert bundle.events[0].event == replace(world.logged[0], audience=UNRESTRICTED)
 
 
-def test_what_is_too_much_for_one_bundle_goes_in_several_one_after_the_other(world: World) -> None:
+def test_a_large_batch_is_split_and_its_parts_are_sent_in_order(world: World) -> None:
     world.subscribe("c", A)
     world.subscribe("d", ALL)
 
@@ -125,7 +125,7 @@ def test_what_is_too_much_for_one_bundle_goes_in_several_one_after_the_other(wor
     assert world.calls == [2, 2, 2]
 
 
-def test_what_one_connection_does_not_take_comes_again_and_nothing_overtakes_it(world: World) -> None:
+def test_a_failed_batch_is_redelivered_and_not_overtaken(world: World) -> None:
     world.subscribe("c", A)
     world.subscribe("d", A, TopicPattern.parse("b"))
     world.closed = {"c"}
@@ -138,7 +138,7 @@ def test_what_one_connection_does_not_take_comes_again_and_nothing_overtakes_it(
     assert (world.got("c"), len(world.got("d"))) == ([], 5)
 
 
-def test_the_same_bundle_again_has_the_same_id_and_another_has_another(world: World) -> None:
+def test_the_id_of_a_batch_depends_on_its_content(world: World) -> None:
     world.subscribe("c", A)
     for batch in ([1, 2], [1, 2], [2]):
         world.deliver(*(published("a", number) for number in batch))
@@ -147,17 +147,19 @@ def test_the_same_bundle_again_has_the_same_id_and_another_has_another(world: Wo
     assert first == again != other
 
 
-def test_an_exchange_that_is_live_no_more_has_nobody_to_tell(world: World) -> None:
+def test_an_exchange_that_is_not_live_delivers_to_no_connection(world: World) -> None:
     assert Distributor(world, world, world).deliver(replace(EXCHANGE, live=None), [published("a", 1)]) == ()
     assert world.deliver() == ()
     assert (world.logged, world.calls) == ([], [])
 
 
-def test_publishers_are_told_who_wait_for_it(world: World) -> None:
-    waiting = Note(PublicationId(5), awaited=Awaited(ConnectionId("p"), RequestId(3)))
-    lost = Note(PublicationId(6), awaited=Awaited(ConnectionId("q"), RequestId(4)))
-    notes = (None, Note(PublicationId(4)), waiting, lost)
-    publications = [published("a", number, note=note).publication for number, note in enumerate(notes, start=1)]
+def test_publishers_that_request_it_receive_published(world: World) -> None:
+    waiting = PublicationMetadata(
+        PublicationId(5), acknowledge_to=AcknowledgementTarget(ConnectionId("p"), RequestId(3))
+    )
+    lost = PublicationMetadata(PublicationId(6), acknowledge_to=AcknowledgementTarget(ConnectionId("q"), RequestId(4)))
+    notes = (None, PublicationMetadata(PublicationId(4)), waiting, lost)
+    publications = [published("a", number, metadata=one).publication for number, one in enumerate(notes, start=1)]
     world.closed = {"q"}
 
     assert Distributor(world, world, world).acknowledge(publications) == {"a-4"}

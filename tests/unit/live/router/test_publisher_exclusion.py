@@ -1,4 +1,4 @@
-"""The specification's sequence of messages about publisher exclusion, played from what is said to what is posted."""
+"""The specification's message sequence of publisher exclusion, from client messages to posted messages."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -13,13 +13,13 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.routing_ports import Published
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.outbox.decisions import Outbox
+from signalbox.live.outbox.decisions import OutboxState
 from signalbox.live.outbox.items import parse_item
-from signalbox.live.outbox.writer import Deliverer, Desk, Incoming
-from signalbox.live.router.directory import Matching
-from signalbox.live.router.distributor import Distributor, Posting
+from signalbox.live.outbox.writer import ConnectionSnapshot, OutboxWriter, ReceivedItem
+from signalbox.live.router.directory import SubscriberLookup
+from signalbox.live.router.distributor import Distributor, OutboxMessage
 from signalbox.live.session.state import ConnectionId
-from signalbox.live.wamp.codec import FORMS
+from signalbox.live.wamp.codec import FORMATS
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right
@@ -29,7 +29,7 @@ from tests.unit.live.session.conversation import FIRST, Client, published
 from tests.unit.live.wamp.vectors import SEQUENCE
 
 USER, SENDER = UserName("subscriber"), "AIDA"
-KINDS = {form.kind.__name__.upper(): code for code, form in FORMS.items()}
+KINDS = {form.kind.__name__.upper(): code for code, form in FORMATS.items()}
 
 
 @dataclass
@@ -37,32 +37,34 @@ class Realm:
     """A realm in memory: the ports of its router and of its writer, for one client."""
 
     live: MemoryLive = field(default_factory=MemoryLive)
-    outbox: Outbox = field(default_factory=Outbox)
+    outbox: OutboxState = field(default_factory=OutboxState)
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
         self.live.log.append(realm, *events)
 
-    def look(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Matching:
+    def lookup(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         return lambda topic: self.live.subscribers.of_topic(realm, topic)
 
-    def send(self, postings: Sequence[Posting]) -> Collection[int]:
+    def send(self, postings: Sequence[OutboxMessage]) -> Collection[int]:
         for posting in postings:
             self.live.outboxes.put(posting.connection, [parse_item(posting.text)])
         return ()
 
-    def read(self, connection: ConnectionId, *, belongs_to: tuple[ExchangeName, UserName] | None) -> Desk:
-        standing = self.live.accounts.standing(REALM, USER, now=self.live.moment)
+    def read(self, connection: ConnectionId, *, owner: tuple[ExchangeName, UserName] | None) -> ConnectionSnapshot:
+        standing = self.live.accounts.access(REALM, USER, now=self.live.moment)
         assert standing.account is not None
-        return Desk(self.live.sessions.records[connection].session, self.outbox, standing.account.rights, standing.live)
+        return ConnectionSnapshot(
+            self.live.sessions.records[connection].session, self.outbox, standing.account.rights, standing.live
+        )
 
-    def save(self, connection: ConnectionId, outbox: Outbox) -> None:
+    def save(self, connection: ConnectionId, outbox: OutboxState) -> None:
         self.outbox = outbox
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
         return 0
 
     def route(self) -> None:
-        """Bring what was published into outboxes."""
+        """Distribute the publications to outboxes."""
         exchange = self.live.exchanges.records[REALM]
         for number, sent in enumerate(published(self.live), start=1):
             message = as_received(sent.message, sender=SENDER, sent_at=self.live.moment)
@@ -72,21 +74,21 @@ class Realm:
             assert Distributor(self, self, self).deliver(exchange, [Published(said, number)]) == set()
 
     def posted(self) -> list[Any]:
-        """Post what stands in the outbox, all of it at once; return all messages."""
+        """Post all items of the outbox in one batch; return all messages."""
         items = self.live.outboxes.items[FIRST]
-        incoming = [Incoming(MessageId(item.item_id), item, self.live.moment) for item in items]
-        deliverer = Deliverer(self, self.live.log, self.live.connections, self.live.now)
+        incoming = [ReceivedItem(MessageId(item.item_id), item, self.live.moment) for item in items]
+        deliverer = OutboxWriter(self, self.live.log, self.live.connections, self.live.now)
         deliverer.deliver(FIRST, incoming, until=self.live.moment + timedelta(minutes=1))
         return [json.loads(text) for text in self.live.connections.posted[FIRST]]
 
 
 def elements(parts: Mapping[str, Any]) -> list[Any]:
-    """A message of the sequence as its array: the parts stand in their order."""
+    """Return a message of the sequence as its array."""
     return [KINDS[parts["type"]], *(value for name, value in parts.items() if name != "type")]
 
 
 def play(**options: object) -> list[Any]:
-    """What a client is told that says what the sequence has, with these options of its PUBLISH."""
+    """Return the messages to a client that sends the sequence's messages, with these options of PUBLISH."""
     realm = Realm()
     realm.live.grant(USER, Right.READ, Right.WRITE, pattern="com.myapp.")
     client = Client(realm.live).open().join(USER)
@@ -99,7 +101,7 @@ def play(**options: object) -> list[Any]:
     return told
 
 
-def test_who_publishes_without_excluding_itself_gets_its_own_event() -> None:
+def test_a_publisher_that_does_not_exclude_itself_receives_its_event() -> None:
     """Advanced profile, «Publisher Exclusion»; the ids of subscription and publication are the router's to choose."""
     (publish,) = (step.parts for step in SEQUENCE if step.parts["type"] == "PUBLISH")
     subscribed, event = (elements(step.parts) for step in SEQUENCE if step.by == "router")
@@ -109,10 +111,10 @@ def test_who_publishes_without_excluding_itself_gets_its_own_event() -> None:
     subscription, (number, details) = told_subscribed[2], told_event[2:4]
     assert told_subscribed == [*subscribed[:2], subscription]
     assert told_event == [event[0], subscription, number, details, event[4]]
-    assert all(name.startswith("_") for name in details)  # of its own, the specification has none here
+    assert all(name.startswith("_") for name in details)  # the specification gives no details here
 
 
-def test_who_does_not_say_so_does_not_get_it() -> None:
+def test_a_publisher_is_excluded_by_default() -> None:
     (subscribed,) = play()
 
     assert subscribed[0] == KINDS["SUBSCRIBED"]

@@ -1,15 +1,15 @@
-"""Clients of a stage in memory: what each says goes into its inbox, and what it is told stands in its outbox."""
+"""Clients of a stage in memory: what a client sends is processed at once, and its outbox has the replies."""
 
 import json
 from dataclasses import dataclass, field
 from typing import Any
 
 from signalbox.exchange.messages.properties import LIVE, TOPIC
-from signalbox.live.outbox.items import Closing, PastWish, Reply
-from signalbox.live.session.inbox import frame_body, told_body
-from signalbox.live.session.inbox_processor import Arrival, Conversation
+from signalbox.live.outbox.items import BackfillRequest, CloseRequest, Reply
+from signalbox.live.session.inbox import frame_body, signal_body
+from signalbox.live.session.inbox_processor import Arrival, InboxProcessor
 from signalbox.live.session.ports import SessionPorts
-from signalbox.live.session.state import ConnectionId, Elapsed, FrameId, Killed, Lost, RightsChanged, opened
+from signalbox.live.session.state import ConnectionId, FrameId, Signal, opened
 from signalbox.messages import Message
 from tests.fakes.live import REALM, MemoryLive
 
@@ -19,14 +19,14 @@ ROLES = {"subscriber": {"features": {"subscription_revocation": True}}, "publish
 
 @dataclass
 class Client:
-    """A client; each thing that it says is handled at once."""
+    """A client; each message that it sends is processed at once."""
 
     world: MemoryLive
     connection: ConnectionId = FIRST
     frames: int = 0
     read: int = 0
     session: int = 0
-    conversation: Conversation | None = None
+    processor: InboxProcessor | None = None
     ports: SessionPorts | None = None
 
     def open(self, user_agent: str = "") -> "Client":
@@ -34,30 +34,30 @@ class Client:
         assert self.world.sessions.open(session)
         return self
 
-    def hear(self, body: str, *, frame: str | None = None) -> list[Any]:
-        """Handle a message of the inbox; return what the client is told."""
+    def receive(self, body: str, *, frame: str | None = None) -> list[Any]:
+        """Process a message of the inbox; return the new items of the outbox."""
         self.frames += frame is None
         found = FrameId(frame or f"{self.connection}-{self.frames}")
-        conversation = self.conversation or Conversation(self.ports or self.world.ports(), self.connection)
-        assert list(conversation.hear([Arrival(found, self.connection, body, self.world.moment)])) == [found]
-        return self.told()
+        processor = self.processor or InboxProcessor(self.ports or self.world.ports(), self.connection)
+        assert list(processor.process([Arrival(found, self.connection, body, self.world.moment)])) == [found]
+        return self.replies()
 
-    def hear_all(self, *bodies: str) -> list[FrameId]:
-        """Handle several messages of the inbox in one batch; return those that are done."""
+    def receive_all(self, *bodies: str) -> list[FrameId]:
+        """Process several messages of the inbox in one batch; return the ids of those that are done."""
         arrivals = [
             Arrival(FrameId(f"{self.connection}-{self.frames + number}"), self.connection, body, self.world.moment)
             for number, body in enumerate(bodies, start=1)
         ]
-        return list(Conversation(self.ports or self.world.ports(), self.connection).hear(arrivals))
+        return list(InboxProcessor(self.ports or self.world.ports(), self.connection).process(arrivals))
 
     def say(self, *message: object, frame: str | None = None) -> list[Any]:
-        return self.hear(frame_body(json.dumps(message)), frame=frame)
+        return self.receive(frame_body(json.dumps(message)), frame=frame)
 
-    def tell(self, told: Lost | Elapsed | Killed | RightsChanged) -> list[Any]:
-        return self.hear(told_body(told))
+    def notify(self, signal: Signal) -> list[Any]:
+        return self.receive(signal_body(signal))
 
-    def told(self) -> list[Any]:
-        """Return what stands in the outbox since the last look: messages, and what else there is by its name."""
+    def replies(self) -> list[Any]:
+        """Return the new items of the outbox: messages, and the names of other items."""
         items = self.world.outboxes.items[self.connection]
         new, self.read = items[self.read :], len(items)
         return [shown(item) for item in new]
@@ -75,9 +75,9 @@ class Client:
 def shown(item: object) -> Any:
     if isinstance(item, Reply):
         return json.loads(item.message)
-    if isinstance(item, PastWish):
+    if isinstance(item, BackfillRequest):
         return "past"
-    assert isinstance(item, Closing)
+    assert isinstance(item, CloseRequest)
     return "close"
 
 
@@ -92,7 +92,7 @@ class Sent:
 
 
 def published(world: MemoryLive) -> list[Sent]:
-    """Return what was sent to the realm's queue, once each."""
+    """Return the messages in the realm's queue without duplicates."""
     found: dict[str, Sent] = {}
     for message in world.sender.sent.get(world.ports().names.queue(REALM), []):
         note = json.loads(message.attributes[LIVE].text or "")

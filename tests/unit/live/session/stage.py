@@ -1,4 +1,4 @@
-"""A realm with its users, and a connection to it, for tests of sessions."""
+"""A realm with users, and a connection to it, for tests of the session machine."""
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -6,10 +6,19 @@ from datetime import UTC, datetime, timedelta
 from signalbox.live.admin.grants import Grant, Rights
 from signalbox.live.session.effects import Effect, Post
 from signalbox.live.session.machine import receive
-from signalbox.live.session.state import Account, Circumstances, ConnectionId, Heard, Outcome, Realm, Session, opened
+from signalbox.live.session.state import (
+    Account,
+    ConnectionId,
+    DecisionContext,
+    Outcome,
+    Realm,
+    Received,
+    Session,
+    opened,
+)
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.messages import Hello, Message, PublicationId, SessionId
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 
@@ -28,46 +37,46 @@ def account(name: str, role: Role, *grants: Grant, with_key: bool = True) -> Acc
 
 def open_to(prefix: str, *rights: Right) -> tuple[Grant, ...]:
     return tuple(
-        Grant(right, TopicPattern.parse(prefix, Match.PREFIX)) for right in rights or (Right.READ, Right.WRITE)
+        Grant(right, TopicPattern.parse(prefix, MatchPolicy.PREFIX)) for right in rights or (Right.READ, Right.WRITE)
     )
 
 
 ADMIN = account("root", Role.ADMIN)
 JOE = account("joe", Role.SUBSCRIBER, *open_to("open."))
-NOBODY = account("nobody", Role.SUBSCRIBER)
-ANYBODY = account("anonymous", Role.SUBSCRIBER, *open_to("open.", Right.READ))
+WITHOUT_RIGHTS = account("nobody", Role.SUBSCRIBER)
+ANONYMOUS = account("anonymous", Role.SUBSCRIBER, *open_to("open.", Right.READ))
 CLOSED_REALM = Realm(REALM, pepper="pepper")
-OPEN_REALM = replace(CLOSED_REALM, anonymous=ANYBODY)
+OPEN_REALM = replace(CLOSED_REALM, anonymous=ANONYMOUS)
 ROLES = {"subscriber": {"features": {"subscription_revocation": True}}, "publisher": {}}
 HELLO = Hello("xs_arvados.fifo", {"roles": ROLES})
 
 
 @dataclass(slots=True)
 class Connection:
-    """A connection, what was heard on it at which time, and all effects of it."""
+    """A connection with its session, and the context of its next decision."""
 
     session: Session = field(default_factory=lambda: opened(ConnectionId("c"), now=NOW))
-    given: Circumstances = field(
-        default_factory=lambda: Circumstances(NOW, SESSION, PUBLICATION, "nonce", OPEN_REALM, account=JOE)
+    context: DecisionContext = field(
+        default_factory=lambda: DecisionContext(NOW, SESSION, PUBLICATION, "nonce", OPEN_REALM, account=JOE)
     )
 
-    def hear(self, heard: Heard) -> Outcome:
-        outcome = receive(self.session, heard, self.given)
+    def receive(self, received: Received) -> Outcome:
+        outcome = receive(self.session, received, self.context)
         self.session = outcome.session
         return outcome
 
-    def replies(self, heard: Heard) -> list[Message]:
-        return posted(self.hear(heard).effects)
+    def replies(self, received: Received) -> list[Message]:
+        return posted(self.receive(received).effects)
 
     def wait(self, seconds: float) -> None:
-        self.given = replace(self.given, now=self.given.now + timedelta(seconds=seconds))
+        self.context = replace(self.context, now=self.context.now + timedelta(seconds=seconds))
 
 
 def joined(user: Account = JOE, *, user_agent: str = "") -> Connection:
-    """A connection that a user has joined with, without having had to show a secret."""
+    """Return a connection whose user has joined without a secret."""
     connection = Connection(session=opened(ConnectionId("c"), now=NOW, user_agent=user_agent))
-    connection.given = replace(connection.given, realm=replace(CLOSED_REALM, anonymous=user), account=user)
-    connection.hear(HELLO)
+    connection.context = replace(connection.context, realm=replace(CLOSED_REALM, anonymous=user), account=user)
+    connection.receive(HELLO)
     return connection
 
 

@@ -1,10 +1,8 @@
-"""Which connections may begin."""
-
-from http import HTTPStatus
+"""The rules for accepting a connection."""
 
 import pytest
 
-from signalbox.live.session.connection import MAXIMUM_PER_SECOND, Refusal, protocol_refusal, storm_refusal
+from signalbox.live.session.connection import MAXIMUM_PER_SECOND, Refusal, protocol_refusal, rate_refusal
 
 NAME = "Sec-WebSocket-Protocol"
 
@@ -19,20 +17,20 @@ NAME = "Sec-WebSocket-Protocol"
         {"Host": "x", NAME.upper(): "wamp.2.json"},
     ],
 )
-def test_who_offers_json_may_begin(headers: dict[str, str]) -> None:
+def test_a_client_that_offers_json_is_accepted(headers: dict[str, str]) -> None:
     """autobahn-js puts a space behind the comma or not, with its age."""
     assert protocol_refusal(headers) is None
 
 
 @pytest.mark.parametrize("headers", [{}, {NAME: ""}, {NAME: "wamp.2.msgpack"}, {NAME: "wamp.2.json.batched"}])
-def test_who_does_not_is_told_what_to_offer(headers: dict[str, str]) -> None:
+def test_another_client_is_refused_with_the_subprotocol_to_offer(headers: dict[str, str]) -> None:
     refusal = protocol_refusal(headers)
 
-    assert refusal == Refusal(HTTPStatus.BAD_REQUEST, "offer the subprotocol wamp.2.json: nothing else is spoken here")
+    assert refusal == Refusal(400, "offer the subprotocol wamp.2.json: no other is supported")
 
 
-def test_a_storm_is_told_to_come_back() -> None:
-    refusal = storm_refusal(MAXIMUM_PER_SECOND + 1)
+def test_connections_above_the_rate_are_refused() -> None:
+    refusal = rate_refusal(MAXIMUM_PER_SECOND + 1)
 
-    assert storm_refusal(MAXIMUM_PER_SECOND) is None
-    assert refusal == Refusal(HTTPStatus.TOO_MANY_REQUESTS, "too many connections at once: come back in some seconds")
+    assert rate_refusal(MAXIMUM_PER_SECOND) is None
+    assert refusal == Refusal(429, "too many connections at once: connect again in some seconds")

@@ -1,27 +1,28 @@
-"""How a session begins, and how it does not."""
+"""The start of sessions, and its refusals."""
 
 import json
 from dataclasses import replace
 
 import pytest
 
+from signalbox.live.procedures.table import FEATURES
 from signalbox.live.session.effects import Close, Enter
 from signalbox.live.session.state import State
 from signalbox.live.wamp import error_uris
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import derived_key, signature
-from signalbox.live.wamp.features import ROLES
+from signalbox.live.wamp.features import roles
 from signalbox.live.wamp.messages import Abort, Authenticate, Challenge, Hello, Welcome
 from signalbox.sarracenia.rights.permissions import Role
 from tests.unit.live.session.stage import (
     CLOSED_REALM,
     HELLO,
     JOE,
-    NOBODY,
     OPEN_REALM,
     REALM,
     SECRET,
     SESSION,
+    WITHOUT_RIGHTS,
     Connection,
     account,
     posted,
@@ -33,8 +34,8 @@ def hello(authid: object = "joe", *methods: object) -> Hello:
 
 
 def the_abort(connection: Connection, heard: Hello | Authenticate) -> Abort:
-    """What is said to one who may not join; the connection is closed behind it."""
-    outcome = connection.hear(heard)
+    """Return the ABORT that refuses a client; the connection is closed after it."""
+    outcome = connection.receive(heard)
     *_, abort, close = outcome.effects
     assert close == Close()
     assert outcome.session.state is State.CLOSED
@@ -46,14 +47,15 @@ def the_abort(connection: Connection, heard: Hello | Authenticate) -> Abort:
 def welcome_of(name: str, role: str, method: str) -> Welcome:
     who = {"authid": name, "authrole": role, "authmethod": method, "authprovider": "signalbox"}
     return Welcome(
-        SESSION, {"realm": REALM, "roles": ROLES, "agent": "Signalbox", **who, "_at": "2026-11-21T20:00:00.000Z"}
+        SESSION,
+        {"realm": REALM, "roles": roles(FEATURES), "agent": "Signalbox", **who, "_at": "2026-11-21T20:00:00.000Z"},
     )
 
 
-def test_where_anybody_may_join_anybody_does() -> None:
+def test_a_client_joins_an_anonymous_realm_without_a_secret() -> None:
     connection = Connection()
 
-    outcome = connection.hear(HELLO)
+    outcome = connection.receive(HELLO)
 
     assert [getattr(effect, "message", effect) for effect in outcome.effects] == [
         welcome_of("anonymous", "subscriber", "anonymous"),
@@ -63,16 +65,16 @@ def test_where_anybody_may_join_anybody_does() -> None:
     assert outcome.session.features == {"subscription_revocation"}
 
 
-def test_a_ticket_is_asked_for_and_taken() -> None:
+def test_a_client_joins_by_a_ticket() -> None:
     connection = Connection()
 
     assert connection.replies(hello("joe", "ticket")) == [Challenge("ticket", {})]
-    outcome = connection.hear(Authenticate(SECRET, {}))
+    outcome = connection.receive(Authenticate(SECRET, {}))
     assert posted(outcome.effects) == [welcome_of("joe", "subscriber", "ticket")]
     assert outcome.session.state is State.JOINED
 
 
-def test_a_signature_is_asked_for_and_taken() -> None:
+def test_a_client_joins_by_a_signature() -> None:
     connection = Connection()
 
     (challenge,) = connection.replies(hello("joe", "wampcra", "ticket"))
@@ -82,7 +84,7 @@ def test_a_signature_is_asked_for_and_taken() -> None:
     assert challenge.extra.keys() == {"challenge", "salt", "keylen", "iterations"}
     asked = str(challenge.extra["challenge"])
     assert json.loads(asked)["session"] == SESSION
-    connection.given = replace(connection.given, session=type(SESSION)(1))  # the session's id was said already
+    connection.context = replace(connection.context, session=type(SESSION)(1))  # the session's id was said already
     signed = signature(derived_key(SECRET, salt="salt", iterations=1), challenge=asked)
     assert connection.replies(Authenticate(signed, {})) == [welcome_of("joe", "subscriber", "wampcra")]
     assert connection.session.challenge == ""
@@ -90,21 +92,21 @@ def test_a_signature_is_asked_for_and_taken() -> None:
 
 @pytest.mark.parametrize("method", ["ticket", "wampcra"])
 @pytest.mark.parametrize("user", [JOE, None], ids=["wrong secret", "unknown user"])
-def test_unknown_users_and_wrong_secrets_are_told_alike(method: str, user: object) -> None:
+def test_unknown_users_and_wrong_secrets_get_the_same_answer(method: str, user: object) -> None:
     connection = Connection()
-    connection.given = replace(connection.given, account=JOE if user else None)
+    connection.context = replace(connection.context, account=JOE if user else None)
 
     (challenge,) = connection.replies(hello("joe", method))
     abort = the_abort(connection, Authenticate("wrong", {}))
 
     assert isinstance(challenge, Challenge)
     assert challenge.method == method
-    assert abort == Abort({"message": "this authid and secret do not go together"}, error_uris.AUTHENTICATION_FAILED)
+    assert abort == Abort({"message": "wrong authid or secret"}, error_uris.AUTHENTICATION_FAILED)
 
 
-def test_a_ticket_is_no_signature() -> None:
+def test_a_ticket_is_not_a_valid_signature() -> None:
     connection = Connection()
-    connection.hear(hello("joe", "wampcra"))
+    connection.receive(hello("joe", "wampcra"))
 
     assert the_abort(connection, Authenticate(SECRET, {})).reason == error_uris.AUTHENTICATION_FAILED
 
@@ -112,7 +114,7 @@ def test_a_ticket_is_no_signature() -> None:
 def test_a_user_without_a_key_cannot_sign_but_has_a_ticket() -> None:
     connection = Connection()
     user = account("joe", Role.ADMIN, with_key=False)
-    connection.given = replace(connection.given, account=user)
+    connection.context = replace(connection.context, account=user)
 
     assert connection.replies(hello("joe", "wampcra", "ticket")) == [Challenge("ticket", {})]
 
@@ -142,39 +144,39 @@ def test_a_user_without_a_key_cannot_sign_but_has_a_ticket() -> None:
         ),
     ],
 )
-def test_who_may_not_join_is_told_why(heard: Hello, reason: str, message: str) -> None:
+def test_a_refused_client_gets_the_reason(heard: Hello, reason: str, message: str) -> None:
     connection = Connection()
-    connection.given = replace(connection.given, realm=CLOSED_REALM)
+    connection.context = replace(connection.context, realm=CLOSED_REALM)
 
     assert the_abort(connection, heard) == Abort({"message": message}, reason)
 
 
-def test_a_realm_that_is_not_there_cannot_be_joined() -> None:
+def test_an_unknown_realm_cannot_be_joined() -> None:
     connection = Connection()
-    connection.given = replace(connection.given, realm=None)
+    connection.context = replace(connection.context, realm=None)
 
     assert the_abort(connection, HELLO).reason == error_uris.NO_SUCH_REALM
 
 
-def test_a_realm_that_went_meanwhile_cannot_be_joined() -> None:
+def test_a_realm_that_was_deleted_during_the_challenge_cannot_be_joined() -> None:
     connection = Connection()
-    connection.hear(hello("joe", "ticket"))
-    connection.given = replace(connection.given, realm=None)
+    connection.receive(hello("joe", "ticket"))
+    connection.context = replace(connection.context, realm=None)
 
     assert the_abort(connection, Authenticate(SECRET, {})).reason == error_uris.NO_SUCH_REALM
 
 
-def test_a_user_to_whom_nothing_is_open_does_not_join() -> None:
+def test_a_user_without_rights_cannot_join() -> None:
     connection = Connection()
-    connection.given = replace(connection.given, account=NOBODY)
-    connection.hear(hello("nobody", "ticket"))
+    connection.context = replace(connection.context, account=WITHOUT_RIGHTS)
+    connection.receive(hello("nobody", "ticket"))
 
     assert the_abort(connection, Authenticate(SECRET, {})).reason == error_uris.NOT_AUTHORIZED
 
 
-def test_anonymous_is_chosen_where_a_client_prefers_it() -> None:
+def test_anonymous_is_chosen_if_the_client_lists_it_first() -> None:
     connection = Connection()
-    connection.given = replace(connection.given, realm=OPEN_REALM)
+    connection.context = replace(connection.context, realm=OPEN_REALM)
 
     assert connection.replies(hello("joe", "anonymous", "ticket")) == [
         welcome_of("anonymous", "subscriber", "anonymous")
@@ -186,18 +188,18 @@ def test_anonymous_is_chosen_where_a_client_prefers_it() -> None:
     [{}, {"roles": []}, {"roles": {"subscriber": 1}}, {"roles": {"subscriber": {"features": {"x": 1}}}}],
     ids=["no roles", "a list", "a number", "not true"],
 )
-def test_features_that_are_not_announced_rightly_are_none(details: dict[str, object]) -> None:
+def test_malformed_announcements_of_features_are_ignored(details: dict[str, object]) -> None:
     connection = Connection()
 
-    assert connection.hear(Hello(REALM, details)).session.features == frozenset()
+    assert connection.receive(Hello(REALM, details)).session.features == frozenset()
 
 
 @pytest.mark.parametrize("seconds", [10, 100])
 @pytest.mark.parametrize("first", [None, hello("joe", "ticket")], ids=["before HELLO", "before AUTHENTICATE"])
-def test_who_joins_too_late_does_not(first: Hello | None, seconds: int) -> None:
+def test_a_client_that_is_too_late_cannot_join(first: Hello | None, seconds: int) -> None:
     connection = Connection()
     if first:
-        connection.hear(first)
+        connection.receive(first)
     connection.wait(seconds)
 
     abort = the_abort(connection, Authenticate(SECRET, {}) if first else HELLO)
@@ -205,10 +207,10 @@ def test_who_joins_too_late_does_not(first: Hello | None, seconds: int) -> None:
     assert abort == Abort({"message": "not joined within 10 s"}, error_uris.TIMEOUT)
 
 
-def test_the_time_to_join_does_not_begin_anew_with_hello() -> None:
+def test_hello_does_not_restart_the_join_timeout() -> None:
     connection = Connection()
     connection.wait(9)
-    connection.hear(hello("joe", "ticket"))
+    connection.receive(hello("joe", "ticket"))
     connection.wait(1)
 
     assert the_abort(connection, Authenticate(SECRET, {})).reason == error_uris.TIMEOUT

@@ -1,4 +1,4 @@
-"""A connection's inbox, from what is said to what is told, kept and sent."""
+"""The processing of a connection's inbox: replies, stored state and sent messages."""
 
 import json
 from dataclasses import dataclass, replace
@@ -8,9 +8,9 @@ import pytest
 
 from signalbox.errors import EffectRefused
 from signalbox.exchange.model.records import LiveSettings, OrderBy
-from signalbox.live.outbox.items import PastWish, Reply
-from signalbox.live.session.inbox import InvalidTold, frame_body
-from signalbox.live.session.inbox_processor import Arrival, Conversation, SessionChanged
+from signalbox.live.outbox.items import BackfillRequest, Reply
+from signalbox.live.session.inbox import InvalidInboxMessage, frame_body
+from signalbox.live.session.inbox_processor import Arrival, InboxProcessor, SessionChanged
 from signalbox.live.session.ports import Stored
 from signalbox.live.session.state import ConnectionId, Elapsed, FrameId, Killed, Lost, RightsChanged, Session, State
 from signalbox.live.wamp.patterns import TopicPattern
@@ -41,7 +41,7 @@ def test_a_client_joins_by_a_ticket(world, client) -> None:
 
     assert kind == 2
     assert (details["authid"], details["authrole"], details["realm"]) == ("source", "source", REALM)
-    (member,) = world.roster.every(REALM)
+    (member,) = world.realm_sessions.every(REALM)
     assert (member.listener.session, member.connection, member.joined_at) == (session, "c1", world.moment)
     (event,) = world.recorded
     assert (event.capability, event.kind, event.outcome, event.source) == ("live", "session", "started", REALM)
@@ -63,15 +63,15 @@ def test_a_client_subscribes_and_publishes(world, client) -> None:
     assert sent.message.attributes["publisher"].text == "subscriber"
 
 
-def test_what_is_said_wrongly_ends_the_session(world, client) -> None:
+def test_a_protocol_violation_ends_the_session(world, client) -> None:
     client.join()
     client.say(32, 1, {}, "trial.a")
 
-    abort, close = client.hear("f{}")
+    abort, close = client.receive("f{}")
 
     assert abort[:1] + abort[2:] == [3, "wamp.error.protocol_violation"]
     assert close == "close"
-    assert world.roster.every(REALM) == []
+    assert world.realm_sessions.every(REALM) == []
     assert world.subscribers.of_topic(REALM, "trial.a") == []
     assert world.sessions.closed == {"c1"}
     assert [(event.kind, event.outcome, event.reason) for event in world.recorded][-2:] == [
@@ -88,7 +88,7 @@ def test_what_is_said_wrongly_ends_the_session(world, client) -> None:
         ("a realm", "wamp.error.invalid_uri"),
     ],
 )
-def test_only_what_was_declared_live_can_be_joined(world, client, realm, reason) -> None:
+def test_only_live_exchanges_can_be_joined(world, client, realm, reason) -> None:
     world.declare(None, "xs_nobody.fifo")
 
     ((kind, details, found), close) = client.say(1, realm, {"authid": "source", "authmethods": ["ticket"]})
@@ -98,7 +98,7 @@ def test_only_what_was_declared_live_can_be_joined(world, client, realm, reason)
 
 
 @pytest.mark.parametrize("details", [{}, {"authmethods": []}, {"authmethods": ["anonymous", "ticket"]}])
-def test_a_realm_may_be_joined_without_a_secret_if_it_says_so(world, client, details) -> None:
+def test_a_realm_with_an_anonymous_user_can_be_joined_without_a_secret(world, client, details) -> None:
     world.declare(LiveSettings(anonymous=UserName("subscriber")))
 
     ((kind, _, told),) = client.say(1, REALM, details)
@@ -106,7 +106,7 @@ def test_a_realm_may_be_joined_without_a_secret_if_it_says_so(world, client, det
     assert (kind, told["authid"], told["authmethod"]) == (2, "subscriber", "anonymous")
 
 
-def test_nobody_is_joined_without_a_secret_where_it_is_not_allowed(world, client) -> None:
+def test_other_realms_cannot_be_joined_without_a_secret(world, client) -> None:
     assert client.say(1, REALM, {})[0][2] == "wamp.error.authentication_required"
 
 
@@ -118,59 +118,59 @@ def test_unknown_users_and_wrong_secrets_are_told_alike_and_counted(world, clien
     ((_, told, reason), _) = client.say(5, "wrong", {})
 
     assert (told["message"], reason) == (
-        "this authid and secret do not go together",
+        "wrong authid or secret",
         "wamp.error.authentication_failed",
     )
     assert world.accounts.failures == ({} if " " in authid else {authid: 1})
     assert [(event.kind, event.outcome, event.labels) for event in world.recorded] == [("session", "refused", {})]
 
 
-def test_who_tries_many_secrets_is_refused_for_a_while_even_with_the_right_one(world, client) -> None:
+def test_too_many_failed_logins_refuse_even_the_right_secret(world, client) -> None:
     world.accounts.failures[UserName("source")] = 20
     client.say(1, REALM, {"authid": "source", "authmethods": ["ticket"]})
 
     ((_, told, reason), _) = client.say(5, "source-secret", {})
 
     assert (told["message"], reason) == (
-        "too many wrong secrets: try again in a minute",
+        "too many failed logins: try again in a minute",
         "wamp.error.authentication_failed",
     )
 
 
-def test_a_realm_that_ends_while_somebody_joins_is_gone(world, client) -> None:
+def test_a_realm_that_stops_being_live_during_a_challenge_cannot_be_joined(world, client) -> None:
     client.say(1, REALM, {"authid": "source", "authmethods": ["ticket"]})
     world.declare(None)
 
     assert client.say(5, "source-secret", {})[0][2] == "wamp.error.no_such_realm"
 
 
-def test_in_a_realm_that_is_none_any_more_nothing_is_open(world, client) -> None:
+def test_a_realm_that_stopped_being_live_grants_no_rights(world, client) -> None:
     client.join()
     world.declare(None)
 
     assert client.say(32, 1, {}, "trial.a")[0][4] == "wamp.error.not_authorized"
 
 
-def test_the_past_is_asked_for_behind_what_lets_events_reach_the_subscription(world, client) -> None:
+def test_past_events_are_requested_after_the_subscription_is_attached(world, client) -> None:
     client.join()
 
     client.say(32, 1, {"_history": {"last": 3}}, "trial.a")
 
     subscribed, past = world.outboxes.items[client.connection][-2:]
     assert isinstance(subscribed, Reply)
-    assert (subscribed.begins, subscribed.expects_past) == (A.subscription_id, True)
-    assert past == PastWish(past.item_id, A, get_retained=False, history=past.history)
+    assert (subscribed.begins, subscribed.expects_backfill) == (A.subscription_id, True)
+    assert past == BackfillRequest(past.item_id, A, get_retained=False, history=past.history)
     assert world.subscribers.of_topic(REALM, "trial.a")
 
 
-def test_a_subscription_that_wants_no_past_waits_for_none(world, client) -> None:
+def test_a_subscription_without_past_events_expects_none(world, client) -> None:
     client.join()
     client.say(32, 1, {"get_retained": False}, "trial.a")
 
-    assert not world.outboxes.items[client.connection][-1].expects_past
+    assert not world.outboxes.items[client.connection][-1].expects_backfill
 
 
-def test_who_unsubscribes_is_found_no_more(world, client) -> None:
+def test_an_ended_subscription_is_detached(world, client) -> None:
     client.join()
     client.say(32, 1, {}, "trial.a")
 
@@ -180,12 +180,12 @@ def test_who_unsubscribes_is_found_no_more(world, client) -> None:
     assert world.outboxes.items[client.connection][-1].ends == A.subscription_id
 
 
-def test_rights_that_are_taken_away_end_subscriptions_and_are_told(world, client) -> None:
+def test_revoked_rights_end_subscriptions_and_notify_the_client(world, client) -> None:
     client.join()
     client.say(32, 1, {}, "trial.a")
     world.accounts.grants[REALM, UserName("subscriber")] = []
 
-    told = client.tell(RightsChanged())
+    told = client.notify(RightsChanged())
 
     assert told == [[35, 0, {"subscription": A.subscription_id, "reason": "wamp.error.not_authorized"}]]
     assert world.subscribers.of_topic(REALM, "trial.a") == []
@@ -193,17 +193,17 @@ def test_rights_that_are_taken_away_end_subscriptions_and_are_told(world, client
     assert client.say(16, 2, {"acknowledge": True}, "trial.a")[0][4] == "wamp.error.not_authorized"
 
 
-def test_rights_are_asked_for_again_when_they_changed_within_a_batch(world, client) -> None:
+def test_rights_are_read_again_when_they_changed_within_a_batch(world, client) -> None:
     client.join()
-    client.conversation = conversation_of(client)
+    client.processor = processor_of(client)
     client.say(32, 1, {}, "trial.a")
     world.accounts.grants[REALM, UserName("subscriber")] = []
 
-    assert client.tell(RightsChanged())[0][0] == 35
+    assert client.notify(RightsChanged())[0][0] == 35
     assert client.say(32, 2, {}, "trial.a")[0][4] == "wamp.error.not_authorized"
 
 
-def test_what_may_not_be_published_is_counted_when_nobody_waits(world, client) -> None:
+def test_a_refused_publication_without_acknowledgement_is_counted(world, client) -> None:
     client.join()
 
     assert client.say(16, 2, {}, "elsewhere", ["x"]) == []
@@ -213,7 +213,7 @@ def test_what_may_not_be_published_is_counted_when_nobody_waits(world, client) -
     assert published(world) == []
 
 
-def test_a_publication_to_an_exchange_that_is_gone_is_refused(world, client) -> None:
+def test_a_publication_to_a_deleted_exchange_is_refused(world, client) -> None:
     client.join()
     world.sender = GoneSender()
 
@@ -232,7 +232,7 @@ def test_a_publication_to_an_exchange_that_is_gone_is_refused(world, client) -> 
         (OrderBy.EXCHANGE, {"exchange"}),
     ],
 )
-def test_what_keeps_its_order_is_one_group(world, client, order_by, groups) -> None:
+def test_the_message_group_follows_from_the_ordering_mode(world, client, order_by, groups) -> None:
     world.declare(LiveSettings(order_by=order_by))
     client.join()
     for topic in ("trial.a", "trial.b"):
@@ -241,27 +241,27 @@ def test_what_keeps_its_order_is_one_group(world, client, order_by, groups) -> N
     assert {sent.message.group_id for sent in published(world)} == groups
 
 
-def test_who_does_not_join_in_time_is_aborted(world, client) -> None:
+def test_a_client_that_does_not_join_in_time_is_aborted(world, client) -> None:
     world.moment += timedelta(seconds=11)
 
-    assert client.tell(Elapsed())[0][2] == "wamp.error.timeout"
+    assert client.notify(Elapsed())[0][2] == "wamp.error.timeout"
 
 
-def test_a_connection_that_is_gone_leaves_nothing_behind(world, client) -> None:
+def test_a_lost_connection_leaves_no_session_and_no_subscription(world, client) -> None:
     client.join()
     client.say(32, 1, {"match": "prefix"}, "trial.")
 
-    assert client.tell(Lost()) == ["close"]
-    assert client.tell(Lost()) == []
+    assert client.notify(Lost()) == ["close"]
+    assert client.notify(Lost()) == []
 
     assert world.subscribers.rows[REALM] == {}
-    assert world.roster.every(REALM) == []
+    assert world.realm_sessions.every(REALM) == []
     assert world.recorded[-1].reason == "lost"
     assert world.sessions.find(client.connection).session.state is State.CLOSED
 
 
 @pytest.mark.parametrize(("code", "name"), [(6, "goodbye"), (3, "abort")])
-def test_a_clients_own_words_are_not_written_down(world, client, code, name) -> None:
+def test_the_reason_that_a_client_gives_is_not_recorded(world, client, code, name) -> None:
     client.join()
     client.say(code, {"message": "my secret"}, "my.secret")
 
@@ -269,22 +269,22 @@ def test_a_clients_own_words_are_not_written_down(world, client, code, name) -> 
     assert "my" not in world.recorded[-1].to_json()
 
 
-def test_a_session_that_is_killed_is_looked_at_again(world, client) -> None:
+def test_a_killed_session_starts_a_timer(world, client) -> None:
     client.join()
     assert world.timers.started == []
 
-    assert client.tell(Killed("wamp.close.killed", "by root")) == [[6, {"message": "by root"}, "wamp.close.killed"]]
+    assert client.notify(Killed("wamp.close.killed", "by root")) == [[6, {"message": "by root"}, "wamp.close.killed"]]
     assert client.say(6, {}, "wamp.close.goodbye_and_out") == ["close"]
 
     assert world.timers.started == ["c1"]
     assert world.recorded[-1].reason == "wamp.close.killed"
 
 
-def test_of_a_connection_that_nobody_knows_nothing_comes(world) -> None:
+def test_messages_of_an_unknown_connection_have_no_effect(world) -> None:
     assert Client(world, ConnectionId("nobody")).say(1, REALM, {}) == []
 
 
-def test_a_frame_that_comes_again_is_told_once(world, client) -> None:
+def test_a_frame_that_is_received_twice_is_answered_once(world, client) -> None:
     client.join()
     for _ in range(3):
         client.say(32, 1, {"get_retained": True}, "trial.a", frame="f")
@@ -296,20 +296,20 @@ def test_a_frame_that_comes_again_is_told_once(world, client) -> None:
 
 
 class StaleSessions(MemorySessions):
-    """Somebody else changes every session that is read."""
+    """`Sessions` in which another writer changes every session after it is read."""
 
     def find(self, connection: ConnectionId) -> Stored | None:
         found = super().find(connection)
         return found and replace(found, version=found.version - 1)
 
 
-def test_a_session_that_somebody_else_changed_is_not_overwritten(world, client) -> None:
+def test_a_concurrent_change_of_the_session_is_not_overwritten(world, client) -> None:
     world.sessions = StaleSessions(world.sessions.records)
 
     with pytest.raises(SessionChanged, match="c1"):
         client.say(1, REALM, {"authid": "source", "authmethods": ["ticket"]})
 
-    assert client.told() == []
+    assert client.replies() == []
 
 
 # --- several frames in a row
@@ -317,7 +317,7 @@ def test_a_session_that_somebody_else_changed_is_not_overwritten(world, client) 
 
 @dataclass
 class CountingSessions(MemorySessions):
-    """Counts how often a session is stored."""
+    """`Sessions` that count writes."""
 
     saved: int = 0
 
@@ -330,49 +330,49 @@ def frame(*message: object) -> str:
     return frame_body(json.dumps(message))
 
 
-def test_what_is_said_in_a_row_is_stored_once(world, client) -> None:
+def test_the_messages_of_a_batch_are_stored_in_one_write(world, client) -> None:
     client.join()
     world.sessions = CountingSessions(world.sessions.records)
 
-    done = client.hear_all(*(frame(16, number, {}, "trial.a", [number]) for number in range(10)))
+    done = client.receive_all(*(frame(16, number, {}, "trial.a", [number]) for number in range(10)))
 
     assert len(done) == 10
     assert world.sessions.saved == 1
     assert [sent.body for sent in published(world)] == list(range(10))
 
 
-def test_of_large_frames_not_all_are_stored_at_once(world, client) -> None:
+def test_large_frames_are_stored_in_several_writes(world, client) -> None:
     client.join()
     world.sessions = CountingSessions(world.sessions.records)
 
-    client.hear_all(*(frame(16, number, {}, "trial.a", ["x" * 40_000]) for number in range(4)))
+    client.receive_all(*(frame(16, number, {}, "trial.a", ["x" * 40_000]) for number in range(4)))
 
     assert world.sessions.saved == 2
     assert len(published(world)) == 4
 
 
-def test_what_is_said_before_nonsense_is_done(world, client) -> None:
+def test_messages_before_an_unreadable_one_are_processed(world, client) -> None:
     client.join()
     bodies = [frame(16, 1, {}, "trial.a", [1]), "nonsense", frame(16, 2, {}, "trial.a", [2])]
 
     arrivals = [
         Arrival(FrameId(f"n{number}"), client.connection, body, world.moment) for number, body in enumerate(bodies)
     ]
-    hearing = conversation_of(client).hear(arrivals)
+    hearing = processor_of(client).process(arrivals)
 
     assert next(hearing) == "n0"
-    with pytest.raises(InvalidTold):
+    with pytest.raises(InvalidInboxMessage):
         next(hearing)
 
     assert [sent.body for sent in published(world)] == [1]
 
 
-def test_of_a_connection_that_nobody_knows_everything_is_done(world) -> None:
-    assert len(Client(world, ConnectionId("nobody")).hear_all("nonsense", frame(1, REALM, {}))) == 2
+def test_messages_of_an_unknown_connection_are_done(world) -> None:
+    assert len(Client(world, ConnectionId("nobody")).receive_all("nonsense", frame(1, REALM, {}))) == 2
 
 
-def test_nothing_stands_in_the_inbox(world, client) -> None:
-    assert client.hear_all() == []
+def test_an_empty_inbox_has_no_effect(world, client) -> None:
+    assert client.receive_all() == []
 
 
 # --- meta events
@@ -380,15 +380,15 @@ def test_nothing_stands_in_the_inbox(world, client) -> None:
 
 @pytest.fixture
 def admin(world: MemoryLive) -> Client:
-    """Somebody who watches all that WAMP tells of sessions and subscriptions."""
+    """An administrator who subscribes to all meta events."""
     found = Client(world, ConnectionId("admin")).open().join("admin")
     found.say(32, 1, {"match": "prefix"}, "wamp.")
     return found
 
 
-def test_who_watches_is_told_of_sessions(world, admin, client) -> None:
+def test_subscribers_of_meta_events_get_those_of_sessions(world, admin, client) -> None:
     client.join()
-    client.tell(Lost())
+    client.notify(Lost())
 
     joined, left = (sent for sent in published(world) if sent.topic.startswith("wamp.session"))
     assert (joined.topic, joined.body["session"], joined.body["authid"], joined.body["authmethod"]) == (
@@ -401,7 +401,7 @@ def test_who_watches_is_told_of_sessions(world, admin, client) -> None:
     assert joined.message.attributes["publisher"].text == "wamp.meta"
 
 
-def test_who_watches_is_told_of_subscriptions_and_of_the_first_and_last(world, admin, client) -> None:
+def test_subscribers_of_meta_events_get_those_of_subscriptions(world, admin, client) -> None:
     other = Client(world, ConnectionId("c2")).open().join("source")
     client.join()
     world.sender.sent.clear()
@@ -425,15 +425,15 @@ def test_who_watches_is_told_of_subscriptions_and_of_the_first_and_last(world, a
 DETAILS = {"id": A.subscription_id, "uri": "trial.a", "match": "exact"}
 
 
-def test_where_nobody_watches_nothing_is_told(world, client) -> None:
+def test_meta_events_without_subscribers_are_not_published(world, client) -> None:
     client.join()
     client.say(32, 1, {}, "trial.a")
-    client.tell(Lost())
+    client.notify(Lost())
 
     assert published(world) == []
 
 
-def test_meta_events_of_an_exchange_that_is_gone_are_nobodys(world, admin, client) -> None:
+def test_meta_events_of_a_deleted_exchange_are_dropped(world, admin, client) -> None:
     client.join()
     world.sender = GoneSender()
 
@@ -445,5 +445,5 @@ class GoneSender(MemorySender):
         raise EffectRefused("there is no such queue")
 
 
-def conversation_of(client: Client) -> Conversation:
-    return Conversation(client.world.ports(), client.connection)
+def processor_of(client: Client) -> InboxProcessor:
+    return InboxProcessor(client.world.ports(), client.connection)

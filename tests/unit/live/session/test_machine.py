@@ -1,4 +1,4 @@
-"""The session machine as a whole: its table, how it ends, and what no sequence of messages can bring about."""
+"""The session machine as a whole: its table, the end of sessions, and properties of every sequence of messages."""
 
 from collections import Counter
 from dataclasses import replace
@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.live.session.effects import Answer, Attach, Close, Detach, Distribute, Effect, Enter, Leave, Post
+from signalbox.live.session.effects import AnswerCall, Attach, Close, Detach, Distribute, Effect, Enter, Leave, Post
 from signalbox.live.session.machine import OTHERWISE, RULES, rule
-from signalbox.live.session.state import Elapsed, FrameId, Heard, Killed, Lost, RightsChanged, State
+from signalbox.live.session.state import Elapsed, FrameId, Killed, Lost, Received, RightsChanged, State
 from signalbox.live.wamp import error_uris, messages
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.codec import CODES, Malformed, parse
+from signalbox.live.wamp.codec import TYPE_CODES, MalformedFrame, parse
 from signalbox.live.wamp.messages import (
     Abort,
     Authenticate,
@@ -31,16 +31,16 @@ from signalbox.live.wamp.messages import (
     Unregister,
     Unsubscribe,
 )
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from tests.unit.live.session.stage import (
     CLOSED_REALM,
     HELLO,
     JOE,
-    NOBODY,
     OPEN_REALM,
     REALM,
     SECRET,
     SESSION,
+    WITHOUT_RIGHTS,
     Connection,
     joined,
 )
@@ -58,11 +58,11 @@ def violation(text: str) -> list[Effect]:
 # --- the table
 
 
-def test_every_state_has_its_rules() -> None:
+def test_every_state_has_rules() -> None:
     assert list(RULES) == list(OTHERWISE) == list(State)
 
 
-def test_the_end_leads_nowhere_and_every_state_can_be_reached() -> None:
+def test_closed_is_final_and_every_state_is_reachable() -> None:
     leads_to = {state: set[State]().union(*(one.leads_to for one in RULES[state].values())) for state in State}
 
     assert leads_to == {
@@ -77,11 +77,11 @@ def test_the_end_leads_nowhere_and_every_state_can_be_reached() -> None:
 def in_state(state: State) -> Connection:
     connection = joined() if state in (State.JOINED, State.CLOSING) else Connection()
     if state is State.CHALLENGED:
-        connection.hear(Hello(REALM, {"authid": "joe", "authmethods": ["ticket"]}))
+        connection.receive(Hello(REALM, {"authid": "joe", "authmethods": ["ticket"]}))
     if state is State.CLOSING:
-        connection.hear(KILLED)
+        connection.receive(KILLED)
     if state is State.CLOSED:
-        connection.hear(Lost())
+        connection.receive(Lost())
     assert connection.session.state is state
     return connection
 
@@ -95,11 +95,11 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("state", "name"), [(state, name) for state, names in REFUSED.items() for name in names])
-def test_what_may_not_be_said_is_a_protocol_violation(state: State, name: str) -> None:
+def test_a_message_that_is_not_allowed_is_a_protocol_violation(state: State, name: str) -> None:
     """Basic profile, «Protocol Errors»."""
     connection = in_state(state)
 
-    effects = connection.hear(parse(text_of(name))).effects
+    effects = connection.receive(parse(text_of(name))).effects
 
     leave = [Leave(CLIENTS_AS_ANONYMOUS, frozenset())] if state is State.JOINED else []
     assert list(effects) == leave + violation(f"received {name} message in state {state}")
@@ -110,8 +110,8 @@ CLIENTS_AS_ANONYMOUS = Listener(SESSION, "joe", "subscriber")
 
 
 @pytest.mark.parametrize("state", [State.OPEN, State.CHALLENGED, State.JOINED])
-def test_what_is_no_message_is_a_protocol_violation(state: State) -> None:
-    assert list(in_state(state).hear(Malformed("expected JSON")).effects)[-2:] == violation("expected JSON")
+def test_a_malformed_message_is_a_protocol_violation(state: State) -> None:
+    assert list(in_state(state).receive(MalformedFrame("expected JSON")).effects)[-2:] == violation("expected JSON")
 
 
 # --- ends
@@ -119,9 +119,9 @@ def test_what_is_no_message_is_a_protocol_violation(state: State) -> None:
 
 def test_goodbye_is_answered_and_the_connection_closed() -> None:
     connection = joined()
-    connection.hear(Subscribe(RequestId(1), {}, "open.a"))
+    connection.receive(Subscribe(RequestId(1), {}, "open.a"))
 
-    outcome = connection.hear(Goodbye({}, "wamp.close.close_realm"))
+    outcome = connection.receive(Goodbye({}, "wamp.close.close_realm"))
 
     assert list(outcome.effects) == [
         Leave(CLIENTS, frozenset({A_TOPIC})),
@@ -136,44 +136,44 @@ def test_goodbye_is_answered_and_the_connection_closed() -> None:
 def test_abort_is_not_answered(state: State) -> None:
     connection = in_state(state)
 
-    effects = connection.hear(Abort({}, "any.reason")).effects
+    effects = connection.receive(Abort({}, "any.reason")).effects
 
     assert [effect for effect in effects if not isinstance(effect, Leave)] == [Close()]
     assert connection.session.state is State.CLOSED
 
 
-def test_a_connection_that_is_gone_is_not_written_to() -> None:
+def test_a_lost_connection_gets_no_message() -> None:
     connection = joined()
 
-    assert list(connection.hear(Lost()).effects) == [Leave(CLIENTS, frozenset()), Close()]
-    assert connection.hear(Lost()).effects == ()
+    assert list(connection.receive(Lost()).effects) == [Leave(CLIENTS, frozenset()), Close()]
+    assert connection.receive(Lost()).effects == ()
 
 
-def test_a_session_that_is_killed_is_told_goodbye_and_its_answer_awaited() -> None:
+def test_a_killed_session_gets_goodbye_and_its_answer_is_awaited() -> None:
     connection = joined()
-    connection.hear(Subscribe(RequestId(1), {}, "open.a"))
+    connection.receive(Subscribe(RequestId(1), {}, "open.a"))
 
-    assert list(connection.hear(KILLED).effects) == [
+    assert list(connection.receive(KILLED).effects) == [
         Leave(CLIENTS, frozenset({A_TOPIC})),
         Post(Goodbye({"message": "by root"}, "wamp.close.killed")),
     ]
-    assert connection.hear(Publish(RequestId(2), {"acknowledge": True}, "open.a")).effects == ()
-    assert connection.hear(KILLED).effects == ()
-    assert connection.hear(Elapsed()).effects == ()
-    assert connection.hear(Goodbye({}, "wamp.close.goodbye_and_out")).effects == (Close(),)
+    assert connection.receive(Publish(RequestId(2), {"acknowledge": True}, "open.a")).effects == ()
+    assert connection.receive(KILLED).effects == ()
+    assert connection.receive(Elapsed()).effects == ()
+    assert connection.receive(Goodbye({}, "wamp.close.goodbye_and_out")).effects == (Close(),)
 
 
-def test_who_does_not_answer_goodbye_is_closed_after_a_while() -> None:
+def test_a_client_that_does_not_answer_goodbye_is_closed_at_the_deadline() -> None:
     connection = in_state(State.CLOSING)
     connection.wait(10)
 
-    assert connection.hear(Elapsed()).effects == (Close(),)
-    assert connection.hear(Elapsed()).effects == ()
+    assert connection.receive(Elapsed()).effects == (Close(),)
+    assert connection.receive(Elapsed()).effects == ()
 
 
 @pytest.mark.parametrize("state", [State.OPEN, State.CHALLENGED])
-def test_a_session_that_is_killed_before_it_began_is_aborted(state: State) -> None:
-    assert list(in_state(state).hear(KILLED).effects) == [
+def test_a_session_that_is_killed_before_it_joined_is_aborted(state: State) -> None:
+    assert list(in_state(state).receive(KILLED).effects) == [
         Post(Abort({"message": "by root"}, "wamp.close.killed")),
         Close(),
     ]
@@ -183,51 +183,51 @@ def test_a_session_that_is_killed_before_it_began_is_aborted(state: State) -> No
 def test_a_connection_that_does_not_join_is_closed(state: State) -> None:
     connection = in_state(state)
 
-    assert connection.hear(Elapsed()).effects == ()
-    assert connection.hear(RightsChanged()).effects == ()
+    assert connection.receive(Elapsed()).effects == ()
+    assert connection.receive(RightsChanged()).effects == ()
     connection.wait(10)
     abort = Post(Abort({"message": "not joined within 10 s"}, error_uris.TIMEOUT))
-    assert connection.hear(Elapsed()).effects == (abort, Close())
+    assert connection.receive(Elapsed()).effects == (abort, Close())
 
 
-def test_a_session_that_has_joined_has_no_such_limit() -> None:
+def test_a_joined_session_has_no_deadline() -> None:
     connection = joined()
     connection.wait(7_000)
 
-    assert connection.hear(Elapsed()).effects == ()
+    assert connection.receive(Elapsed()).effects == ()
     assert connection.session.state is State.JOINED
 
 
-def test_a_connection_that_is_lost_in_time_is_not_told_that_it_is_late() -> None:
+def test_a_connection_that_is_lost_after_the_deadline_gets_no_abort() -> None:
     connection = Connection()
     connection.wait(10)
 
-    assert connection.hear(Lost()).effects == (Close(),)
+    assert connection.receive(Lost()).effects == (Close(),)
 
 
 # --- frames that come again
 
 
-def test_the_newest_frame_has_its_effects_again_and_older_ones_have_none() -> None:
+def test_the_newest_frame_returns_its_effects_again_and_older_ones_return_none() -> None:
     connection = joined()
     first, second = Subscribe(RequestId(1), {}, "open.a"), Goodbye({}, "x")
-    connection.given = replace(connection.given, frame=FrameId("1"))
-    subscribed = connection.hear(first)
-    assert connection.hear(first) == subscribed
-    connection.given = replace(connection.given, frame=FrameId("2"))
-    gone = connection.hear(second)
+    connection.context = replace(connection.context, frame=FrameId("1"))
+    subscribed = connection.receive(first)
+    assert connection.receive(first) == subscribed
+    connection.context = replace(connection.context, frame=FrameId("2"))
+    gone = connection.receive(second)
 
-    assert connection.hear(second) == gone
-    connection.given = replace(connection.given, frame=FrameId("1"))
-    assert connection.hear(first).effects == ()
+    assert connection.receive(second) == gone
+    connection.context = replace(connection.context, frame=FrameId("1"))
+    assert connection.receive(first).effects == ()
     assert connection.session == gone.session
 
 
-def test_no_more_frames_are_remembered_than_can_come_again() -> None:
+def test_only_as_many_frames_are_kept_as_can_be_received_again() -> None:
     connection = joined()
     for number in range(50):
-        connection.given = replace(connection.given, frame=FrameId(str(number)))
-        connection.hear(Cancel(RequestId(1), {}))
+        connection.context = replace(connection.context, frame=FrameId(str(number)))
+        connection.receive(Cancel(RequestId(1), {}))
 
     assert connection.session.frames == tuple(FrameId(str(number)) for number in range(30, 50))
 
@@ -241,7 +241,8 @@ subscribe_options = st.fixed_dictionaries(
     {}, optional={"match": st.sampled_from(["exact", "prefix", "wildcard", "?"]), "get_retained": booleans}
 )
 publish_options = st.fixed_dictionaries({}, optional={"acknowledge": booleans, "exclude": st.just("x")})
-subscriptions = st.builds(lambda uri, match: TopicPattern(match, uri).subscription_id, topics, st.sampled_from(Match))
+policies = st.sampled_from(MatchPolicy)
+subscriptions = st.builds(lambda uri, match: TopicPattern(match, uri).subscription_id, topics, policies)
 procedures = st.sampled_from(["wamp.subscription.get_events", "wamp.session.kill", "my.own", "", "a b"])
 hellos = st.builds(
     lambda methods: Hello(REALM, {"authid": "joe", "authmethods": methods}),
@@ -260,7 +261,7 @@ others = st.sampled_from(
     [
         *(parse(form.texts[-1]) for form in READ),
         Authenticate(SECRET, {}),
-        Malformed("expected JSON"),
+        MalformedFrame("expected JSON"),
         Elapsed(),
         Lost(),
         KILLED,
@@ -268,23 +269,23 @@ others = st.sampled_from(
     ]
 )
 # Mostly what may be said, so that sessions live for a while.
-heard_things: st.SearchStrategy[Heard] = st.one_of(hellos, asked, asked, asked, asked, others)
+heard_things: st.SearchStrategy[Received] = st.one_of(hellos, asked, asked, asked, asked, others)
 situations = st.tuples(
-    heard_things, st.sampled_from([JOE, JOE, NOBODY, None]), st.sampled_from([OPEN_REALM, CLOSED_REALM, None])
+    heard_things, st.sampled_from([JOE, JOE, WITHOUT_RIGHTS, None]), st.sampled_from([OPEN_REALM, CLOSED_REALM, None])
 )
 REPLIES = messages.Subscribed | messages.Unsubscribed | messages.Error | messages.Published | messages.Result
 
 
 def replies_to(request: Message, effects: tuple[Effect, ...]) -> int:
-    """How many replies a request gets: those that are posted, and those that are left to others."""
+    """Return the number of replies to a request, posted by the session or by another function."""
     number = 0
     for effect in effects:
-        if isinstance(effect, Distribute | Answer):
+        if isinstance(effect, Distribute | AnswerCall):
             number += effect.request is not None
         elif isinstance(effect, Post) and isinstance(effect.message, REPLIES):
             is_for_it = effect.message.request == getattr(request, "request", None)
             if isinstance(effect.message, messages.Error):
-                is_for_it = is_for_it and effect.message.request_type == CODES[type(request)]
+                is_for_it = is_for_it and effect.message.request_type == TYPE_CODES[type(request)]
             number += is_for_it
     return number
 
@@ -294,8 +295,8 @@ def test_no_sequence_of_messages_leaves_the_table_or_outlives_its_end(steps: lis
     connection, all_effects = Connection(), list[Effect]()
     for heard, user, realm in steps:
         before = connection.session
-        connection.given = replace(connection.given, account=user, realm=realm)
-        outcome = connection.hear(heard)
+        connection.context = replace(connection.context, account=user, realm=realm)
+        outcome = connection.receive(heard)
 
         assert outcome.session.state in rule(before.state, heard).leads_to
         assert before.state is not State.CLOSED or outcome.effects == ()
@@ -310,25 +311,25 @@ def test_no_sequence_of_messages_leaves_the_table_or_outlives_its_end(steps: lis
         assert all_effects[-1] == Close()
 
 
-@given(st.lists(st.tuples(asked, st.sampled_from([JOE, NOBODY, None])), max_size=12))
-def test_every_request_has_one_reply_and_a_publication_one_if_it_wants_one(steps: list[tuple]) -> None:  # type: ignore[type-arg]
+@given(st.lists(st.tuples(asked, st.sampled_from([JOE, WITHOUT_RIGHTS, None])), max_size=12))
+def test_every_request_has_one_reply_and_a_publication_one_if_requested(steps: list[tuple]) -> None:  # type: ignore[type-arg]
     connection = joined()
     for request, user in steps:
-        connection.given = replace(connection.given, account=user)
-        outcome = connection.hear(request)
+        connection.context = replace(connection.context, account=user)
+        outcome = connection.receive(request)
 
         is_wanted = not isinstance(request, Publish) or request.options.get("acknowledge") is True
         assert replies_to(request, outcome.effects) == (1 if is_wanted else 0)
         assert outcome.session.state is State.JOINED
 
 
-@given(st.lists(st.tuples(heard_things, st.sampled_from([JOE, NOBODY])), max_size=25))
-def test_what_is_attached_is_what_the_session_has(steps: list[tuple]) -> None:  # type: ignore[type-arg]
-    """And none is attached before its SUBSCRIBED stands in the outbox, or detached after its UNSUBSCRIBED."""
+@given(st.lists(st.tuples(heard_things, st.sampled_from([JOE, WITHOUT_RIGHTS])), max_size=25))
+def test_the_attached_patterns_are_the_subscriptions_of_the_session(steps: list[tuple]) -> None:  # type: ignore[type-arg]
+    """No pattern is attached before its SUBSCRIBED is in the outbox, or detached after its UNSUBSCRIBED."""
     connection, attached, told = joined(), set[SubscriptionId](), set[SubscriptionId]()
     for heard, user in steps:
-        connection.given = replace(connection.given, account=user)
-        for effect in connection.hear(heard).effects:
+        connection.context = replace(connection.context, account=user)
+        for effect in connection.receive(heard).effects:
             if isinstance(effect, Post) and isinstance(effect.message, messages.Subscribed):
                 told.add(effect.message.subscription)
             if isinstance(effect, Attach):
@@ -345,7 +346,7 @@ def test_what_is_attached_is_what_the_session_has(steps: list[tuple]) -> None:  
 
 def test_the_first_message_of_every_session_is_welcome_challenge_or_abort() -> None:
     for form in READ:
-        effects = Connection().hear(parse(form.texts[-1])).effects
+        effects = Connection().receive(parse(form.texts[-1])).effects
 
         assert not effects or isinstance(effects[0], Close | Post)
         assert not isinstance(effects[0], Post) or isinstance(effects[0].message, messages.Welcome | Abort)
@@ -353,7 +354,7 @@ def test_the_first_message_of_every_session_is_welcome_challenge_or_abort() -> N
 
 def test_payloads_pass_through() -> None:
     payload = Payload(("\0aGVsbG8=", 1.5, None), {"k": [1]})
-    (distribute,) = joined().hear(Publish(RequestId(1), {}, "open.a", payload)).effects
+    (distribute,) = joined().receive(Publish(RequestId(1), {}, "open.a", payload)).effects
 
     assert isinstance(distribute, Distribute)
     assert distribute.payload is payload

@@ -1,15 +1,15 @@
-"""What a session that has joined may ask for, and what it gets."""
+"""The requests of joined sessions and their replies."""
 
 from dataclasses import replace
 
 import pytest
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.session.effects import Answer, Attach, Detach, Distribute, Drop, Post
+from signalbox.live.session.effects import AnswerCall, Attach, Detach, Distribute, Drop, Post
 from signalbox.live.session.requests import MAXIMUM_PUBLISH_BYTES, MAXIMUM_SUBSCRIPTIONS
 from signalbox.live.session.state import RightsChanged
 from signalbox.live.wamp import error_uris
-from signalbox.live.wamp.audience import EVERYBODY, Audience, Listener
+from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import (
     Call,
     Cancel,
@@ -26,18 +26,28 @@ from signalbox.live.wamp.messages import (
     Unsubscribe,
     Unsubscribed,
 )
-from signalbox.live.wamp.options import Last
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.options import LastEvents
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Role
-from tests.unit.live.session.stage import ADMIN, JOE, NOBODY, PUBLICATION, SESSION, Connection, account, joined, open_to
+from tests.unit.live.session.stage import (
+    ADMIN,
+    JOE,
+    PUBLICATION,
+    SESSION,
+    WITHOUT_RIGHTS,
+    Connection,
+    account,
+    joined,
+    open_to,
+)
 
 ONE = RequestId(713845233)
 A = TopicPattern.parse("open.a")
 
 
 def error(connection: Connection, request: object) -> tuple[int, str, str]:
-    """The type that is replied to, the error and its text; no other effect."""
-    (effect,) = connection.hear(request).effects  # type: ignore[arg-type] # any request
+    """Return the refused message type, the error URI and its text; there is no other effect."""
+    (effect,) = connection.receive(request).effects  # type: ignore[arg-type] # any request
     assert isinstance(effect, Post)
     assert isinstance(effect.message, Error)
     assert effect.message.request == ONE
@@ -52,10 +62,10 @@ def publish(topic: str = "open.a", **options: object) -> Publish:
     return Publish(ONE, options, topic, Payload(("Hello, world!",)))
 
 
-def test_a_subscription_is_told_before_events_can_reach_it() -> None:
+def test_subscribed_is_posted_before_the_subscription_is_attached() -> None:
     connection = joined()
 
-    outcome = connection.hear(subscribe())
+    outcome = connection.receive(subscribe())
 
     assert list(outcome.effects) == [
         Post(Subscribed(ONE, A.subscription_id)),
@@ -64,17 +74,17 @@ def test_a_subscription_is_told_before_events_can_reach_it() -> None:
     assert outcome.session.subscriptions == {A.subscription_id: A}
 
 
-def test_what_is_wanted_of_the_past_is_passed_on() -> None:
-    pattern = TopicPattern.parse("open.", Match.PREFIX)
-    effects = joined().hear(subscribe("open.", match="prefix", get_retained=True, _history={"last": 3})).effects
+def test_requested_past_events_are_passed_on() -> None:
+    pattern = TopicPattern.parse("open.", MatchPolicy.PREFIX)
+    effects = joined().receive(subscribe("open.", match="prefix", get_retained=True, _history={"last": 3})).effects
 
-    assert effects[-1] == Attach(pattern, get_retained=True, history=Last(3))
+    assert effects[-1] == Attach(pattern, get_retained=True, history=LastEvents(3))
 
 
 def test_the_same_topic_again_is_the_same_subscription() -> None:
     """Basic profile, «Subscribing»: the existing subscription's id."""
     connection = joined()
-    connection.hear(subscribe())
+    connection.receive(subscribe())
 
     assert connection.replies(Subscribe(RequestId(2), {}, "open.a")) == [Subscribed(RequestId(2), A.subscription_id)]
     assert len(connection.session.subscriptions) == 1
@@ -91,11 +101,11 @@ def test_the_same_topic_again_is_the_same_subscription() -> None:
         ),
         (
             subscribe("closed"),
-            (32, error_uris.NOT_AUTHORIZED, "this user may not subscribe to all that this matches"),
+            (32, error_uris.NOT_AUTHORIZED, "this user may not subscribe to every topic that this matches"),
         ),
         (
             subscribe("", match="prefix"),
-            (32, error_uris.NOT_AUTHORIZED, "this user may not subscribe to all that this matches"),
+            (32, error_uris.NOT_AUTHORIZED, "this user may not subscribe to every topic that this matches"),
         ),
         (
             Unsubscribe(ONE, SubscriptionId(5)),
@@ -107,7 +117,7 @@ def test_the_same_topic_again_is_the_same_subscription() -> None:
         ),
         (
             publish("wamp.a", acknowledge=True),
-            (16, error_uris.INVALID_URI, "topic 'wamp.a' begins with 'wamp', which is reserved for WAMP's own"),
+            (16, error_uris.INVALID_URI, "topic 'wamp.a' begins with 'wamp', which is reserved for WAMP"),
         ),
         (
             publish(acknowledge=True, exclude="me"),
@@ -120,37 +130,37 @@ def test_the_same_topic_again_is_the_same_subscription() -> None:
         (Unregister(ONE, 3), (66, error_uris.NO_SUCH_REGISTRATION, "procedures cannot be registered here")),
     ],
 )
-def test_every_error_where_it_belongs(request_: object, told: tuple[int, str, str]) -> None:
+def test_refused_requests_get_the_error_of_the_specification(request_: object, told: tuple[int, str, str]) -> None:
     assert error(joined(), request_) == told
 
 
-@pytest.mark.parametrize("user", [NOBODY, None], ids=["without rights", "gone"])
+@pytest.mark.parametrize("user", [WITHOUT_RIGHTS, None], ids=["without rights", "gone"])
 @pytest.mark.parametrize("request_", [subscribe(), publish(acknowledge=True), Call(ONE, {}, "wamp.session.list")])
-def test_rights_are_those_of_the_moment(user: object, request_: object) -> None:
+def test_current_rights_decide(user: object, request_: object) -> None:
     connection = joined()
-    connection.given = replace(connection.given, account=NOBODY if user else None)
+    connection.context = replace(connection.context, account=WITHOUT_RIGHTS if user else None)
 
     assert error(connection, request_)[1] == error_uris.NOT_AUTHORIZED
 
 
-def test_a_session_has_so_many_subscriptions_and_no_more() -> None:
+def test_the_number_of_subscriptions_is_limited() -> None:
     connection = joined()
     for number in range(MAXIMUM_SUBSCRIPTIONS):
-        connection.hear(subscribe(f"open.{number}"))
+        connection.receive(subscribe(f"open.{number}"))
 
     assert error(connection, subscribe("open.more")) == (
         32,
         error_uris.TOO_MANY_SUBSCRIPTIONS,
         "a session has 1000 subscriptions at most: subscribe to patterns",
     )
-    assert len(connection.hear(subscribe("open.0")).effects) == 2
+    assert len(connection.receive(subscribe("open.0")).effects) == 2
 
 
-def test_unsubscribing_stops_the_events_first() -> None:
+def test_unsubscribing_detaches_before_the_reply() -> None:
     connection = joined()
-    connection.hear(subscribe())
+    connection.receive(subscribe())
 
-    outcome = connection.hear(Unsubscribe(ONE, A.subscription_id))
+    outcome = connection.receive(Unsubscribe(ONE, A.subscription_id))
 
     assert list(outcome.effects) == [Detach(A), Post(Unsubscribed(ONE), ends=A.subscription_id)]
     assert outcome.session.subscriptions == {}
@@ -158,7 +168,7 @@ def test_unsubscribing_stops_the_events_first() -> None:
 
 
 def test_an_unacknowledged_publication_has_no_reply() -> None:
-    assert joined().hear(publish()).effects == (
+    assert joined().receive(publish()).effects == (
         Distribute(
             PUBLICATION,
             RoutingKey("open.a"),
@@ -171,15 +181,15 @@ def test_an_unacknowledged_publication_has_no_reply() -> None:
     )
 
 
-def test_a_publication_may_want_all_that_there_is() -> None:
+def test_a_publication_may_use_every_option() -> None:
     wanted = publish(acknowledge=True, exclude_me=False, disclose_me=True, retain=True)
 
-    assert joined().hear(wanted).effects == (
+    assert joined().receive(wanted).effects == (
         Distribute(
             PUBLICATION,
             RoutingKey("open.a"),
             Payload(("Hello, world!",)),
-            EVERYBODY,
+            UNRESTRICTED,
             disclosed=Listener(SESSION, "joe", "subscriber"),
             is_retained=True,
             request=ONE,
@@ -188,41 +198,41 @@ def test_a_publication_may_want_all_that_there_is() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"acknowledge": False}, {"acknowledge": 1}], ids=["unsaid", "no", "not a yes"])
-def test_who_does_not_wait_for_a_reply_gets_no_error_either(options: Dictionary) -> None:
+def test_a_publication_without_acknowledgement_gets_no_error(options: Dictionary) -> None:
     """Basic profile, «Publish ERROR»: only with acknowledge. It is counted."""
-    assert joined().hear(publish("a b", **options)).effects == (Drop(error_uris.INVALID_URI),)
+    assert joined().receive(publish("a b", **options)).effects == (Drop(error_uris.INVALID_URI),)
 
 
-def test_what_is_too_large_is_told_the_limit_and_the_other_way() -> None:
+def test_a_publication_that_is_too_large_gets_the_limit_and_the_alternative() -> None:
     connection = joined()
-    connection.given = replace(connection.given, size_bytes=MAXIMUM_PUBLISH_BYTES)
-    assert isinstance(connection.hear(publish()).effects[0], Distribute)
+    connection.context = replace(connection.context, size_bytes=MAXIMUM_PUBLISH_BYTES)
+    assert isinstance(connection.receive(publish()).effects[0], Distribute)
 
-    connection.given = replace(connection.given, size_bytes=MAXIMUM_PUBLISH_BYTES + 1)
+    connection.context = replace(connection.context, size_bytes=MAXIMUM_PUBLISH_BYTES + 1)
 
     assert error(connection, publish(acknowledge=True)) == (
         16,
         error_uris.PAYLOAD_SIZE_EXCEEDED,
-        "129025 bytes; at most 129024 fit through a connection; publish what is larger by SQS",
+        "129025 bytes; at most 129024 are allowed in a message; publish what is larger by SQS",
     )
 
 
-def test_calls_of_what_there_is_are_passed_on() -> None:
+def test_permitted_calls_are_answered_by_an_effect() -> None:
     payload = Payload((A.subscription_id,), {"limit": 10})
 
-    assert joined().hear(Call(ONE, {}, "wamp.subscription.get_events", payload)).effects == (
-        Answer(ONE, "wamp.subscription.get_events", payload),
+    assert joined().receive(Call(ONE, {}, "wamp.subscription.get_events", payload)).effects == (
+        AnswerCall(ONE, "wamp.subscription.get_events", payload),
     )
 
 
-def test_administrators_may_call_what_looks_at_others() -> None:
-    assert joined(ADMIN).hear(Call(ONE, {}, "wamp.session.list")).effects == (
-        Answer(ONE, "wamp.session.list", Payload()),
+def test_administrators_may_call_granted_procedures() -> None:
+    assert joined(ADMIN).receive(Call(ONE, {}, "wamp.session.list")).effects == (
+        AnswerCall(ONE, "wamp.session.list", Payload()),
     )
 
 
-def test_a_call_cannot_be_cancelled_and_has_its_reply() -> None:
-    assert joined().hear(Cancel(ONE, {})).effects == ()
+def test_cancel_is_ignored_and_the_call_is_answered() -> None:
+    assert joined().receive(Cancel(ONE, {})).effects == ()
 
 
 REVOKED = Unsubscribed(RequestId(0), {"subscription": A.subscription_id, "reason": error_uris.NOT_AUTHORIZED})
@@ -233,31 +243,31 @@ REVOKED = Unsubscribed(RequestId(0), {"subscription": A.subscription_id, "reason
     [("", [Post(REVOKED, ends=A.subscription_id)]), ("AutobahnPython/26.10.2", [])],
     ids=["announced it", "announced it, and would drop the connection"],
 )
-def test_a_revoked_subscription_falls_silent_and_is_told_to_whom_can_bear_it(user_agent: str, told: list[Post]) -> None:
+def test_a_revocation_is_reported_to_clients_that_accept_it(user_agent: str, told: list[Post]) -> None:
     connection = joined(user_agent=user_agent)
-    connection.hear(subscribe())
-    connection.hear(subscribe("open.kept"))
-    connection.given = replace(connection.given, account=account("joe", Role.SUBSCRIBER, *open_to("open.kept")))
+    connection.receive(subscribe())
+    connection.receive(subscribe("open.kept"))
+    connection.context = replace(connection.context, account=account("joe", Role.SUBSCRIBER, *open_to("open.kept")))
 
-    outcome = connection.hear(RightsChanged())
+    outcome = connection.receive(RightsChanged())
 
     assert list(outcome.effects) == [Detach(A), *told]
     assert list(outcome.session.subscriptions.values()) == [TopicPattern.parse("open.kept")]
 
 
-def test_who_has_not_announced_revocation_is_told_nothing() -> None:
+def test_clients_without_the_revocation_feature_are_not_notified() -> None:
     """Advanced profile, «Subscription Revocation»: MUST NOT."""
     connection = joined()
     connection.session = replace(connection.session, features=frozenset())
-    connection.hear(subscribe())
-    connection.given = replace(connection.given, account=None)
+    connection.receive(subscribe())
+    connection.context = replace(connection.context, account=None)
 
-    assert connection.hear(RightsChanged()).effects == (Detach(A),)
+    assert connection.receive(RightsChanged()).effects == (Detach(A),)
 
 
-def test_rights_that_still_carry_everything_change_nothing() -> None:
+def test_rights_that_still_cover_all_subscriptions_change_nothing() -> None:
     connection = joined()
-    connection.hear(subscribe())
-    connection.given = replace(connection.given, account=JOE)
+    connection.receive(subscribe())
+    connection.context = replace(connection.context, account=JOE)
 
-    assert connection.hear(RightsChanged()).effects == ()
+    assert connection.receive(RightsChanged()).effects == ()

@@ -1,4 +1,4 @@
-"""Whenever a function is killed between two of its calls, what was heard comes again, and all ends the same."""
+"""A function that is killed between any two of its calls processes the message again, with the same result."""
 
 import itertools
 import json
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.live.session.inbox import frame_body
-from signalbox.live.session.inbox_processor import Arrival, Conversation
+from signalbox.live.session.inbox_processor import Arrival, InboxProcessor
 from signalbox.live.session.ports import SessionPorts
 from signalbox.live.session.state import ConnectionId, Elapsed, FrameId, Lost, RightsChanged
 from signalbox.live.session.state import Killed as Ended
@@ -22,8 +22,8 @@ from tests.fakes.exchange import Countdown, Killed, Killing
 from tests.fakes.live import REALM, MemoryLive
 from tests.unit.live.session.conversation import Client, published
 
-STORED = ("sessions", "roster", "accounts", "subscribers", "watchers", "log")
-OTHERS = ("inbox", "outboxes", "timers", "sender")
+STORED = ("sessions", "realm_sessions", "accounts", "subscribers", "subscription_lookup", "log")
+OTHERS = ("inbox", "outboxes", "timers", "sender", "overview_calls")
 Step = Callable[[Client], object]
 
 
@@ -33,7 +33,7 @@ def call(client: Client, procedure: str, *arguments: object) -> object:
 
 def forget_rights(client: Client) -> object:
     client.world.accounts.grants[REALM, UserName("subscriber")] = []
-    return client.tell(RightsChanged())
+    return client.notify(RightsChanged())
 
 
 STEPS: dict[str, Step] = {
@@ -41,8 +41,9 @@ STEPS: dict[str, Step] = {
     "unsubscribing": lambda client: client.say(34, 1, client_subscription(client)),
     "publishing": lambda client: client.say(16, 1, {"acknowledge": True}, "trial.a", [1]),
     "calling": lambda client: call(client, "wamp.subscription.get_events", client_subscription(client)),
+    "calling another function's procedure": lambda client: call(client, "signalbox.topics"),
     "leaving": lambda client: client.say(6, {}, "wamp.close.close_realm"),
-    "being lost": lambda client: client.tell(Lost()),
+    "being lost": lambda client: client.notify(Lost()),
     "violating the protocol": lambda client: client.say(2, 1, {}),
     "losing rights": forget_rights,
 }
@@ -55,7 +56,7 @@ def client_subscription(client: Client) -> int:
 
 
 def state_after(step: Step, countdown: Countdown | None) -> tuple[Any, bool]:
-    """Return all that others can see of a step, and whether its function was killed."""
+    """Return the visible results of a step, and whether its function was killed."""
     world = MemoryLive()
     admin = Client(world, ConnectionId("admin")).open().join("admin")
     admin.say(32, 1, {"match": "prefix"}, "wamp.")
@@ -78,11 +79,12 @@ def seen(world: MemoryLive, client: Client) -> Any:
     items = [(type(item), item.item_id) for item in world.outboxes.items[client.connection]]
     rows = set(world.subscribers.rows[REALM])
     sent = [(one.topic, one.body) for one in published(world)]
-    return items, rows, sorted(map(str, sent)), world.roster.every(REALM), world.sessions.closed
+    passed_on = list(world.overview_calls.calls.values())
+    return items, rows, sorted(map(str, sent)), passed_on, world.realm_sessions.every(REALM), world.sessions.closed
 
 
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
-def test_nothing_is_lost_and_nothing_is_told_twice(step: Step) -> None:
+def test_a_killed_step_that_is_repeated_has_the_effects_of_one(step: Step) -> None:
     undisturbed, _ = state_after(step, None)
 
     for calls in itertools.count():
@@ -105,8 +107,8 @@ ROW = [
 ]
 
 
-def said_in_a_row(countdown: Countdown | None, *, one_by_one: bool, knows_done: bool) -> tuple[Any, bool]:
-    """Return what comes of several frames of a batch, of which some, or all, come again, one by one or not."""
+def processed_in_a_batch(countdown: Countdown | None, *, one_by_one: bool, knows_done: bool) -> tuple[Any, bool]:
+    """Return the visible results of a batch of which some or all frames are received again, one by one or together."""
     world = MemoryLive()
     admin = Client(world, ConnectionId("admin")).open().join("admin")
     admin.say(32, 1, {"match": "prefix"}, "wamp.")
@@ -119,19 +121,19 @@ def said_in_a_row(countdown: Countdown | None, *, one_by_one: bool, knows_done: 
     done: set[FrameId] = set()
     if countdown:
         with suppress(Killed):
-            done.update(Conversation(killing(world.ports(), countdown), client.connection).hear(arrivals))
+            done.update(InboxProcessor(killing(world.ports(), countdown), client.connection).process(arrivals))
     left = [arrival for arrival in arrivals if not knows_done or arrival.frame not in done]
     for batch in [[arrival] for arrival in left] if one_by_one else [left]:
-        assert len(list(Conversation(world.ports(), client.connection).hear(batch))) == len(batch)
+        assert len(list(InboxProcessor(world.ports(), client.connection).process(batch))) == len(batch)
     return seen(world, client), countdown is not None and countdown.left < 0
 
 
 @pytest.mark.parametrize(("one_by_one", "knows_done"), list(itertools.product([True, False], repeat=2)))
-def test_what_is_said_in_a_row_may_come_again_in_any_way(*, one_by_one: bool, knows_done: bool) -> None:
-    undisturbed, _ = said_in_a_row(None, one_by_one=True, knows_done=True)
+def test_a_batch_may_be_received_again_in_any_split(*, one_by_one: bool, knows_done: bool) -> None:
+    undisturbed, _ = processed_in_a_batch(None, one_by_one=True, knows_done=True)
 
     for calls in itertools.count():
-        found, was_killed = said_in_a_row(Countdown(calls), one_by_one=one_by_one, knows_done=knows_done)
+        found, was_killed = processed_in_a_batch(Countdown(calls), one_by_one=one_by_one, knows_done=knows_done)
         assert found == undisturbed, f"killed after {calls} calls"
         if not was_killed:
             break
@@ -144,14 +146,14 @@ SAYINGS: dict[str, Step] = {
     "subscribing to a pattern": lambda client: client.say(32, 1, {"match": "prefix"}, "trial."),
     "subscribing to what is closed": lambda client: client.say(32, 1, {}, "closed"),
     "publishing without waiting": lambda client: client.say(16, 1, {}, "trial.a", [1]),
-    "time passing": lambda client: client.tell(Elapsed()),
-    "being killed": lambda client: client.tell(Ended("wamp.close.killed", "enough")),
+    "time passing": lambda client: client.notify(Elapsed()),
+    "being killed": lambda client: client.notify(Ended("wamp.close.killed", "enough")),
 }
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(SAYINGS)), st.integers(0, 12)), max_size=12))
-def test_what_others_see_of_a_session_is_what_it_is(steps: list[tuple[str, int]]) -> None:
-    """Whatever a client says, and however often its function is killed over it."""
+def test_stored_rows_agree_with_the_session_after_any_sequence(steps: list[tuple[str, int]]) -> None:
+    """For any sequence of messages, and any number of kills of the function."""
     world = MemoryLive()
     admin = Client(world, ConnectionId("admin")).open().join("admin")
     admin.say(32, 1, {"match": "prefix"}, "wamp.")
@@ -164,14 +166,16 @@ def test_what_others_see_of_a_session_is_what_it_is(steps: list[tuple[str, int]]
     assert session
     patterns = set(session.session.subscriptions.values())
     assert {pattern for pattern, found in world.subscribers.rows[REALM] if found == client.connection} == patterns
-    members = [member.listener for member in world.roster.every(REALM) if member.connection == client.connection]
+    members = [
+        member.listener for member in world.realm_sessions.every(REALM) if member.connection == client.connection
+    ]
     assert members == [one for one in [session.session.listener] if one]
     items = [item.item_id for item in world.outboxes.items[client.connection]]
     assert len(items) == len(set(items))
 
 
 def until_done(client: Client, step: Step, countdown: Countdown) -> None:
-    """Have something heard by a function that is killed before one of its calls, and then by one that is not."""
+    """Run a step in a function that is killed before one of its calls, and then in one that is not."""
     client.ports = killing(client.world.ports(), countdown)
     with suppress(Killed):
         step(client)

@@ -1,4 +1,4 @@
-"""Actors that take turns: between any two of their steps another may take one, and any step may be an actor's last."""
+"""Actors that take turns: any interleaving of their steps, and a kill in any step."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ DEADLINE_SECONDS = 20
 
 
 class Killed(BaseException):
-    """The actor's time is over, in the middle of something."""
+    """Raised in an actor that is killed in a step."""
 
 
 @dataclass(eq=False)
@@ -21,7 +21,7 @@ class _Actor:
 
 @dataclass
 class Turns:
-    """Runs one actor at a time; `choices` say whose turn it is, and who is killed in its step."""
+    """Runs one actor at a time; `choices` select the actor, and whether it is killed in its step."""
 
     choices: Iterator[tuple[int, bool]]
     _actors: list[_Actor] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Turns:
     _is_last: bool = False
 
     def step(self) -> None:
-        """Let others have their turns, before what an actor does next. Outside of `run` nothing happens."""
+        """Yield to the other actors before an actor's next step; a no-op outside of `run`."""
         actor: _Actor | None = getattr(self._local, "actor", None)
         if actor is None:
             return
@@ -41,7 +41,7 @@ class Turns:
             raise Killed
 
     def run(self, *acts: Callable[[], None]) -> None:
-        """Run actors until all are done. Whoever is killed begins again: what it does can be done twice."""
+        """Run actors until all are done. A killed actor starts again: its steps may be executed twice."""
         self._actors = [_Actor(act) for act in acts]
         threads = [threading.Thread(target=self._live, args=(actor,), daemon=True) for actor in self._actors]
         for thread in threads:
@@ -59,10 +59,10 @@ class Turns:
     def _live(self, actor: _Actor) -> None:
         self._local.actor = actor
         actor.turn.acquire()
-        self._is_last = False  # nobody is killed before anything was done
+        self._is_last = False  # no actor is killed before its first step
         try:
             self._again(actor)
-        except BaseException as error:  # noqa: BLE001 - told by whoever runs
+        except BaseException as error:  # noqa: BLE001 - raised again by `run`
             actor.error = error
         finally:
             actor.is_done = True

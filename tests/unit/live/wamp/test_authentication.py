@@ -1,4 +1,4 @@
-"""Who may join: tickets, signatures, and what is kept of secrets."""
+"""Authentication: tickets, signatures and stored credentials."""
 
 import base64
 import json
@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.live.wamp.authentication import (
+    AuthMethod,
     Credentials,
     Identity,
-    Method,
     challenge_text,
     chosen_method,
     derived_key,
@@ -20,97 +20,97 @@ from signalbox.live.wamp.authentication import (
 from signalbox.live.wamp.messages import SessionId
 
 NOW = datetime(2026, 11, 21, 20, 30, 0, 123456, UTC)
-PETER = Identity("peter", "subscriber", Method.WAMPCRA)
+PETER = Identity("peter", "subscriber", AuthMethod.WAMPCRA)
 texts = st.text(st.characters(codec=None), max_size=8)
 
 
-def test_keys_are_derived_as_rfc_7914_has_it() -> None:
-    """RFC 7914, 11: its first 32 bytes; WAMP has them as base64."""
+def test_keys_are_derived_as_in_rfc_7914() -> None:
+    """RFC 7914, 11: the first 32 bytes, in base64 as WAMP requires."""
     expected = "55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc"
 
     assert base64.b64decode(derived_key("passwd", salt="salt", iterations=1)).hex() == expected
 
 
-def test_challenges_are_signed_as_rfc_4231_has_it() -> None:
-    """RFC 4231, 4.3; WAMP has the signature as base64."""
+def test_challenges_are_signed_as_in_rfc_4231() -> None:
+    """RFC 4231, 4.3, in base64 as WAMP requires."""
     expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
 
     assert base64.b64decode(signature("Jefe", challenge="what do ya want for nothing?")).hex() == expected
 
 
-# The specification gives no secret for its example, so this is what autobahn-python 26.10.2 signs its challenge with.
+# The specification gives no secret for its example; autobahn-python 26.10.2 computed this signature.
 CHALLENGE = (
     '{ "nonce": "LHRTC9zeOIrt_9U3", "authprovider": "userdb", "authid": "peter", '
     '"timestamp": "2014-06-22T16:36:25.448Z", "authrole": "user", "authmethod": "wampcra", "session": 3251278072152162}'
 )
 
 
-def test_autobahn_and_we_sign_the_specifications_challenge_alike() -> None:
+def test_the_signature_of_the_specifications_challenge_equals_autobahns() -> None:
     credentials = Credentials.of("secret1", salt="salt123", with_key=True)
 
-    assert credentials.is_signature("QOHdDPVpF0yfu50oO35WjoVN0CYN2Jwm+IY5YyRbKLk=", challenge=CHALLENGE)
+    assert credentials.accepts_signature("QOHdDPVpF0yfu50oO35WjoVN0CYN2Jwm+IY5YyRbKLk=", challenge=CHALLENGE)
     assert credentials.challenge_extra == {"salt": "salt123", "keylen": 32, "iterations": 1000}
 
 
 @given(texts, texts)
-def test_the_ticket_is_the_secret_and_nothing_else(secret: str, other: str) -> None:
+def test_only_the_secret_is_accepted_as_ticket(secret: str, other: str) -> None:
     credentials = Credentials.of(secret, salt="salt", with_key=False, iterations=1)
 
-    assert credentials.is_ticket(secret)
-    # HMAC fills keys up with zeros.
-    assert credentials.is_ticket(other) == (secret.rstrip("\0") == other.rstrip("\0"))
+    assert credentials.accepts_ticket(secret)
+    # HMAC pads keys with zeros.
+    assert credentials.accepts_ticket(other) == (secret.rstrip("\0") == other.rstrip("\0"))
 
 
 @given(texts, texts)
-def test_only_the_key_signs(challenge: str, given_signature: str) -> None:
+def test_only_the_key_signs_a_challenge(challenge: str, given_signature: str) -> None:
     credentials = Credentials.of("secret", salt="salt", with_key=True, iterations=1)
     key = derived_key("secret", salt="salt", iterations=1)
 
-    assert credentials.is_signature(signature(key, challenge=challenge), challenge=challenge)
-    assert not credentials.is_signature(given_signature, challenge=challenge)
-    assert not credentials.is_signature(signature(key, challenge=challenge + "x"), challenge=challenge)
+    assert credentials.accepts_signature(signature(key, challenge=challenge), challenge=challenge)
+    assert not credentials.accepts_signature(given_signature, challenge=challenge)
+    assert not credentials.accepts_signature(signature(key, challenge=challenge + "x"), challenge=challenge)
 
 
-def test_a_key_is_kept_only_for_those_who_sign() -> None:
+def test_the_key_is_stored_only_for_users_of_wampcra() -> None:
     credentials = Credentials.of("secret", salt="salt", with_key=False)
 
-    assert credentials.methods == {Method.TICKET}
+    assert credentials.methods == {AuthMethod.TICKET}
     assert derived_key("secret", salt="salt", iterations=1000) not in (credentials.key, credentials.verifier)
-    assert not credentials.is_signature(signature("", challenge="c"), challenge="c")
+    assert not credentials.accepts_signature(signature("", challenge="c"), challenge="c")
 
 
-def test_neither_secret_nor_key_is_shown() -> None:
+def test_repr_shows_neither_secret_nor_key() -> None:
     assert repr(Credentials.of("secret", salt="salt", with_key=True)) == "Credentials(…)"
 
 
-def test_who_is_unknown_looks_like_anybody_and_nothing_fits() -> None:
-    unknown = Credentials.pretended("eve", pepper="p")
+def test_decoy_credentials_look_real_and_match_no_secret() -> None:
+    unknown = Credentials.decoy("eve", pepper="p")
 
-    assert unknown == Credentials.pretended("eve", pepper="p")
-    assert unknown.salt != Credentials.pretended("mallory", pepper="p").salt
-    assert unknown.salt != Credentials.pretended("eve", pepper="q").salt
-    assert unknown.methods == {Method.TICKET, Method.WAMPCRA}
-    assert not unknown.is_ticket("")
-    assert not unknown.is_signature(signature(unknown.key or "", challenge="c"), challenge="c")
+    assert unknown == Credentials.decoy("eve", pepper="p")
+    assert unknown.salt != Credentials.decoy("mallory", pepper="p").salt
+    assert unknown.salt != Credentials.decoy("eve", pepper="q").salt
+    assert unknown.methods == {AuthMethod.TICKET, AuthMethod.WAMPCRA}
+    assert not unknown.accepts_ticket("")
+    assert not unknown.accepts_signature(signature(unknown.key or "", challenge="c"), challenge="c")
 
 
 @pytest.mark.parametrize(
     ("offered", "accepted", "chosen"),
     [
-        (["wampcra", "ticket"], [Method.TICKET, Method.WAMPCRA], Method.WAMPCRA),
-        (["scram", "wampcra", "ticket"], [Method.TICKET], Method.TICKET),
-        (["cryptosign"], [Method.TICKET], None),
-        ([], [Method.TICKET], None),
+        (["wampcra", "ticket"], [AuthMethod.TICKET, AuthMethod.WAMPCRA], AuthMethod.WAMPCRA),
+        (["scram", "wampcra", "ticket"], [AuthMethod.TICKET], AuthMethod.TICKET),
+        (["cryptosign"], [AuthMethod.TICKET], None),
+        ([], [AuthMethod.TICKET], None),
         (["ticket"], [], None),
     ],
 )
 def test_the_clients_first_accepted_method_is_chosen(
-    offered: list[str], accepted: list[Method], chosen: Method | None
+    offered: list[str], accepted: list[AuthMethod], chosen: AuthMethod | None
 ) -> None:
     assert chosen_method(offered, accepted=accepted) == chosen
 
 
-def test_a_challenge_says_all_that_the_specification_wants() -> None:
+def test_a_challenge_has_every_field_of_the_specification() -> None:
     text = challenge_text(PETER, session=SessionId(3251278072152162), nonce="n", now=NOW)
 
     assert json.loads(text) == {

@@ -1,4 +1,4 @@
-"""Messages in `wamp.2.json`: what is one, how it is written, and what passes through unchanged."""
+"""Parsing and serialization of messages in `wamp.2.json`."""
 
 import json
 
@@ -11,17 +11,17 @@ from signalbox.live.wamp import messages
 from signalbox.live.wamp.codec import (
     MAXIMUM_DEPTH,
     MAXIMUM_ID,
-    Malformed,
+    MalformedFrame,
     MalformedMessage,
-    heard,
+    decode,
     parse,
+    serialize,
     size_bytes,
-    written,
 )
 from signalbox.live.wamp.messages import Payload
 
 
-def test_a_subscription_that_the_broker_took_away_is_told_with_details() -> None:
+def test_a_revocation_is_an_unsubscribed_with_details() -> None:
     """Advanced profile, «Subscription Revocation»."""
     text = '[35,0,{"subscription":1293722,"reason":"no longer authorized"}]'
 
@@ -30,10 +30,10 @@ def test_a_subscription_that_the_broker_took_away_is_told_with_details() -> None
     assert message == messages.Unsubscribed(
         messages.RequestId(0), {"subscription": 1293722, "reason": "no longer authorized"}
     )
-    assert written(message) == text
+    assert serialize(message) == text
 
 
-def test_spaces_mean_nothing() -> None:
+def test_whitespace_between_elements_is_ignored() -> None:
     assert parse(' [ 32 , 7, { } ,"a.b" ] ') == messages.Subscribe(messages.RequestId(7), {}, "a.b")
 
 
@@ -46,16 +46,16 @@ def test_a_payload_has_arguments_and_keywords() -> None:
 
 
 @pytest.mark.parametrize("rest", ["", ",[]", ",[],{}", ",null", ",null,null"])
-def test_an_empty_payload_is_none_and_is_not_written(rest: str) -> None:
-    """Basic profile, «Empty Arguments and Keyword Arguments»; clients send null where they have none."""
+def test_an_empty_payload_is_omitted(rest: str) -> None:
+    """Basic profile, «Empty Arguments and Keyword Arguments»; some clients send null."""
     message = parse(f'[16,1,{{}},"a"{rest}]')
 
     assert message == messages.Publish(messages.RequestId(1), {}, "a")
-    assert written(message) == '[16,1,{},"a"]'
+    assert serialize(message) == '[16,1,{},"a"]'
 
 
-def test_keywords_alone_have_an_empty_list_before_them() -> None:
-    assert written(parse('[16,1,{},"a",null,{"k":1}]')) == '[16,1,{},"a",[],{"k":1}]'
+def test_keywords_alone_follow_an_empty_list() -> None:
+    assert serialize(parse('[16,1,{},"a",null,{"k":1}]')) == '[16,1,{},"a",[],{"k":1}]'
 
 
 @pytest.mark.parametrize(
@@ -65,73 +65,73 @@ def test_keywords_alone_have_an_empty_list_before_them() -> None:
         ("[32", "expected JSON"),
         ("[" * 100_000, "expected JSON"),
         ("1" * 5_000, "expected JSON"),
-        ("{}", "expected a list that begins with the number of a message's type"),
-        ("[]", "expected a list that begins with the number of a message's type"),
-        ('"text"', "expected a list that begins with the number of a message's type"),
-        ("[7]", "7 is not the number of a message's type"),
-        ("[256,{}]", "256 is not the number of a message's type"),
-        ("[true,{}]", "True is not the number of a message's type"),
-        ("[[],{}]", "[] is not the number of a message's type"),
-        ("[-1]", "-1 is not the number of a message's type"),
-        ("[32,1,{}]", "SUBSCRIBE has 2 elements behind its type, not 3 to 3"),
-        ('[32,1,{},"a",[]]', "SUBSCRIBE has 4 elements behind its type, not 3 to 3"),
-        ('[16,1,{},"a",[],{},1]', "PUBLISH has 6 elements behind its type, not 3 to 5"),
-        ("[35]", "UNSUBSCRIBED has 0 elements behind its type, not 1 to 2"),
-        ('[32,"1",{},"a"]', "element 1 of SUBSCRIBE is not a whole number from 0 to 9007199254740992"),
-        ('[32,true,{},"a"]', "element 1 of SUBSCRIBE is not a whole number from 0 to 9007199254740992"),
-        ('[32,1.0,{},"a"]', "element 1 of SUBSCRIBE is not a whole number from 0 to 9007199254740992"),
-        ('[32,-1,{},"a"]', "element 1 of SUBSCRIBE is not a whole number from 0 to 9007199254740992"),
+        ("{}", "expected a list that begins with a message type code"),
+        ("[]", "expected a list that begins with a message type code"),
+        ('"text"', "expected a list that begins with a message type code"),
+        ("[7]", "7 is not a message type code"),
+        ("[256,{}]", "256 is not a message type code"),
+        ("[true,{}]", "True is not a message type code"),
+        ("[[],{}]", "[] is not a message type code"),
+        ("[-1]", "-1 is not a message type code"),
+        ("[32,1,{}]", "SUBSCRIBE has 2 elements after its type, not 3 to 3"),
+        ('[32,1,{},"a",[]]', "SUBSCRIBE has 4 elements after its type, not 3 to 3"),
+        ('[16,1,{},"a",[],{},1]', "PUBLISH has 6 elements after its type, not 3 to 5"),
+        ("[35]", "UNSUBSCRIBED has 0 elements after its type, not 1 to 2"),
+        ('[32,"1",{},"a"]', "element 1 of SUBSCRIBE is not an integer from 0 to 9007199254740992"),
+        ('[32,true,{},"a"]', "element 1 of SUBSCRIBE is not an integer from 0 to 9007199254740992"),
+        ('[32,1.0,{},"a"]', "element 1 of SUBSCRIBE is not an integer from 0 to 9007199254740992"),
+        ('[32,-1,{},"a"]', "element 1 of SUBSCRIBE is not an integer from 0 to 9007199254740992"),
         ('[32,1,[],"a"]', "element 2 of SUBSCRIBE is not an object"),
         ('[32,1,null,"a"]', "element 2 of SUBSCRIBE is not an object"),
-        ("[32,1,{},2]", "element 3 of SUBSCRIBE is not a text"),
+        ("[32,1,{},2]", "element 3 of SUBSCRIBE is not a string"),
         ('[16,1,{},"a",{}]', "element 4 of PUBLISH is not a list"),
         ('[16,1,{"enc_algo":"cryptobox"},"a","\\u0000gqVj"]', "element 4 of PUBLISH is not a list"),
         ('[16,1,{},"a",[],[]]', "element 5 of PUBLISH is not an object"),
-        ('[16,1,{},"a",[NaN]]', "NaN is no number of JSON"),
-        ('[16,1,{},"a",[-Infinity]]', "-Infinity is no number of JSON"),
-        ('[16,1,{},"a",[1e400]]', "a number is too large to be passed on"),
-        ("[" * 101 + "]" * 101, f"lists and objects stand in one another more than {MAXIMUM_DEPTH} times"),
+        ('[16,1,{},"a",[NaN]]', "NaN is not a JSON number"),
+        ('[16,1,{},"a",[-Infinity]]', "-Infinity is not a JSON number"),
+        ('[16,1,{},"a",[1e400]]', "a number is too large for a 64-bit float"),
+        ("[" * 101 + "]" * 101, f"lists and objects are nested more than {MAXIMUM_DEPTH} levels deep"),
     ],
 )
-def test_what_is_no_message_is_told_by_its_shape(text: str, problem: str) -> None:
-    assert heard(text) == Malformed(problem)
+def test_the_error_of_a_malformed_message_describes_its_shape(text: str, problem: str) -> None:
+    assert decode(text) == MalformedFrame(problem)
     with pytest.raises(MalformedMessage):
         parse(text)
 
 
-def test_a_message_may_be_as_deep_as_is_allowed() -> None:
+def test_a_message_of_the_maximum_depth_is_parsed() -> None:
     text = '[16,1,{},"a",' + "[" * (MAXIMUM_DEPTH - 1) + "]" * (MAXIMUM_DEPTH - 1) + "]"
 
-    assert written(parse(text)) == text
+    assert serialize(parse(text)) == text
 
 
 @pytest.mark.parametrize("number", [0, 1, MAXIMUM_ID])
-def test_ids_begin_at_nought_since_a_client_draws_them_from_there(number: int) -> None:
-    assert heard(f'[32,{number},{{}},"a"]') == messages.Subscribe(messages.RequestId(number), {}, "a")
+def test_id_0_is_accepted(number: int) -> None:
+    assert decode(f'[32,{number},{{}},"a"]') == messages.Subscribe(messages.RequestId(number), {}, "a")
 
 
-def test_ids_end_where_javascript_cannot_count_on() -> None:
-    assert isinstance(heard(f'[32,{MAXIMUM_ID + 1},{{}},"a"]'), Malformed)
+def test_ids_above_2_to_the_53_are_refused() -> None:
+    assert isinstance(decode(f'[32,{MAXIMUM_ID + 1},{{}},"a"]'), MalformedFrame)
 
 
-def test_unknown_options_are_kept_for_those_who_know_them() -> None:
+def test_unknown_options_are_preserved() -> None:
     options: messages.Dictionary = {"_after": 7, "x": None}
 
     assert parse('[32,1,{"_after":7,"x":null},"a"]') == messages.Subscribe(messages.RequestId(1), options, "a")
 
 
 @pytest.mark.parametrize("value", ["\0" + "aGVsbG8=", "\0not base64!", "\0"])
-def test_binary_strings_pass_through_valid_or_not(value: str) -> None:
+def test_binary_strings_are_passed_unchanged(value: str) -> None:
     text = json.dumps([16, 1, {}, "a", [value]], separators=(",", ":"))
 
-    assert written(parse(text)) == text
+    assert serialize(parse(text)) == text
 
 
-def test_a_ticket_is_not_shown() -> None:
+def test_repr_does_not_show_a_ticket() -> None:
     assert "secret" not in repr(parse('[5,"secret",{}]'))
 
 
-def test_a_message_is_counted_in_bytes() -> None:
+def test_the_size_of_a_message_is_in_bytes() -> None:
     assert size_bytes('["é"]') == 6
     assert size_bytes('["\ud800"]') == 7
 
@@ -145,21 +145,21 @@ values = st.recursive(
 
 
 @given(st.lists(values, max_size=3), st.dictionaries(texts, values, max_size=3))
-def test_whatever_is_published_is_passed_on_as_it_is_and_sqs_takes_it(
+def test_any_payload_is_serialized_unchanged_in_characters_that_sqs_accepts(
     arguments: list[object], keywords: dict[str, object]
 ) -> None:
     event = messages.Event(
         messages.SubscriptionId(1), messages.PublicationId(2), {}, Payload(tuple(arguments), keywords)
     )
 
-    text = written(event)
+    text = serialize(event)
 
     assert parse(text) == event
     assert is_allowed(text)
 
 
 @given(st.recursive(st.integers(0, 70) | values, lambda inner: st.lists(inner, max_size=6), max_leaves=20))
-def test_whatever_is_heard_is_a_message_that_can_be_written_or_malformed(document: object) -> None:
-    found = heard(json.dumps(document))
+def test_any_frame_is_malformed_or_a_message_that_can_be_serialized(document: object) -> None:
+    found = decode(json.dumps(document))
 
-    assert isinstance(found, Malformed) or parse(written(found)) == found
+    assert isinstance(found, MalformedFrame) or parse(serialize(found)) == found

@@ -1,4 +1,4 @@
-"""What SUBSCRIBE and PUBLISH can be told, and whom an event is for."""
+"""Options of SUBSCRIBE and PUBLISH, and audiences."""
 
 from datetime import UTC, datetime
 
@@ -6,25 +6,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.live.wamp.audience import EVERYBODY, Audience, Listener
+from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import Dictionary, PublicationId, SessionId
 from signalbox.live.wamp.options import (
-    AfterEach,
     AfterPublication,
     AfterSequence,
     AfterTime,
+    AfterTopicSequences,
+    BackfillStart,
     InvalidOptions,
-    Last,
-    Past,
+    LastEvents,
     PublishOptions,
     SubscribeOptions,
     history_option,
     is_acknowledged,
 )
-from signalbox.live.wamp.patterns import Match
+from signalbox.live.wamp.patterns import MatchPolicy
 
 ME = SessionId(7)
-AFTER = "expected a sequence number, a time with its zone, or numbers by topics and since when"
+AFTER = "expected a sequence number, a time with a time zone, or an object of `since` and `topics`"
 ids = st.integers(1, 4).map(SessionId)
 names = st.sampled_from(["alice", "bob"])
 roles = st.sampled_from(["source", "admin"])
@@ -49,7 +49,7 @@ lists = st.fixed_dictionaries(
 
 
 @given(lists, st.none() | st.booleans(), listeners, ids)
-def test_an_event_is_for_those_whom_the_specification_says(
+def test_allow_and_deny_lists_follow_the_specification(
     options: dict[str, list[object] | None],
     exclude_me: bool | None,  # noqa: FBT001
     listener: Listener,
@@ -73,23 +73,23 @@ def test_an_event_is_for_those_whom_the_specification_says(
     assert audience.names_sessions is ("eligible" in told or "exclude" in told)
 
 
-def test_everybody_is_everybody() -> None:
-    assert EVERYBODY.admits(Listener(ME, "alice", "source"))
+def test_an_audience_without_lists_admits_every_session() -> None:
+    assert UNRESTRICTED.admits(Listener(ME, "alice", "source"))
 
 
-def test_a_publication_is_to_others_and_unacknowledged_unless_it_says_otherwise() -> None:
+def test_by_default_a_publication_excludes_its_publisher_and_is_unacknowledged() -> None:
     assert PublishOptions.parse({}, publisher=ME) == PublishOptions(Audience(excluded_publisher=ME))
 
 
-def test_a_publication_can_say_all_of_it() -> None:
+def test_every_publish_option_is_parsed() -> None:
     options = {"acknowledge": True, "exclude_me": False, "disclose_me": True, "retain": True, "_unknown": 1}
 
     assert PublishOptions.parse(options, publisher=ME) == PublishOptions(
-        EVERYBODY, acknowledge=True, disclose_me=True, retain=True
+        UNRESTRICTED, acknowledge=True, disclose_me=True, retain=True
     )
 
 
-def test_all_that_is_wrong_with_options_is_told() -> None:
+def test_all_problems_of_publish_options_are_reported() -> None:
     options = {"acknowledge": 1, "exclude": [0], "eligible": 5, "eligible_authid": [3], "exclude_me": "no"}
 
     with pytest.raises(InvalidOptions) as refused:
@@ -107,7 +107,7 @@ def test_all_that_is_wrong_with_options_is_told() -> None:
 @pytest.mark.parametrize(
     ("options", "expected"), [({"acknowledge": True}, True), ({"acknowledge": 1}, False), ({}, False)]
 )
-def test_who_waits_for_a_reply_is_told_by_true_alone(options: Dictionary, expected: bool) -> None:  # noqa: FBT001
+def test_only_true_requests_an_acknowledgement(options: Dictionary, expected: bool) -> None:  # noqa: FBT001
     """Basic profile: integers MUST NOT be used instead of boolean values."""
     assert is_acknowledged(options) is expected
 
@@ -117,30 +117,30 @@ def test_who_waits_for_a_reply_is_told_by_true_alone(options: Dictionary, expect
     [
         ({}, SubscribeOptions()),
         ({"match": None, "get_retained": None, "_history": None, "x": 1}, SubscribeOptions()),
-        ({"match": "prefix", "get_retained": True}, SubscribeOptions(Match.PREFIX, get_retained=True)),
-        ({"match": "wildcard", "_history": {"last": 5}}, SubscribeOptions(Match.WILDCARD, history=Last(5))),
+        ({"match": "prefix", "get_retained": True}, SubscribeOptions(MatchPolicy.PREFIX, get_retained=True)),
+        ({"match": "wildcard", "_history": {"last": 5}}, SubscribeOptions(MatchPolicy.WILDCARD, history=LastEvents(5))),
     ],
 )
-def test_a_subscription_says_which_topics_and_what_of_the_past(options: Dictionary, parsed: SubscribeOptions) -> None:
+def test_subscribe_options_have_match_policy_and_backfill(options: Dictionary, parsed: SubscribeOptions) -> None:
     assert SubscribeOptions.parse(options) == parsed
 
 
 @pytest.mark.parametrize(
     ("wish", "past"),
     [
-        ({"last": 100}, Last(100)),
+        ({"last": 100}, LastEvents(100)),
         ({"after": 0}, AfterSequence(0)),
         ({"after": 17}, AfterSequence(17)),
         ({"after": "2026-11-21T20:15:00Z"}, AfterTime(datetime(2026, 11, 21, 20, 15, tzinfo=UTC))),
         ({"after": "2026-11-21T21:15:00.5+01:00"}, AfterTime(datetime(2026, 11, 21, 20, 15, 0, 500_000, UTC))),
         (
             {"after": {"since": "2026-11-21T20:15:00Z", "topics": {"a.b": 0, "a.c": 17}}},
-            AfterEach(datetime(2026, 11, 21, 20, 15, tzinfo=UTC), {"a.b": 0, "a.c": 17}),
+            AfterTopicSequences(datetime(2026, 11, 21, 20, 15, tzinfo=UTC), {"a.b": 0, "a.c": 17}),
         ),
         ({"after_publication": 17}, AfterPublication(PublicationId(17))),
     ],
 )
-def test_what_can_be_wanted_of_the_past(wish: Dictionary, past: Past) -> None:
+def test_each_form_of_the_history_option_is_parsed(wish: Dictionary, past: BackfillStart) -> None:
     assert SubscribeOptions.parse({"_history": wish}).history == past
     assert SubscribeOptions.parse({"_history": history_option(past)}).history == past
 
@@ -157,8 +157,8 @@ def test_what_can_be_wanted_of_the_past(wish: Dictionary, past: Past) -> None:
             {"_history": {"since": 1}},
             "options._history: expected one of last, after, after_publication, not {'since': 1}",
         ),
-        ({"_history": {"last": 0}}, "options._history.last: expected a number from 1 on, not 0"),
-        ({"_history": {"last": True}}, "options._history.last: expected a number from 1 on, not True"),
+        ({"_history": {"last": 0}}, "options._history.last: expected an integer of at least 1, not 0"),
+        ({"_history": {"last": True}}, "options._history.last: expected an integer of at least 1, not True"),
         (
             {"_history": {"after": "2026-11-21T20:15:00"}},
             f"options._history.after: {AFTER}, not '2026-11-21T20:15:00'",
@@ -186,15 +186,15 @@ def test_what_can_be_wanted_of_the_past(wish: Dictionary, past: Past) -> None:
         ),
         (
             {"_history": {"after_publication": "x"}},
-            "options._history.after_publication: expected the id of a publication, not 'x'",
+            "options._history.after_publication: expected a publication id, not 'x'",
         ),
         (
             {"match": "prefix", "_history": {"after": 3}},
-            "options._history.after: numbers are a topic's own, and this is a pattern: say a time or a publication",
+            "options._history.after: a sequence number needs an exact topic; use a time or a publication",
         ),
     ],
 )
-def test_what_a_subscription_cannot_be_told(options: Dictionary, problem: str) -> None:
+def test_invalid_subscribe_options_are_refused(options: Dictionary, problem: str) -> None:
     with pytest.raises(InvalidOptions) as refused:
         SubscribeOptions.parse(options)
 

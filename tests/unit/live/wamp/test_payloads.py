@@ -1,4 +1,4 @@
-"""Payloads as bodies of messages and back, and what comes of a realm's queue as events."""
+"""Payloads as message bodies, and the decoding of a realm's messages into events."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from signalbox.exchange.matching.graph import Routes
 from signalbox.exchange.messages.properties import Envelope
 from signalbox.exchange.messages.publications import Publication
-from signalbox.live.log.event_documents import event_document, event_of, text_of
+from signalbox.live.log.event_documents import event_document, event_of, json_text
 from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent, event_for
-from signalbox.live.router.decoding import arrived, noted
-from signalbox.live.router.publication_metadata import Awaited, Note, note_text
+from signalbox.live.router.decoding import logged_event, publication_metadata
+from signalbox.live.router.publication_metadata import AcknowledgementTarget, PublicationMetadata, metadata_text
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Audience, Listener
 from signalbox.live.wamp.codec import MAXIMUM_ID
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId
 from signalbox.live.wamp.patterns import TopicPattern
-from signalbox.live.wamp.payloads import body_of, payload_in, publication_id
+from signalbox.live.wamp.payloads import body_of, payload_from_body, publication_id
 from signalbox.messages import Attribute, MessageId
 from tests.unit.exchange.routing.naive_sqs import START, as_received, is_xml
 
@@ -41,15 +41,15 @@ def published(body: str, *, notes: str | None = None, **headers: str) -> Publica
 
 
 def event_from(publication: Publication) -> LoggedEvent:
-    return arrived(publication, noted(publication), sequence=3)
+    return logged_event(publication, publication_metadata(publication), sequence=3)
 
 
 @given(payloads)
-def test_what_a_client_publishes_is_what_clients_get_by_way_of_sqs(payload) -> None:
+def test_a_payload_survives_the_conversion_to_an_sqs_message_and_back(payload) -> None:
     body, headers = body_of(payload)
 
     assert is_xml(body)
-    assert payload_in(body, headers) == payload
+    assert payload_from_body(body, headers) == payload
 
 
 @pytest.mark.parametrize(
@@ -68,22 +68,22 @@ def test_what_a_client_publishes_is_what_clients_get_by_way_of_sqs(payload) -> N
         ('{"args": [], "more": 1}', {"payload": "wamp"}, ({"args": [], "more": 1},), {}),
     ],
 )
-def test_what_anybody_publishes_by_sqs_is_a_payload(body, headers, arguments, keywords) -> None:
-    assert payload_in(body, headers) == Payload(arguments, keywords)
+def test_any_sqs_body_is_a_payload(body, headers, arguments, keywords) -> None:
+    assert payload_from_body(body, headers) == Payload(arguments, keywords)
 
 
-def test_one_argument_alone_is_the_body_itself() -> None:
+def test_a_single_argument_is_the_body_itself() -> None:
     assert body_of(Payload(({"line": 1},))) == ('{"line":1}', {})
 
 
-def test_a_message_that_comes_again_has_the_same_publication_id() -> None:
+def test_a_redelivered_message_has_the_same_publication_id() -> None:
     first, again, other = (publication_id(MessageId(one)) for one in ("m-1", "m-1", "m-2"))
 
     assert first == again != other
     assert 1 <= first <= MAXIMUM_ID
 
 
-def test_an_event_tells_when_it_was_sent_and_its_publishers_headers_but_for_those_that_shape_it() -> None:
+def test_an_event_has_its_sending_time_and_the_publishers_headers_except_the_routers_own() -> None:
     event = event_from(published('{"args": [1]}', payload="wamp", retain="true", color="red"))
 
     assert (event.payload, event.is_retained, event.headers) == (Payload((1,)), True, {"color": "red"})
@@ -91,28 +91,34 @@ def test_an_event_tells_when_it_was_sent_and_its_publishers_headers_but_for_thos
     assert event_for(TopicPattern.parse("trial.a"), event).details["_headers"] == {"color": "red"}
 
 
-def test_a_binary_header_is_its_base64_text() -> None:
+def test_a_binary_header_becomes_its_base64_text() -> None:
     publication = published("1")
     publication.envelope.headers["picture"] = Attribute("Binary", None, "AA==")  # type: ignore[index]
 
     assert event_from(publication).headers == {"picture": "AA=="}
 
 
-def test_what_a_session_says_of_its_publication_holds() -> None:
+def test_the_metadata_of_a_session_applies_to_its_event() -> None:
     audience = Audience(exclude_authid=frozenset({"eve"}), excluded_publisher=SessionId(7))
-    note = Note(PublicationId(42), audience, JOE, is_retained=True, awaited=Awaited(ConnectionId("c"), RequestId(1)))
-    publication = published("1", notes=note_text(note))
+    note = PublicationMetadata(
+        PublicationId(42),
+        audience,
+        JOE,
+        is_retained=True,
+        acknowledge_to=AcknowledgementTarget(ConnectionId("c"), RequestId(1)),
+    )
+    publication = published("1", notes=metadata_text(note))
 
     event = event_from(publication)
 
-    assert noted(publication) == note
+    assert publication_metadata(publication) == note
     assert (event.publication, event.audience, event.disclosed, event.is_retained) == (42, audience, JOE, True)
 
 
 @pytest.mark.parametrize(
     ("body", "headers"), [("x" * (MAXIMUM_EVENT_BYTES + 1), {}), ("x", {"note": "x" * MAXIMUM_EVENT_BYTES})]
 )
-def test_what_no_connection_takes_is_left_out_and_its_size_told(body: str, headers: dict[str, Any]) -> None:
+def test_a_payload_too_large_for_connections_is_omitted_and_its_size_kept(body: str, headers: dict[str, Any]) -> None:
     event = event_from(published(body, **headers))
 
     size = len(body) + sum(map(len, headers.values()))
@@ -121,7 +127,7 @@ def test_what_no_connection_takes_is_left_out_and_its_size_told(body: str, heade
 
 
 @given(payloads, st.booleans(), st.dictionaries(st.text(), st.text(), max_size=2))
-def test_an_event_is_read_as_it_was_written(payload, is_retained, headers) -> None:
+def test_an_event_document_round_trips(payload, is_retained, headers) -> None:
     at = datetime(2026, 11, 21, 12, 0, 0, 123_000, UTC)
     audience = Audience(eligible=frozenset(), exclude_authrole=frozenset({"source"}))
     event = LoggedEvent(
@@ -129,4 +135,4 @@ def test_an_event_is_read_as_it_was_written(payload, is_retained, headers) -> No
     )  # type: ignore[arg-type]
 
     assert event_of(event_document(event)) == event
-    assert is_xml(text_of(event_document(event)))
+    assert is_xml(json_text(event_document(event)))

@@ -1,4 +1,4 @@
-"""The specification's own test vectors: each form is read and written, each option taken or refused by its name."""
+"""The specification's test vectors: each form is parsed and serialized, each option accepted or refused."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -7,24 +7,24 @@ from typing import Any
 import pytest
 
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor, Received
+from signalbox.clients.live.cursor import Cursor, ReceivedEvent
 from signalbox.live.session.effects import Attach, Close, Distribute, Drop, Effect, Post
 from signalbox.live.wamp import error_uris, messages
-from signalbox.live.wamp.codec import CODES, FORMS, Malformed, MalformedMessage, heard, parse, written
+from signalbox.live.wamp.codec import FORMATS, TYPE_CODES, MalformedFrame, MalformedMessage, decode, parse, serialize
 from signalbox.live.wamp.messages import Message
-from signalbox.live.wamp.patterns import Match, TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from tests.unit.clients.live.test_client import WELCOME, World
-from tests.unit.live.session.stage import NOBODY, account, joined, open_to
+from tests.unit.live.session.stage import WITHOUT_RIGHTS, account, joined, open_to
 from tests.unit.live.wamp import vectors
 from tests.unit.live.wamp.vectors import Form, Option, known_options
 
 PUBLISH, SUBSCRIBE, EVENT = 16, 32, 36
-CLIENT = account("client", NOBODY.role, *open_to("com."))
+CLIENT = account("client", WITHOUT_RIGHTS.role, *open_to("com."))
 
 of_sample = {"ids": lambda one: f"{one.sample}: {one.says}"}
 
 
-def test_all_that_the_specification_has_for_json_is_used() -> None:
+def test_every_json_vector_of_the_specification_is_used() -> None:
     forms = {group: sum(len(form.texts) for form in found) for group, found in vectors.FORMS.items()}
     options = {group: len(found) for group, found in vectors.OPTIONS.items()}
     known = [
@@ -41,27 +41,27 @@ def test_all_that_the_specification_has_for_json_is_used() -> None:
 
 
 @pytest.mark.parametrize("form", vectors.READ, **of_sample)
-def test_a_message_is_read_from_each_of_its_forms_and_written_as_the_shortest(form: Form) -> None:
+def test_a_message_is_parsed_from_each_form_and_serialized_as_the_shortest(form: Form) -> None:
     read = [parse(text) for text in form.texts]
 
     assert [parts(message, form.attributes) for message in read] == [form.attributes] * len(form.texts)
-    assert {written(message) for message in read} == {form.texts[-1]}
+    assert {serialize(message) for message in read} == {form.texts[-1]}
 
 
-def test_there_is_a_vector_of_each_kind_of_message() -> None:
-    assert {CODES[type(parse(form.texts[-1]))] for form in vectors.READ} == set(FORMS)
+def test_every_message_type_has_a_vector() -> None:
+    assert {TYPE_CODES[type(parse(form.texts[-1]))] for form in vectors.READ} == set(FORMATS)
 
 
 @pytest.mark.parametrize("form", vectors.FORMS["unread"], **of_sample)
-def test_what_is_encrypted_end_to_end_or_acknowledged_by_subscribers_is_no_message(form: Form) -> None:
-    assert all(isinstance(heard(text), Malformed) for text in form.texts)
+def test_end_to_end_encrypted_and_subscriber_acknowledged_messages_are_refused(form: Form) -> None:
+    assert all(isinstance(decode(text), MalformedFrame) for text in form.texts)
 
 
 def parts(message: Message, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """A message's parts by the names that the vectors have for them."""
+    """Return a message's fields by the vectors' names."""
     payload = getattr(message, "payload", messages.EMPTY)
     own = {
-        "message_type": CODES[type(message)],
+        "message_type": TYPE_CODES[type(message)],
         "args": list(payload.arguments) or None,
         "kwargs": dict(payload.keywords) or None,
     }
@@ -86,22 +86,22 @@ PUBLISHED: Mapping[str, Callable[[Distribute], object]] = {
 
 
 def of_clients(group: str) -> list[Option]:
-    """Options of what clients say."""
+    """Return the option vectors of client messages."""
     return [one for one in vectors.OPTIONS[group] if one.message[0] != EVENT]
 
 
 def effects_of(message: object) -> tuple[Effect, ...]:
-    return joined(CLIENT).hear(heard(json.dumps(message))).effects
+    return joined(CLIENT).receive(decode(json.dumps(message))).effects
 
 
 def saying(option: Option, **others: object) -> object:
-    """The same message with other options beside its own."""
+    """Return the message with additional options."""
     kind, request, options, *rest = option.message
     return [kind, request, {**others, **options}, *rest]
 
 
 @pytest.mark.parametrize("option", known_options(PUBLISH, are_valid=True), **of_sample)
-def test_a_publication_is_as_its_options_say(option: Option) -> None:
+def test_a_publication_follows_its_options(option: Option) -> None:
     (effect,) = effects_of(option.message)
 
     assert isinstance(effect, Distribute)
@@ -110,21 +110,21 @@ def test_a_publication_is_as_its_options_say(option: Option) -> None:
 
 @pytest.mark.parametrize("option", known_options(PUBLISH, are_valid=False), **of_sample)
 def test_a_publication_with_an_option_of_another_type_is_not_distributed(option: Option) -> None:
-    """Who has not asked for a reply by a `true` gets no error either; the reason is counted."""
+    """An unacknowledged publication gets no ERROR; the reason is counted."""
     assert effects_of(option.message) == (Drop(error_uris.INVALID_ARGUMENT),)
 
 
 @pytest.mark.parametrize(
     "option", [one for one in known_options(PUBLISH, are_valid=False) if one.refused_for != "acknowledge"], **of_sample
 )
-def test_who_waits_for_a_reply_is_told_which_option_is_wrong(option: Option) -> None:
+def test_an_acknowledged_publication_with_an_invalid_option_gets_an_error(option: Option) -> None:
     (effect,) = effects_of(saying(option, acknowledge=True))
 
     assert told_by(effect) == (PUBLISH, 123, error_uris.INVALID_ARGUMENT, f"options.{option.refused_for}")
 
 
 @pytest.mark.parametrize("option", known_options(SUBSCRIBE, are_valid=True), **of_sample)
-def test_a_subscription_is_as_its_options_say(option: Option) -> None:
+def test_a_subscription_follows_its_options(option: Option) -> None:
     subscribed, attach = effects_of(option.message)
 
     assert isinstance(attach, Attach)
@@ -134,14 +134,14 @@ def test_a_subscription_is_as_its_options_say(option: Option) -> None:
 
 
 @pytest.mark.parametrize("option", known_options(SUBSCRIBE, are_valid=False), **of_sample)
-def test_a_subscription_with_an_option_that_is_wrong_is_refused_by_its_name(option: Option) -> None:
+def test_a_subscription_with_an_invalid_option_is_refused_with_its_name(option: Option) -> None:
     (effect,) = effects_of(option.message)
 
     assert told_by(effect) == (SUBSCRIBE, 123, error_uris.INVALID_ARGUMENT, f"options.{option.refused_for}")
 
 
 def told_by(effect: Effect) -> tuple[int, int, str, str]:
-    """Of an ERROR: to what, its reason, and what its text is about."""
+    """Return an ERROR's request type, URI and the option that its text names."""
     assert isinstance(effect, Post)
     error = effect.message
     assert isinstance(error, messages.Error)
@@ -150,14 +150,14 @@ def told_by(effect: Effect) -> tuple[int, int, str, str]:
 
 
 @pytest.mark.parametrize("option", of_clients("unknown"), **of_sample)
-def test_options_that_are_not_known_change_nothing_whatever_they_are(option: Option) -> None:
+def test_unknown_options_are_ignored(option: Option) -> None:
     kind, request, _, topic = option.message
 
     assert effects_of(option.message) == effects_of([kind, request, {}, topic])
 
 
 @pytest.mark.parametrize("option", of_clients("malformed"), **of_sample)
-def test_a_payload_that_is_encrypted_end_to_end_ends_the_session(option: Option) -> None:
+def test_an_end_to_end_encrypted_payload_ends_the_session(option: Option) -> None:
     abort, close = effects_of(option.message)[-2:]
 
     assert isinstance(abort, Post)
@@ -165,9 +165,9 @@ def test_a_payload_that_is_encrypted_end_to_end_ends_the_session(option: Option)
     assert (abort.message.reason, close) == (error_uris.PROTOCOL_VIOLATION, Close())
 
 
-# --- what EVENT has in the place of options, which is for clients: ours
+# --- details of EVENT, which the client parses
 
-RECEIVED: Mapping[str, Callable[[Received], object]] = {
+RECEIVED: Mapping[str, Callable[[ReceivedEvent], object]] = {
     "topic": lambda received: received.topic,
     "retained": lambda received: received.is_retained,
     "publisher": lambda received: received.publisher,
@@ -177,19 +177,19 @@ RECEIVED: Mapping[str, Callable[[Received], object]] = {
 
 
 def of_router(group: str) -> list[Option]:
-    """Options of what our client is told."""
+    """Return the option vectors of router messages."""
     return [one for one in vectors.OPTIONS[group] if one.message[0] == EVENT]
 
 
 def told(message: list[Any]) -> LiveClient:
-    """A client that is subscribed, and to which its router sends this."""
+    """Return a subscribed client to which the router sends a message."""
     client = World().client([WELCOME, [33, 1, message[1]], message])
-    client.follow(Cursor(TopicPattern.parse("com.", Match.PREFIX)))
+    client.follow(Cursor(TopicPattern.parse("com.", MatchPolicy.PREFIX)))
     return client
 
 
 @pytest.mark.parametrize("option", known_options(EVENT, are_valid=True), **of_sample)
-def test_an_event_is_given_to_the_application_with_what_is_told_of_it(option: Option) -> None:
+def test_an_event_reaches_the_application_with_its_details(option: Option) -> None:
     received = told(option.message).receive()
 
     assert received is not None
@@ -198,19 +198,19 @@ def test_an_event_is_given_to_the_application_with_what_is_told_of_it(option: Op
 
 
 @pytest.mark.parametrize("option", known_options(EVENT, are_valid=False), **of_sample)
-def test_an_event_of_which_something_is_told_in_another_form_is_not_given_to_it(option: Option) -> None:
+def test_an_event_with_a_malformed_detail_is_refused(option: Option) -> None:
     with pytest.raises(MalformedMessage, match=rf"^details\.{option.refused_for}: expected "):
         told(option.message).receive()
 
 
 @pytest.mark.parametrize("option", of_router("unknown"), **of_sample)
-def test_what_else_is_told_of_an_event_changes_nothing_whatever_it_is(option: Option) -> None:
+def test_unknown_details_of_an_event_are_ignored(option: Option) -> None:
     kind, subscription, publication, _, payload = option.message
 
     assert told(option.message).receive() == told([kind, subscription, publication, {}, payload]).receive()
 
 
 @pytest.mark.parametrize("option", of_router("malformed"), **of_sample)
-def test_an_event_that_is_encrypted_end_to_end_is_no_message(option: Option) -> None:
+def test_an_end_to_end_encrypted_event_is_refused(option: Option) -> None:
     with pytest.raises(MalformedMessage, match="element 4 of EVENT is not a list"):
         told(option.message).receive()

@@ -1,12 +1,12 @@
-"""The test vectors of WAMP's specification, as they stand in `vectors.json` with whence they came.
+"""The test vectors of WAMP's specification, as copied to `vectors.json`, which names their source.
 
-Of their forms, `broker` has those that a broker which speaks JSON says or hears, and `dealer` those that only somebody
-says or hears who offers procedures. `router_link` are events that came by another router, which we read, since we
-ignore options that we do not know. `unread` are no messages to us: payloads that are encrypted end to end, and the
-acknowledgement of an event, which has a number of its own until the specification has one.
+Of the forms, `broker` has those that a JSON broker sends or receives, and `dealer` those that only a dealer and its
+callees exchange. `router_link` are events forwarded by another router; they are parsed, since unknown options are
+ignored. `unread` are refused: end-to-end encrypted payloads, and the
+acknowledgement of an event, which has a provisional type code.
 
-Of options, `known` are those that the specification has for PUBLISH, SUBSCRIBE and EVENT, and that we know. `unknown`
-are those of routers linked to one another and of Autobahn, which we ignore. `malformed` come with an encrypted payload.
+Of the options, `known` are those of the specification for PUBLISH, SUBSCRIBE and EVENT that are supported. `unknown`
+are those of linked routers and of Autobahn, which are ignored. `malformed` belong to an encrypted payload.
 """
 
 import json
@@ -20,7 +20,7 @@ VECTORS: Mapping[str, Any] = json.loads(Path(__file__).with_suffix(".json").read
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A message and the texts that it may be, the last of them without spaces; `attributes` are its parts by name."""
+    """A message and its serializations, the last of them without spaces; `attributes` are its fields by name."""
 
     sample: str
     says: str
@@ -31,7 +31,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A message with one option, and by what name it is refused, if it is."""
+    """A message with one option, and the name in its refusal, if it is refused."""
 
     sample: str
     says: str
@@ -40,13 +40,13 @@ class Option:
 
     @property
     def told(self) -> Mapping[str, Any]:
-        """The options, or what EVENT has in their place."""
+        """Return the options, or EVENT's details."""
         return next(part for part in self.message if isinstance(part, dict))
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one says to the other: `parts` of a message, by name."""
+    """A message by name, with its `parts`."""
 
     by: str
     parts: Mapping[str, Any]
@@ -62,11 +62,11 @@ SEQUENCE = tuple(Step(step["from"], step["message"]) for step in VECTORS["sequen
 
 
 def known_options(kind: int, *, are_valid: bool) -> tuple[Option, ...]:
-    """Options that we know, of messages of a type."""
+    """Return the vectors of known options for a message type."""
     of_kind = (one for one in OPTIONS["known"] if one.message[0] == kind)
     return tuple(one for one in of_kind if (one.refused_for is None) is are_valid)
 
 
 def text_of(kind: str) -> str:
-    """A message of a kind, as short as it can be written."""
+    """Return the shortest serialization of a message type."""
     return next(form.texts[-1] for form in READ if form.kind == kind)

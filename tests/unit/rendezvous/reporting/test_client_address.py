@@ -1,4 +1,4 @@
-"""Whose request it is; the expected addresses were told by upstream v2.14.1's GetClientIp."""
+"""The address of a request; the expected values were recorded from upstream v2.14.1's GetClientIp."""
 
 from ipaddress import ip_address
 
@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.rendezvous.reporting.client_address import client_address, party_hash, unknown_country
+from signalbox.rendezvous.reporting.client_address import client_address, keyed_hash, unknown_country
 
 SOCKET = "9.9.9.9"
 NOT_PUBLIC = [
     *("10.1.2.3", "172.16.0.1", "192.168.1.1", "127.0.0.1", "0.1.2.3", "169.254.1.1", "192.0.0.1", "192.0.2.1"),
     *("198.51.100.1", "203.0.113.1", "192.88.99.1", "192.18.0.1", "192.19.255.1", "224.0.0.1", "240.0.0.1"),
     *("255.255.255.255", "100.64.0.1", "::1", "100::1", "2001::1", "2001:db8::1", "2001:2::1", "fc00::1"),
-    *("fe80::1", "ff02::1", "2002::1", "::ffff:10.0.0.1", "::", "0.0.0.0"),  # noqa: S104 (an address that nobody has)
+    *("fe80::1", "ff02::1", "2002::1", "::ffff:10.0.0.1", "::", "0.0.0.0"),  # noqa: S104 (the unspecified address)
 ]
 
 
@@ -88,12 +88,12 @@ def test_the_x_forwarded_for_header(forwarded_for, address):
         ("192.0.2.1", "192.0.2.1"),
         ("2001:db8::1", "2001:db8::1"),
         ("[2001:db8::1]:443", "2001:db8::1"),
-        ("0.0.0.0", None),  # noqa: S104 (an address that nobody has)
+        ("0.0.0.0", None),  # noqa: S104 (the unspecified address)
         ("@", None),
         ("", None),
     ],
 )
-def test_the_socket_counts_whether_public_or_not(socket_address, address):
+def test_the_socket_address_is_used_whether_public_or_not(socket_address, address):
     assert client_address({"x-forwarded-for": "10.0.0.1"}, socket_address=socket_address) == address
 
 
@@ -105,21 +105,21 @@ def test_forwarded_comes_before_x_forwarded_for():
 
 
 @pytest.mark.parametrize("private", NOT_PUBLIC)
-def test_an_address_that_is_not_public_is_passed_over(private):
+def test_an_address_that_is_not_public_is_skipped(private):
     assert client_address({"x-forwarded-for": f"{private}, 1.1.1.1"}, socket_address=SOCKET) == "1.1.1.1"
 
 
 @pytest.mark.parametrize("text", ["2a00::3%eth0", "[2a00::3%eth0]:80"])
-def test_unlike_upstream_a_zone_is_no_part_of_the_address(text):
+def test_unlike_upstream_a_zone_is_not_part_of_the_address(text):
     assert client_address({"x-forwarded-for": text}, socket_address=SOCKET) == "2a00::3"
 
 
-def test_a_zone_within_a_zone_is_no_address():
+def test_a_zone_within_a_zone_is_not_an_address():
     assert client_address({"x-forwarded-for": "2a00::3%a%b"}, socket_address=SOCKET) == SOCKET
 
 
 @given(st.text(), st.text(), st.text())
-def test_whatever_a_request_says_there_is_an_address_or_none(forwarded, forwarded_for, socket_address):
+def test_any_header_gives_an_address_or_none(forwarded, forwarded_for, socket_address):
     headers = {"forwarded": forwarded, "x-forwarded-for": forwarded_for}
 
     address = client_address(headers, socket_address=socket_address)
@@ -142,14 +142,14 @@ def test_every_form_of_an_address_is_the_same_address(address):
     assert found == {str(address)}
 
 
-def test_the_hash_is_hmac_sha256_cut_to_16_characters():
+def test_the_hash_is_the_first_16_characters_of_hmac_sha256():
     # RFC 4231, test case 2.
-    assert party_hash("what do ya want for nothing?", key=b"Jefe") == "5bdcc146bf60754e"
+    assert keyed_hash("what do ya want for nothing?", key=b"Jefe") == "5bdcc146bf60754e"
 
 
 def test_another_days_key_gives_another_hash():
-    assert party_hash("1.2.3.4", key=b"monday") != party_hash("1.2.3.4", key=b"tuesday")
+    assert keyed_hash("1.2.3.4", key=b"monday") != keyed_hash("1.2.3.4", key=b"tuesday")
 
 
-def test_without_a_database_no_country_is_known():
+def test_without_a_database_every_country_is_unknown():
     assert unknown_country("1.2.3.4") == "??"

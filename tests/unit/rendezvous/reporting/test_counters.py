@@ -1,4 +1,4 @@
-"""Which counters a history event adds to."""
+"""The counters that a history event increments."""
 
 from datetime import UTC, datetime
 
@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from signalbox.history.event import HistoryEvent
 from signalbox.rendezvous.reporting.counters import (
     LABELS,
+    CounterSample,
     Metric,
-    Sample,
     counter_name,
     distinct_keys,
     event_counters,
@@ -117,7 +117,7 @@ def test_an_address_counts_once_and_once_for_each_nat_and_type():
     )
 
 
-def test_an_unknown_type_is_no_type_of_its_own():
+def test_an_unknown_type_is_not_counted_as_a_type():
     assert distinct_keys(poll("matched", proxy_type="unknown", nat="unknown")) == (
         ("aa", "proxy|IR|unknown|unknown"),
         ("aa|nat|unknown", "proxy_nat|unknown"),
@@ -137,16 +137,16 @@ def test_no_proxy_is_distinct_in(happened):
     assert distinct_keys(happened) == ()
 
 
-def test_a_name_says_its_labels():
+def test_a_counter_name_contains_its_labels():
     samples = parsed_counters({"client_poll|CN|unknown|sqs|denied": 2, "proxy|IR|restricted|webext": 3})
 
     assert samples == (
-        Sample(
+        CounterSample(
             Metric.CLIENT_POLL,
             {"cc": "CN", "nat": "unknown", "rendezvous_method": "sqs", "status": "denied"},
             2,
         ),
-        Sample(Metric.PROXY, {"cc": "IR", "nat": "restricted", "type": "webext"}, 3),
+        CounterSample(Metric.PROXY, {"cc": "IR", "nat": "restricted", "type": "webext"}, 3),
     )
 
 
@@ -171,8 +171,8 @@ def test_a_name_says_its_labels():
         ),
     ],
 )
-def test_what_is_stored_once_stands_for_two_metrics(name, read):
-    """A refused poll counts by its relay pattern, but is neither idle nor matched."""
+def test_a_compound_counter_expands_to_two_metrics(name, read):
+    """A rejected poll counts by its relay pattern, and neither as idle nor as matched."""
     samples = parsed_counters({name: 3})
 
     assert tuple(counter_name(s.metric, *s.labels.values()) for s in samples) == read
@@ -180,7 +180,7 @@ def test_what_is_stored_once_stands_for_two_metrics(name, read):
 
 
 @pytest.mark.parametrize("name", ["", "weather", "weather|IR", "proxy", "proxy|IR|restricted", "proxy_nat|a|b"])
-def test_a_counter_of_another_version_is_left_out(name):
+def test_a_counter_of_another_version_is_skipped(name):
     assert parsed_counters({name: 1}) == ()
 
 
@@ -201,5 +201,5 @@ def test_naming_and_parsing_are_inverse(metric, data):
         ("dead_letter", "dead", "sqs", "dead_letter|sqs"),
     ],
 )
-def test_what_breaks_the_protocol_is_counted_though_upstream_does_not(kind, outcome, source, counter):
+def test_messages_that_break_the_protocol_are_counted_unlike_upstream(kind, outcome, source, counter):
     assert event_counters(event(kind, outcome, source=source)) == (counter,)

@@ -1,12 +1,12 @@
-"""Events on their way into the lake and the live counters."""
+"""The recorder of events: history, telemetry and live counters."""
 
 import json
 from dataclasses import replace
 from datetime import timedelta
 
 from signalbox.rendezvous.reporting import events
-from signalbox.rendezvous.reporting.event_recorder import Recorder
-from signalbox.rendezvous.rules.states import State
+from signalbox.rendezvous.reporting.event_recorder import EventRecorder
+from signalbox.rendezvous.rules.states import OfferState
 from tests.fakes.rendezvous import START, MemoryHistory, MemoryStatistics, MemoryTelemetry
 from tests.unit.rendezvous.rules.services import ANSWER, OFFER, delivery, proxy
 from tests.unit.rendezvous.rules.test_states import RECORD
@@ -14,17 +14,19 @@ from tests.unit.rendezvous.rules.test_states import RECORD
 SECONDS_9 = timedelta(seconds=9)
 SECRET_WORDS = ("v=0", "a=candidate", "8.8.4.4", "8.8.8.8")
 ANSWERED = replace(
-    RECORD, state=State.ANSWERED, session_description=OFFER, reply=ANSWER, proxy_type="webext", matches=2
+    RECORD, state=OfferState.ANSWERED, session_description=OFFER, reply=ANSWER, proxy_type="webext", matches=2
 )
 
 
-def recorder() -> Recorder:
-    return Recorder(MemoryHistory(), MemoryStatistics(), MemoryTelemetry())
+def recorder() -> EventRecorder:
+    return EventRecorder(MemoryHistory(), MemoryStatistics(), MemoryTelemetry())
 
 
-def poll_event(sid_hash: str = "s1", party: str | None = "addr1", *, outcome: str = "idle", seconds: int = 0):
+def poll_event(sid_hash: str = "s1", address_hash: str | None = "addr1", *, outcome: str = "idle", seconds: int = 0):
     at = START + timedelta(seconds=seconds)
-    return events.proxy_poll(proxy(), outcome, at=at, sid_hash=sid_hash, party=party, country="CA", was_held=True)
+    return events.proxy_poll(
+        proxy(), outcome, at=at, sid_hash=sid_hash, client_address_hash=address_hash, country="CA", was_held=True
+    )
 
 
 def test_an_event_is_written_once_and_counted() -> None:
@@ -38,7 +40,7 @@ def test_an_event_is_written_once_and_counted() -> None:
     assert counters["proxy|CA|unrestricted|standalone"] == 1
 
 
-def test_nothing_to_record_costs_nothing() -> None:
+def test_without_events_nothing_is_written() -> None:
     recording = recorder()
 
     recording.record([])
@@ -50,7 +52,7 @@ def test_nothing_to_record_costs_nothing() -> None:
 def test_a_proxy_without_an_address_is_counted_as_a_poll_only() -> None:
     recording = recorder()
 
-    recording.record([poll_event(party=None)])
+    recording.record([poll_event(address_hash=None)])
 
     assert "proxy|CA|unrestricted|standalone" not in recording.statistics.counters(START.date())
 
@@ -63,13 +65,13 @@ def test_events_of_two_days_count_on_their_own_days() -> None:
     assert [day.day for day in recording.statistics.counted] == [21, 22]
 
 
-def test_an_answer_says_how_long_it_took_and_how_many_matches() -> None:
+def test_an_answer_event_has_its_latency_and_number_of_matches() -> None:
     event = events.answer(ANSWERED, at=START + SECONDS_9)
 
     assert (event.latency_ms, event.attempt, event.labels["proxy_type"]) == (9000, 2, "webext")
 
 
-def test_no_event_holds_an_address_or_a_session_description() -> None:
+def test_no_event_contains_an_address_or_a_session_description() -> None:
     written = [
         events.offer(ANSWERED, "parked", at=START),
         events.duplicate_offer(ANSWERED, delivery(), at=START),
@@ -87,7 +89,7 @@ def test_no_event_holds_an_address_or_a_session_description() -> None:
     assert not [word for word in SECRET_WORDS if word in text]
 
 
-def test_the_same_fact_has_the_same_event_id() -> None:
+def test_the_same_occurrence_has_the_same_event_id() -> None:
     first, again = (events.timeout(ANSWERED, at=START + SECONDS_9 * n) for n in (1, 2))
 
     assert first.event_id == again.event_id

@@ -1,4 +1,4 @@
-"""The page /prometheus; the expected text was sent by upstream v2.14.1."""
+"""The page /prometheus; the expected text was recorded from upstream v2.14.1."""
 
 import pytest
 from hypothesis import given
@@ -94,11 +94,11 @@ snowflake_rounded_proxy_poll_without_relay_url_extension_total{nat="unknown",typ
 """  # noqa: E501 (upstream's lines)
 
 
-def test_the_page_is_upstreams():
+def test_the_page_equals_upstreams():
     assert exposition(COUNTERS, available=[]) == PAGE
 
 
-def test_without_anything_counted_the_page_is_empty():
+def test_without_counters_the_page_is_empty():
     assert exposition({}, available=[]) == ""
 
 

@@ -1,4 +1,4 @@
-"""The day's statistics and their log block; the expected blocks were printed by upstream v2.14.1."""
+"""The daily statistics and their log block; the expected blocks were recorded from upstream v2.14.1."""
 
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -40,7 +40,7 @@ snowflake-ips-nat-unrestricted 0
 snowflake-ips-nat-unknown 0
 """
 
-# What was put into the original: seven accepted polls and two refused ones, fourteen clients.
+# The recorded input of upstream: seven accepted polls and two rejected ones, fourteen clients.
 COUNTERS = {
     "proxy|AU|unrestricted|standalone": 1,
     "proxy|??|restricted|webext": 1,
@@ -100,7 +100,7 @@ snowflake-ips-nat-unrestricted 1
 snowflake-ips-nat-unknown 3
 """
 
-# In no order. From upstream's own test of its country lists (broker/metrics_test.go).
+# Unordered. Source: upstream's test of its country lists (broker/metrics_test.go).
 COUNTRIES = {
     "IT": 50,
     "FR": 200,
@@ -122,7 +122,7 @@ def test_a_day_without_rendezvous_is_upstreams_empty_block():
     assert log_block(nothing, end=nothing.end) == EMPTY_BLOCK
 
 
-def test_the_block_is_upstreams():
+def test_the_block_equals_upstreams():
     block = log_block(DayStatistics.from_counters(COUNTERS, DAY), end=datetime(2026, 11, 21, 3, 50, 36, tzinfo=UTC))
 
     assert block == BLOCK
@@ -136,7 +136,7 @@ def test_the_end_is_printed_in_utc_and_the_interval_in_seconds():
     assert block.splitlines()[0] == "snowflake-stats-end 2026-11-21 01:31:50 (20 s)"
 
 
-def test_proxies_are_listed_exactly_by_falling_count_then_code():
+def test_proxies_are_listed_without_rounding_by_descending_count_then_code():
     counters = {f"proxy|{country}|unknown|webext": count for country, count in COUNTRIES.items()}
 
     block = log_block(DayStatistics.from_counters(counters, DAY), end=datetime(2026, 11, 22, tzinfo=UTC))

@@ -1,14 +1,14 @@
-"""A day of rendezvous at a glance."""
+"""The daily summary of rendezvous."""
 
 from datetime import date
 
 from signalbox.rendezvous.reporting.statistics import DayStatistics
-from signalbox.rendezvous.reporting.summary import glance
+from signalbox.rendezvous.reporting.summary import summary
 
 DAY = date(2026, 11, 21)
 
 
-def test_what_may_tell_of_single_people_is_told_in_multiples_of_eight():
+def test_counts_that_could_identify_users_are_multiples_of_eight():
     counters = {
         "proxy_type|webext": 3,
         "proxy_nat|restricted": 2,
@@ -18,7 +18,7 @@ def test_what_may_tell_of_single_people_is_told_in_multiples_of_eight():
         "client_poll|ca|unknown|sqs|timeout": 8,
     }
 
-    assert glance(DayStatistics.from_counters(counters, DAY)) == {
+    assert summary(DayStatistics.from_counters(counters, DAY)) == {
         "day": "2026-11-21",
         "proxies": {"webext": 3},
         "nats": {"restricted": 2},

@@ -1,15 +1,15 @@
-"""A broker in memory with everything around it, for the tests of its rules."""
+"""A broker with in-memory ports, for the tests of the rules."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from signalbox.rendezvous.rules.answer_service import AnswerDesk
-from signalbox.rendezvous.rules.client_service import CallDesk
-from signalbox.rendezvous.rules.matching import Candidates, Matchmaker, Policy
-from signalbox.rendezvous.rules.offer_service import OfferDesk, Receipt
-from signalbox.rendezvous.rules.poll_service import PollDesk, PollResult
-from signalbox.rendezvous.rules.states import ClientId, Delivery
+from signalbox.rendezvous.rules.answer_service import AnswerService
+from signalbox.rendezvous.rules.client_service import ClientService
+from signalbox.rendezvous.rules.matching import HeldPollCache, PollReserver, RendezvousPolicy
+from signalbox.rendezvous.rules.offer_service import DeliveryResult, OfferService
+from signalbox.rendezvous.rules.poll_service import PollResult, PollService
+from signalbox.rendezvous.rules.states import ClientId, OfferDelivery
 from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
@@ -29,16 +29,16 @@ OFFER += 'a=candidate:1 1 udp 2122260223 8.8.4.4 40000 typ host\\r\\n"}'
 ANSWER = '{"type":"answer","sdp":"v=0\\r\\na=candidate:1 1 udp 1 8.8.8.8 5000 typ host\\r\\n"}'
 CLIENT = ClientId("0123456789abcdef")
 QUEUE = f"https://queues.example/{CLIENT}"
-POLICY = Policy()
+POLICY = RendezvousPolicy()
 
 
 class Killed(Exception):
-    """The function was killed here."""
+    """Raised in place of a port call to simulate a killed function."""
 
 
 @dataclass
 class Fuse:
-    """Lets so many calls of ports through and kills the function at the next: before it, or right after it."""
+    """Passes `calls_left` port calls and kills the function at the next one, before or `after` it."""
 
     calls_left: int | None = None
     after: bool = False
@@ -56,7 +56,7 @@ class Fuse:
 
 
 class Fused:
-    """A port with a fuse."""
+    """A port whose calls pass through a fuse."""
 
     def __init__(self, port: object, fuse: Fuse) -> None:
         self.port, self.fuse = port, fuse
@@ -68,7 +68,7 @@ class Fused:
 
 @dataclass
 class World:
-    policy: Policy = POLICY
+    policy: RendezvousPolicy = POLICY
     fuse: Fuse = field(default_factory=Fuse)
     clock: MemoryClock = field(default_factory=MemoryClock)
     offers: MemoryOffers = field(default_factory=MemoryOffers)
@@ -78,23 +78,25 @@ class World:
     broker_queue: MemoryBrokerQueue = field(default_factory=MemoryBrokerQueue)
 
     @property
-    def matchmaker(self) -> Matchmaker:
-        return Matchmaker(Candidates(Fused(self.held_polls, self.fuse)), Fused(self.presence, self.fuse), self.policy)
+    def poll_reserver(self) -> PollReserver:
+        return PollReserver(
+            HeldPollCache(Fused(self.held_polls, self.fuse)), Fused(self.presence, self.fuse), self.policy
+        )
 
-    def receive(self, delivery: Delivery) -> Receipt:
-        desk = OfferDesk(
+    def receive(self, delivery: OfferDelivery) -> DeliveryResult:
+        service = OfferService(
             offers=Fused(self.offers, self.fuse),
-            matchmaker=self.matchmaker,
+            poll_reserver=self.poll_reserver,
             client_queues=Fused(self.client_queues, self.fuse),
             clock=self.clock,
             bridges=DEFAULT_BRIDGES,
-            country_of=lambda address: "US" if address == "8.8.4.4" else "??",
+            country_lookup=lambda address: "US" if address == "8.8.4.4" else "??",
             policy=self.policy,
         )
-        return desk.receive(delivery)
+        return service.receive(delivery)
 
     def poll(self, proxy: ProxyPoll) -> PollResult:
-        desk = PollDesk(
+        service = PollService(
             offers=Fused(self.offers, self.fuse),
             held_polls=Fused(self.held_polls, self.fuse),
             presence=Fused(self.presence, self.fuse),
@@ -102,22 +104,22 @@ class World:
             random_bits=lambda: 0,
             policy=self.policy,
         )
-        return desk.serve(proxy)
+        return service.serve(proxy)
 
     def answer(self, proxy: ProxyPoll, text: str = ANSWER) -> bool:
-        desk = AnswerDesk(
+        service = AnswerService(
             Fused(self.offers, self.fuse),
             Fused(self.client_queues, self.fuse),
             Fused(self.broker_queue, self.fuse),
             self.clock,
         )
-        return desk.take(ProxyAnswer(proxy.sid, text)) is not None
+        return service.accept(ProxyAnswer(proxy.sid, text)) is not None
 
-    def call_desk(self) -> CallDesk:
-        return CallDesk(self.offers, self.matchmaker, self.clock, DEFAULT_BRIDGES, self.policy)
+    def client_service(self) -> ClientService:
+        return ClientService(self.offers, self.poll_reserver, self.clock, DEFAULT_BRIDGES, self.policy)
 
     def expect_proxies(self, *nats: Nat) -> None:
-        """Make the broker believe that proxies of these NAT types poll every now and then."""
+        """Record a recent poll of these NAT types, by default of all."""
         self.presence.polls |= dict.fromkeys(nats or tuple(Nat), self.clock.now())
 
     def wait(self, seconds: float) -> None:
@@ -129,14 +131,14 @@ class World:
 
     @property
     def impatient(self) -> "World":
-        """The same world, where polls are not held."""
+        """The same world with a policy that holds no polls."""
         return replace(self, policy=replace(self.policy, poll_hold=timedelta(0)))
 
 
 def delivery(
     *, nat: str = "unrestricted", message_id: str = "m1", handle: str = "h1", body: bytes | None = None
-) -> Delivery:
-    return Delivery(
+) -> OfferDelivery:
+    return OfferDelivery(
         client_id=CLIENT,
         message_id=message_id,
         receipt_handle=handle,

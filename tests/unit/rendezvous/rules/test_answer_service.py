@@ -1,8 +1,8 @@
-"""What happens to a proxy's answer."""
+"""The service of proxy answers."""
 
 import json
 
-from signalbox.rendezvous.rules.states import State
+from signalbox.rendezvous.rules.states import OfferState
 from tests.unit.rendezvous.rules.services import ANSWER, CLIENT, World, delivery, proxy
 
 
@@ -16,12 +16,12 @@ def test_an_answer_reaches_the_client_and_ends_the_offer() -> None:
 
     assert [json.loads(reply) for reply in world.replies] == [{"answer": ANSWER}]
     assert world.broker_queue.deleted == ["h1"]
-    assert world.offers.records[CLIENT].state is State.ANSWERED
+    assert world.offers.records[CLIENT].state is OfferState.ANSWERED
     assert world.offers.records[CLIENT].session_description == ""
 
 
-def test_an_answer_before_any_match_is_refused_at_once_and_kept_for_nobody() -> None:
-    """Upstream blocks, then gives it to the next client."""
+def test_an_answer_before_any_match_is_refused_at_once_and_not_stored() -> None:
+    """Upstream blocks, then delivers it to the proxy's next client."""
     world = World()
 
     assert not world.answer(proxy())
@@ -31,7 +31,7 @@ def test_an_answer_before_any_match_is_refused_at_once_and_kept_for_nobody() -> 
     assert world.replies == []
 
 
-def test_a_second_answer_finds_the_client_gone() -> None:
+def test_after_the_first_answer_the_client_counts_as_gone() -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery())
@@ -42,7 +42,7 @@ def test_a_second_answer_finds_the_client_gone() -> None:
     assert len(world.replies) == 1
 
 
-def test_an_answer_after_the_end_of_patience_finds_the_client_gone() -> None:
+def test_after_the_end_of_patience_the_client_counts_as_gone() -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery())

@@ -1,8 +1,9 @@
-"""What happens to an offer that came by HTTP."""
+"""The service of HTTP offers."""
 
+import json
 from datetime import timedelta
 
-from signalbox.rendezvous.rules.states import ClientId, Method, Rendezvous, State
+from signalbox.rendezvous.rules.states import ClientId, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.wire.bridges import DEFAULT_FINGERPRINT
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import Offer
@@ -14,11 +15,11 @@ HTTP_CLIENT = ClientId("request-1")
 
 
 def call(world: World) -> Rendezvous:
-    offer = Offer(OFFER, Nat.UNRESTRICTED, DEFAULT_FINGERPRINT)
-    return world.call_desk().serve(offer, client_id=HTTP_CLIENT, method=Method.HTTP, country="US")
+    offer = Offer(OFFER, Nat.UNRESTRICTED, DEFAULT_FINGERPRINT, json.loads(OFFER)["sdp"])
+    return world.client_service().serve(offer, client_id=HTTP_CLIENT, method=RendezvousMethod.HTTP, country="US")
 
 
-def test_a_call_returns_the_answer_as_soon_as_it_is_there() -> None:
+def test_an_http_offer_returns_the_answer_as_soon_as_it_is_stored() -> None:
     world = World()
     world.expect_proxies()
 
@@ -37,42 +38,42 @@ def test_a_call_returns_the_answer_as_soon_as_it_is_there() -> None:
     assert world.broker_queue.deleted == []
 
 
-def test_a_call_is_denied_at_once_when_no_proxy_may_come() -> None:
+def test_an_http_offer_is_denied_at_once_without_a_recent_compatible_proxy() -> None:
     world = World()
 
     record = call(world)
 
-    assert record.state is State.REFUSED
+    assert record.state is OfferState.REFUSED
     assert record.reply == '{"error":"no snowflake proxies currently available"}'
     assert world.clock.now() == START
 
 
-def test_a_call_ends_with_its_patience() -> None:
+def test_an_http_offer_ends_with_its_patience() -> None:
     world = World()
     world.expect_proxies()
     world.clock.at(1, lambda: world.impatient.poll(proxy()))
 
     record = call(world)
 
-    assert record.state is State.EXPIRED
+    assert record.state is OfferState.EXPIRED
     assert record.reply == '{"error":"timed out waiting for answer!"}'
     assert timedelta(seconds=5) <= world.clock.now() - START < timedelta(seconds=5.2)
 
 
-def test_a_call_that_nobody_ever_took_is_told_that_there_are_no_proxies() -> None:
+def test_an_http_offer_that_was_never_matched_is_denied() -> None:
     world = World()
     world.expect_proxies()
 
     assert call(world).reply == '{"error":"no snowflake proxies currently available"}'
 
 
-def test_an_answer_at_the_last_moment_counts() -> None:
+def test_an_answer_just_before_the_expiry_is_returned() -> None:
     world = World()
     world.expect_proxies()
     world.clock.at(1, lambda: world.impatient.poll(proxy()))
     close = world.offers.close
 
-    def close_too_late(client_id: ClientId, *, state: State, reply: str) -> Rendezvous | None:
+    def close_too_late(client_id: ClientId, *, state: OfferState, reply: str) -> Rendezvous | None:
         world.offers.answer(client_id, sid="p1", reply=answer_reply(ANSWER), now=START)
         return close(client_id, state=state, reply=reply)
 

@@ -1,4 +1,4 @@
-"""A function killed at any step loses no offer, and the client gets one reply."""
+"""A function that is killed at any step loses no offer, and the client gets one reply."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from tests.unit.rendezvous.rules.services import CLIENT, Killed, World, delivery
 
 
 def receive_until_done(world: World) -> None:
-    """Deliver the offer again whenever its visibility ends, as SQS does until the message is deleted."""
+    """Redeliver the offer after each visibility timeout, as SQS does until the message is deleted."""
     for number in range(2, 6):
         if world.broker_queue.deleted:
             return
@@ -28,7 +28,7 @@ moments = st.booleans()
 
 
 @given(calls=kills, after=moments, is_first=st.booleans())
-def test_a_function_killed_while_it_takes_an_offer(calls: int, *, after: bool, is_first: bool) -> None:
+def test_a_killed_offer_function_loses_no_offer(calls: int, *, after: bool, is_first: bool) -> None:
     world = World()
     world.expect_proxies()
     world.fuse.calls_left, world.fuse.after = calls, after
@@ -49,7 +49,7 @@ def test_a_function_killed_while_it_takes_an_offer(calls: int, *, after: bool, i
 
 
 @given(calls=kills, after=moments)
-def test_a_function_killed_while_it_serves_a_poll_gives_the_offer_back(calls: int, *, after: bool) -> None:
+def test_a_function_killed_while_it_serves_a_poll_releases_the_offer(calls: int, *, after: bool) -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery())
@@ -71,7 +71,7 @@ def test_a_function_killed_while_it_serves_a_poll_gives_the_offer_back(calls: in
 
 
 @given(calls=kills, after=moments)
-def test_a_function_killed_while_it_takes_an_answer(calls: int, *, after: bool) -> None:
+def test_a_killed_answer_function_loses_no_answer(calls: int, *, after: bool) -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery())
@@ -91,7 +91,7 @@ def test_a_function_killed_while_it_takes_an_answer(calls: int, *, after: bool) 
 
 
 @given(calls=kills, after=moments)
-def test_a_function_killed_while_an_offer_expires(calls: int, *, after: bool) -> None:
+def test_a_function_killed_while_an_offer_expires_sends_one_reply(calls: int, *, after: bool) -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery())

@@ -1,11 +1,13 @@
-"""What happens to an offer that came by SQS."""
+"""The service of SQS offers."""
 
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from signalbox.rendezvous.rules.states import State
+from signalbox.rendezvous.rules.states import OfferState
+from signalbox.rendezvous.wire import sdp
+from signalbox.rendezvous.wire.gojson.codec import decode_map
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from tests.fakes.rendezvous import START
@@ -15,20 +17,20 @@ DENIED = '{"error":"no snowflake proxies currently available"}'
 TIMED_OUT = '{"error":"timed out waiting for answer!"}'
 
 
-def test_an_offer_is_parked_while_a_fitting_proxy_may_come() -> None:
+def test_an_offer_is_parked_if_a_compatible_proxy_polled_recently() -> None:
     world = World()
     world.expect_proxies(Nat.RESTRICTED)
 
     receipt = world.receive(delivery())
 
     assert not receipt.done
-    assert world.offers.records[CLIENT].state is State.PENDING
+    assert world.offers.records[CLIENT].state is OfferState.PENDING
     assert [(e.kind, e.outcome) for e in receipt.events] == [("offer", "parked")]
     assert world.replies == []
 
 
 @pytest.mark.parametrize("nat", ["restricted", "unknown", ""])
-def test_a_client_that_only_unrestricted_proxies_suit_is_denied_at_once_without_one(nat: str) -> None:
+def test_a_client_that_needs_an_unrestricted_proxy_is_denied_at_once_without_one(nat: str) -> None:
     world = World()
     world.expect_proxies(Nat.RESTRICTED, Nat.UNKNOWN)
 
@@ -39,7 +41,7 @@ def test_a_client_that_only_unrestricted_proxies_suit_is_denied_at_once_without_
     assert receipt.events[0].outcome == "denied"
 
 
-def test_a_proxy_that_polled_too_long_ago_is_no_prospect() -> None:
+def test_a_proxy_that_polled_too_long_ago_does_not_count_as_recent() -> None:
     world = World()
     world.expect_proxies()
     world.wait(61)
@@ -50,7 +52,18 @@ def test_a_proxy_that_polled_too_long_ago_is_no_prospect() -> None:
     assert world.replies == [DENIED]
 
 
-def test_the_country_of_an_offer_is_that_of_its_best_candidate() -> None:
+def test_the_session_description_of_an_offer_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, parsed = World(), []
+    world.expect_proxies()
+    monkeypatch.setattr(sdp, "decode_map", lambda document: (parsed.append(document), decode_map(document))[1])
+
+    receipt = world.receive(delivery())
+
+    assert receipt.events[0].labels["country"] == "US"
+    assert parsed == [OFFER.encode()]
+
+
+def test_the_country_of_an_offer_is_the_country_of_its_best_candidate() -> None:
     world = World()
     world.expect_proxies()
 
@@ -59,7 +72,7 @@ def test_the_country_of_an_offer_is_that_of_its_best_candidate() -> None:
     assert receipt.events[0].labels == {"nat": "unrestricted", "country": "US"}
 
 
-def test_a_parked_offer_expires_when_its_message_comes_again() -> None:
+def test_a_parked_offer_expires_when_its_message_is_redelivered() -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery())
@@ -68,13 +81,13 @@ def test_a_parked_offer_expires_when_its_message_comes_again() -> None:
     receipt = world.receive(delivery(handle="h2"))
 
     assert receipt.done
-    assert world.offers.records[CLIENT].state is State.EXPIRED
+    assert world.offers.records[CLIENT].state is OfferState.EXPIRED
     assert world.replies == [DENIED]
     assert (receipt.events[0].outcome, receipt.events[0].reason) == ("expired", "no proxy")
 
 
-def test_a_client_whose_proxy_stays_silent_is_told_when_its_patience_ends() -> None:
-    """Upstream never tells it: the client hangs for 111 s."""
+def test_a_client_with_a_silent_proxy_gets_a_timeout_when_its_patience_ends() -> None:
+    """Upstream sends no reply: the client waits for 111 s."""
     world = World()
     world.expect_proxies()
     world.receive(delivery())
@@ -100,7 +113,7 @@ def test_an_early_duplicate_of_a_parked_offer_stays_in_flight_and_renews_the_rec
 
 
 def test_the_same_offer_in_two_messages_uses_one_proxy_and_gives_one_answer() -> None:
-    """Upstream hands a duplicate to a second proxy."""
+    """Upstream sends a duplicate to a second proxy."""
     world = World()
     world.expect_proxies()
     world.receive(delivery())
@@ -125,10 +138,10 @@ def test_another_offer_of_the_same_client_after_the_end_of_the_first_is_a_new_re
     receipt = world.receive(delivery(message_id="m2", body=offer_body(OFFER, "restricted").encode()))
 
     assert not receipt.done
-    assert world.offers.records[CLIENT].state is State.PENDING
+    assert world.offers.records[CLIENT].state is OfferState.PENDING
 
 
-def test_a_decoding_error_is_told_to_the_client_and_counted() -> None:
+def test_a_decoding_error_is_sent_to_the_client_and_counted() -> None:
     world = World()
 
     receipt = world.receive(delivery(body=b"2.0\n{}"))
@@ -138,7 +151,7 @@ def test_a_decoding_error_is_told_to_the_client_and_counted() -> None:
     assert (receipt.events[0].outcome, receipt.events[0].reason) == ("rejected", "unsupported message version")
 
 
-def test_an_offer_that_waited_longer_than_its_patience_is_told_so_instead_of_being_parked() -> None:
+def test_an_offer_that_waited_longer_than_its_patience_gets_a_timeout_instead_of_being_parked() -> None:
     world = World()
     world.expect_proxies()
 
@@ -149,7 +162,7 @@ def test_an_offer_that_waited_longer_than_its_patience_is_told_so_instead_of_bei
     assert receipt.events[0].outcome == "stale"
 
 
-def test_an_offer_whose_function_was_killed_is_parked_when_it_comes_again() -> None:
+def test_an_offer_whose_function_was_killed_is_parked_when_redelivered() -> None:
     world = World()
     world.wait(30)
     world.expect_proxies()
@@ -160,11 +173,11 @@ def test_an_offer_whose_function_was_killed_is_parked_when_it_comes_again() -> N
     assert receipt.events[0].outcome == "parked"
 
 
-def test_an_offer_that_another_function_stored_meanwhile_is_left_to_it() -> None:
+def test_an_offer_that_another_function_instance_stored_stays_in_flight() -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery())
-    world.offers.find = lambda client_id: None  # what this function saw before the other stored it
+    world.offers.find = lambda client_id: None  # the state before the other function instance stored it
 
     parked = world.receive(delivery())
     world.presence.polls.clear()
@@ -192,7 +205,7 @@ def test_an_offer_answered_at_the_moment_of_its_expiry_keeps_its_answer() -> Non
     assert len(world.replies) == 1
 
 
-def test_an_answer_that_was_stored_but_never_sent_is_sent_when_the_offer_comes_again() -> None:
+def test_an_answer_that_was_stored_but_never_sent_is_sent_when_the_offer_is_redelivered() -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery())
@@ -231,7 +244,7 @@ def test_an_offer_without_a_queue_expires_without_a_message() -> None:
     assert world.replies == []
 
 
-def test_a_new_offer_is_stored_without_looking_first() -> None:
+def test_a_new_offer_is_stored_without_a_read() -> None:
     world = World()
     world.expect_proxies()
     world.offers.find = lambda client_id: pytest.fail("looked for an offer that cannot be there")
@@ -239,11 +252,11 @@ def test_a_new_offer_is_stored_without_looking_first() -> None:
     receipt = world.receive(replace(delivery(), is_first=True))
 
     assert not receipt.done
-    assert world.offers.records[CLIENT].state is State.PENDING
+    assert world.offers.records[CLIENT].state is OfferState.PENDING
 
 
 @pytest.mark.parametrize("body", [delivery().body, b"not an offer"])
-def test_the_first_receive_of_a_second_message_is_a_duplicate_all_the_same(body: bytes) -> None:
+def test_the_first_receive_of_a_second_message_is_also_a_duplicate(body: bytes) -> None:
     world = World()
     world.expect_proxies()
     world.receive(replace(delivery(body=body), is_first=True))

@@ -1,4 +1,4 @@
-"""What happens to a proxy's poll."""
+"""The service of proxy polls."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from signalbox.rendezvous.rules.held_polls import HeldPoll, preferred
-from signalbox.rendezvous.rules.states import ClientId, State
+from signalbox.rendezvous.rules.held_polls import HeldPoll, ranked_polls
+from signalbox.rendezvous.rules.states import ClientId, OfferState
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.rendezvous import START
 from tests.unit.rendezvous.rules.services import CLIENT, World, delivery, proxy
@@ -24,7 +24,7 @@ def test_a_poll_without_an_offer_is_held_for_the_hold_time() -> None:
     assert world.held_polls.slots == {}
 
 
-def test_a_held_poll_gets_an_offer_that_comes_while_it_waits() -> None:
+def test_a_held_poll_gets_an_offer_that_arrives_while_it_waits() -> None:
     world = World()
     world.clock.at(4.05, lambda: world.receive(delivery()))
 
@@ -35,7 +35,7 @@ def test_a_held_poll_gets_an_offer_that_comes_while_it_waits() -> None:
     assert world.clock.now() - START < timedelta(seconds=4.5)
 
 
-def test_a_parked_offer_goes_to_the_next_fitting_poll_at_once() -> None:
+def test_a_parked_offer_goes_to_the_next_compatible_poll_at_once() -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery(nat="restricted"))
@@ -48,7 +48,7 @@ def test_a_parked_offer_goes_to_the_next_fitting_poll_at_once() -> None:
     assert not fitting.was_held
 
 
-def test_the_oldest_fitting_offer_goes_first() -> None:
+def test_the_oldest_compatible_offer_goes_first() -> None:
     world = World()
     world.expect_proxies()
     for name in ("a", "b"):
@@ -71,7 +71,7 @@ def held(world: World, sid: str, *, nat: Nat, clients: int, slot: int) -> HeldPo
         since=world.clock.now(),
         until=world.clock.now() + timedelta(seconds=10),
     )
-    assert world.held_polls.take(poll, now=world.clock.now())
+    assert world.held_polls.acquire(poll, now=world.clock.now())
     return poll
 
 
@@ -79,8 +79,8 @@ def held(world: World, sid: str, *, nat: Nat, clients: int, slot: int) -> HeldPo
     ("client", "chosen"),
     [("unrestricted", "restricted-few"), ("restricted", "unrestricted"), ("unknown", "unrestricted")],
 )
-def test_among_held_polls_upstreams_order_decides(client: str, chosen: str) -> None:
-    """broker/ipc.go: restricted proxies first where they fit; broker/snowflake-heap.go: fewest clients first."""
+def test_held_polls_are_reserved_in_upstreams_order(client: str, chosen: str) -> None:
+    """Sources: broker/ipc.go (restricted proxies first), broker/snowflake-heap.go (fewest clients first)."""
     world = World()
     held(world, "unrestricted", nat=Nat.UNRESTRICTED, clients=0, slot=0)
     held(world, "restricted-many", nat=Nat.RESTRICTED, clients=16, slot=1)
@@ -88,54 +88,54 @@ def test_among_held_polls_upstreams_order_decides(client: str, chosen: str) -> N
 
     world.receive(delivery(nat=client))
 
-    assert world.offers.records[CLIENT].lent_to == chosen
+    assert world.offers.records[CLIENT].reserved_for == chosen
     assert [p.sid for p in world.held_polls.slots.values() if p.offer == CLIENT] == [chosen]
 
 
-def test_clients_that_come_together_do_not_all_reach_for_the_same_of_equal_polls() -> None:
+def test_concurrent_clients_prefer_different_polls_among_equal_ones() -> None:
     world = World()
     polls = [held(world, f"p{n}", nat=Nat.UNRESTRICTED, clients=0, slot=n) for n in range(20)]
 
     first = [
-        preferred(polls, client_nat=Nat.RESTRICTED, client_id=ClientId(f"c{n}"), now=world.clock.now())[0].sid
+        ranked_polls(polls, client_nat=Nat.RESTRICTED, client_id=ClientId(f"c{n}"), now=world.clock.now())[0].sid
         for n in range(20)
     ]
 
     assert len(set(first)) > 8
 
 
-def test_offers_that_come_together_share_one_look_and_reach_for_different_polls() -> None:
+def test_concurrent_offers_share_one_read_and_reserve_different_polls() -> None:
     world = World()
-    looks: list[list[HeldPoll]] = []
-    matchmaker = world.matchmaker
-    look = world.held_polls.held
+    reads: list[list[HeldPoll]] = []
+    poll_reserver = world.poll_reserver
+    read = world.held_polls.held
     for slot in range(3):
         held(world, f"p{slot}", nat=Nat.UNRESTRICTED, clients=0, slot=slot)
 
     def counted(*, now: datetime) -> list[HeldPoll]:
-        looks.append(look(now=now))
-        return looks[-1]
+        reads.append(read(now=now))
+        return reads[-1]
 
     world.held_polls.held = counted
     now = world.clock.now()
-    places = [matchmaker.place(ClientId(f"c{n}"), nat=Nat.RESTRICTED, now=now).lent_to for n in range(3)]
+    reserved = [poll_reserver.reserve(ClientId(f"c{n}"), nat=Nat.RESTRICTED, now=now).reserved_for for n in range(3)]
 
-    assert sorted(map(str, places)) == ["p0", "p1", "p2"]
-    assert len(looks) == 1
+    assert sorted(map(str, reserved)) == ["p0", "p1", "p2"]
+    assert len(reads) == 1
 
 
-def test_a_poll_that_came_since_the_shared_look_is_found() -> None:
+def test_a_poll_that_arrived_after_the_shared_read_is_found() -> None:
     world = World()
     world.expect_proxies()
-    matchmaker = world.matchmaker
-    assert matchmaker.place(ClientId("early"), nat=Nat.RESTRICTED, now=world.clock.now()).lent_to is None
+    poll_reserver = world.poll_reserver
+    assert poll_reserver.reserve(ClientId("early"), nat=Nat.RESTRICTED, now=world.clock.now()).reserved_for is None
     held(world, "new", nat=Nat.UNRESTRICTED, clients=0, slot=0)
     world.wait(0.01)
 
-    assert matchmaker.place(CLIENT, nat=Nat.RESTRICTED, now=world.clock.now()).lent_to == "new"
+    assert poll_reserver.reserve(CLIENT, nat=Nat.RESTRICTED, now=world.clock.now()).reserved_for == "new"
 
 
-def test_an_offer_shown_to_a_held_poll_is_not_taken_by_a_passing_one() -> None:
+def test_an_offer_reserved_for_a_held_poll_is_not_claimed_by_another_poll() -> None:
     world = World()
     held(world, "waiting", nat=Nat.RESTRICTED, clients=0, slot=0)
     world.receive(delivery())
@@ -148,28 +148,28 @@ def test_an_offer_shown_to_a_held_poll_is_not_taken_by_a_passing_one() -> None:
     assert later.match is not None
 
 
-def test_a_held_poll_that_vanished_is_passed_over() -> None:
+def test_a_held_poll_that_left_is_skipped() -> None:
     world = World()
     gone = held(world, "gone", nat=Nat.RESTRICTED, clients=0, slot=0)
     held(world, "there", nat=Nat.RESTRICTED, clients=8, slot=1)
     listed = world.held_polls.held(now=world.clock.now())
-    world.held_polls.leave(gone)
+    world.held_polls.release(gone)
     world.held_polls.held = lambda now: listed
 
     world.receive(delivery())
 
-    assert world.offers.records[CLIENT].lent_to == "there"
+    assert world.offers.records[CLIENT].reserved_for == "there"
 
 
-def test_an_offer_that_went_elsewhere_frees_the_held_poll_for_the_next() -> None:
+def test_a_reserved_offer_that_another_proxy_claimed_frees_the_held_poll_for_the_next() -> None:
     world = World()
     other = ClientId("other")
 
-    def show_and_lose() -> None:
+    def reserve_and_close() -> None:
         world.receive(replace(delivery(), client_id=other, message_id="m0"))
-        world.offers.close(other, state=State.EXPIRED, reply="")
+        world.offers.close(other, state=OfferState.EXPIRED, reply="")
 
-    world.clock.at(2.1, show_and_lose)
+    world.clock.at(2.1, reserve_and_close)
     world.clock.at(5.1, lambda: world.receive(delivery()))
 
     result = world.poll(proxy())
@@ -178,9 +178,9 @@ def test_an_offer_that_went_elsewhere_frees_the_held_poll_for_the_next() -> None
     assert result.match.client_id == CLIENT
 
 
-def test_an_offer_that_is_shown_before_it_is_stored_is_taken_once_it_is() -> None:
+def test_an_offer_that_is_reserved_before_it_is_stored_is_claimed_once_stored() -> None:
     world = World()
-    world.clock.at(1.1, lambda: world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT))
+    world.clock.at(1.1, lambda: world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT))
 
     def store() -> None:
         world.held_polls.held = lambda now: []
@@ -194,11 +194,11 @@ def test_an_offer_that_is_shown_before_it_is_stored_is_taken_once_it_is() -> Non
     assert world.clock.now() - START < timedelta(seconds=2.5)
 
 
-def test_an_offer_that_is_stored_right_after_it_is_shown_does_not_wait_for_the_next_look() -> None:
+def test_an_offer_that_is_stored_right_after_its_reservation_does_not_wait_for_the_next_read() -> None:
     world = World()
     world.expect_proxies()
-    world.clock.at(1.2, lambda: world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT))
-    world.clock.at(1.26, lambda: world.receive(delivery()))  # a look is at 1.25 s
+    world.clock.at(1.2, lambda: world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT))
+    world.clock.at(1.26, lambda: world.receive(delivery()))  # the poll reads its slot at 1.25 s
 
     result = world.poll(proxy())
 
@@ -206,26 +206,26 @@ def test_an_offer_that_is_stored_right_after_it_is_shown_does_not_wait_for_the_n
     assert world.clock.now() - START == timedelta(seconds=1.3)
 
 
-def leaving(world: World, meanwhile: Callable[[], object]) -> None:
-    """Have something happen after a poll's last look, right before it leaves its slot."""
-    leave = world.held_polls.leave
+def before_release(world: World, meanwhile: Callable[[], object]) -> None:
+    """Call `meanwhile` after a poll's last read, right before it releases its slot."""
+    release = world.held_polls.release
 
-    def left(poll: HeldPoll) -> ClientId | None:
+    def released(poll: HeldPoll) -> ClientId | None:
         meanwhile()
-        return leave(poll)
+        return release(poll)
 
-    world.held_polls.leave = left
+    world.held_polls.release = released
 
 
-def test_an_offer_that_is_shown_after_the_last_look_is_taken_all_the_same() -> None:
+def test_an_offer_that_is_reserved_after_the_last_read_is_claimed() -> None:
     world = World()
     world.expect_proxies()
 
-    def show_and_store() -> None:
-        world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT)
+    def reserve_and_store() -> None:
+        world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT)
         world.receive(delivery())
 
-    leaving(world, show_and_store)
+    before_release(world, reserve_and_store)
 
     result = world.poll(proxy())
 
@@ -236,29 +236,29 @@ def test_an_offer_that_is_shown_after_the_last_look_is_taken_all_the_same() -> N
 
 
 @pytest.mark.parametrize(("stored_after", "is_taken"), [(0.1, True), (1.0, False)])
-def test_a_poll_that_leaves_gives_what_is_stored_late_one_more_look(stored_after: float, *, is_taken: bool) -> None:
+def test_a_poll_that_ends_retries_the_claim_of_an_unstored_offer(stored_after: float, *, is_taken: bool) -> None:
     world = World()
     world.expect_proxies()
 
-    def show_before_it_is_stored() -> None:
-        world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT)
+    def reserve_before_storing() -> None:
+        world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT)
         seconds = (world.clock.now() - START).total_seconds() + stored_after
         world.clock.at(seconds, lambda: world.receive(delivery()))
 
-    leaving(world, show_before_it_is_stored)
+    before_release(world, reserve_before_storing)
 
     assert (world.poll(proxy()).match is not None) is is_taken
 
 
-def test_an_offer_that_went_elsewhere_is_not_waited_for_by_a_poll_that_leaves() -> None:
+def test_a_poll_that_ends_does_not_wait_for_a_reserved_offer_that_is_closed() -> None:
     world = World()
 
-    def show_and_lose() -> None:
-        world.held_polls.lend(world.held_polls.slots[0], client_id=CLIENT)
+    def reserve_and_close() -> None:
+        world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT)
         world.receive(delivery())
-        world.offers.close(CLIENT, state=State.EXPIRED, reply="")
+        world.offers.close(CLIENT, state=OfferState.EXPIRED, reply="")
 
-    leaving(world, show_and_lose)
+    before_release(world, reserve_and_close)
 
     assert world.poll(proxy()).match is None
     assert world.clock.now() - START < timedelta(seconds=10.2)
@@ -275,7 +275,7 @@ def test_as_many_polls_are_held_as_there_are_slots() -> None:
     assert world.clock.now() == START
 
 
-def test_a_slot_whose_function_was_killed_is_free_after_its_hold() -> None:
+def test_the_slot_of_a_killed_function_is_free_after_its_hold() -> None:
     world = World(policy=replace(World().policy, poll_hold_limit=1))
     held(world, "killed", nat=Nat.UNRESTRICTED, clients=0, slot=0)
     world.wait(10)
@@ -301,7 +301,7 @@ def test_a_silent_proxys_offer_goes_to_another_while_patience_lasts() -> None:
     assert len(world.replies) == 1
 
 
-def test_a_late_answer_is_welcome_while_nobody_else_has_the_offer() -> None:
+def test_a_late_answer_is_accepted_while_no_other_proxy_has_the_offer() -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery())
@@ -311,29 +311,29 @@ def test_a_late_answer_is_welcome_while_nobody_else_has_the_offer() -> None:
     assert world.answer(proxy())
 
 
-def test_an_offer_past_its_patience_is_not_handed_out() -> None:
+def test_an_offer_past_its_patience_is_not_matched() -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery())
     world.wait(30)
 
     assert world.impatient.poll(proxy()).match is None
-    assert world.offers.records[CLIENT].state is State.PENDING
+    assert world.offers.records[CLIENT].state is OfferState.PENDING
 
 
-def test_an_abandoned_offer_is_closed_by_the_next_poll_with_a_reply_in_store() -> None:
+def test_an_abandoned_offer_is_closed_by_the_next_poll_with_a_stored_reply() -> None:
     world = World()
     world.expect_proxies()
     world.receive(delivery())
     world.wait(40)
 
     assert world.impatient.poll(proxy()).match is None
-    assert world.offers.records[CLIENT].state is State.EXPIRED
+    assert world.offers.records[CLIENT].state is OfferState.EXPIRED
     world.receive(delivery(handle="late"))
     assert world.replies == ['{"error":"timed out waiting for answer!"}']
 
 
-def test_when_another_proxy_is_quicker_the_next_offer_is_tried() -> None:
+def test_if_another_proxy_is_faster_the_next_offer_is_claimed() -> None:
     world = World()
     world.expect_proxies()
     for name in ("a", "b"):

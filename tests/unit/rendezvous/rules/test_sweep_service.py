@@ -1,19 +1,19 @@
-"""What is cleaned up, and what is never touched."""
+"""The sweep of client queues."""
 
 from datetime import timedelta
 
 import pytest
 
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, Lease, QueueName, QueueUrl, StrayQueue, lease_tags
-from signalbox.rendezvous.rules.sweep_service import SweepDesk
+from signalbox.rendezvous.rules.sweep_service import SweepService
 from tests.fakes.rendezvous import START, MemoryClock, MemoryLeases, MemoryTemporaryQueues
 
 OURS = {STAGE_TAG: "signalbox", CAPABILITY_TAG: "rendezvous"}
 OLD = START - timedelta(minutes=11)
 
 
-def desk() -> SweepDesk:
-    return SweepDesk(MemoryLeases(), MemoryTemporaryQueues(), MemoryClock(), stage="signalbox")
+def service() -> SweepService:
+    return SweepService(MemoryLeases(), MemoryTemporaryQueues(), MemoryClock(), stage="signalbox")
 
 
 def lease(name: str, *, seconds: float) -> Lease:
@@ -22,7 +22,7 @@ def lease(name: str, *, seconds: float) -> Lease:
 
 
 def test_only_queues_past_their_lease_are_deleted_with_one_call_each() -> None:
-    sweep = desk()
+    sweep = service()
     sweep.leases.put(lease("over", seconds=0))
     sweep.leases.put(lease("running", seconds=1))
 
@@ -34,7 +34,7 @@ def test_only_queues_past_their_lease_are_deleted_with_one_call_each() -> None:
 
 
 def test_leases_of_other_capabilities_are_left_alone() -> None:
-    sweep = desk()
+    sweep = service()
     other = Lease(QueueName("q"), QueueUrl("u"), "splitting", START)
     sweep.leases.put(other)
 
@@ -53,8 +53,8 @@ def test_leases_of_other_capabilities_are_left_alone() -> None:
         pytest.param("my-snowflake-client-a", OURS, OLD, False, id="prefix not at the start"),
     ],
 )
-def test_only_strays_of_ours_are_deleted(name: str, tags: dict, modified_at: object, deleted: bool) -> None:  # noqa: FBT001
-    sweep = desk()
+def test_only_orphans_of_this_stage_are_deleted(name: str, tags: dict, modified_at: object, deleted: bool) -> None:  # noqa: FBT001
+    sweep = service()
     url = QueueUrl(f"https://queues.example/{name}")
     sweep.queues.queues[url] = StrayQueue(QueueName(name), url, tags, modified_at)
 
@@ -64,8 +64,8 @@ def test_only_strays_of_ours_are_deleted(name: str, tags: dict, modified_at: obj
     assert (len(events) == 1) is deleted
 
 
-def test_a_stray_with_a_lease_waits_for_the_end_of_its_lease() -> None:
-    sweep = desk()
+def test_a_queue_with_a_lease_is_not_an_orphan() -> None:
+    sweep = service()
     held = lease("snowflake-client-a", seconds=60)
     sweep.leases.put(held)
     sweep.queues.queues[held.queue_url] = StrayQueue(held.queue_name, held.queue_url, OURS, OLD)
@@ -73,7 +73,7 @@ def test_a_stray_with_a_lease_waits_for_the_end_of_its_lease() -> None:
     assert list(sweep.delete_strays(prefix="snowflake-client-", age=timedelta(minutes=10))) == []
 
 
-def test_tags_say_whose_a_queue_is_and_until_when() -> None:
+def test_tags_contain_stage_capability_and_lease_end() -> None:
     assert lease_tags(stage="signalbox", capability="rendezvous", due_at=START) == {
         "signalbox:stage": "signalbox",
         "signalbox:capability": "rendezvous",

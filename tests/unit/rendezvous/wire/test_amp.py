@@ -1,4 +1,4 @@
-"""AMP: paths and pages, in the forms that the original reads and writes."""
+"""AMP paths and pages; the expected pages were recorded from upstream."""
 
 import base64
 import hashlib
@@ -15,7 +15,7 @@ ORIGINAL_LONG_PAGE_SHA256 = "69bad29a8b66c1420a488cce05b9c20d9043d0cb0590a3ce5dc
 
 
 def opened(page):
-    """Return what a page carries: the text of its pre elements without space, less the version, from base64."""
+    """Return the reply in a page: its pre elements without white space and version, decoded from base64."""
     text = "".join("".join(re.findall("<pre>([^<]*)</pre>", page)).split())
     assert text[0] == "0"
     return base64.b64decode(text[1:]).decode()
@@ -35,7 +35,7 @@ def opened(page):
         ("0/YW\r\nJj", b"abc"),
     ],
 )
-def test_the_last_part_of_a_path_is_what_it_carries(path, carried):
+def test_the_last_segment_of_a_path_is_decoded(path, carried):
     assert decode_path(path) == carried
 
 
@@ -48,13 +48,13 @@ def test_another_path_is_refused(path):
 
 
 @given(st.binary(), st.text())
-def test_whatever_a_path_was_made_of_comes_back(carried, padding):
+def test_encoding_and_decoding_a_path_are_inverse(carried, padding):
     encoded = base64.urlsafe_b64encode(carried).decode().rstrip("=")
 
     assert decode_path(f"0{padding}/{encoded}") == carried
 
 
-def test_a_page_is_the_one_that_the_original_writes():
+def test_a_page_equals_upstreams():
     page = armor("This was encoded with AMP armor.")
 
     assert page.endswith(
@@ -62,19 +62,19 @@ def test_a_page_is_the_one_that_the_original_writes():
     )
     assert (
         hashlib.sha256(page.encode()).hexdigest() == "7bef4407758611ca48a9c181f2ac1e577709cad93d3a2680bb3cdfe8099ab47c"
-    )  # of the original's page
+    )  # of upstream's page
 
 
-def test_a_page_of_several_elements_is_the_one_that_the_original_writes():
+def test_a_page_of_several_elements_equals_upstreams():
     assert hashlib.sha256(armor("a" * 30_000).encode()).hexdigest() == ORIGINAL_LONG_PAGE_SHA256
 
 
 @given(st.text(max_size=200) | st.integers(23_700, 24_000).map("a".__mul__))
-def test_a_page_carries_its_reply(reply):
+def test_a_page_contains_its_reply(reply):
     assert opened(armor(reply)) == reply
 
 
-def test_no_word_and_no_element_is_longer_than_caches_and_clients_take():
+def test_words_and_elements_respect_the_limits_of_caches_and_clients():
     elements = re.findall("<pre>([^<]*)</pre>", armor("a" * 100_000))
 
     assert len(elements) > 1
@@ -82,5 +82,5 @@ def test_no_word_and_no_element_is_longer_than_caches_and_clients_take():
     assert all(len(word) <= 32 for element in elements for word in element.split())
 
 
-def test_a_cache_is_told_what_it_gets():
+def test_the_headers_of_an_amp_page():
     assert (CONTENT_TYPE, CACHE_CONTROL) == ("text/html", "max-age=15")

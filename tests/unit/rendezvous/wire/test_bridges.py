@@ -29,12 +29,12 @@ def test_a_fingerprint_of_20_or_32_bytes_in_any_case_has_one_form():
     ["", "ab" * 19, "ab" * 21, "ab" * 19 + "a", "zz" * 20, "ab " * 13 + "a", " " + "ab" * 19 + "a", "٣" * 40],
     ids=["empty", "short", "long", "odd", "not hexadecimal", "with spaces", "with a space", "foreign digits"],
 )
-def test_anything_else_is_no_fingerprint(text):
+def test_anything_else_is_not_a_fingerprint(text):
     with pytest.raises(InvalidFingerprint, match=r"^bridge fingerprint invalid$"):
         parse_fingerprint(text)
 
 
-def test_the_built_in_list_is_the_original_one():
+def test_the_built_in_list_equals_upstreams():
     assert BridgeList.parse(LINE + "\n") == DEFAULT_BRIDGES
     assert DEFAULT_BRIDGES.relay_url(DEFAULT_FINGERPRINT) == "wss://snowflake.torproject.net/"
 
@@ -53,7 +53,7 @@ def test_each_line_is_a_bridge(end):
     ]
 
 
-def test_an_empty_list_knows_no_bridge():
+def test_an_empty_list_has_no_bridge():
     assert BridgeList.parse("").relay_url(DEFAULT_FINGERPRINT) is None
 
 
@@ -78,21 +78,21 @@ def test_the_last_of_two_lines_with_one_fingerprint_counts():
     ],
     ids=["empty", "null", "array", "unknown field", "bad fingerprint", "wrong type"],
 )
-def test_a_line_that_is_no_bridge_refuses_the_list(line, problem):
+def test_a_list_with_an_invalid_line_is_refused(line, problem):
     with pytest.raises(InvalidBridgeList) as refused:
         BridgeList.parse(LINE + "\n" + line + "\n" + OTHER)
 
     assert str(refused.value) == f"line 2: {problem}"
 
 
-def test_every_line_at_fault_is_named():
+def test_every_invalid_line_is_named():
     with pytest.raises(InvalidBridgeList) as refused:
         BridgeList.parse("\n" + LINE + "\n{}\n")
 
     assert str(refused.value) == "line 1: unexpected end of JSON input; line 3: bridge fingerprint invalid"
 
 
-def test_text_behind_a_bridge_is_refused_where_the_original_drops_it_silently():
+def test_text_after_a_bridge_is_refused_where_upstream_ignores_it():
     with pytest.raises(InvalidBridgeList, match="after top-level value"):
         BridgeList.parse(LINE + OTHER)
 

@@ -1,4 +1,4 @@
-"""Messages as Go reads and writes them."""
+"""Messages decoded and encoded as Go does."""
 
 import json
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.rendezvous.wire.gojson.codec import FieldType, Struct, decode_map, encode
-from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, Kind, Value
+from signalbox.rendezvous.wire.gojson.scanner import InvalidJson, JsonKind, JsonValue
 
 MESSAGE = Struct(
     package="messages",
@@ -37,7 +37,7 @@ def test_the_kelvin_sign_is_a_k():
 
 
 @pytest.mark.parametrize("name", ["s\u0131d", "S\u0130D", "sid ", "\ufb01d"])
-def test_a_letter_that_only_looks_alike_does_not_count(name):
+def test_a_similar_looking_letter_does_not_match(name):
     assert MESSAGE.decode(json.dumps({name: "x"}).encode()).text("Sid") == ""
 
 
@@ -45,13 +45,13 @@ def test_the_last_duplicate_wins():
     assert MESSAGE.decode(b'{"Sid":"a","sid":"b"}').text("Sid") == "b"
 
 
-def test_null_leaves_a_text_or_number_as_it_is_and_unsets_an_optional_text():
+def test_null_leaves_a_text_or_number_unchanged_and_unsets_an_optional_text():
     record = MESSAGE.decode(b'{"Sid":"a","Clients":1,"Pattern":"p","Sid":null,"Clients":null,"Pattern":null}')
 
     assert (record.text("Sid"), record.integer("Clients"), record.optional_text("Pattern")) == ("a", 1, None)
 
 
-def test_unknown_fields_are_ignored_whatever_they_are():
+def test_unknown_fields_of_any_type_are_ignored():
     assert MESSAGE.decode(b'{"x":1e999,"Sid":"a","y":{"Sid":"b"}}').text("Sid") == "a"
 
 
@@ -81,19 +81,19 @@ def test_null_is_an_empty_message():
         (b'{"Sid":1,"Clients":"2"} x', "invalid character 'x' after top-level value"),
     ],
 )
-def test_a_message_of_another_shape_is_refused_in_the_words_of_go(document, problem):
+def test_a_message_of_another_shape_is_refused_with_gos_error_text(document, problem):
     with pytest.raises(InvalidJson) as refused:
         MESSAGE.decode(document)
 
     assert str(refused.value) == problem
 
 
-def test_a_number_of_64_digits_is_told_in_full():
+def test_a_number_of_64_digits_is_quoted_in_full():
     with pytest.raises(InvalidJson, match=f"number {'9' * 64} into"):
         MESSAGE.decode(b'{"Clients":' + b"9" * 64 + b"}")
 
 
-def test_a_number_of_any_length_is_refused_and_not_told_in_full():
+def test_a_longer_number_is_refused_and_quoted_in_part():
     with pytest.raises(InvalidJson) as refused:
         MESSAGE.decode(b'{"Clients":' + b"9" * 10_000 + b"}")
 
@@ -107,11 +107,14 @@ def test_each_integer_of_64_bits_is_read(number):
     assert MESSAGE.decode(b'{"Clients":%d}' % number).integer("Clients") == number
 
 
-def test_the_members_of_a_map_are_taken_as_they_are():
-    assert decode_map(b'{"a":"b","A":1,"a":"c"}') == {"a": Value(Kind.STRING, "c"), "A": Value(Kind.NUMBER, "1")}
+def test_the_members_of_a_map_are_returned_unchanged():
+    assert decode_map(b'{"a":"b","A":1,"a":"c"}') == {
+        "a": JsonValue(JsonKind.STRING, "c"),
+        "A": JsonValue(JsonKind.NUMBER, "1"),
+    }
 
 
-def test_what_html_or_javascript_could_trip_over_is_escaped():
+def test_html_and_javascript_special_characters_are_escaped():
     assert encode({"a": "<b>&\u2028\u2029", "<": 1, "n": None}) == (
         r'{"a":"\u003cb\u003e\u0026\u2028\u2029","\u003c":1,"n":null}'
     )
@@ -128,5 +131,5 @@ def test_a_lone_surrogate_becomes_the_replacement():
 
 
 @given(st.dictionaries(st.text(), st.text() | st.none() | st.integers()))
-def test_what_is_written_is_json_of_the_same_members(members):
+def test_an_encoded_object_is_json_of_the_same_members(members):
     assert json.loads(encode(members)) == members

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from signalbox.rendezvous.wire.gojson.scanner import MAXIMUM_DEPTH, InvalidJson, Kind, Value, parse, text_of
+from signalbox.rendezvous.wire.gojson.scanner import MAXIMUM_DEPTH, InvalidJson, JsonKind, JsonValue, parse, text_of
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=10,  # deep enough: the rest is time
+    max_leaves=10,  # deep enough; more only takes time
 )
 
 
@@ -61,7 +61,7 @@ values = st.recursive(
         (b"[" * (MAXIMUM_DEPTH + 1), "invalid character '[' exceeded max depth"),
     ],
 )
-def test_what_is_no_json_is_refused_in_the_words_of_go(document, problem):
+def test_invalid_json_is_refused_with_gos_error_text(document, problem):
     with pytest.raises(InvalidJson) as refused:
         parse(document)
 
@@ -71,28 +71,28 @@ def test_what_is_no_json_is_refused_in_the_words_of_go(document, problem):
 @pytest.mark.parametrize(
     ("document", "value"),
     [
-        (b' "a" ', Value(Kind.STRING, "a")),
-        (b"-0.5E+3", Value(Kind.NUMBER, "-0.5E+3")),
-        (b"10e2", Value(Kind.NUMBER, "10e2")),
-        (b"true", Value(Kind.BOOL)),
-        (b"false", Value(Kind.BOOL)),
-        (b"null", Value(Kind.NULL)),
-        (b"{ }", Value(Kind.OBJECT)),
-        (b"[ ]", Value(Kind.ARRAY)),
+        (b' "a" ', JsonValue(JsonKind.STRING, "a")),
+        (b"-0.5E+3", JsonValue(JsonKind.NUMBER, "-0.5E+3")),
+        (b"10e2", JsonValue(JsonKind.NUMBER, "10e2")),
+        (b"true", JsonValue(JsonKind.BOOL)),
+        (b"false", JsonValue(JsonKind.BOOL)),
+        (b"null", JsonValue(JsonKind.NULL)),
+        (b"{ }", JsonValue(JsonKind.OBJECT)),
+        (b"[ ]", JsonValue(JsonKind.ARRAY)),
     ],
 )
 def test_a_document_is_any_value(document, value):
     assert parse(document).top == value
 
 
-def test_the_members_of_the_outermost_object_come_in_their_order_with_duplicates():
+def test_the_members_of_the_outermost_object_are_in_order_with_duplicates():
     document = parse(b'{"a": 1, "b": {"c": 2}, "a": [3, {"d": -4}], "": null}')
 
     assert document.members == (
-        ("a", Value(Kind.NUMBER, "1")),
-        ("b", Value(Kind.OBJECT)),
-        ("a", Value(Kind.ARRAY)),
-        ("", Value(Kind.NULL)),
+        ("a", JsonValue(JsonKind.NUMBER, "1")),
+        ("b", JsonValue(JsonKind.OBJECT)),
+        ("a", JsonValue(JsonKind.ARRAY)),
+        ("", JsonValue(JsonKind.NULL)),
     )
     assert document.numbers == ("1", "2", "3", "-4")
 
@@ -111,33 +111,33 @@ def test_the_members_of_the_outermost_object_come_in_their_order_with_duplicates
         (b'"\xed\xa0\x80"', "\ufffd\ufffd\ufffd"),
     ],
 )
-def test_escapes_and_bytes_that_are_no_unicode_are_replaced(document, text):
+def test_invalid_escapes_and_bytes_are_replaced(document, text):
     assert parse(document).top.text == text
 
 
-def test_text_has_one_replacement_for_each_wrong_byte():
+def test_each_invalid_byte_becomes_one_replacement_character():
     assert text_of(b"a\xf0\x9f\x98b\xff\xc3\xa9") == "a\ufffd\ufffd\ufffdb\ufffdé"
 
 
-def test_nesting_as_deep_as_go_allows_is_read():
-    assert parse(b"[" * MAXIMUM_DEPTH + b"]" * MAXIMUM_DEPTH).top == Value(Kind.ARRAY)
+def test_nesting_up_to_gos_limit_is_accepted():
+    assert parse(b"[" * MAXIMUM_DEPTH + b"]" * MAXIMUM_DEPTH).top == JsonValue(JsonKind.ARRAY)
 
 
 @given(st.dictionaries(st.text(), values), st.booleans(), st.sampled_from([None, 1]))
-def test_whatever_is_json_is_read(members, ascii_only, indent):
+def test_every_json_document_is_accepted(members, ascii_only, indent):
     document = parse(json.dumps(members, ensure_ascii=ascii_only, indent=indent).encode())
 
     assert [key for key, _ in document.members] == list(members)
-    assert [value.text for _, value in document.members if value.kind is Kind.STRING] == [
+    assert [value.text for _, value in document.members if value.kind is JsonKind.STRING] == [
         value for value in members.values() if isinstance(value, str)
     ]
 
 
 @given(st.binary() | st.text('{}[]",:\\u0 1-.eE+tfn\n').map(str.encode))
 @example(b"\xff")
-def test_exactly_what_is_json_is_read(document):
+def test_only_json_documents_are_accepted(document):
     try:
-        json.loads(text_of(document), parse_constant=int)  # refuses NaN and its like, which Python knows besides JSON
+        json.loads(text_of(document), parse_constant=int)  # refuses NaN and infinities
     except ValueError:
         with pytest.raises(InvalidJson):
             parse(document)

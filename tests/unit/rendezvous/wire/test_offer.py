@@ -1,4 +1,4 @@
-"""Client offers: what is accepted, and what a client is told otherwise (texts recorded from the original)."""
+"""Client offers: valid ones, and the error texts of invalid ones (recorded from upstream)."""
 
 import json
 
@@ -11,6 +11,7 @@ from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES, Offer, OfferRejectedError, is_legacy, offer_body
 
 DESCRIPTION = r'{"type":"offer","sdp":"v=0\r\na=candidate:1 1 udp 1 203.0.113.7 9 typ host\r\n"}'
+SDP = "v=0\r\na=candidate:1 1 udp 1 203.0.113.7 9 typ host\r\n"
 UNKNOWN_BRIDGE = "AB" * 20
 
 
@@ -18,15 +19,15 @@ def body(**members):
     return b"1.0\n" + json.dumps({"offer": DESCRIPTION, **members}).encode()
 
 
-def test_an_offer_is_read_and_its_session_description_left_as_it_is():
+def test_an_offer_is_parsed_and_its_session_description_is_unchanged():
     offer = Offer.parse(body(nat="restricted", fingerprint=DEFAULT_FINGERPRINT.lower()), DEFAULT_BRIDGES)
 
-    assert offer == Offer(DESCRIPTION, Nat.RESTRICTED, DEFAULT_FINGERPRINT)
+    assert offer == Offer(DESCRIPTION, Nat.RESTRICTED, DEFAULT_FINGERPRINT, SDP)
 
 
 @pytest.mark.parametrize("absent", [{}, {"nat": "", "fingerprint": ""}, {"nat": None, "fingerprint": None}])
 def test_without_nat_and_fingerprint_the_nat_is_unknown_and_the_bridge_the_default(absent):
-    assert Offer.parse(body(**absent), DEFAULT_BRIDGES) == Offer(DESCRIPTION, Nat.UNKNOWN, DEFAULT_FINGERPRINT)
+    assert Offer.parse(body(**absent), DEFAULT_BRIDGES) == Offer(DESCRIPTION, Nat.UNKNOWN, DEFAULT_FINGERPRINT, SDP)
 
 
 def test_names_in_any_case_count_and_the_last_duplicate_wins():
@@ -36,7 +37,7 @@ def test_names_in_any_case_count_and_the_last_duplicate_wins():
 
     offer = Offer.parse(b"1.0\n" + document.encode(), DEFAULT_BRIDGES)
 
-    assert offer == Offer(DESCRIPTION, Nat.UNRESTRICTED, DEFAULT_FINGERPRINT)
+    assert offer == Offer(DESCRIPTION, Nat.UNRESTRICTED, DEFAULT_FINGERPRINT, SDP)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_names_in_any_case_count_and_the_last_duplicate_wins():
         (body(fingerprint=UNKNOWN_BRIDGE), "bridge with requested fingerprint is unknown to the broker"),
     ],
 )
-def test_a_client_at_fault_is_told_why(given, text):
+def test_an_invalid_offer_is_rejected_with_upstreams_text(given, text):
     with pytest.raises(OfferRejectedError) as refused:
         Offer.parse(given, DEFAULT_BRIDGES)
 
@@ -90,23 +91,23 @@ def test_a_client_at_fault_is_told_why(given, text):
     ],
     ids=["description before fingerprint", "fingerprint before NAT", "NAT before bridge"],
 )
-def test_of_several_faults_the_client_is_told_the_one_that_the_original_tells(members, text):
+def test_of_several_errors_the_reply_names_the_one_that_upstream_names(members, text):
     with pytest.raises(OfferRejectedError, match=text):
         Offer.parse(body(**members), DEFAULT_BRIDGES)
 
 
-def test_a_body_that_no_proxy_could_read_whole_is_refused_with_its_size():
+def test_a_body_that_is_too_long_for_proxies_is_refused_with_its_size():
     with pytest.raises(OfferRejectedError, match="100001 bytes are too many; at most 100000 are allowed"):
         Offer.parse(b"1.0\n".ljust(MAXIMUM_BODY_BYTES + 1), DEFAULT_BRIDGES)
 
 
-def test_an_older_offer_is_the_bare_session_description():
+def test_a_legacy_offer_is_only_the_session_description():
     offer = Offer.parse_legacy(DESCRIPTION.encode(), DEFAULT_BRIDGES, nat_header="restricted")
 
-    assert offer == Offer(DESCRIPTION, Nat.RESTRICTED, DEFAULT_FINGERPRINT)
+    assert offer == Offer(DESCRIPTION, Nat.RESTRICTED, DEFAULT_FINGERPRINT, SDP)
 
 
-def test_an_older_offer_without_the_header_has_an_unknown_nat():
+def test_a_legacy_offer_without_the_header_has_an_unknown_nat():
     assert Offer.parse_legacy(DESCRIPTION.encode(), DEFAULT_BRIDGES, nat_header="").nat is Nat.UNKNOWN
 
 
@@ -124,39 +125,39 @@ def test_an_older_offer_without_the_header_has_an_unknown_nat():
     ],
     ids=["malformed", "NAT", "bridge"],
 )
-def test_an_older_offer_is_checked_like_any_other(document, nat_header, bridges, text):
+def test_a_legacy_offer_is_checked_like_any_other(document, nat_header, bridges, text):
     with pytest.raises(OfferRejectedError) as refused:
         Offer.parse_legacy(document, bridges, nat_header=nat_header)
 
     assert refused.value.text == text
 
 
-def test_bytes_that_are_no_text_are_replaced_one_by_one():
+def test_invalid_bytes_are_replaced_one_by_one():
     offer = Offer.parse_legacy(b'{"type":"offer","sdp":"\xe2\x82\xff"}', DEFAULT_BRIDGES, nat_header="")
 
     assert offer.session_description == '{"type":"offer","sdp":"\ufffd\ufffd\ufffd"}'
 
 
 @pytest.mark.parametrize(("given", "expected"), [(b"{", True), (b"1.0\n{}", False), (b"", False)])
-def test_a_bare_session_description_is_told_by_its_first_byte(given, expected):
+def test_a_legacy_offer_is_detected_by_its_first_byte(given, expected):
     assert is_legacy(given) is expected
 
 
-def test_a_client_writes_an_offer_as_the_original_does():
+def test_an_offer_body_equals_upstreams():
     assert offer_body("o", "unknown") == (
         '1.0\n{"offer":"o","nat":"unknown","fingerprint":"2B280B23E1107BB62ABFC40DDCC8824814F80A72"}'
     )
 
 
 @given(st.text(), st.sampled_from(Nat), st.binary(min_size=20, max_size=20))
-def test_what_a_client_writes_is_what_the_broker_reads(sdp, nat, fingerprint):
+def test_writing_and_parsing_an_offer_are_inverse(sdp, nat, fingerprint):
     fingerprint = parse_fingerprint(fingerprint.hex())
     bridges = BridgeList.parse(json.dumps({"webSocketAddress": "wss://b/", "fingerprint": fingerprint}))
     description = json.dumps({"type": "offer", "sdp": sdp})
 
     offer = Offer.parse(offer_body(description, nat, fingerprint=fingerprint).encode(), bridges)
 
-    assert offer == Offer(description, nat, fingerprint)
+    assert offer == Offer(description, nat, fingerprint, sdp)
 
 
 @given(st.binary())
@@ -165,6 +166,6 @@ def test_what_a_client_writes_is_what_the_broker_reads(sdp, nat, fingerprint):
 @example(b'{"offer":' + b"9" * 5_000 + b"}")
 @example(b'{"offer":NaN}')
 @example(b'{"offer":"\\ud800"}')
-def test_whatever_a_client_sends_it_is_told_something(junk):
+def test_every_invalid_body_is_rejected_with_a_text(junk):
     with pytest.raises(OfferRejectedError):
         Offer.parse(b"1.0\n" + junk, DEFAULT_BRIDGES)

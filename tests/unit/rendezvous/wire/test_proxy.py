@@ -1,4 +1,4 @@
-"""What proxies and the broker say to each other, byte for byte."""
+"""The messages between proxies and broker, byte for byte."""
 
 import json
 
@@ -40,7 +40,7 @@ def without(members, name):
     return json.dumps({key: value for key, value in members.items() if key != name}).encode()
 
 
-def test_a_poll_is_read():
+def test_a_poll_is_parsed():
     assert ProxyPoll.parse(poll()) == ProxyPoll(
         sid="ymbcCMto7KHNGYlp",
         version="1.3",
@@ -52,7 +52,7 @@ def test_a_poll_is_read():
 
 
 @pytest.mark.parametrize("version", ["1", "1.0", "1.99", "1."])
-def test_every_version_1_is_understood(version):
+def test_every_version_1_is_accepted(version):
     assert ProxyPoll.parse(poll(Version=version)).version == version
 
 
@@ -67,16 +67,16 @@ def test_another_type_counts_as_unknown(name):
 
 
 @pytest.mark.parametrize(("clients", "counted"), [(-1, 0), (0, 0), (None, 0), (2**63 - 1, 2**63 - 1), (-(2**63), 0)])
-def test_fewer_than_no_clients_count_as_none(clients, counted):
+def test_a_negative_number_of_clients_counts_as_zero(clients, counted):
     assert ProxyPoll.parse(poll(Clients=clients)).clients == counted
 
 
 @pytest.mark.parametrize("nat", ["", None, "unknown"])
-def test_no_nat_is_unknown(nat):
+def test_a_missing_nat_is_unknown(nat):
     assert ProxyPoll.parse(poll(NAT=nat)).nat is Nat.UNKNOWN
 
 
-def test_no_relay_pattern_is_not_the_empty_one():
+def test_a_missing_relay_pattern_differs_from_the_empty_one():
     assert ProxyPoll.parse(without(POLL, "AcceptedRelayPattern")).relay_pattern is None
     assert ProxyPoll.parse(poll(AcceptedRelayPattern=None)).relay_pattern is None
     assert ProxyPoll.parse(poll(AcceptedRelayPattern="")).relay_pattern == ""
@@ -112,11 +112,11 @@ def test_a_poll_that_does_not_follow_the_protocol_is_refused(body):
         ProxyPoll.parse(body)
 
 
-def test_a_poll_of_exactly_100000_bytes_is_read():
+def test_a_poll_of_exactly_100000_bytes_is_accepted():
     assert ProxyPoll.parse(poll() + b" " * (100_000 - len(poll()))).sid == POLL["Sid"]
 
 
-def test_an_answer_is_read_and_left_as_it_is():
+def test_an_answer_is_parsed_and_unchanged():
     assert ProxyAnswer.parse(json.dumps(ANSWER).encode()) == ProxyAnswer("s", DESCRIPTION)
 
 
@@ -140,7 +140,7 @@ def test_an_answer_that_does_not_follow_the_protocol_is_refused(body):
         ProxyAnswer.parse(body)
 
 
-def test_a_match_is_written_as_the_original_writes_it():
+def test_a_match_response_equals_upstreams():
     body = match_response(
         '{"sdp":"<>"}',
         nat=Nat.RESTRICTED,
@@ -154,22 +154,22 @@ def test_a_match_is_written_as_the_original_writes_it():
     )
 
 
-def test_no_match_is_written_with_all_five_keys():
+def test_a_response_without_a_match_has_all_five_keys():
     assert no_match_response(20_000) == '{"Status":"no match","Offer":"","NAT":"","NextPoll":20000,"RelayURL":""}'
 
 
-def test_a_refused_relay_pattern_sends_the_proxy_away_for_an_hour():
+def test_the_next_poll_after_a_refused_relay_pattern_is_in_an_hour():
     assert incorrect_relay_response() == (
         '{"Status":"incorrect relay pattern","Offer":"","NAT":"","NextPoll":3600000,"RelayURL":""}'
     )
 
 
-def test_a_proxy_learns_whether_its_answer_came_in_time():
+def test_the_answer_response_states_whether_the_answer_was_in_time():
     assert answer_response(accepted=True) == '{"Status":"success"}'
     assert answer_response(accepted=False) == '{"Status":"client gone"}'
 
 
-def test_a_proxy_writes_as_the_original_does():
+def test_proxy_requests_equal_upstreams():
     assert poll_body(ProxyPoll("sid", "1.3", "standalone", Nat.UNKNOWN, 8, "net$")) == (
         '{"Sid":"sid","Version":"1.3","Type":"standalone","NAT":"unknown","Clients":8,"AcceptedRelayPattern":"net$"}'
     )
@@ -177,21 +177,21 @@ def test_a_proxy_writes_as_the_original_does():
 
 
 @given(st.text(min_size=1), st.sampled_from(Nat), st.integers(0, 2**63 - 1), st.none() | st.text())
-def test_what_a_proxy_writes_is_what_the_broker_reads(sid, nat, clients, relay_pattern):
+def test_writing_and_parsing_a_poll_are_inverse(sid, nat, clients, relay_pattern):
     written = ProxyPoll(sid, "1.3", "webext", nat, clients, relay_pattern)
 
     assert ProxyPoll.parse(poll_body(written).encode()) == written
 
 
 @given(st.text())
-def test_what_a_proxy_answers_is_what_the_broker_reads(sdp):
+def test_writing_and_parsing_an_answer_are_inverse(sdp):
     written = ProxyAnswer("s", json.dumps({"type": "answer", "sdp": "a=candidate" + sdp}))
 
     assert ProxyAnswer.parse(answer_body(written).encode()) == written
 
 
 @given(st.text(min_size=1), st.sampled_from(Nat), st.integers(0, 2**53), st.text())
-def test_what_the_broker_writes_is_what_a_proxy_reads(offer, nat, next_poll, relay_url):
+def test_writing_and_parsing_a_response_are_inverse(offer, nat, next_poll, relay_url):
     body = match_response(offer, nat=nat, next_poll_milliseconds=next_poll, relay_url=relay_url)
 
     response = PollResponse.parse(body.encode())
@@ -200,7 +200,7 @@ def test_what_the_broker_writes_is_what_a_proxy_reads(offer, nat, next_poll, rel
     assert response.is_match
 
 
-def test_a_proxy_without_a_client_reads_when_to_come_again():
+def test_a_response_without_a_client_has_the_interval_of_the_next_poll():
     response = PollResponse.parse(no_match_response(20_000).encode())
 
     assert response == PollResponse("no match", "", Nat.UNKNOWN, 20_000, "")
@@ -208,7 +208,7 @@ def test_a_proxy_without_a_client_reads_when_to_come_again():
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"Status":"client match"}', b'{"Status":"no match","NAT":"open"}'])
-def test_a_proxy_refuses_what_is_no_response(body):
+def test_an_invalid_response_is_refused(body):
     with pytest.raises(InvalidProxyMessage):
         PollResponse.parse(body)
 
@@ -218,6 +218,6 @@ def test_a_proxy_refuses_what_is_no_response(body):
 @example(b"[" * 50_000)
 @example(b'{"a":"a=candidate","Clients":1e999,"Sid":-0}')
 @example(b'{"Answer":"a=candidate\xff\\ud800\\"","Sid":"s","Version":"1","Clients":"x"}')
-def test_whatever_a_proxy_sends_is_refused_in_one_way(parse, junk):
+def test_every_invalid_body_raises_invalid_proxy_message(parse, junk):
     with pytest.raises(InvalidProxyMessage):
         parse(junk)

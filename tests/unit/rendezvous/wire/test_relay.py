@@ -1,4 +1,4 @@
-"""Relay patterns: the cases of the original's matcher, and its law."""
+"""Relay patterns: the cases of upstream's matcher, and the property of supersets."""
 
 import pytest
 from hypothesis import given
@@ -33,7 +33,7 @@ patterns = st.builds(
         ("^", "a", False),
     ],
 )
-def test_a_pattern_is_the_end_of_a_name_or_the_whole_name(pattern, hostname, accepted):
+def test_a_pattern_is_a_suffix_or_a_whole_name(pattern, hostname, accepted):
     assert RelayPattern.parse(pattern).accepts(hostname) is accepted
 
 
@@ -50,7 +50,7 @@ def test_a_pattern_is_the_end_of_a_name_or_the_whole_name(pattern, hostname, acc
         (None, False),
     ],
 )
-def test_a_proxy_is_allowed_if_its_pattern_holds_all_that_the_broker_may_send_it_to(proxy, accepted):
+def test_a_proxy_is_allowed_if_its_pattern_accepts_every_allowed_relay(proxy, accepted):
     assert is_relay_allowed(proxy, RelayPattern.parse(SNOWFLAKE)) is accepted
 
 
@@ -58,17 +58,17 @@ def test_a_proxy_is_allowed_if_its_pattern_holds_all_that_the_broker_may_send_it
     ("proxy", "accepted"),
     [("^a.net$", True), ("a.net$", True), ("net", True), ("^net$", False)],
 )
-def test_an_exact_pattern_of_the_broker_is_held_by_itself_and_by_its_ends(proxy, accepted):
+def test_an_exact_allowed_pattern_requires_itself_or_a_suffix_of_it(proxy, accepted):
     assert is_relay_allowed(proxy, RelayPattern.parse("^a.net$")) is accepted
 
 
 @pytest.mark.parametrize(("proxy", "accepted"), [("", True), ("$", True), (SNOWFLAKE, False)])
-def test_without_a_pattern_of_the_broker_only_proxies_that_go_anywhere_pass(proxy, accepted):
+def test_an_empty_allowed_pattern_requires_proxies_without_restriction(proxy, accepted):
     assert is_relay_allowed(proxy, RelayPattern.parse("")) is accepted
 
 
 @given(patterns, patterns, st.text("ab.", max_size=6))
-def test_a_superset_accepts_what_the_other_one_accepts(wide, narrow, hostname):
+def test_a_superset_accepts_every_name_that_the_other_accepts(wide, narrow, hostname):
     wide, narrow = RelayPattern.parse(wide), RelayPattern.parse(narrow)
 
     if wide.is_superset_of(narrow) and narrow.accepts(hostname):

@@ -1,4 +1,4 @@
-"""What a client gets, byte for byte."""
+"""The replies to clients, byte for byte."""
 
 from http import HTTPStatus
 
@@ -7,16 +7,16 @@ import pytest
 from signalbox.rendezvous.wire.reply import (
     NO_PROXIES,
     TIMED_OUT,
+    ClientReply,
     InvalidReply,
     LegacyReply,
-    Reply,
     answer_reply,
     error_reply,
     legacy_reply,
 )
 
 
-def test_an_answer_is_written_as_the_original_writes_it():
+def test_an_answer_reply_equals_upstreams():
     assert answer_reply('{"type":"answer","sdp":"<&>"}') == (
         r'{"answer":"{\"type\":\"answer\",\"sdp\":\"\u003c\u0026\u003e\"}"}'
     )
@@ -29,13 +29,13 @@ def test_an_answer_is_written_as_the_original_writes_it():
         (TIMED_OUT, '{"error":"timed out waiting for answer!"}'),
     ],
 )
-def test_an_error_is_written_as_the_original_writes_it(text, body):
+def test_an_error_reply_equals_upstreams(text, body):
     assert error_reply(text) == body
 
 
-def test_a_client_reads_what_the_broker_writes():
-    assert Reply.parse(answer_reply("a & b").encode()) == Reply(answer="a & b")
-    assert Reply.parse(error_reply(TIMED_OUT).encode()) == Reply(error=TIMED_OUT)
+def test_writing_and_parsing_a_reply_are_inverse():
+    assert ClientReply.parse(answer_reply("a & b").encode()) == ClientReply(answer="a & b")
+    assert ClientReply.parse(error_reply(TIMED_OUT).encode()) == ClientReply(error=TIMED_OUT)
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,9 @@ def test_a_client_reads_what_the_broker_writes():
         ),
     ],
 )
-def test_a_client_refuses_what_is_no_reply(body, problem):
+def test_an_invalid_reply_is_refused(body, problem):
     with pytest.raises(InvalidReply) as refused:
-        Reply.parse(body)
+        ClientReply.parse(body)
 
     assert str(refused.value) == problem
 
@@ -59,15 +59,15 @@ def test_a_client_refuses_what_is_no_reply(body, problem):
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [
-        (Reply(answer='{"type":"answer"}'), LegacyReply(HTTPStatus.OK, '{"type":"answer"}')),
-        (Reply(error=NO_PROXIES), LegacyReply(HTTPStatus.SERVICE_UNAVAILABLE)),
-        (Reply(error=TIMED_OUT), LegacyReply(HTTPStatus.GATEWAY_TIMEOUT)),
+        (ClientReply(answer='{"type":"answer"}'), LegacyReply(HTTPStatus.OK, '{"type":"answer"}')),
+        (ClientReply(error=NO_PROXIES), LegacyReply(HTTPStatus.SERVICE_UNAVAILABLE)),
+        (ClientReply(error=TIMED_OUT), LegacyReply(HTTPStatus.GATEWAY_TIMEOUT)),
     ],
     ids=["answer", "no proxies", "timed out"],
 )
-def test_an_older_client_gets_the_bare_answer_or_a_status(reply, expected):
+def test_a_legacy_client_gets_the_answer_or_a_status(reply, expected):
     assert legacy_reply(reply) == expected
 
 
-def test_an_older_client_at_fault_gets_a_bad_request_where_the_original_drops_the_connection():
-    assert legacy_reply(Reply(error="invalid NAT type")) == LegacyReply(HTTPStatus.BAD_REQUEST)
+def test_an_invalid_legacy_offer_gets_a_bad_request_where_upstream_closes_the_connection():
+    assert legacy_reply(ClientReply(error="invalid NAT type")) == LegacyReply(HTTPStatus.BAD_REQUEST)

@@ -1,4 +1,4 @@
-"""Session descriptions: what counts as one, and the address in it that tells best where its sender is."""
+"""Session descriptions: their validation, and the choice of the best candidate's address."""
 
 import json
 
@@ -62,7 +62,7 @@ def test_a_lone_surrogate_is_replaced():
 
 
 @pytest.mark.parametrize(("body", "expected"), [(b"", False), (b"a=candidat", False), (b"\xffa=candidate:1", True)])
-def test_a_candidate_is_told_by_its_bytes(body, expected):
+def test_a_candidate_is_detected_by_its_bytes(body, expected):
     assert has_candidate(body) is expected
 
 
@@ -101,7 +101,7 @@ def test_a_candidate_is_told_by_its_bytes(body, expected):
         "extensions",
     ],
 )
-def test_the_best_candidate_is_the_one_that_the_original_takes(candidates, address):
+def test_the_best_candidate_is_the_one_that_upstream_chooses(candidates, address):
     assert best_candidate_address(SESSION + MEDIA + candidates) == address
 
 
@@ -119,18 +119,18 @@ def test_the_best_candidate_is_the_one_that_the_original_takes(candidates, addre
         "a=end-of-candidates\r\n",
     ],
 )
-def test_a_candidate_that_cannot_be_read_does_not_count(wrong):
+def test_an_invalid_candidate_is_skipped(wrong):
     assert best_candidate_address(SESSION + MEDIA + wrong) is None
 
 
-def test_a_candidate_outside_of_the_media_does_not_count():
+def test_a_candidate_outside_of_the_media_is_skipped():
     assert best_candidate_address(SESSION + candidate("203.0.113.1") + MEDIA) is None
 
 
 @given(st.text())
 @example(MEDIA + "a=candidate:" + " " * 10)
 @example(MEDIA + candidate("1" * 5_000))
-def test_whatever_a_client_sends_has_an_address_or_none(text):
+def test_any_text_gives_an_address_or_none(text):
     address = best_candidate_address(text)
 
     assert address is None or address in text

@@ -1,0 +1,1 @@
+"""Parts of the exchange benchmark: binding lookup, SQS calls and latency."""

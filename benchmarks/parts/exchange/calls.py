@@ -1,0 +1,124 @@
+"""How many SQS calls routing makes, with the real router and a counter in the place of SQS."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from benchmarks.parts.splitting.calls import CountingSender
+from signalbox.exchange.messages.properties import Envelope
+from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.patterns import Pattern
+from signalbox.exchange.model.records import Bound, Exchange, Kind, Place
+from signalbox.exchange.model.routing_ports import Look
+from signalbox.exchange.routing.delivery import Carrier
+from signalbox.exchange.routing.router import Router
+from signalbox.messages import Message
+from signalbox.queues import QueueName
+from signalbox.sarracenia.rights.names import ExchangeName
+
+MESSAGES = 1_000
+BATCH = 10  # what Lambda receives and deletes in one call, at most
+QUEUES = (1, 5, 50)
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+EXCHANGE = ExchangeName("xpublic")
+NOWHERE = QueueName("nowhere")
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The calls for one case: Lambda's own, what the function sent, and its looks at the table."""
+
+    queues: int
+    is_for_all: bool
+    received: int
+    sent: int
+    deleted: int
+    copies: int
+    looks: int
+
+    @property
+    def total(self) -> int:
+        """Return all calls to SQS."""
+        return self.received + self.sent + self.deleted
+
+    @property
+    def floor(self) -> int:
+        """Return the calls of whoever could wait for full ones: receive and delete by tens, send each queue tens."""
+        return self.received + self.deleted + -(-self.copies // BATCH)
+
+
+@dataclass(slots=True)
+class _Table:
+    """`RoutingTable` of one exchange."""
+
+    bound: Sequence[Bound]
+    looks: int = 0
+
+    def look(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> Look:
+        assert list(exchanges) == [EXCHANGE]
+        assert list(senders) == []
+        self.looks += 1
+        return Look({EXCHANGE: Exchange(EXCHANGE, None, NOW)}, {})
+
+    def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Sequence[Bound]:
+        assert (exchange, first_word) == (EXCHANGE, None)
+        return self.bound
+
+    def lifetimes(self, _queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
+        return {}
+
+
+@dataclass(slots=True)
+class _Tally:
+    """`Tally` that only adds up how many copies were delivered."""
+
+    counts: dict[Place, int] = field(default_factory=dict)
+
+    def add(self, counts: Mapping[Place, Mapping[str, int]], *, at: datetime) -> None:
+        for place, counted in counts.items():
+            self.counts[place] = self.counts.get(place, 0) + sum(counted.values()) * (at == NOW)
+
+
+def count() -> Iterator[Calls]:
+    """Yield the calls of each case: messages for all of the queues, and messages for one of them each."""
+    for queues in QUEUES:
+        yield _counted(queues, is_for_all=True)
+    for queues in QUEUES[1:]:
+        yield _counted(queues, is_for_all=False)
+
+
+def _counted(queues: int, *, is_for_all: bool) -> Calls:
+    table, sender = _Table([_bound(number, is_for_all=is_for_all) for number in range(queues)]), CountingSender()
+    router = Router(
+        table=table,
+        heads=None,  # type: ignore[arg-type] # nothing is ordered
+        carrier=Carrier(sender, None, NOWHERE, NOWHERE, NOWHERE),  # type: ignore[arg-type] # nothing fails
+        tally=_Tally(),
+        names=StageNames("benchmark"),
+        now=lambda: NOW,
+        trusted_ids=frozenset({"AROA"}),
+    )
+    batches = [
+        [_message(number, queues) for number in range(start, start + BATCH)] for start in range(0, MESSAGES, BATCH)
+    ]
+    for batch in batches:
+        routed = router.route(batch, EXCHANGE)
+        assert not routed.not_done
+    copies = MESSAGES * (queues if is_for_all else 1)
+    assert sender.messages == copies
+    return Calls(queues, is_for_all, len(batches), sender.calls, len(batches), copies, table.looks)
+
+
+def _bound(number: int, *, is_for_all: bool) -> Bound:
+    pattern = "v03.#" if is_for_all else f"v03.queue{number}.#"
+    return Bound(EXCHANGE, Place(Kind.QUEUE, f"q_{number}"), Pattern.parse(pattern))
+
+
+def _message(number: int, queues: int) -> Message:
+    """Return a message as Lambda hands it over; message after message is for another queue."""
+    published = Envelope.of_publication(f"v03.queue{number % queues}.bulletins", "x" * 200).published()
+    attributes = {name: attribute.value for name, attribute in published.attributes.items()}
+    told = {"SentTimestamp": str(round(NOW.timestamp() * 1000)), "ApproximateReceiveCount": "1"}
+    document = {"MessageId": str(number), "Body": published.body, "MessageAttributes": attributes, "Attributes": told}
+    return Message.parse(document)

@@ -1,0 +1,1 @@
+"""Parts of the history benchmark: writing, tables and cost."""

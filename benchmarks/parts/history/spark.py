@@ -1,0 +1,61 @@
+"""A runner of the history jobs in one local Spark process, with tables in a folder."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.shared.processes import Measured, run
+from signalbox.local.files import CHECKOUT
+from signalbox.local.spark.jars import jars
+from signalbox.local.spark.jobs import CATALOG, ICEBERG_SETTINGS, JOBS, LOGGING
+from signalbox.local.tools import java_home
+
+DATABASE = "history"
+REPORTS = ("rendezvous_report", "split_report", "topic_report", "delivery_report", "order_audit", "cost_report")
+RUNNER = Path(__file__).parent / "engines" / "jobs.py"
+SETTINGS = {
+    "spark.master": "local[2]",
+    "spark.driver.memory": "6g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.sql.extensions": ICEBERG_SETTINGS["spark.sql.extensions"],
+    CATALOG: ICEBERG_SETTINGS[CATALOG],
+    f"{CATALOG}.type": "hadoop",
+}
+
+
+def compact_and_report(raw: Path, file_format: str, out: Path, *, days: Sequence[str]) -> Measured:
+    """Compact raw files and create all reports of their days with the Glue jobs' scripts."""
+    window = ["--day", days[-1], "--days", str(len(days))]
+    table = ["--database", DATABASE]
+    compact = ["--history_path", str(raw), "--raw_format", file_format, "--maintain", "no"]
+    commands = {"events": [str(JOBS / "compact_history.py"), *compact, *table, *window]}
+    for name in REPORTS:
+        commands[name] = [str(JOBS / f"{name}.py"), "--report_path", str(out / "reports" / name), *table, *window]
+    return _run([sys.executable, str(RUNNER), json.dumps(commands)], out)
+
+
+def _run(command: list[str], out: Path) -> Measured:
+    (out / "conf").mkdir(parents=True)
+    settings = SETTINGS | {
+        "spark.driver.extraClassPath": f"{jars(print)}/*",
+        "spark.local.dir": str(out / "tmp"),
+        f"{CATALOG}.warehouse": str(out / "tables"),
+    }
+    (out / "conf" / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
+    (out / "conf" / "log4j2.properties").write_text(LOGGING)
+    return run(command, environment=_environment(out), folder=out)
+
+
+def _environment(out: Path) -> Mapping[str, str]:
+    return os.environ | {
+        "JAVA_HOME": str(java_home()),
+        "PYTHONPATH": str(CHECKOUT),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_CONF_DIR": str(out / "conf"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "TZ": "UTC",
+    }

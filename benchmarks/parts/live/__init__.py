@@ -1,0 +1,1 @@
+"""Parts of the live benchmark: Signalbox, its rules in memory, and crossbar."""

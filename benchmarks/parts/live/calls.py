@@ -1,0 +1,231 @@
+"""What a publication asks of AWS while others hold many subscriptions that do not match: the deployed function's calls.
+
+The function `route` runs as it is deployed, in a process of its own, with moto in the place of AWS.
+"""
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from multiprocessing import get_context
+from typing import Any
+
+import boto3
+import botocore.session
+from moto import mock_aws
+
+from lambdas.exchange import route, route_wiring, wiring
+from signalbox.aws.exchange.exchanges import DynamoExchanges
+from signalbox.aws.live.items import subscriber_key
+from signalbox.aws.live.subscribers import DynamoSubscribers
+from signalbox.aws.shared.dynamodb import milliseconds
+from signalbox.exchange.model.naming import StageNames
+from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.outbox.ports import Subscriber
+from signalbox.live.router.publication_metadata import (
+    AcknowledgementTarget,
+    PublicationMetadata,
+    RealmPublication,
+    message_for,
+)
+from signalbox.live.session.state import ConnectionId
+from signalbox.live.wamp.audience import Listener
+from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.messages import outgoing
+from signalbox.sarracenia.rights.names import ExchangeName
+from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_history_stream
+from tests.handlers.recorded_events import ACCOUNT
+
+SIZES = (10, 100, 1_000, 10_000)
+CONNECTIONS = 10
+PUBLICATIONS = 5
+MANY_CHANGES = 40
+"""More than stand in the version of a realm's patterns: whoever missed so many reads those before from beside it."""
+REGION, ROLE = "us-east-1", "AROASESSION"
+REALM, TOPIC = ExchangeName("xs_trial.fifo"), RoutingKey("trial.other.log")
+NAMES = StageNames("signalbox", "stage-")
+JOE, KEPT_FOR = Listener(SessionId(7), "joe", "subscriber"), timedelta(hours=2)
+KEY = {"pk": "HASH", "sk": "RANGE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What an acknowledged publication, alone in its batch, took: calls of AWS, and bytes that they answered."""
+
+    calls: float
+    answered_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """What it took with so many subscriptions, half of them prefixes and half wildcards, beside one that matches."""
+
+    subscriptions: int
+    warm: Spent
+    """A function that knows who is subscribed; in the median."""
+    cold: Spent
+    """The first publication of a function."""
+    behind: Spent
+    """The next publication of one that has missed the going of a connection with many patterns."""
+
+
+def measure(say: Callable[[str], None]) -> list[Calls]:
+    """Count with each number of subscriptions."""
+    say(f"up to {SIZES[-1]:,} subscriptions in the tables")
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:  # whose settings and AWS are nobody else's
+        return process.submit(_counted).result()
+
+
+def _counted() -> list[Calls]:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        del os.environ[name]
+    os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION=REGION)
+    with mock_aws():
+        realm = _Realm()
+        return [realm.counted(size) for size in SIZES]
+
+
+@dataclass
+class _Realm:
+    """A realm in the tables of a stage."""
+
+    subscribers: DynamoSubscribers = field(init=False)
+    answers: list[int] = field(default_factory=list)
+    """The bytes of each answer of AWS."""
+    _there: int = 0
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    def __post_init__(self) -> None:
+        session = botocore.session.get_session()
+        session.register("after-call", self._answered)
+        boto3.setup_default_session(botocore_session=session)
+        exchanges, live = (_table(name) for name in ("Exchanges", "Live"))
+        DynamoExchanges(exchanges).create(Exchange(REALM, None, datetime.now(UTC), live=LiveSettings()))
+        create_history_stream()
+        os.environ.update(_settings())
+        self.subscribers = DynamoSubscribers(live)
+        self._attach(TopicPattern.parse(TOPIC), ConnectionId("reader"))
+
+    def counted(self, size: int) -> Calls:
+        """Count with so many subscriptions; there are fewer as yet."""
+        self._fill(range(self._there, size - MANY_CHANGES))
+        for number in range(size - MANY_CHANGES, size):  # a few come again: that many changes at each size
+            self._attach(_pattern(number % size), _connection(number % size))
+        self._there = size
+        clear_caches(wiring, route_wiring)
+        cold = self._publish()
+        warm = [self._publish() for _ in range(PUBLICATIONS)]
+        self.subscribers.detach(REALM, [_pattern(size + n) for n in range(MANY_CHANGES)], ConnectionId("passer-by"))
+        return Calls(size, _median(warm), cold, self._publish())
+
+    def _fill(self, numbers: Iterable[int]) -> None:
+        """Write rows as `attach` does, all but the newest changes: moto takes long over each of those."""
+        now = datetime.now(UTC)
+        with self.subscribers.table.batch_writer() as rows:
+            for number in numbers:
+                pattern, connection = _pattern(number), _connection(number)
+                row = {
+                    "connection": connection,
+                    "match": pattern.match.value,
+                    "uri": pattern.uri,
+                    "session": JOE.session,
+                    "authid": JOE.authid,
+                    "authrole": JOE.authrole,
+                    "created_at": milliseconds(now),
+                    "expires_at": round((now + KEPT_FOR).timestamp()),
+                }
+                rows.put_item(Item=subscriber_key(REALM, pattern, connection) | row)
+
+    def _attach(self, pattern: TopicPattern, connection: ConnectionId) -> None:
+        now = datetime.now(UTC)
+        self.subscribers.attach(REALM, Subscriber(connection, pattern, JOE), at=now, expires_at=now + KEPT_FOR)
+
+    def _publish(self) -> Spent:
+        self.answers.clear()
+        answer = route.handler({"Records": [_record(next(self._numbers))]}, None)
+        assert answer == {"batchItemFailures": []}
+        return Spent(len(self.answers), sum(self.answers))
+
+    def _answered(self, **told: Any) -> None:  # noqa: ANN401 - botocore's
+        self.answers.append(len(told["http_response"].content))
+
+
+def _median(spent: Sequence[Spent]) -> Spent:
+    return Spent(statistics.median(one.calls for one in spent), statistics.median(one.answered_bytes for one in spent))
+
+
+def _pattern(number: int) -> TopicPattern:
+    if number % 2:
+        return TopicPattern.parse(f"trial..n{number}", MatchPolicy.WILDCARD)
+    return TopicPattern.parse(f"trial.n{number}.", MatchPolicy.PREFIX)
+
+
+def _connection(number: int) -> ConnectionId:
+    return ConnectionId(f"connection-{number % CONNECTIONS}")
+
+
+def _record(number: int) -> dict[str, object]:
+    """Return a publication of a session as Lambda hands it over."""
+    note = PublicationMetadata(
+        PublicationId(number + 1),
+        acknowledge_to=AcknowledgementTarget(ConnectionId("publisher"), RequestId(number + 1)),
+    )
+    said = RealmPublication(TOPIC, Payload(("x" * 100,)), note, "joe")
+    message = message_for(said, order_by=OrderBy.TOPIC, deduplication_id=f"d-{number}")
+    sent_at, told = str(round(time.time() * 1000)), outgoing(message)
+    attributes: Any = told["MessageAttributes"]
+    return {
+        "messageId": f"message-{number}",
+        "receiptHandle": f"handle-{number}",
+        "body": told["MessageBody"],
+        "attributes": {
+            "SenderId": f"{ROLE}:session",
+            "SentTimestamp": sent_at,
+            "ApproximateFirstReceiveTimestamp": sent_at,
+            "ApproximateReceiveCount": "1",
+            "MessageGroupId": told["MessageGroupId"],
+            "MessageDeduplicationId": told["MessageDeduplicationId"],
+            "SequenceNumber": str(number + 1),
+        },
+        "messageAttributes": {
+            name: {"dataType": one["DataType"], "stringValue": one["StringValue"]} for name, one in attributes.items()
+        },
+        "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{NAMES.queue(REALM)}",
+    }
+
+
+def _settings() -> dict[str, str]:
+    made = boto3.client("sqs").create_queue(QueueName="outbox.fifo", Attributes={"FifoQueue": "true"})
+    outbox = made["QueueUrl"]
+    beside = outbox.rpartition("/")[0]
+    return {
+        "STAGE": NAMES.stage,
+        "EXCHANGE_TABLE": "Exchanges",
+        "EXCHANGE_PREFIX": NAMES.prefix,
+        "EXCHANGE_DEAD_LETTER_QUEUE_URL": f"{beside}/dead",
+        "EXCHANGE_RETRY_QUEUE_URL": f"{beside}/retries",
+        "EXCHANGE_ORDERED_RETRY_QUEUE_URL": f"{beside}/retries.fifo",
+        "EXCHANGE_CONTROL_ROLE_ID": "AROACONTROL",
+        "ROUTE_TIMEOUT_SECONDS": "30",
+        "POWERTOOLS_METRICS_DISABLED": "true",  # they would stand in our output
+        "HISTORY_STREAM": STREAM,
+        "HISTORY_OVERFLOW_URL": OVERFLOW,
+        "LIVE_TABLE": "Live",
+        "LIVE_OUTBOX_URL": outbox,
+        "LIVE_SESSION_ROLE_ID": ROLE,
+    }
+
+
+def _table(name: str) -> Any:  # noqa: ANN401 - boto3's
+    return boto3.resource("dynamodb").create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": one, "AttributeType": "S"} for one in KEY],
+        KeySchema=[{"AttributeName": one, "KeyType": kind} for one, kind in KEY.items()],  # type: ignore[typeddict-item]
+    )

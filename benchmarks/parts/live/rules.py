@@ -1,0 +1,158 @@
+"""In-memory routers in a separate process, which look up subscribers with the code of the deployed function.
+
+Its argument is the number of routers. It prints their URLs as JSON, and ends when its standard input is closed.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from threading import Thread
+from typing import Any
+
+from websockets.sync.server import serve
+from websockets.typing import Subprotocol
+
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.log.events import LoggedEvent, event_for, size_limited
+from signalbox.live.outbox.ports import Subscriber
+from signalbox.live.router.directory import (
+    CachedSubscriberDirectory,
+    PartitionVersion,
+    SubscriberChange,
+    SubscriberPartition,
+    SubscriberRow,
+)
+from signalbox.live.session.effects import Attach, Detach, Distribute, Leave
+from signalbox.live.session.state import ConnectionId
+from signalbox.live.wamp import codec
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.local.files import CHECKOUT
+from tests.fakes import live_router
+
+USER = "alice"
+KEPT_CHANGES = 16
+KEPT_FOR = timedelta(hours=2)
+STOP_SECONDS = 30
+
+
+@dataclass
+class _Subscribers:
+    """An in-memory `SubscriberTable` of one realm."""
+
+    stored: dict[SubscriberPartition, dict[tuple[ConnectionId, TopicPattern], SubscriberRow]] = field(
+        default_factory=dict
+    )
+    changed: dict[SubscriberPartition, PartitionVersion] = field(default_factory=dict)
+
+    def put(self, subscriber: Subscriber) -> None:
+        row = SubscriberRow(subscriber, datetime.now(UTC) + KEPT_FOR)
+        self._change(SubscriberChange(subscriber.connection, subscriber.pattern, row))
+
+    def remove(self, connection: ConnectionId, pattern: TopicPattern) -> None:
+        self._change(SubscriberChange(connection, pattern, None))
+
+    def versions(self, partitions: Collection[SubscriberPartition]) -> Mapping[SubscriberPartition, PartitionVersion]:
+        return {partition: self.changed[partition] for partition in partitions if partition in self.changed}
+
+    def changes(
+        self,
+        partition: SubscriberPartition,  # noqa: ARG002 - of the Protocol
+        numbers: range,  # noqa: ARG002 - of the Protocol
+    ) -> Mapping[int, SubscriberChange]:
+        return {}  # so the directory reads all rows if it missed many changes during the subscribing phase
+
+    def rows(self, partition: SubscriberPartition) -> Iterable[SubscriberRow]:
+        return list(self.stored.get(partition, {}).values())
+
+    def _change(self, change: SubscriberChange) -> None:
+        is_exact = change.pattern.match is MatchPolicy.EXACT
+        partition = SubscriberPartition(live_router.REALM, RoutingKey(change.pattern.uri) if is_exact else None)
+        rows = self.stored.setdefault(partition, {})
+        rows.pop((change.connection, change.pattern), None)
+        if change.row is not None:
+            rows[change.connection, change.pattern] = change.row
+        before = self.changed.get(partition, PartitionVersion())
+        self.changed[partition] = PartitionVersion(before.number + 1, (*before.changes, change)[-KEPT_CHANGES:])
+
+
+@dataclass
+class _Router(live_router.Router):
+    """A variant of the tests' router that uses the directory, once per event, instead of testing each subscription."""
+
+    subscribers: _Subscribers = field(default_factory=_Subscribers)
+    directory: CachedSubscriberDirectory = field(init=False)
+    _found: dict[ConnectionId, list[TopicPattern]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.directory = CachedSubscriberDirectory(self.subscribers, lambda: datetime.now(UTC))
+
+    def _carry_out(self, peer: live_router.Peer, effect: object) -> None:
+        connection, listener = peer.session.connection, peer.session.listener
+        if isinstance(effect, Attach) and listener is not None:
+            self.subscribers.put(Subscriber(connection, effect.pattern, listener))
+        elif isinstance(effect, Detach):
+            self.subscribers.remove(connection, effect.pattern)
+        elif isinstance(effect, Leave):
+            for pattern in effect.subscriptions:
+                self.subscribers.remove(connection, pattern)
+        super()._carry_out(peer, effect)
+
+    def _distribute(self, effect: Distribute) -> LoggedEvent:
+        with self._lock:
+            self._found = {}
+            for one in self.directory.lookup(live_router.REALM, [effect.topic])(effect.topic):
+                self._found.setdefault(one.connection, []).append(one.pattern)
+            return super()._distribute(effect)
+
+    def _deliver(self, peer: live_router.Peer, logged: LoggedEvent) -> None:
+        listener = peer.session.listener
+        for pattern in self._found.get(peer.session.connection, ()):
+            if listener is not None and logged.audience.admits(listener):
+                peer.post(size_limited(event_for(pattern, logged)))
+
+
+@contextmanager
+def running(count: int) -> Iterator[Sequence[str]]:
+    """Run `count` routers in one process, and yield their URLs."""
+    command = [sys.executable, "-m", "benchmarks.parts.live.rules", str(count)]
+    process = subprocess.Popen(command, cwd=CHECKOUT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield json.loads(process.stdout.readline())
+    finally:
+        process.stdin.close()
+        process.wait(STOP_SECONDS)
+        process.stdout.close()
+
+
+@contextmanager
+def _serving() -> Iterator[str]:
+    router = _Router({USER: live_router.grants("trial.")})
+    options: dict[str, Any] = {
+        "subprotocols": [Subprotocol(codec.SUBPROTOCOL)],
+        "compression": None,
+        "close_timeout": 1,
+    }
+    with serve(router.serve, "127.0.0.1", 0, **options) as server:
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}/"
+        router.cut()
+        server.shutdown()
+        thread.join()
+
+
+def main() -> None:
+    """Serve until standard input is closed."""
+    with ExitStack() as stack:
+        print(json.dumps([stack.enter_context(_serving()) for _ in range(int(sys.argv[1]))]), flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Parts of the rendezvous benchmark: Signalbox and upstream's broker on one emulator."""

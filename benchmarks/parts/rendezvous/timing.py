@@ -1,0 +1,73 @@
+"""How long a client waits for its answer, one after another and many at once."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.parts.rendezvous.clients import Clients, Exchange
+from benchmarks.parts.rendezvous.proxies import polling
+from benchmarks.shared.processes import TICKS
+from benchmarks.shared.sides import Side
+
+ROUNDS = 5
+AT_ONCE = 20
+PROXIES = 28  # at least 21 of them wait when a burst begins
+# Rendezvous at a time, until nearly all function instances are there that later ones find warm; they are not counted.
+WARM_UP = (1, 5, 10, AT_ONCE, AT_ONCE, AT_ONCE, AT_ONCE, AT_ONCE)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much is measured in each round."""
+
+    rounds: int = ROUNDS
+    sequential: int = 10
+    bursts: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """What the clients of one broker saw in all rounds."""
+
+    sequential: list[Exchange] = field(default_factory=list)
+    at_once: list[Exchange] = field(default_factory=list)
+    proxy_failures: list[str] = field(default_factory=list)
+    burst_processor_seconds: list[float] = field(default_factory=list)
+    """What all processors of the machine did in each burst, from the first offer to the last answer."""
+
+
+def measure(sides: Sequence[Side], clients: Clients, *, plan: Plan, say: Callable[[str], None]) -> dict[str, Timings]:
+    """Measure the brokers in turn, round by round, so that the noise of the machine hits all of them."""
+    timings = {side.name: Timings() for side in sides}
+    for side in sides:
+        say(f"warming up {side.name}")
+        _warm_up(side, clients)
+    for number in range(1, plan.rounds + 1):
+        for side in sides if number % 2 else reversed(sides):
+            say(f"round {number} of {plan.rounds}: {side.name}")
+            _round(side, clients, plan, into=timings[side.name])
+    return timings
+
+
+def _warm_up(side: Side, clients: Clients) -> None:
+    with polling(side.broker_url, PROXIES) as pool:
+        for at_once in WARM_UP:
+            pool.settle()
+            clients(side, at_once, at_once)
+
+
+def _round(side: Side, clients: Clients, plan: Plan, *, into: Timings) -> None:
+    with polling(side.broker_url, PROXIES) as pool:
+        into.sequential.extend(clients(side, plan.sequential, 1))
+        for _ in range(plan.bursts):
+            pool.settle()
+            before = _processor_seconds()
+            into.at_once.extend(clients(side, AT_ONCE, AT_ONCE))
+            into.burst_processor_seconds.append(_processor_seconds() - before)
+    into.proxy_failures.extend(pool.failures)
+
+
+def _processor_seconds() -> float:
+    """Return for how long the processors of this machine were busy since it started (Linux, proc(5))."""
+    user, nice, system, _idle, _waiting, *interrupts = Path("/proc/stat").read_text().split()[1:8]
+    return sum(map(int, (user, nice, system, *interrupts))) / TICKS

@@ -1,0 +1,1 @@
+"""Parts of the splitting benchmark: SQS calls, filter evaluation and latency."""

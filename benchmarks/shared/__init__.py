@@ -1,0 +1,1 @@
+"""Modules that several benchmarks share: stages, statistics, reports and processes."""

@@ -1,0 +1,48 @@
+"""The tables of a run, for people and as Markdown."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from benchmarks.shared.machine import Machine
+from signalbox.cli.shared.output import print_line, print_table
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table of the report."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+
+def show(tables: Iterable[Table], promises: Iterable[tuple[str, bool]], *, machine: Machine, as_document: bool) -> None:
+    """Print what was measured, for people or as Markdown, which promises this run kept, and where it ran."""
+    for table in tables:
+        if as_document:
+            print_line(as_markdown(table))
+        else:
+            print_table(table.columns, table.rows, title=table.title)
+            print_line(table.note)
+    for promise, kept in promises:
+        print_line(f"- {'kept' if kept else 'NOT KEPT'}: {promise}")
+    print_line()
+    print_line(described(machine))
+
+
+def as_markdown(table: Table) -> str:
+    """Return a table for a document."""
+    lines = [table.columns, ["---"] + ["---:"] * (len(table.columns) - 1), *table.rows]
+    text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"**{table.title}**\n\n{text}\n" + (f"\n{table.note}\n" if table.note else "")
+
+
+def described(machine: Machine) -> str:
+    """Return the line that says where the figures come from."""
+    busy = " **The machine was busy: times are worth little.**" if machine.is_busy else ""
+    upstream = f", upstream {machine.upstream}" if machine.upstream else ""
+    return (
+        f"{machine.cores} cores, {machine.memory_gigabytes} GB, {machine.system}, load {machine.load_before} before "
+        f"the run; Python {machine.python}, {machine.emulator}{upstream}. Command: `{machine.command}`.{busy}"
+    )

@@ -1,0 +1,60 @@
+"""Answers the calls that `session` passes on: topics, the overview of the stage, and the pictures of reports."""
+
+import logging
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from lambdas.live import overview_wiring, wiring
+from lambdas.live.connection_batches import by_connection
+from lambdas.live.dead_letters import dead_letter
+from lambdas.shared import history
+from lambdas.shared.records import in_flight, messages_of
+from lambdas.shared.threads import side_by_side
+from signalbox.history.event import HistoryEvent
+from signalbox.live.procedures.overview_calls import InvalidOverviewCall
+from signalbox.live.procedures.overview_service import OverviewService
+from signalbox.live.session.state import ConnectionId
+from signalbox.messages import Message
+
+Record = dict[str, Any]
+
+logger = logging.getLogger(__name__)
+
+
+def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
+    """Return the messages that stay in flight: of each connection the first that failed, and all behind it."""
+    return in_flight(_answer_calls(event["Records"]))
+
+
+def _answer_calls(records: Iterable[Record]) -> list[str]:
+    """Answer calls of several connections at a time; write history before the messages are deleted."""
+    events: list[HistoryEvent] = []  # appending to a list is thread-safe
+    answer = partial(_answer_in_order, overview_wiring.service(), events)  # clients are made before the threads start
+    try:
+        return [message for failed in side_by_side(answer, by_connection(records).items()) for message in failed]
+    finally:
+        history.record(events)
+
+
+def _answer_in_order(
+    service: OverviewService, events: list[HistoryEvent], arrived: tuple[ConnectionId, list[Record]]
+) -> list[str]:
+    messages = messages_of(arrived[1])
+    for number, message in enumerate(messages):
+        if not _is_done(service, events, message):
+            return [one.message_id for one in messages[number:]]
+    return []
+
+
+def _is_done(service: OverviewService, events: list[HistoryEvent], message: Message) -> bool:
+    try:
+        service.answer(message.body)
+    except InvalidOverviewCall as problem:
+        event = dead_letter(message, problem, wiring.ordered_dead_letters(), holder="the overview queue")
+        events.extend([event] if event else [])
+        return event is not None
+    except Exception:
+        logger.exception("call %s was not answered", message.message_id)
+        return False  # a failure of one connection must not fail the others
+    return True

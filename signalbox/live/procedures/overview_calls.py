@@ -1,0 +1,62 @@
+"""Calls that the function `session` passes to the function `overview`, and the messages that carry them."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from signalbox.errors import RejectedError
+from signalbox.live.log.documents import payload_document, payload_of
+from signalbox.live.outbox.items import ItemId
+from signalbox.live.session.state import ConnectionId
+from signalbox.live.wamp.messages import Payload, RequestId
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+
+
+class InvalidOverviewCall(RejectedError):
+    """Raised for a message of the overview queue that is not a call that `session` sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewCall:
+    """A permitted call of an overview procedure; `item_id` is the id of its reply in the caller's outbox."""
+
+    connection: ConnectionId
+    item_id: ItemId
+    realm: ExchangeName
+    user: UserName
+    at: datetime
+    request: RequestId
+    procedure: str
+    payload: Payload
+
+    @classmethod
+    def parse(cls, body: str) -> "OverviewCall":
+        """Return the call in a message's body. Raises `InvalidOverviewCall`."""
+        try:
+            document = json.loads(body)
+            return cls(
+                connection=ConnectionId(document["connection"]),
+                item_id=ItemId(document["item"]),
+                realm=ExchangeName(document["realm"]),
+                user=UserName(document["user"]),
+                at=datetime.fromisoformat(document["at"]),
+                request=RequestId(document["request"]),
+                procedure=document["procedure"],
+                payload=payload_of(document),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise InvalidOverviewCall(f"a message of {len(body)} characters is not a call: {error!r}") from error
+
+    def body(self) -> str:
+        """Return the body of the message that carries the call."""
+        document = {
+            "connection": self.connection,
+            "item": self.item_id,
+            "realm": self.realm,
+            "user": self.user,
+            "at": self.at.isoformat(),
+            "request": self.request,
+            "procedure": self.procedure,
+            **payload_document(self.payload),
+        }
+        return json.dumps(document, separators=(",", ":"))

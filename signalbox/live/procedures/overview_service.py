@@ -1,0 +1,57 @@
+"""The service behind the function `overview`: it answers passed-on calls into their callers' outboxes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from signalbox.documents import shown
+from signalbox.errors import UnavailableError
+from signalbox.live.admin.grants import Rights
+from signalbox.live.outbox.items import reply_item
+from signalbox.live.outbox.ports import Outboxes
+from signalbox.live.procedures.calls import ProcedureUnavailable, reply
+from signalbox.live.procedures.overview import OverviewContext, StageOverview
+from signalbox.live.procedures.overview_calls import InvalidOverviewCall, OverviewCall
+from signalbox.live.procedures.table import OVERVIEW_PROCEDURES, Procedure
+from signalbox.live.session.effects import Post
+from signalbox.live.wamp.messages import Payload
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+
+BY_URI: Mapping[str, Procedure[OverviewContext]] = {one.uri: one for one in OVERVIEW_PROCEDURES}
+
+
+class UserRights(Protocol):
+    """The current rights of users in realms."""
+
+    def find(self, realm: ExchangeName, user: UserName) -> Rights:
+        """Return a user's rights in a realm: none for an unknown user."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewService:
+    """Answers calls of the overview procedures. Answering a call twice puts one reply into the outbox."""
+
+    stage: StageOverview
+    rights: UserRights
+    outboxes: Outboxes
+
+    def answer(self, body: str) -> None:
+        """Put the RESULT or ERROR of a call into its caller's outbox. Raises `InvalidOverviewCall`.
+
+        Other errors propagate, and the call is answered when its message is received again.
+        """
+        call = OverviewCall.parse(body)
+        procedure = BY_URI.get(call.procedure)
+        if procedure is None:
+            raise InvalidOverviewCall(f"procedure: expected one of {', '.join(BY_URI)}, not {shown(call.procedure)}")
+        context = OverviewContext(self.stage, call.realm, self.rights.find(call.realm, call.user), call.at)
+        message = reply(call.request, lambda: _result(procedure, context, call.payload))
+        self.outboxes.put(call.connection, [reply_item(Post(message), call.item_id)])
+
+
+def _result(procedure: Procedure[OverviewContext], context: OverviewContext, payload: Payload) -> Payload:
+    try:
+        return procedure.answer(context, payload)
+    except UnavailableError as error:
+        raise ProcedureUnavailable(str(error)) from error  # the caller decides when to call again

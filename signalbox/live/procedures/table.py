@@ -1,0 +1,95 @@
+"""The table of WAMP procedures: for each URI, who may call it and which function answers it.
+
+The permission check, the dispatch of calls, the features that WELCOME announces and a test of the documentation use it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Generic, TypeVar
+
+from signalbox.live.admin.grants import Rights
+from signalbox.live.procedures import calls, overview, session_meta, subscription_meta
+from signalbox.live.procedures.calls import CallContext
+from signalbox.live.procedures.overview import OverviewContext
+from signalbox.live.procedures.subscription_meta import Subscription
+from signalbox.live.wamp.messages import Payload
+
+Context = TypeVar("Context")
+
+
+class Access(Enum):
+    """Who may call a procedure."""
+
+    JOINED = auto()  # every joined session: the result holds only what the caller may subscribe to
+    # Administrators and users with a read grant for the URI, and for URIs outside of `wamp.` users whose role may read
+    # the realm: the result shows other sessions or the stage, or the call ends a session.
+    GRANTED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure(Generic[Context]):
+    """A procedure: its URI, who may call it, the function that answers it, and the feature that WELCOME announces."""
+
+    uri: str
+    access: Access
+    answer: Callable[[Context, Payload], Payload]
+    feature: str | None = None
+
+    def is_permitted(self, rights: Rights) -> bool:
+        """Return whether a user with these rights may call the procedure."""
+        return self.access is Access.JOINED or rights.may_administer(self.uri)
+
+
+def _over(
+    load: Callable[[CallContext, Payload], Sequence[Subscription]],
+    answer: Callable[[Payload, Sequence[Subscription]], Payload],
+) -> Callable[[CallContext, Payload], Payload]:
+    return lambda context, payload: answer(payload, load(context, payload))
+
+
+SUBSCRIPTIONS, SESSIONS = "subscription_meta_api", "session_meta_api"
+every = subscription_meta.every_subscription
+# Answered by the function `session`, in the order of the connection's frames.
+SESSION_PROCEDURES: tuple[Procedure[CallContext], ...] = (
+    Procedure("wamp.subscription.get_events", Access.JOINED, calls.get_events, "event_history"),
+    Procedure(
+        "wamp.subscription.lookup",
+        Access.JOINED,
+        _over(subscription_meta.one_by_pattern, subscription_meta.lookup),
+        SUBSCRIPTIONS,
+    ),
+    Procedure("wamp.subscription.match", Access.GRANTED, _over(every, subscription_meta.match), SUBSCRIPTIONS),
+    Procedure("wamp.subscription.list", Access.GRANTED, _over(every, subscription_meta.list_ids), SUBSCRIPTIONS),
+    Procedure(
+        "wamp.subscription.get",
+        Access.GRANTED,
+        _over(subscription_meta.one_by_id, subscription_meta.get),
+        SUBSCRIPTIONS,
+    ),
+    Procedure(
+        "wamp.subscription.list_subscribers",
+        Access.GRANTED,
+        _over(every, subscription_meta.list_subscribers),
+        SUBSCRIPTIONS,
+    ),
+    Procedure(
+        "wamp.subscription.count_subscribers",
+        Access.GRANTED,
+        _over(every, subscription_meta.count_subscribers),
+        SUBSCRIPTIONS,
+    ),
+    Procedure("wamp.session.count", Access.GRANTED, session_meta.count, SESSIONS),
+    Procedure("wamp.session.list", Access.GRANTED, session_meta.list_ids, SESSIONS),
+    Procedure("wamp.session.get", Access.GRANTED, session_meta.get, SESSIONS),
+    Procedure("wamp.session.kill", Access.GRANTED, session_meta.kill, SESSIONS),
+)
+# Answered by the function `overview`, which alone may read the other capabilities' tables and the reports.
+OVERVIEW_PROCEDURES: tuple[Procedure[OverviewContext], ...] = (
+    Procedure("signalbox.topics", Access.JOINED, overview.list_topics),
+    Procedure("signalbox.overview", Access.GRANTED, overview.summarize_stage),
+    Procedure("signalbox.report", Access.GRANTED, overview.find_reports),
+)
+_ALL: tuple[Procedure[Any], ...] = (*SESSION_PROCEDURES, *OVERVIEW_PROCEDURES)
+PROCEDURES: Mapping[str, Procedure[Any]] = {one.uri: one for one in _ALL}
+FEATURES = frozenset(one.feature for one in PROCEDURES.values() if one.feature)

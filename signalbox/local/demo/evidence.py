@@ -1,0 +1,41 @@
+"""The demo's evidence: what each capability does on the running stage, as rows of a table."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from signalbox.local.demo.exchange import exchange_rows
+from signalbox.local.demo.history import history_rows
+from signalbox.local.demo.live import live_rows
+from signalbox.local.demo.rendezvous import rendezvous_rows
+from signalbox.local.demo.splitting import splitting_rows
+
+if TYPE_CHECKING:
+    from signalbox.cli.shared.deployment import Deployment
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One row of the demo's table."""
+
+    capability: str
+    what: str
+    value: str
+
+
+Demonstration = Callable[["Deployment"], Iterable[tuple[str, str]]]
+DEMONSTRATIONS: dict[str, Demonstration] = {
+    "rendezvous": rendezvous_rows,
+    "splitting": splitting_rows,
+    "exchange": exchange_rows,
+    "live": live_rows,
+    "history": history_rows,
+}
+"""The demonstrations in order: history comes last, since it reports on all others."""
+
+
+def evidence(deployment: "Deployment") -> Iterator[Evidence]:
+    """Run all demonstrations one after another; yield their rows."""
+    for capability, demonstration in DEMONSTRATIONS.items():
+        for what, value in demonstration(deployment):
+            yield Evidence(capability, what, value)

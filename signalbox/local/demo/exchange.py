@@ -1,0 +1,221 @@
+"""The demo of the exchange: weather files are announced, routed by pattern to two queues, and downloaded."""
+
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from signalbox.aws.exchange.exchanges import DynamoUsers
+from signalbox.aws.exchange.users import ExchangeUsers
+from signalbox.aws.history.athena import Athena, quoted
+from signalbox.aws.rendezvous.credentials import ClientCredentials
+from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.clients.exchange.publisher import Post
+from signalbox.clients.sarracenia.checksums import read_contents
+from signalbox.clients.sarracenia.downloader import Downloader, DownloadOutcome
+from signalbox.clients.sarracenia.tree_walk import walk
+from signalbox.errors import UnavailableError
+from signalbox.exchange.model.records import User
+from signalbox.local.demo.consumer import wait_until
+from signalbox.local.demo.weather import write_weather
+from signalbox.local.progress import step
+from signalbox.sarracenia.formats import v03
+from signalbox.sarracenia.formats.posts import PostSettings
+from signalbox.sarracenia.rights.names import ExchangeName, parse_user_name, source_exchange
+from signalbox.sarracenia.rights.permissions import Ownership, Role
+
+if TYPE_CHECKING:
+    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.clients.exchange.consumer import Consumer, Taken
+    from signalbox.messages import MessageId
+
+Row = tuple[str, str]
+USER = parse_user_name("demo-pump")
+EXCHANGE_PREFIX, QUEUE_PREFIX = f"xs_{USER}_", f"q_{USER}_"  # of the names of the demo's own
+BULLETINS, ALERTS = f"{QUEUE_PREFIX}bulletins", f"{QUEUE_PREFIX}alerts"
+# A warning matches both queues, and a note matches none.
+PATTERNS = {BULLETINS: ("v03.bulletins.#",), ALERTS: ("v03.bulletins.WW.*", "v03.radar.#")}
+# The numbers of files of `weather.py` that match the first queue, the second and no queue.
+IN_BULLETINS, IN_ALERTS, UNROUTED = 8, 3, 1
+WORKERS = ("worker 1", "worker 2")
+TIMEOUT_SECONDS = 60
+
+
+def exchange_rows(deployment: "Deployment") -> Iterator[Row]:
+    """Announce files, download them with the workers of two queues, and yield the results.
+
+    Raises `UnavailableError` if a worker receives other files than those that its queue's patterns match.
+    """
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="signalbox-demo-")))
+        files = write_weather(folder / "pump", now=datetime.now(UTC))
+        with step("exchange: a user, an exchange and two queues"):
+            client = stack.enter_context(_user(deployment))
+            exchange = stack.enter_context(_declared(client))
+        yield (
+            "made",
+            f"user {USER}, exchange {exchange}; "
+            + "; ".join(f"queue {queue} bound by {' and '.join(patterns)}" for queue, patterns in PATTERNS.items()),
+        )
+        with step(f"exchange: {len(files)} files"):
+            posted, got, acknowledged = _announced_and_fetched(client, exchange, folder)
+            status = wait_until(lambda: _settled(client, exchange), "all messages are counted and acknowledged")
+        yield "posted", f"{len(posted)} real files, {sum(map(len, files.values()))} bytes, announced by path"
+        yield "deliveries", ", ".join(f"{name}: {count}" for name, count in got.items()) + "; all as announced"
+        yield "unrouted", f"{status['dropped']}: dropped and counted"
+        yield "acknowledged", f"{acknowledged} of {acknowledged} copies; the queues are empty"
+        with step("exchange: the history"):
+            rows = wait_until(
+                lambda: _history(deployment, posted), "the history has all events", seconds=TIMEOUT_SECONDS
+            )
+        yield "history", ", ".join(f"{what}: {count}" for what, count in rows.items())
+        with step("exchange: all of it is deleted"):
+            stack.close()
+    yield "afterwards", "user, exchange and queues are deleted"
+
+
+def _announced_and_fetched(
+    client: ExchangeClient, exchange: ExchangeName, folder: Path
+) -> tuple[list["MessageId"], dict[str, int], int]:
+    """Return the messages' ids, the number of files that each worker downloaded, and that of acknowledged copies."""
+    share = IN_BULLETINS // len(WORKERS)
+    with ExitStack() as stack:
+        # Neither receives more before it acknowledges, so the two share the queue evenly.
+        consumers = {name: stack.enter_context(client.consumer(BULLETINS, prefetch=share)) for name in WORKERS}
+        counts = dict.fromkeys(WORKERS, share) | {ALERTS: IN_ALERTS}
+        consumers[ALERTS] = stack.enter_context(client.consumer(ALERTS))
+        posted = _post(client, exchange, folder / "pump")
+        with ThreadPoolExecutor(len(consumers)) as threads:
+            taken = dict(zip(counts, threads.map(_taken, consumers.values(), counts.values()), strict=True))
+        for name, consumer in consumers.items():
+            _fetch(taken[name], folder / name)
+            consumer.ack(*taken[name])
+    _check({name: _names(folder / name) for name in consumers}, _names(folder / "pump"))
+    return posted, {name: len(found) for name, found in taken.items()}, sum(map(len, taken.values()))
+
+
+def _post(client: ExchangeClient, exchange: ExchangeName, folder: Path) -> list["MessageId"]:
+    """Announce all files in a folder, as `signalbox post --recursive` does."""
+    settings = PostSettings(exchange, f"file://{folder}/", source=USER)
+    now = datetime.now(UTC)
+    files = [one for one in walk([str(folder)], recursive=True) if Path(one.path).is_file()]
+    announced = (
+        announcement
+        for one in files
+        for announcement in settings.announcements(one, read_contents(one, settings), now=now, random=0)
+    )
+    posts = (settings.message(one) for one in announced)
+    sent = list(client.publish_all(exchange, (Post(one.routing_key, one.body, one.headers) for one in posts)))
+    ids = [one.message_id for one in sent if one.message_id is not None]
+    if len(ids) != len(files):
+        raise UnavailableError(f"only {len(ids)} of {len(files)} files could be announced: {sent}")
+    return ids
+
+
+def _taken(consumer: "Consumer", count: int) -> list["Taken"]:
+    """Receive `count` messages; they stay unacknowledged."""
+    found: list[Taken] = []
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while len(found) < count:
+        if time.monotonic() > deadline:
+            raise UnavailableError(f"{consumer.place} has received {len(found)} messages instead of {count}")
+        found += consumer.receive(wait_seconds=1)
+    return found
+
+
+def _fetch(taken: Sequence["Taken"], folder: Path) -> None:
+    """Download announced files; a wrong checksum is an error."""
+    for one in taken:
+        announcement = v03.parse(one.delivered.body)
+        if Downloader(folder).apply(announcement) is not DownloadOutcome.DOWNLOADED:
+            raise UnavailableError(f"{folder.name} received {announcement.path!r} twice")
+
+
+def _check(fetched: Mapping[str, set[str]], posted: set[str]) -> None:
+    shared = [fetched[name] for name in WORKERS]
+    bulletins = {name for name in posted if name.startswith("bulletins/")}
+    alerts = {name for name in posted if name.startswith(("bulletins/WW/", "radar/"))}
+    if set.union(*shared) != bulletins or set.intersection(*shared) or fetched[ALERTS] != alerts:
+        raise UnavailableError(f"workers received wrong files: {fetched}")
+
+
+def _settled(client: ExchangeClient, exchange: ExchangeName) -> Mapping[str, object]:
+    """Return the status of the exchange if all queues are empty and the counters are complete, else an empty one."""
+    status = client.status()
+    (found,) = (one for one in status["exchanges"] if one["name"] == exchange)
+    queues = [one for one in status["queues"] if one["name"] in PATTERNS]
+    left = sum(one["queued"] + one["in_flight"] for one in (found, *queues))
+    return found if left == 0 and found["dropped"] == UNROUTED else {}
+
+
+def _history(deployment: "Deployment", posted: Sequence["MessageId"]) -> dict[str, int]:
+    """Return the numbers of the messages' events in the lake by kind and outcome, or nothing until it has all."""
+    outputs = deployment.outputs
+    results = f"s3://{outputs['HistoryBucket']}/queries/"
+    athena = Athena(deployment.session().client("athena"), outputs["HistoryDatabase"], results)
+    ids = ", ".join(map(quoted, posted))
+    rows = athena.rows(
+        f"SELECT kind, outcome, count(DISTINCT event_id) AS facts FROM {outputs['HistoryTable']} "  # noqa: S608 - quoted
+        f"WHERE capability = 'exchange' AND message_id IN ({ids}) GROUP BY kind, outcome ORDER BY kind"
+    )
+    found = {f"{row['kind']} ({row['outcome']})": int(row["facts"] or 0) for row in rows}
+    return found if sum(found.values()) == IN_BULLETINS + IN_ALERTS + UNROUTED else {}
+
+
+@contextmanager
+def _user(deployment: "Deployment") -> Iterator[ExchangeClient]:
+    """Create a user who may publish and subscribe; delete the user when the block ends."""
+    session, outputs = deployment.session(), deployment.outputs
+    users = ExchangeUsers.of(session, outputs)
+    records = DynamoUsers(session.resource("dynamodb").Table(outputs["ExchangeTable"]))
+    try:
+        user_id = users.make(USER, Role.SOURCE, Ownership.STRICT)
+        records.put(User(USER, Role.SOURCE, Ownership.STRICT, datetime.now(UTC), user_id))
+        key = users.new_key(USER)
+        sqs = deployment.session_of(ClientCredentials(key.access_key_id, key.secret_access_key)).client("sqs")
+        url_prefix = outputs["ExchangeControlQueueUrl"].rpartition("/")[0] + "/"
+        with ExchangeClient(sqs, users.control_queues.names, url_prefix, USER) as client:
+            yield client
+    finally:
+        users.remove(USER)
+        records.remove(USER)
+
+
+@contextmanager
+def _declared(client: ExchangeClient) -> Iterator[ExchangeName]:
+    """Declare and bind the exchange and its queues; delete them when the block ends.
+
+    Deletes those of an interrupted demo first.
+    """
+    # With a new name each time: the counters of a deleted exchange remain for a while.
+    exchange = source_exchange(USER, suffix=secrets.token_hex(3))
+    try:
+        _delete(client)
+        client.declare_exchange(exchange)
+        for queue, patterns in PATTERNS.items():
+            client.declare_queue(queue)
+            for pattern in patterns:
+                client.bind(exchange, queue, pattern)
+        yield exchange
+    finally:
+        _delete(client)
+
+
+def _delete(client: ExchangeClient) -> None:
+    for queue in (one["queue"] for one in client.queues()):
+        if queue.startswith(QUEUE_PREFIX):
+            client.delete_queue(queue)
+    for exchange in (one["exchange"] for one in client.exchanges()):
+        if exchange.startswith(EXCHANGE_PREFIX):
+            client.delete_exchange(exchange, force=True)
+
+
+def _names(folder: Path) -> set[str]:
+    """Return the relative paths of the files in a folder, without the downloader's own hidden ones."""
+    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return {path.as_posix() for path in found if not path.parts[0].startswith(".")}

@@ -1,0 +1,108 @@
+"""The demo of history: the jobs count and draw the events of the other demos, all in one Spark session."""
+
+import json
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from signalbox.aws.history.report_files import download_report
+from signalbox.errors import UnavailableError
+from signalbox.history.jobs import REPORTS
+from signalbox.local.demo.splitting import MESSAGES
+from signalbox.local.emulator.patches.firehose_buffer import DELIVERY_SECONDS
+from signalbox.local.progress import step
+from signalbox.local.spark.history_jobs import Job, run_locally
+from signalbox.local.stage_folder import StageFolder
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+    from signalbox.cli.shared.deployment import Deployment
+
+Row = tuple[str, str]
+CAPABILITIES = ("rendezvous", "splitting", "exchange", "live")
+BY_CAPABILITY = "SELECT capability, count(*) AS events FROM events GROUP BY capability ORDER BY capability"
+BY_TOPIC = "SELECT count(*) AS topics, sum(events) AS events, sum(missing) AS missing FROM log_topics"
+# The lines of each report's text that the demo shows, by their beginnings.
+SHOWN = {
+    "rendezvous": ("snowflake-ips-total", "client-snowflake-match-count", "client-sqs-count"),
+    "splitting": ("routed", "returned"),
+    "topics": ("publications",),
+    "delivery": ("exchange p50",),
+    "order": ("looked at", "nothing is missing"),
+    "cost": ("total",),
+}
+MAXIMUM_DURATION = timedelta(minutes=15)  # of the demo, which may have begun before midnight
+
+
+def history_rows(deployment: "Deployment") -> Iterator[Row]:
+    """Run all jobs and yield their results.
+
+    Raises `UnavailableError` if the events of another demo are missing.
+    """
+    bucket, s3 = deployment.outputs["HistoryBucket"], deployment.session().client("s3")
+    with step("history: Firehose delivers events"):
+        files = wait_for_files(s3, bucket)
+    yield "raw events", f"{files} Parquet files in s3://{bucket}/raw/"
+    days = _days(datetime.now(UTC))
+    what = "history: compaction, six reports and the logs of topics, in one Spark"
+    with step(what) as say, tempfile.TemporaryDirectory(prefix="signalbox-history-") as name_of_folder:
+        folder = Path(name_of_folder)
+        run_locally(deployment, _jobs(days, folder), say)
+        events, logs = (json.loads((folder / name).read_text())["rows"] for name in ("events", "logs"))
+    missing = set(CAPABILITIES) - {capability for capability, _ in events}
+    if missing:
+        raise UnavailableError(f"the table of events has no event of {', '.join(sorted(missing))}")
+    yield "table events", ", ".join(f"{capability}: {count}" for capability, count in events) + "; each once"
+    yield "table logs", f"{logs[0][1]} events of {logs[0][0]} topics, {logs[0][2]} missing; text in s3://{bucket}/logs/"
+    home = (deployment.folder or StageFolder().path) / "reports"
+    for name, report in REPORTS.items():
+        list(download_report(s3, bucket, report, days, home / name))
+        yield f"report {name}", "; ".join(_shown(name, home / name / f"{days[-1]}.txt"))
+    _check(home / "splitting", days)
+    yield "pictures", f"{home}/*/{days[-1]}.svg, and on the page; `signalbox report topics --open`"
+
+
+def _days(now: datetime) -> list[date]:
+    first, last = (now - MAXIMUM_DURATION).date(), now.date()
+    return [first] if first == last else [first, last]
+
+
+def _jobs(days: list[date], folder: Path) -> list[Job]:
+    window = {"from": f"{days[0]}", "to": f"{days[-1] + timedelta(days=1)}"}
+    return [
+        ("compact_history", window),
+        *((report.script, window) for report in REPORTS.values()),
+        ("export_logs", {}),
+        ("query", {"query": BY_CAPABILITY, "output": str(folder / "events")}),
+        ("query", {"query": BY_TOPIC, "output": str(folder / "logs")}),
+    ]
+
+
+def _shown(name: str, text: Path) -> Iterator[str]:
+    return (line for line in text.read_text().splitlines() if line.startswith(SHOWN[name]))
+
+
+def _check(home: Path, days: list[date]) -> None:
+    """Raise `UnavailableError` unless the report of splitting counts all messages of its demo."""
+    rows: list[Mapping[str, object]] = [
+        row for day in days for row in json.loads((home / f"{day}.json").read_text())["rows"]
+    ]
+    routed = sum(int(str(row["value"])) for row in rows if row["metric"] == "routed-total")
+    if routed < MESSAGES:
+        raise UnavailableError(f"{MESSAGES} messages were routed, but the report counts {routed}")
+
+
+def wait_for_files(s3: "S3Client", bucket: str) -> int:
+    """Return the number of files, when no new one has appeared for two of Firehose's buffering intervals."""
+    count, since = 0, time.monotonic()
+    while time.monotonic() - since < 2 * DELIVERY_SECONDS:
+        time.sleep(DELIVERY_SECONDS / 4)
+        pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix="raw/")
+        now = sum(page["KeyCount"] for page in pages)
+        if now != count:
+            count, since = now, time.monotonic()
+    return count

@@ -1,0 +1,1 @@
+"""The emulated AWS: MiniStack behind a gateway, in a process and a Python environment of its own."""

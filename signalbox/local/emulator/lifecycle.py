@@ -1,0 +1,244 @@
+"""The emulator's lifecycle: started in the background on loopback, found again, stopped with all its workers."""
+
+import fcntl
+import http.client
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+
+import boto3
+
+from signalbox.errors import RejectedError, UnavailableError
+from signalbox.local.files import CHECKOUT, read_json, write_json
+from signalbox.local.processes import is_alive, processes_naming
+from signalbox.local.session import LocalSession
+from signalbox.local.stage_folder import StageFolder
+
+HOST = "127.0.0.1"
+ACCOUNT = "000000000000"
+REGION = "us-east-1"
+PYTHON = CHECKOUT / ".signalbox" / "emulator" / "venv" / "bin" / "python"
+# The emulator's environment does not have this package: the checkout comes last, so that it shadows nothing.
+SERVE = "import sys; sys.path.append(sys.argv[1]); from signalbox.local.emulator.server import main; main(sys.argv[2:])"
+START_SECONDS = 60
+STOP_SECONDS = 5
+ADMINISTRATOR = "signalbox-administrator"
+ANYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """An access key that signs AWS calls."""
+
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Emulator:
+    """A running emulator and the credentials of its administrator."""
+
+    port: int
+    instance: str
+    region: str
+    administrator: Credentials
+
+    @property
+    def endpoint_url(self) -> str:
+        """The URL for AWS calls."""
+        return f"http://{HOST}:{self.port}"
+
+    def session(self) -> boto3.Session:
+        """Return a session of the administrator."""
+        return LocalSession(self.endpoint_url, region=self.region, **asdict(self.administrator))
+
+
+def running(stage_folder: StageFolder) -> Emulator | None:
+    """Return the emulator of this stage if it runs and responds."""
+    if process_id(stage_folder) is None:
+        return None
+    found = read_json(stage_folder.running)
+    if found is None:
+        return None
+    emulator = Emulator(**{**found, "administrator": Credentials(**found["administrator"])})
+    return emulator if _instance(emulator.port) == emulator.instance else None
+
+
+def process_id(stage_folder: StageFolder) -> int | None:
+    """Return the id of the process that holds the emulator's lock; the lock file may remain after it."""
+    try:
+        with stage_folder.lock.open("r") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return None
+    except BlockingIOError:
+        return int(stage_folder.lock.read_text() or 0) or None
+    return None
+
+
+def start(stage_folder: StageFolder, *, port: int, region: str = REGION, lifeline: int | None = None) -> Emulator:
+    """Stop this stage's emulator, start a new one on the port (0: any free port) and wait until it responds.
+
+    With a `lifeline`, the reading end of a pipe, the emulator ends when the other end is closed. Raises `RejectedError`
+    if the port is in use, and `UnavailableError` with the end of the log if the emulator does not start.
+    """
+    stop(stage_folder)
+    with _listening_socket(port) as listener:
+        stage_folder.temporary.mkdir(parents=True, exist_ok=True)
+        try:
+            emulator = _started(stage_folder, listener, region=region, lifeline=lifeline)
+        except BaseException:
+            stop(stage_folder)
+            raise
+    write_json(stage_folder.running, asdict(emulator))
+    return emulator
+
+
+def _started(stage_folder: StageFolder, listener: socket.socket, *, region: str, lifeline: int | None) -> Emulator:
+    port: int = listener.getsockname()[1]
+    root = Credentials(f"AKIA{secrets.token_hex(8).upper()}", secrets.token_urlsafe(30))
+    instance = secrets.token_hex(8)
+    inherited = [listener.fileno(), *([] if lifeline is None else [lifeline])]
+    process = _spawn(stage_folder, inherited, environment(stage_folder, port=port, region=region))
+    _send_secret(process, {"access_key_id": root.access_key_id, "instance": instance})
+    _wait_for(process, stage_folder, port=port, instance=instance)
+    administrator = _administrator(f"http://{HOST}:{port}", root, region=region)
+    return Emulator(port, instance, region, administrator)
+
+
+def check_port(stage_folder: StageFolder, port: int) -> None:
+    """Raise `RejectedError` if the port is in use, unless by this stage's own emulator, which `start` replaces."""
+    if process_id(stage_folder) is None:
+        _listening_socket(port).close()
+
+
+def _listening_socket(port: int) -> socket.socket:
+    """Listen on the port before anything else happens, so that no other process can take it in between."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen(100)
+    except OSError as error:
+        listener.close()
+        raise RejectedError(
+            f"port {port} of {HOST} is taken ({error.strerror}); stop what uses it (in another checkout: make down) "
+            f'or choose another: make up ARGS="--port {port + 1}"'
+        ) from error
+    return listener
+
+
+def environment(stage_folder: StageFolder, *, port: int, region: str) -> dict[str, str]:
+    """Return the emulator's whole environment. Functions inherit it, so it has no variable of the user."""
+    emulator = stage_folder.emulator
+    return {
+        "PATH": f"{PYTHON.parent}{os.pathsep}{os.defpath}",
+        "HOME": str(stage_folder.temporary),
+        "LANG": "C.UTF-8",
+        "TMPDIR": str(stage_folder.temporary),
+        "AUTH": "true",
+        "GATEWAY_PORT": str(port),
+        "MINISTACK_REGION": region,
+        "MINISTACK_ACCOUNT_ID": ACCOUNT,
+        "STATE_DIR": str(emulator / "services"),
+        "S3_DATA_DIR": str(emulator / "s3"),
+        "BIND_HOST": HOST,
+        "MINISTACK_HOST": HOST,  # in queue URLs: `localhost` may resolve to ::1, where nothing listens
+        # Services that are not used here: their listeners would bind to all interfaces.
+        "IOT_MTLS_ENABLED": "0",
+        "SFTP_ENABLED": "0",
+        # Functions run as processes, also on a machine with a Docker daemon.
+        "DOCKER_HOST": f"unix://{emulator / 'no-docker'}",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+
+
+def _spawn(stage_folder: StageFolder, inherited: list[int], environment: dict[str, str]) -> subprocess.Popen[str]:
+    with stage_folder.log.open("w") as log:
+        return subprocess.Popen(
+            [str(PYTHON), "-I", "-c", SERVE, str(CHECKOUT), str(stage_folder.emulator), *map(str, inherited)],
+            cwd=stage_folder.temporary,
+            env=environment,
+            pass_fds=inherited,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            text=True,
+        )
+
+
+def _send_secret(process: subprocess.Popen[str], secret: dict[str, str]) -> None:
+    """Write the root credential to standard input: it is in no command line, environment variable or file."""
+    assert process.stdin is not None  # noqa: S101 - for mypy: it was opened as a pipe
+    with suppress(BrokenPipeError), process.stdin as pipe:
+        pipe.write(json.dumps(secret))
+
+
+def _wait_for(process: subprocess.Popen[str], stage_folder: StageFolder, *, port: int, instance: str) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while _instance(port) != instance:
+        if process.poll() is not None or time.monotonic() > deadline:
+            lines = stage_folder.log.read_text().splitlines()[-20:]
+            raise UnavailableError("\n".join(["the emulator did not start; the end of its log:", *lines]))
+        time.sleep(0.05)
+
+
+def _instance(port: int) -> str | None:
+    """Return the instance id of the emulator that responds at this port, if any."""
+    connection = http.client.HTTPConnection(HOST, port, timeout=5)
+    try:
+        connection.request("GET", "/_signalbox/health")
+        answer = json.loads(connection.getresponse().read())
+    except (OSError, http.client.HTTPException, ValueError):
+        return None
+    finally:
+        connection.close()
+    return answer.get("instance") if isinstance(answer, dict) else None
+
+
+def _administrator(endpoint_url: str, root: Credentials, *, region: str) -> Credentials:
+    """Create the user for all further calls: the emulator checks the signature of a user, but not that of root."""
+    iam = LocalSession(endpoint_url, region=region, **asdict(root)).client("iam")
+    iam.create_user(UserName=ADMINISTRATOR)
+    iam.put_user_policy(UserName=ADMINISTRATOR, PolicyName="anything", PolicyDocument=json.dumps(ANYTHING))
+    key = iam.create_access_key(UserName=ADMINISTRATOR)["AccessKey"]
+    return Credentials(key["AccessKeyId"], key["SecretAccessKey"])
+
+
+def stop(stage_folder: StageFolder) -> bool:
+    """Kill the emulator and its workers, and delete its state; return whether any process was running."""
+    leader = process_id(stage_folder)
+    if leader is not None:
+        os.killpg(leader, signal.SIGKILL)  # its state is in memory, so there is nothing to save
+    # The command line of a worker names a file in the temporary folder: this also finds those of a killed emulator.
+    workers = processes_naming(f"{stage_folder.temporary}{os.sep}")
+    for worker in workers:
+        with suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+    _wait_until_gone([*workers, *([leader] if leader else [])])
+    _delete_files(stage_folder)
+    return leader is not None or bool(workers)
+
+
+def _wait_until_gone(processes: list[int]) -> None:
+    deadline = time.monotonic() + STOP_SECONDS
+    while any(map(is_alive, processes)):
+        if time.monotonic() > deadline:
+            raise UnavailableError(f"processes of the emulator that do not end: {processes}")
+        time.sleep(0.01)
+
+
+def _delete_files(stage_folder: StageFolder) -> None:
+    """Delete the emulator's files except its Python environment, which is in the same folder by default."""
+    for path in (stage_folder.local, stage_folder.running, stage_folder.routes, stage_folder.lock):
+        path.unlink(missing_ok=True)
+    for folder in (stage_folder.temporary, stage_folder.emulator / "s3", stage_folder.emulator / "services"):
+        shutil.rmtree(folder, ignore_errors=True)

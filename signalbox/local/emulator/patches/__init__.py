@@ -1,0 +1,28 @@
+"""Patches of MiniStack: one module for each, with its reason and the version and sources that it was written for."""
+
+from signalbox.local.emulator.patches import (
+    account_root,
+    batch_permissions,
+    failed_starts,
+    firehose_buffer,
+    message_senders,
+    shared_code,
+    websocket_refusals,
+)
+from signalbox.local.emulator.patches.patch import Patch
+
+
+def patches(root_access_key_id: str) -> tuple[Patch, ...]:
+    """Return all patches in the order in which they are applied.
+
+    Those of `ministack.core.iam_evaluator` come first: the services copy its functions when they are imported.
+    """
+    return (
+        account_root.patch(root_access_key_id),
+        batch_permissions.PATCH,
+        failed_starts.PATCH,
+        firehose_buffer.PATCH,
+        message_senders.PATCH,
+        shared_code.PATCH,
+        websocket_refusals.PATCH,
+    )

@@ -1,0 +1,27 @@
+"""The checkout's path, and JSON files that only their owner can read."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a file atomically, readable by its owner only."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mkstemp: readable by its owner only
+    with os.fdopen(handle, "w") as file:
+        json.dump(value, file, indent=2)
+        file.write("\n")
+    Path(name).replace(path)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """Return the object in a JSON file, or None if the file does not exist."""
+    try:
+        content: dict[str, Any] = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    return content

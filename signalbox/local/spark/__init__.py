@@ -1,0 +1,1 @@
+"""Glue jobs on this machine: PySpark, the archives that it lacks, and the arguments of the history jobs."""

@@ -1,0 +1,186 @@
+"""The local stage: the app deployed to the emulator, and `local.json`, the file with its URLs and credentials."""
+
+import fcntl
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+from signalbox.aws.rendezvous.credentials import client_credentials
+from signalbox.errors import RejectedError
+from signalbox.local import cdk, tools
+from signalbox.local.emulator import lifecycle
+from signalbox.local.emulator.lifecycle import ACCOUNT, REGION, Emulator
+from signalbox.local.files import CHECKOUT, read_json, write_json
+from signalbox.local.live_users import REALM, live_users, start_functions
+from signalbox.local.progress import step
+from signalbox.local.session import stack_outputs
+from signalbox.local.stage_folder import StageFolder
+
+DEFAULT_PORT = 4566
+# Settings for a laptop, unless others are given: consumers named `demo-…` can be split, pauses for SQS's eventual
+# consistency are short, since the emulator is consistent, and failed calls are soon tried again.
+LOCAL_SETTINGS = {
+    "splittable_queues": "demo-*",
+    "splittable_targets": "lambda/demo-*",
+    "split_concurrency": "2",
+    "split_timeout_seconds": "5",
+    "split_empty_seconds": "3",
+    "route_concurrency": "2",
+    "route_timeout_seconds": "5",
+    "route_retry_seconds": "5",
+    "live_concurrency": "4",
+    "live_timeout_seconds": "5",
+}
+# The APIs by the path prefix of the endpoint: the output with the id of each, and the path in it.
+API_PREFIXES = {
+    "rendezvous": ("RendezvousApiId", "$default"),
+    "live": ("LivePageApiId", "$default/live"),
+    "live-ws": ("LiveWebSocketApiId", "live"),
+}
+
+
+def up(
+    stage_folder: StageFolder,
+    *,
+    port: int | None = None,
+    context: Sequence[str] = (),
+    fresh: bool = False,
+    app: Path = CHECKOUT,
+    lifeline: int | None = None,
+    assembly: Path | None = None,
+) -> dict[str, Any]:
+    """Start the stage, or update it to the app and these settings; return the contents of `local.json`.
+
+    Raises `RejectedError` if a setting is invalid or the port is in use, before anything is started. A given `assembly`
+    is deployed without another synthesis.
+    """
+    with _locked(stage_folder):
+        # Checked before anything starts, so that an invalid setting or a used port costs no time.
+        region = _region(context)
+        running = lifecycle.running(stage_folder)
+        chosen_port = _chosen_port(stage_folder, running, port=port, region=region, fresh=fresh)
+        _prepare_tools()
+        if assembly is None:
+            assembly = stage_folder.assembly
+            with step("synthesize") as say:
+                cdk.synthesize(assembly, context=local_context(context), say=say, app_folder=app)
+        if running is None or fresh:
+            with step("start the emulator"):
+                running = lifecycle.start(stage_folder, port=chosen_port, region=region, lifeline=lifeline)
+        with step("deploy") as say:
+            cdk.deploy(assembly, emulator=running, say=say)
+        local = _record(stage_folder, running, cdk.stacks(assembly))
+        with step("start the functions of live"):
+            start_functions(local["websocket_url"], local["live_users"])
+        return local
+
+
+def local_context(context: Sequence[str]) -> list[str]:
+    """Return the settings of a local stage: the given ones, and `LOCAL_SETTINGS` for the others."""
+    given = {setting.partition("=")[0] for setting in context}
+    local = [f"{name}={value}" for name, value in LOCAL_SETTINGS.items() if name not in given]
+    return [*local, *context, "local=true"]
+
+
+def _prepare_tools() -> None:
+    if not lifecycle.PYTHON.exists():
+        raise RejectedError("the emulator is not installed: run `make up`, or python3 signalbox/local/setup.py")
+    if not tools.cdk_is_installed():
+        with step(f"install the CDK CLI {tools.CDK_VERSION}"):
+            tools.cdk()
+
+
+def down(stage_folder: StageFolder) -> bool:
+    """Stop the stage and delete its state; return whether it was running."""
+    with _locked(stage_folder):
+        return lifecycle.stop(stage_folder)
+
+
+@contextmanager
+def _locked(stage_folder: StageFolder) -> Iterator[None]:
+    """Hold the lock that lets one command at a time start or stop the stage."""
+    stage_folder.emulator.mkdir(parents=True, exist_ok=True)
+    with (stage_folder.path / "deploy.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RejectedError(
+                f"another command is starting or stopping the stage in {str(stage_folder.path)!r}"
+            ) from error
+        yield
+
+
+def _chosen_port(
+    stage_folder: StageFolder, running: Emulator | None, *, port: int | None, region: str, fresh: bool
+) -> int:
+    """Return the port to use. Raises `RejectedError` if a running stage would have to be replaced without `fresh`."""
+    if running is None:
+        chosen = DEFAULT_PORT if port is None else port
+        lifecycle.check_port(stage_folder, chosen)
+        return chosen
+    if not fresh and port not in (None, running.port):
+        raise RejectedError(f"the stage runs on port {running.port}; to move it, run `make down` first, or use --fresh")
+    if not fresh and region != running.region:
+        raise RejectedError(f"the stage runs in {running.region}; to move it, run `make down` first, or use --fresh")
+    return running.port if port is None else port
+
+
+def _region(context: Sequence[str]) -> str:
+    """Return the region of the settings; an emulator serves one."""
+    settings = dict(setting.partition("=")[::2] for setting in context)
+    return settings.get("region", REGION)
+
+
+def _record(stage_folder: StageFolder, running: Emulator, stacks: Sequence[str]) -> dict[str, Any]:
+    """Write `routes.json` for the gateway and `local.json` for clients; return the contents of the latter."""
+    session = running.session()
+    outputs = _outputs(session, stacks)
+    write_json(stage_folder.routes, api_routes(outputs))
+    client = client_credentials(session, outputs)
+    with step("create the users of live"):
+        users = live_users(session, outputs, known=read_json(stage_folder.local) or {})
+    local = {
+        "endpoint_url": running.endpoint_url,
+        "region": running.region,
+        "account": ACCOUNT,
+        "broker_queue_url": outputs["BrokerQueueUrl"],
+        "rendezvous_url": f"{running.endpoint_url}/rendezvous/",
+        "websocket_url": f"{running.endpoint_url.replace('http', 'ws', 1)}/live-ws",
+        "page_url": f"{running.endpoint_url}/live/",
+        "realm": REALM,
+        "live_users": users,
+        "history_bucket": outputs["HistoryBucket"],
+        "exchange_control_queue_url": outputs["ExchangeControlQueueUrl"],
+        "exchange_reply_queue_prefix": outputs["ExchangeReplyQueuePrefix"],
+        "exchange_prefix": outputs["ExchangePrefix"],
+        "client_credentials": {
+            "access_key_id": client.access_key_id,
+            "secret_access_key": client.secret_access_key,
+            "sqscreds": client.sqscreds,
+        },
+        "admin_credentials": {
+            "access_key_id": running.administrator.access_key_id,
+            "secret_access_key": running.administrator.secret_access_key,
+        },
+        "outputs": outputs,
+    }
+    write_json(stage_folder.local, local)
+    return local
+
+
+def _outputs(session: boto3.Session, stacks: Sequence[str]) -> dict[str, str]:
+    """Return the outputs of all stacks, without those for references between stacks."""
+    found = [stack_outputs(session, stack) for stack in stacks]
+    return {key: value for outputs in found for key, value in outputs.items() if not key.startswith("ExportsOutput")}
+
+
+def api_routes(outputs: Mapping[str, str]) -> dict[str, str]:
+    """Return the emulator's path of the API for each path prefix."""
+    return {
+        prefix: f"/_aws/execute-api/{outputs[output]}/{path}"
+        for prefix, (output, path) in API_PREFIXES.items()
+        if output in outputs
+    }

@@ -1,0 +1,56 @@
+"""What the tests of queues and mappings share: a function to call, and clients that answer as they are told."""
+
+import io
+import json
+import zipfile
+
+import boto3
+from botocore.exceptions import ClientError
+
+URLS = "https://sqs.us-east-1.amazonaws.com/123456789012/"
+ARNS = "arn:aws:sqs:us-east-1:123456789012:"
+KEY = "arn:aws:kms:us-east-1:123456789012:key/1"
+
+
+class StubbedClient:
+    """A client of which one call fails with an error, or answers something else."""
+
+    def __init__(self, client, call: str, *answers: object) -> None:
+        self.client, self.call, self.answers = client, call, list(answers)
+        self.calls: list[dict[str, object]] = []
+
+    def __getattr__(self, name: str) -> object:
+        return self.respond if name == self.call else getattr(self.client, name)
+
+    def respond(self, *_: object, **arguments: object) -> object:
+        self.calls.append(arguments)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def error(code: str, message: str = "no", *, status: int = 400) -> ClientError:
+    told = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(told, "TheCall")
+
+
+def function(name: str) -> str:
+    """Make a function; return its ARN."""
+    iam = boto3.client("iam")
+    role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17"}))["Role"]
+    code = io.BytesIO()
+    with zipfile.ZipFile(code, "w") as archive:
+        archive.writestr("a.py", "")
+    made = boto3.client("lambda").create_function(
+        FunctionName=name, Role=role["Arn"], Code={"ZipFile": code.getvalue()}, Runtime="python3.13", Handler="a.a"
+    )
+    return str(made["FunctionArn"])
+
+
+def attributes_of(sqs, name: str) -> dict[str, str]:
+    return sqs.get_queue_attributes(QueueUrl=URLS + name, AttributeNames=["All"])["Attributes"]
+
+
+def tags_of(sqs, name: str) -> dict[str, str]:
+    return sqs.list_queue_tags(QueueUrl=URLS + name)["Tags"]

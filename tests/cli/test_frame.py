@@ -1,0 +1,97 @@
+"""The command's frame: where it finds the stage, how it fails, how fast it says what it can do."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from signalbox.cli import local, main
+from signalbox.cli.shared.deployment import find_deployment, local_deployment
+from signalbox.errors import RejectedError, UnavailableError
+
+LOCAL = {
+    "endpoint_url": "http://127.0.0.1:4566",
+    "region": "eu-west-1",
+    "rendezvous_url": "http://127.0.0.1:4566/rendezvous/",
+    "admin_credentials": {"access_key_id": "AKIA1", "secret_access_key": "hidden"},
+    "outputs": {"BrokerQueueName": "snowflake-broker"},
+}
+
+
+def test_the_stage_is_found_from_a_folder_inside_the_checkout(tmp_path):
+    (tmp_path / ".signalbox").mkdir()
+    (tmp_path / ".signalbox" / "local.json").write_text(json.dumps(LOCAL))
+    (tmp_path / "a" / "b").mkdir(parents=True)
+
+    found = find_deployment(folder=tmp_path / "a" / "b")
+
+    assert found == local_deployment(LOCAL, folder=tmp_path / ".signalbox")
+    assert found.outputs["BrokerQueueName"] == "snowflake-broker"
+
+
+def test_where_no_stage_runs_the_ways_to_get_one_are_named(tmp_path):
+    with pytest.raises(RejectedError, match=r"`make up` .* --aws"):
+        find_deployment(folder=tmp_path)
+
+
+def test_clients_of_a_local_stage_talk_to_its_emulator():
+    client = local_deployment(LOCAL).session().client("sqs")
+
+    assert client.meta.endpoint_url == "http://127.0.0.1:4566"
+    assert client.meta.region_name == "eu-west-1"
+
+
+def test_a_deployment_can_be_printed_without_showing_its_keys():
+    assert "hidden" not in repr(local_deployment(LOCAL))
+
+
+def test_what_is_shown_of_a_stage_has_no_keys_and_no_tickets():
+    public = local._public({"page_url": "http://x/", "admin_credentials": {}, "live_users": [{"ticket": "hidden"}]})
+
+    assert public == {"page_url": "http://x/"}
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "printed"),
+    [
+        (RejectedError("one\ntwo"), 2, "error: one\n  two\n"),
+        (UnavailableError("not ready"), 1, "error: not ready\n"),
+    ],
+    ids=["theirs", "ours"],
+)
+def test_an_error_is_one_line_and_a_status(monkeypatch, capsys, error, status, printed):
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(main, "app", fail)
+
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+
+    assert ended.value.code == status
+    assert capsys.readouterr().err == printed
+
+
+def test_an_interrupted_command_ends_as_the_shell_expects(monkeypatch):
+    def interrupted(*_arguments: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("signalbox.local.stage.down", interrupted)
+    monkeypatch.setattr(sys, "argv", ["signalbox", "local", "down"])
+
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+
+    assert ended.value.code == 130
+
+
+def test_help_loads_nothing_that_only_commands_need():
+    probe = (
+        "import sys, signalbox.cli.main; "
+        "print([name for name in ('boto3', 'botocore', 'aws_cdk', 'pyspark') if name in sys.modules])"
+    )
+
+    loaded = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)  # noqa: S603 - our own interpreter
+
+    assert loaded.stdout.strip() == "[]"

@@ -1,0 +1,157 @@
+"""Many at once, and functions killed while they work: every client gets one reply, and it is its own."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from signalbox.clients.rendezvous.client import new_client_id
+from signalbox.clients.rendezvous.simulator import BrokerUnreachableError, ServeResult, sample_answer, sample_offer
+from signalbox.local.stage_folder import StageFolder
+from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.offer import offer_body
+from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
+from tests.integration.rendezvous.peers import DENIED, PATIENCE_SECONDS, TIMED_OUT, Asked, Parties, wait_for
+from tests.integration.shared.fault_injection import BETWEEN_KILLS, FaultInjector
+
+pytestmark = pytest.mark.emulator
+
+# Each takes two processes of this machine here, beside those of the offers: more would measure the machine.
+AT_ONCE = 24
+MOST = 20  # a few may take longer: their function has to start first
+CLIENTS_OF_THE_BURST = 30
+PROXIES_OF_THE_BURST = 8
+KILLS = 12
+KILLED = ("offer", "poll", "answer")
+
+
+def test_tens_of_clients_and_proxies_at_once_find_each_other(parties: Parties):
+    """All proxies reach for the oldest offers at the same moment; every fourth offer was delivered twice."""
+    _start_instances(parties)
+    parties.expect_proxies(*Nat)
+    dead_letters = parties.dead_letters()
+
+    asked = [parties.ask(Nat.RESTRICTED) for _ in range(AT_ONCE)]
+    for client in asked[::4]:
+        parties.send(offer_body(client.offer, Nat.RESTRICTED), client_id=client.client_id)
+    wait_for(lambda: sum(map(bool, map(parties.record, _ids(asked)))) >= MOST, "most offers parked")
+    proxies = [parties.pool.submit(_serve_one, parties) for _ in range(AT_ONCE)]
+    replies = _replies(parties, asked)
+    rounds = [proxy.result() for proxy in proxies]
+
+    assert replies == {client.client_id: client.answer for client in asked}
+    assert [served.accepted for served in rounds] == [True] * AT_ONCE
+    assert Counter(_offer(served) for served in rounds) == Counter(client.offer for client in asked)
+    # A copy that was worked on at the same moment as its original comes once more.
+    wait_for(lambda: parties.waiting_messages() == 0, "all offers deleted", seconds=2 * PATIENCE_SECONDS)
+    assert [parties.messages_for(client.client_id) for client in asked] == [1] * AT_ONCE
+    assert parties.dead_letters() == dead_letters
+
+
+def _start_instances(parties: Parties) -> None:
+    """Let each function start as many instances as will be needed at once: they are processes of this machine here."""
+    poll = parties.proxy(relay_pattern="elsewhere.example$")
+    body = answer_body(ProxyAnswer("nobody", sample_answer(sample_offer("nobody"))))
+    calls = [parties.pool.submit(poll.serve_once) for _ in range(AT_ONCE)]
+    calls += [parties.pool.submit(parties.http, "POST", "answer", body) for _ in range(AT_ONCE)]
+    for call in calls:
+        with suppress(BrokerUnreachableError):  # it is only about starting
+            call.result()
+    clients = [new_client_id() for _ in range(AT_ONCE)]
+    for client_id in clients:
+        parties.send("to be refused", client_id=client_id)
+    for client_id in clients:
+        parties.reply(client_id, seconds=2 * PATIENCE_SECONDS)
+
+
+def test_functions_killed_at_any_moment_lose_no_offer_and_answer_none_twice(
+    parties: Parties, stage_folder: StageFolder
+):
+    """A client whose offer was hit may be told that nobody answered in time: it is told, and once."""
+    parties.expect_proxies(*Nat)
+    dead_letters = parties.dead_letters()
+
+    with _proxies_polling(parties) as rounds:
+        asked = _ask_while_killing(parties, stage_folder)
+        replies = _replies(parties, asked, seconds=3 * PATIENCE_SECONDS)
+    wait_for(lambda: parties.waiting_messages() == 0, "all offers deleted", seconds=2 * PATIENCE_SECONDS)
+
+    assert replies.keys() == {client.client_id for client in asked}
+    assert {client.client_id for client in asked if replies[client.client_id] not in _possible(client)} == set()
+    assert [parties.messages_for(client.client_id) for client in asked] == [1] * CLIENTS_OF_THE_BURST
+    assert parties.dead_letters() == dead_letters
+    answered = [client for client in asked if replies[client.client_id] == client.answer]
+    taken = {_offer(served) for served in rounds if served.accepted}
+    assert taken <= {client.offer for client in answered}
+    assert len(answered) >= CLIENTS_OF_THE_BURST / 3
+
+
+def _possible(client: Asked) -> set[str]:
+    return {client.answer, TIMED_OUT, DENIED}
+
+
+def _replies(parties: Parties, asked: list[Asked], *, seconds: float = 2 * PATIENCE_SECONDS) -> dict[str, str]:
+    waiting = {c.client_id: parties.pool.submit(parties.reply, c.client_id, seconds=seconds) for c in asked}
+    return {client_id: reply.result() for client_id, reply in waiting.items()}
+
+
+def _offer(served: ServeResult) -> str:
+    return served.response.offer if served.response else ""
+
+
+def _ids(asked: list[Asked]) -> list[str]:
+    return [client.client_id for client in asked]
+
+
+def _serve_one(parties: Parties) -> ServeResult:
+    """Poll, as a proxy does, until there was a client."""
+    deadline = time.monotonic() + 2 * PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        with suppress(BrokerUnreachableError):  # too slow: a real proxy, too, comes again later
+            served = parties.proxy().serve_once()
+            if served.accepted is not None:
+                return served
+    raise AssertionError("no client for this proxy")
+
+
+@contextmanager
+def _proxies_polling(parties: Parties) -> Iterator[list[ServeResult]]:
+    """Let some proxies poll again and again; what each did is in the list when they have stopped."""
+    rounds: list[ServeResult] = []
+    stopping = threading.Event()
+    proxies = [parties.pool.submit(_poll_until, parties, stopping, rounds) for _ in range(PROXIES_OF_THE_BURST)]
+    try:
+        yield rounds
+    finally:
+        stopping.set()
+        for proxy in proxies:
+            proxy.result()
+
+
+def _poll_until(parties: Parties, stopping: threading.Event, rounds: list[ServeResult]) -> None:
+    while not stopping.is_set():
+        with suppress(BrokerUnreachableError):  # the function was killed: a real proxy, too, comes again later
+            rounds.append(parties.proxy().serve_once())
+
+
+def _ask_while_killing(parties: Parties, stage_folder: StageFolder) -> list[Asked]:
+    """Let clients come one after the other until the last kill is done."""
+    names = _function_names(parties)
+    killed = parties.pool.submit(FaultInjector(stage_folder, [names[function] for function in KILLED]).kill, KILLS)
+    asked = [_ask_and_pause(parties) for _ in range(CLIENTS_OF_THE_BURST)]
+    killed.result()
+    return asked
+
+
+def _ask_and_pause(parties: Parties) -> Asked:
+    asked = parties.ask(Nat.RESTRICTED)
+    time.sleep(sum(BETWEEN_KILLS) / 2 * KILLS / CLIENTS_OF_THE_BURST)
+    return asked
+
+
+def _function_names(parties: Parties) -> dict[str, str]:
+    functions = parties.deployment.session().client("lambda").list_functions()["Functions"]
+    return {function["Handler"].split(".")[-2]: function["FunctionName"] for function in functions}

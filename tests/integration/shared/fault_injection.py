@@ -1,0 +1,78 @@
+"""Killing instances of functions at random, whatever they are doing."""
+
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from signalbox.local.processes import processes_naming
+from signalbox.local.stage_folder import StageFolder
+from tests.integration.rendezvous.peers import wait_for
+
+# Seconds between two kills: long enough for some work to be done in between, short enough to hit it often.
+BETWEEN_KILLS = (0.3, 1.5)
+STARTING_SECONDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class FaultInjector:
+    """Kills every instance of one of the functions, again and again."""
+
+    stage_folder: StageFolder
+    functions: Sequence[str]
+    """Their names in AWS."""
+    spared_seconds: float = STARTING_SECONDS
+    """Age below which an instance is not killed."""
+    chance: random.Random = field(default_factory=lambda: random.Random(1))  # noqa: S311 - who dies is no secret
+
+    def kill(self, times: int, *, between: tuple[float, float] = BETWEEN_KILLS) -> None:
+        """Kill so often, with a pause before each."""
+        first_seen: dict[int, float] = {}
+        for _ in range(times):
+            time.sleep(self.chance.uniform(*between))
+            self._kill_one(wait_for(lambda: self._started(first_seen), "an instance"))
+
+    @contextmanager
+    def continuous_kills(self, *, between: tuple[float, float]) -> Iterator[list[float]]:
+        """Kill until the block ends; the moments of the kills are in the list."""
+        kills: list[float] = []
+        stopping = threading.Event()
+        thread = threading.Thread(target=self._until, args=(stopping, between, kills), daemon=True)
+        thread.start()
+        try:
+            yield kills
+        finally:
+            stopping.set()
+            thread.join()
+
+    def _until(self, stopping: threading.Event, between: tuple[float, float], kills: list[float]) -> None:
+        first_seen: dict[int, float] = {}
+        while not stopping.wait(self.chance.uniform(*between)):
+            if running := self._started(first_seen):
+                self._kill_one(running)
+                kills.append(time.monotonic())
+
+    def _kill_one(self, running: list[list[int]]) -> None:
+        for instance in self.chance.choice(running):
+            with suppress(ProcessLookupError):
+                os.kill(instance, signal.SIGKILL)
+
+    def _started(self, first_seen: dict[int, float]) -> list[list[int]]:
+        """Return the instances of each function that has some, without those that have just been started.
+
+        Kills are to hit the work of instances, not their start.
+        """
+        now = time.monotonic()
+        running = [processes_naming(f"{self._folders}{name}-") for name in self.functions]
+        for instance in (instance for instances in running for instance in instances):
+            first_seen.setdefault(instance, now)
+        old = [[i for i in instances if now - first_seen[i] >= self.spared_seconds] for instances in running]
+        return [instances for instances in old if instances]
+
+    @property
+    def _folders(self) -> str:
+        return f"{self.stage_folder.temporary}{os.sep}ministack-lambda-"

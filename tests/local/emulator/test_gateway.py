@@ -1,0 +1,201 @@
+"""The gateway in front of MiniStack, called as an ASGI server calls it."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signalbox.local.emulator.gateway import Gateway
+from signalbox.local.emulator.patches.websocket_refusals import recording_status
+from signalbox.local.emulator.routes import Routes
+from signalbox.local.files import write_json
+
+TARGET = "/_aws/execute-api/abc/$default"
+
+
+class Emulator:
+    """A fake MiniStack: records the scopes of connections, and accepts WebSockets without a subprotocol."""
+
+    def __init__(self) -> None:
+        self.scopes: list[dict[str, Any]] = []
+
+    async def __call__(self, scope, receive, send):
+        self.scopes.append(scope)
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.accept"})
+
+
+@pytest.fixture
+def emulator():
+    return Emulator()
+
+
+@pytest.fixture
+def gateway(emulator, tmp_path):
+    write_json(tmp_path / "routes.json", {"rendezvous": TARGET})
+    return Gateway(emulator, Routes(tmp_path / "routes.json"), "instance-1")
+
+
+def call(gateway, path, *, kind="http", headers=(), **more):
+    """Make one connection; return the messages for the client."""
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    async def receive():
+        return {"type": f"{kind}.request"}
+
+    scope = {"type": kind, "path": path, "raw_path": path.encode(), "headers": list(headers), **more}
+    asyncio.run(gateway(scope, receive, send))
+    return sent
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/rendezvous/proxy", f"{TARGET}/proxy"),
+        ("/rendezvous/", f"{TARGET}/"),
+        ("/rendezvous", f"{TARGET}/"),
+        ("/rendezvous/amp/client/a/b", f"{TARGET}/amp/client/a/b"),
+        ("/rendezvousing/proxy", "/rendezvousing/proxy"),
+        ("/bucket/rendezvous/key", "/bucket/rendezvous/key"),
+        ("/", "/"),
+    ],
+)
+def test_a_path_with_a_stable_prefix_is_routed_to_its_api_and_others_are_unchanged(gateway, emulator, path, expected):
+    call(gateway, path)
+
+    assert emulator.scopes[0]["path"] == expected
+    assert emulator.scopes[0]["raw_path"] == expected.encode()
+
+
+def test_an_escaped_path_stays_escaped(gateway, emulator):
+    call(gateway, "/rendezvous/amp/client/a/b", raw_path=b"/rendezvous/amp/client/a%2Fb")
+
+    assert emulator.scopes[0]["raw_path"] == f"{TARGET}/amp/client/a%2Fb".encode()
+
+
+def test_the_routes_of_a_new_deployment_are_used_without_a_restart(gateway, emulator, tmp_path):
+    call(gateway, "/rendezvous/proxy")
+
+    write_json(tmp_path / "routes.json", {"rendezvous": "/_aws/execute-api/new/$default"})
+    call(gateway, "/rendezvous/proxy")
+
+    assert emulator.scopes[1]["path"] == "/_aws/execute-api/new/$default/proxy"
+
+
+def test_before_the_first_deployment_no_path_is_routed(emulator, tmp_path):
+    call(Gateway(emulator, Routes(tmp_path / "absent.json"), "instance-1"), "/rendezvous/proxy")
+
+    assert emulator.scopes[0]["path"] == "/rendezvous/proxy"
+
+
+def test_requests_are_marked_as_received_over_tls(gateway, emulator):
+    call(gateway, "/bucket", headers=[(b"host", b"127.0.0.1")])
+
+    assert emulator.scopes[0]["headers"] == [(b"host", b"127.0.0.1"), (b"x-forwarded-proto", b"https")]
+
+
+def test_a_request_that_names_its_protocol_keeps_it(gateway, emulator):
+    call(gateway, "/bucket", headers=[(b"X-Forwarded-Proto", b"http")])
+
+    assert emulator.scopes[0]["headers"] == [(b"X-Forwarded-Proto", b"http")]
+
+
+@pytest.mark.parametrize("path", ["/_ministack/reset", "/_ministack/config", "/_localstack/health"])
+def test_administration_pages_that_need_no_signature_are_closed(gateway, emulator, path):
+    response = call(gateway, path)
+
+    assert response[0]["status"] == 403
+    assert emulator.scopes == []
+
+
+@pytest.mark.parametrize("path", ["/_ministack/health", "/_ministack/cfn-response/token"])
+def test_pages_that_stacks_need_are_open(gateway, emulator, path):
+    call(gateway, path)
+
+    assert emulator.scopes[0]["path"] == path
+
+
+def test_the_health_page_has_the_id_of_the_emulator(gateway):
+    start, body = call(gateway, "/_signalbox/health")
+
+    assert start["status"] == 200
+    assert json.loads(body["body"]) == {"status": "ok", "instance": "instance-1"}
+
+
+@pytest.mark.parametrize(
+    ("offered", "expected"),
+    [
+        (["wamp.2.json"], {"type": "websocket.accept", "subprotocol": "wamp.2.json"}),
+        (["wamp.2.msgpack", "wamp.2.json"], {"type": "websocket.accept", "subprotocol": "wamp.2.json"}),
+        (["mqtt"], {"type": "websocket.accept"}),
+        ([], {"type": "websocket.accept"}),
+    ],
+    ids=["ours", "ours among others", "another", "none"],
+)
+def test_the_subprotocol_is_chosen_if_the_client_offers_it(gateway, offered, expected):
+    answer = call(gateway, "/rendezvous/", kind="websocket", subprotocols=offered)
+
+    assert answer == [expected]
+
+
+@pytest.mark.parametrize("status", [400, "429"])
+def test_a_websocket_is_refused_with_the_status_of_its_function(tmp_path, status):
+    answer = call(responding(tmp_path, {"statusCode": status, "body": "why"}), "/live-ws", kind="websocket")
+
+    assert answer == [
+        {"type": "websocket.http.response.start", "status": int(status), "headers": []},
+        {"type": "websocket.http.response.body", "body": b""},
+    ]
+
+
+@pytest.mark.parametrize("answer", [{"statusCode": 200}, {}, None], ids=["success", "no status", "no response"])
+def test_an_accepted_websocket_is_closed_as_by_ministack(tmp_path, answer):
+    accepted, closed = call(responding(tmp_path, answer, "said"), "/live-ws", kind="websocket")
+
+    assert (accepted, closed) == ({"type": "websocket.accept"}, CLOSED)
+
+
+def test_a_websocket_that_no_function_refused_is_closed_as_by_ministack(tmp_path):
+    assert call(responding(tmp_path), "/live-ws", kind="websocket") == [CLOSED]
+
+
+CLOSED = {"type": "websocket.close", "code": 1008}
+
+
+def responding(tmp_path, *responses):
+    """Return a gateway of an emulator whose function returns `responses`: at `$connect`, then for each message."""
+
+    async def invoke(route, event_type, *, answer):
+        return answer
+
+    invoked = recording_status(invoke)
+
+    async def websocket(scope, receive, send):
+        for number, answer in enumerate(responses):
+            await invoked("route", "MESSAGE" if number else "CONNECT", answer=answer)
+            if number == 0 and int((answer or {}).get("statusCode", 200)) < 300:
+                await send({"type": "websocket.accept"})
+        await send(CLOSED)
+
+    return Gateway(websocket, Routes(tmp_path / "absent.json"), "instance-1")
+
+
+def test_other_connections_pass_unchanged(gateway, emulator):
+    call(gateway, "", kind="lifespan")
+
+    assert emulator.scopes[0]["type"] == "lifespan"
+
+
+def test_the_file_of_routes_is_read_again_only_when_it_has_changed(tmp_path, monkeypatch):
+    write_json(tmp_path / "routes.json", {"rendezvous": TARGET})
+    routes = Routes(tmp_path / "routes.json")
+    routes.target("/rendezvous/proxy")
+
+    monkeypatch.setattr(Path, "read_text", None)
+
+    assert routes.target("/rendezvous/answer") == f"{TARGET}/answer"

@@ -1,0 +1,140 @@
+"""The service behind the function `overview`: replies in outboxes, twice the same, and unreadable messages."""
+
+import json
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import pytest
+
+from signalbox.errors import EffectFailed
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.admin.grants import NO_RIGHTS, Grant, Rights
+from signalbox.live.outbox.items import ItemId, Reply
+from signalbox.live.procedures.overview import Picture, PictureName, StageOverview, Topic
+from signalbox.live.procedures.overview_calls import InvalidOverviewCall, OverviewCall
+from signalbox.live.procedures.overview_service import OverviewService
+from signalbox.live.session.state import ConnectionId
+from signalbox.live.wamp.messages import Payload, RequestId
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.permissions import Right
+from tests.fakes.live import REALM, START, MemoryOutboxes
+
+ALICE = UserName("alice")
+RIGHTS = Rights(frozenset(), (Grant(Right.READ, TopicPattern(MatchPolicy.PREFIX, "trial")),))
+CALL = OverviewCall(
+    connection=ConnectionId("c1"),
+    item_id=ItemId("frame:0"),
+    realm=REALM,
+    user=ALICE,
+    at=START,
+    request=RequestId(7),
+    procedure="signalbox.topics",
+    payload=Payload(),
+)
+
+
+@dataclass
+class World:
+    """Sources that `fail`, if they do, and the rights of users."""
+
+    rights: dict[tuple[ExchangeName, UserName], Rights] = field(default_factory=lambda: {(REALM, ALICE): RIGHTS})
+    outboxes: MemoryOutboxes = field(default_factory=MemoryOutboxes)
+    fails: bool = False
+
+    def service(self) -> OverviewService:
+        stage = StageOverview(self, {"now": lambda now: now.isoformat()}, self)
+        return OverviewService(stage, self, self.outboxes)
+
+    def find(self, *of: object) -> object:
+        return "<svg/>" if of == (PictureName("a.svg"),) else self.rights.get(of, NO_RIGHTS)
+
+    def beginning_with(self, realm: ExchangeName, prefix: str) -> list[Topic]:
+        return [Topic(RoutingKey("secret")), Topic(RoutingKey("trial.a"))]
+
+    def every(self) -> list[Picture]:
+        if self.fails:
+            raise EffectFailed("AWS answered Throttling")
+        return [Picture(PictureName("a.svg"), datetime(2026, 11, 21, tzinfo=UTC))]
+
+
+def replies(world: World) -> list[object]:
+    return [json.loads(item.message) for item in world.outboxes.items[CALL.connection] if isinstance(item, Reply)]
+
+
+@pytest.mark.parametrize(
+    ("procedure", "arguments", "result"),
+    [
+        ("signalbox.topics", (), [[[{"topic": "trial.a", "retained_at": None}]], {"more": False}]),
+        ("signalbox.report", ("a.svg",), [["<svg/>"]]),
+        ("signalbox.report", (), [[[{"name": "a.svg", "made_at": "2026-11-21T00:00:00.000Z"}]]]),
+        (
+            "signalbox.overview",
+            (),
+            [[{"at": "2026-11-21T20:00:00.000Z", "now": START.isoformat()}], {"unavailable": {}}],
+        ),
+    ],
+)
+def test_a_call_is_answered_into_the_outbox_of_its_caller(procedure, arguments, result):
+    world = World()
+
+    world.service().answer(replace(CALL, procedure=procedure, payload=Payload(arguments)).body())
+
+    assert replies(world) == [[50, 7, {}, *result]]
+
+
+def test_a_call_that_is_answered_twice_has_one_reply():
+    world = World()
+
+    for _ in range(2):
+        world.service().answer(CALL.body())
+
+    assert len(replies(world)) == 1
+
+
+def test_rights_are_read_when_the_call_is_answered():
+    world = World(rights={})
+
+    world.service().answer(CALL.body())
+
+    assert replies(world) == [[50, 7, {}, [[]], {"more": False}]]
+
+
+def test_invalid_arguments_are_an_error():
+    world = World()
+
+    world.service().answer(replace(CALL, payload=Payload((), {"prefix": 7})).body())
+
+    assert replies(world) == [[8, 48, 7, {}, "wamp.error.invalid_argument", ["prefix: expected a text, not 7"]]]
+
+
+def test_a_source_that_does_not_answer_is_an_error_and_not_a_retry():
+    world = World(fails=True)
+
+    world.service().answer(replace(CALL, procedure="signalbox.report").body())
+
+    assert replies(world) == [[8, 48, 7, {}, "wamp.error.unavailable", ["AWS answered Throttling"]]]
+
+
+@pytest.mark.parametrize("payload", [Payload((1, "ä\x00\ud800"), {"prefix": "t"}), Payload()])
+def test_a_call_survives_its_message(payload):
+    call = replace(CALL, payload=payload)
+
+    assert OverviewCall.parse(call.body()) == call
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("nonsense", "a message of 8 characters is not a call: JSONDecodeError"),
+        ("[]", "a message of 2 characters is not a call: TypeError"),
+        ("{}", "a message of 2 characters is not a call: KeyError"),
+        (
+            replace(CALL, procedure="wamp.session.kill").body(),
+            "procedure: expected one of signalbox.topics, .*, not 'w",
+        ),
+    ],
+)
+def test_an_unreadable_message_is_refused(body, reason):
+    with pytest.raises(InvalidOverviewCall, match=reason):
+        World().service().answer(body)
