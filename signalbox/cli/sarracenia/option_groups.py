@@ -19,7 +19,7 @@ def with_option_groups(command: Callable[P, T]) -> Callable[..., T]:
     """
     signature = inspect.signature(command)
     hints = get_type_hints(command, include_extras=True)
-    groups = {name: hint for name, hint in hints.items() if name != "return" and is_dataclass(hint)}
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if name != "return" and is_dataclass(hint)}
 
     @wraps(command)
     def with_options(**values: Any) -> T:  # noqa: ANN401 - Typer passes one value for each option
@@ -30,7 +30,7 @@ def with_option_groups(command: Callable[P, T]) -> Callable[..., T]:
     expanded = [one for parameter in signature.parameters.values() for one in _expanded(parameter, hints)]
     with_options.__signature__ = signature.replace(parameters=expanded)  # type: ignore[attr-defined]
     with_options.__annotations__ = {one.name: one.annotation for one in expanded}
-    del with_options.__wrapped__  # type: ignore[attr-defined]  # Typer would read its annotations
+    del with_options.__wrapped__  # Typer would read its annotations
     return with_options
 
 
