@@ -112,7 +112,7 @@ class AMQPSQS(Moth):  # type: ignore[misc]  # sr3 has no types
         return False
 
     def metricsReport(self) -> Mapping[str, Any]:  # noqa: N802
-        """Return sr3's metrics, with the number of waiting messages of the last `COUNT_SECONDS`."""
+        """Return sr3's metrics, with the number of waiting messages, counted at most every 30 s."""
         now = time.time()
         if self._client is not None and self._buffer is not None and now >= self._next_count:
             self._next_count = now + COUNT_SECONDS
@@ -171,7 +171,7 @@ class AMQPSQS(Moth):  # type: ignore[misc]  # sr3 has no types
 
     def _declare_queue(self, client: "ExchangeClient") -> None:
         subscription = self._subscription
-        if subscription.is_declared and self._may(f"declare queue {subscription.queue}"):
+        if subscription.is_declared and self._should_run(f"declare queue {subscription.queue}"):
             client.declare_queue(
                 subscription.queue,
                 expires=subscription.expires,
@@ -179,24 +179,24 @@ class AMQPSQS(Moth):  # type: ignore[misc]  # sr3 has no types
                 prefetch=subscription.prefetch,
             )
         for one in subscription.bindings:
-            if self._may(f"bind {subscription.queue} with {one.pattern} to {one.exchange}"):
+            if self._should_run(f"bind {subscription.queue} with {one.pattern} to {one.exchange}"):
                 client.bind(one.exchange, subscription.queue, one.pattern)
         for one in subscription.former_bindings:
-            if self._may(f"unbind {subscription.queue} with {one.pattern} from {one.exchange}"):
+            if self._should_run(f"unbind {subscription.queue} with {one.pattern} from {one.exchange}"):
                 client.unbind(one.exchange, subscription.queue, one.pattern)
 
     def _declare_exchanges(self, client: "ExchangeClient") -> None:
         for name in self._exchanges if self.o["exchangeDeclare"] else ():
-            if self._may(f"declare exchange {name}"):
+            if self._should_run(f"declare exchange {name}"):
                 client.declare_exchange(name)
 
     def _clean_up(self, what: str, delete: Callable[["ExchangeClient"], object]) -> None:
-        if not self._may(f"delete {what}"):
+        if not self._should_run(f"delete {what}"):
             return
         with self._logging_errors(f"deleting {what} failed"), self._connected() as client:
             delete(client)
 
-    def _may(self, operation: str) -> bool:
+    def _should_run(self, operation: str) -> bool:
         is_dry = bool(self.o["dry_run"])
         logger.info("%s%s (as: %s)", operation, " (dry run)" if is_dry else "", self._credential)
         return not is_dry

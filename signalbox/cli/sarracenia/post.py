@@ -33,9 +33,9 @@ def post(
         typer.Option(help="First words of the topics; if not given, v03 or v02.post, by format.", metavar="WORDS"),
     ] = None,
     inline: Annotated[bool, typer.Option("--inline", help="Embed small contents in the messages.")] = False,
-    inline_limit: Annotated[str, typer.Option(help="Embed contents smaller than this.", metavar="SIZE")] = str(
-        DEFAULT_LIMIT_BYTES
-    ),
+    inline_limit: Annotated[
+        str, typer.Option(help="With --inline: embed contents smaller than this.", metavar="SIZE")
+    ] = str(DEFAULT_LIMIT_BYTES),
     identity: Annotated[
         str,
         typer.Option(

@@ -108,20 +108,20 @@ class PostRun:
             self._watch(sink)
             return
         shows = sys.stderr.isatty() and not sink.is_printing
-        with _progress(self._found) if shows else nullcontext(self._found()) as found:
-            self._send(sink, found)
+        with _progress(self._entries) if shows else nullcontext(self._entries()) as entries:
+            self._send(sink, entries)
         if shows:
             say(f"{self.announced} messages announced")
 
     def _watch(self, sink: MessageSink) -> None:
         watch, ending = TreeWatch(), Ending()
         if not self.existing:
-            watch.start(self._found())
+            watch.start(self._entries())
         say(f"looks for changes every {self.seconds_between:g} s")
         with ending.awaited():
             while not ending.is_due:
                 started = time.monotonic()
-                self._pending += watch.changes(self._found())
+                self._pending += watch.changes(self._entries())
                 self._send_pending(sink)
                 took = time.monotonic() - started
                 with ending.waiting():
@@ -137,20 +137,20 @@ class PostRun:
         else:
             self._pending.clear()
 
-    def _found(self) -> Iterator[FileEntry]:
+    def _entries(self) -> Iterator[FileEntry]:
         root = self.settings.root
         except_for = None if root is None else absolute(root)
         return walk(self.paths, recursive=self.recursive, except_for=except_for, may_be_missing=self.watches)
 
-    def _send(self, sink: MessageSink, found: Iterable[FileEntry]) -> None:
-        for problem in sink.send(self._messages(found)):
+    def _send(self, sink: MessageSink, entries: Iterable[FileEntry]) -> None:
+        for problem in sink.send(self._messages(entries)):
             if problem is None:
                 self.announced += 1
             else:
                 self._report(problem)
 
-    def _messages(self, found: Iterable[FileEntry]) -> Iterator[AnnouncementMessage]:
-        for one in found:
+    def _messages(self, entries: Iterable[FileEntry]) -> Iterator[AnnouncementMessage]:
+        for one in entries:
             try:
                 contents = read_contents(one, self.settings)
                 chance = random.randrange(RANDOM_IDENTITIES)  # noqa: S311 - as sr3 does; not for security
@@ -173,11 +173,11 @@ def _unavailable() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def _progress(found: Callable[[], Iterator[FileEntry]]) -> Iterator[Iterable[FileEntry]]:
+def _progress(entries: Callable[[], Iterator[FileEntry]]) -> Iterator[Iterable[FileEntry]]:
     """Yield the entries while a progress bar shows the number announced."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("announcing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield bar.track(found(), total=sum(1 for _ in found()))
+        yield bar.track(entries(), total=sum(1 for _ in entries()))

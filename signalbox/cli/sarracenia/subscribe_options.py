@@ -57,7 +57,7 @@ class QueueOptions:
         str | None, typer.Option(help="Delete the queue after this time without a consumer.", metavar="DURATION")
     ] = None
     message_ttl: Annotated[
-        str | None, typer.Option(help="Delete messages that wait in the queue for this time.", metavar="DURATION")
+        str | None, typer.Option(help="Delete messages after this time in the queue.", metavar="DURATION")
     ] = None
     prefetch: Annotated[
         int | None, typer.Option(help="Maximum number of unacknowledged messages of one instance.", min=1)
@@ -66,7 +66,7 @@ class QueueOptions:
 
 @dataclass(frozen=True, slots=True)
 class FilterOptions:
-    """Options of the filter. The filter itself is made of `filter_lines`, which keep the order of the first three."""
+    """Options of the filter, which is parsed from `filter_lines` because the order of the first three counts."""
 
     accept: Annotated[
         list[str] | None,
@@ -97,7 +97,10 @@ class LimitOptions:
     ] = None
     attempts: Annotated[int, typer.Option(help="Maximum number of attempts for each file.", min=1)] = DEFAULT_ATTEMPTS
     pause: Annotated[
-        str, typer.Option(help="Delay before the second attempt; each further delay is triple.", metavar="DURATION")
+        str,
+        typer.Option(
+            help="Delay before the second attempt; each further delay is 3 times as long.", metavar="DURATION"
+        ),
     ] = f"{PAUSE.total_seconds():g}s"
 
     def limits(self) -> Limits:

@@ -52,14 +52,14 @@ def walk(
     The directory `except_for`, the base directory, is itself left out. Raises `PathNotFound`.
     """
     for path in map(absolute, paths):
-        found = entry_at(path)
-        if found is None:
+        entry = entry_at(path)
+        if entry is None:
             if may_be_missing:
                 continue
             raise PathNotFound(f"{path[:200]!r} is not a file, directory or link")
         if path != except_for:
-            yield found
-        if recursive and found.kind == FileKind.DIRECTORY:
+            yield entry
+        if recursive and entry.kind == FileKind.DIRECTORY:
             yield from _below(path)
 
 
@@ -72,15 +72,15 @@ def _below(directory: str) -> Iterator[FileEntry]:
     # A list of pending directories instead of recursion: trees may be deeper than the call stack.
     waiting = [directory]
     while waiting:
-        inner = [found for name in _names(waiting.pop()) if (found := entry_at(name)) is not None]
+        inner = [entry for name in _names(waiting.pop()) if (entry := entry_at(name)) is not None]
         yield from inner
-        waiting += [found.path for found in reversed(inner) if found.kind == FileKind.DIRECTORY]
+        waiting += [entry.path for entry in reversed(inner) if entry.kind == FileKind.DIRECTORY]
 
 
 def _names(directory: str) -> list[str]:
     try:
         with os.scandir(directory) as entries:
-            return sorted(entry.path for entry in entries)
+            return sorted(one.path for one in entries)
     except (FileNotFoundError, NotADirectoryError):  # removed since it was listed
         return []
     except OSError as error:
@@ -97,13 +97,13 @@ class TreeWatch:
     announced: dict[str, FileEntry] = field(default_factory=dict)
     seen: dict[str, FileEntry] = field(default_factory=dict)
 
-    def start(self, found: Iterable[FileEntry]) -> None:
+    def start(self, entries: Iterable[FileEntry]) -> None:
         """Take all entries of a first walk as announced."""
-        self.announced = self.seen = _by_path(found)
+        self.announced = self.seen = _by_path(entries)
 
-    def changes(self, found: Iterable[FileEntry]) -> list[FileEntry]:
+    def changes(self, entries: Iterable[FileEntry]) -> list[FileEntry]:
         """Return the entries to announce: removed ones from the leaves to the root, then new and changed ones."""
-        current = _by_path(found)
+        current = _by_path(entries)
         gone = [one for one in self.announced.values() if not _is_same_kind(one, current.get(one.path))]
         settled = [
             one
@@ -116,9 +116,9 @@ class TreeWatch:
         return [FileEntry(one.path, REMOVED.get(one.kind, FileKind.REMOVED)) for one in reversed(gone)] + settled
 
 
-def _by_path(found: Iterable[FileEntry]) -> dict[str, FileEntry]:
+def _by_path(entries: Iterable[FileEntry]) -> dict[str, FileEntry]:
     # Reading a file does not change it.
-    return {one.path: replace(one, accessed_at=None) for one in found}
+    return {one.path: replace(one, accessed_at=None) for one in entries}
 
 
 def _is_same_kind(one: FileEntry, other: FileEntry | None) -> bool:
