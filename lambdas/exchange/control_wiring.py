@@ -91,7 +91,7 @@ def granting() -> LiveAdminPorts:
         inbox=SqsInbox(wiring.sqs(), wiring.settings().text("LIVE_INBOX_URL")),
         clock=wiring.CLOCK,
         record=writing.record,
-        side_by_side=side_by_side,
+        parallel_map=side_by_side,
     )
 
 

@@ -24,7 +24,6 @@ from signalbox.aws.live.items import (
 )
 from signalbox.aws.shared.dynamodb import Item, ItemBusy, every_item
 from signalbox.exchange.model.records import LiveSettings
-from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.event_documents import event_document, event_of, json_text
 from signalbox.live.log.events import LoggedEvent
@@ -32,6 +31,7 @@ from signalbox.live.log.retention import retention_of
 from signalbox.live.log.selection import is_logged
 from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class DynamoTopicLog:
     """Implementation of `TopicLog` and `EventLog`."""
 
     table: "Table"
-    side_by_side: SideBySide = one_by_one
+    parallel_map: ParallelMap = serial_map
     _known: dict[tuple[ExchangeName, RoutingKey], None] = field(default_factory=dict)
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
@@ -66,7 +66,7 @@ class DynamoTopicLog:
         puts: list[Any] = [{"PutRequest": {"Item": item}} for item in items.values()]
         puts += [{"DeleteRequest": {"Key": key}} for event in events for key in _evicted(realm, event, live)]
         calls = [puts[start : start + MAXIMUM_WRITES] for start in range(0, len(puts), MAXIMUM_WRITES)]
-        for _ in self.side_by_side(self._write, calls):
+        for _ in self.parallel_map(self._write, calls):
             pass
         self._remember(realm, events)
 

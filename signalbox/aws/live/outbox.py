@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.shared.errors import look
-from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
 from signalbox.live.outbox.items import OutboxItem, OutboxMessage, item_body
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.codec import size_bytes
 from signalbox.messages import MAXIMUM_BYTES, Message
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sending import MAXIMUM_ENTRIES
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class SqsOutboxes:
 
     sqs: "SQSClient"
     queue_url: str
-    side_by_side: SideBySide = one_by_one
+    parallel_map: ParallelMap = serial_map
 
     def put(self, connection: ConnectionId, items: Sequence[OutboxItem]) -> None:
         """Append items to an outbox; an item that is put twice within five minutes is stored once.
@@ -46,7 +46,7 @@ class SqsOutboxes:
     def send(self, messages: Sequence[OutboxMessage]) -> Collection[int]:
         """Send messages in no particular order; return the indexes of those that failed."""
         calls = list(_calls(messages))
-        return [index for failed in self.side_by_side(self._failed, calls) for index in failed]
+        return [index for failed in self.parallel_map(self._failed, calls) for index in failed]
 
     def _failed(self, call: Sequence[_Indexed]) -> list[int]:
         entries = [{"Id": str(index), **_entry(message)} for index, message in call]

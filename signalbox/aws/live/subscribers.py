@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from boto3.dynamodb.conditions import Key
 
-from signalbox.aws.exchange.routing import every_key
 from signalbox.aws.live.changes import DynamoSubscriberChanges
 from signalbox.aws.live.items import (
     SUBSCRIBER,
@@ -22,8 +21,7 @@ from signalbox.aws.live.items import (
     subscriber_version_key,
     topic_subscribers_partition,
 )
-from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment
-from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
+from signalbox.aws.shared.dynamodb import Item, every_item, every_key, milliseconds, moment
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.directory import PartitionVersion, SubscriberChange, SubscriberPartition, SubscriberRow
@@ -32,6 +30,7 @@ from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class DynamoSubscribers:
     """Implementation of `Subscribers`, `SubscriberTable` and `SubscriptionLookup`."""
 
     table: "Table"
-    side_by_side: SideBySide = one_by_one
+    parallel_map: ParallelMap = serial_map
 
     def attach(self, realm: ExchangeName, subscriber: Subscriber, *, at: datetime, expires_at: datetime) -> None:
         """Add a subscriber until `expires_at`. Idempotent.
@@ -67,7 +66,7 @@ class DynamoSubscribers:
                 change = {"connection": connection, "match": pattern.match.value, "uri": pattern.uri}
                 removed.setdefault(subscriber_partition(realm, pattern), []).append(change)
         now = datetime.now(UTC)
-        for _ in self.side_by_side(lambda partition: self._changes.add(partition, removed[partition], at=now), removed):
+        for _ in self.parallel_map(lambda partition: self._changes.add(partition, removed[partition], at=now), removed):
             pass
 
     def versions(self, partitions: Collection[SubscriberPartition]) -> Mapping[SubscriberPartition, PartitionVersion]:

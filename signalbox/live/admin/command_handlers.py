@@ -92,7 +92,7 @@ class _Execution:
         realms = [command.realm] if command.realm else [one.name for one in self.ports.exchanges.every() if one.live]
         users = [command.user] if command.user else [one.name for one in self.ports.users.every()]
         visible = [(realm, user) for realm, user in product(realms, users) if self._may_see(realm, user)]
-        found = self.ports.side_by_side(lambda pair: self.ports.grants.find(*pair).grants, visible)
+        found = self.ports.parallel_map(lambda pair: self.ports.grants.find(*pair).grants, visible)
         return [
             document(user, realm, grant)
             for (realm, user), grants in zip(visible, found, strict=True)

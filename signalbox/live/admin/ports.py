@@ -9,11 +9,11 @@ from typing import Protocol
 
 from signalbox.clock import Clock
 from signalbox.exchange.model.ports import Exchanges, Users
-from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin.grants import Grant
 from signalbox.live.session.ports import Inbox, RealmSessions
 from signalbox.live.wamp.authentication import Credentials
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 
@@ -51,7 +51,7 @@ class Secrets(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LiveAdminPorts:
-    """The ports of the commands about live; `record` takes history events, `side_by_side` runs reads concurrently."""
+    """The ports of the commands about live; `record` takes history events, `parallel_map` runs reads concurrently."""
 
     exchanges: Exchanges
     users: Users
@@ -61,4 +61,4 @@ class LiveAdminPorts:
     inbox: Inbox
     clock: Clock
     record: Callable[[Sequence[HistoryEvent]], None]
-    side_by_side: SideBySide = one_by_one
+    parallel_map: ParallelMap = serial_map

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from signalbox.exchange.model.records import LiveSettings
-from signalbox.exchange.model.routing_ports import SideBySide
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.selection import backfill_page, in_order, is_logged, latest_retained
@@ -15,6 +14,7 @@ from signalbox.live.outbox.ports import TopicLog
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import PublicationId
 from signalbox.live.wamp.options import AfterPublication, AfterSequence, AfterTime, AfterTopicSequences
+from signalbox.parallel import ParallelMap
 from signalbox.sarracenia.rights.names import ExchangeName
 
 # A client that resumes after a known point receives all later events and none before it. `LastEvents` gives no such
@@ -46,7 +46,7 @@ class BackfillReader:
     realm: ExchangeName
     live: LiveSettings
     now: datetime
-    side_by_side: SideBySide
+    parallel_map: ParallelMap
 
     def read(self, request: BackfillRequest, listener: Listener, *, deferred: SequenceNumbers) -> Backfill:
         """Return the requested events in the order of publication.
@@ -57,7 +57,7 @@ class BackfillReader:
         # The retained events are read before the logs, so an event newer than the retained one follows it.
         latest = self.log.retained(self.realm, request.pattern) if request.get_retained else []
         topics = self.log.topics(self.realm, request.pattern) if request.history else list(deferred)
-        logs = list(self.side_by_side(lambda topic: self._log(topic, deferred), topics))
+        logs = list(self.parallel_map(lambda topic: self._log(topic, deferred), topics))
         logged = in_order(logs)
         selected = _selected(logged, request, listener, deferred)
         retained = [one for one in latest_retained(latest, listener) if one.publication not in selected]

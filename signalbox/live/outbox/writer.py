@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from signalbox.exchange.model.records import LiveSettings
-from signalbox.exchange.model.routing_ports import SideBySide, one_by_one
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Rights
 from signalbox.live.log.backfill import BackfillReader
@@ -33,6 +32,7 @@ from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
 from signalbox.live.session.state import ConnectionId, Session
 from signalbox.live.wamp.codec import serialize, size_bytes
 from signalbox.messages import MessageId
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 MAXIMUM_BACKLOG = 10_000  # events of a topic that a client may be behind
@@ -86,7 +86,7 @@ class OutboxWriter:
     log: TopicLog
     connections: Connections
     now: Callable[[], datetime]
-    side_by_side: SideBySide = one_by_one
+    parallel_map: ParallelMap = serial_map
 
     def deliver(self, connection: ConnectionId, incoming: Sequence[ReceivedItem], *, until: datetime) -> DeliveryResult:
         """Post a connection's items in their order; begin no event after `until`."""
@@ -198,7 +198,7 @@ class _ConnectionWriter:
             return DeliveryOutcome.DONE
         if session is None or session.realm is None or listener is None or live is None:
             return DeliveryOutcome.DONE
-        reader = BackfillReader(self.writer.log, session.realm, live, self.writer.now(), self.writer.side_by_side)
+        reader = BackfillReader(self.writer.log, session.realm, live, self.writer.now(), self.writer.parallel_map)
         backfill = reader.read(request, listener, deferred=self.outbox.pending_backfills[subscription])
         # Read again after the logs: a user whose right was revoked must not receive events published since.
         owner = session.realm, UserName(listener.authid)
