@@ -10,7 +10,8 @@ from stacks.exchange.construct import Exchange
 from stacks.grants.exchange import grant_exchange
 from stacks.grants.history import grant_delivery, grant_job
 from stacks.grants.live import grant_live, grant_live_routing
-from stacks.grants.rendezvous import grant_rendezvous, grant_schedules
+from stacks.grants.rendezvous import grant_rendezvous
+from stacks.grants.schedules import grant_schedules
 from stacks.grants.splitting import grant_splitting
 from stacks.history.jobs import HistoryJobs, schedule
 from stacks.history.lake import TABLE, HistoryLake

@@ -5,7 +5,7 @@ from functools import cache
 import boto3
 
 from lambdas.exchange import wiring
-from lambdas.shared import history as writing
+from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
 from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.counters import DynamoCounters
@@ -32,26 +32,26 @@ from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 @cache
 def replies() -> SqsReplies:
     """Return the sender of replies to clients."""
-    settings = wiring.settings()
-    return SqsReplies(wiring.sqs(), control_queue_url=settings.text("EXCHANGE_CONTROL_QUEUE_URL"))
+    settings = instance.settings()
+    return SqsReplies(instance.sqs(), control_queue_url=settings.text("EXCHANGE_CONTROL_QUEUE_URL"))
 
 
 @cache
 def dead_letters() -> SqsDeadLetters:
     """Return the stage's dead-letter queue of the exchange."""
-    return SqsDeadLetters(wiring.sqs(), wiring.settings().text("EXCHANGE_DEAD_LETTER_QUEUE_URL"))
+    return SqsDeadLetters(instance.sqs(), instance.settings().text("EXCHANGE_DEAD_LETTER_QUEUE_URL"))
 
 
 @cache
 def sweep() -> OrphanQueueSweeper:
     """Return the orphan-queue sweeper."""
-    return OrphanQueueSweeper(ports(), SqsTemporaryQueues(wiring.sqs()))
+    return OrphanQueueSweeper(ports(), SqsTemporaryQueues(instance.sqs()))
 
 
 @cache
 def ports() -> ControlPorts:
     """Return the ports of commands and scheduled tasks."""
-    settings, sqs, table = wiring.settings(), wiring.sqs(), wiring.table()
+    settings, sqs, table = instance.settings(), instance.sqs(), wiring.table()
     stage, route_arn = settings.text("STAGE"), settings.text("ROUTE_FUNCTION_ARN")
     tags = {STAGE_TAG: stage, CAPABILITY_TAG: CAPABILITY}
     concurrency = settings.number("ROUTE_CONCURRENCY")
@@ -68,12 +68,12 @@ def ports() -> ControlPorts:
         mappings=RouteMappings(
             EventSourceMappings(boto3.client("lambda"), route_arn, queue_arn_prefix(), concurrency, tags)
         ),
-        metrics=CloudWatchQueueMetrics(boto3.client("cloudwatch"), wiring.CLOCK.now),
+        metrics=CloudWatchQueueMetrics(boto3.client("cloudwatch"), instance.CLOCK.now),
         sender=SqsExchangeSender(sqs, wiring.url_prefix()),
-        clock=wiring.CLOCK,
+        clock=instance.CLOCK,
         config=config(),
         queue_url=replies().url,
-        record=writing.record,
+        record=instance.record,
         parallel_map=parallel_map,
     )
 
@@ -81,16 +81,16 @@ def ports() -> ControlPorts:
 @cache
 def granting() -> LiveAdminPorts:
     """Return all that commands about grants and secrets work with."""
-    live = boto3.resource("dynamodb").Table(wiring.settings().text("LIVE_TABLE"))
+    live = instance.table("LIVE_TABLE")
     return LiveAdminPorts(
         exchanges=ports().store.exchanges,
         users=ports().store.users,
         grants=DynamoGrants(live),
         secrets=DynamoSecrets(live),
         realm_sessions=DynamoRealmSessions(live),
-        inbox=SqsInbox(wiring.sqs(), wiring.settings().text("LIVE_INBOX_URL")),
-        clock=wiring.CLOCK,
-        record=writing.record,
+        inbox=SqsInbox(instance.sqs(), instance.settings().text("LIVE_INBOX_URL")),
+        clock=instance.CLOCK,
+        record=instance.record,
         parallel_map=parallel_map,
     )
 
@@ -98,7 +98,7 @@ def granting() -> LiveAdminPorts:
 @cache
 def config() -> StageConfig:
     """Return the stage's settings."""
-    settings = wiring.settings()
+    settings = instance.settings()
     region, account = settings.text("ROUTE_FUNCTION_ARN").split(":")[3:5]
     return StageConfig(
         names=wiring.names(),
@@ -113,5 +113,5 @@ def config() -> StageConfig:
 
 def queue_arn_prefix() -> str:
     """Return the ARN prefix of all queues, which are in the account and region of the router."""
-    partition, _, region, account = wiring.settings().text("ROUTE_FUNCTION_ARN").split(":")[1:5]
+    partition, _, region, account = instance.settings().text("ROUTE_FUNCTION_ARN").split(":")[1:5]
     return f"arn:{partition}:sqs:{region}:{account}:"

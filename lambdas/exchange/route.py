@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lambdas.exchange import route_wiring, wiring
-from lambdas.shared import history as writing
+from lambdas.shared import instance
 from lambdas.shared.records import in_flight, messages_of
 from signalbox.exchange.routing.router import ExchangeUnknown, RoutingResult
 from signalbox.messages import Message
@@ -24,7 +24,7 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     except ExchangeUnknown:
         logger.exception("%d messages of queue %s stay where they are", len(messages), queue)
         return in_flight(message.message_id for message in messages)
-    writing.record(routed.events)
+    instance.record(routed.events)
     return in_flight(routed.not_done)
 
 

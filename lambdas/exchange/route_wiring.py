@@ -2,9 +2,8 @@
 
 from functools import cache
 
-import boto3
-
 from lambdas.exchange import wiring
+from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
 from signalbox.aws.exchange.key_holds import DynamoKeyHolds
 from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads, DynamoRoutingTable
@@ -34,8 +33,8 @@ def router() -> Router:
         dispatcher=dispatcher(),
         counters=DynamoCounterWriter(table, parallel_map),
         names=wiring.names(),
-        now=wiring.CLOCK.now,
-        trusted_ids=frozenset(map(wiring.settings().text, ("EXCHANGE_CONTROL_ROLE_ID", "LIVE_SESSION_ROLE_ID"))),
+        now=instance.CLOCK.now,
+        trusted_ids=frozenset(map(instance.settings().text, ("EXCHANGE_CONTROL_ROLE_ID", "LIVE_SESSION_ROLE_ID"))),
         live=distributor(),
         key_holder=key_holder(),
     )
@@ -46,20 +45,20 @@ def key_holder() -> KeyHolder:
     """Return the holder of routing keys."""
     return KeyHolder(
         DynamoKeyHolds(wiring.table()),
-        wiring.CLOCK.now,
-        wiring.CLOCK.sleep,
-        hold_for=TIMEOUTS_UNTIL_AGAIN * wiring.settings().seconds("ROUTE_TIMEOUT_SECONDS"),
+        instance.CLOCK.now,
+        instance.CLOCK.sleep,
+        hold_for=TIMEOUTS_UNTIL_AGAIN * instance.settings().seconds("ROUTE_TIMEOUT_SECONDS"),
     )
 
 
 @cache
 def distributor() -> Distributor:
     """Return the distributor of live publications to connections."""
-    table = boto3.resource("dynamodb").Table(wiring.settings().text("LIVE_TABLE"))
+    table = instance.table("LIVE_TABLE")
     return Distributor(
         log=DynamoTopicLog(table, parallel_map),
-        directory=CachedSubscriberDirectory(DynamoSubscribers(table), wiring.CLOCK.now),
-        outboxes=SqsOutboxes(wiring.sqs(), wiring.settings().text("LIVE_OUTBOX_URL"), parallel_map),
+        directory=CachedSubscriberDirectory(DynamoSubscribers(table), instance.CLOCK.now),
+        outboxes=SqsOutboxes(instance.sqs(), instance.settings().text("LIVE_OUTBOX_URL"), parallel_map),
     )
 
 
@@ -72,17 +71,17 @@ def retrier() -> Retrier:
         dispatcher=dispatcher(),
         counters=DynamoCounterWriter(table, parallel_map),
         names=wiring.names(),
-        now=wiring.CLOCK.now,
-        maximum_attempts=wiring.settings().number("EXCHANGE_MAXIMUM_RECEIVES"),
+        now=instance.CLOCK.now,
+        maximum_attempts=instance.settings().number("EXCHANGE_MAXIMUM_RECEIVES"),
     )
 
 
 @cache
 def dispatcher() -> CopyDispatcher:
     """Return the dispatcher of copies."""
-    dead_letter_queue_url = wiring.settings().text("EXCHANGE_DEAD_LETTER_QUEUE_URL")
+    dead_letter_queue_url = instance.settings().text("EXCHANGE_DEAD_LETTER_QUEUE_URL")
     return CopyDispatcher(
-        sender=SqsQueueSender(wiring.sqs(), wiring.url_prefix()),
+        sender=SqsQueueSender(instance.sqs(), wiring.url_prefix()),
         declared=DynamoRoutingTable(wiring.table()),
         retry_queue=retry_queue(),
         ordered_retry_queue=ordered_retry_queue(),
@@ -93,12 +92,12 @@ def dispatcher() -> CopyDispatcher:
 
 def retry_queue() -> QueueName:
     """Return the name of the retry queue of unordered copies."""
-    return _name(wiring.settings().text("EXCHANGE_RETRY_QUEUE_URL"))
+    return _name(instance.settings().text("EXCHANGE_RETRY_QUEUE_URL"))
 
 
 def ordered_retry_queue() -> QueueName:
     """Return the name of the retry queue of ordered copies."""
-    return _name(wiring.settings().text("EXCHANGE_ORDERED_RETRY_QUEUE_URL"))
+    return _name(instance.settings().text("EXCHANGE_ORDERED_RETRY_QUEUE_URL"))
 
 
 def _name(queue_url: str) -> QueueName:

@@ -1,13 +1,11 @@
 """Lambda function `drain`: sends history events from the overflow queue to Firehose."""
 
-import os
 from functools import cache
 from typing import Any
 
-from lambdas.shared.history import stream
+from lambdas.shared.instance import stream
 from lambdas.shared.records import in_flight
 from signalbox.aws.history.firehose import DeliveryStream
-from signalbox.aws.shared.settings import Settings
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
@@ -26,4 +24,4 @@ def _lines(body: str) -> list[str]:
 
 @cache
 def _stream() -> DeliveryStream:
-    return stream(Settings(os.environ))
+    return stream()

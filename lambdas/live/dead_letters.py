@@ -2,7 +2,7 @@
 
 import logging
 
-from lambdas.live import wiring
+from lambdas.shared import instance
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.history.event import HistoryEvent
@@ -24,4 +24,4 @@ def dead_letter(
     except EffectFailed:
         logger.exception("message %s of %s can neither be read nor dead-lettered", message.message_id, holder)
         return None
-    return events.dead_letter(message.message_id, holder=holder, at=wiring.CLOCK.now())
+    return events.dead_letter(message.message_id, holder=holder, at=instance.CLOCK.now())

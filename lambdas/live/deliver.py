@@ -9,7 +9,7 @@ from typing import Any
 
 from lambdas.live import deliver_wiring, wiring
 from lambdas.live.dead_letters import dead_letter
-from lambdas.shared import history as writing
+from lambdas.shared import instance
 from lambdas.shared.records import in_flight, messages_of
 from lambdas.shared.threads import parallel_map
 from signalbox.exchange.messages.publications import sent_at
@@ -37,14 +37,14 @@ logger = logging.getLogger(__name__)
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - Lambda's
     """Handle a batch of the outbox queue; report as failed each connection's first unposted item and all after it."""
-    until = wiring.CLOCK.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) * SHARE_OF_TIME
+    until = instance.CLOCK.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) * SHARE_OF_TIME
     by_connection, unreadable = _by_connection(messages_of(event["Records"]))
     _create_clients()
     results = list(parallel_map(partial(_deliver, until), by_connection.items()))
     dead_lettered, undecided = _dead_letter(unreadable)
     delivered = [one for one in results if isinstance(one, DeliveryResult)]
-    writing.record(
-        [*(fact for one in delivered for fact in delivery_events(one, now=wiring.CLOCK.now())), *dead_lettered]
+    instance.record(
+        [*(fact for one in delivered for fact in delivery_events(one, now=instance.CLOCK.now())), *dead_lettered]
     )
     failed = (one.not_done if isinstance(one, DeliveryResult) else one for one in results)
     return in_flight(message_id for ids in (*failed, undecided) for message_id in ids)
@@ -88,7 +88,7 @@ def _deliver(until: datetime, batch: tuple[ConnectionId, list[_Parsed]]) -> Deli
         received = [ReceivedItem(message.message_id, item, sent_at(message)) for message, item in parsed]
         result = deliver_wiring.outbox_writer().deliver(connection, received, until=until)
         if result.outcome is DeliveryOutcome.CLOSED:
-            logger.info(json.dumps(closing_summary(result, now=wiring.CLOCK.now())))
+            logger.info(json.dumps(closing_summary(result, now=instance.CLOCK.now())))
         if result.outcome in LOST and result.session is not None:
             wiring.inbox().notify(connection, Lost(), request=f"lost-{result.first}")
         if result.outcome in PAUSES:

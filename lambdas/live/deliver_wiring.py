@@ -6,6 +6,7 @@ from functools import cache
 import boto3
 
 from lambdas.live import wiring
+from lambdas.shared import instance
 from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
 from signalbox.aws.live.connections import WITH_RETRIES, WITHOUT_RETRIES, ApiConnections
 from signalbox.aws.live.log import DynamoTopicLog
@@ -16,25 +17,25 @@ from signalbox.live.outbox.writer import OutboxWriter
 @cache
 def outbox_writer() -> OutboxWriter:
     """Return the writer of connections."""
-    exchanges = boto3.resource("dynamodb").Table(wiring.settings().text("EXCHANGE_TABLE"))
+    exchanges = instance.table("EXCHANGE_TABLE")
     return OutboxWriter(
         snapshots=DynamoConnectionSnapshots(wiring.table(), exchanges),
         log=DynamoTopicLog(wiring.table()),
         connections=connections(),
-        now=wiring.CLOCK.now,
+        now=instance.CLOCK.now,
     )
 
 
 @cache
 def outbox_queue() -> SqsOutboxQueue:
     """Return the FIFO queue of outboxes."""
-    return SqsOutboxQueue(wiring.sqs(), wiring.settings().text("LIVE_OUTBOX_URL"))
+    return SqsOutboxQueue(instance.sqs(), instance.settings().text("LIVE_OUTBOX_URL"))
 
 
 @cache
 def connections() -> ApiConnections:
     """Return the connections. On the local stage, their API is a path of the emulator's endpoint."""
-    url = wiring.settings().text("LIVE_CONNECTIONS_URL")
+    url = instance.settings().text("LIVE_CONNECTIONS_URL")
     endpoint = os.environ.get("AWS_ENDPOINT_URL", "") + url if url.startswith("/") else url
     once, several_times = (
         boto3.client("apigatewaymanagementapi", endpoint_url=endpoint, config=config)

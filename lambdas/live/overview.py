@@ -8,7 +8,7 @@ from typing import Any
 from lambdas.live import overview_wiring, wiring
 from lambdas.live.connection_batches import by_connection
 from lambdas.live.dead_letters import dead_letter
-from lambdas.shared import history
+from lambdas.shared import instance
 from lambdas.shared.records import in_flight, messages_of
 from lambdas.shared.threads import parallel_map
 from signalbox.history.event import HistoryEvent
@@ -34,7 +34,7 @@ def _answer_calls(records: Iterable[Record]) -> list[str]:
     try:
         return [message for failed in parallel_map(answer, by_connection(records).items()) for message in failed]
     finally:
-        history.record(events)
+        instance.record(events)
 
 
 def _answer_in_order(

@@ -5,6 +5,7 @@ from functools import cache
 import boto3
 
 from lambdas.live import wiring
+from lambdas.shared import instance
 from signalbox.aws.live.accounts import DynamoUserRights
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
@@ -17,7 +18,7 @@ from signalbox.live.procedures.overview_service import OverviewService
 @cache
 def service() -> OverviewService:
     """Return the service that answers the calls."""
-    settings, table, resource = wiring.settings(), wiring.table(), boto3.resource("dynamodb")
+    settings, table, resource = instance.settings(), wiring.table(), boto3.resource("dynamodb")
     exchanges = resource.Table(settings.text("EXCHANGE_TABLE"))
     tables = OverviewTables(
         rendezvous=resource.Table(settings.text("RENDEZVOUS_TABLE")),
@@ -28,5 +29,5 @@ def service() -> OverviewService:
     return OverviewService(
         stage=StageOverview(LoggedTopics(DynamoTopicLog(table)), tables.parts(), pictures),
         rights=DynamoUserRights(table, exchanges),
-        outboxes=SqsOutboxes(wiring.sqs(), settings.text("LIVE_OUTBOX_URL")),
+        outboxes=SqsOutboxes(instance.sqs(), settings.text("LIVE_OUTBOX_URL")),
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lambdas.live import page_wiring
+from lambdas.shared import instance
 from lambdas.shared.http import Request, Response, response
 from signalbox.live.admin import pages
 
@@ -57,4 +58,4 @@ def _files() -> dict[str, pages.File]:
 
 
 def _websocket_url() -> str:
-    return page_wiring.settings().text("LIVE_WEBSOCKET_URL")
+    return instance.settings().text("LIVE_WEBSOCKET_URL")

@@ -9,6 +9,7 @@ from typing import Any
 from lambdas.live import session_wiring, wiring
 from lambdas.live.connection_batches import by_connection
 from lambdas.live.dead_letters import dead_letter
+from lambdas.shared import instance
 from lambdas.shared.records import in_flight, messages_of
 from lambdas.shared.threads import parallel_map
 from signalbox.aws.live.inbox import InvalidTimer, timed_connection
@@ -37,7 +38,7 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
 
 def _are_timers(records: list[Record]) -> bool:
     name = records[0]["eventSourceARN"].rpartition(":")[2]
-    return bool(name == wiring.settings().text("LIVE_TIMERS_URL").rpartition("/")[2])
+    return bool(name == instance.settings().text("LIVE_TIMERS_URL").rpartition("/")[2])
 
 
 def _process_inboxes(records: Iterable[Record]) -> list[str]:
@@ -100,7 +101,7 @@ def _is_forwarded(record: Record) -> bool:
 
 
 def _sweep() -> int:
-    now = wiring.CLOCK.now()
+    now = instance.CLOCK.now()
     lost = list(wiring.sessions().overdue(now=now))
     for connection in lost:
         wiring.inbox().notify(connection, Lost(), request=f"sweep-{now:%Y%m%d%H%M}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import boto3
 
 from lambdas.live import wiring
-from lambdas.shared import history
+from lambdas.shared import instance
 from signalbox.aws.exchange.sender import SqsExchangeSender
 from signalbox.aws.live.accounts import DynamoAccounts
 from signalbox.aws.live.log import DynamoTopicLog
@@ -35,7 +35,7 @@ WRITERS = 8
 @cache
 def ports() -> SessionPorts:
     """Return the ports of sessions."""
-    settings, table = wiring.settings(), wiring.table()
+    settings, table = instance.settings(), wiring.table()
     subscribers = DynamoSubscribers(table, _writers().map)
     return SessionPorts(
         store=Store(
@@ -44,18 +44,18 @@ def ports() -> SessionPorts:
             accounts=DynamoAccounts(table, _exchanges(), pepper()),
             subscribers=subscribers,
             subscription_lookup=CachedSubscriptionLookup(
-                CachedSubscriberDirectory(subscribers, wiring.CLOCK.now), subscribers, exclusive=Lock()
+                CachedSubscriberDirectory(subscribers, instance.CLOCK.now), subscribers, exclusive=Lock()
             ),
             log=DynamoTopicLog(table),
         ),
         inbox=wiring.inbox(),
-        outboxes=SqsOutboxes(wiring.sqs(), settings.text("LIVE_OUTBOX_URL")),
+        outboxes=SqsOutboxes(instance.sqs(), settings.text("LIVE_OUTBOX_URL")),
         timers=wiring.timers(),
-        sender=SqsExchangeSender(wiring.sqs(), settings.text("LIVE_INBOX_URL").rpartition("/")[0] + "/"),
-        overview_calls=SqsOverviewCalls(wiring.sqs(), settings.text("LIVE_OVERVIEW_URL")),
+        sender=SqsExchangeSender(instance.sqs(), settings.text("LIVE_INBOX_URL").rpartition("/")[0] + "/"),
+        overview_calls=SqsOverviewCalls(instance.sqs(), settings.text("LIVE_OVERVIEW_URL")),
         names=StageNames(settings.text("STAGE"), settings.text("EXCHANGE_PREFIX")),
         pepper=pepper(),
-        now=wiring.CLOCK.now,
+        now=instance.CLOCK.now,
         random_id=lambda: secrets.randbelow(MAXIMUM_ID) + 1,
         nonce=lambda: secrets.token_hex(NONCE_BYTES),
         record=_events().extend,
@@ -64,13 +64,13 @@ def ports() -> SessionPorts:
 
 def timer_dead_letters() -> SqsDeadLetters:
     """Return the dead-letter queue of timers."""
-    return SqsDeadLetters(wiring.sqs(), wiring.settings().text("LIVE_DEAD_LETTER_QUEUE_URL"))
+    return SqsDeadLetters(instance.sqs(), instance.settings().text("LIVE_DEAD_LETTER_QUEUE_URL"))
 
 
 def write_history() -> None:
     """Write and count the history events since the last call."""
     events = _events()
-    history.record(events)
+    instance.record(events)
     events.clear()
 
 
@@ -89,8 +89,8 @@ def _events() -> list[HistoryEvent]:
 def pepper() -> str:
     """Return the stage's secret for decoy credentials."""
     client = boto3.client("secretsmanager")
-    return client.get_secret_value(SecretId=wiring.settings().text("LIVE_PEPPER_ARN"))["SecretString"]
+    return client.get_secret_value(SecretId=instance.settings().text("LIVE_PEPPER_ARN"))["SecretString"]
 
 
 def _exchanges() -> "Table":
-    return boto3.resource("dynamodb").Table(wiring.settings().text("EXCHANGE_TABLE"))
+    return instance.table("EXCHANGE_TABLE")

@@ -5,7 +5,9 @@ from http import HTTPStatus
 from typing import Any
 
 from lambdas.rendezvous import wiring
-from lambdas.shared.http import Request, Response, response
+from lambdas.rendezvous.responses import response
+from lambdas.shared import instance
+from lambdas.shared.http import Request, Response
 from signalbox.aws.rendezvous.queues import QueueGone
 from signalbox.history.event import HistoryEvent
 from signalbox.rendezvous.reporting import events
@@ -29,7 +31,7 @@ def handler(event: dict[str, Any], _context: object) -> Response:
     if record is None:
         _record(_event("client_gone", sid=answer.sid))
     else:
-        _record(_event("success", sid=answer.sid, record=record), events.answer(record, at=wiring.CLOCK.now()))
+        _record(_event("success", sid=answer.sid, record=record), events.answer(record, at=instance.CLOCK.now()))
     return response(answer_response(accepted=record is not None))
 
 
@@ -41,7 +43,7 @@ def _accept(answer: ProxyAnswer) -> Rendezvous | None:
 
 
 def _event(outcome: str, *, sid: str, record: Rendezvous | None = None) -> HistoryEvent:
-    now = wiring.CLOCK.now()
+    now = instance.CLOCK.now()
     sid_hash = keyed_hash(sid, key=wiring.statistics().key(now.date()))
     return events.proxy_answer(outcome, at=now, sid_hash=sid_hash, record=record)
 
@@ -52,4 +54,4 @@ def _record(*recorded: HistoryEvent) -> None:
 
 @cache
 def _service() -> AnswerService:
-    return AnswerService(wiring.offers(), wiring.client_queues(), wiring.broker_queue(), wiring.CLOCK)
+    return AnswerService(wiring.offers(), wiring.client_queues(), wiring.broker_queue(), instance.CLOCK)

@@ -5,8 +5,9 @@ from http import HTTPStatus
 from typing import Any
 
 from lambdas.rendezvous import wiring
-from lambdas.shared.http import Request, Response, response
-from signalbox.aws.rendezvous.policy import policy_of
+from lambdas.rendezvous.responses import response
+from lambdas.shared import instance
+from lambdas.shared.http import Request, Response
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import client_address
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND, NOT_FOUND_HEADERS
@@ -87,7 +88,7 @@ def _country(request: Request, offer: Offer, method: RendezvousMethod) -> str:
 
 
 def _record(record: Rendezvous) -> None:
-    now = wiring.CLOCK.now()
+    now = instance.CLOCK.now()
     if record.state is OfferState.ANSWERED:
         return  # the function `answer` has recorded it
     if record.state is OfferState.REFUSED:
@@ -101,7 +102,7 @@ def _service() -> ClientService:
     return ClientService(
         offers=wiring.offers(),
         poll_reserver=wiring.poll_reserver(),
-        clock=wiring.CLOCK,
+        clock=instance.CLOCK,
         bridges=wiring.bridges(),
-        policy=policy_of(wiring.settings()),
+        policy=wiring.policy(),
     )

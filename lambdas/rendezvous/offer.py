@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any
 
 from lambdas.rendezvous import wiring
-from lambdas.shared.records import messages_of
-from signalbox.aws.rendezvous.policy import policy_of
+from lambdas.shared import instance
 from signalbox.errors import RejectedError
+from signalbox.messages import Message, MessageId
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.rules.offer_service import DeliveryResult, OfferService
 from signalbox.rendezvous.rules.states import OfferDelivery, parse_client_id
@@ -49,9 +49,9 @@ def _receive(record: dict[str, Any]) -> DeliveryResult:
     try:
         return _service().receive(_delivery(record))
     except RejectedError as error:
-        (message,) = messages_of([record])
+        message = Message(MessageId(record["messageId"]), record["body"], {}, {}, document={})
         wiring.dead_letters().dead_letter(message, reason=str(error))
-        dead_letter = events.dead_letter(record["messageId"], at=wiring.CLOCK.now(), reason=str(error))
+        dead_letter = events.dead_letter(record["messageId"], at=instance.CLOCK.now(), reason=str(error))
         return DeliveryResult(done=True, events=(dead_letter,))
 
 
@@ -59,7 +59,7 @@ def _delivery(record: dict[str, Any]) -> OfferDelivery:
     # Upstream reads StringValue only, so a ClientID of another type counts as empty (broker/sqs.go).
     client_id = record["messageAttributes"].get("ClientID", {}).get("stringValue") or ""
     return OfferDelivery(
-        client_id=parse_client_id(client_id, prefix=wiring.settings().text("CLIENT_QUEUE_PREFIX")),
+        client_id=parse_client_id(client_id, prefix=instance.settings().text("CLIENT_QUEUE_PREFIX")),
         message_id=record["messageId"],
         receipt_handle=record["receiptHandle"],
         body=record["body"].encode(errors="surrogatepass"),
@@ -79,8 +79,8 @@ def _service() -> OfferService:
         offers=wiring.offers(),
         poll_reserver=wiring.poll_reserver(),
         client_queues=wiring.client_queues(),
-        clock=wiring.CLOCK,
+        clock=instance.CLOCK,
         bridges=wiring.bridges(),
         country_lookup=wiring.country_lookup(),
-        policy=policy_of(wiring.settings()),
+        policy=wiring.policy(),
     )

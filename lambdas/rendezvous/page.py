@@ -7,7 +7,9 @@ from http import HTTPStatus
 from typing import Any
 
 from lambdas.rendezvous import wiring
-from lambdas.shared.http import Request, Response, response
+from lambdas.rendezvous.responses import response
+from lambdas.shared import instance
+from lambdas.shared.http import Request, Response
 from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls
 from signalbox.rendezvous.reporting import pages
 from signalbox.rendezvous.reporting.prometheus import exposition
@@ -30,11 +32,11 @@ def handler(event: dict[str, Any], _context: object) -> Response:
 
 
 def _debug() -> str:
-    return pages.debug_page((poll.proxy_type, poll.nat) for poll in _held_polls().held(now=wiring.CLOCK.now()))
+    return pages.debug_page((poll.proxy_type, poll.nat) for poll in _held_polls().held(now=instance.CLOCK.now()))
 
 
 def _metrics() -> str:
-    today = wiring.CLOCK.now().date()
+    today = instance.CLOCK.now().date()
     days = [today - timedelta(days=ago) for ago in range(METRICS_DAYS, 0, -1)]
     counters = {day: wiring.statistics().counters(day) for day in days}
     statistics = [DayStatistics.from_counters(counted, day) for day, counted in counters.items() if counted]
@@ -42,7 +44,7 @@ def _metrics() -> str:
 
 
 def _prometheus() -> str:
-    now = wiring.CLOCK.now()
+    now = instance.CLOCK.now()
     available = [(poll.proxy_type, poll.nat) for poll in _held_polls().held(now=now)]
     return exposition(wiring.statistics().counters(now.date()), available=available)
 

@@ -6,9 +6,10 @@ from http import HTTPStatus
 from typing import Any
 
 from lambdas.rendezvous import wiring
-from lambdas.shared.http import Request, Response, response
+from lambdas.rendezvous.responses import response
+from lambdas.shared import instance
+from lambdas.shared.http import Request, Response
 from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
-from signalbox.aws.rendezvous.policy import policy_of
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import client_address, keyed_hash
 from signalbox.rendezvous.rules.poll_service import PollResult, PollService
@@ -42,7 +43,7 @@ def handler(event: dict[str, Any], _context: object) -> Response:
 
 
 def _body(poll: ProxyPoll, result: PollResult) -> str:
-    next_poll = wiring.settings().number(
+    next_poll = instance.settings().number(
         "POLL_INTERVAL_MILLISECONDS" if poll.nat is Nat.UNRESTRICTED else "RESTRICTED_POLL_INTERVAL_MILLISECONDS"
     )
     if result.match is None:
@@ -56,7 +57,7 @@ def _body(poll: ProxyPoll, result: PollResult) -> str:
 
 
 def _record(request: Request, poll: ProxyPoll, outcome: str, *, was_held: bool) -> None:
-    now = wiring.CLOCK.now()
+    now = instance.CLOCK.now()
     key = wiring.statistics().key(now.date())
     address = client_address(request.headers, socket_address=request.source_ip)
     event = events.proxy_poll(
@@ -73,7 +74,7 @@ def _record(request: Request, poll: ProxyPoll, outcome: str, *, was_held: bool) 
 
 @cache
 def _allowed_relays() -> RelayPattern:
-    return RelayPattern.parse(wiring.settings().text("ALLOWED_RELAY_PATTERN"))
+    return RelayPattern.parse(instance.settings().text("ALLOWED_RELAY_PATTERN"))
 
 
 @cache
@@ -82,7 +83,7 @@ def _service() -> PollService:
         offers=wiring.offers(),
         held_polls=DynamoHeldPolls(wiring.table()),
         presence=DynamoPresence(wiring.table()),
-        clock=wiring.CLOCK,
+        clock=instance.CLOCK,
         random_bits=lambda: secrets.randbits(32),
-        policy=policy_of(wiring.settings()),
+        policy=wiring.policy(),
     )

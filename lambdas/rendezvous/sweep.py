@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 from lambdas.rendezvous import wiring
+from lambdas.shared import instance
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.rendezvous.rules.sweep_service import SweepService
 
@@ -13,7 +14,7 @@ STRAYS = "strays"
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, int]:
     """Execute the task of the schedule and return the number of deleted queues."""
-    settings = wiring.settings()
+    settings = instance.settings()
     if event["task"] == STRAYS:
         attributes = json.loads(settings.text("BROKER_QUEUE_ATTRIBUTES"))
         if attributes:  # empty for an imported broker queue, which its owner manages
@@ -30,7 +31,7 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, int]:
 def _service() -> SweepService:
     return SweepService(
         leases=wiring.leases(),
-        queues=SqsTemporaryQueues(wiring.sqs()),
-        clock=wiring.CLOCK,
-        stage=wiring.settings().text("STAGE"),
+        queues=SqsTemporaryQueues(instance.sqs()),
+        clock=instance.CLOCK,
+        stage=instance.settings().text("STAGE"),
     )

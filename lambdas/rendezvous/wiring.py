@@ -1,61 +1,51 @@
 """The adapters of the rendezvous functions, created once per function instance."""
 
-import os
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import boto3
-
-from lambdas.shared import history as writing
+from lambdas.shared import instance
 from signalbox.aws.rendezvous.countries import country_database
 from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
 from signalbox.aws.rendezvous.offers import DynamoOffers
-from signalbox.aws.rendezvous.policy import policy_of
 from signalbox.aws.rendezvous.queues import SqsBrokerQueue, SqsClientQueues
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
-from signalbox.aws.shared.clock import SystemClock
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.leases import DynamoLeases
-from signalbox.aws.shared.settings import Settings
 from signalbox.aws.shared.telemetry import PowertoolsTelemetry
 from signalbox.rendezvous.reporting import events
-from signalbox.rendezvous.reporting.client_address import CountryLookup
 from signalbox.rendezvous.reporting.event_recorder import EventRecorder
-from signalbox.rendezvous.rules.matching import HeldPollCache, PollReserver
+from signalbox.rendezvous.rules.matching import HeldPollCache, PollReserver, RendezvousPolicy
 from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES, BridgeList
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
-    from mypy_boto3_sqs.client import SQSClient
 
-CLOCK = SystemClock()
+    from signalbox.rendezvous.reporting.client_address import CountryLookup
+
 FILES = Path(__file__).parents[2] / "settings"  # the stack packages it with the code if a stage has such files
+HOLD_LIMIT = "POLL_HOLD_LIMIT"
+DURATIONS = {
+    "sqs_patience": "OFFER_PATIENCE_SECONDS",
+    "http_patience": "HTTP_OFFER_PATIENCE_SECONDS",
+    "match_patience": "MATCH_PATIENCE_SECONDS",
+    "proxy_recency": "PROXY_RECENCY_SECONDS",
+    "poll_hold": "POLL_HOLD_SECONDS",
+    "client_queue_lease": "CLIENT_QUEUE_LEASE_SECONDS",
+}
 
 
-@cache
-def settings() -> Settings:
-    """Return this function's settings."""
-    return Settings(os.environ)
-
-
-@cache
 def table() -> "Table":
     """Return the table of rendezvous; threads may share it, since all its calls use the thread-safe client."""
-    return boto3.resource("dynamodb").Table(settings().text("RENDEZVOUS_TABLE"))
-
-
-@cache
-def sqs() -> "SQSClient":
-    """Return an SQS client."""
-    return boto3.client("sqs")
+    return instance.table("RENDEZVOUS_TABLE")
 
 
 @cache
 def leases() -> DynamoLeases:
     """Return the leases of temporary queues."""
-    return DynamoLeases(boto3.resource("dynamodb").Table(settings().text("LEASE_TABLE")))
+    return DynamoLeases(instance.table("LEASE_TABLE"))
 
 
 @cache
@@ -67,12 +57,12 @@ def statistics() -> DynamoStatistics:
 @cache
 def recorder() -> EventRecorder:
     """Return the recorder of events."""
-    return EventRecorder(writing.history(settings()), statistics(), PowertoolsTelemetry())
+    return EventRecorder(instance.history(), statistics(), PowertoolsTelemetry())
 
 
 def record_bad_input(source: str, *, request_id: str, reason: str) -> None:
     """Record a request that breaks the protocol."""
-    recorder().record([events.bad_input(source, at=CLOCK.now(), request_id=request_id, reason=reason)])
+    recorder().record([events.bad_input(source, at=instance.CLOCK.now(), request_id=request_id, reason=reason)])
 
 
 @cache
@@ -84,33 +74,31 @@ def offers() -> DynamoOffers:
 @cache
 def poll_reserver() -> PollReserver:
     """Return the reserver of held polls."""
-    return PollReserver(
-        HeldPollCache(DynamoHeldPolls(table()), lock=Lock()), DynamoPresence(table()), policy_of(settings())
-    )
+    return PollReserver(HeldPollCache(DynamoHeldPolls(table()), lock=Lock()), DynamoPresence(table()), policy())
 
 
 @cache
 def client_queues() -> SqsClientQueues:
     """Return the client queues."""
     return SqsClientQueues(
-        sqs(),
+        instance.sqs(),
         leases(),
-        arn_prefix=settings().text("CLIENT_QUEUE_ARN_PREFIX"),
-        stage=settings().text("STAGE"),
-        sleep=CLOCK.sleep,
+        arn_prefix=instance.settings().text("CLIENT_QUEUE_ARN_PREFIX"),
+        stage=instance.settings().text("STAGE"),
+        sleep=instance.CLOCK.sleep,
     )
 
 
 @cache
 def broker_queue() -> SqsBrokerQueue:
     """Return the broker queue."""
-    return SqsBrokerQueue(sqs(), queue_url=settings().text("BROKER_QUEUE_URL"))
+    return SqsBrokerQueue(instance.sqs(), queue_url=instance.settings().text("BROKER_QUEUE_URL"))
 
 
 @cache
 def dead_letters() -> SqsDeadLetters:
     """Return the dead-letter queue of offers."""
-    return SqsDeadLetters(sqs(), settings().text("DEAD_LETTER_QUEUE_URL"))
+    return SqsDeadLetters(instance.sqs(), instance.settings().text("DEAD_LETTER_QUEUE_URL"))
 
 
 @cache
@@ -121,6 +109,18 @@ def bridges() -> BridgeList:
 
 
 @cache
-def country_lookup() -> CountryLookup:
+def country_lookup() -> "CountryLookup":
     """Return the country lookup of addresses."""
     return country_database(FILES / "country.mmdb")
+
+
+@cache
+def policy() -> RendezvousPolicy:
+    """Return the policy in the function's settings; an unset variable keeps the policy's default."""
+    settings = instance.settings()
+    given: dict[str, Any] = {
+        field: settings.seconds(name) for field, name in DURATIONS.items() if name in settings.variables
+    }
+    if HOLD_LIMIT in settings.variables:
+        given["poll_hold_limit"] = settings.number(HOLD_LIMIT)
+    return replace(RendezvousPolicy(), **given)

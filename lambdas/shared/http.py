@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, TEXT
-
 Response = dict[str, Any]
 
 
@@ -42,12 +40,6 @@ class Request:
         return self.method == "OPTIONS"
 
 
-def response(
-    body: str = "",
-    *,
-    status: HTTPStatus = HTTPStatus.OK,
-    content_type: str = TEXT,
-    headers: Mapping[str, str] = CROSS_ORIGIN,
-) -> Response:
-    """Return a response; the default headers are upstream's headers for every response except its small pages."""
+def response(body: str, *, status: HTTPStatus, content_type: str, headers: Mapping[str, str]) -> Response:
+    """Return a response."""
     return {"statusCode": int(status), "headers": {"Content-Type": content_type, **headers}, "body": body}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from lambdas.shared import history as writing
+from lambdas.shared import instance
 from lambdas.splitting import wiring
 from signalbox.aws.history.athena import Athena
 from signalbox.aws.shared.replies import SqsReplies
@@ -43,18 +43,18 @@ AUDIT_TIMEOUT = timedelta(seconds=20)
 
 def stage() -> str:
     """Return the stage's name."""
-    return wiring.settings().text("STAGE")
+    return instance.settings().text("STAGE")
 
 
 def prefix() -> str:
     """Return the prefix of the names of temporary queues."""
-    return wiring.settings().text("TEMPORARY_QUEUE_PREFIX")
+    return instance.settings().text("TEMPORARY_QUEUE_PREFIX")
 
 
 @cache
 def timings() -> Timings:
     """Return the timings of the reconcile loop."""
-    settings = wiring.settings()
+    settings = instance.settings()
     return Timings(
         settle=settings.seconds("SPLIT_TIMEOUT_SECONDS") + RECORD_AGE,
         empty_for=settings.seconds("SPLIT_EMPTY_SECONDS"),
@@ -65,8 +65,8 @@ def timings() -> Timings:
 @cache
 def replies() -> SqsReplies:
     """Return the reply sender."""
-    settings = wiring.settings()
-    return SqsReplies(wiring.sqs(), control_queue_url=settings.text("CONTROL_QUEUE_URL"))
+    settings = instance.settings()
+    return SqsReplies(instance.sqs(), control_queue_url=settings.text("CONTROL_QUEUE_URL"))
 
 
 @cache
@@ -74,9 +74,9 @@ def sweep() -> OrphanQueueSweeper:
     """Return the orphan-queue sweeper."""
     return OrphanQueueSweeper(
         splits=wiring.splits(),
-        temporary_queues=SqsTemporaryQueues(wiring.sqs()),
+        temporary_queues=SqsTemporaryQueues(instance.sqs()),
         split_queues=wiring.queues(),
-        clock=wiring.CLOCK,
+        clock=instance.CLOCK,
         stage=stage(),
     )
 
@@ -92,20 +92,20 @@ def ports() -> ControlPorts:
         queues=wiring.queues(),
         forwarders=LambdaForwarders(
             _functions(),
-            function_arn=wiring.settings().text("SPLIT_FUNCTION_ARN"),
+            function_arn=instance.settings().text("SPLIT_FUNCTION_ARN"),
             queue_arn_prefix=_queue_arn_prefix(),
             stage=stage(),
-            concurrency=wiring.settings().number("SPLIT_CONCURRENCY"),
+            concurrency=instance.settings().number("SPLIT_CONCURRENCY"),
         ),
         targets=_targets(Resolver(compiler)),
         discovery=AwsDiscovery(_functions(), boto3.client("ecs"), boto3.client("iam"), prefix()),
         audit_trail=_audit_trail(),
-        control_queue=SqsControlQueue(wiring.sqs(), wiring.settings().text("CONTROL_QUEUE_URL")),
+        control_queue=SqsControlQueue(instance.sqs(), instance.settings().text("CONTROL_QUEUE_URL")),
         compiler=compiler,
-        clock=wiring.CLOCK,
+        clock=instance.CLOCK,
         random_parts=_random_parts(),
         queue_url=replies().url,
-        record=writing.record,
+        record=instance.record,
         timings=timings(),
         prefix=prefix(),
     )
@@ -124,7 +124,7 @@ def _store() -> Store:
 
 
 def _audit_trail() -> AthenaAuditTrail:
-    settings = wiring.settings()
+    settings = instance.settings()
     lake = Athena(
         boto3.client("athena"), settings.text("HISTORY_DATABASE"), settings.text("QUERY_RESULTS"), timeout=AUDIT_TIMEOUT
     )
@@ -132,12 +132,12 @@ def _audit_trail() -> AthenaAuditTrail:
 
 
 def _targets(resolver: Resolver) -> dict[TargetKind, Targets]:
-    originals, annotations = OriginalQueues(wiring.sqs()), DynamoAnnotations(wiring.table())
+    originals, annotations = OriginalQueues(instance.sqs()), DynamoAnnotations(wiring.table())
     tags = {STAGE_TAG: stage(), CAPABILITY_TAG: CAPABILITY}
     return {
         TargetKind.LAMBDA: LambdaTargets(_functions(), originals, annotations, resolver, _queue_arn_prefix(), tags),
         TargetKind.ECS_SERVICE: EcsTargets(boto3.client("ecs"), originals, resolver),
-        TargetKind.SSM_PARAMETER: SsmTargets(boto3.client("ssm"), originals, resolver, annotations, wiring.CLOCK.now),
+        TargetKind.SSM_PARAMETER: SsmTargets(boto3.client("ssm"), originals, resolver, annotations, instance.CLOCK.now),
     }
 
 
@@ -147,7 +147,7 @@ def _functions() -> "LambdaClient":
 
 
 def _queue_arn_prefix() -> str:
-    return wiring.settings().text("TEMPORARY_QUEUE_ARN_PREFIX").removesuffix(prefix())
+    return instance.settings().text("TEMPORARY_QUEUE_ARN_PREFIX").removesuffix(prefix())
 
 
 def _random_parts() -> Iterator[str]:

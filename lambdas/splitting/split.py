@@ -5,7 +5,7 @@ from datetime import timedelta
 from functools import cache
 from typing import Any, Protocol
 
-from lambdas.shared import history as writing
+from lambdas.shared import instance
 from lambdas.shared.records import in_flight, messages_of
 from lambdas.splitting import wiring
 from signalbox.filters.languages import Languages
@@ -37,13 +37,13 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
         return in_flight(message.message_id for message in messages)
     for session in forwarded.cancelled:
         logger.warning("session %s is ended: its filters cannot be evaluated", session)
-    writing.record(forwarded.events)
+    instance.record(forwarded.events)
     return in_flight(forwarded.not_done)
 
 
 @cache
 def _splitter() -> Splitter:
-    timeout = timedelta(seconds=wiring.settings().number("SPLIT_TIMEOUT_SECONDS"))
+    timeout = timedelta(seconds=instance.settings().number("SPLIT_TIMEOUT_SECONDS"))
     return Splitter(
         splits=wiring.splits(),
         ledger=wiring.ledger(),
@@ -51,7 +51,7 @@ def _splitter() -> Splitter:
         dead_letters=wiring.dead_letters(),
         queues=wiring.queues(),
         compiler=Languages(),
-        now=wiring.CLOCK.now,
+        now=instance.CLOCK.now,
         settle=timeout + RECORD_AGE,
         budget=timeout * BUDGET,
     )

@@ -11,7 +11,7 @@ from stacks.exchange.environment import (
     reply_queues_arn,
     user_control_queues_arn,
 )
-from stacks.grants.rendezvous import READ_ITEMS, WRITE_ITEMS, allow, allow_items, allow_key, allow_mappings
+from stacks.grants.permissions import READ_ITEMS, WRITE_ITEMS, allow, allow_items, allow_key, allow_mappings
 from stacks.history.lake import HistoryLake
 from stacks.settings.config import Config
 from stacks.shared.function import Function

@@ -6,7 +6,7 @@ from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
 
 from stacks.exchange.environment import bound_queues_arn, dead_publications_arns, exchange_queues_arn
-from stacks.grants.rendezvous import READ_ITEMS, allow, allow_items, allow_key, table_arns
+from stacks.grants.permissions import READ_ITEMS, allow, allow_items, allow_key, table_arns
 from stacks.history.job import HistoryJob
 from stacks.history.lake import TABLE_PREFIX, HistoryLake
 from stacks.settings.config import Config

@@ -2,7 +2,7 @@
 
 from stacks.exchange.construct import Exchange
 from stacks.grants.exchange import READ_QUEUE
-from stacks.grants.rendezvous import READ_ITEMS, WRITE_ITEMS, allow, allow_items, allow_key
+from stacks.grants.permissions import READ_ITEMS, WRITE_ITEMS, allow, allow_items, allow_key
 from stacks.history.lake import HistoryLake
 from stacks.live.construct import Live
 from stacks.live.environment import connections_arn, ordered_exchanges_arn

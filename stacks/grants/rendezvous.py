@@ -1,28 +1,12 @@
-"""The permissions of the rendezvous roles and schedules, and the grant helpers of all capabilities."""
+"""Permissions of the rendezvous functions' roles and of the Snowflake client."""
 
-from collections.abc import Iterable, Mapping, Sequence
-
-from aws_cdk import Aws
-from aws_cdk import aws_dynamodb as dynamodb
-from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
-from aws_cdk import aws_lambda as lambda_
-
-from stacks.history.job import HistoryJob
+from stacks.grants.permissions import READ_ITEMS, WRITE_ITEMS, allow, allow_items, allow_key
 from stacks.history.lake import HistoryLake
 from stacks.rendezvous.construct import Rendezvous
 from stacks.rendezvous.environment import client_queues_arn
 from stacks.settings.config import Config
-from stacks.shared.arns import arn
-from stacks.shared.keys import through
-from stacks.shared.schedules import Schedules
 from stacks.shared.tables import BY_EXPIRY, OPEN_OFFERS
 from stacks.state_stack import StateStack
-
-READ_ITEMS = ("dynamodb:GetItem", "dynamodb:Query")
-WRITE_ITEMS = ("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem")
-EVENT_SOURCE_MAPPINGS = arn("lambda", "event-source-mapping:*")
-USE_KEY = ("kms:Decrypt", "kms:GenerateDataKey")
 
 
 def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: HistoryLake, config: Config) -> None:
@@ -63,60 +47,4 @@ def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: History
     allow_key(offer, state.queue_key, service="sqs")
 
 
-def grant_schedules(
-    schedules: Schedules, *, calls: Mapping[str, lambda_.IFunction], jobs: Iterable[HistoryJob], state: StateStack
-) -> None:
-    """Let each schedule invoke its one target, and send failed invocations to the dead-letter queue."""
-    for name, function in calls.items():
-        allow(schedules.roles[name], ["lambda:InvokeFunction"], [function.function_arn])
-    for job in jobs:
-        for name in job.definition.schedules:
-            allow(schedules.roles[name], ["glue:StartJobRun"], [job.job.job_arn])
-    for role in schedules.roles.values():
-        allow(role, ["sqs:SendMessage"], [schedules.dead_letters.queue_arn])
-        allow_key(role, state.queue_key, service="sqs")
-
-
 _FUNCTIONS = ("offer", "poll", "answer", "client", "page", "sweep")
-Conditions = Mapping[str, Mapping[str, str | Sequence[str]]]
-
-
-def allow(
-    grantee: iam.IGrantable, actions: Sequence[str], resources: Sequence[str], conditions: Conditions | None = None
-) -> None:
-    """Allow a grantee exactly these actions on these resources."""
-    grantee.grant_principal.add_to_principal_policy(
-        iam.PolicyStatement(actions=list(actions), resources=list(resources), conditions=conditions)
-    )
-
-
-def allow_items(
-    grantee: iam.IGrantable, table: dynamodb.ITable, *, actions: Sequence[str], index: str | None = None
-) -> None:
-    """Allow a grantee these item actions on a table and its index."""
-    indexes = [f"{table.table_arn}/index/{index}"] if index else []
-    allow(grantee, actions, [table.table_arn, *indexes])
-
-
-def allow_key(grantee: iam.IGrantable, key: kms.IKey, *, service: str) -> None:
-    """Allow a grantee to use a key, through one service only."""
-    allow(grantee, USE_KEY, [key.key_arn], through(service))
-
-
-def allow_mappings(control: iam.IGrantable, functions: Sequence[str], config: Config) -> None:
-    """Allow a grantee to create, update and delete event source mappings of these functions."""
-    # The emulator does not know this condition key and would deny every call.
-    operator = "ArnLikeIfExists" if config.local else "ArnLike"
-    of_functions: Conditions = {operator: {"lambda:FunctionArn": functions}}
-    allow(control, ["lambda:ListEventSourceMappings"], ["*"])  # supports no resource ARNs
-    allow(control, ["lambda:CreateEventSourceMapping"], ["*"], of_functions)  # a new mapping has no ARN yet
-    change = ["lambda:GetEventSourceMapping", "lambda:UpdateEventSourceMapping", "lambda:DeleteEventSourceMapping"]
-    allow(control, change, [EVENT_SOURCE_MAPPINGS], of_functions)
-    allow(control, ["lambda:ListTags", "lambda:TagResource"], [EVENT_SOURCE_MAPPINGS])
-
-
-def table_arns(lake: HistoryLake) -> list[str]:
-    """Return the ARNs that Glue checks for read access to the history table."""
-    catalog = f"arn:{Aws.PARTITION}:glue:{Aws.REGION}:{Aws.ACCOUNT_ID}"
-    database = lake.database.database_name
-    return [f"{catalog}:catalog", f"{catalog}:database/{database}", f"{catalog}:table/{database}/{lake.table.ref}"]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
 
-from stacks.grants.rendezvous import (
+from stacks.grants.permissions import (
     READ_ITEMS,
     WRITE_ITEMS,
     Conditions,

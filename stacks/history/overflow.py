@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from aws_cdk import Duration
 from constructs import Construct
 
-from stacks.grants.rendezvous import allow, allow_key
+from stacks.grants.permissions import allow, allow_key
 from stacks.history.lake import HistoryLake
 from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config

@@ -11,7 +11,7 @@ from stacks.exchange.environment import (
     user_control_queues_arn,
 )
 from stacks.grants.history import dead_letters_arns, folders_of
-from stacks.grants.rendezvous import EVENT_SOURCE_MAPPINGS
+from stacks.grants.permissions import EVENT_SOURCE_MAPPINGS
 from stacks.grants.splitting import settings_arns
 from stacks.history.job import HistoryJob
 from stacks.history.lake import TABLE_PREFIX

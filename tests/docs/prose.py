@@ -76,6 +76,12 @@ QUOTED: dict[str, tuple[str, ...]] = {
     # The reason of a history event, which is stored.
     "signalbox/exchange/control/expiry.py": ("nobody consumed from it for as long as it was to stay without",),
     "tests/unit/exchange/control/test_expiry.py": ("nobody consumed from it for as long as it was",),
+    "signalbox/live/outbox/events.py": ("nobody knows whether a reply was posted",),
+    # Fields of stored items and of control messages.
+    "signalbox/live/admin/commands.py": ("{user, told}",),
+    "signalbox/live/session/inbox.py": ("heard: expected one of",),
+    "tests/handlers/live/test_session.py": ("heard: expected one of",),
+    "tests/unit/live/log/test_documents.py": ('{"heard": "lost"}',),
 }
 # How a line's comment begins, where strings are not prose either. Files of other kinds are prose as a whole.
 COMMENT = {".toml": "#", ".conf": "#", ".example": "#", ".rb": "#", ".go": "//", ".js": "//", ".mjs": "//", ".txt": "#"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import boto3
 
-from lambdas.shared import history as writing
+from lambdas.shared import instance
 from tests.fakes.aws import REGION
 from tests.handlers.recorded_events import ACCOUNT
 
@@ -43,7 +43,7 @@ def dead_letter_reason(message: dict[str, Any]) -> str:
 
 def clear_caches(*modules: ModuleType) -> None:
     """Clear the caches of functions' modules, whose clients and settings belong to one test's moto."""
-    for module in (*modules, writing):
+    for module in (*modules, instance):
         for value in vars(module).values():
             if hasattr(value, "cache_clear"):
                 value.cache_clear()

@@ -1,4 +1,4 @@
-"""The packages that a cold start of each function may load; another one fails the test."""
+"""The packages and modules that a cold start of each function may load."""
 
 import json
 import subprocess
@@ -20,6 +20,30 @@ ALLOWED = {
     **dict.fromkeys((f"live.{name}" for name in ("connect", "receive", "session", "overview", "deliver", "page")), ALL),
     "history.drain": ALL,
 }
+CAPABILITIES = {"rendezvous", "splitting", "exchange", "live", "sarracenia"}
+LIVE = {"live", "exchange", "sarracenia"}
+# The capabilities whose modules each function may load, and the maximum number of modules, without packages. A higher
+# number makes the cold start of that function slower.
+BUDGET = {
+    "rendezvous.offer": ({"rendezvous"}, 35),
+    "rendezvous.poll": ({"rendezvous"}, 38),
+    "rendezvous.answer": ({"rendezvous"}, 37),
+    "rendezvous.client": ({"rendezvous"}, 39),
+    "rendezvous.page": ({"rendezvous"}, 36),
+    "rendezvous.sweep": ({"rendezvous"}, 33),
+    "splitting.split": ({"splitting"}, 42),
+    "splitting.control": ({"splitting"}, 86),
+    "exchange.route": (LIVE, 78),
+    "exchange.control": (LIVE, 90),
+    "live.connect": (LIVE, 44),
+    "live.receive": (LIVE, 43),
+    "live.session": (LIVE, 88),
+    "live.deliver": (LIVE, 72),
+    "live.page": (LIVE, 25),
+    # It summarizes every capability.
+    "live.overview": (CAPABILITIES, 98),
+    "history.drain": (set(), 10),
+}
 # The SDK imports these if they are installed; they do not ship (lambdas/requirements.lock).
 NOT_SHIPPED = {"certifi", "awscrt"}
 # Modules that the interpreter loads by itself belong to the environment: hooks of editable installs, coverage.
@@ -29,6 +53,14 @@ before = {name.partition(".")[0] for name in sys.modules}
 import lambdas.%s
 after = {name.partition(".")[0] for name in sys.modules}
 print(json.dumps(sorted(after - before - sys.stdlib_module_names - {"__mp_main__"})))
+"""
+
+
+MODULES = """
+import json, sys
+import lambdas.%s
+ours = [name for name in sys.modules if name.partition(".")[0] in ("lambdas", "signalbox")]
+print(json.dumps([name for name in ours if not sys.modules[name].__file__.endswith("__init__.py")]))
 """
 
 
@@ -44,3 +76,25 @@ def test_a_cold_start_loads_allowed_packages_only(handler):
 
     assert {"lambdas", "signalbox", "boto3"} <= loaded
     assert loaded - NOT_SHIPPED <= ALLOWED[handler]
+
+
+def modules_of(handler: str) -> list[str]:
+    command = [sys.executable, "-c", MODULES % handler]
+    done = subprocess.run(command, cwd=CHECKOUT, env={}, capture_output=True, text=True, check=True)  # noqa: S603 - ours
+    return json.loads(done.stdout)
+
+
+def test_every_function_has_a_budget():
+    handlers = {path for path in (CHECKOUT / "lambdas").glob("*/*.py") if "def handler(" in path.read_text()}
+
+    assert {f"{path.parent.name}.{path.stem}" for path in handlers} == set(BUDGET) == set(ALLOWED)
+
+
+@pytest.mark.parametrize("handler", BUDGET)
+def test_a_function_loads_modules_of_its_own_capability_within_its_budget(handler):
+    capabilities, number = BUDGET[handler]
+
+    loaded = modules_of(handler)
+
+    assert {part for name in loaded for part in name.split(".")[1:3]} & CAPABILITIES <= capabilities
+    assert len(loaded) <= number

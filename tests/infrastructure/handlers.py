@@ -5,10 +5,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from signalbox.aws.rendezvous.policy import DURATIONS, HOLD_LIMIT
+from lambdas.rendezvous.wiring import DURATIONS, HOLD_LIMIT
 
 # All handlers write history with this module.
-HISTORY = Path(__file__).parents[2] / "lambdas" / "shared" / "history.py"
+HISTORY = Path(__file__).parents[2] / "lambdas" / "shared" / "instance.py"
 POWERTOOLS = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"}
 
 
@@ -38,5 +38,12 @@ def _settings(node: ast.AST) -> set[str]:
     """Return the variable names in a piece of code: its upper-case string constants."""
     texts = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
     named = {text for text in texts if text.replace("_", "").isalpha() and text.isupper()}
-    reads_policy = any(isinstance(part, ast.Name) and part.id == "policy_of" for part in ast.walk(node))
+    reads_policy = any(_is_policy(part) for part in ast.walk(node))
     return named | ({*DURATIONS.values(), HOLD_LIMIT} if reads_policy else set())
+
+
+def _is_policy(part: ast.AST) -> bool:
+    """Return whether the node is the wiring's function `policy`, which reads its variables by `DURATIONS`."""
+    return (isinstance(part, ast.Attribute) and part.attr == "policy") or (
+        isinstance(part, ast.Name) and part.id == "policy"
+    )

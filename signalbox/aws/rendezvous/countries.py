@@ -1,12 +1,15 @@
 """Country lookup in a MaxMind database file, if a stage has one."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from signalbox.rendezvous.reporting.client_address import CountryLookup, unknown_country
 from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
 
+if TYPE_CHECKING:
+    from signalbox.rendezvous.reporting.client_address import CountryLookup
 
-def country_database(path: Path) -> CountryLookup:
+
+def country_database(path: Path) -> "CountryLookup":
     """Return the country lookup of a database file; without the file every country is `??`."""
     if not path.exists():
         return unknown_country
@@ -21,3 +24,8 @@ def country_database(path: Path) -> CountryLookup:
         return str(code) if code else UNKNOWN_COUNTRY
 
     return country_lookup
+
+
+def unknown_country(_address: str | None, /) -> str:
+    """Return `??`; this is the `CountryLookup` of a stage without a country database."""
+    return UNKNOWN_COUNTRY

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from signalbox.errors import RejectedError
 from signalbox.queues import Lease, QueueName, QueueUrl, lease_tags
-from signalbox.rendezvous.ports import Leases
 from signalbox.rendezvous.rules.states import ClientId
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
     from mypy_boto3_sqs.literals import QueueAttributeNameType
+
+    from signalbox.rendezvous.ports import Leases
 
 CAPABILITY = "rendezvous"
 # SQS documents that a new queue may be unknown for one second: four tries, half a second apart, cover two seconds.
@@ -37,7 +38,7 @@ class SqsClientQueues:
     """`ClientQueues`: one queue per client, created with its tags and TLS-only policy in one call."""
 
     sqs: "SQSClient"
-    leases: Leases
+    leases: "Leases"
     arn_prefix: str
     stage: str
     sleep: Callable[[float], None]

@@ -1,8 +1,9 @@
-"""Environment variables of a function; `stacks/` writes the same names."""
+"""The settings of a function, which are environment variables that `stacks/` sets, and the system clock."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +23,15 @@ class Settings:
     def seconds(self, name: str) -> timedelta:
         """Return a variable, in seconds, as a duration."""
         return timedelta(seconds=float(self.variables[name]))
+
+
+class SystemClock:
+    """`Clock`: the system's time."""
+
+    def now(self) -> datetime:
+        """Return the current time, in UTC."""
+        return datetime.now(UTC)
+
+    def sleep(self, seconds: float) -> None:
+        """Block for `seconds`."""
+        time.sleep(seconds)

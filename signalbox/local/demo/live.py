@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from urllib.request import urlopen
 
-from signalbox.aws.shared.clock import SystemClock
+from signalbox.aws.shared.settings import SystemClock
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor, ReceivedEvent
 from signalbox.clients.live.session import Login

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Protocol
 
-from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
-
 Address = IPv4Address | IPv6Address
 
 # Source: realclientip-go, the library that upstream uses; the third line keeps its error of 192.18 for 198.18.
@@ -32,11 +30,6 @@ class CountryLookup(Protocol):
     def __call__(self, address: str | None, /) -> str:
         """Return the ISO 3166 code of the address's country, or `??` if it is unknown."""
         ...
-
-
-def unknown_country(_address: str | None, /) -> str:
-    """Return `??`; this is the `CountryLookup` of a stage without a country database."""
-    return UNKNOWN_COUNTRY
 
 
 def keyed_hash(text: str, *, key: bytes) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueUrl
 from signalbox.rendezvous.reporting import events
-from signalbox.rendezvous.reporting.client_address import CountryLookup
 from signalbox.rendezvous.rules.matching import PollReserver, RendezvousPolicy
 from signalbox.rendezvous.rules.states import (
     OfferDelivery,
@@ -28,6 +27,7 @@ from signalbox.rendezvous.wire.sdp import best_candidate_address
 if TYPE_CHECKING:
     from signalbox.clock import Clock
     from signalbox.rendezvous.ports import ClientQueues, Offers
+    from signalbox.rendezvous.reporting.client_address import CountryLookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class OfferService:
     client_queues: "ClientQueues"
     clock: "Clock"
     bridges: BridgeList
-    country_lookup: CountryLookup
+    country_lookup: "CountryLookup"
     policy: RendezvousPolicy
 
     def receive(self, delivery: OfferDelivery) -> DeliveryResult:

@@ -4,9 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from signalbox.aws.shared.clock import SystemClock
 from signalbox.aws.shared.dynamodb import every_item
-from signalbox.aws.shared.settings import Settings
+from signalbox.aws.shared.settings import Settings, SystemClock
 
 
 def test_a_missing_setting_is_an_error_with_its_name() -> None:

@@ -7,6 +7,7 @@ import boto3
 import pytest
 
 from lambdas.live import page, page_wiring
+from lambdas.shared import instance
 from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.exchange.model.records import Exchange, LiveSettings
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -32,7 +33,7 @@ def live(exchange_table, sqs, monkeypatch: pytest.MonkeyPatch):
         settings[f"LIVE_{name.upper()}_URL"] = sqs.create_queue(QueueName=name)["QueueUrl"]
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    wired = (page_wiring.settings, page_wiring.exchanges, page_wiring.health)
+    wired = (instance.settings, page_wiring.exchanges, page_wiring.health)
     for one in wired:
         one.cache_clear()
     yield
@@ -108,7 +109,7 @@ def test_a_healthy_stage_returns_ok(live):
 
 
 def test_an_unhealthy_stage_returns_503_with_the_failed_part(live, sqs):
-    sqs.delete_queue(QueueUrl=page_wiring.settings().text("LIVE_OUTBOX_URL"))
+    sqs.delete_queue(QueueUrl=instance.settings().text("LIVE_OUTBOX_URL"))
     boto3.client("dynamodb").delete_table(TableName="Live")
 
     told = asked("/health")

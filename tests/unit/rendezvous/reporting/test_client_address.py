@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.rendezvous.reporting.client_address import client_address, keyed_hash, unknown_country
+from signalbox.rendezvous.reporting.client_address import client_address, keyed_hash
 
 SOCKET = "9.9.9.9"
 NOT_PUBLIC = [
@@ -149,7 +149,3 @@ def test_the_hash_is_the_first_16_characters_of_hmac_sha256():
 
 def test_another_days_key_gives_another_hash():
     assert keyed_hash("1.2.3.4", key=b"monday") != keyed_hash("1.2.3.4", key=b"tuesday")
-
-
-def test_without_a_database_every_country_is_unknown():
-    assert unknown_country("1.2.3.4") == "??"
