@@ -1,1 +1,1 @@
-"""Measurements that anyone can run, side by side with the originals."""
+"""Benchmarks of Signalbox next to the originals; `make bench` runs them."""

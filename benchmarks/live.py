@@ -1,4 +1,4 @@
-"""Measures live: events to many subscribers beside crossbar, routing, needs of AWS: `python -m benchmarks.live`."""
+"""The benchmark of live next to crossbar, with AWS quotas and costs: `python -m benchmarks.live`."""
 
 import argparse
 import sys
@@ -38,7 +38,7 @@ STAGE = "Signalbox, on the emulator"
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All that a run has measured, and what is calculated."""
+    """The measurements and the calculations of a run."""
 
     machine: Machine
     routing: Sequence[Routing] = ()
@@ -51,7 +51,7 @@ class Results:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print."""
+    """Run the benchmark, print the results and return the exit status."""
     options = parser("live", __doc__, parts=PARTS, page="docs/live.md").parse_args(arguments)
     return status(lambda: _print(_measured(options), options))
 
@@ -74,7 +74,7 @@ def _measured(options: argparse.Namespace) -> Results:
         with running_stage(port=options.port) as stage:
             if "latency" in parts:
                 results = replace(results, latency=_latencies(stage))
-            if "order" in parts:  # the last, since it counts the stage's calls, which takes time
+            if "order" in parts:  # last, since counting the stage's calls takes time
                 results = _with_order(results, stage)
     return results
 
@@ -86,7 +86,7 @@ def _with_order(results: Results, stage: Stage) -> Results:
 
 
 def _latencies(emulated: Stage) -> list[Latency]:
-    """Measure all routers in one run, each while all of them are there."""
+    """Measure all routers in one run, while all of them are running."""
     with ExitStack() as stack:
         routers = [_stage(emulated.local), _rules(stack)]
         with step("latency") as say:
@@ -117,7 +117,7 @@ def _crossbar(stack: ExitStack, say: Callable[[str], None]) -> list[Router]:
 
 
 def tables(results: Results) -> Iterator[Table]:
-    """Yield the tables of what was measured and calculated."""
+    """Yield a table for each part that was measured or calculated."""
     if results.latency:
         yield _latency(results.latency)
     if results.ordered:
@@ -149,11 +149,11 @@ def _latency(latencies: Sequence[Latency]) -> Table:
         for one in latencies
     ]
     note = (
-        f"{live_latency.EVENTS} events one after another, from publisher to each subscriber; then as many as "
-        f"{live_latency.DELIVERIES:,} deliveries take, {live_latency.LEAST_EVENTS} at least, {live_latency.IN_FLIGHT} "
+        f"{live_latency.EVENTS} events one after another, from publisher to each subscriber; then the events of "
+        f"{live_latency.DELIVERIES:,} deliveries, at least {live_latency.LEAST_EVENTS}, with {live_latency.IN_FLIGHT} "
         "in flight. All clients are threads "
         "of one process. The rules alone are the session machine, matching and messages, in memory behind a WebSocket: "
-        "what lies between these rows and the stage's is the emulated gateway, queues, functions and tables, not AWS's."
+        "the difference to the stage is the emulated gateway, queues, functions and tables, not AWS's."
     )
     return Table("Events to many subscribers", columns, rows, note)
 
@@ -165,8 +165,8 @@ def _routing(routing: Sequence[Routing]) -> Table:
         for one in routing
     ]
     note = (
-        f"Microseconds to find who is subscribed to a topic, of which there is one; medians of {live_routing.ROUNDS} "
-        "rounds. Of both sides the index alone."
+        f"Microseconds to find the only subscriber of a topic in the index alone; medians of {live_routing.ROUNDS} "
+        "rounds."
     )
     return Table("Finding subscribers", columns, rows, note)
 
@@ -179,13 +179,13 @@ def _publishing(publishing: Sequence[Publishing]) -> Table:
         for one in publishing
     ]
     note = (
-        "Microseconds from PUBLISH to PUBLISHED, one after another, while ten sessions hold so many subscriptions of "
-        f"which none matches: medians of {live_publishing.PUBLICATIONS} publications, and of "
-        f"{live_publishing.ROUNDS} rounds in which all take turns. Each router has a process of its own, and the same "
-        "client over the same WebSocket. Ours is the rules in memory, and finds subscribers as the function `route` "
-        "does; the emulated gateway and functions are not in it."
+        "Microseconds from PUBLISH to PUBLISHED, one after another, while ten sessions hold this number of "
+        f"subscriptions, all of which do not match: medians of {live_publishing.PUBLICATIONS} publications, and of "
+        f"{live_publishing.ROUNDS} alternating rounds. Each router has a process of its own, and the same "
+        "client over the same WebSocket. Signalbox's is the rules in memory, with the subscriber directory of the "
+        "function `route`, without the emulated gateway and functions."
     )
-    return Table("Publishing beside subscriptions that do not match", columns, rows, note)
+    return Table("Publishing with subscriptions that do not match", columns, rows, note)
 
 
 def _calls(calls: Sequence[Calls]) -> Table:
@@ -202,13 +202,13 @@ def _calls(calls: Sequence[Calls]) -> Table:
         for one in calls
     ]
     note = (
-        "What the function `route` asks of AWS for an acknowledged publication alone in its batch, with one subscriber "
-        "that matches beside so many that do not: calls, and KB that all of them answer. A warm function reads the "
+        "The AWS calls of the function `route` for an acknowledged publication alone in its batch, and the KB of all "
+        "responses; one subscription matches, the others do not. A warm function reads the "
         "newest changes of the realm's patterns, 16 to 31 in one item. A cold one reads all patterns, once. One that "
-        f"has missed more changes (here {live_calls.MANY_CHANGES}, of one connection that went) reads those too, or "
-        "all patterns where they are fewer."
+        f"has missed more changes (here {live_calls.MANY_CHANGES}, of one closed connection) also reads those, or "
+        "all patterns if they are fewer."
     )
-    return Table("What a publication asks of AWS", columns, rows, note)
+    return Table("AWS calls of a publication", columns, rows, note)
 
 
 def _needs(load: Load) -> Table:
@@ -221,12 +221,12 @@ def _needs(load: Load) -> Table:
         ]
         for one in needs(load, Work())
     ]
-    title = f"What {load.connections:,} connections and {load.deliveries_per_minute:,} deliveries a minute need"
+    title = f"Quotas for {load.connections:,} connections and {load.deliveries_per_minute:,} deliveries a minute"
     note = (
-        "A calculation, not a measurement, from the inputs in benchmarks/parts/live/costs.py. A quota that does "
-        "not suffice can be raised: ask AWS first."
+        "A calculation, not a measurement, from the inputs in benchmarks/parts/live/costs.py. Request an "
+        "increase of insufficient quotas from AWS in advance."
     )
-    return Table(title, ["what", "needed", "quota at first", "to be raised"], rows, note)
+    return Table(title, ["quota", "needed", "default", "increase needed"], rows, note)
 
 
 def _costs(load: Load) -> Table:
@@ -234,15 +234,15 @@ def _costs(load: Load) -> Table:
     rows = [[what, f"{dollars:,.0f}"] for what, dollars in found]
     rows.append(["all", f"{sum(dollars for _, dollars in found):,.0f}"])
     note = (
-        f"Prices of us-east-1, on demand, 30 days at that load all the time; each event has "
-        f"{load.subscribers_per_event} subscribers, and each delivery an item of its own in an outbox: events that "
-        "come close together share one, so this is the most."
+        f"On-demand prices of us-east-1, 30 days at constant load; each event has "
+        f"{load.subscribers_per_event} subscribers, and each delivery an item of its own in an outbox. This is an "
+        "upper bound: events in quick succession share an item."
     )
-    return Table("What that costs", ["what for", "US dollars a month"], rows, note)
+    return Table("Costs", ["service", "US dollars a month"], rows, note)
 
 
 def targets(results: Results) -> Iterator[tuple[str, bool]]:
-    """Yield what live promises of these figures, and whether this run kept it."""
+    """Yield each promise of live about these figures, and whether the run kept it."""
     for match in dict.fromkeys(one.match for one in results.routing):
         times = {one.subscriptions: one.ours for one in results.routing if one.match == match}
         growth = times[SIZES[-1]] / times[SIZES[0]]
@@ -251,19 +251,19 @@ def targets(results: Results) -> Iterator[tuple[str, bool]]:
     for one in results.publishing:
         if one.router == OURS:
             fewest, most = live_publishing.SIZES[0], live_publishing.SIZES[-1]
-            text = f"a publication at most {GROWTH_LIMIT:.0f} times as long beside {most:,} {one.match} subscriptions"
-            yield f"{text} as beside {fewest} ({one.growth:.2f})", one.growth <= GROWTH_LIMIT
+            text = f"a publication at most {GROWTH_LIMIT:.0f} times as long with {most:,} {one.match} subscriptions"
+            yield f"{text} as with {fewest} ({one.growth:.2f})", one.growth <= GROWTH_LIMIT
     if results.calls:
-        yield from _asked(results.calls[0], results.calls[-1])
+        yield from _calls_kept(results.calls[0], results.calls[-1])
     if results.latency:
         yield "no event is missing", not any(one.missing for one in results.latency if one.router != CROSSBAR)
     if results.ordered:
         yield from live_order_report.promises(results.ordered)
 
 
-def _asked(fewest: Calls, most: Calls) -> Iterator[tuple[str, bool]]:
-    beside = f"beside {most.subscriptions:,} subscriptions as beside {fewest.subscriptions}"
-    yield f"a warm function makes as many calls for a publication {beside}", most.warm.calls == fewest.warm.calls
+def _calls_kept(fewest: Calls, most: Calls) -> Iterator[tuple[str, bool]]:
+    compared = f"with {most.subscriptions:,} subscriptions as with {fewest.subscriptions}"
+    yield f"a warm function makes as many calls for a publication {compared}", most.warm.calls == fewest.warm.calls
     growth = most.warm.answered_bytes / fewest.warm.answered_bytes
     yield f"and reads at most {GROWTH_LIMIT:.0f} times as much ({growth:.2f})", growth <= GROWTH_LIMIT
 

@@ -33,7 +33,7 @@ class Results:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print."""
+    """Run the benchmark, print the results and return the exit status."""
     options = _options(arguments)
     return status(lambda: _print(_measured(options), options))
 
@@ -85,9 +85,9 @@ def _calls(calls: Sequence[Calls]) -> Table:
         for one in calls
     ]
     note = (
-        f"The floor is {FLOOR} calls: receive, send and delete by tens. Lambda receives and deletes. Each destination "
-        "gets every so-manyth message, which is the worst that can come in a batch of ten. In a FIFO queue no call "
-        "holds two messages of one group."
+        f"The floor is {FLOOR} calls: receive, send and delete in batches of ten. Lambda receives and deletes. The "
+        "messages rotate over the destinations, which is the worst case for a batch of ten. In a FIFO queue no call "
+        "contains two messages of one group."
     )
     return Table(f"SQS calls for {MESSAGES:,} messages", columns, rows, note)
 
@@ -103,9 +103,9 @@ def _sessions(number: int) -> str:
 
 
 def _filters(filters: Sequence[Filters]) -> Table:
-    columns = ["filters asked in a second", "Signalbox", "plain loop over `re`", "ratio"]
+    columns = ["filter evaluations per second", "Signalbox", "plain loop over `re`", "ratio"]
     rows = [[_sessions(one.sessions), f"{one.ours:,.0f}", f"{one.plain:,.0f}", f"{one.ratio:.2f}"] for one in filters]
-    note = "Messages that no session claims, so that all are asked; medians of rounds that take turns."
+    note = "Messages that no session claims, so that all filters run; medians of alternating rounds."
     return Table("Filters", columns, rows, note)
 
 
@@ -114,8 +114,8 @@ def _latency(latency: Mapping[str, Summary]) -> Table:
     rows = [[way, f"{one.median:.0f}", f"{one.p95:.0f}", f"{one.maximum:.0f}"] for way, one in latency.items()]
     some = next(iter(latency.values()))
     note = (
-        f"{some.count} messages of each way, one after another. The local consumer asks again and again; the "
-        "deployed one is a function with an event source mapping. Through a split there is one more such mapping."
+        f"{some.count} messages of each route, one after another. The local consumer polls without pause; the "
+        "deployed one is a function with an event source mapping. A split adds one more such mapping."
     )
     return Table("Time to a consumer, on the emulator", columns, rows, note)
 

@@ -1,4 +1,4 @@
-"""What all tests share: how properties are tested, and a whole stage for those that need one."""
+"""Fixtures and settings of all tests: Hypothesis, test order, and a deployed stage."""
 
 import fcntl
 import os
@@ -15,35 +15,35 @@ from signalbox.cli.shared.deployment import Deployment, local_deployment
 from signalbox.local import cdk, stage
 from signalbox.local.stage_folder import StageFolder
 
-# No deadline: how long an example takes says more about the machine's neighbours than about the code. In CI the
-# examples are the same every time, so that a failure there is the change's own; at a desk they are new ones.
+# No deadline: the duration of an example depends on the machine's load more than on the code. In CI the examples are
+# the same in every run, so that a change has caused a new failure; elsewhere they are random.
 settings.register_profile("signalbox", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("signalbox")
 
 
-# A session of boto3 reads the descriptions of services anew, and moto has a session for each test: that took as long as
-# the test, or longer.
+# Each boto3 session reads the service descriptions again, and moto has a session for each test. Without the cache this
+# takes at least as long as the test.
 botocore.session.create_loader = cache(botocore.session.create_loader)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes minutes and end with a browser's short tests, so that all processes end together."""
+    """Run tests that take minutes first and the short browser tests last, so that all processes end together."""
 
-    def turn(item: pytest.Item) -> tuple[bool, bool]:
+    def position(item: pytest.Item) -> tuple[bool, bool]:
         return item.get_closest_marker("minutes") is None, item.get_closest_marker("browser") is not None
 
-    items.sort(key=turn)
+    items.sort(key=position)
 
 
 @pytest.fixture(scope="session")
 def stage_folder(tmp_path_factory: pytest.TempPathFactory) -> StageFolder:
-    """Where that stage keeps what belongs to it."""
+    """Return the folder of the deployed stage."""
     return StageFolder(tmp_path_factory.mktemp("stage"))
 
 
 @pytest.fixture(scope="session")
 def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The app as it is synthesized for a local stage, by the first of the processes that run tests side by side."""
+    """Return the cloud assembly of a local stage; the first of the parallel test processes synthesizes it."""
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     folder = shared / "assembly"
@@ -56,7 +56,7 @@ def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def deployed(stage_folder: StageFolder, assembly: Path) -> Iterator[dict[str, Any]]:
-    """What local.json says of a stage that lives as long as the test run, and ends with it however it ends."""
+    """Return the content of local.json of a stage that ends with the test run, even if that is killed."""
     lifeline, held = os.pipe()
     try:
         yield stage.up(stage_folder, port=0, lifeline=lifeline, assembly=assembly)
@@ -68,5 +68,5 @@ def deployed(stage_folder: StageFolder, assembly: Path) -> Iterator[dict[str, An
 
 @pytest.fixture(scope="session")
 def deployment(deployed: dict[str, Any]) -> Deployment:
-    """The same as the commands see it."""
+    """Return the same stage as a deployment of the CLI."""
     return local_deployment(deployed)

@@ -1,4 +1,4 @@
-"""The wheel of this checkout, and environments that it is installed into."""
+"""The wheel of this checkout, and uv for the environments that it is installed into."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 
 
 def wheel(folder: Path) -> Path:
-    """Build the wheel from a copy of the sources: a build leaves files next to what it builds."""
+    """Build the wheel from a copy of the sources, since a build leaves files next to them; return its path."""
     shutil.rmtree(folder, ignore_errors=True)
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(CHECKOUT / "signalbox", folder / "source" / "signalbox", ignore=ignored)
@@ -25,7 +25,7 @@ def wheel(folder: Path) -> Path:
 
 
 def uv(*words: str | Path) -> None:
-    """Run uv with the package index and certificates of pip."""
+    """Run uv with pip's package index and certificates."""
     environment = setup.installer_environment({**setup.index_of_pip(), **os.environ})
     command = [str(CHECKOUT / ".venv" / "bin" / "uv"), *map(str, words)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - uv

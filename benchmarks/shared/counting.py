@@ -1,4 +1,4 @@
-"""A pass-through in front of the emulator that counts AWS calls by their name, and changes nothing."""
+"""A TCP proxy in front of the emulator that counts AWS calls by name and changes nothing."""
 
 import socket
 import socketserver
@@ -13,7 +13,7 @@ SQS = "AmazonSQS."
 
 
 class Tap(socketserver.ThreadingTCPServer):
-    """Passes connections on; `calls` counts `Service.Operation`, as the JSON protocols of AWS name it."""
+    """A forwarding server; `calls` counts by `Service.Operation`, the name in AWS's JSON protocols."""
 
     daemon_threads = True
     request_queue_size = 100
@@ -26,7 +26,7 @@ class Tap(socketserver.ThreadingTCPServer):
 
     @property
     def endpoint_url(self) -> str:
-        """Return where to call."""
+        """Return the endpoint URL for clients."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def sqs_calls(self) -> Counter[str]:
@@ -58,7 +58,7 @@ def _headers(head: bytes) -> dict[str, str]:
 
 
 def _call(target: str) -> str:
-    """Return `Service.Operation` without the version of the service that some names carry."""
+    """Return `Service.Operation` without the service version that some targets contain."""
     service, _, operation = target.partition(".")
     return f"{service.partition('_')[0]}.{operation}" if operation else "other"
 
@@ -72,7 +72,7 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 @contextmanager
 def tapped(endpoint_url: str) -> Iterator[Tap]:
-    """Count what goes through a new port to this endpoint."""
+    """Run a counting proxy on a free port in front of this endpoint."""
     with Tap(endpoint_url) as tap:
         thread = threading.Thread(target=tap.serve_forever, daemon=True)
         thread.start()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What is said of a series of measurements, in its unit."""
+    """Statistics of a series of measurements, in its unit."""
 
     count: int
     median: float
@@ -17,7 +17,7 @@ class Summary:
 
 
 def summary(values: Sequence[float]) -> Summary | None:
-    """Return the figures of a series, or None of an empty one; p95 is a value that was seen (nearest rank)."""
+    """Return the statistics of a series, or None if it is empty; p95 is a measured value (nearest rank)."""
     if not values:
         return None
     ordered = sorted(values)
@@ -26,5 +26,5 @@ def summary(values: Sequence[float]) -> Summary | None:
 
 
 def ratio(ours: float, theirs: float) -> str:
-    """Return how many times as much ours is."""
+    """Return `ours` as a multiple of `theirs`, as text."""
     return f"{ours / theirs:.2f}" if theirs else "-"

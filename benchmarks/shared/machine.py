@@ -1,4 +1,4 @@
-"""Where and how a run was made."""
+"""The machine and the command of a benchmark run."""
 
 import os
 import platform
@@ -11,7 +11,7 @@ from signalbox.local.setup import EMULATOR_REQUIREMENTS
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What one needs to know to compare the figures of two runs."""
+    """The conditions of a run, for the comparison of two runs."""
 
     cores: int
     memory_gigabytes: int
@@ -25,12 +25,12 @@ class Machine:
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether others used most of the machine when the run began."""
+        """Return whether other processes used most of the machine when the run began."""
         return self.load_before > self.cores / 2
 
 
 def this_machine(*, upstream: str | None) -> Machine:
-    """Describe this machine before anything is started."""
+    """Describe this machine; call it before the run starts any process."""
     pages, page_bytes = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     return Machine(
         cores=os.cpu_count() or 1,

@@ -1,4 +1,4 @@
-"""Runs a program and measures it with all that it starts: time, processor time, memory."""
+"""Time, processor time and memory of a program and its descendants."""
 
 import json
 import subprocess
@@ -10,15 +10,15 @@ from pathlib import Path
 
 from signalbox.errors import UnavailableError
 
-TICKS = 100  # a second, on every Linux
+TICKS = 100  # per second, on every Linux
 PAGE_BYTES = 4096
-LOOK_SECONDS = 0.1
+SAMPLE_SECONDS = 0.1
 TAIL = 2_000
 
 
 @dataclass(slots=True)
 class Measured:
-    """One run: seconds in all and of each part that it told of, seconds of all processors, the most memory."""
+    """The measurements of one run: total seconds, seconds of each reported part, processor seconds, peak memory."""
 
     seconds: float = 0
     parts: dict[str, float] = field(default_factory=dict)
@@ -29,28 +29,28 @@ class Measured:
 def run(
     command: Sequence[str], *, environment: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> Measured:
-    """Run a program to its end; lines of JSON that it prints tell of its parts: `{"name": …, "seconds": …}`."""
+    """Run a program to its end; it reports its parts as lines of JSON: `{"name": …, "seconds": …}`."""
     measured, began = Measured(), time.perf_counter()
     process = subprocess.Popen(
         command, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    watch = _Watch(process.pid)
-    watch.start()
-    printed, complained = process.communicate()
+    sampler = _Sampler(process.pid)
+    sampler.start()
+    output, errors = process.communicate()
     measured.seconds = time.perf_counter() - began
-    watch.ended.set()
-    watch.join()
+    sampler.ended.set()
+    sampler.join()
     if process.returncode:
-        raise UnavailableError(f"{command[1]} failed:\n{(printed + complained)[-TAIL:]}")
-    lines = [json.loads(line) for line in printed.splitlines() if line.startswith('{"name"')]
+        raise UnavailableError(f"{command[1]} failed:\n{(output + errors)[-TAIL:]}")
+    lines = [json.loads(line) for line in output.splitlines() if line.startswith('{"name"')]
     measured.parts = {line["name"]: line["seconds"] for line in lines}
-    measured.processor_seconds = sum(watch.ticks.values()) / TICKS
-    measured.peak_bytes = watch.peak_bytes
+    measured.processor_seconds = sum(sampler.ticks.values()) / TICKS
+    measured.peak_bytes = sampler.peak_bytes
     return measured
 
 
-class _Watch(threading.Thread):
-    """Looks at a process and its descendants until it is told that they have ended."""
+class _Sampler(threading.Thread):
+    """Samples a process and its descendants until `ended` is set."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -59,11 +59,11 @@ class _Watch(threading.Thread):
         self.peak_bytes = 0
 
     def run(self) -> None:
-        while not self.ended.wait(LOOK_SECONDS):
-            self.peak_bytes = max(self.peak_bytes, sum(map(self._look, _tree(self.pid))))
+        while not self.ended.wait(SAMPLE_SECONDS):
+            self.peak_bytes = max(self.peak_bytes, sum(map(self._sample, _tree(self.pid))))
 
-    def _look(self, pid: int) -> int:
-        """Note the processor time of a process, and return its memory."""
+    def _sample(self, pid: int) -> int:
+        """Record the processor time of a process, and return its resident memory in bytes."""
         try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):

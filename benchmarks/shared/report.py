@@ -1,4 +1,4 @@
-"""The tables of a run, for people and as Markdown."""
+"""The tables of a benchmark run, for the terminal and as Markdown."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from signalbox.cli.shared.output import print_line, print_table
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table of the report."""
+    """A table of the report."""
 
     title: str
     columns: Sequence[str]
@@ -18,7 +18,7 @@ class Table:
 
 
 def show(tables: Iterable[Table], promises: Iterable[tuple[str, bool]], *, machine: Machine, as_document: bool) -> None:
-    """Print what was measured, for people or as Markdown, which promises this run kept, and where it ran."""
+    """Print the tables, for the terminal or as Markdown, the promises that the run kept, and its machine."""
     for table in tables:
         if as_document:
             print_line(as_markdown(table))
@@ -32,15 +32,15 @@ def show(tables: Iterable[Table], promises: Iterable[tuple[str, bool]], *, machi
 
 
 def as_markdown(table: Table) -> str:
-    """Return a table for a document."""
+    """Return a table in Markdown."""
     lines = [table.columns, ["---"] + ["---:"] * (len(table.columns) - 1), *table.rows]
     text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return f"**{table.title}**\n\n{text}\n" + (f"\n{table.note}\n" if table.note else "")
 
 
 def described(machine: Machine) -> str:
-    """Return the line that says where the figures come from."""
-    busy = " **The machine was busy: times are worth little.**" if machine.is_busy else ""
+    """Return the line that describes the machine and the command of the run."""
+    busy = " **The machine was busy: times are unreliable.**" if machine.is_busy else ""
     upstream = f", upstream {machine.upstream}" if machine.upstream else ""
     return (
         f"{machine.cores} cores, {machine.memory_gigabytes} GB, {machine.system}, load {machine.load_before} before "

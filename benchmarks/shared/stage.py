@@ -1,4 +1,4 @@
-"""A stage of the benchmark's own: an emulator with the app deployed into it, gone when the run ends."""
+"""The stage of a benchmark: an emulator with the app deployed into it, removed when the run ends."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -13,10 +13,11 @@ from signalbox.local.files import CHECKOUT
 from signalbox.local.stage_folder import StageFolder
 
 FOLDER = CHECKOUT / ".signalbox" / "benchmarks"
-# Upstream's cleanup takes every queue that begins with `snowflake-client-`: in another region it finds only its own.
+# Upstream's cleanup deletes every queue whose name begins with `snowflake-client-`. In another region it finds only
+# queues of its own.
 UPSTREAM_REGION = "us-west-2"
 UPSTREAM_QUEUE = "snowflake-broker-upstream"
-# Given to a function by its handler: lambdas.rendezvous.<name>.handler.
+# The handler of a function is lambdas.rendezvous.<name>.handler.
 HANDLERS = "lambdas.rendezvous."
 
 
@@ -28,11 +29,11 @@ class Stage:
 
     @property
     def deployment(self) -> Deployment:
-        """Return the stage as the commands see it."""
+        """Return the stage as a deployment of the CLI."""
         return local_deployment(self.local)
 
     def signalbox(self) -> Side:
-        """Return Signalbox, with the limited client's credentials."""
+        """Return Signalbox as a side, with the limited client's credentials."""
         client = self.local["client_credentials"]
         return Side(
             name=SIGNALBOX,
@@ -56,7 +57,7 @@ class Stage:
         )
 
     def functions(self) -> dict[str, str]:
-        """Return the functions of rendezvous: the short name and the one in AWS."""
+        """Return the functions of rendezvous: names in AWS by module names."""
         pages = self.deployment.session().client("lambda").get_paginator("list_functions").paginate()
         handlers = {f["Handler"]: f["FunctionName"] for page in pages for f in page["Functions"]}
         return {
@@ -66,7 +67,7 @@ class Stage:
         }
 
     def redirect(self, function: str, endpoint_url: str) -> None:
-        """Let a function make its AWS calls at another endpoint."""
+        """Set the endpoint that a function's AWS calls go to."""
         client = self.deployment.session().client("lambda")
         variables = client.get_function_configuration(FunctionName=function)["Environment"]["Variables"]
         client.update_function_configuration(
@@ -74,7 +75,7 @@ class Stage:
         )
 
     def client_queues(self, side: Side) -> list[str]:
-        """Return the client queues that a side has now."""
+        """Return the URLs of the current client queues of a side."""
         sqs = self.deployment.session().client("sqs", region_name=side.region)
         pages = sqs.get_paginator("list_queues").paginate(QueueNamePrefix=self.local["outputs"]["ClientQueuePrefix"])
         return [url for page in pages for url in page.get("QueueUrls", [])]
@@ -82,7 +83,7 @@ class Stage:
 
 @contextmanager
 def running_stage(*, port: int) -> Iterator[Stage]:
-    """Deploy the app into an emulator of its own, which ends with this process however that ends."""
+    """Deploy the app into a new emulator, which ends when this process ends or is killed."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     state = StageFolder(FOLDER)
     lifeline, held = os.pipe()

@@ -1,4 +1,4 @@
-"""`pip install .`, without anything else of this checkout."""
+"""The `signalbox` command after `pip install .`, without the rest of the checkout."""
 
 import json
 import subprocess
@@ -40,7 +40,7 @@ for module in pkgutil.walk_packages(signalbox.__path__, "signalbox."):
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory) -> Path:
-    """Return the interpreter of a new environment that has the wheel and its dependencies only."""
+    """Return the interpreter of a new environment with only the wheel and its dependencies."""
     folder = tmp_path_factory.mktemp("installed")
     wheels.uv("venv", folder / "venv")
     python = folder / "venv" / "bin" / "python"

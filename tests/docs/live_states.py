@@ -34,7 +34,7 @@ ROW = Row("A session", "phase", TABLE, MEANING, 225, width=104)
 
 
 def drawn() -> str:
-    """Return the picture of the current table."""
+    """Return the SVG picture of the current table."""
     return picture([ROW], title="The states of a session", height=270)
 
 

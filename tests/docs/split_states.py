@@ -119,7 +119,7 @@ def _arrow(row: Row, before: State, after: State) -> Iterator[str]:
     steps = stop - start
     if steps == 1:
         path, x, label = f"M{left} {y} H{right}", (left + right) // 2, y - 8
-    else:  # over the boxes if it leads forward, under them if it leads back
+    else:  # above the boxes if it leads forward, below them if it leads back
         side = -1 if steps > 0 else 1
         edge, bend = y + side * HEIGHT // 2, y + side * (HEIGHT // 2 + max(22, 12 * steps**2 - 8))
         aside = 6 * steps  # so that two arrows that end at one box do not meet

@@ -95,7 +95,7 @@ def _line(before: OfferState | None, after: OfferState) -> tuple[str, int, int]:
         return f"M{x + reach} {y} H{to_x - WIDTH // 2 - 2}", (x + reach + to_x - WIDTH // 2) // 2, y - 8
     if x == to_x:
         return f"M{x} {y + HEIGHT // 2} V{to_y - HEIGHT // 2 - 2}", x, (y + to_y) // 2 + 4
-    # Out of the lower right corner, or down from the start, and in from the left.
+    # From the lower right corner, or down from the start, to the left side of the next box.
     out_x, out_y = (x, y + 8) if before is None else (x + 40, y + HEIGHT // 2)
     return f"M{out_x} {out_y} V{to_y} H{to_x - WIDTH // 2 - 2}", (out_x + to_x - WIDTH // 2) // 2, to_y - 8
 

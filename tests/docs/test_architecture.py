@@ -1,9 +1,9 @@
-"""The page on architecture has the layers and the modules of the code."""
+"""Tests that docs/architecture.md has the layers and the modules of the code."""
 
 from tests.docs.architecture import PAGE, ROOT, layers, page, undocumented
 
 
-def test_the_layers_and_the_map_are_those_of_the_code():
+def test_the_layers_and_the_map_are_up_to_date():
     assert PAGE.read_text() == page(PAGE.read_text())
 
 

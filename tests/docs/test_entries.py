@@ -51,7 +51,7 @@ def stage() -> Templates:
     return templates()
 
 
-def test_the_table_of_settings_is_the_one_that_the_code_gives():
+def test_the_table_of_settings_is_up_to_date():
     text = (DOCS / "settings.md").read_text()
 
     assert text == page_of_settings(text)

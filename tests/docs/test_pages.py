@@ -1,4 +1,4 @@
-"""Links of the pages resolve, their code parses, and they have the agreed headings."""
+"""Tests of the pages: links, blocks of code, headings and the length of the README."""
 
 import ast
 import json
@@ -14,7 +14,7 @@ FIVE = ["What it does", "Guarantees", "Limits", "Failure and recovery", "Differe
 CAPABILITY_PAGES = ("rendezvous", "splitting", "exchange", "live", "history")
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 PICTURES = sorted((ROOT / "docs" / "pictures").glob("*.svg"))
-# Paths of a machine and hosts of registries: the reader has neither.
+# Paths of a machine and hosts of registries, which readers do not have.
 FOREIGN = re.compile(
     r"/(?:home|root|tmp|work|Users|var/folders)/|pypi\.org|pythonhosted|npmjs|artifactory|jfrog|golang\.org|maven2"
 )
@@ -73,13 +73,13 @@ def _commands(block):
 
 
 @pytest.mark.parametrize("capability", CAPABILITY_PAGES)
-def test_a_capability_has_the_five_headings_in_their_order(capability):
+def test_a_capability_page_has_the_five_headings_in_order(capability):
     found = headings(ROOT / "docs" / f"{capability}.md", level=2)
 
     assert found[: len(FIVE)] == FIVE
 
 
-def test_the_readme_is_in_the_agreed_order():
+def test_the_readme_has_its_parts_in_order():
     assert headings(ROOT / "README.md", level=2) == [
         "Quick start",
         "Examples",
@@ -109,6 +109,6 @@ def test_the_readme_has_at_most_900_words():
 
 
 @pytest.mark.parametrize("decision", sorted((ROOT / "docs" / "decisions").glob("0*.md")), ids=name_of)
-def test_a_decision_says_its_context_and_consequences(decision):
+def test_a_decision_has_a_context_and_consequences(decision):
     assert headings(decision, level=2) == ["Context", "Decision", "Consequences"]
     assert headings(decision, level=1)[0].startswith(f"{int(decision.name[:4])}. ")

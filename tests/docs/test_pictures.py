@@ -1,4 +1,4 @@
-"""The pictures are readable and say what the code says."""
+"""Tests that the pictures are accessible and agree with the code."""
 
 from xml.etree import ElementTree
 
@@ -11,11 +11,11 @@ from tests.docs.states import MEANING, PICTURE, drawn, transitions
 PICTURES = sorted((ROOT / "docs" / "pictures").glob("*.svg"))
 
 
-def test_the_picture_of_the_states_is_the_one_that_the_table_gives():
+def test_the_picture_of_the_states_is_up_to_date():
     assert PICTURE.read_text() == drawn()
 
 
-def test_every_transition_has_a_meaning():
+def test_every_transition_has_a_label():
     assert set(MEANING) == set(transitions())
 
 
@@ -24,7 +24,7 @@ def test_every_state_is_in_the_picture():
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=name_of)
-def test_a_picture_has_a_title_real_text_and_a_dark_side(picture):
+def test_a_picture_has_a_title_text_elements_and_dark_colors(picture):
     root = ElementTree.parse(picture).getroot()  # noqa: S314 - ours
 
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]

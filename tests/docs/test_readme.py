@@ -1,4 +1,4 @@
-"""The examples of the pages run."""
+"""Tests that run the examples of the pages."""
 
 import json
 import os
@@ -25,12 +25,12 @@ def test_every_python_example_runs_somewhere():
 
 
 @pytest.mark.parametrize("block", OFFLINE, ids=lambda block: block.place)
-def test_an_example_without_a_stage(block, tmp_path):
+def test_an_example_without_a_stage_runs(block, tmp_path):
     _run_python(block, tmp_path)
 
 
 @pytest.mark.emulator
-def test_the_examples_on_a_stage(deployed, tmp_path):
+def test_the_examples_on_a_stage_run(deployed, tmp_path):
     folder = _like_a_checkout(tmp_path, deployed)
     _wake(deployed["rendezvous_url"])
 

@@ -1,4 +1,4 @@
-"""The code parses the registry and the session files of the pages."""
+"""Tests that the code parses the registry and the session files of the pages."""
 
 import json
 
@@ -12,7 +12,7 @@ from tests.unit.splitting.forwarding.languages import PlainLanguages
 PAGE, README = ROOT / "docs" / "splitting.md", ROOT / "README.md"
 
 
-def test_the_registry_of_the_page_is_one():
+def test_the_registry_of_the_page_is_valid():
     (block,) = [block for block in blocks(PAGE) if block.kind == "registry"]
 
     (registry,) = parse_registries(yaml.safe_load_all(block.code), PlainLanguages())

@@ -1,4 +1,4 @@
-"""mypy follows the imports of CDK modules that the stacks use, and of no others."""
+"""Tests that mypy follows the imports of exactly the CDK modules that the stacks use."""
 
 import ast
 import tomllib

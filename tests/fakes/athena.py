@@ -1,4 +1,4 @@
-"""What Athena finds of a message, pretended."""
+"""A stub of Athena's query results: the events of a message."""
 
 import requests
 
@@ -11,7 +11,7 @@ EVENTS = [
 
 
 def stub_query_results(events: list[list[str]]) -> None:
-    """Let the next query find events. moto has no engine: it is told."""
+    """Set the events that the next query returns; moto has no query engine."""
     names = ["event_id", "occurred_at", "kind", "outcome", "source", "destination", "labels"]
     columns = [*names, "reason", "attempt", "latency_ms"]
     rows = [

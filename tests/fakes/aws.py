@@ -1,4 +1,4 @@
-"""AWS in this process (moto), with the tables as the stacks make them: fixtures for the suites that import them."""
+"""Fixtures for AWS in this process (moto), with the tables that the stacks define."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,9 +18,9 @@ TEXT, NUMBER = "S", "N"
 
 
 def _of_one_kind(serialize: Callable[..., None]) -> Callable[..., None]:
-    """Return a `serialize` of moto's structures that does not look for the nine kinds which a value of DynamoDB is not.
+    """Return moto's structure serializer without the search for the nine absent types of a DynamoDB value.
 
-    Where coverage is counted, a test over many items spends a third of its time on that.
+    With coverage measured, a test over many items spends a third of its time on that search.
     """
 
     def serialized(self: JSONSerializer, into: dict[str, Any], value: object, shape: StructureShape, key: str) -> None:
@@ -28,9 +28,9 @@ def _of_one_kind(serialize: Callable[..., None]) -> Callable[..., None]:
             serialize(self, into, value, shape, key)
             return
         ((kind, content),) = value.items()
-        told: dict[str, Any] = {}
-        self._serialize(told, content, shape.members[kind], kind)
-        self._default_serialize(into, told, shape, key)
+        value_document: dict[str, Any] = {}
+        self._serialize(value_document, content, shape.members[kind], kind)
+        self._default_serialize(into, value_document, shape, key)
 
     return serialized
 
@@ -40,6 +40,7 @@ JSONSerializer._serialize_type_structure = _of_one_kind(JSONSerializer._serializ
 
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Replace AWS by moto, with fake credentials and the default region."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
@@ -89,13 +90,13 @@ def _table(name: str, key: dict[str, str], *, index: tuple[str, dict[str, str], 
     projection = (
         {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(listed)} if listed else {"ProjectionType": "ALL"}
     )
-    beside = {"IndexName": index_name, "KeySchema": _schema(index_key), "Projection": projection}
+    secondary = {"IndexName": index_name, "KeySchema": _schema(index_key), "Projection": projection}
     return boto3.resource("dynamodb").create_table(
         TableName=name,
         BillingMode="PAY_PER_REQUEST",
         AttributeDefinitions=[{"AttributeName": n, "AttributeType": t} for n, t in (key | index_key).items()],
         KeySchema=_schema(key),
-        **({"GlobalSecondaryIndexes": [beside]} if index else {}),
+        **({"GlobalSecondaryIndexes": [secondary]} if index else {}),
     )
 
 

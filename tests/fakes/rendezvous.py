@@ -1,6 +1,6 @@
 """In-memory implementations of `signalbox.rendezvous.ports`, with the core's rules as write conditions.
 
-The suite in tests/adapters/shared/test_contract.py tests these and the AWS adapters for the same behaviour.
+The suite in tests/adapters/rendezvous/test_contract.py tests these and the AWS adapters for the same behaviour.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A stage for the handlers: AWS in this process, its settings in the environment, and nothing left of other tests."""
+"""The stage of rendezvous for handlers: moto, settings in the environment, and empty caches."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from tests.handlers.recorded_events import ACCOUNT, Event
 __all__ = ["aws", "lease_table", "rendezvous_table", "sqs"]
 
 PREFIX = "snowflake-client-"
-# Patience is short: a test waits for its end.
+# The patience is short, since a test waits until it ends.
 SETTINGS = {
     "RENDEZVOUS_TABLE": "Rendezvous",
     "LEASE_TABLE": "Leases",
@@ -44,7 +44,7 @@ SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What stands around the handlers, as the tests look at it."""
+    """The queues and the history bucket of the handlers, with queries for assertions."""
 
     sqs: Any
     s3: Any
@@ -52,12 +52,12 @@ class Stage:
     dead_letter_queue_url: str
 
     def expect_proxies(self, *nats: Nat) -> None:
-        """Make the broker believe that proxies of these NAT types poll every now and then."""
+        """Record a recent poll for each of these NAT types, or for all of them."""
         for nat in nats or tuple(Nat):
             wiring.poll_reserver().presence.record_poll(nat, now=datetime.now(UTC))
 
     def received(self, record: Event) -> Event:
-        """Return a record as the broker queue delivers it, with a receipt handle that is good for deleting it."""
+        """Return a record as the broker queue delivers it, with a receipt handle that can delete it."""
         self.sqs.send_message(QueueUrl=self.broker_queue_url, MessageBody=record["body"])
         (sent,) = self.sqs.receive_message(QueueUrl=self.broker_queue_url)["Messages"]
         return record | {"messageId": sent["MessageId"], "receiptHandle": sent["ReceiptHandle"]}
@@ -73,7 +73,7 @@ class Stage:
         return bool(self.sqs.list_queues(QueueNamePrefix=PREFIX + client_id).get("QueueUrls"))
 
     def dead_letters(self) -> list[tuple[str, dict[str, str]]]:
-        """Return the bodies and attributes of what was buried."""
+        """Return the bodies and attributes of the dead letters."""
         messages = self._messages(self.dead_letter_queue_url)
         return [
             (m["Body"], {name: a["StringValue"] for name, a in m.get("MessageAttributes", {}).items()})
@@ -81,7 +81,7 @@ class Stage:
         ]
 
     def history(self) -> list[tuple[str, str]]:
-        """Return the kinds and outcomes of the events that were written, in their order."""
+        """Return the kinds and outcomes of the written events, in order of time."""
         return [(row["kind"], row["outcome"]) for row in written_events(self.s3)]
 
     def _client_queue(self, client_id: str) -> str:
@@ -96,7 +96,7 @@ class Stage:
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, rendezvous_table, lease_table) -> Iterator[Stage]:
-    """A stage whose functions are all cold."""
+    """A stage whose function instances are all cold."""
     urls = [sqs.create_queue(QueueName=name)["QueueUrl"] for name in ("snowflake-broker", "dead-offers")]
     queues = dict(zip(("BROKER_QUEUE_URL", "DEAD_LETTER_QUEUE_URL"), urls, strict=True))
     for name, value in (SETTINGS | queues).items():
@@ -107,5 +107,5 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, rendezvous_table, lease_table) -
 
 
 def forget_everything() -> None:
-    """Make every function cold."""
+    """Clear the caches of every function."""
     clear_caches(wiring, answer, client, offer, page, poll, sweep)

@@ -1,4 +1,4 @@
-"""What stands around every handler: a lake to write to, settings in the environment, nothing left of other tests."""
+"""Helpers for handler tests: the history stream, its events, and the caches of function instances."""
 
 import json
 from types import ModuleType
@@ -15,7 +15,7 @@ OVERFLOW = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/overflow"
 
 
 def create_history_stream() -> Any:
-    """Make the delivery stream and its bucket; return a client of S3."""
+    """Create the delivery stream and its bucket; return an S3 client."""
     s3 = boto3.client("s3")
     s3.create_bucket(Bucket=BUCKET)
     boto3.client("firehose").create_delivery_stream(
@@ -29,20 +29,20 @@ def create_history_stream() -> Any:
 
 
 def written_events(s3: Any) -> list[dict[str, Any]]:
-    """Return the events that were written, in the order in which they happened."""
+    """Return the events in the history bucket, in the order of their `occurred_at`."""
     objects = s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])
     texts = [s3.get_object(Bucket=BUCKET, Key=one["Key"])["Body"].read().decode() for one in objects]
     events = [json.loads(line) for text in texts for line in text.splitlines()]
-    return sorted(events, key=lambda event: event.get("occurred_at", ""))  # what is drained may be any lines
+    return sorted(events, key=lambda event: event.get("occurred_at", ""))  # drained lines need not be events
 
 
-def dead_letter_reason(letter: dict[str, Any]) -> str:
-    """Return why a message was put aside, of a dead letter as SQS's client has it."""
-    return str(letter["MessageAttributes"]["Reason"]["StringValue"])
+def dead_letter_reason(message: dict[str, Any]) -> str:
+    """Return the `Reason` attribute of a dead letter that boto3 has received."""
+    return str(message["MessageAttributes"]["Reason"]["StringValue"])
 
 
 def clear_caches(*modules: ModuleType) -> None:
-    """Make functions cold: what is made once for an instance belongs to the AWS of one test."""
+    """Clear the caches of functions' modules, whose clients and settings belong to one test's moto."""
     for module in (*modules, writing):
         for value in vars(module).values():
             if hasattr(value, "cache_clear"):

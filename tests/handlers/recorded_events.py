@@ -1,4 +1,4 @@
-"""Events as a running stage handed them to its functions, written down once."""
+"""Lambda events that were recorded on a running stage, and variations of them."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ Event = dict[str, Any]
 
 
 def event(name: str) -> Event:
-    """Return an event as it was."""
+    """Return the recorded event of this name."""
     return json.loads((FOLDER / f"{name}.json").read_text())
 
 
@@ -44,7 +44,7 @@ def batch(*records: Event) -> Event:
 def message(
     client_id: str | None = None, *, body: str | None = None, name: str = "offer", age_seconds: float = 0
 ) -> Event:
-    """Return an SQS record of its own that was received just now, and sent just now or so long ago."""
+    """Return an SQS record that was received now and sent `age_seconds` ago, with other ids if a client is given."""
     (record,) = event(name)["Records"]
     if client_id is not None:
         record["messageAttributes"]["ClientID"]["stringValue"] = client_id
@@ -64,7 +64,7 @@ def client_id(record: Event) -> str:
 
 
 def armored(response: dict) -> str:
-    """Return what the AMP page of a response carries."""
+    """Return the decoded payload of an AMP response."""
     text = "".join(response["body"].partition("<pre>")[2].partition("</pre>")[0].split())
     assert text[0] == "0"
     return base64.b64decode(text[1:]).decode()

@@ -1,4 +1,4 @@
-"""What a cold start loads: a package that is new here is a decision, not an accident."""
+"""The packages that a cold start of each function may load; another one fails the test."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ from signalbox.local.files import CHECKOUT
 
 SDK = {"boto3", "botocore", "s3transfer", "jmespath", "dateutil", "six", "urllib3"}
 ALL = SDK | {"lambdas", "signalbox", "aws_lambda_powertools", "typing_extensions"}
-# Of the languages of filters only RE2 is there from the start; `regex` and `jq` come with the first filter that asks.
+# Of the filter engines only RE2 is imported at the start; the first filter that needs `regex` or `jq` imports it.
 ALLOWED = {
     **dict.fromkeys(
         (f"rendezvous.{name}" for name in ("offer", "poll", "answer", "client", "page", "sweep")), ALL | {"maxminddb"}
@@ -20,9 +20,9 @@ ALLOWED = {
     **dict.fromkeys((f"live.{name}" for name in ("connect", "receive", "session", "overview", "deliver", "page")), ALL),
     "history.drain": ALL,
 }
-# The SDK takes these where they are installed, and they do not ship: lambdas/requirements.lock.
+# The SDK imports these if they are installed; they do not ship (lambdas/requirements.lock).
 NOT_SHIPPED = {"certifi", "awscrt"}
-# What the interpreter has loaded by itself is the environment's business: hooks of editable installs, coverage.
+# Modules that the interpreter loads by itself belong to the environment: hooks of editable installs, coverage.
 LOADED = """
 import json, sys
 before = {name.partition(".")[0] for name in sys.modules}
@@ -39,7 +39,7 @@ def packages_of(handler: str) -> set[str]:
 
 
 @pytest.mark.parametrize("handler", ALLOWED)
-def test_a_cold_start_loads_the_packages_that_it_may_and_no_other(handler):
+def test_a_cold_start_loads_allowed_packages_only(handler):
     loaded = packages_of(handler)
 
     assert {"lambdas", "signalbox", "boto3"} <= loaded

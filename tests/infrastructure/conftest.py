@@ -1,4 +1,4 @@
-"""One synthesis of the default stage for all tests."""
+"""The synthesized templates of the default stage, once for all tests."""
 
 import pytest
 

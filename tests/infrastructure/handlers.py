@@ -1,4 +1,4 @@
-"""What handlers read from their environment, found in their code."""
+"""The environment variables that handlers read, found in their source code."""
 
 import ast
 from collections import defaultdict
@@ -7,17 +7,17 @@ from pathlib import Path
 
 from signalbox.aws.rendezvous.policy import DURATIONS, HOLD_LIMIT
 
-# How all of them write history.
-WRITING = Path(__file__).parents[2] / "lambdas" / "shared" / "history.py"
+# All handlers write history with this module.
+HISTORY = Path(__file__).parents[2] / "lambdas" / "shared" / "history.py"
 POWERTOOLS = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"}
 
 
 def variables_read(handler: Path, wirings: Sequence[Path]) -> set[str]:
-    """Return the variables that a handler reads, itself and through the functions of the wiring that it uses."""
+    """Return the variables that a handler reads, directly and through the wiring functions that it uses."""
     wiring = defaultdict(list)
-    for path in (*wirings, WRITING):
+    for path in (*wirings, HISTORY):
         for name, node in _functions(path).items():
-            wiring[name].append(node)  # several files may have a function of a name
+            wiring[name].append(node)  # several files may define a function of the same name
     module = ast.parse(handler.read_text())
     found, todo, seen = _settings(module), [module], set()
     while todo:
@@ -35,7 +35,7 @@ def _functions(path: Path) -> dict[str, ast.AST]:
 
 
 def _settings(node: ast.AST) -> set[str]:
-    """Return the variables that a piece of code reads by name: the upper-case texts in it."""
+    """Return the variable names in a piece of code: its upper-case string constants."""
     texts = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
     named = {text for text in texts if text.replace("_", "").isalpha() and text.isupper()}
     reads_policy = any(isinstance(part, ast.Name) and part.id == "policy_of" for part in ast.walk(node))

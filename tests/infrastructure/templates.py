@@ -1,4 +1,4 @@
-"""The stage's templates, synthesized once, with readable names in place of CDK's."""
+"""The CloudFormation templates of a stage, with construct paths instead of CDK's logical ids."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from aws_cdk import App
 from app import build
 
 ROOT = Path(__file__).resolve().parents[2]
-# Building the layer takes the network and seconds; the templates are the same without.
+# Building the layer needs the network and several seconds; without it the templates are the same.
 HERMETIC = {"aws:cdk:bundling-stacks": [], "aws:cdk:enable-path-metadata": True}
 POLICIES = (
     *("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"),
@@ -25,13 +25,13 @@ Resource = dict[str, Any]
 
 @dataclass(frozen=True)
 class Templates:
-    """Both templates of a stage as one."""
+    """Both templates of a stage, queried as one."""
 
     state: Resource
     stage: Resource
 
     def every(self, kind: str) -> dict[str, Resource]:
-        """Return all resources of a type by their readable name."""
+        """Return all resources of a type by construct path."""
         found = {**self.state["Resources"], **self.stage["Resources"]}
         return {self.names[key]: resource for key, resource in found.items() if resource["Type"] == kind}
 
@@ -42,7 +42,7 @@ class Templates:
         return {key: _path(resource) for key, resource in found.items() if "Metadata" in resource}
 
     def statements(self) -> Iterator[tuple[str, Resource]]:
-        """Yield every statement of every policy with the readable name of who has it."""
+        """Yield every statement of every policy, after the construct path of the policy's resource."""
         for kind in POLICIES:
             for name, resource in self.every(kind).items():
                 properties = resource["Properties"]
@@ -50,7 +50,7 @@ class Templates:
                 yield from ((name, statement) for statement in document["Statement"])
 
     def text(self, value: object) -> str:
-        """Return a template's value as one readable text."""
+        """Return a template value as one text, with intrinsic functions resolved to construct paths."""
         if isinstance(value, str):
             return value
         assert isinstance(value, Mapping), value
@@ -69,7 +69,7 @@ class Templates:
 
 @cache
 def templates(**settings: str | int) -> Templates:
-    """Synthesize a stage with these settings beside the defaults."""
+    """Synthesize a stage with these settings and the defaults for the others."""
     with TemporaryDirectory() as folder:
         app = App(outdir=folder, context=context(**settings))
         state, stage = build(app)
@@ -79,12 +79,12 @@ def templates(**settings: str | int) -> Templates:
 
 
 def context(**settings: object) -> dict[str, object]:
-    """Return what the CDK CLI would hand to the app, without building what ships."""
+    """Return the context that the CDK CLI passes to the app, with bundling disabled."""
     return {**json.loads((ROOT / "cdk.json").read_text())["context"], **HERMETIC, **settings}
 
 
 def as_list(value: object) -> list[Any]:
-    """Return what a policy may give alone or as a list as a list."""
+    """Return a policy element, which may be a single value or a list, as a list."""
     return value if isinstance(value, list) else [value]
 
 

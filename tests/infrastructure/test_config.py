@@ -1,4 +1,4 @@
-"""Settings: what is accepted, what is refused, and in which words."""
+"""Settings: accepted values, refused values and the texts of problems."""
 
 from dataclasses import FrozenInstanceError
 from pathlib import Path
@@ -20,7 +20,7 @@ def problems(**context: object) -> tuple[str, ...]:
     return refused.value.problems
 
 
-def test_nothing_given_is_the_default_configuration():
+def test_an_empty_context_gives_the_default_configuration():
     assert read_config({}) == Config()
 
 
@@ -29,14 +29,14 @@ def test_a_configuration_cannot_be_changed():
         Config().stage = "other"
 
 
-def test_values_of_the_command_line_mean_what_values_of_the_file_mean():
+def test_text_values_of_the_command_line_equal_typed_values_of_the_file():
     typed = read_config({"poll_hold_seconds": 5, "local": True, "region": None, "stage": "trial"})
     text = read_config({"poll_hold_seconds": "5", "local": "true", "region": "", "stage": "trial"})
 
     assert text == typed == Config(poll_hold_seconds=5, local=True, stage="trial")
 
 
-def test_what_belongs_to_cdk_is_no_setting():
+def test_context_keys_of_cdk_are_ignored():
     context = {"aws:cdk:bundling-stacks": [], "@aws-cdk/core:checkSecretUsage": True, "acknowledged-issue-numbers": []}
 
     assert read_config(context) == Config()
@@ -90,7 +90,7 @@ def test_all_problems_are_reported_together():
     ],
     ids=lambda value: value if isinstance(value, str) else "-".join(value),
 )
-def test_a_value_that_cannot_be_is_refused(context, problem):
+def test_an_invalid_value_is_refused(context, problem):
     assert problems(**context) == (problem,)
 
 
@@ -134,7 +134,7 @@ def test_a_value_that_cannot_be_is_refused(context, problem):
     ],
     ids=lambda value: "" if isinstance(value, str) else "-".join(value),
 )
-def test_values_that_do_not_go_together_are_refused(context, words):
+def test_conflicting_values_are_refused(context, words):
     assert words in problems(**context)[0]
 
 
@@ -153,14 +153,14 @@ def test_values_that_do_not_go_together_are_refused(context, words):
         ("splittable_queue_tag", "split"),
     ],
 )
-def test_what_may_be_split_is_named_in_full_or_by_how_it_begins(setting, text):
+def test_splittable_queues_and_targets_are_full_names_or_prefixes(setting, text):
     (problem,) = problems(**{setting: text})
 
     assert problem.startswith(f"{setting} must match ")
     assert problem.endswith(f"not {text!r}")
 
 
-def test_names_are_listed_with_commas():
+def test_lists_of_names_are_separated_by_commas():
     config = read_config(
         {"splittable_queues": "orders*,bills.fifo,old*.fifo", "splittable_targets": "ssm//a/b,lambda/x*"}
     )
@@ -170,16 +170,16 @@ def test_names_are_listed_with_commas():
     assert config.target_roles == ()
 
 
-def test_the_demo_of_the_local_stage_may_be_split_unless_others_are_named():
+def test_the_demo_queues_of_the_local_stage_are_splittable_unless_the_setting_names_others():
     assert read_config({"local": True}).queues_to_split == ("demo-*",)
     assert read_config({"local": True, "splittable_queues": "mine"}).queues_to_split == ("mine",)
 
 
-def test_a_prefix_of_our_own_stage_may_name_client_queues():
+def test_client_queues_may_have_a_prefix_of_the_own_stage():
     assert read_config({"client_queue_prefix": "signalbox-client-"}).client_queue_prefix == "signalbox-client-"
 
 
-def test_a_prefix_of_our_own_stage_may_name_exchanges_and_their_queues():
+def test_exchanges_and_their_queues_may_have_a_prefix_of_the_own_stage():
     assert read_config({"stage": "x1", "exchange_prefix": "x1-"}).exchange_prefix == "x1-"
 
 
@@ -213,18 +213,18 @@ def test_a_file_is_found_by_its_path(tmp_path):
     assert read_config({"bridge_list_file": str(bridges)}).bridge_list_file == Path(bridges)
 
 
-def test_every_setting_says_what_it_means_and_numbers_have_units():
+def test_every_setting_has_a_description_and_numbers_have_units():
     for setting in settings():
         assert setting.description.endswith("."), setting.name
         assert setting.kind in {str, int, bool, Path}, setting.name
         assert setting.kind is not int or setting.unit or setting.name == "broker_queue_maximum_receives", setting.name
 
 
-def test_every_default_is_a_value_that_would_be_accepted():
+def test_every_default_is_an_accepted_value():
     given = {setting.name: setting.default for setting in settings() if setting.default is not None}
 
     assert read_config(given) == Config()
 
 
-def test_log_retention_is_what_cloudwatch_offers():
+def test_log_retention_accepts_exactly_the_days_of_cloudwatch():
     assert tuple(RETENTION) == LOG_RETENTION_DAYS

@@ -1,4 +1,4 @@
-"""cdk-nag and the app's own messages, as a person meets them."""
+"""cdk-nag's findings and the app's error messages."""
 
 import json
 import os
@@ -17,7 +17,7 @@ ARN = "arn:aws:sqs:eu-central-1:123456789012:their-queue"
 
 
 def run_app(folder, **settings):
-    """Run app.py as the CDK CLI does, and return what it printed and its exit status."""
+    """Run app.py as the CDK CLI does, and return the completed process."""
     environment = {**os.environ, "CDK_OUTDIR": str(folder), "CDK_CONTEXT_JSON": json.dumps(context(**settings))}
     command = [sys.executable, "app.py"]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)  # noqa: S603  # our own app
@@ -41,7 +41,7 @@ def test_every_finding_is_fixed_or_acknowledged(settings, tmp_path):
     app.synth()
 
 
-def test_a_finding_that_nobody_acknowledged_fails_the_synthesis(tmp_path):
+def test_an_unacknowledged_finding_fails_the_synthesis(tmp_path):
     app = App(outdir=str(tmp_path))
     sqs.Queue(Stack(app, "careless"), "Queue")
     check(app)
@@ -50,7 +50,7 @@ def test_a_finding_that_nobody_acknowledged_fails_the_synthesis(tmp_path):
         app.synth()
 
 
-def test_wrong_settings_are_told_in_words_all_at_once(tmp_path):
+def test_all_invalid_settings_are_reported_together(tmp_path):
     done = run_app(tmp_path, offer_patience_second=30, poll_hold_seconds="long", sweep_interval_minutes=0)
 
     lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
@@ -63,7 +63,7 @@ def test_wrong_settings_are_told_in_words_all_at_once(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_a_bridge_list_that_the_functions_could_not_read_fails_the_synthesis(tmp_path):
+def test_an_invalid_bridge_list_fails_the_synthesis(tmp_path):
     bridges = tmp_path / "bridges.jsonl"
     bridges.write_text('{"displayName":"a","webSocketAddress":"wss://a.example/","fingerprint":"12"}\n\n')
 

@@ -1,4 +1,4 @@
-"""What ships: only what runs, with bytecode, and the same from every build."""
+"""The deployed packages: their files, their bytecode and reproducible builds."""
 
 import importlib.util
 import platform
@@ -15,7 +15,7 @@ from stacks.shared import packaging
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """Return the hash of every file in a folder."""
+    """Return the SHA-256 hash of every file in a folder by relative path."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {path.relative_to(folder).as_posix(): sha256(path.read_bytes()).hexdigest() for path in files}
 
@@ -25,7 +25,7 @@ def code(tmp_path_factory) -> Path:
     return packaging.code(Config(), cache=tmp_path_factory.mktemp("code")).path
 
 
-def test_two_builds_of_the_code_are_equal_to_the_byte(code, tmp_path):
+def test_two_builds_of_the_code_are_byte_for_byte_equal(code, tmp_path):
     again = packaging.code(Config(), cache=tmp_path).path
 
     assert contents(again) == contents(code)
@@ -49,7 +49,7 @@ def test_every_module_ships_with_bytecode_that_is_not_checked_against_its_source
         assert int.from_bytes(compiled[4:8], "little") == 0b01, source  # PEP 552: by hash, unchecked
 
 
-def test_settings_files_of_the_stage_ship_beside_the_code(tmp_path):
+def test_settings_files_of_the_stage_ship_with_the_code(tmp_path):
     bridges, countries = tmp_path / "mine.jsonl", tmp_path / "mine.mmdb"
     bridges.write_text("{}")
     countries.write_bytes(b"\x00")
@@ -62,7 +62,7 @@ def test_settings_files_of_the_stage_ship_beside_the_code(tmp_path):
     assert built.digest != packaging.code(Config(), cache=tmp_path / "cache").digest
 
 
-def test_what_is_built_is_found_again_and_never_half(tmp_path):
+def test_a_build_is_cached_and_leaves_no_partial_result(tmp_path):
     first = packaging.code(Config(), cache=tmp_path)
     marker = first.path / "marker"
     marker.touch()
@@ -72,7 +72,7 @@ def test_what_is_built_is_found_again_and_never_half(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [first.path.name]
 
 
-def test_builds_side_by_side_do_not_disturb_each_other(tmp_path):
+def test_concurrent_builds_give_one_result(tmp_path):
     program = "import sys; from pathlib import Path; from stacks.settings.config import Config; "
     program += "from stacks.shared import packaging; "
     program += "print(packaging.code(Config(), cache=Path(sys.argv[1])).path)"
@@ -103,7 +103,7 @@ def wheel(folder: Path, *, tag: str, module: str) -> str:
 
 @pytest.fixture
 def lock(tmp_path, monkeypatch) -> Path:
-    """Return the lock of a package that has wheels for Lambda and for any machine, both on disk."""
+    """Return the lock file of a package with wheels on disk for Lambda and for any machine."""
     wheels = tmp_path / "wheels"
     wheels.mkdir()
     body = "KINDS = {'a', 'b', 'c', 'd'}\n\ndef main(kind):\n    return kind in {'a', 'b', 'c', 'd'}\n"
@@ -118,7 +118,7 @@ def lock(tmp_path, monkeypatch) -> Path:
     return path
 
 
-def test_two_builds_of_the_packages_are_equal_to_the_byte(lock, tmp_path):
+def test_two_builds_of_the_packages_are_byte_for_byte_equal(lock, tmp_path):
     first = packaging.packages(local=False, lock=lock, cache=tmp_path / "first")
     second = packaging.packages(local=False, lock=lock, cache=tmp_path / "second")
 
@@ -151,7 +151,7 @@ def test_a_package_that_differs_from_its_lock_is_refused(lock, tmp_path):
         packaging.packages(local=True, lock=lock, cache=tmp_path)
 
 
-def test_glue_gets_its_modules_under_the_name_that_scripts_import():
+def test_glue_modules_ship_under_the_package_name_that_scripts_import():
     names = contents(packaging.glue_modules().path)
 
     assert {"glue_jobs/__init__.py", "glue_jobs/transforms/rendezvous.py"} <= set(names)
@@ -168,15 +168,15 @@ def test_the_lock_pins_every_package_by_hash_and_names_no_registry():
     assert "index-url" not in packaging.LOCK.read_text()
 
 
-def test_every_package_that_is_asked_for_is_locked():
-    asked = (packaging.ROOT / "lambdas" / "requirements.in").read_text().splitlines()
-    names = [line.split(">")[0].strip() for line in asked if line and not line.startswith("#")]
+def test_every_required_package_is_locked():
+    required = (packaging.ROOT / "lambdas" / "requirements.in").read_text().splitlines()
+    names = [line.split(">")[0].strip() for line in required if line and not line.startswith("#")]
 
     assert names
     assert all(f"\n{name}==" in packaging.LOCK.read_text() for name in names)
 
 
-def test_a_build_that_fails_says_why_and_leaves_nothing(tmp_path, monkeypatch):
+def test_a_failed_build_reports_the_reason_and_leaves_no_files(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "uv", None)
 
     with pytest.raises(packaging.PackagingError, match="uv is not installed for"):

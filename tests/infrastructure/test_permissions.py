@@ -1,4 +1,4 @@
-"""Who may touch what, as a table: a permission that is not in it fails here."""
+"""The permissions of every identity of a stage, as a table; a permission that it does not list fails the test."""
 
 from collections import defaultdict
 from typing import Any
@@ -17,9 +17,8 @@ TEMPORARY = "arn:<Partition>:sqs:<Region>:<AccountId>:mirrord-*"
 REPLIES = "arn:<Partition>:sqs:<Region>:<AccountId>:signalbox-split-reply-*"
 MAPPINGS = "arn:<Partition>:lambda:<Region>:<AccountId>:event-source-mapping:*"
 GLUE = "arn:<Partition>:glue:<Region>:<AccountId>"
-# What every function has: its own log group, and tracing.
 KEY_IN_USE = "Decrypt GenerateDataKey"
-# Who may ask history who got a message.
+# Queries of the history for the recipients of a message.
 AUDIT = {
     "arn:<Partition>:athena:<Region>:<AccountId>:workgroup/primary": (
         "athena: GetQueryExecution GetQueryResults StartQueryExecution"
@@ -88,7 +87,7 @@ TABLE: dict[str, dict[str, str]] = {
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": f"kms: {KEY_IN_USE}",
     },
-    # Public by design: nothing may ever be added here without a thought about the whole world having it.
+    # The client's key is public by design: everyone has the permissions listed here.
     "Rendezvous/ClientUser": {
         "Rendezvous/Broker": "sqs: SendMessage",
         CLIENTS: "sqs: GetQueueUrl ReceiveMessage",
@@ -176,7 +175,7 @@ for writer in WRITERS:
 
 
 def granted(stage: Templates) -> dict[str, dict[str, set[str]]]:
-    """Return the actions that each identity may do, by resource."""
+    """Return the allowed actions of each identity, by resource."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for policy in stage.every("AWS::IAM::Policy").values():
         (identity,) = policy["Properties"].get("Roles") or policy["Properties"]["Users"]
@@ -206,13 +205,13 @@ def actions(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("identity", TABLE)
-def test_an_identity_may_do_exactly_what_the_table_says(stage, identity):
+def test_an_identity_has_exactly_the_permissions_of_the_table(stage, identity):
     expected = {resource: actions(text) for resource, text in TABLE[identity].items()}
 
     assert granted(stage)[identity] == expected
 
 
-def test_nobody_is_missing_from_the_table(stage):
+def test_every_role_user_and_managed_policy_is_in_the_table(stage):
     roles = set(stage.every("AWS::IAM::Role")) | set(stage.every("AWS::IAM::User"))
 
     assert roles | set(stage.every("AWS::IAM::ManagedPolicy")) == set(TABLE)
@@ -234,7 +233,7 @@ def test_keys_are_used_through_services_only(stage):
             assert conditions & {"kms:ViaService", "kms:EncryptionContext:aws:logs:arn"}, name
 
 
-def test_the_public_identity_uses_the_key_of_the_queues_through_sqs_alone(stage):
+def test_the_public_client_user_uses_the_key_of_the_queues_through_sqs_only(stage):
     (policy,) = (p for p in stage.every("AWS::IAM::Policy").values() if p["Properties"].get("Users"))
     (statement,) = (s for s in policy["Properties"]["PolicyDocument"]["Statement"] if "kms:Decrypt" in s["Action"])
     service = stage.text(statement["Condition"]["StringEquals"]["kms:ViaService"])

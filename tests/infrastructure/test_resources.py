@@ -1,4 +1,4 @@
-"""What holds for all resources of a type, also for the next one that somebody adds."""
+"""Rules for all resources of a type, including resources that are added later."""
 
 import json
 
@@ -24,7 +24,7 @@ BATCHES = {
 }
 WEBSOCKET = "Live/Connections/"
 JOBS = {*REPORTS, "CompactHistory", "ExportLogs", "Replay"}
-# Names that a person or another account types; all others are CDK's.
+# Resources with a fixed name, which people or other accounts type; CDK generates all other names.
 TYPED_NAMES = {
     "AWS::SQS::Queue": (
         "QueueName",
@@ -44,7 +44,7 @@ TYPED_NAMES = {
 
 
 def refused_without_tls(stage: Templates, kind: str, target: str) -> set[str]:
-    """Return the names of the resources whose policy refuses everything that does not come over TLS."""
+    """Return the names of the resources whose policy denies requests without TLS."""
     found = set()
     for policy in stage.every(kind).values():
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
@@ -60,23 +60,24 @@ def test_every_queue_is_encrypted_with_our_key_and_reuses_data_keys(stage):
         assert queue["Properties"]["KmsDataKeyReusePeriodSeconds"] == 3600, name
 
 
-def test_every_queue_refuses_what_does_not_come_over_tls(stage):
+def test_every_queue_denies_requests_without_tls(stage):
     assert refused_without_tls(stage, "AWS::SQS::QueuePolicy", "Queues") == set(stage.every("AWS::SQS::Queue"))
 
 
-def test_every_queue_has_dead_letters_or_keeps_them(stage):
+def test_every_queue_has_or_is_a_dead_letter_queue(stage):
     queues = stage.every("AWS::SQS::Queue")
     schedules = stage.every("AWS::Scheduler::Schedule").values()
-    keepers = {
+    dead_letter_queues = {
         stage.text(q["Properties"]["RedrivePolicy"]["deadLetterTargetArn"])
         for q in queues.values()
         if "RedrivePolicy" in q["Properties"]
     }
-    keepers |= {stage.text(s["Properties"]["Target"]["DeadLetterConfig"]["Arn"]) for s in schedules}
+    dead_letter_queues |= {stage.text(s["Properties"]["Target"]["DeadLetterConfig"]["Arn"]) for s in schedules}
 
     for name, queue in queues.items():
-        assert "RedrivePolicy" in queue["Properties"] or name in keepers, name
-        assert name not in keepers or queue["Properties"]["MessageRetentionPeriod"] == 14 * 86_400, name
+        properties = queue["Properties"]
+        assert "RedrivePolicy" in properties or name in dead_letter_queues, name
+        assert name not in dead_letter_queues or properties["MessageRetentionPeriod"] == 14 * 86_400, name
 
 
 def test_every_function_has_a_role_of_its_own_and_no_managed_policy(stage):
@@ -101,13 +102,13 @@ def test_every_function_runs_on_arm_traced_and_with_its_own_log_group(stage):
     assert groups <= set(stage.every("AWS::Logs::LogGroup"))
 
 
-def test_every_log_group_is_encrypted_and_ends(stage):
+def test_every_log_group_is_encrypted_and_has_a_retention(stage):
     for name, group in stage.every("AWS::Logs::LogGroup").items():
         assert group["Properties"]["RetentionInDays"] == 30, name
         assert stage.text(group["Properties"]["KmsKeyId"]) == "StateKey", name
 
 
-def test_every_event_source_reports_partial_failures_within_a_bound(stage):
+def test_every_event_source_mapping_reports_partial_failures_and_bounds_concurrency(stage):
     for name, mapping in stage.every("AWS::Lambda::EventSourceMapping").items():
         properties = mapping["Properties"]
         assert properties["FunctionResponseTypes"] == ["ReportBatchItemFailures"], name
@@ -115,7 +116,7 @@ def test_every_event_source_reports_partial_failures_within_a_bound(stage):
         assert properties["BatchSize"] == BATCHES[name]
 
 
-def test_every_alarm_knows_what_silence_means_and_what_to_do(stage):
+def test_every_alarm_handles_missing_data_and_links_to_the_operations_page(stage):
     for name, alarm in stage.every("AWS::CloudWatch::Alarm").items():
         assert alarm["Properties"]["TreatMissingData"] == "notBreaching", name
         assert alarm["Properties"]["AlarmDescription"].endswith("See docs/operations.md."), name
@@ -146,7 +147,7 @@ def test_the_dashboard_shows_every_alarm(stage):
             assert logical_id in body, name
 
 
-def test_alarms_are_told_to_the_topic_that_the_stage_names():
+def test_alarms_notify_the_topic_of_the_setting():
     topic = "arn:aws:sns:eu-central-1:123456789012:operators"
     stage = templates(alarm_topic_arn=topic)
 
@@ -154,7 +155,7 @@ def test_alarms_are_told_to_the_topic_that_the_stage_names():
         assert alarm["Properties"]["AlarmActions"] == [topic], name
 
 
-def test_every_table_is_on_demand_encrypted_restorable_and_forgets(stage):
+def test_every_table_is_on_demand_encrypted_restorable_and_has_a_time_to_live(stage):
     for name, table in stage.every("AWS::DynamoDB::Table").items():
         properties = table["Properties"]
         assert properties["BillingMode"] == "PAY_PER_REQUEST", name
@@ -170,7 +171,7 @@ def test_every_key_rotates(stage):
         assert key["Properties"]["EnableKeyRotation"] is True, name
 
 
-def test_every_bucket_is_encrypted_versioned_private_and_cleaned(stage):
+def test_every_bucket_is_encrypted_versioned_private_and_has_a_lifecycle(stage):
     buckets = stage.every("AWS::S3::Bucket")
     for name, bucket in buckets.items():
         properties = bucket["Properties"]
@@ -189,11 +190,11 @@ def test_every_secret_is_encrypted_with_our_key_and_in_no_template(stage):
         assert drawn or secret["Properties"]["SecretString"] == "{}", name
 
 
-def test_no_template_makes_an_access_key(stage):
+def test_no_template_contains_an_access_key(stage):
     assert stage.every("AWS::IAM::AccessKey") == {}
 
 
-def test_every_schedule_writes_down_its_retries_and_keeps_failed_calls(stage):
+def test_every_schedule_has_a_retry_policy_and_a_dead_letter_queue(stage):
     schedules = stage.every("AWS::Scheduler::Schedule")
     for name, schedule in schedules.items():
         target = schedule["Properties"]["Target"]
@@ -207,7 +208,7 @@ def test_every_schedule_writes_down_its_retries_and_keeps_failed_calls(stage):
     }
 
 
-def test_every_stage_of_an_api_is_throttled_and_logged_without_addresses(stage):
+def test_every_api_stage_is_throttled_and_logs_no_client_addresses(stage):
     for name, api_stage in stage.every("AWS::ApiGatewayV2::Stage").items():
         properties = api_stage["Properties"]
         assert properties["DefaultRouteSettings"]["ThrottlingRateLimit"] > 0, name
@@ -219,7 +220,7 @@ def test_every_stage_of_an_api_is_throttled_and_logged_without_addresses(stage):
         assert "identity" not in properties["AccessLogSettings"]["Format"], name
 
 
-def test_every_integration_of_http_speaks_payload_format_2(stage):
+def test_every_integration_of_an_http_api_has_payload_format_2(stage):
     for name, integration in stage.every("AWS::ApiGatewayV2::Integration").items():
         assert name.startswith(WEBSOCKET) or integration["Properties"]["PayloadFormatVersion"] == "2.0", name
 
@@ -237,27 +238,27 @@ def test_an_api_routes_by_path_alone(stage, api, paths):
 @pytest.mark.parametrize(
     "kind", ["AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::KMS::Key", "AWS::SecretsManager::Secret"]
 )
-def test_state_outlives_its_stack_except_when_local(stage, kind):
+def test_stateful_resources_are_retained_except_on_the_local_stage(stage, kind):
     policies = {resource["DeletionPolicy"] for resource in stage.every(kind).values()}
     local = {resource["DeletionPolicy"] for resource in templates(local=True).every(kind).values()}
 
     assert (policies, local) == ({"Retain"}, {"Delete"})
 
 
-def test_the_stack_that_can_be_deleted_holds_no_state(stage):
+def test_the_stage_stack_contains_no_stateful_resources(stage):
     kinds = {resource["Type"] for resource in stage.stage["Resources"].values()}
 
     assert not kinds & {"AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::KMS::Key", "AWS::SecretsManager::Secret"}
 
 
 @pytest.mark.parametrize("kind", TYPED_NAMES)
-def test_names_are_generated_unless_somebody_types_them(stage, kind):
+def test_names_are_generated_except_for_the_typed_ones(stage, kind):
     name, typed = TYPED_NAMES[kind]
 
     assert {key for key, resource in stage.every(kind).items() if name in resource["Properties"]} == typed
 
 
-def test_the_results_have_the_names_that_others_read(stage):
+def test_the_outputs_have_their_documented_names(stage):
     assert set(stage.stage["Outputs"]) == {
         "BrokerQueueUrl",
         "BrokerQueueArn",

@@ -1,4 +1,4 @@
-"""The parties of a rendezvous on the deployed stage, and the realm of live for trials."""
+"""Fixtures on the deployed stage: the clients and proxies of a rendezvous, and a realm of live."""
 
 from typing import Any
 
@@ -11,18 +11,18 @@ from tests.integration.rendezvous.peers import Parties
 
 
 @pytest.fixture(scope="session")
-def everybody(deployed: dict[str, Any], deployment: Deployment) -> Parties:
-    """Everybody who takes part in a rendezvous; the client has its limited key and no other."""
+def all_parties(deployed: dict[str, Any], deployment: Deployment) -> Parties:
+    """Return the clients and proxies of a rendezvous; clients have their limited key only."""
     key = deployed["client_credentials"]
     return Parties.of(deployment, ClientCredentials(key["access_key_id"], key["secret_access_key"]))
 
 
 @pytest.fixture
-def parties(everybody: Parties) -> Parties:
-    """The same on an empty stage: no offer waits, no poll is held, and no proxy is known to come by."""
-    everybody.wait_until_nothing_waits()
-    everybody.forget_polls()
-    return everybody
+def parties(all_parties: Parties) -> Parties:
+    """Return the same on an empty stage: no offer waits, no poll is held, and no recent poll is recorded."""
+    all_parties.wait_until_nothing_waits()
+    all_parties.forget_polls()
+    return all_parties
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
-"""What a publication asks of AWS while others hold many subscriptions that do not match: the deployed function's calls.
+"""The calls of AWS that a publication makes while other sessions hold many subscriptions that do not match.
 
-The function `route` runs as it is deployed, in a process of its own, with moto in the place of AWS.
+The function `route` runs as it is deployed, in its own process, with moto instead of AWS.
 """
 
 import os
@@ -46,7 +46,7 @@ SIZES = (10, 100, 1_000, 10_000)
 CONNECTIONS = 10
 PUBLICATIONS = 5
 MANY_CHANGES = 40
-"""More than stand in the version of a realm's patterns: whoever missed so many reads those before from beside it."""
+"""More changes than the version of a realm's patterns holds: a function that missed them reads older chunks, too."""
 REGION, ROLE = "us-east-1", "AROASESSION"
 REALM, TOPIC = ExchangeName("xs_trial.fifo"), RoutingKey("trial.other.log")
 NAMES = StageNames("signalbox", "stage-")
@@ -56,7 +56,7 @@ KEY = {"pk": "HASH", "sk": "RANGE"}
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What an acknowledged publication, alone in its batch, took: calls of AWS, and bytes that they answered."""
+    """The calls of AWS of an acknowledged publication alone in its batch, and the bytes of their responses."""
 
     calls: float
     answered_bytes: float
@@ -64,21 +64,21 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What it took with so many subscriptions, half of them prefixes and half wildcards, beside one that matches."""
+    """The calls with a number of subscriptions, half prefixes and half wildcards, and one that matches."""
 
     subscriptions: int
     warm: Spent
-    """A function that knows who is subscribed; in the median."""
+    """The median of a function with cached subscribers."""
     cold: Spent
-    """The first publication of a function."""
+    """The first publication of a function instance."""
     behind: Spent
-    """The next publication of one that has missed the going of a connection with many patterns."""
+    """The first publication after a connection with many patterns was closed."""
 
 
 def measure(say: Callable[[str], None]) -> list[Calls]:
-    """Count with each number of subscriptions."""
+    """Return the calls for each number of subscriptions."""
     say(f"up to {SIZES[-1]:,} subscriptions in the tables")
-    with ProcessPoolExecutor(1, get_context("spawn")) as process:  # whose settings and AWS are nobody else's
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:  # with its own environment variables and moto
         return process.submit(_counted).result()
 
 
@@ -97,8 +97,8 @@ class _Realm:
 
     subscribers: DynamoSubscribers = field(init=False)
     answers: list[int] = field(default_factory=list)
-    """The bytes of each answer of AWS."""
-    _there: int = 0
+    """The bytes of each response of AWS."""
+    _attached: int = 0
     _numbers: Iterator[int] = field(default_factory=count)
 
     def __post_init__(self) -> None:
@@ -113,11 +113,11 @@ class _Realm:
         self._attach(TopicPattern.parse(TOPIC), ConnectionId("reader"))
 
     def counted(self, size: int) -> Calls:
-        """Count with so many subscriptions; there are fewer as yet."""
-        self._fill(range(self._there, size - MANY_CHANGES))
-        for number in range(size - MANY_CHANGES, size):  # a few come again: that many changes at each size
+        """Add subscriptions up to `size`, and return the calls."""
+        self._fill(range(self._attached, size - MANY_CHANGES))
+        for number in range(size - MANY_CHANGES, size):  # attached again: the same number of changes at each size
             self._attach(_pattern(number % size), _connection(number % size))
-        self._there = size
+        self._attached = size
         clear_caches(wiring, route_wiring)
         cold = self._publish()
         warm = [self._publish() for _ in range(PUBLICATIONS)]
@@ -125,7 +125,7 @@ class _Realm:
         return Calls(size, _median(warm), cold, self._publish())
 
     def _fill(self, numbers: Iterable[int]) -> None:
-        """Write rows as `attach` does, all but the newest changes: moto takes long over each of those."""
+        """Write the rows of `attach` without the changes, which are slow in moto."""
         now = datetime.now(UTC)
         with self.subscribers.table.batch_writer() as rows:
             for number in numbers:
@@ -152,8 +152,8 @@ class _Realm:
         assert answer == {"batchItemFailures": []}
         return Spent(len(self.answers), sum(self.answers))
 
-    def _answered(self, **told: Any) -> None:  # noqa: ANN401 - botocore's
-        self.answers.append(len(told["http_response"].content))
+    def _answered(self, **event: Any) -> None:  # noqa: ANN401 - botocore's
+        self.answers.append(len(event["http_response"].content))
 
 
 def _median(spent: Sequence[Spent]) -> Spent:
@@ -171,26 +171,26 @@ def _connection(number: int) -> ConnectionId:
 
 
 def _record(number: int) -> dict[str, object]:
-    """Return a publication of a session as Lambda hands it over."""
+    """Return a publication of a session as an SQS record."""
     note = PublicationMetadata(
         PublicationId(number + 1),
         acknowledge_to=AcknowledgementTarget(ConnectionId("publisher"), RequestId(number + 1)),
     )
     said = RealmPublication(TOPIC, Payload(("x" * 100,)), note, "joe")
     message = message_for(said, order_by=OrderBy.TOPIC, deduplication_id=f"d-{number}")
-    sent_at, told = str(round(time.time() * 1000)), outgoing(message)
-    attributes: Any = told["MessageAttributes"]
+    sent_at, document = str(round(time.time() * 1000)), outgoing(message)
+    attributes: Any = document["MessageAttributes"]
     return {
         "messageId": f"message-{number}",
         "receiptHandle": f"handle-{number}",
-        "body": told["MessageBody"],
+        "body": document["MessageBody"],
         "attributes": {
             "SenderId": f"{ROLE}:session",
             "SentTimestamp": sent_at,
             "ApproximateFirstReceiveTimestamp": sent_at,
             "ApproximateReceiveCount": "1",
-            "MessageGroupId": told["MessageGroupId"],
-            "MessageDeduplicationId": told["MessageDeduplicationId"],
+            "MessageGroupId": document["MessageGroupId"],
+            "MessageDeduplicationId": document["MessageDeduplicationId"],
             "SequenceNumber": str(number + 1),
         },
         "messageAttributes": {
@@ -203,17 +203,17 @@ def _record(number: int) -> dict[str, object]:
 def _settings() -> dict[str, str]:
     made = boto3.client("sqs").create_queue(QueueName="outbox.fifo", Attributes={"FifoQueue": "true"})
     outbox = made["QueueUrl"]
-    beside = outbox.rpartition("/")[0]
+    prefix = outbox.rpartition("/")[0]
     return {
         "STAGE": NAMES.stage,
         "EXCHANGE_TABLE": "Exchanges",
         "EXCHANGE_PREFIX": NAMES.prefix,
-        "EXCHANGE_DEAD_LETTER_QUEUE_URL": f"{beside}/dead",
-        "EXCHANGE_RETRY_QUEUE_URL": f"{beside}/retries",
-        "EXCHANGE_ORDERED_RETRY_QUEUE_URL": f"{beside}/retries.fifo",
+        "EXCHANGE_DEAD_LETTER_QUEUE_URL": f"{prefix}/dead",
+        "EXCHANGE_RETRY_QUEUE_URL": f"{prefix}/retries",
+        "EXCHANGE_ORDERED_RETRY_QUEUE_URL": f"{prefix}/retries.fifo",
         "EXCHANGE_CONTROL_ROLE_ID": "AROACONTROL",
         "ROUTE_TIMEOUT_SECONDS": "30",
-        "POWERTOOLS_METRICS_DISABLED": "true",  # they would stand in our output
+        "POWERTOOLS_METRICS_DISABLED": "true",  # they would be printed
         "HISTORY_STREAM": STREAM,
         "HISTORY_OVERFLOW_URL": OVERFLOW,
         "LIVE_TABLE": "Live",

@@ -1,4 +1,4 @@
-"""What an acknowledged publication costs while others hold many subscriptions that do not match; beside crossbar."""
+"""The time of an acknowledged publication with many subscriptions that do not match, compared with crossbar."""
 
 import statistics
 import time
@@ -19,18 +19,18 @@ from tests.fakes import live_router
 
 SIZES = (10, 100, 1_000, 10_000)
 MATCHES = (MatchPolicy.PREFIX, MatchPolicy.WILDCARD)
-SESSIONS = 10  # one of ours may hold 1,000 subscriptions
-PUBLICATIONS = 50  # one after another, in a round: turns are short, so that noise hits all alike
+SESSIONS = 10  # a session of Signalbox may hold 1,000 subscriptions
+PUBLICATIONS = 50  # sequential, in a round: rounds are short, so that noise affects all routers equally
 ROUNDS = 30
 OURS, CROSSBAR = "Signalbox's rules in one process", "crossbar"
-UNSEEN = "trial.other.log.of.nobody"
-ASKED_AT_ONCE = 50
+UNSEEN = "trial.other.log.without.subscribers"
+PIPELINED = 50
 REPLY_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Publishing:
-    """Microseconds from PUBLISH to PUBLISHED by how many subscriptions there are, in the median of all rounds."""
+    """Microseconds from PUBLISH to PUBLISHED by the number of subscriptions, as the median of all rounds."""
 
     router: str
     match: str
@@ -38,13 +38,13 @@ class Publishing:
 
     @property
     def growth(self) -> float:
-        """Return how many times as long it takes with the most subscriptions as with the fewest."""
+        """Return the ratio of the time with the most subscriptions to the time with the fewest."""
         return self.microseconds[SIZES[-1]] / self.microseconds[SIZES[0]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """A realm with so many subscriptions, and somebody who publishes there."""
+class _Measured:
+    """A realm with `size` subscriptions, and a session that publishes there."""
 
     router: str
     size: int
@@ -52,7 +52,7 @@ class _Place:
 
 
 def measure(say: Callable[[str], None]) -> list[Publishing]:
-    """Measure both routers in turn, each with a realm of its own for each number of subscriptions."""
+    """Measure both routers alternately, each with one realm for each number of subscriptions."""
     with ExitStack() as stack:
         logins = {OURS: _ours(stack)}
         try:
@@ -63,7 +63,7 @@ def measure(say: Callable[[str], None]) -> list[Publishing]:
         return [one for match in MATCHES for one in _measured(match, logins, say)]
 
 
-_Logins = Mapping[int, tuple[str, Login]]  # by how many subscriptions
+_Logins = Mapping[int, tuple[str, Login]]  # by the number of subscriptions
 
 
 def _ours(stack: ExitStack) -> _Logins:
@@ -80,31 +80,31 @@ def _crossbar(stack: ExitStack) -> _Logins:
 
 def _measured(match: MatchPolicy, logins: Mapping[str, _Logins], say: Callable[[str], None]) -> Iterator[Publishing]:
     with ExitStack() as stack:
-        places = []
+        realms = []
         for router, by_size in logins.items():
             for size, (url, login) in by_size.items():
                 say(f"{router}, {size:,} {match} subscriptions")
-                places.append(_Place(router, size, stack.enter_context(_held(url, login, match, size))))
-        times: dict[tuple[str, int], list[float]] = {(one.router, one.size): [] for one in places}
+                realms.append(_Measured(router, size, stack.enter_context(_held(url, login, match, size))))
+        times: dict[tuple[str, int], list[float]] = {(one.router, one.size): [] for one in realms}
         for number in range(ROUNDS + 1):
             say(f"{match}, round {number} of {ROUNDS}")
-            for place in places[:: 1 if number % 2 else -1]:
-                taken = _round(place.publisher)
-                times[place.router, place.size] += [taken] if number else []  # the first one is to get warm
+            for realm in realms[:: 1 if number % 2 else -1]:
+                taken = _round(realm.publisher)
+                times[realm.router, realm.size] += [taken] if number else []  # the first round warms up
     for router, by_size in logins.items():
         yield Publishing(router, match, {size: statistics.median(times[router, size]) * 1e6 for size in by_size})
 
 
 @contextmanager
 def _held(url: str, login: Login, match: MatchPolicy, size: int) -> Iterator[ClientSession]:
-    """Give who publishes while ten sessions hold subscriptions; the last of them hears what is for it."""
+    """Provide a publisher while ten sessions hold subscriptions, and check that the last of them receives its event."""
     with ExitStack() as stack:
         publisher, *holders = (join(stack.enter_context(closing(connector(url)())), login) for _ in range(SESSIONS + 1))
-        for place, holder in enumerate(holders):
-            _subscribe(holder, [_pattern(match, number) for number in range(place, size - 1, SESSIONS)])
+        for index, holder in enumerate(holders):
+            _subscribe(holder, [_pattern(match, number) for number in range(index, size - 1, SESSIONS)])
         follower = holders[-1]
         follower.subscribe(Cursor(_pattern(match, size - 1)))
-        _heard(
+        _check_delivery(
             publisher, follower, f"trial.n{size - 1}.log" if match is MatchPolicy.PREFIX else f"trial.log.n{size - 1}"
         )
         yield publisher
@@ -115,18 +115,18 @@ def _pattern(match: MatchPolicy, number: int) -> TopicPattern:
 
 
 def _subscribe(holder: ClientSession, patterns: Sequence[TopicPattern]) -> None:
-    for start in range(0, len(patterns), ASKED_AT_ONCE):
-        asked = patterns[start : start + ASKED_AT_ONCE]
+    for start in range(0, len(patterns), PIPELINED):
+        batch = patterns[start : start + PIPELINED]
         requests = [
-            holder.send_request(partial(Subscribe, options={"match": one.match.value}, topic=one.uri)) for one in asked
+            holder.send_request(partial(Subscribe, options={"match": one.match.value}, topic=one.uri)) for one in batch
         ]
         for request in requests:
             assert isinstance(_reply(holder, request), Subscribed)
 
 
-def _heard(publisher: ClientSession, follower: ClientSession, topic: str) -> None:
-    """Make sure that a realm has the subscriptions that it is said to have: an event comes to the last one."""
-    for _ in range(2):  # SUBSCRIBED, and the reply to the call behind it
+def _check_delivery(publisher: ClientSession, follower: ClientSession, topic: str) -> None:
+    """Check that a realm has all of its subscriptions: an event reaches the last one."""
+    for _ in range(2):  # SUBSCRIBED, and the reply to the call that follows it
         follower.read(REPLY_SECONDS)
     _publish(publisher, topic)
     event = follower.read(REPLY_SECONDS)
@@ -135,7 +135,7 @@ def _heard(publisher: ClientSession, follower: ClientSession, topic: str) -> Non
 
 
 def _round(publisher: ClientSession) -> float:
-    """Return the seconds of the publication in the middle: a neighbour who takes the processor hits some of them."""
+    """Return the median seconds of a publication, since other processes may disturb some of them."""
     return statistics.median(_seconds(publisher) for _ in range(PUBLICATIONS))
 
 

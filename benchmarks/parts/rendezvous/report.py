@@ -1,4 +1,4 @@
-"""The tables of a run, for people and as Markdown."""
+"""The tables and the targets of the rendezvous benchmark."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,17 +14,17 @@ from benchmarks.shared.machine import Machine
 from benchmarks.shared.report import Table
 from benchmarks.shared.sides import SIGNALBOX, UPSTREAM
 
-# Measured on the same emulator: the real client gives up after its five receives (111.0 s, with no reply at all).
+# Measured on the same emulator: the real client gives up after five receives (111.0 s) without a reply.
 UPSTREAM_SILENCE = "111 s, no reply (quoted; measure with --slow)"
 NOTHING = "-"
-# The real client looks for the first time after a second: an answer that is there by then costs it nothing.
+# The real client receives for the first time after one second; an answer within that second adds no delay.
 INSIDE_LIMIT_MS = 1000
 CALLS_LIMIT = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All that a run has measured, by broker."""
+    """The measurements of a run, by broker."""
 
     machine: Machine
     timings: Mapping[str, Timings]
@@ -34,7 +34,7 @@ class Results:
 
 
 def tables(results: Results) -> Iterator[Table]:
-    """Yield the tables of what was measured."""
+    """Yield a table for each part that was measured."""
     if results.timings:
         yield _timings(results.timings)
     if results.calls:
@@ -58,10 +58,10 @@ def _timings(timings: Mapping[str, Timings]) -> Table:
 
 
 def _work_row(timings: Mapping[str, Timings]) -> list[str]:
-    """Return what keeps the answers from coming sooner: with all cores busy, a burst takes its work over the cores."""
+    """Return the processor time per rendezvous; with all cores busy, it bounds the duration of a burst."""
     work = [1000 * sum(one.burst_processor_seconds) / max(1, len(one.at_once)) for one in timings.values()]
     cells = [f"{milliseconds:.0f}" for milliseconds in work]
-    return [f"processors' time of one of {AT_ONCE} at once", *cells, *([ratio(*work)] if len(work) > 1 else [])]
+    return [f"processor time of one of {AT_ONCE} at once", *cells, *([ratio(*work)] if len(work) > 1 else [])]
 
 
 def _exchanges(timings: Timings, how: str) -> list[Exchange]:
@@ -108,25 +108,25 @@ def _calls(calls: Mapping[str, Calls]) -> Table:
     note = (
         f"{some.rendezvous} rendezvous each, 1 to {AT_ONCE} at once (right answers: "
         f"{', '.join(str(side.right) for side in calls.values())}), counted until the last client queue was "
-        f"deleted ({some.busy_seconds:.0f} s), then idle for {some.idle_seconds:.0f} s. Lambda itself receives from "
-        "the broker queue and deletes what is done: the emulator does not show these calls, so they are not in here."
+        f"deleted ({some.busy_seconds:.0f} s), then idle for {some.idle_seconds:.0f} s. Lambda's own calls, which "
+        "receive from the broker queue and delete handled messages, are not included: the emulator does not make them."
     )
     return Table("SQS calls per rendezvous, cleanup included", ["call", *calls], rows, note)
 
 
 def _robustness(found: Mapping[str, Robustness]) -> Table:
     rows = [
-        ["only a silent proxy: the client is told after", *(_told(found[side].only_silent) for side in found)],
-        ["a silent proxy, then a good one: answer after", *(_told(found[side].silent_then_good) for side in found)],
+        ["only a silent proxy: the client has a reply after", *(_replied(found[side].only_silent) for side in found)],
+        ["a silent proxy, then a good one: answer after", *(_replied(found[side].silent_then_good) for side in found)],
         [
-            f"proxies used up by {DUPLICATED} offers that came twice",
+            f"proxies used up by {DUPLICATED} offers that were sent twice",
             *(str(found[side].proxies_for_duplicates) for side in found),
         ],
     ]
-    return Table("When things go wrong", ["", *found], rows)
+    return Table("Faults", ["", *found], rows)
 
 
-def _told(exchange: Exchange | None) -> str:
+def _replied(exchange: Exchange | None) -> str:
     if exchange is None:
         return UPSTREAM_SILENCE
     seconds = f"{exchange.client_ms / 1000:.1f} s"
@@ -138,8 +138,8 @@ def _starts(cold_start: ColdStart) -> Table:
         [name, f"{start.import_ms:.0f}", f"{start.boto3_ms:.0f}", f"{start.clients_ms:.0f}"]
         for name, start in cold_start.starts.items()
     ]
-    columns = ["function: milliseconds, medians", "import of ours", "import of boto3", "making its AWS clients"]
-    return Table("Cold start", columns, rows, note="boto3 comes with Lambda's runtime and is not in our package.")
+    columns = ["function: milliseconds, medians", "import of our code", "import of boto3", "creation of AWS clients"]
+    return Table("Cold start", columns, rows, note="boto3 is part of Lambda's runtime and is not in our package.")
 
 
 def _sizes(cold_start: ColdStart) -> Table:
@@ -148,11 +148,11 @@ def _sizes(cold_start: ColdStart) -> Table:
         [name, f"{size.unpacked_bytes / 1e6:.2f}", f"{size.bytecode_bytes / 1e6:.2f}", str(size.files)]
         for name, size in sizes.items()
     ]
-    return Table("What ships", ["", "unpacked, MB", "of it bytecode, MB", "files"], rows)
+    return Table("Package sizes", ["", "unpacked, MB", "of it bytecode, MB", "files"], rows)
 
 
 def targets(results: Results) -> Iterator[tuple[str, bool]]:
-    """Yield what rendezvous promises of these figures, and whether this run kept it."""
+    """Yield each promise of rendezvous about these figures, and whether the run kept it."""
     if SIGNALBOX in results.timings:
         inside = _summary(results.timings[SIGNALBOX], "inside_ms", f"{AT_ONCE} at once")
         yield (
@@ -165,7 +165,7 @@ def targets(results: Results) -> Iterator[tuple[str, bool]]:
     if SIGNALBOX in results.calls:
         calls = results.calls[SIGNALBOX]
         yield f"at most {CALLS_LIMIT} SQS calls of the broker per rendezvous", calls.per_rendezvous <= CALLS_LIMIT
-        yield "no SQS call of ours while idle", not calls.idle
+        yield "no SQS call of the broker while idle", not calls.idle
 
 
 def _comparison(timings: Mapping[str, Timings], how: str) -> Iterator[tuple[str, bool]]:

@@ -1,4 +1,4 @@
-"""How long a client waits for its answer, one after another and many at once."""
+"""The time until a client has its answer: one client after another, and many at once."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ from benchmarks.shared.sides import Side
 ROUNDS = 5
 AT_ONCE = 20
 PROXIES = 28  # at least 21 of them wait when a burst begins
-# Rendezvous at a time, until nearly all function instances are there that later ones find warm; they are not counted.
+# Concurrent rendezvous of each warm-up round, which start nearly all function instances; they are not counted.
 WARM_UP = (1, 5, 10, AT_ONCE, AT_ONCE, AT_ONCE, AT_ONCE, AT_ONCE)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is measured in each round."""
+    """The number of measurements in each round."""
 
     rounds: int = ROUNDS
     sequential: int = 10
@@ -27,17 +27,17 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """What the clients of one broker saw in all rounds."""
+    """The exchanges of one broker's clients in all rounds."""
 
     sequential: list[Exchange] = field(default_factory=list)
     at_once: list[Exchange] = field(default_factory=list)
     proxy_failures: list[str] = field(default_factory=list)
     burst_processor_seconds: list[float] = field(default_factory=list)
-    """What all processors of the machine did in each burst, from the first offer to the last answer."""
+    """The processor time of the whole machine in each burst, from the first offer to the last answer."""
 
 
 def measure(sides: Sequence[Side], clients: Clients, *, plan: Plan, say: Callable[[str], None]) -> dict[str, Timings]:
-    """Measure the brokers in turn, round by round, so that the noise of the machine hits all of them."""
+    """Measure the brokers alternately, round by round, so that the machine's noise affects all of them."""
     timings = {side.name: Timings() for side in sides}
     for side in sides:
         say(f"warming up {side.name}")
@@ -68,6 +68,6 @@ def _round(side: Side, clients: Clients, plan: Plan, *, into: Timings) -> None:
 
 
 def _processor_seconds() -> float:
-    """Return for how long the processors of this machine were busy since it started (Linux, proc(5))."""
+    """Return the busy time of this machine's processors since its start (Linux, proc(5))."""
     user, nice, system, _idle, _waiting, *interrupts = Path("/proc/stat").read_text().split()[1:8]
     return sum(map(int, (user, nice, system, *interrupts))) / TICKS

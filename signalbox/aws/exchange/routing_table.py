@@ -8,7 +8,7 @@ therefore written once a batch and not once a message. Batches of more than ten 
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -29,22 +29,20 @@ from signalbox.aws.exchange.items import (
     record_key,
     sender_key,
 )
-from signalbox.aws.shared.dynamodb import Item, ItemBusy, every_item, milliseconds, succeeds
+from signalbox.aws.shared.dynamodb import Item, every_item, every_key, milliseconds, succeeds
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import Binding, ResourceKind, ResourceRef
-from signalbox.exchange.model.routing_ports import ParallelMap, RoutingSnapshot, serial_map
+from signalbox.exchange.model.routing_ports import RoutingSnapshot
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import MessageId
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
-    from mypy_boto3_dynamodb.type_defs import KeysAndAttributesTypeDef
 
-MAXIMUM_KEYS = 100  # DynamoDB, BatchGetItem
-TRIES = 5  # DynamoDB may return only some of the items
 SENDER, DETOUR = "sender#", "detour:"
 COUNTERS_KEPT_FOR = timedelta(hours=2)
 
@@ -189,23 +187,6 @@ class DynamoCounterWriter:
             )
         except (ClientError, BotoCoreError):
             logger.exception("counters of %s were not increased", resource)
-
-
-def every_key(table: "Table", keys: Sequence[Item], *, is_consistent: bool = True) -> Iterator[Item]:
-    """Yield the existing items of these keys. Raises `ItemBusy`."""
-    for start in range(0, len(keys), MAXIMUM_KEYS):
-        yield from _answered(table, keys[start : start + MAXIMUM_KEYS], is_consistent=is_consistent)
-
-
-def _answered(table: "Table", keys: Sequence[Item], *, is_consistent: bool) -> Iterator[Item]:
-    for _ in range(TRIES):
-        wanted: Mapping[str, KeysAndAttributesTypeDef] = {table.name: {"Keys": keys, "ConsistentRead": is_consistent}}
-        answer = table.meta.client.batch_get_item(RequestItems=wanted)
-        yield from answer["Responses"].get(table.name, ())
-        if table.name not in answer["UnprocessedKeys"]:
-            return
-        keys = answer["UnprocessedKeys"][table.name]["Keys"]
-    raise ItemBusy(f"table {table.name!r} did not answer for {len(keys)} keys")
 
 
 def _head(item: Item) -> Head:

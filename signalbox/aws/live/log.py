@@ -24,7 +24,6 @@ from signalbox.aws.live.items import (
 )
 from signalbox.aws.shared.dynamodb import Item, ItemBusy, every_item
 from signalbox.exchange.model.records import LiveSettings
-from signalbox.exchange.model.routing_ports import ParallelMap, serial_map
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.event_documents import event_document, event_of, json_text
 from signalbox.live.log.events import LoggedEvent
@@ -32,6 +31,7 @@ from signalbox.live.log.retention import retention_of
 from signalbox.live.log.selection import is_logged
 from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:

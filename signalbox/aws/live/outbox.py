@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.shared.errors import look
-from signalbox.exchange.model.routing_ports import ParallelMap, serial_map
 from signalbox.live.outbox.items import OutboxItem, OutboxMessage, item_body
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.codec import size_bytes
 from signalbox.messages import MAXIMUM_BYTES, Message
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sending import MAXIMUM_ENTRIES
 
 if TYPE_CHECKING:

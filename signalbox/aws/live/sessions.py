@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from boto3.dynamodb.conditions import Attr, Key
 
-from signalbox.aws.exchange.routing_table import every_key
 from signalbox.aws.live.items import (
     SESSION,
     opened_key,
@@ -26,7 +25,7 @@ from signalbox.aws.live.items import (
     user_session_key,
     user_sessions_partition,
 )
-from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment, succeeds, transacted
+from signalbox.aws.shared.dynamodb import Item, every_item, every_key, milliseconds, moment, succeeds, transacted
 from signalbox.live.session.ports import Member, Stored
 from signalbox.live.session.records import session_document, session_of
 from signalbox.live.session.state import KEPT_FOR, ConnectionId, Session

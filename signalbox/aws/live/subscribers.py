@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from boto3.dynamodb.conditions import Key
 
-from signalbox.aws.exchange.routing_table import every_key
 from signalbox.aws.live.changes import DynamoSubscriberChanges
 from signalbox.aws.live.items import (
     SUBSCRIBER,
@@ -22,8 +21,7 @@ from signalbox.aws.live.items import (
     subscriber_version_key,
     topic_subscribers_partition,
 )
-from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment
-from signalbox.exchange.model.routing_ports import ParallelMap, serial_map
+from signalbox.aws.shared.dynamodb import Item, every_item, every_key, milliseconds, moment
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.directory import PartitionVersion, SubscriberChange, SubscriberPartition, SubscriberRow
@@ -32,6 +30,7 @@ from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from signalbox.errors import Contended
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
     from mypy_boto3_dynamodb.service_resource import Table
-    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
+    from mypy_boto3_dynamodb.type_defs import KeysAndAttributesTypeDef, TransactWriteItemTypeDef
 
 TRANSACTION_CONFLICT = "TransactionConflictException"
+MAXIMUM_KEYS = 100  # of BatchGetItem
 TRIES = 5  # BatchGetItem may return UnprocessedKeys
 
 Answer = TypeVar("Answer")
@@ -137,3 +138,20 @@ def items_of_tables(client: "DynamoDBClient", keys: Mapping[str, Sequence[Item]]
         if not left:
             return found
     raise ItemBusy(f"tables {', '.join(map(repr, left))} returned no result for some of the keys")
+
+
+def every_key(table: "Table", keys: Sequence[Item], *, is_consistent: bool = True) -> Iterator[Item]:
+    """Yield the existing items of keys, in any order. Raises `ItemBusy`."""
+    for start in range(0, len(keys), MAXIMUM_KEYS):
+        yield from _got(table, keys[start : start + MAXIMUM_KEYS], is_consistent=is_consistent)
+
+
+def _got(table: "Table", keys: Sequence[Item], *, is_consistent: bool) -> Iterator[Item]:
+    for _ in range(TRIES):
+        request: Mapping[str, KeysAndAttributesTypeDef] = {table.name: {"Keys": keys, "ConsistentRead": is_consistent}}
+        answer = table.meta.client.batch_get_item(RequestItems=request)
+        yield from answer["Responses"].get(table.name, ())
+        if table.name not in answer["UnprocessedKeys"]:
+            return
+        keys = answer["UnprocessedKeys"][table.name]["Keys"]
+    raise ItemBusy(f"table {table.name!r} returned no answer for {len(keys)} keys")

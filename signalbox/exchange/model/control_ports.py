@@ -19,8 +19,8 @@ from signalbox.exchange.model.ports import (
     Users,
 )
 from signalbox.exchange.model.records import ResourceRef
-from signalbox.exchange.model.routing_ports import ParallelMap, serial_map
 from signalbox.history.event import HistoryEvent
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, QueueUrl
 
 

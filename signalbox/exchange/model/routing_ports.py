@@ -3,10 +3,10 @@
 They let AWS errors propagate: a batch that ends with an error is redelivered, so that every call may happen twice.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.bindings import DeclaredName
@@ -17,9 +17,6 @@ from signalbox.messages import MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sending import Batch, Delivery
-
-Value = TypeVar("Value")
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +115,3 @@ class LiveDelivery(Protocol):
     def acknowledge(self, publications: Sequence[Publication]) -> Collection[MessageId]:
         """Acknowledge publications to publishers that wait for it; return the messages to redeliver."""
         ...
-
-
-class ParallelMap(Protocol):
-    """Calls a function for each value, possibly in parallel, and returns the results in order, as `map`."""
-
-    def __call__(self, function: Callable[[Value], Answer], values: Iterable[Value], /) -> Iterable[Answer]:
-        """Return the results. An exception of a call is raised at its result's position."""
-        ...
-
-
-def serial_map(function: Callable[[Value], Answer], values: Iterable[Value], /) -> Iterable[Answer]:
-    """Return the results of sequential calls: the `ParallelMap` where parallel calls save nothing."""
-    return map(function, values)

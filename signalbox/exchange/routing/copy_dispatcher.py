@@ -7,8 +7,9 @@ from signalbox.errors import EffectFailed
 from signalbox.exchange.messages.copies import Copy, retry_message
 from signalbox.exchange.messages.properties import dead_letter_message
 from signalbox.exchange.model.names import dead_letter_name
-from signalbox.exchange.model.routing_ports import CopySender, DeclaredQueues, ParallelMap, serial_map
+from signalbox.exchange.model.routing_ports import CopySender, DeclaredQueues
 from signalbox.messages import Message, MessageId
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, is_fifo
 from signalbox.sending import Batch, Delivery, batches
 

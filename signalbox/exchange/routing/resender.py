@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from signalbox.errors import EffectFailed
-from signalbox.exchange.model.routing_ports import ParallelMap, serial_map
 from signalbox.fifo import FifoBatch
 from signalbox.history.replay_state import SendResult
 from signalbox.messages import MAXIMUM_BYTES, Message, MessageId, size_bytes
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, is_fifo
 from signalbox.sending import Batch, Delivery, QueueSender, batches
 

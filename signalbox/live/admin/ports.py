@@ -9,11 +9,11 @@ from typing import Protocol
 
 from signalbox.clock import Clock
 from signalbox.exchange.model.ports import Exchanges, Users
-from signalbox.exchange.model.routing_ports import ParallelMap, serial_map
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin.grants import Grant
 from signalbox.live.session.ports import Inbox, RealmSessions
 from signalbox.live.wamp.authentication import Credentials
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 

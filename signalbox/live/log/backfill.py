@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from signalbox.exchange.model.records import LiveSettings
-from signalbox.exchange.model.routing_ports import ParallelMap
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.selection import backfill_page, in_order, is_logged, latest_retained
@@ -15,6 +14,7 @@ from signalbox.live.outbox.ports import TopicLog
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import PublicationId
 from signalbox.live.wamp.options import AfterPublication, AfterSequence, AfterTime, AfterTopicSequences
+from signalbox.parallel import ParallelMap
 from signalbox.sarracenia.rights.names import ExchangeName
 
 # A client that resumes after a known point receives all later events and none before it. `LastEvents` gives no such

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from signalbox.exchange.model.records import LiveSettings
-from signalbox.exchange.model.routing_ports import ParallelMap, serial_map
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Rights
 from signalbox.live.log.backfill import BackfillReader
@@ -33,6 +32,7 @@ from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
 from signalbox.live.session.state import ConnectionId, Session
 from signalbox.live.wamp.codec import serialize, size_bytes
 from signalbox.messages import MessageId
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 MAXIMUM_BACKLOG = 10_000  # events of a topic that a client may be behind

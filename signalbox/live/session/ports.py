@@ -7,10 +7,9 @@ The ports of topics and subscribers are in `signalbox.live.outbox.ports`.
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from signalbox.exchange.model.names import StageNames
-from signalbox.exchange.model.ports import Sender
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
@@ -22,6 +21,9 @@ from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
+
+if TYPE_CHECKING:
+    from signalbox.exchange.model.ports import Sender
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +197,7 @@ class SessionPorts:
     inbox: Inbox
     outboxes: Outboxes
     timers: Timers
-    sender: Sender
+    sender: "Sender"
     overview_calls: OverviewCalls
     names: StageNames
     pepper: str

@@ -1,4 +1,4 @@
-"""mirrord's documented filters with the real languages; the wire page cites each source."""
+"""mirrord's documented filters in the real filter engines; the wire page cites each source."""
 
 import json
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from signalbox.messages import Message
 from signalbox.splitting.forwarding.matching import SessionId, decide
 from signalbox.splitting.model.session_config import InvalidSessionConfig, QueueId, parse_mirrord_file
 
-# What `mirrord up` writes for its session (split_queues.rs, session_key_string_value_jq).
+# The filter that `mirrord up` writes for its session (split_queues.rs, session_key_string_value_jq).
 MIRRORD_UP = (
     "(.MessageAttributes // {}) | "
     '[.. | select(type == "string" and contains("mirrord-session=zamek.bobolice"))] | length > 0'
@@ -103,7 +103,7 @@ def attributes(**values: str) -> dict[str, object]:
             {"filter": {"metadata": "^baggage: .*mirrord-session=alice.*$"}},
             attributes(Baggage="mirrord-session=alice"),
             False,
-            id="composed minds case",
+            id="composed is case-sensitive",
         ),
         pytest.param(
             {"jq_filter": MIRRORD_UP}, attributes(x="a,mirrord-session=zamek.bobolice"), True, id="mirrord up"
@@ -114,12 +114,12 @@ def attributes(**values: str) -> dict[str, object]:
         pytest.param({"jq_filter": "env.HOME != null"}, {}, False, id="environment"),
     ],
 )
-def test_documented_filters(languages, entry, message, expected):
+def test_a_documented_filter_matches_the_documented_messages(languages, entry, message, expected):
     assert matches(languages, entry, message) is expected
 
 
-def test_a_number_is_matched_as_its_text_and_a_binary_value_never(languages):
-    """Operator 3.118.0; binary values are our decision."""
+def test_a_number_is_matched_as_text_and_a_binary_value_never_matches(languages):
+    """Numbers as in operator 3.118.0; mirrord does not define binary values."""
     message = {
         "MessageAttributes": {
             "size": {"DataType": "Number", "StringValue": "42"},
@@ -131,8 +131,8 @@ def test_a_number_is_matched_as_its_text_and_a_binary_value_never(languages):
     assert not matches(languages, {"message_filter": {"data": ""}}, message)
 
 
-def test_sns_notifications(languages):
-    """Operator 3.132: a JSON body that is no envelope was filtered wrongly."""
+def test_filters_match_the_attributes_within_an_sns_notification(languages):
+    """Operator 3.132 fixed the filtering of JSON bodies that are not envelopes."""
     envelope = {"Type": "Notification", "MessageAttributes": {"region": {"Type": "String", "Value": "eu"}}}
     entry = {"message_filter": {"region": "eu"}}
 
@@ -149,8 +149,8 @@ def test_programs_that_mirrords_client_refuses_are_refused(languages, entry):
         matches(languages, entry, {})
 
 
-def test_an_endless_filter_is_aborted_and_the_others_continue():
-    """Operator 3.185.1: a slow jq filter cancels its session."""
+def test_an_endless_filter_is_aborted_and_the_other_filters_continue():
+    """Since operator 3.185.1 a slow jq filter cancels its session."""
     languages = Languages(ProgramRunner(timedelta(seconds=0.3)))
     document = {"feature": {"split_queues": {"q": {"queue_type": "SQS", "jq_filter": "def f: f; f"}}}}
     slow = parse_mirrord_file(document, languages).claim(SessionId("ann"), QueueId("q"))

@@ -1,8 +1,9 @@
-"""What the tests of queues and mappings share: a function to call, and clients that answer as they are told."""
+"""Stubs for adapter tests: boto3 clients with one stubbed call, errors, and a Lambda function."""
 
 import io
 import json
 import zipfile
+from typing import Any
 
 import boto3
 from botocore.exceptions import ClientError
@@ -13,7 +14,7 @@ KEY = "arn:aws:kms:us-east-1:123456789012:key/1"
 
 
 class StubbedClient:
-    """A client of which one call fails with an error, or answers something else."""
+    """A client with one stubbed call, which raises or returns the given answers; the last answer repeats."""
 
     def __init__(self, client, call: str, *answers: object) -> None:
         self.client, self.call, self.answers = client, call, list(answers)
@@ -31,12 +32,12 @@ class StubbedClient:
 
 
 def error(code: str, message: str = "no", *, status: int = 400) -> ClientError:
-    told = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": status}}
-    return ClientError(told, "TheCall")
+    response: Any = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(response, "TheCall")
 
 
 def function(name: str) -> str:
-    """Make a function; return its ARN."""
+    """Create a function and return its ARN."""
     iam = boto3.client("iam")
     role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps({"Version": "2012-10-17"}))["Role"]
     code = io.BytesIO()

@@ -58,7 +58,7 @@ def test_a_long_body_is_cut_and_further_attributes_are_kept(dead_letters) -> Non
     assert received(dead_letters) == [("x" * 100_000, None, attributes)]
 
 
-def test_a_queue_that_takes_no_dead_letter_fails_with_its_name(dead_letters) -> None:
+def test_an_error_names_the_dead_letter_queue_that_accepts_no_message(dead_letters) -> None:
     missing = SqsDeadLetters(dead_letters.sqs, dead_letters.queue_url + "x")
 
     with pytest.raises(EffectFailed, match="the dead-letter queue 'deadx'"):

@@ -1,4 +1,4 @@
-"""DynamoDB's answers to conditional writes."""
+"""Responses of DynamoDB to conditional writes."""
 
 from unittest.mock import Mock
 
@@ -15,7 +15,7 @@ NEW = {"Key": KEY, "UpdateExpression": "SET v = :v", "ConditionExpression": "att
 
 
 def refusing(code: str) -> Mock:
-    """A write, or a table, that DynamoDB refuses with a code; moto knows no transactions that meet."""
+    """Return a write, or a table, that fails with a code; moto does not simulate conflicting transactions."""
     error = ClientError({"Error": {"Code": code, "Message": "no"}}, "UpdateItem")
     return Mock(side_effect=error, update_item=Mock(side_effect=error))
 
@@ -27,20 +27,20 @@ def test_a_condition_holds_or_does_not(exchange_table):  # noqa: F811 - a fixtur
     assert [succeeds(put), succeeds(put)] == [True, False]
 
 
-def test_an_update_gives_the_new_item_or_none(exchange_table):  # noqa: F811 - a fixture
+def test_an_update_returns_the_new_item_or_none(exchange_table):  # noqa: F811 - a fixture
     arguments = {**NEW, "ExpressionAttributeValues": {":v": "1"}}
 
     assert [updated(exchange_table, arguments), updated(exchange_table, arguments)] == [{**KEY, "v": "1"}, None]
 
 
-def test_a_deletion_gives_the_item_as_it_was_or_none(exchange_table):  # noqa: F811 - a fixture
+def test_a_deletion_returns_the_deleted_item_or_none(exchange_table):  # noqa: F811 - a fixture
     exchange_table.put_item(Item={**KEY, "v": "1"})
     arguments = {"Key": KEY, "ConditionExpression": "attribute_exists(pk)"}
 
     assert [deleted(exchange_table, arguments), deleted(exchange_table, arguments)] == [{**KEY, "v": "1"}, None]
 
 
-def test_a_write_that_meets_a_transaction_may_be_tried_again():
+def test_a_write_in_conflict_with_a_transaction_is_retryable():
     busy = refusing("TransactionConflictException")
 
     with pytest.raises(ItemBusy, match="a concurrent transaction"):
@@ -58,7 +58,7 @@ def test_another_refusal_is_an_error(aws):  # noqa: F811 - a fixture
         updated(nowhere, {"Key": KEY})
 
 
-def test_a_transaction_that_meets_another_may_be_tried_again(exchange_table):  # noqa: F811 - a fixture
+def test_a_transaction_in_conflict_with_another_is_retryable(exchange_table):  # noqa: F811 - a fixture
     with Stubber(exchange_table.meta.client) as stub:
         stub.add_client_error("transact_write_items", "TransactionConflictException")
 

@@ -1,4 +1,4 @@
-"""Sending to temporary queues: what SQS takes, refuses for good, and does not take now."""
+"""The sender to temporary queues: accepted messages, permanent failures and retryable failures."""
 
 from typing import Any
 
@@ -28,12 +28,12 @@ def reasons(failed: Any) -> list[tuple[str, str | None]]:
     return [(delivery.message.body, reason) for delivery, reason in failed]
 
 
-class OddSqs:
-    """An SQS that answers as it is told to, call by call, and keeps what it was asked."""
+class StubbedSqs:
+    """An SQS client that returns or raises the given answers, one per call, and records its arguments."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
-        self.asked: list[dict[str, Any]] = []
+        self.calls: list[dict[str, Any]] = []
 
     def send_message_batch(self, **arguments: Any) -> Any:
         return self._answer(arguments)
@@ -42,7 +42,7 @@ class OddSqs:
         return self._answer(arguments)
 
     def _answer(self, arguments: dict[str, Any]) -> Any:
-        self.asked.append(arguments)
+        self.calls.append(arguments)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -71,20 +71,20 @@ def test_a_batch_is_one_call(sqs):
     assert sorted(one["Body"] for one in found) == list("0123456789")
 
 
-def test_the_trace_header_goes_with_the_message():
-    sqs = OddSqs({"Successful": []})
+def test_the_trace_header_is_sent_with_the_message():
+    sqs = StubbedSqs({"Successful": []})
     traced = Delivery(message("1", AWSTraceHeader=TRACE), QUEUE)
 
     sender_over(sqs).send(Batch(QUEUE, (traced,)))
 
-    (entry,) = sqs.asked[0]["Entries"]
+    (entry,) = sqs.calls[0]["Entries"]
     assert entry["MessageSystemAttributes"] == {"AWSTraceHeader": {"DataType": "String", "StringValue": TRACE}}
 
 
-def test_of_a_batch_that_was_taken_in_part_each_failure_is_told_with_what_it_is():
+def test_failures_of_a_partly_accepted_batch_are_returned_with_a_reason_if_permanent():
     answer = {"Failed": [failed_entry(0, "InvalidMessageContents"), failed_entry(2, "KmsThrottled")]}
 
-    failed = sender_over(OddSqs(answer)).send(batch_of("a", "b", "c"))
+    failed = sender_over(StubbedSqs(answer)).send(batch_of("a", "b", "c"))
 
     assert reasons(failed) == [
         ("a", "InvalidMessageContents at SendMessageBatch of queue 'mirrord-1': no"),
@@ -93,22 +93,22 @@ def test_of_a_batch_that_was_taken_in_part_each_failure_is_told_with_what_it_is(
 
 
 @pytest.mark.parametrize("code", ["AccessDenied", "RequestThrottled", "KmsAccessDenied", "KMS.DisabledException"])
-def test_what_is_not_about_the_message_may_be_tried_again(code):
-    assert reasons(sender_over(OddSqs(refused(code))).send(batch_of("a", "b"))) == [("a", None), ("b", None)]
+def test_a_failure_that_no_message_caused_is_retryable(code):
+    assert reasons(sender_over(StubbedSqs(refused(code))).send(batch_of("a", "b"))) == [("a", None), ("b", None)]
 
 
-def test_a_queue_that_is_gone_took_nothing(sqs):
+def test_failures_for_a_deleted_queue_are_retryable(sqs):
     assert reasons(sender_over(sqs).send(batch_of("a"))) == [("a", None)]
 
 
-def test_a_message_for_which_sqs_refuses_the_whole_call_is_found_and_the_others_are_sent():
+def test_a_message_that_makes_sqs_reject_the_whole_batch_is_isolated_and_the_others_are_sent():
     refusal = refused("InvalidParameterValue")
-    sqs = OddSqs(refusal, {"Successful": []}, refusal, {"Successful": []})
+    sqs = StubbedSqs(refusal, {"Successful": []}, refusal, {"Successful": []})
 
     failed = sender_over(sqs).send(batch_of("a", "bad", "c"))
 
     assert reasons(failed) == [("bad", "InvalidParameterValue at SendMessageBatch of queue 'mirrord-1': no")]
-    assert [len(asked["Entries"]) for asked in sqs.asked] == [3, 1, 1, 1]
+    assert [len(call["Entries"]) for call in sqs.calls] == [3, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -116,6 +116,6 @@ def test_a_message_for_which_sqs_refuses_the_whole_call_is_found_and_the_others_
     [refused("InternalError", status=500), ReadTimeoutError(endpoint_url="https://sqs")],
     ids=["server error", "no answer"],
 )
-def test_it_is_told_when_nobody_knows_what_was_taken(error):
+def test_an_unknown_outcome_of_a_call_raises_an_error(error):
     with pytest.raises(EffectFailed, match="queue 'mirrord-1'"):
-        sender_over(OddSqs(error)).send(batch_of("a"))
+        sender_over(StubbedSqs(error)).send(batch_of("a"))

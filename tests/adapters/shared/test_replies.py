@@ -1,4 +1,4 @@
-"""Replies of the control plane: to the queue of who asked, in the size of a message, or to nobody any more."""
+"""Replies of the control plane: their queue, their size limit, and deleted reply queues."""
 
 import json
 from datetime import timedelta
@@ -29,20 +29,20 @@ def replies(sqs, urls) -> SqsReplies:
 @pytest.fixture
 def received(sqs, urls):
     def messages(name: str) -> list[dict]:
-        asked = {"QueueUrl": urls[name], "MaxNumberOfMessages": 10, "MessageAttributeNames": ["All"]}
-        return sqs.receive_message(**asked).get("Messages", [])
+        arguments = {"QueueUrl": urls[name], "MaxNumberOfMessages": 10, "MessageAttributeNames": ["All"]}
+        return sqs.receive_message(**arguments).get("Messages", [])
 
     return messages
 
 
-def test_who_asked_is_told_the_result(replies, received):
+def test_the_result_is_sent_to_the_reply_queue(replies, received):
     replies.result(QUEUE, REQUEST, {"splits": ["a"]})
 
     (message,) = received(QUEUE)
     assert json.loads(message["Body"]) == {"id": REQUEST, "ok": True, "result": {"splits": ["a"]}}
 
 
-def test_who_asked_is_told_why_a_command_was_not_carried_out(replies, received):
+def test_the_reason_of_a_failed_command_is_sent_to_the_reply_queue(replies, received):
     replies.error(QUEUE, REQUEST, "there is no queue x", "rejected")
 
     (message,) = received(QUEUE)
@@ -54,20 +54,20 @@ def test_who_asked_is_told_why_a_command_was_not_carried_out(replies, received):
     }
 
 
-def test_a_result_that_no_message_can_hold_is_told_as_an_error(replies, received):
+def test_a_result_larger_than_a_message_is_replaced_by_an_error(replies, received):
     replies.result(QUEUE, REQUEST, "x" * MAXIMUM_BYTES)
 
     (message,) = received(QUEUE)
     assert json.loads(message["Body"])["error"] == TOO_LONG
 
 
-def test_a_queue_that_is_gone_waits_for_no_reply(replies, caplog):
+def test_a_reply_to_a_deleted_queue_is_logged_and_dropped(replies, caplog):
     replies.result(QueueName("replies-of-bob"), REQUEST, None)
 
     assert "replies-of-bob" in caplog.text
 
 
-def test_the_control_plane_asks_itself_for_another_round(sqs, urls, received):
+def test_the_control_plane_sends_reconcile_commands_to_its_own_queue(sqs, urls, received):
     command = Reconcile(Target.parse("lambda/orders"), holder="h1")
 
     SqsControlQueue(sqs, urls["control"]).ask(command, delay=timedelta(0))

@@ -1,4 +1,4 @@
-"""A function's environment."""
+"""Settings in a function's environment, its clock, and pages of a query."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +9,7 @@ from signalbox.aws.shared.dynamodb import every_item
 from signalbox.aws.shared.settings import Settings
 
 
-def test_asking_for_what_the_stack_did_not_give_is_an_error() -> None:
+def test_a_missing_setting_is_an_error_with_its_name() -> None:
     with pytest.raises(KeyError, match="STAGE"):
         Settings({}).text("STAGE")
 

@@ -1,4 +1,4 @@
-"""Metrics as CloudWatch reads them from a function's log."""
+"""Metrics in the log format that CloudWatch extracts (EMF)."""
 
 import json
 

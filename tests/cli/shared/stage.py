@@ -1,4 +1,4 @@
-"""A pretended stage for the commands: AWS in this process (moto), and a thread that replies."""
+"""A fake stage for CLI tests: moto, and a thread that replies to commands of control queues."""
 
 import json
 import threading
@@ -16,7 +16,7 @@ Reply = Callable[[Mapping[str, Any]], object]
 
 
 class Refusal(Exception):
-    """What a stage replies when it does not do what it was asked."""
+    """Raised by a test's reply function to send an error reply."""
 
     def __init__(self, text: str, code: str = "rejected") -> None:
         super().__init__(text)
@@ -25,7 +25,7 @@ class Refusal(Exception):
 
 @dataclass
 class FakeStage:
-    """Replies to commands by functions that a test gives, and remembers what it was asked, and in which queue."""
+    """A stage that replies to commands with a test's functions, and records the commands and their queues."""
 
     outputs: Mapping[str, str]
     control_queues: Sequence[str]
@@ -54,7 +54,7 @@ class FakeStage:
         self.asked_in.append(queue)
         if "reply_queue_url" in command:
             sqs = boto3.client("sqs")
-            with suppress(sqs.exceptions.QueueDoesNotExist):  # who asked was interrupted meanwhile
+            with suppress(sqs.exceptions.QueueDoesNotExist):  # the client was interrupted meanwhile
                 sqs.send_message(QueueUrl=command["reply_queue_url"], MessageBody=reply)
 
     def _reply(self, command: Mapping[str, Any]) -> dict[str, object]:
@@ -66,7 +66,7 @@ class FakeStage:
 
 @contextmanager
 def fake_stage() -> Iterator[FakeStage]:
-    """Give a deployed stage whose control queue of splitting is served; the caller pretends AWS."""
+    """Yield a deployed stage that serves the control queue of splitting; the caller starts moto."""
     outputs = {
         "SplitControlQueueUrl": boto3.client("sqs").create_queue(QueueName="signalbox-split-control")["QueueUrl"],
         "SplitReplyQueuePrefix": "signalbox-split-reply-",
@@ -81,11 +81,11 @@ def fake_stage() -> Iterator[FakeStage]:
 
 @contextmanager
 def serving(outputs: Mapping[str, str], control_queues: Sequence[str]) -> Iterator[FakeStage]:
-    """Give a deployed stage with these outputs, whose control queues are served."""
-    told = {"RendezvousUrl": "https://rendezvous.example/", **outputs}
+    """Yield a deployed stage with these outputs that serves these control queues."""
+    all_outputs = {"RendezvousUrl": "https://rendezvous.example/", **outputs}
     template = {
         "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
-        "Outputs": {name: {"Value": value} for name, value in told.items()},
+        "Outputs": {name: {"Value": value} for name, value in all_outputs.items()},
     }
     boto3.client("cloudformation").create_stack(StackName="signalbox", TemplateBody=json.dumps(template))
     stage = FakeStage(outputs, control_queues)
@@ -99,13 +99,13 @@ def serving(outputs: Mapping[str, str], control_queues: Sequence[str]) -> Iterat
 
 
 def reply_queues() -> list[str]:
-    """Return the reply queues that are there."""
+    """Return the URLs of the existing reply queues."""
     found = boto3.client("sqs").list_queues(QueueNamePrefix="signalbox-split-reply-")
     return list(found.get("QueueUrls", ()))
 
 
 def split(*arguments: str, **options: Any) -> Result:
-    """Run a command of `signalbox split` against the pretended stage."""
+    """Run a command of `signalbox split` against the fake stage."""
     own, separator, command = _parted(arguments)
     return CliRunner().invoke(app, ["split", *own, "--aws", *separator, *command], catch_exceptions=False, **options)
 

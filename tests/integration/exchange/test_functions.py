@@ -10,16 +10,16 @@ from tests.integration.shared.api_calls import (
     MAPPINGS,
     NOBODY,
     OUR_MARK,
-    Place,
-    make_queue,
-    on_function,
-    on_kinds,
-    on_queue,
-    on_table,
-    place_of,
-    table_of,
+    Resources,
+    create_queue_call,
+    expected_calls,
+    function_calls,
+    list_by_kind_call,
+    queue_calls,
+    resources_of,
+    table_calls,
 )
-from tests.integration.shared.permission_checks import KEY_ITSELF, STAGE_CALLS, Call, assumed_role, calling, just
+from tests.integration.shared.permission_checks import KEY_ITSELF, STAGE_CALLS, Call, api_call, assumed_role, constant
 
 pytestmark = pytest.mark.emulator
 
@@ -38,33 +38,33 @@ BEGINNINGS = {
     "reply queue": "signalbox-exchange-reply-",
     "session's queue": "mirrord-",
 }
-USER = {"UserName": just(f"signalbox_{OUR_MARK}")}
+USER = {"UserName": constant(f"signalbox_{OUR_MARK}")}
 CALLS: dict[str, Call] = {
     **STAGE_CALLS,
     **MAPPINGS,
-    **{f"{kind}: make": make_queue(kind) for kind in BEGINNINGS},
-    **{what: call for kind in (*BEGINNINGS, *STAGE_QUEUES) for what, call in on_queue(kind).items()},
-    **on_table("exchanges", "ExchangeTable", pk=NOBODY, sk=NOBODY),
-    **on_kinds("exchanges", "ExchangeTable"),
-    "exchanges: get many": calling(
+    **{f"{kind}: make": create_queue_call(kind) for kind in BEGINNINGS},
+    **{what: call for kind in (*BEGINNINGS, *STAGE_QUEUES) for what, call in queue_calls(kind).items()},
+    **table_calls("exchanges", "ExchangeTable", pk=NOBODY, sk=NOBODY),
+    **list_by_kind_call("exchanges", "ExchangeTable"),
+    "exchanges: get many": api_call(
         "dynamodb",
         "batch_get_item",
-        RequestItems=lambda place: {place.outputs["ExchangeTable"]: {"Keys": [{"pk": NOBODY, "sk": NOBODY}]}},
+        RequestItems=lambda resources: {resources.outputs["ExchangeTable"]: {"Keys": [{"pk": NOBODY, "sk": NOBODY}]}},
     ),
-    **on_table("splits", "SplitTable", pk=NOBODY, sk=NOBODY),
-    **on_function("router", lambda place: place.outputs["RouteFunctionName"]),
-    "metrics: read": calling(
-        "cloudwatch", "get_metric_data", MetricDataQueries=just([]), StartTime=just(0), EndTime=just(60)
+    **table_calls("splits", "SplitTable", pk=NOBODY, sk=NOBODY),
+    **function_calls("router", lambda resources: resources.outputs["RouteFunctionName"]),
+    "metrics: read": api_call(
+        "cloudwatch", "get_metric_data", MetricDataQueries=constant([]), StartTime=constant(0), EndTime=constant(60)
     ),
-    "users: make": calling("iam", "create_user", **USER),
-    "users: give rights": calling(
-        "iam", "put_user_policy", **USER, PolicyName=just("exchange"), PolicyDocument=just("{}")
+    "users: make": api_call("iam", "create_user", **USER),
+    "users: give rights": api_call(
+        "iam", "put_user_policy", **USER, PolicyName=constant("exchange"), PolicyDocument=constant("{}")
     ),
-    "users: make a key": calling("iam", "create_access_key", **USER),
+    "users: make a key": api_call("iam", "create_access_key", **USER),
 }
 DECLARED = "make, tag, change, look, see tags, send, delete"
 ALLOWED: dict[str, set[str]] = {
-    "route": table_of(
+    "route": expected_calls(
         exchange="look, receive, remove",
         plain_exchange="look, receive, remove",
         declared_queue="send",
@@ -72,7 +72,7 @@ ALLOWED: dict[str, set[str]] = {
         exchanges="get, get many, update",
     )
     | {"write history"},
-    "control": table_of(
+    "control": expected_calls(
         exchange=DECLARED,
         plain_exchange=DECLARED,
         declared_queue=DECLARED,
@@ -89,19 +89,19 @@ ALLOWED: dict[str, set[str]] = {
 
 
 @pytest.fixture
-def place(deployment: Deployment) -> Iterator[Place]:
-    with place_of(deployment, stage_queues=STAGE_QUEUES, beginnings=BEGINNINGS) as place:
-        yield place
+def resources(deployment: Deployment) -> Iterator[Resources]:
+    with resources_of(deployment, stage_queues=STAGE_QUEUES, beginnings=BEGINNINGS) as resources:
+        yield resources
     deployment.session().client("sqs").purge_queue(QueueUrl=deployment.outputs["ExchangeDeadLetterQueueUrl"])
 
 
 @pytest.mark.parametrize("name", ALLOWED)
 def test_a_function_of_the_exchange_may_do_what_the_table_says_and_nothing_else(
-    deployment: Deployment, place: Place, name: str
+    deployment: Deployment, resources: Resources, name: str
 ):
     role = permission_checks.functions_of(deployment, "exchange")[name]["Role"]
     with assumed_role(deployment, role) as session:
-        allowed = permission_checks.allowed(CALLS, session, place)
+        allowed = permission_checks.allowed(CALLS, session, resources)
 
     assert allowed == ALLOWED[name]
 
@@ -110,8 +110,8 @@ def test_every_function_of_the_exchange_is_in_the_table(deployment: Deployment):
     assert permission_checks.functions_of(deployment, "exchange").keys() == ALLOWED.keys()
 
 
-def test_the_administrator_is_refused_none_of_it_but_the_key_itself(deployment: Deployment, place: Place):
-    # The administrator breaks nothing that the stage needs, and creates no users.
+def test_the_administrator_is_refused_none_of_it_but_the_key_itself(deployment: Deployment, resources: Resources):
+    # The administrator does not break what the stage needs, and makes no users.
     harmful = {
         f"{kind}: {what}"
         for kind in STAGE_QUEUES
@@ -120,6 +120,6 @@ def test_the_administrator_is_refused_none_of_it_but_the_key_itself(deployment: 
     harmful |= {f"router: {what}" for what in ("change", "publish", "change code", "call", "delete")}
     harmful |= {call for call in CALLS if call.startswith("users: ")}
 
-    refused = permission_checks.refused_to_administrator(CALLS, deployment, place, without=harmful)
+    refused = permission_checks.refused_to_administrator(CALLS, deployment, resources, without=harmful)
 
     assert refused == {KEY_ITSELF}

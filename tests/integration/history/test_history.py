@@ -105,8 +105,8 @@ class Lake:
 
 
 @pytest.fixture(scope="module")
-def lake(everybody: Parties) -> Lake:
-    return Lake(everybody, everybody.deployment.session().client("s3"))
+def lake(all_parties: Parties) -> Lake:
+    return Lake(all_parties, all_parties.deployment.session().client("s3"))
 
 
 @pytest.fixture(scope="module")

@@ -9,16 +9,16 @@ from tests.integration.shared import permission_checks
 from tests.integration.shared.api_calls import (
     MAPPINGS,
     NOBODY,
-    Place,
-    make_queue,
-    on_function,
-    on_kinds,
-    on_queue,
-    on_table,
-    place_of,
-    table_of,
+    Resources,
+    create_queue_call,
+    expected_calls,
+    function_calls,
+    list_by_kind_call,
+    queue_calls,
+    resources_of,
+    table_calls,
 )
-from tests.integration.shared.permission_checks import STAGE_CALLS, Call, assumed_role, calling, just
+from tests.integration.shared.permission_checks import STAGE_CALLS, Call, api_call, assumed_role, constant
 
 pytestmark = pytest.mark.emulator
 
@@ -36,33 +36,36 @@ KEYS = {"pk": NOBODY, "sk": NOBODY}
 CALLS: dict[str, Call] = {
     **STAGE_CALLS,
     **MAPPINGS,
-    **{f"{kind}: make": make_queue(kind) for kind in BEGINNINGS},
-    **{what: call for kind in (*BEGINNINGS, *STAGE_QUEUES) for what, call in on_queue(kind).items()},
-    **on_table("live", "LiveTable", **KEYS),
-    **on_table("exchanges", "ExchangeTable", **KEYS),
-    **on_kinds("exchanges", "ExchangeTable"),
-    **on_table("splits", "SplitTable", **KEYS),
-    **on_kinds("splits", "SplitTable"),
-    **on_table("offers", "RendezvousTable", **KEYS),
-    "live: query": calling(
+    **{f"{kind}: make": create_queue_call(kind) for kind in BEGINNINGS},
+    **{what: call for kind in (*BEGINNINGS, *STAGE_QUEUES) for what, call in queue_calls(kind).items()},
+    **table_calls("live", "LiveTable", **KEYS),
+    **table_calls("exchanges", "ExchangeTable", **KEYS),
+    **list_by_kind_call("exchanges", "ExchangeTable"),
+    **table_calls("splits", "SplitTable", **KEYS),
+    **list_by_kind_call("splits", "SplitTable"),
+    **table_calls("offers", "RendezvousTable", **KEYS),
+    "live: query": api_call(
         "dynamodb",
         "query",
-        TableName=lambda place: place.outputs["LiveTable"],
-        KeyConditionExpression=just("pk = :pk"),
-        ExpressionAttributeValues=just({":pk": NOBODY}),
+        TableName=lambda resources: resources.outputs["LiveTable"],
+        KeyConditionExpression=constant("pk = :pk"),
+        ExpressionAttributeValues=constant({":pk": NOBODY}),
     ),
-    "raw history: read": calling(
-        "s3", "get_object", Bucket=lambda place: place.outputs["HistoryBucket"], Key=just("raw/none")
+    "raw history: read": api_call(
+        "s3", "get_object", Bucket=lambda resources: resources.outputs["HistoryBucket"], Key=constant("raw/none")
     ),
-    "pictures: read": calling(
-        "s3", "get_object", Bucket=lambda place: place.outputs["HistoryBucket"], Key=just("reports/none.svg")
+    "pictures: read": api_call(
+        "s3",
+        "get_object",
+        Bucket=lambda resources: resources.outputs["HistoryBucket"],
+        Key=constant("reports/none.svg"),
     ),
-    **on_function("session", lambda place: place.outputs["SessionFunctionName"]),
+    **function_calls("session", lambda resources: resources.outputs["SessionFunctionName"]),
 }
 ALLOWED: dict[str, set[str]] = {
-    "connect": table_of(inbox="send", live="get, put, update"),
-    "receive": table_of(inbox="send"),
-    "session": table_of(
+    "connect": expected_calls(inbox="send", live="get, put, update"),
+    "receive": expected_calls(inbox="send"),
+    "session": expected_calls(
         inbox="look, receive, remove, send",
         outbox="send",
         dead_letters="send",
@@ -70,7 +73,7 @@ ALLOWED: dict[str, set[str]] = {
         live="get, put, update, delete, query",
     )
     | {"write history"},
-    "overview": table_of(
+    "overview": expected_calls(
         outbox="send",
         ordered_dead_letters="send",
         live="query",
@@ -79,26 +82,28 @@ ALLOWED: dict[str, set[str]] = {
         pictures="read",
     )
     | {"write history", "list history"},
-    "deliver": table_of(
+    "deliver": expected_calls(
         inbox="send",
         outbox="look, receive, remove, hold",
         ordered_dead_letters="send",
         live="put, query",
     )
     | {"write history"},
-    "page": table_of(inbox="look", outbox="look", live="get", exchanges="get, list"),
+    "page": expected_calls(inbox="look", outbox="look", live="get", exchanges="get, list"),
 }
 
 
 @pytest.fixture
-def queues(deployment: Deployment) -> Iterator[Place]:
-    with place_of(deployment, stage_queues=STAGE_QUEUES, beginnings=BEGINNINGS) as place:
-        yield place
+def queues(deployment: Deployment) -> Iterator[Resources]:
+    with resources_of(deployment, stage_queues=STAGE_QUEUES, beginnings=BEGINNINGS) as resources:
+        yield resources
     deployment.session().client("sqs").purge_queue(QueueUrl=deployment.outputs["LiveDeadLetterQueueUrl"])
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_a_function_of_live_has_exactly_the_permissions_of_the_table(deployment: Deployment, queues: Place, name: str):
+def test_a_function_of_live_has_exactly_the_permissions_of_the_table(
+    deployment: Deployment, queues: Resources, name: str
+):
     role = permission_checks.functions_of(deployment, "live")[name]["Role"]
     with assumed_role(deployment, role) as session:
         allowed = permission_checks.allowed(CALLS, session, queues)

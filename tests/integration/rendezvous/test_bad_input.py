@@ -43,16 +43,16 @@ def answer(**members: object) -> str:
 
 
 @pytest.fixture(scope="module")
-def unfit(everybody: Parties) -> Parties:
-    """No proxy is known to come by, so that whoever breaks no rule is denied at once."""
-    everybody.wait_until_nothing_waits()
-    everybody.forget_polls()
-    return everybody
+def unfit(all_parties: Parties) -> Parties:
+    """Return the parties without a recorded poll, so that valid offers are denied at once."""
+    all_parties.wait_until_nothing_waits()
+    all_parties.forget_polls()
+    return all_parties
 
 
 @pytest.fixture(scope="module")
 def replies(unfit: Parties) -> dict[str, str]:
-    """What each of the offers is told over SQS; all are sent before the first reply is read."""
+    """Return the reply to each offer over SQS; all are sent before the first reply is read."""
     clients = {name: new_client_id() for name in OFFERS}
     for name, client_id in clients.items():
         unfit.send(OFFERS[name][0], client_id=client_id)
@@ -60,7 +60,7 @@ def replies(unfit: Parties) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", OFFERS)
-def test_an_offer_that_breaks_the_protocol_is_told_the_same_over_sqs_http_and_amp(unfit, replies, name):
+def test_an_invalid_offer_gets_the_same_error_over_sqs_http_and_amp(unfit, replies, name):
     body, text = OFFERS[name]
     expected = json.dumps({"error": text}, separators=(",", ":"))
 
@@ -74,23 +74,23 @@ def test_an_offer_that_breaks_the_protocol_is_told_the_same_over_sqs_http_and_am
     assert {"content-type": "text/html", "cache-control": "max-age=15"}.items() <= by_amp.headers.items()
 
 
-def test_nothing_at_all_over_http_has_an_unsupported_version(unfit):
+def test_an_empty_http_body_has_an_unsupported_version(unfit):
     assert unfit.http("POST", "client").body == '{"error":"unsupported message version"}'
 
 
 @pytest.mark.parametrize("path", ["amp/client/", "amp/client/0x/%25", "amp/client/1x/MS4w"])
-def test_a_path_that_carries_no_offer_is_told_so_in_armor(unfit, path):
+def test_an_amp_path_without_an_offer_gets_an_armored_error(unfit, path):
     response = unfit.http("GET", path)
 
     assert (response.status, armored(response.body)) == (200, '{"error":"cannot decode URL path"}')
 
 
-def test_the_path_of_amp_without_its_slash_leads_to_the_one_with_it(unfit):
+def test_the_amp_path_without_a_trailing_slash_redirects(unfit):
     assert unfit.http("GET", "amp/client").status == 307
 
 
 def test_an_offer_longer_than_a_proxy_reads_is_refused(unfit):
-    """Over HTTP as by upstream; over SQS, where upstream sets no limit, with a reason."""
+    """Over HTTP with upstream's status; over SQS, where upstream has no limit, with a reason."""
     client_id = new_client_id()
     unfit.send(TOO_LONG, client_id=client_id)
 
@@ -105,8 +105,8 @@ def test_an_offer_longer_than_a_proxy_reads_is_refused(unfit):
     [(OFFER, "restricted", 503), ('{"type":"offer"}', "restricted", 400), (OFFER, "open", 400)],
     ids=["denied", "malformed", "other NAT"],
 )
-def test_a_client_of_the_older_form_is_told_by_the_status(unfit, body, nat, status):
-    """Upstream drops the connection where the offer is at fault."""
+def test_a_client_of_the_older_form_gets_an_http_status(unfit, body, nat, status):
+    """Upstream drops the connection for an invalid offer."""
     response = unfit.http("POST", "client", body, headers={"Snowflake-NAT-Type": nat})
 
     assert (response.status, response.body) == (status, "")
@@ -129,13 +129,13 @@ def test_a_client_of_the_older_form_is_told_by_the_status(unfit, body, nat, stat
         poll(Sid=""),
         poll(Type="x" * 100_000),
     ],
-    # Their session ids are random, and those of tests must not be: workers compare what they are to run.
+    # Fixed ids: pytest's workers compare the ids of tests, and the session ids in the bodies are random.
     ids=[
         *("nothing", "no JSON", "more than JSON", "list", "clients", "NAT", "version 2.0", "version 10.0"),
         *("version 1", "no version", "no session", "empty session", "long type"),
     ],
 )
-def test_a_poll_that_breaks_the_protocol_is_a_bad_request(unfit, body):
+def test_an_invalid_poll_is_a_bad_request(unfit, body):
     response = unfit.http("POST", "proxy", body)
 
     assert (response.status, response.body) == (400, "")
@@ -153,14 +153,14 @@ def test_a_poll_that_breaks_the_protocol_is_a_bad_request(unfit, body):
     ],
     ids=["narrower", "exact", "another", "null", "missing"],
 )
-def test_a_proxy_that_does_not_go_where_it_may_be_sent_is_sent_away(unfit, body):
+def test_a_proxy_that_does_not_accept_the_allowed_relays_is_refused(unfit, body):
     response = unfit.http("POST", "proxy", body)
 
     assert (response.status, response.body) == (200, REFUSED)
 
 
-def test_polls_that_upstream_accepts_are_held_to_the_end_and_told_when_to_come_again(unfit):
-    """All of them side by side; the Go proxy sends no content type, browsers send one, and any method will do."""
+def test_polls_that_upstream_accepts_are_held_to_the_end_and_get_the_next_poll_interval(unfit):
+    """All polls are concurrent; the Go proxy sends no content type, browsers send one, and any method is accepted."""
     bodies = [
         *(poll(Version=version) for version in ("1", "1.0", "1.99")),
         *(poll(AcceptedRelayPattern=p) for p in ("snowflake.torproject.net", "torproject.net$", "", "$")),
@@ -201,7 +201,7 @@ def _seen(response: HttpResponse) -> tuple[int, str, str]:
         *("empty", "long"),
     ],
 )
-def test_an_answer_that_breaks_the_protocol_is_a_bad_request(unfit, body):
+def test_an_invalid_answer_is_a_bad_request(unfit, body):
     response = unfit.http("POST", "answer", body)
 
     assert (response.status, response.body) == (400, "")
@@ -225,22 +225,22 @@ def test_an_answer_that_breaks_the_protocol_is_a_bad_request(unfit, body):
     ],
     ids=["missing", "other name", "Binary", "too long", "bad characters"],
 )
-def test_an_offer_whose_client_cannot_be_told_is_a_dead_letter_with_its_reason(unfit, attributes, reason):
+def test_an_offer_without_a_valid_client_id_becomes_a_dead_letter_with_a_reason(unfit, attributes, reason):
     body = offer_body(sample_offer(secrets.token_hex(8)), Nat.UNRESTRICTED)
 
     sent = _send(unfit, body, attributes)
 
-    letter = unfit.dead_letter(sent)
-    assert letter["Body"] == body
-    assert letter["MessageAttributes"]["Reason"]["StringValue"] == reason
+    dead_letter = unfit.dead_letter(sent)
+    assert dead_letter["Body"] == body
+    assert dead_letter["MessageAttributes"]["Reason"]["StringValue"] == reason
 
 
-def test_a_dead_letter_of_full_length_is_cut_to_make_room_for_its_reason(unfit):
+def test_the_body_of_a_long_dead_letter_is_cut_to_make_room_for_its_reason(unfit):
     sent = _send(unfit, "x" * 2**20, {})
 
-    letter = unfit.dead_letter(sent)
-    assert letter["Body"] == "x" * 100_000
-    assert letter["MessageAttributes"]["Reason"]["StringValue"] == "ClientID is empty"
+    dead_letter = unfit.dead_letter(sent)
+    assert dead_letter["Body"] == "x" * 100_000
+    assert dead_letter["MessageAttributes"]["Reason"]["StringValue"] == "ClientID is empty"
 
 
 def _send(parties: Parties, body: str, attributes: Mapping[str, object]) -> str:
@@ -248,7 +248,7 @@ def _send(parties: Parties, body: str, attributes: Mapping[str, object]) -> str:
     return parties.client_sqs.send_message(QueueUrl=queue, MessageBody=body, MessageAttributes=attributes)["MessageId"]
 
 
-def test_whatever_came_in_the_endpoints_go_on(unfit: Parties):
+def test_the_endpoints_work_after_invalid_input(unfit: Parties):
     held = unfit.hold(unfit.proxy(Nat.RESTRICTED))
 
     asked = unfit.ask(Nat.UNRESTRICTED)

@@ -1,4 +1,4 @@
-"""Temporary queues: deleted at the end of their lease or as strays, and look-alikes left alone."""
+"""The sweep of client queues: expired leases, strays, and queues with similar names."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ def leases(parties: Parties) -> DynamoLeases:
 
 @pytest.fixture
 def queue(parties: Parties) -> QueueUrl:
-    """The queue of a client that was told that there is no proxy."""
+    """Return the queue of a client whose offer was denied for lack of a proxy."""
     asked = parties.ask(Nat.RESTRICTED)
     assert parties.reply(asked.client_id) == DENIED
     return QueueUrl(str(parties.client_queue(asked.client_id)))
@@ -44,7 +44,7 @@ def exists(parties: Parties, queue: str) -> bool:
 
 @contextmanager
 def strays_of_any_age(parties: Parties) -> Iterator[None]:
-    """Let the sweep take every queue for old: none gets ten minutes old during a test."""
+    """Set the minimum age of strays to zero, since a test is too short for ten minutes."""
     lambda_ = parties.deployment.session().client("lambda")
     name = parties.deployment.outputs["SweepFunctionName"]
     before = lambda_.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
@@ -57,7 +57,7 @@ def strays_of_any_age(parties: Parties) -> Iterator[None]:
         lambda_.update_function_configuration(FunctionName=name, Environment={"Variables": before})
 
 
-def test_a_client_queue_lives_as_long_as_its_lease(parties: Parties, leases: DynamoLeases, queue: QueueUrl):
+def test_a_client_queue_is_deleted_when_its_lease_has_expired(parties: Parties, leases: DynamoLeases, queue: QueueUrl):
     parties.invoke("SweepFunctionName", LEASES)
     assert exists(parties, queue)
 
@@ -68,7 +68,7 @@ def test_a_client_queue_lives_as_long_as_its_lease(parties: Parties, leases: Dyn
     assert not leases.is_leased(name_of(queue))
 
 
-def test_a_client_queue_that_lost_its_lease_is_a_stray(parties: Parties, leases: DynamoLeases, queue: QueueUrl):
+def test_a_client_queue_without_a_lease_is_deleted_as_a_stray(parties: Parties, leases: DynamoLeases, queue: QueueUrl):
     leases.table.delete_item(Key={"queue_name": name_of(queue)})
     parties.invoke("SweepFunctionName", STRAYS)
     assert exists(parties, queue), "it is too young to be a stray"
@@ -79,7 +79,7 @@ def test_a_client_queue_that_lost_its_lease_is_a_stray(parties: Parties, leases:
     assert not exists(parties, queue)
 
 
-def test_sweeps_never_touch_look_alikes_nor_leased_queues(parties: Parties, queue: QueueUrl):
+def test_sweeps_keep_leased_queues_and_queues_with_similar_names(parties: Parties, queue: QueueUrl):
     prefix = parties.deployment.outputs["ClientQueuePrefix"]
     look_alikes = {
         f"{prefix}without-tags": {},
@@ -99,7 +99,7 @@ def test_sweeps_never_touch_look_alikes_nor_leased_queues(parties: Parties, queu
         parties.sqs.delete_queue(QueueUrl=url)
 
 
-def test_a_strangers_queue_with_the_name_that_a_client_asks_for_is_neither_used_nor_deleted(
+def test_an_untagged_queue_with_the_name_of_a_client_queue_is_neither_used_nor_deleted(
     parties: Parties, leases: DynamoLeases
 ):
     client_id = new_client_id()
@@ -118,8 +118,8 @@ def test_a_strangers_queue_with_the_name_that_a_client_asks_for_is_neither_used_
     parties.sqs.delete_queue(QueueUrl=theirs)
 
 
-def test_a_broker_queue_that_somebody_deleted_is_made_again_and_used(parties: Parties):
-    """The daily sweep does it; on AWS a queue's name is free again after a minute."""
+def test_the_daily_sweep_recreates_a_deleted_broker_queue(parties: Parties):
+    """On AWS, a queue's name is available again one minute after its deletion."""
     url = parties.deployment.outputs["BrokerQueueUrl"]
     before = _settings_of(parties, url)
     parties.sqs.delete_queue(QueueUrl=url)
@@ -133,7 +133,7 @@ def test_a_broker_queue_that_somebody_deleted_is_made_again_and_used(parties: Pa
 
 
 def _settings_of(parties: Parties, queue: str) -> dict[str, str]:
-    """Return what a queue was made with."""
+    """Return the attributes that a queue was created with."""
     attributes = parties.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["All"])["Attributes"]
     return {
         name: value

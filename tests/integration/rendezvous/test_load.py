@@ -1,4 +1,4 @@
-"""Many at once, and functions killed while they work: every client gets one reply, and it is its own."""
+"""Concurrent clients, and functions that are killed: every client gets exactly one reply, its own."""
 
 import threading
 import time
@@ -19,9 +19,9 @@ from tests.integration.shared.fault_injection import BETWEEN_KILLS, FaultInjecto
 
 pytestmark = pytest.mark.emulator
 
-# Each takes two processes of this machine here, beside those of the offers: more would measure the machine.
+# Each takes two processes of this machine, in addition to those of the offers: more would measure the machine.
 AT_ONCE = 24
-MOST = 20  # a few may take longer: their function has to start first
+MOST = 20  # the others may take longer, since their function instances start first
 CLIENTS_OF_THE_BURST = 30
 PROXIES_OF_THE_BURST = 8
 KILLS = 12
@@ -45,20 +45,20 @@ def test_tens_of_clients_and_proxies_at_once_find_each_other(parties: Parties):
     assert replies == {client.client_id: client.answer for client in asked}
     assert [served.accepted for served in rounds] == [True] * AT_ONCE
     assert Counter(_offer(served) for served in rounds) == Counter(client.offer for client in asked)
-    # A copy that was worked on at the same moment as its original comes once more.
+    # SQS redelivers a copy that was processed at the same time as its original.
     wait_for(lambda: parties.waiting_messages() == 0, "all offers deleted", seconds=2 * PATIENCE_SECONDS)
     assert [parties.messages_for(client.client_id) for client in asked] == [1] * AT_ONCE
     assert parties.dead_letters() == dead_letters
 
 
 def _start_instances(parties: Parties) -> None:
-    """Let each function start as many instances as will be needed at once: they are processes of this machine here."""
+    """Start as many instances of each function as the test needs; they are processes of this machine."""
     poll = parties.proxy(relay_pattern="elsewhere.example$")
     body = answer_body(ProxyAnswer("nobody", sample_answer(sample_offer("nobody"))))
     calls = [parties.pool.submit(poll.serve_once) for _ in range(AT_ONCE)]
     calls += [parties.pool.submit(parties.http, "POST", "answer", body) for _ in range(AT_ONCE)]
     for call in calls:
-        with suppress(BrokerUnreachableError):  # it is only about starting
+        with suppress(BrokerUnreachableError):  # only the start matters
             call.result()
     clients = [new_client_id() for _ in range(AT_ONCE)]
     for client_id in clients:
@@ -70,7 +70,7 @@ def _start_instances(parties: Parties) -> None:
 def test_functions_killed_at_any_moment_lose_no_offer_and_answer_none_twice(
     parties: Parties, stage_folder: StageFolder
 ):
-    """A client whose offer was hit may be told that nobody answered in time: it is told, and once."""
+    """A client whose offer was interrupted may get a timeout or a denial as its reply, and gets it once."""
     parties.expect_proxies(*Nat)
     dead_letters = parties.dead_letters()
 
@@ -110,7 +110,7 @@ def _serve_one(parties: Parties) -> ServeResult:
     """Poll, as a proxy does, until there was a client."""
     deadline = time.monotonic() + 2 * PATIENCE_SECONDS
     while time.monotonic() < deadline:
-        with suppress(BrokerUnreachableError):  # too slow: a real proxy, too, comes again later
+        with suppress(BrokerUnreachableError):  # too slow; a real proxy polls again, too
             served = parties.proxy().serve_once()
             if served.accepted is not None:
                 return served
@@ -119,7 +119,7 @@ def _serve_one(parties: Parties) -> ServeResult:
 
 @contextmanager
 def _proxies_polling(parties: Parties) -> Iterator[list[ServeResult]]:
-    """Let some proxies poll again and again; what each did is in the list when they have stopped."""
+    """Run proxies that poll until the block ends; the list then has the results of all polls."""
     rounds: list[ServeResult] = []
     stopping = threading.Event()
     proxies = [parties.pool.submit(_poll_until, parties, stopping, rounds) for _ in range(PROXIES_OF_THE_BURST)]
@@ -133,12 +133,12 @@ def _proxies_polling(parties: Parties) -> Iterator[list[ServeResult]]:
 
 def _poll_until(parties: Parties, stopping: threading.Event, rounds: list[ServeResult]) -> None:
     while not stopping.is_set():
-        with suppress(BrokerUnreachableError):  # the function was killed: a real proxy, too, comes again later
+        with suppress(BrokerUnreachableError):  # the function was killed; a real proxy polls again, too
             rounds.append(parties.proxy().serve_once())
 
 
 def _ask_while_killing(parties: Parties, stage_folder: StageFolder) -> list[Asked]:
-    """Let clients come one after the other until the last kill is done."""
+    """Send offers of clients one after another until the last kill."""
     names = _function_names(parties)
     killed = parties.pool.submit(FaultInjector(stage_folder, [names[function] for function in KILLED]).kill, KILLS)
     asked = [_ask_and_pause(parties) for _ in range(CLIENTS_OF_THE_BURST)]

@@ -1,4 +1,4 @@
-"""What people, browsers and Prometheus ask the broker."""
+"""The broker's pages for operators, browsers and Prometheus."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -44,7 +44,7 @@ def test_the_page_debug_counts_the_proxies_that_wait(parties: Parties):
     assert during.body == THREE
     assert 'snowflake_available_proxies{nat="restricted",type="standalone"} 1\n' in metrics.body
     assert {proxy.offer() for proxy in held} == {client.offer for client in asked}
-    wait_for(lambda: parties.http("GET", "debug").body == NOBODY, "nobody waiting any more")
+    wait_for(lambda: parties.http("GET", "debug").body == NOBODY, "no proxy waiting")
 
 
 def test_prometheus_gets_counters_in_steps_of_eight(parties: Parties):
@@ -81,7 +81,7 @@ def test_the_metrics_log_has_a_block_for_each_past_day(parties: Parties):
     assert "snowflake-idle-count 16" in lines
 
 
-def test_robots_are_asked_to_stay_away(parties: Parties):
+def test_robots_txt_disallows_everything(parties: Parties):
     response = parties.http("GET", "robots.txt")
 
     assert (response.status, response.body) == (200, "User-agent: *\nDisallow: /\n")
@@ -90,7 +90,7 @@ def test_robots_are_asked_to_stay_away(parties: Parties):
 
 
 @pytest.mark.parametrize("path", ["", "favicon.ico", "proxy/x", "amp/x"])
-def test_there_is_nothing_else(parties: Parties, path: str):
+def test_another_path_is_not_found(parties: Parties, path: str):
     response = parties.http("GET", path)
 
     assert (response.status, response.body) == (404, "404 page not found\n")
@@ -98,7 +98,7 @@ def test_there_is_nothing_else(parties: Parties, path: str):
 
 
 @pytest.mark.parametrize("path", ["proxy", "answer", "client", "amp/client/0/x", "debug", "metrics"])
-def test_a_browser_may_ask_first_what_it_may_do(parties: Parties, path: str):
+def test_a_preflight_request_of_a_browser_is_allowed(parties: Parties, path: str):
     response = parties.http("OPTIONS", path, headers={"Origin": "https://proxy.example"})
 
     assert (response.status, response.body) == (200, "")

@@ -39,23 +39,23 @@ class TimedReply:
 
 
 @pytest.fixture(scope="module")
-def replies(everybody: Parties) -> dict[str, TimedReply]:
+def replies(all_parties: Parties) -> dict[str, TimedReply]:
     """Send all offers concurrently and return all replies by client."""
-    everybody.wait_until_nothing_waits()
-    everybody.expect_proxies(*Nat)
+    all_parties.wait_until_nothing_waits()
+    all_parties.expect_proxies(*Nat)
     # All polls are held before the first offer, as an offer returns to the pool after `match_patience_seconds`.
-    silent = [everybody.hold(everybody.proxy(behaviour=Behaviour.SILENT)) for _ in range(3)]
+    silent = [all_parties.hold(all_parties.proxy(behaviour=Behaviour.SILENT)) for _ in range(3)]
     given_away = {
-        "SQS, silent proxy": _by_sqs(everybody),
-        "HTTP, silent proxy": _by_http(everybody, "POST", "client", body=_offer_body()),
-        "older form, silent proxy": _by_http(everybody, "POST", "client", body=_new_offer()),
+        "SQS, silent proxy": _by_sqs(all_parties),
+        "HTTP, silent proxy": _by_http(all_parties, "POST", "client", body=_offer_body()),
+        "older form, silent proxy": _by_http(all_parties, "POST", "client", body=_new_offer()),
     }
     assert all(proxy.offer() for proxy in silent)
     left_alone = {
-        "SQS, no proxy": _by_sqs(everybody),
-        "HTTP, no proxy": _by_http(everybody, "POST", "client", body=_offer_body()),
-        "older form, no proxy": _by_http(everybody, "POST", "client", body=_new_offer()),
-        "AMP, no proxy": _by_http(everybody, "GET", amp_path(_offer_body())),
+        "SQS, no proxy": _by_sqs(all_parties),
+        "HTTP, no proxy": _by_http(all_parties, "POST", "client", body=_offer_body()),
+        "older form, no proxy": _by_http(all_parties, "POST", "client", body=_new_offer()),
+        "AMP, no proxy": _by_http(all_parties, "GET", amp_path(_offer_body())),
     }
     return {name: future.result(3 * PATIENCE_SECONDS) for name, future in (given_away | left_alone).items()}
 
@@ -107,6 +107,6 @@ def test_a_client_without_an_answer_gets_a_reply_as_soon_as_its_patience_ends(re
     assert patience <= replies[client].seconds < patience + GRACE_SECONDS
 
 
-def test_no_message_of_these_clients_is_left(replies, everybody: Parties):
-    assert everybody.open_offers() == []
-    wait_for(lambda: everybody.waiting_messages() == 0, "the offers deleted")
+def test_no_message_of_these_clients_is_left(replies, all_parties: Parties):
+    assert all_parties.open_offers() == []
+    wait_for(lambda: all_parties.waiting_messages() == 0, "the offers deleted")

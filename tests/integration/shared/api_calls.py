@@ -1,4 +1,4 @@
-"""Calls about queues, tables and functions, and the tables of who may make them."""
+"""AWS calls on queues, tables and functions, for the tests of permissions."""
 
 import secrets
 from collections.abc import Iterator, Mapping
@@ -8,24 +8,24 @@ from functools import partial
 
 from signalbox.cli.shared.deployment import Deployment
 from tests.integration.shared import permission_checks
-from tests.integration.shared.permission_checks import Argument, Call, calling, just
+from tests.integration.shared.permission_checks import Argument, Call, api_call, constant
 
 OUR_MARK = "permissions"
 NOBODY = {"S": "nobody"}
-# Where it is taken for a command it changes nothing and nobody gets a reply.
+# A control queue executes it as a command that changes nothing and gets no reply.
 COMMAND = '{"command": "status", "id": "by-a-test"}'
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What the calls are about: queues of the stage, and fresh ones of each kind."""
+class Resources:
+    """The queues that calls use: the stage's, and a new one of each kind."""
 
     outputs: Mapping[str, str]
     key: str
     beginnings: Mapping[str, str]
-    """What names of queues start with, by kind, that the test may make itself."""
+    """The name prefixes of the queues that the test creates, by kind."""
     urls: dict[str, str] = field(default_factory=dict)
-    """Of queues by their kinds."""
+    """The URLs of the queues by kind."""
 
     def prefix(self, kind: str) -> str:
         return f"{self.beginnings[kind]}{OUR_MARK}-"
@@ -35,111 +35,111 @@ class Place:
 
 
 @contextmanager
-def place_of(
+def resources_of(
     deployment: Deployment, *, stage_queues: Mapping[str, str], beginnings: Mapping[str, str]
-) -> Iterator[Place]:
-    """Return the stage's queues and fresh ones; afterwards what the calls have made is gone."""
+) -> Iterator[Resources]:
+    """Yield the stage's queues and new ones; delete the new ones and those of the calls afterwards."""
     sqs, outputs = deployment.session().client("sqs"), deployment.outputs
     urls = {kind: outputs[output] for kind, output in stage_queues.items()}
-    place = Place(outputs, permission_checks.key_of(deployment, next(iter(urls.values()))), beginnings, urls)
+    resources = Resources(outputs, permission_checks.key_of(deployment, next(iter(urls.values()))), beginnings, urls)
     for kind in beginnings:
-        place.urls[kind] = sqs.create_queue(QueueName=place.fresh_name(kind))["QueueUrl"]
-    yield place
+        resources.urls[kind] = sqs.create_queue(QueueName=resources.fresh_name(kind))["QueueUrl"]
+    yield resources
     for kind in beginnings:
-        for url in sqs.list_queues(QueueNamePrefix=place.prefix(kind)).get("QueueUrls", []):
+        for url in sqs.list_queues(QueueNamePrefix=resources.prefix(kind)).get("QueueUrls", []):
             with suppress(sqs.exceptions.QueueDoesNotExist):
                 sqs.delete_queue(QueueUrl=url)
 
 
-def make_queue(kind: str) -> Call:
-    return calling("sqs", "create_queue", QueueName=lambda place: place.fresh_name(kind))
+def create_queue_call(kind: str) -> Call:
+    return api_call("sqs", "create_queue", QueueName=lambda resources: resources.fresh_name(kind))
 
 
-def on_queue(kind: str) -> dict[str, Call]:
-    """The calls that can be made about a queue, those last that end it."""
+def queue_calls(kind: str) -> dict[str, Call]:
+    """Return the calls on a queue, with deletion last."""
     url = partial(_url, kind)
-    handle = just("none")
+    handle = constant("none")
     calls = {
-        "find": calling("sqs", "get_queue_url", QueueName=partial(_name, kind)),
-        "look": calling("sqs", "get_queue_attributes", QueueUrl=url, AttributeNames=just(["All"])),
-        "see tags": calling("sqs", "list_queue_tags", QueueUrl=url),
-        "send": calling("sqs", "send_message", QueueUrl=url, MessageBody=just(COMMAND)),
-        "receive": calling("sqs", "receive_message", QueueUrl=url, VisibilityTimeout=just(0)),
-        "remove": calling("sqs", "delete_message", QueueUrl=url, ReceiptHandle=handle),
-        "hold": calling(
-            "sqs", "change_message_visibility", QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=just(0)
+        "find": api_call("sqs", "get_queue_url", QueueName=partial(_name, kind)),
+        "look": api_call("sqs", "get_queue_attributes", QueueUrl=url, AttributeNames=constant(["All"])),
+        "see tags": api_call("sqs", "list_queue_tags", QueueUrl=url),
+        "send": api_call("sqs", "send_message", QueueUrl=url, MessageBody=constant(COMMAND)),
+        "receive": api_call("sqs", "receive_message", QueueUrl=url, VisibilityTimeout=constant(0)),
+        "remove": api_call("sqs", "delete_message", QueueUrl=url, ReceiptHandle=handle),
+        "hold": api_call(
+            "sqs", "change_message_visibility", QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=constant(0)
         ),
-        "tag": calling("sqs", "tag_queue", QueueUrl=url, Tags=just({"a": "b"})),
-        "change": calling("sqs", "set_queue_attributes", QueueUrl=url, Attributes=just({"DelaySeconds": "0"})),
-        "empty": calling("sqs", "purge_queue", QueueUrl=url),
-        "delete": calling("sqs", "delete_queue", QueueUrl=url),
+        "tag": api_call("sqs", "tag_queue", QueueUrl=url, Tags=constant({"a": "b"})),
+        "change": api_call("sqs", "set_queue_attributes", QueueUrl=url, Attributes=constant({"DelaySeconds": "0"})),
+        "empty": api_call("sqs", "purge_queue", QueueUrl=url),
+        "delete": api_call("sqs", "delete_queue", QueueUrl=url),
     }
     return {f"{kind}: {what}": call for what, call in calls.items()}
 
 
-def _url(kind: str, place: Place) -> str:
-    return place.urls[kind]
+def _url(kind: str, resources: Resources) -> str:
+    return resources.urls[kind]
 
 
-def _name(kind: str, place: Place) -> str:
-    return place.urls[kind].rpartition("/")[2]
+def _name(kind: str, resources: Resources) -> str:
+    return resources.urls[kind].rpartition("/")[2]
 
 
-def on_table(name: str, output: str, **key: object) -> dict[str, Call]:
-    where = {"TableName": lambda place: place.outputs[output]}
+def table_calls(name: str, output: str, **key: object) -> dict[str, Call]:
+    where = {"TableName": lambda resources: resources.outputs[output]}
     calls = {
-        "get": calling("dynamodb", "get_item", **where, Key=just(key)),
-        "put": calling("dynamodb", "put_item", **where, Item=just(key)),
-        "update": calling("dynamodb", "update_item", **where, Key=just(key)),
-        "scan": calling("dynamodb", "scan", **where),
-        "delete": calling("dynamodb", "delete_item", **where, Key=just(key)),
+        "get": api_call("dynamodb", "get_item", **where, Key=constant(key)),
+        "put": api_call("dynamodb", "put_item", **where, Item=constant(key)),
+        "update": api_call("dynamodb", "update_item", **where, Key=constant(key)),
+        "scan": api_call("dynamodb", "scan", **where),
+        "delete": api_call("dynamodb", "delete_item", **where, Key=constant(key)),
     }
     return {f"{name}: {what}": call for what, call in calls.items()}
 
 
-def on_kinds(name: str, output: str) -> dict[str, Call]:
-    """The call that lists all of a kind."""
-    call = calling(
+def list_by_kind_call(name: str, output: str) -> dict[str, Call]:
+    """Return the query of the index `by_kind`."""
+    call = api_call(
         "dynamodb",
         "query",
-        TableName=lambda place: place.outputs[output],
-        IndexName=just("by_kind"),
-        KeyConditionExpression=just("kind = :kind"),
-        ExpressionAttributeValues=just({":kind": NOBODY}),
+        TableName=lambda resources: resources.outputs[output],
+        IndexName=constant("by_kind"),
+        KeyConditionExpression=constant("kind = :kind"),
+        ExpressionAttributeValues=constant({":kind": NOBODY}),
     )
     return {f"{name}: list": call}
 
 
-def on_function(name: str, which: Argument) -> dict[str, Call]:
-    """The calls about a function; one that is not there is noticed after the permission."""
+def function_calls(name: str, which: Argument) -> dict[str, Call]:
+    """Return the calls on a function; the permission check precedes the check that it exists."""
     function = {"FunctionName": which}
     calls = {
-        "look": calling("lambda", "get_function_configuration", **function),
-        "fetch": calling("lambda", "get_function", **function),
-        "change": calling("lambda", "update_function_configuration", **function, Description=just("by a test")),
-        "publish": calling("lambda", "publish_version", **function),
-        "see aliases": calling("lambda", "list_aliases", **function),
-        "change code": calling("lambda", "update_function_code", **function, ZipFile=just(b"none")),
-        "call": calling("lambda", "invoke", **function, Payload=just(b'{"task":"reconcile"}')),
-        "delete": calling("lambda", "delete_function", **function),
+        "look": api_call("lambda", "get_function_configuration", **function),
+        "fetch": api_call("lambda", "get_function", **function),
+        "change": api_call("lambda", "update_function_configuration", **function, Description=constant("by a test")),
+        "publish": api_call("lambda", "publish_version", **function),
+        "see aliases": api_call("lambda", "list_aliases", **function),
+        "change code": api_call("lambda", "update_function_code", **function, ZipFile=constant(b"none")),
+        "call": api_call("lambda", "invoke", **function, Payload=constant(b'{"task":"reconcile"}')),
+        "delete": api_call("lambda", "delete_function", **function),
     }
     return {f"{name}: {what}": call for what, call in calls.items()}
 
 
-# The emulator does not check who looks at, changes or deletes one mapping; the test of the template's permissions does.
+# The emulator does not check permissions on a single mapping; the test of the templates' permissions does.
 MAPPINGS: dict[str, Call] = {
-    "mappings: see": calling("lambda", "list_event_source_mappings"),
-    "mappings: make": calling(
+    "mappings: see": api_call("lambda", "list_event_source_mappings"),
+    "mappings: make": api_call(
         "lambda",
         "create_event_source_mapping",
-        FunctionName=just(f"demo-{OUR_MARK}"),
-        EventSourceArn=just("arn:aws:sqs:us-east-1:000000000000:demo-none"),
+        FunctionName=constant(f"demo-{OUR_MARK}"),
+        EventSourceArn=constant("arn:aws:sqs:us-east-1:000000000000:demo-none"),
     ),
 }
 
 
-def table_of(**by_subject: str) -> set[str]:
-    """Return the calls of a table whose words are operations; `_` in a subject is a space."""
+def expected_calls(**by_subject: str) -> set[str]:
+    """Return the calls of comma-separated operations by subject; `_` in a subject is a space."""
     return {
         f"{subject.replace('_', ' ')}: {what}"
         for subject, operations in by_subject.items()

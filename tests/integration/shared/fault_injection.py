@@ -1,4 +1,4 @@
-"""Killing instances of functions at random, whatever they are doing."""
+"""Fault injection: kills function instances at random moments."""
 
 import os
 import random
@@ -13,24 +13,24 @@ from signalbox.local.processes import processes_naming
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.rendezvous.peers import wait_for
 
-# Seconds between two kills: long enough for some work to be done in between, short enough to hit it often.
+# Seconds between two kills: long enough for some work in between, short enough to interrupt it often.
 BETWEEN_KILLS = (0.3, 1.5)
 STARTING_SECONDS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class FaultInjector:
-    """Kills every instance of one of the functions, again and again."""
+    """Kills all instances of one function, chosen at random, at each kill."""
 
     stage_folder: StageFolder
     functions: Sequence[str]
     """Their names in AWS."""
     spared_seconds: float = STARTING_SECONDS
     """Age below which an instance is not killed."""
-    chance: random.Random = field(default_factory=lambda: random.Random(1))  # noqa: S311 - who dies is no secret
+    chance: random.Random = field(default_factory=lambda: random.Random(1))  # noqa: S311 - the choice is no secret
 
     def kill(self, times: int, *, between: tuple[float, float] = BETWEEN_KILLS) -> None:
-        """Kill so often, with a pause before each."""
+        """Kill this number of times, with a random pause before each kill."""
         first_seen: dict[int, float] = {}
         for _ in range(times):
             time.sleep(self.chance.uniform(*between))
@@ -38,7 +38,7 @@ class FaultInjector:
 
     @contextmanager
     def continuous_kills(self, *, between: tuple[float, float]) -> Iterator[list[float]]:
-        """Kill until the block ends; the moments of the kills are in the list."""
+        """Kill until the block ends; yield the list of the kills' times on the monotonic clock."""
         kills: list[float] = []
         stopping = threading.Event()
         thread = threading.Thread(target=self._until, args=(stopping, between, kills), daemon=True)
@@ -62,9 +62,9 @@ class FaultInjector:
                 os.kill(instance, signal.SIGKILL)
 
     def _started(self, first_seen: dict[int, float]) -> list[list[int]]:
-        """Return the instances of each function that has some, without those that have just been started.
+        """Return the process ids of each function that has instances, without recently started ones.
 
-        Kills are to hit the work of instances, not their start.
+        Kills interrupt the work of instances, not their start.
         """
         now = time.monotonic()
         running = [processes_naming(f"{self._folders}{name}-") for name in self.functions]

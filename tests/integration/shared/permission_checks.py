@@ -1,6 +1,6 @@
-"""Identities on the deployed stage, and what each of them may do: each makes every call with its own credentials.
+"""Checks of the permissions of identities on the deployed stage: each identity makes every call.
 
-The roles trust the Lambda service alone, so an administrator lets itself in for the time of the test.
+The roles trust the Lambda service only, so the administrator adds itself to the trust policy during a test.
 """
 
 import json
@@ -18,78 +18,78 @@ from signalbox.cli.shared.deployment import Deployment
 from signalbox.history.event import HistoryEvent
 
 REFUSALS = {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "KMS.AccessDeniedException"}
-# What nobody may do and even a test of the administrator must not.
+# Calls that even the test with the administrator's credentials must not make.
 HARMFUL = {"make an access key"}
 KEY_ITSELF = "use the key of the queues directly"
 
 
-class Place(Protocol):
-    """What calls are about."""
+class Resources(Protocol):
+    """The resources that calls use."""
 
     @property
     def outputs(self) -> Mapping[str, str]:
-        """What the stage says of itself."""
+        """The outputs of the stage's stacks."""
         ...
 
     @property
     def key(self) -> str:
-        """The key of the stage's queues."""
+        """The KMS key of the stage's queues."""
         ...
 
 
-# What the calls are about is each test's own kind of place.
+# The second argument is a test's own class of resources.
 Call = Callable[[boto3.Session, Any], object]
 Argument = Callable[[Any], object]
 EVENT = HistoryEvent("by a test", datetime.now(UTC), "none", kind="none", outcome="none")
 
 
-def calling(service: str, operation: str, **arguments: Argument) -> Call:
-    """A call whose arguments are made from the place."""
+def api_call(service: str, operation: str, **arguments: Argument) -> Call:
+    """Return a boto3 call whose arguments are functions of the resources."""
 
-    def make(session: boto3.Session, place: Any) -> object:
-        return getattr(session.client(service), operation)(**{name: of(place) for name, of in arguments.items()})
+    def make(session: boto3.Session, resources: Any) -> object:
+        return getattr(session.client(service), operation)(**{name: of(resources) for name, of in arguments.items()})
 
     return make
 
 
-def just(value: object) -> Argument:
+def constant(value: object) -> Argument:
     return lambda _: value
 
 
 STAGE_CALLS: dict[str, Call] = {
-    "list queues": calling("sqs", "list_queues"),
-    "write history": calling(
+    "list queues": api_call("sqs", "list_queues"),
+    "write history": api_call(
         "firehose",
         "put_record_batch",
         DeliveryStreamName=lambda p: p.outputs["HistoryStream"],
-        Records=just([{"Data": EVENT.to_json().encode()}]),
+        Records=constant([{"Data": EVENT.to_json().encode()}]),
     ),
-    "list history": calling("s3", "list_objects_v2", Bucket=lambda p: p.outputs["HistoryBucket"]),
-    "read the client's key": calling(
+    "list history": api_call("s3", "list_objects_v2", Bucket=lambda p: p.outputs["HistoryBucket"]),
+    "read the client's key": api_call(
         "secretsmanager", "get_secret_value", SecretId=lambda p: p.outputs["ClientSecretArn"]
     ),
-    KEY_ITSELF: calling("kms", "generate_data_key", KeyId=lambda p: p.key, KeySpec=just("AES_256")),
-    "make an access key": calling("iam", "create_access_key", UserName=lambda p: p.outputs["ClientUserName"]),
-    "list roles": calling("iam", "list_roles"),
+    KEY_ITSELF: api_call("kms", "generate_data_key", KeyId=lambda p: p.key, KeySpec=constant("AES_256")),
+    "make an access key": api_call("iam", "create_access_key", UserName=lambda p: p.outputs["ClientUserName"]),
+    "list roles": api_call("iam", "list_roles"),
 }
 
 
-def allowed(calls: Mapping[str, Call], session: boto3.Session, place: Place) -> set[str]:
-    """Return the calls that pass the check of permissions, whatever becomes of them then."""
-    return {what for what, call in calls.items() if _is_allowed(call, session, place)}
+def allowed(calls: Mapping[str, Call], session: boto3.Session, resources: Resources) -> set[str]:
+    """Return the calls that pass the permission check, even if they fail for another reason."""
+    return {what for what, call in calls.items() if _is_allowed(call, session, resources)}
 
 
 def refused_to_administrator(
-    calls: Mapping[str, Call], deployment: Deployment, place: Place, *, without: Collection[str]
+    calls: Mapping[str, Call], deployment: Deployment, resources: Resources, *, without: Collection[str]
 ) -> set[str]:
-    """Return what the administrator may not do: refusals of others there have another cause than the identity."""
+    """Return the calls that the administrator is refused; other identities are refused these for the same reason."""
     harmless = {what: call for what, call in calls.items() if what not in HARMFUL and what not in without}
-    return harmless.keys() - allowed(harmless, deployment.session(), place)
+    return harmless.keys() - allowed(harmless, deployment.session(), resources)
 
 
-def _is_allowed(call: Call, session: boto3.Session, place: Place) -> bool:
+def _is_allowed(call: Call, session: boto3.Session, resources: Resources) -> bool:
     try:
-        call(session, place)
+        call(session, resources)
     except ClientError as error:
         return error.response["Error"]["Code"] not in REFUSALS
     return True
@@ -104,7 +104,7 @@ def functions_of(deployment: Deployment, capability: str) -> dict[str, Any]:
 
 
 def key_of(deployment: Deployment, queue_url: str) -> str:
-    """Return the key with which a queue is encrypted."""
+    """Return the id of the KMS key that encrypts a queue."""
     sqs = deployment.session().client("sqs")
     found = sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["KmsMasterKeyId"])
     return str(found["Attributes"]["KmsMasterKeyId"])
@@ -112,7 +112,7 @@ def key_of(deployment: Deployment, queue_url: str) -> str:
 
 @contextmanager
 def assumed_role(deployment: Deployment, role_arn: str) -> Iterator[boto3.Session]:
-    """Return a session with the credentials of a role that trusts the administrator meanwhile."""
+    """Yield a session with the credentials of a role, which trusts the administrator until the block ends."""
     session = deployment.session()
     iam, sts = session.client("iam"), session.client("sts")
     name = role_arn.rpartition("/")[2]
@@ -129,7 +129,7 @@ def assumed_role(deployment: Deployment, role_arn: str) -> Iterator[boto3.Sessio
 
 
 class _Session(boto3.Session):
-    """A session with temporary credentials, for the emulator."""
+    """A boto3 session with temporary credentials for the emulator."""
 
     def __init__(self, endpoint_url: str | None, region: str, key: Mapping[str, str]) -> None:
         super().__init__(key["AccessKeyId"], key["SecretAccessKey"], key["SessionToken"], region_name=region)
@@ -141,8 +141,8 @@ class _Session(boto3.Session):
 
 @contextmanager
 def user_with_policy(deployment: Deployment, policy_arn: str) -> Iterator[boto3.Session]:
-    """Return a session of a user who has one managed policy and nothing else."""
-    iam, name = deployment.session().client("iam"), f"person-{secrets.token_hex(4)}"
+    """Yield a session of a new user with one managed policy and no other permission."""
+    iam, name = deployment.session().client("iam"), f"user-{secrets.token_hex(4)}"
     iam.create_user(UserName=name)
     iam.attach_user_policy(UserName=name, PolicyArn=policy_arn)
     key = iam.create_access_key(UserName=name)["AccessKey"]

@@ -1,4 +1,4 @@
-"""A relay before a server, whose connections can be cut as a network cuts them."""
+"""A TCP proxy in front of a server, whose connections can be cut like those of a failing network."""
 
 import socket
 import threading
@@ -13,7 +13,7 @@ CHUNK_BYTES = 65_536
 
 @dataclass(slots=True)
 class TcpProxy:
-    """Passes on what comes to a port of its own."""
+    """A proxy that forwards the connections of a local port."""
 
     target: tuple[str, int]
     listening: socket.socket
@@ -27,11 +27,11 @@ class TcpProxy:
         return port
 
     def url(self, url: str) -> str:
-        """Return a URL of the target as it is here."""
+        """Return a URL of the target with the proxy's host and port."""
         return urlunsplit(urlsplit(url)._replace(netloc=f"127.0.0.1:{self.port}"))
 
     def cut(self) -> int:
-        """Cut all connections; return how many there were."""
+        """Cut all connections; return their number."""
         with self._lock:
             pairs, self._pairs = self._pairs, []
         for pair in pairs:
@@ -39,7 +39,7 @@ class TcpProxy:
         return len(pairs)
 
     def cut_one(self, chance: Random) -> int:
-        """Cut any of the connections; return how many that were: one, or none."""
+        """Cut a random connection; return 1, or 0 if there is no connection."""
         with self._lock:
             if not self._pairs:
                 return 0
@@ -48,7 +48,7 @@ class TcpProxy:
         return 1
 
     def serve(self) -> None:
-        with suppress(OSError):  # the end
+        with suppress(OSError):  # the socket was closed
             while True:
                 near, _ = self.listening.accept()
                 threading.Thread(target=self._forward, args=(near,), daemon=True).start()
@@ -89,7 +89,7 @@ def _close(end: socket.socket) -> None:
 
 @contextmanager
 def tcp_proxy(url: str) -> Iterator[TcpProxy]:
-    """Run a relay before the server of a URL."""
+    """Run a proxy in front of the server of a URL."""
     parts = urlsplit(url)
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listening:
         made = TcpProxy((parts.hostname or "", parts.port or 80), listening)

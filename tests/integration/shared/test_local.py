@@ -1,4 +1,4 @@
-"""The local stage as a whole: what it writes down is true."""
+"""The content of the local stage's `local.json`."""
 
 import base64
 import json
@@ -21,16 +21,16 @@ KEYS = {
 }
 
 
-def test_what_is_written_down_has_the_promised_keys(deployed):
+def test_local_json_has_the_promised_keys(deployed):
     assert deployed.keys() >= KEYS
 
 
-def test_the_rendezvous_answers_under_its_stable_url(deployed):
+def test_the_rendezvous_url_serves_the_broker(deployed):
     with urllib.request.urlopen(f"{deployed['rendezvous_url']}robots.txt") as answer:  # noqa: S310 - loopback
         assert answer.read() == b"User-agent: *\nDisallow: /\n"
 
 
-def test_the_clients_key_is_also_there_as_a_snowflake_client_wants_it(deployed):
+def test_the_clients_key_is_also_given_in_the_format_of_snowflake_clients(deployed):
     credentials = deployed["client_credentials"]
 
     assert json.loads(base64.b64decode(credentials["sqscreds"])) == {
@@ -39,7 +39,7 @@ def test_the_clients_key_is_also_there_as_a_snowflake_client_wants_it(deployed):
     }
 
 
-def test_commands_find_the_broker_queue_where_it_is_said_to_be(deployed, deployment):
+def test_the_broker_queue_has_the_given_url(deployed, deployment):
     name = deployment.outputs["BrokerQueueName"]
 
     assert deployment.session().client("sqs").get_queue_url(QueueName=name)["QueueUrl"] == deployed["broker_queue_url"]

@@ -12,22 +12,22 @@ from tests.integration.shared.api_calls import (
     MAPPINGS,
     NOBODY,
     OUR_MARK,
-    Place,
-    make_queue,
-    on_function,
-    on_kinds,
-    on_queue,
-    on_table,
-    place_of,
-    table_of,
+    Resources,
+    create_queue_call,
+    expected_calls,
+    function_calls,
+    list_by_kind_call,
+    queue_calls,
+    resources_of,
+    table_calls,
 )
 from tests.integration.shared.permission_checks import (
     KEY_ITSELF,
     STAGE_CALLS,
     Call,
+    api_call,
     assumed_role,
-    calling,
-    just,
+    constant,
     user_with_policy,
 )
 
@@ -37,76 +37,82 @@ STAGE_QUEUES = {"control queue": "SplitControlQueueUrl", "dead letters": "SplitD
 BROKER_QUEUE = "broker queue"
 OWN_KINDS = ("original", "temporary queue", "reply queue", "other queue")
 QUEUES: dict[str, Call] = {
-    **{f"{kind}: make": make_queue(kind) for kind in OWN_KINDS},
-    **{what: call for kind in (*OWN_KINDS, *STAGE_QUEUES, BROKER_QUEUE) for what, call in on_queue(kind).items()},
+    **{f"{kind}: make": create_queue_call(kind) for kind in OWN_KINDS},
+    **{what: call for kind in (*OWN_KINDS, *STAGE_QUEUES, BROKER_QUEUE) for what, call in queue_calls(kind).items()},
 }
 
 
 TABLES: dict[str, Call] = {
-    **on_table("splits", "SplitTable", pk=NOBODY, sk=NOBODY),
-    **on_kinds("splits", "SplitTable"),
-    **on_table("rendezvous table", "RendezvousTable", pk=NOBODY, sk=NOBODY),
-    **on_table("leases", "LeaseTable", queue_name=NOBODY),
+    **table_calls("splits", "SplitTable", pk=NOBODY, sk=NOBODY),
+    **list_by_kind_call("splits", "SplitTable"),
+    **table_calls("rendezvous table", "RendezvousTable", pk=NOBODY, sk=NOBODY),
+    **table_calls("leases", "LeaseTable", queue_name=NOBODY),
 }
 
 
 FUNCTIONS: dict[str, Call] = {
-    **on_function("target", just(f"demo-{OUR_MARK}")),
-    **on_function("other function", lambda place: place.outputs["SweepFunctionName"]),
+    **function_calls("target", constant(f"demo-{OUR_MARK}")),
+    **function_calls("other function", lambda resources: resources.outputs["SweepFunctionName"]),
     **MAPPINGS,
 }
-QUESTION = {"QueryExecutionId": just("none")}
+QUESTION = {"QueryExecutionId": constant("none")}
 
 
 def _ask_history(work_group: str) -> Call:
-    return calling(
+    return api_call(
         "athena",
         "start_query_execution",
-        QueryString=just("SELECT 1"),
-        WorkGroup=just(work_group),
-        ResultConfiguration=lambda place: {"OutputLocation": f"s3://{place.outputs['HistoryBucket']}/queries/"},
+        QueryString=constant("SELECT 1"),
+        WorkGroup=constant(work_group),
+        ResultConfiguration=lambda resources: {"OutputLocation": f"s3://{resources.outputs['HistoryBucket']}/queries/"},
     )
 
 
-ROLE = {"RoleName": just(f"demo-{OUR_MARK}")}
+ROLE = {"RoleName": constant(f"demo-{OUR_MARK}")}
 OTHERS: dict[str, Call] = {
-    "target's role: see policies": calling("iam", "list_role_policies", **ROLE),
-    "target's role: see": calling("iam", "get_role", **ROLE),
-    "target's role: change": calling(
-        "iam", "put_role_policy", **ROLE, PolicyName=just("more"), PolicyDocument=just("{}")
+    "target's role: see policies": api_call("iam", "list_role_policies", **ROLE),
+    "target's role: see": api_call("iam", "get_role", **ROLE),
+    "target's role: change": api_call(
+        "iam", "put_role_policy", **ROLE, PolicyName=constant("more"), PolicyDocument=constant("{}")
     ),
-    "target's role: attach": calling(
-        "iam", "attach_role_policy", **ROLE, PolicyArn=just("arn:aws:iam::aws:policy/AdministratorAccess")
+    "target's role: attach": api_call(
+        "iam", "attach_role_policy", **ROLE, PolicyArn=constant("arn:aws:iam::aws:policy/AdministratorAccess")
     ),
-    "history: read": calling(
-        "s3", "get_object", Bucket=lambda place: place.outputs["HistoryBucket"], Key=just("raw/none")
+    "history: read": api_call(
+        "s3", "get_object", Bucket=lambda resources: resources.outputs["HistoryBucket"], Key=constant("raw/none")
     ),
-    "history: change": calling(
-        "s3", "put_object", Bucket=lambda place: place.outputs["HistoryBucket"], Key=just(f"raw/{OUR_MARK}")
+    "history: change": api_call(
+        "s3", "put_object", Bucket=lambda resources: resources.outputs["HistoryBucket"], Key=constant(f"raw/{OUR_MARK}")
     ),
-    "history: delete": calling(
-        "s3", "delete_object", Bucket=lambda place: place.outputs["HistoryBucket"], Key=just(f"raw/{OUR_MARK}")
+    "history: delete": api_call(
+        "s3",
+        "delete_object",
+        Bucket=lambda resources: resources.outputs["HistoryBucket"],
+        Key=constant(f"raw/{OUR_MARK}"),
     ),
-    "answers: write": calling(
-        "s3", "put_object", Bucket=lambda place: place.outputs["HistoryBucket"], Key=just(f"queries/{OUR_MARK}")
+    "answers: write": api_call(
+        "s3",
+        "put_object",
+        Bucket=lambda resources: resources.outputs["HistoryBucket"],
+        Key=constant(f"queries/{OUR_MARK}"),
     ),
     "history: ask": _ask_history("primary"),
-    "history: see question": calling("athena", "get_query_execution", **QUESTION),
-    "history: see answer": calling("athena", "get_query_results", **QUESTION),
+    "history: see question": api_call("athena", "get_query_execution", **QUESTION),
+    "history: see answer": api_call("athena", "get_query_results", **QUESTION),
     "history: ask elsewhere": _ask_history(f"demo-{OUR_MARK}"),
-    "parameter: see": calling("ssm", "get_parameter", Name=just(f"demo-{OUR_MARK}")),
-    "service: see": calling("ecs", "describe_services", cluster=just("demo"), services=just(["demo"])),
-    "secrets: list": calling("secretsmanager", "list_secrets"),
+    "parameter: see": api_call("ssm", "get_parameter", Name=constant(f"demo-{OUR_MARK}")),
+    "service: see": api_call("ecs", "describe_services", cluster=constant("demo"), services=constant(["demo"])),
+    "secrets: list": api_call("secretsmanager", "list_secrets"),
 }
 CALLS: dict[str, Call] = {**TABLES, **FUNCTIONS, **OTHERS, **STAGE_CALLS, **QUEUES}
 
 
 ALLOWED: dict[str, set[str]] = {
-    "split": table_of(
+    "split": expected_calls(
         original="look, receive, remove", temporary_queue="send", dead_letters="send", splits="get, put, delete"
     )
     | {"write history"},
-    "control": table_of(
+    "control": expected_calls(
         original="find, look, see tags, send",
         temporary_queue="make, tag, look, see tags, send, receive, remove, delete",
         reply_queue="look, see tags, send, delete",
@@ -119,7 +125,7 @@ ALLOWED: dict[str, set[str]] = {
         answers="write",
     )
     | {"target's role: see policies", "list queues", "list history", "write history"},
-    "person": table_of(
+    "person": expected_calls(
         control_queue="find, send",
         reply_queue="make, tag, find, receive, remove, delete",
         temporary_queue="find, look, receive, remove, hold",
@@ -147,24 +153,24 @@ def identity(deployment: Deployment, name: str) -> Iterator[boto3.Session]:
 
 
 @pytest.fixture
-def place(deployment: Deployment) -> Iterator[Place]:
+def resources(deployment: Deployment) -> Iterator[Resources]:
     outputs = deployment.outputs
     beginnings = ("demo-", outputs["TemporaryQueuePrefix"], outputs["SplitReplyQueuePrefix"], "other-")
-    with place_of(
+    with resources_of(
         deployment,
         stage_queues={**STAGE_QUEUES, BROKER_QUEUE: "BrokerQueueUrl"},
         beginnings=dict(zip(OWN_KINDS, beginnings, strict=True)),
-    ) as place:
-        yield place
+    ) as resources:
+        yield resources
     deployment.session().client("sqs").purge_queue(QueueUrl=outputs["SplitDeadLetterQueueUrl"])
 
 
 @pytest.mark.parametrize("name", ALLOWED)
 def test_an_identity_of_splitting_has_exactly_the_permissions_of_the_table(
-    deployment: Deployment, place: Place, name: str
+    deployment: Deployment, resources: Resources, name: str
 ):
     with identity(deployment, name) as session:
-        allowed = permission_checks.allowed(CALLS, session, place)
+        allowed = permission_checks.allowed(CALLS, session, resources)
 
     assert allowed == ALLOWED[name]
 
@@ -173,7 +179,7 @@ def test_every_function_of_splitting_is_in_the_table(deployment: Deployment):
     assert permission_checks.functions_of(deployment, "splitting").keys() | {"person"} == ALLOWED.keys()
 
 
-def test_the_administrator_is_refused_none_of_it_but_the_key_itself(deployment: Deployment, place: Place):
-    refused = permission_checks.refused_to_administrator(CALLS, deployment, place, without=HARMFUL)
+def test_the_administrator_is_refused_none_of_it_but_the_key_itself(deployment: Deployment, resources: Resources):
+    refused = permission_checks.refused_to_administrator(CALLS, deployment, resources, without=HARMFUL)
 
     assert refused == {KEY_ITSELF}

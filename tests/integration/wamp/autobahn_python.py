@@ -1,4 +1,4 @@
-"""Autobahn for Python as a program that does what lines on standard input say, and prints what comes of it."""
+"""Autobahn for Python as a program that executes the commands on standard input and prints their results."""
 
 import asyncio
 import json

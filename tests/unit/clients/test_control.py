@@ -17,7 +17,7 @@ CONTROL_URL = "https://sqs/1/signalbox-split-control"
 
 @dataclass
 class Queues:
-    """An SQS client with a stage behind it; time passes by its receives only."""
+    """A fake SQS client of a stage; only its receives advance the clock."""
 
     answer: Callable[[dict[str, Any]], list[dict[str, Any]]]
     made: list[dict[str, Any]] = field(default_factory=list)
@@ -63,7 +63,7 @@ def echo(command: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"id": command["id"], "ok": True, "result": command}]
 
 
-def test_a_command_gets_its_reply_in_a_queue_of_the_clients_own():
+def test_the_reply_to_a_command_is_received_from_a_queue_of_the_client():
     queues = Queues(echo)
 
     with queues.client() as client:
@@ -78,12 +78,12 @@ def test_a_command_gets_its_reply_in_a_queue_of_the_clients_own():
     assert queues.deleted == [url]
 
 
-def test_each_command_has_an_id_of_its_own():
+def test_each_command_has_a_unique_id():
     with Queues(echo).client() as client:
         assert client.ask("registries")["id"] != client.ask("registries")["id"]
 
 
-def test_a_reply_to_something_else_is_deleted_and_not_taken():
+def test_a_reply_to_another_command_is_deleted_and_ignored():
     late = {"id": "of before", "ok": True, "result": "late"}
     queues = Queues(lambda command: [late, {"id": command["id"], "ok": True, "result": "mine"}])
 
@@ -100,7 +100,7 @@ def test_a_refusal_is_raised_and_the_reply_queue_is_deleted():
     assert len(queues.deleted) == 1
 
 
-def test_a_stage_that_does_not_reply_is_waited_for_until_the_time_is_up():
+def test_a_command_without_a_reply_fails_after_the_reply_timeout():
     queues = Queues(lambda _command: [])
 
     with queues.client() as client, pytest.raises(NoControlReply, match="did not reply to 'status'"):
@@ -108,7 +108,7 @@ def test_a_stage_that_does_not_reply_is_waited_for_until_the_time_is_up():
     assert queues.waits == [20, 20, 5]
 
 
-def test_a_command_may_have_a_time_of_its_own():
+def test_a_command_may_have_its_own_timeout():
     queues = Queues(lambda _command: [])
 
     with queues.client() as client, pytest.raises(NoControlReply):

@@ -1,4 +1,4 @@
-"""Commands and replies of control queues, as clients know them."""
+"""Commands and replies of control queues."""
 
 import json
 
@@ -13,7 +13,7 @@ from signalbox.control.protocol import (
 )
 
 
-def test_a_reply_has_its_result():
+def test_a_reply_returns_its_result():
     reply = ControlReply.parse('{"id": "1", "ok": true, "result": {"targets": []}}')
 
     assert reply.request_id == "1"
@@ -38,12 +38,12 @@ def test_a_refusal_is_raised_with_its_text(code, error):
         ('{"id": "1", "ok": false}', "reply.error: is missing"),
     ],
 )
-def test_what_is_no_reply_is_refused(body, problem):
+def test_an_invalid_reply_is_refused(body, problem):
     with pytest.raises(InvalidControlReply, match=problem):
         ControlReply.parse(body)
 
 
-def test_a_command_is_one_document():
+def test_a_command_is_one_json_document():
     body = command_body("status", request_id="1", reply_queue_url="https://sqs/1/r", fields={"target": "lambda/app"})
 
     assert json.loads(body) == {

@@ -1,4 +1,4 @@
-"""What `signalbox.rendezvous.ports` promises, of the AWS adapters (on moto) and of the ones in memory alike."""
+"""The contract of `signalbox.rendezvous.ports`, for the AWS adapters (on moto) and the in-memory fakes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -64,7 +64,7 @@ HELD = HeldPoll(
 LEASE = Lease(QueueName("q1"), QueueUrl("https://queues.example/q1"), "rendezvous", START)
 
 
-def made(memory: Callable[[], object], adapter: Callable[[object], object], table_fixture: str) -> object:
+def both_of(memory: Callable[[], object], adapter: Callable[[object], object], table_fixture: str) -> object:
     @pytest.fixture(params=["memory", "dynamodb"])
     def port(request: pytest.FixtureRequest) -> object:
         return memory() if request.param == "memory" else adapter(request.getfixturevalue(table_fixture))
@@ -72,11 +72,11 @@ def made(memory: Callable[[], object], adapter: Callable[[object], object], tabl
     return port
 
 
-offers = made(MemoryOffers, DynamoOffers, "rendezvous_table")
-held_polls = made(MemoryHeldPolls, DynamoHeldPolls, "rendezvous_table")
-presence = made(MemoryPresence, DynamoPresence, "rendezvous_table")
-leases = made(MemoryLeases, DynamoLeases, "lease_table")
-statistics = made(MemoryStatistics, DynamoStatistics, "rendezvous_table")
+offers = both_of(MemoryOffers, DynamoOffers, "rendezvous_table")
+held_polls = both_of(MemoryHeldPolls, DynamoHeldPolls, "rendezvous_table")
+presence = both_of(MemoryPresence, DynamoPresence, "rendezvous_table")
+leases = both_of(MemoryLeases, DynamoLeases, "lease_table")
+statistics = both_of(MemoryStatistics, DynamoStatistics, "rendezvous_table")
 
 
 def claim(offers: Offers, proxy: Claimant = P1, *, after: timedelta = SECOND) -> Rendezvous | None:
@@ -84,8 +84,8 @@ def claim(offers: Offers, proxy: Claimant = P1, *, after: timedelta = SECOND) ->
     return offers.claim(RECORD.client_id, proxy=proxy, now=now, until=now + 5 * SECOND).match
 
 
-def chosen_by(record: Rendezvous) -> tuple[object, ...]:
-    """What `is_claimable` and `is_abandoned` look at, and the order."""
+def relevant_fields(record: Rendezvous) -> tuple[object, ...]:
+    """Return the fields that `is_claimable`, `is_abandoned` and the order of offers use."""
     return (
         record.client_id,
         record.state,
@@ -202,9 +202,9 @@ class TestOffers:
         offers.close(closed.client_id, state=OfferState.EXPIRED, reply="")
 
         any_proxy = offers.claimable([OfferPool.ANY_PROXY], now=START)
-        assert [chosen_by(r) for r in any_proxy] == [chosen_by(ready), chosen_by(RECORD)]
+        assert [relevant_fields(r) for r in any_proxy] == [relevant_fields(ready), relevant_fields(RECORD)]
         unrestricted = offers.claimable([OfferPool.UNRESTRICTED_PROXY], now=START)
-        assert [chosen_by(r) for r in unrestricted] == [chosen_by(restricted)]
+        assert [relevant_fields(r) for r in unrestricted] == [relevant_fields(restricted)]
         assert next(r.client_id for r in offers.claimable(list(OfferPool), now=START + SECOND)) == "ready"
 
     def test_the_receipt_handle_of_an_open_offer_is_renewed(self, offers: Offers) -> None:
