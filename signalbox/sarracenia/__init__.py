@@ -1,1 +1,1 @@
-"""Sarracenia's conventions: how files are announced, under which topic, by whom and to whom."""
+"""Sarracenia: announcements of files, their topics and formats, and the permissions of users."""

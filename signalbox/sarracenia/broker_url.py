@@ -1,4 +1,4 @@
-"""The URL by which sr3 knows a stage: whose key is used, and where."""
+"""Broker URLs of sr3: a user of a stage, its AWS access key and the host of SQS."""
 
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -7,22 +7,22 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from signalbox.errors import RejectedError
 from signalbox.sarracenia.rights.names import InvalidUserName, UserName, parse_user_name
 
-# sr3 3.3.1 knows brokers by the first letters of their scheme, and only those of `amqp` have exchanges.
+# sr3 3.3.1 selects drivers by the beginning of the scheme, and only those of `amqp` have exchanges.
 SCHEME = "amqpsqs"
 DEFAULT_STAGE = "signalbox"
 SERVICES = frozenset({"sqs", "sqs-fips"})
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-LOOPBACK_REGION = "us-east-1"  # of the emulator, unless the URL ends with `?region=…`: its host has no room for one
+LOOPBACK_REGION = "us-east-1"  # of the emulator, unless the URL ends with `?region=…`
 EXAMPLE = f"{SCHEME}://alice:KEY_ID%3ASECRET@sqs.ca-central-1.amazonaws.com/{DEFAULT_STAGE}"
 
 
 class InvalidBrokerUrl(RejectedError):
-    """Raised when a broker's URL does not say who asks, with which access key, or where."""
+    """Raised when a broker's URL lacks a valid user, access key, host or stage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A stage as one user sees it. The key is an access key of AWS, which is all that the user has of it."""
+    """A stage and one of its users, with the AWS access key that is the user's only credential."""
 
     user: UserName
     host: str
@@ -33,14 +33,14 @@ class Broker:
 
     @classmethod
     def parse(cls, url: str) -> "Broker":
-        """Return the broker of a URL with its key, as it stands in `credentials.conf`. Raises `InvalidBrokerUrl`."""
+        """Parse a URL with its key, as in sr3's `credentials.conf`. Raises `InvalidBrokerUrl`."""
         parts = urlsplit(url)
         key_id, _, secret = unquote(parts.password or "").partition(":")
         host = parts.netloc.rpartition("@")[2].lower()
         stage = parts.path.strip("/") or DEFAULT_STAGE
         problems = [*_problems(parts.scheme, host, stage)]
         if not (key_id and secret):
-            # The URL itself holds a secret.
+            # The message does not quote the URL, which may hold a secret.
             problems.append("expected an access key's id and secret after the user, with '%3A' between them")
         user = UserName("")
         try:
@@ -48,30 +48,30 @@ class Broker:
         except InvalidUserName as error:
             problems.append(str(error))
         if problems:
-            raise InvalidBrokerUrl(f"broker's URL: {'; '.join(problems)}. It is like {EXAMPLE}")
+            raise InvalidBrokerUrl(f"broker's URL: {'; '.join(problems)}. Example: {EXAMPLE}")
         region = dict(parse_qsl(parts.query)).get("region", LOOPBACK_REGION)
         return cls(user, host, stage, key_id, secret, region)
 
     @property
     def url(self) -> str:
-        """Return the URL without the key, as it stands in configurations."""
+        """Return the URL without the key, as in sr3's configurations."""
         return f"{SCHEME}://{self.user}@{self.host}/{self.stage}"
 
     @property
     def url_with_key(self) -> str:
-        """Return the URL as it stands in `credentials.conf`: whoever reads it is this user."""
+        """Return the URL with the key, as in sr3's `credentials.conf`; it authenticates its holder as the user."""
         key = quote(f"{self.access_key_id}:{self.secret_access_key}", safe="")
-        told = "" if self.region in (_region(self.host), LOOPBACK_REGION) else f"?region={self.region}"
-        return f"{SCHEME}://{self.user}:{key}@{self.host}/{self.stage}{told}"
+        query = "" if self.region in (_region(self.host), LOOPBACK_REGION) else f"?region={self.region}"
+        return f"{SCHEME}://{self.user}:{key}@{self.host}/{self.stage}{query}"
 
     @property
     def endpoint_url(self) -> str:
-        """Return where calls of SQS go: in clear text never further than to this machine."""
+        """Return the endpoint URL of SQS: `http` for loopback hosts only, else `https`."""
         return f"{'http' if _hostname(self.host) in LOOPBACK else 'https'}://{self.host}"
 
     @property
     def region(self) -> str:
-        """Return the region in the host's name: that of SQS, or that of a VPC's own way to it."""
+        """Return the region in the name of the SQS or VPC endpoint, or the region of a loopback host."""
         return _region(self.host) or self.loopback_region
 
 
@@ -80,7 +80,7 @@ def _problems(scheme: str, host: str, stage: str) -> list[str]:
     if scheme != SCHEME:
         problems.append(f"expected the scheme {SCHEME!r}, not {scheme[:80]!r}")
     if _hostname(host) not in LOOPBACK and _region(host) is None:
-        problems.append(f"expected the host sqs.REGION.amazonaws.com, or this machine's, not {host[:80]!r}")
+        problems.append(f"expected the host sqs.REGION.amazonaws.com, or a loopback host, not {host[:80]!r}")
     if "/" in stage:
         problems.append(f"expected the name of a stage as the path, not {stage[:80]!r}")
     return problems
@@ -91,7 +91,7 @@ def _hostname(host: str) -> str:
 
 
 def _region(host: str) -> str | None:
-    """Return the label after that of the service, also behind a VPC's endpoint or on a network of its own."""
+    """Return the label that follows the service's, also for VPC endpoints and private domains."""
     labels = _hostname(host).split(".")
     found = (region for service, region in pairwise(labels[:-1]) if service in SERVICES)
     return next(found, None)

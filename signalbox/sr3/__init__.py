@@ -1,8 +1,8 @@
-"""Lets sr3 use a stage as its broker: makes the scheme `amqpsqs` known as soon as sr3 knows its own brokers.
+"""sr3's support for stages as brokers: registers the scheme `amqpsqs` when sr3 loads its own brokers.
 
-Imported at the start of Python, by the file `signalbox-sr3.pth` that comes with the package, and by `import
-signalbox.sr3` in configurations of sr3, which `sr3 declare` and `sr3 cleanup` do not read. All Python programs of an
-environment pay for what is imported here: hence no driver and no boto before sr3 itself is there.
+Python imports this package at its start, by the file `signalbox-sr3.pth` of the distribution. Configurations of sr3
+may import it too (`import signalbox.sr3`), but `sr3 declare` and `sr3 cleanup` do not read such lines. Every Python
+program of the environment executes this module, so it imports neither the driver nor boto before sr3 is loaded.
 """
 
 import sys
@@ -15,13 +15,13 @@ DRIVER = "signalbox.sr3.driver"
 
 
 class _AfterBrokers:
-    """Finds sr3's brokers as Python does, and has ours imported after them."""
+    """An import hook that imports the driver after sr3's own brokers."""
 
     def find_spec(self, name: str, path: object = None, _target: object = None) -> ModuleSpec | None:
-        """Return how sr3's brokers are loaded, and nothing of any other module."""
+        """Return the spec of sr3's brokers, extended by our driver; None for any other module."""
         if name != BROKERS:
             return None
-        spec = PathFinder.find_spec(name, path)  # type: ignore[arg-type]  # whatever Python gave us, it may have back
+        spec = PathFinder.find_spec(name, path)  # type: ignore[arg-type]  # passed on as Python gave it
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
 
@@ -34,7 +34,7 @@ class _AfterBrokers:
 
 
 def register() -> None:
-    """Make the scheme known, now if sr3 is there, else when it is. Does nothing the second time."""
+    """Register the scheme now if sr3 is loaded, else when it is loaded. A second call does nothing."""
     if BROKERS in sys.modules:
         import_module(DRIVER)
     elif not any(isinstance(finder, _AfterBrokers) for finder in sys.meta_path):

@@ -1,4 +1,4 @@
-"""sr3's messages as an exchange carries them, written and read by sr3's own formats."""
+"""Conversion between sr3's messages and those of an exchange, by sr3's own formats."""
 
 import copy
 import json
@@ -14,19 +14,19 @@ from signalbox.sarracenia.formats import v02, v03
 from signalbox.sarracenia.formats.payloads import Format, Payload
 from signalbox.sarracenia.formats.topics import escaped, unescaped
 
-Message = MutableMapping[str, Any]  # sr3's has more methods
-CONTENT_TYPE = "content_type"  # AMQP's property; only a payload that sr3 would take for another has it with it
+Message = MutableMapping[str, Any]  # sr3's class has more methods
+CONTENT_TYPE = "content_type"  # AMQP's property; a header only of payloads whose format sr3 would misdetect
 CONTENT_TYPES = {Format.V02: v02.CONTENT_TYPE, Format.V03: v03.CONTENT_TYPE}
-# What only this process needs to know of a message; sr3 does not post it.
+# Fields for this process only; sr3 does not post them.
 LOCAL = frozenset({"ack_id", "exchange", "local_offset", "subtopic", "subscription_index"})
 
 
-class Unreadable(RejectedError):
-    """Raised when sr3 cannot read or write a message in the format that it has, or is to have."""
+class UnreadableMessage(RejectedError):
+    """Raised when sr3 cannot parse a message, or cannot write one in the configured format."""
 
 
 def received(delivered: DeliveredMessage, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - sr3's class has no types
-    """Return a message of a queue as sr3's. Raises `Unreadable`."""
+    """Convert a delivered message to sr3's. Raises `UnreadableMessage`."""
     headers = dict(delivered.headers)
     content_type = headers.pop(CONTENT_TYPE, None) or _assumed_type(delivered.body)
     try:
@@ -36,23 +36,25 @@ def received(delivered: DeliveredMessage, options: Mapping[str, Any]) -> Any:  #
         message.deriveTopics(options, unescaped(delivered.key))
         message["_deleteOnPost"] |= LOCAL
         is_valid = message.validate()
-    except Exception as error:  # sr3's formats raise whatever their Python does
-        raise Unreadable(f"message {delivered.message_id} is not {content_type} as sr3 reads it: {error!r}") from error
+    except Exception as error:  # sr3's formats raise arbitrary exceptions
+        raise UnreadableMessage(
+            f"sr3 cannot parse message {delivered.message_id} as {content_type}: {error!r}"
+        ) from error
     if not is_valid:
-        raise Unreadable(f"message {delivered.message_id} does not say when it was published, or where its file is")
+        raise UnreadableMessage(f"message {delivered.message_id} has no time of publication or no location of its file")
     return message
 
 
 def posted(message: Message, options: Mapping[str, Any]) -> PublishRequest:
-    """Return what is published of a message of sr3. Raises `Unreadable` and `InvalidTopic`."""
-    told = copy.copy(message)
-    # sr3 is the one that says which format: of a message that it received it may be the same again.
-    form = options["format"] if "format" in options else told["_format"]
-    for name in told.pop("_deleteOnPost", ()):
-        told.pop(name, None)
-    body, headers, content_type = PostFormat.exportAny(told, form, options["topicPrefix"], options)
+    """Convert a message of sr3 to a publication. Raises `UnreadableMessage` and `InvalidTopic`."""
+    exported = copy.copy(message)
+    # Without the option `format`, a received message is posted in its original format.
+    form = options["format"] if "format" in options else exported["_format"]
+    for name in exported.pop("_deleteOnPost", ()):
+        exported.pop(name, None)
+    body, headers, content_type = PostFormat.exportAny(exported, form, options["topicPrefix"], options)
     if body is None:
-        raise Unreadable(f"sr3 has no format {form!r}")
+        raise UnreadableMessage(f"sr3 has no format {form!r}")
     topic = escaped(".".join(headers.pop("topic")))
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in headers.items()}
     if content_type != _assumed_type(body):

@@ -1,4 +1,4 @@
-"""What one instance of sr3 has taken from its queue: what waits here, what it works on, and what it is done with."""
+"""Messages that an instance of sr3 has received: buffered, in progress and handled."""
 
 import logging
 import time
@@ -9,64 +9,66 @@ from dataclasses import dataclass, field
 from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
 from signalbox.sending import MAXIMUM_ENTRIES
 
-# As RabbitMQ (consumer_timeout): sr3 forgets some messages without a word, which nobody else would ever get.
-PATIENCE_SECONDS = 1800
+# RabbitMQ's consumer_timeout: sr3 silently forgets some messages, which other instances would never receive.
+ACKNOWLEDGE_TIMEOUT_SECONDS = 1800
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Intake:
-    """Messages between a queue and sr3. Whatever the consumer raises, its methods do, too."""
+class ReceiveBuffer:
+    """Messages between a queue and sr3. Its methods raise the errors of the consumer."""
 
     consumer: Consumer
     now: Callable[[], float] = time.time
     _waiting: deque[ReceivedMessage] = field(default_factory=deque)
-    _working: dict[str, tuple[ReceivedMessage, float]] = field(default_factory=dict)
-    _done: list[ReceivedMessage] = field(default_factory=list)
+    _in_progress: dict[str, tuple[ReceivedMessage, float]] = field(default_factory=dict)
+    _handled: list[ReceivedMessage] = field(default_factory=list)
 
     @property
     def waiting(self) -> int:
-        """Return how many messages wait here."""
+        """Return the number of buffered messages."""
         return len(self._waiting)
 
     def fill(self, *, wait_seconds: int) -> None:
-        """Take messages if none wait here; what is done is told before, and what was forgotten is given back."""
+        """Receive messages if none are buffered; first acknowledge handled ones and give back forgotten ones."""
         if self._waiting:
             return
         self.acknowledge()
-        since = self.now() - PATIENCE_SECONDS
-        forgotten = [taken for taken, at in self._working.values() if at < since]
+        since = self.now() - ACKNOWLEDGE_TIMEOUT_SECONDS
+        forgotten = [taken for taken, at in self._in_progress.values() if at < since]
         if forgotten:
-            logger.warning("%d messages were not acknowledged for so long that others get them", len(forgotten))
-            self.give_back(*forgotten)
+            logger.warning(
+                "%d messages were not acknowledged for half an hour and are given back to the queue", len(forgotten)
+            )
+            self.release(*forgotten)
         self._waiting.extend(self.consumer.receive(wait_seconds=wait_seconds))
 
     def next(self) -> ReceivedMessage:
-        """Return a message that waits here, which sr3 works on from now on."""
+        """Return the next buffered message, and mark it as in progress."""
         taken = self._waiting.popleft()
-        self._working[taken.receipt] = (taken, self.now())
+        self._in_progress[taken.receipt] = (taken, self.now())
         return taken
 
     def finish(self, receipt: str) -> bool:
-        """Note that sr3 is done with a message; False if it was given back meanwhile.
+        """Mark a message as handled; return False if it was given back before.
 
-        The queue is told of as many as one call can tell it of, or when sr3 works on no more.
+        Acknowledges a full batch of handled messages, or all when no message is in progress.
         """
-        if receipt not in self._working:
+        if receipt not in self._in_progress:
             return False
-        self._done.append(self._working.pop(receipt)[0])
-        if len(self._done) >= MAXIMUM_ENTRIES or not self._working:
+        self._handled.append(self._in_progress.pop(receipt)[0])
+        if len(self._handled) >= MAXIMUM_ENTRIES or not self._in_progress:
             self.acknowledge()
         return True
 
-    def give_back(self, *taken: ReceivedMessage) -> None:
-        """Let others have messages that sr3 works on."""
+    def release(self, *taken: ReceivedMessage) -> None:
+        """Return messages in progress to the queue."""
         for one in taken:
-            del self._working[one.receipt]
+            del self._in_progress[one.receipt]
         self.consumer.release(*taken)
 
     def acknowledge(self) -> None:
-        """Tell the queue what is done; what it cannot be told comes again."""
-        done, self._done = self._done, []
-        self.consumer.ack(*done)
+        """Acknowledge handled messages; those whose acknowledgement fails are delivered again."""
+        handled, self._handled = self._handled, []
+        self.consumer.ack(*handled)

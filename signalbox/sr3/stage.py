@@ -1,4 +1,4 @@
-"""A stage as the driver asks it: with one user's access key, and with errors of ours alone."""
+"""Access of sr3's driver to a stage: by a user's access key, with all failures raised as `SignalboxError`."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -24,19 +24,19 @@ WAITING = "ApproximateNumberOfMessages"
 
 
 class StageUnreachable(UnavailableError):
-    """Raised when SQS does not answer, or does not accept a key; sr3 asks again, less and less often."""
+    """Raised when SQS does not answer or refuses the access key; sr3 retries with growing pauses."""
 
 
 def client_of(broker: Broker) -> ExchangeClient:
-    """Return the exchanges of a broker, with a queue for replies, which is gone after `with` it.
+    """Return a client of a broker's exchanges; as a context manager it deletes its reply queue at the end.
 
-    Raises `StageUnreachable`, and whatever else the stage refuses.
+    Raises `StageUnreachable`, and the errors of commands that the stage refuses.
     """
-    with reaching(broker.url):
+    with aws_errors(broker.url):
         sqs = _sqs(broker)
         names = StageNames(broker.stage)
         missing = f"stage {broker.stage!r} at {broker.host} has no user {str(broker.user)!r}"
-        with translated_errors(sqs, missing=missing, denied=f"{missing}, or the access key is another's"):
+        with translated_errors(sqs, missing=missing, denied=f"{missing}, or the access key belongs to another user"):
             url = sqs.get_queue_url(QueueName=names.control_queue(broker.user))["QueueUrl"]
         client = ExchangeClient(sqs, names, url.rpartition("/")[0] + "/", broker.user)
         with ExitStack() as unless_it_works:
@@ -46,7 +46,7 @@ def client_of(broker: Broker) -> ExchangeClient:
     return client
 
 
-def _sqs(broker: Broker) -> Any:  # noqa: ANN401 - botocore makes its clients when they are asked for
+def _sqs(broker: Broker) -> Any:  # noqa: ANN401 - botocore creates client classes at run time
     config = Config(
         connect_timeout=CONNECT_SECONDS,
         read_timeout=READ_SECONDS,
@@ -64,8 +64,8 @@ def _sqs(broker: Broker) -> Any:  # noqa: ANN401 - botocore makes its clients wh
 
 
 @contextmanager
-def reaching(where: str) -> Iterator[None]:
-    """Tell meanwhile what AWS or the network refuses as an error of ours. Raises `StageUnreachable`."""
+def aws_errors(where: str) -> Iterator[None]:
+    """Raise errors of AWS and of the network in the context as `StageUnreachable`."""
     try:
         yield
     except (BotoCoreError, ClientError) as error:
@@ -73,8 +73,8 @@ def reaching(where: str) -> Iterator[None]:
 
 
 def waiting_messages(client: ExchangeClient, consumer: "Consumer") -> int:
-    """Return about how many messages wait in a consumer's queue. Raises `StageUnreachable`."""
+    """Return the approximate number of messages in a consumer's queue. Raises `StageUnreachable`."""
     sqs: Any = client.sqs
-    with reaching(consumer.queue_url):
-        told = sqs.get_queue_attributes(QueueUrl=consumer.queue_url, AttributeNames=[WAITING])
-    return int(told["Attributes"][WAITING])
+    with aws_errors(consumer.queue_url):
+        attributes = sqs.get_queue_attributes(QueueUrl=consumer.queue_url, AttributeNames=[WAITING])
+    return int(attributes["Attributes"][WAITING])

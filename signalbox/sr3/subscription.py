@@ -1,4 +1,4 @@
-"""A queue and its bindings, as sr3's options have them."""
+"""A queue and its bindings, read from sr3's options."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a queue is to get of an exchange."""
+    """A binding of a queue to an exchange."""
 
     exchange: str
     pattern: str
@@ -16,24 +16,24 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A queue as it is to be; several instances may share it, of which the first makes it."""
+    """The configured state of a queue; instances may share it, and only the first one declares it."""
 
     queue: str
     expires: timedelta
     message_ttl: timedelta
-    """Both zero for never, which a stage is to be told, too: else a queue would keep what sr3's user took out."""
+    """Both are zero for never, which is sent to the stage to reset a setting that was removed from the options."""
     prefetch: int | None
-    """None is the stage's own; sr3's 0, which is no limit, is so, too."""
+    """None is the stage's default; sr3's 0, no limit, is None too."""
     is_declared: bool
     bindings: tuple[Binding, ...]
     former_bindings: tuple[Binding, ...]
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "Subscription":
-        """Return the one of a consumer's options."""
+        """Return the subscription in the options of a consumer."""
         found = options["subscriptions"][options["subscription_index"]]
         queue = found["queue"]
-        # Instances count from 1, and 0 is the foreground.
+        # Instances are numbered from 1; 0 is the foreground.
         is_first = options.get("no", 0) <= 1
         return cls(
             queue=queue["name"],
@@ -45,8 +45,8 @@ class Subscription:
             former_bindings=_bindings(found.get("bindings_to_remove", ())) if is_first else (),
         )
 
-    def at_once(self, batch: int) -> int:
-        """Return how many messages one instance takes before it acknowledges them."""
+    def maximum_unacknowledged(self, batch: int) -> int:
+        """Return the maximum number of unacknowledged messages of one instance."""
         return min(batch, self.prefetch or batch)
 
 
@@ -55,6 +55,6 @@ def _duration(seconds: float | None) -> timedelta:
 
 
 def _bindings(found: Sequence[Mapping[str, Any]]) -> tuple[Binding, ...]:
-    # In what sr3 kept of former versions, topics may be lists of words.
+    # State files of earlier versions of sr3 contain topics as lists of words.
     topics = ((one["exchange"], one["topic"]) for one in found)
     return tuple(Binding(name, topic if isinstance(topic, str) else ".".join(topic)) for name, topic in topics)

@@ -1,1 +1,1 @@
-"""Commands that announce and fetch files."""
+"""Commands that announce and download files as Sarracenia does."""

@@ -1,4 +1,4 @@
-"""`signalbox post`: announces files as sr3_post does, once or as they change."""
+"""The command `signalbox post`: announces files as sr3_post does, once or as they change."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,55 +13,59 @@ from signalbox.sarracenia.formats.content import DEFAULT_LIMIT_BYTES
 from signalbox.sarracenia.formats.payloads import Format
 
 USER_EXCHANGE = "xs_"
-UNITS = {"k": 1024, "m": 1024**2, "g": 1024**3}  # of 1,024, as sr3 takes them
+UNITS = {"k": 1024, "m": 1024**2, "g": 1024**3}  # powers of 1,024, as in sr3
 
-Paths = Annotated[list[str], typer.Argument(help="Files, directories and links.")]
+Paths = Annotated[list[str], typer.Argument(help="Files, directories and links to announce.")]
 
 
 def post(
     paths: Paths,
     *,
-    exchange: Annotated[str, typer.Option(help="Where it is announced, such as xs_alice.", metavar="NAME")],
-    base_url: Annotated[str, typer.Option(help="What stands before the paths in URLs.", metavar="URL")],
+    exchange: Annotated[str, typer.Option(help="Exchange to publish to, such as xs_alice.", metavar="NAME")],
+    base_url: Annotated[str, typer.Option(help="Base URL under which the files can be fetched.", metavar="URL")],
     base_dir: Annotated[
-        Path | None, typer.Option(help="Directory to which the base URL leads; if not given, `/`.")
+        Path | None, typer.Option(help="Directory that the base URL serves; if not given, `/`.")
     ] = None,
-    recursive: Annotated[bool, typer.Option("--recursive", "-r", help="Announce what is in directories, too.")] = False,
+    recursive: Annotated[bool, typer.Option("--recursive", "-r", help="Include the entries of directories.")] = False,
     form: Annotated[Format, typer.Option("--format", help="Format of the messages.")] = Format.V03,
     topic_prefix: Annotated[
-        str | None, typer.Option(help="First words of the topics; if not given, v03, or v02.post.", metavar="WORDS")
+        str | None,
+        typer.Option(help="First words of the topics; if not given, v03 or v02.post, by format.", metavar="WORDS"),
     ] = None,
-    inline: Annotated[bool, typer.Option("--inline", help="Send contents along that are small.")] = False,
-    inline_limit: Annotated[str, typer.Option(help="Contents of this size are no longer small.", metavar="SIZE")] = str(
-        DEFAULT_LIMIT_BYTES
-    ),
+    inline: Annotated[bool, typer.Option("--inline", help="Embed small contents in the messages.")] = False,
+    inline_limit: Annotated[
+        str, typer.Option(help="With --inline: embed contents smaller than this.", metavar="SIZE")
+    ] = str(DEFAULT_LIMIT_BYTES),
     identity: Annotated[
         str,
-        typer.Option(help="sha512, md5, cod,sha512, cod,md5, random, arbitrary,VALUE or none.", metavar="METHOD"),
+        typer.Option(
+            help="Identity method: sha512, md5, cod,sha512, cod,md5, random, arbitrary,VALUE or none.", metavar="METHOD"
+        ),
     ] = "sha512",
     block_size: Annotated[
-        str | None, typer.Option(help="Announce larger files in blocks of this size, such as 10M.", metavar="SIZE")
+        str | None,
+        typer.Option(help="Announce files larger than this in blocks of this size, such as 10M.", metavar="SIZE"),
     ] = None,
     source: Annotated[
-        str | None, typer.Option(help="Whose files they are; if not given, the user's, or the exchange's.")
+        str | None, typer.Option(help="Owner of the files; if not given, the user, or the owner of the exchange.")
     ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Announce changes, until interrupted.")] = False,
-    existing: Annotated[bool, typer.Option("--existing", help="With --watch: what is there first.")] = False,
-    every: Annotated[str, typer.Option(help="With --watch: how often to look.", metavar="DURATION")] = "1s",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the messages; send nothing.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Announce changes until interrupted.")] = False,
+    existing: Annotated[bool, typer.Option("--existing", help="With --watch: announce existing files first.")] = False,
+    every: Annotated[str, typer.Option(help="With --watch: interval between checks.", metavar="DURATION")] = "1s",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the messages without sending them.")] = False,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line a message.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object for each message.")] = False,
 ) -> None:
-    """Announce files, once or as they change; sr3 and `signalbox subscribe` fetch them."""
-    from signalbox.cli.sarracenia.poster import PrintedPosts, Run, SentPosts
+    """Announce files, once or as they change, for sr3 and `signalbox subscribe` to download."""
+    from signalbox.cli.sarracenia.poster import PostRun, PrintingSink, PublishingSink
     from signalbox.clients.sarracenia.tree_walk import absolute
     from signalbox.sarracenia.formats.identity import IdentityMethod
-    from signalbox.sarracenia.formats.posts import Posting
+    from signalbox.sarracenia.formats.posts import PostSettings
     from signalbox.sarracenia.rights.names import parse_exchange_name
 
-    posting = Posting(
+    settings = PostSettings(
         parse_exchange_name(exchange),
         base_url,
         base_directory=None if base_dir is None else absolute(str(base_dir)),
@@ -73,24 +77,24 @@ def post(
         content_limit_bytes=size_bytes(inline_limit, "--inline-limit") if inline else None,
     )
     pause = seconds(every, "--every") or 0
-    run = Run(posting, tuple(paths), recursive=recursive, watches=watch, existing=existing, seconds_between=pause)
+    run = PostRun(settings, tuple(paths), recursive=recursive, watches=watch, existing=existing, seconds_between=pause)
     if dry_run:
-        run.carry_out(PrintedPosts(as_json=as_json))
+        run.run(PrintingSink(as_json=as_json))
     else:
         with exchanges(aws=aws, stage=stage, user=user) as client:
-            run.carry_out(SentPosts(client, posting.exchange, as_json=as_json))
+            run.run(PublishingSink(client, settings.exchange, as_json=as_json))
     raise typer.Exit(1 if run.problems else 0)
 
 
 def _owner(exchange: str) -> str | None:
-    """Return whose exchange it is, as sr3's sourceFromExchange does."""
+    """Return the owner of an exchange, as sr3's sourceFromExchange does."""
     if not exchange.startswith(USER_EXCHANGE):
         return None
     return exchange.removeprefix(USER_EXCHANGE).removesuffix(FIFO_SUFFIX).partition("_")[0] or None
 
 
 def size_bytes(text: str, option: str) -> int:
-    """Return a size that a person gave, such as `10M`."""
+    """Parse a size such as `10M` into bytes. Raises `RejectedError`."""
     number, unit = (text[:-1], UNITS[text[-1].lower()]) if text[-1:].lower() in UNITS else (text, 1)
     if number.isascii() and number.isdigit() and int(number):
         return int(number) * unit

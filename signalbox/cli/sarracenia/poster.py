@@ -1,4 +1,4 @@
-"""Announces what is found, once or as it changes: prints it, or sends it with a progress bar."""
+"""The run of `signalbox post`: announces entries once or as they change, printed or published."""
 
 import json
 import random
@@ -14,85 +14,87 @@ from signalbox.cli.shared.output import print_error, print_line
 from signalbox.cli.shared.signals import Ending
 from signalbox.cli.shared.stage import say
 from signalbox.clients.exchange.publisher import PublishRequest as Publication
-from signalbox.clients.sarracenia.checksums import contents_of
-from signalbox.clients.sarracenia.tree_walk import Watch, absolute, walk
+from signalbox.clients.sarracenia.checksums import read_contents
+from signalbox.clients.sarracenia.tree_walk import TreeWatch, absolute, walk
 from signalbox.errors import SignalboxError
-from signalbox.sarracenia.formats.posts import Found, Post, Posting
+from signalbox.sarracenia.formats.posts import AnnouncementMessage, FileEntry, PostSettings
 from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient
 
 RANDOM_IDENTITIES = 10_000
-REST = 10  # after a look, for this many times as long as it took, so that large trees do not take a whole processor
+REST_FACTOR = 10  # the pause after a walk is at least this many times its duration, to limit the use of the processor
 
 
-class Posts(Protocol):
-    """Where messages go."""
+class MessageSink(Protocol):
+    """Receives messages."""
 
     @property
-    def prints(self) -> bool:
-        """Say whether each message is printed, so that a bar would be in the way."""
+    def is_printing(self) -> bool:
+        """Return whether each message is printed, which excludes a progress bar."""
         ...
 
-    def take(self, posts: Iterable[Post]) -> Iterator[str | None]:
-        """Take messages; yield of each what is wrong with it, or None."""
+    def send(self, messages: Iterable[AnnouncementMessage]) -> Iterator[str | None]:
+        """Send messages; yield for each its problem, or None."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class PrintedPosts:
+class PrintingSink:
     """Prints messages."""
 
     as_json: bool
-    prints: bool = True
+    is_printing: bool = True
 
-    def take(self, posts: Iterable[Post]) -> Iterator[str | None]:
-        """Print messages as they come."""
-        for post in posts:
-            print_line(json.dumps(post.as_document()) if self.as_json else shown(post))
+    def send(self, messages: Iterable[AnnouncementMessage]) -> Iterator[str | None]:
+        """Print each message."""
+        for message in messages:
+            print_line(json.dumps(message.as_document()) if self.as_json else message_line(message))
             sys.stdout.flush()
             yield None
 
 
 @dataclass(frozen=True, slots=True)
-class SentPosts:
-    """Publishes messages."""
+class PublishingSink:
+    """Publishes messages to an exchange; `as_json` also prints them."""
 
     client: "ExchangeClient"
     exchange: ExchangeName
     as_json: bool
 
     @property
-    def prints(self) -> bool:
-        """Say whether each message is printed."""
+    def is_printing(self) -> bool:
+        """Return whether each message is printed."""
         return self.as_json
 
-    def take(self, posts: Iterable[Post]) -> Iterator[str | None]:
-        """Publish messages, and tell of each that is."""
-        publications = (Publication(post.routing_key, post.body, post.headers) for post in posts)
+    def send(self, messages: Iterable[AnnouncementMessage]) -> Iterator[str | None]:
+        """Publish messages, and print those that are published."""
+        publications = (Publication(one.routing_key, one.body, one.headers) for one in messages)
         for posted in self.client.publish_all(self.exchange, publications):
-            post = Post(self.exchange, posted.request.routing_key, posted.request.body, posted.request.headers)
+            message = AnnouncementMessage(
+                self.exchange, posted.request.routing_key, posted.request.body, posted.request.headers
+            )
             if posted.message_id is None:
-                yield f"{shown(post)}: {posted.problem or 'SQS does not say what became of it'}"
+                yield f"{message_line(message)}: {posted.problem or 'SQS returned no result for it'}"
                 continue
             if self.as_json:
-                print_line(json.dumps({**post.as_document(), "message_id": posted.message_id}))
+                print_line(json.dumps({**message.as_document(), "message_id": posted.message_id}))
                 sys.stdout.flush()
             yield None
 
 
-def shown(post: Post) -> str:
-    """Return a message for people."""
-    text = f"{post.exchange}  {post.routing_key}  {post.body}"
+def message_line(message: AnnouncementMessage) -> str:
+    """Return a message as a line of text, with unprintable characters escaped."""
+    text = f"{message.exchange}  {message.routing_key}  {message.body}"
     return text.encode(errors="backslashreplace").decode()
 
 
 @dataclass(slots=True)
-class Run:
-    """One run of the command; `problems` are how many paths or messages could not be announced."""
+class PostRun:
+    """One run of the command; `problems` counts the paths and messages that could not be announced."""
 
-    posting: Posting
+    settings: PostSettings
     paths: tuple[str, ...]
     recursive: bool
     watches: bool
@@ -100,66 +102,66 @@ class Run:
     seconds_between: float
     problems: int = 0
     announced: int = 0
-    _pending: list[Found] = field(default_factory=list)
+    _pending: list[FileEntry] = field(default_factory=list)
 
-    def carry_out(self, posts: Posts) -> None:
-        """Announce what there is, or what changes until a signal comes."""
+    def run(self, sink: MessageSink) -> None:
+        """Announce all entries once, or with `watches` changes until a signal arrives."""
         if self.watches:
-            self._watch(posts)
+            self._watch(sink)
             return
-        shows = sys.stderr.isatty() and not posts.prints
-        with _progress(self._found) if shows else nullcontext(self._found()) as found:
-            self._take(posts, found)
+        shows = sys.stderr.isatty() and not sink.is_printing
+        with _progress(self._entries) if shows else nullcontext(self._entries()) as entries:
+            self._send(sink, entries)
         if shows:
             say(f"{self.announced} messages announced")
 
-    def _watch(self, posts: Posts) -> None:
-        watch, ending = Watch(), Ending()
+    def _watch(self, sink: MessageSink) -> None:
+        watch, ending = TreeWatch(), Ending()
         if not self.existing:
-            watch.start(self._found())
+            watch.start(self._entries())
         say(f"looks for changes every {self.seconds_between:g} s")
         with ending.awaited():
             while not ending.is_due:
                 started = time.monotonic()
-                self._pending += watch.changes(self._found())
-                self._take_pending(posts)
+                self._pending += watch.changes(self._entries())
+                self._send_pending(sink)
                 took = time.monotonic() - started
                 with ending.waiting():
-                    time.sleep(max(self.seconds_between, REST * took))
+                    time.sleep(max(self.seconds_between, REST_FACTOR * took))
         say(f"{self.announced} messages announced")
 
-    def _take_pending(self, posts: Posts) -> None:
-        """Announce what changed; what cannot be sent now is announced later, some of it twice."""
+    def _send_pending(self, sink: MessageSink) -> None:
+        """Announce pending changes; after an outage they are announced again, some of them twice."""
         try:
-            self._take(posts, self._pending)
+            self._send(sink, self._pending)
         except _unavailable() as error:
             say(f"cannot announce now, and tries again: {error}")
         else:
             self._pending.clear()
 
-    def _found(self) -> Iterator[Found]:
-        root = self.posting.root
+    def _entries(self) -> Iterator[FileEntry]:
+        root = self.settings.root
         except_for = None if root is None else absolute(root)
         return walk(self.paths, recursive=self.recursive, except_for=except_for, may_be_missing=self.watches)
 
-    def _take(self, posts: Posts, found: Iterable[Found]) -> None:
-        for problem in posts.take(self._posts(found)):
+    def _send(self, sink: MessageSink, entries: Iterable[FileEntry]) -> None:
+        for problem in sink.send(self._messages(entries)):
             if problem is None:
                 self.announced += 1
             else:
-                self._tell(problem)
+                self._report(problem)
 
-    def _posts(self, found: Iterable[Found]) -> Iterator[Post]:
-        for one in found:
+    def _messages(self, entries: Iterable[FileEntry]) -> Iterator[AnnouncementMessage]:
+        for one in entries:
             try:
-                contents = contents_of(one, self.posting)
-                chance = random.randrange(RANDOM_IDENTITIES)  # noqa: S311 - as sr3's; nothing is kept secret by it
-                told = self.posting.announcements(one, contents, now=datetime.now(UTC), random=chance)
-                yield from [self.posting.post(each) for each in told]
+                contents = read_contents(one, self.settings)
+                chance = random.randrange(RANDOM_IDENTITIES)  # noqa: S311 - as sr3 does; not for security
+                announcements = self.settings.announcements(one, contents, now=datetime.now(UTC), random=chance)
+                yield from [self.settings.message(announcement) for announcement in announcements]
             except SignalboxError as error:
-                self._tell(str(error))
+                self._report(str(error))
 
-    def _tell(self, problem: str) -> None:
+    def _report(self, problem: str) -> None:
         self.problems += 1
         print_error(problem)
 
@@ -173,11 +175,11 @@ def _unavailable() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def _progress(found: Callable[[], Iterator[Found]]) -> Iterator[Iterable[Found]]:
-    """Give what is found, and show on a terminal how much of it is announced."""
+def _progress(entries: Callable[[], Iterator[FileEntry]]) -> Iterator[Iterable[FileEntry]]:
+    """Yield the entries while a progress bar shows the number announced."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("announcing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield bar.track(found(), total=sum(1 for _ in found()))
+        yield bar.track(entries(), total=sum(1 for _ in entries()))

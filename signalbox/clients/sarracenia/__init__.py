@@ -1,1 +1,1 @@
-"""Subscribers and publishers of announced files, with the files themselves."""
+"""Sarracenia clients: subscribers that download announced files, and publishers that announce files."""

@@ -1,4 +1,4 @@
-"""Does to a directory what announcements tell: each file is there whole and verified, or not at all."""
+"""Applies announcements to a directory: each file appears there whole and verified, or not at all."""
 
 import contextlib
 import os
@@ -9,25 +9,25 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 
-from signalbox.clients.sarracenia.block_files import Assembly
-from signalbox.clients.sarracenia.paths import OWN_DIRECTORY, link_target, place_of
-from signalbox.clients.sarracenia.sources import SOURCES, Part, Source, fetched, source_url
-from signalbox.clients.sarracenia.verification import has_content, verified
+from signalbox.clients.sarracenia.block_files import BlockAssembly
+from signalbox.clients.sarracenia.paths import STAGING_DIRECTORY, destination_of, link_target
+from signalbox.clients.sarracenia.sources import SOURCES, ByteRange, Source, fetch, source_url
+from signalbox.clients.sarracenia.verification import has_content, verified_chunks
 from signalbox.errors import UnavailableError
 from signalbox.sarracenia.formats.announcement import Announcement, FileOperation
 from signalbox.sarracenia.formats.blocks import Blocks
 
-SAME_SECONDS = 0.000_01  # a float of our time is exact to half a microsecond
-LEFT_BEHIND = timedelta(days=7)
-PERMISSIONS = 0o777  # what else a mode says, such as setuid, nobody gets by a message
+TIME_TOLERANCE_SECONDS = 0.000_01  # a timestamp of today is exact to half a microsecond as a float
+STALE_AFTER = timedelta(days=7)
+PERMISSION_BITS = 0o777  # other bits of an announced mode, such as setuid, are ignored
 
 
-class NotDone(UnavailableError):
-    """Raised when a file system does not do what an announcement tells; it may the next time."""
+class FileOperationFailed(UnavailableError):
+    """Raised when the file system refuses an announced operation; a later attempt may succeed."""
 
 
-class Done(StrEnum):
-    """What was done."""
+class DownloadOutcome(StrEnum):
+    """The result of applying an announcement."""
 
     DOWNLOADED = "downloaded"
     UNCHANGED = "unchanged"
@@ -36,75 +36,75 @@ class Done(StrEnum):
     DIRECTORY = "directory"
     RENAMED = "renamed"
     BLOCK = "block"
-    """A part of a file, of which others are still missing."""
+    """A block was stored; other blocks of the file are still missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Downloader:
-    """Keeps directories as announcements tell."""
+    """Applies announcements to a directory, and fetches files from `sources`."""
 
     directory: Path
     sources: Mapping[str, Source] = field(default_factory=lambda: SOURCES)
 
-    def carry_out(self, announcement: Announcement, *, directory: str | None = None) -> Done:
-        """Do what an announcement tells, in `directory` (below the downloader's own unless it is absolute).
+    def apply(self, announcement: Announcement, *, directory: str | None = None) -> DownloadOutcome:
+        """Apply an announcement in `directory`, which is relative to the downloader's own unless it is absolute.
 
-        Raises `UnsafePath` and `UnknownSource`, and of what may work the next time, `NotFetched`, `NotVerified` and
-        `NotDone`.
+        Raises `UnsafePath` and `UnknownSource`, which are permanent, and `NotFetched`, `NotVerified` and
+        `FileOperationFailed`, which a later attempt may avoid.
         """
         root = self.directory / (directory or "")
         try:
             root.mkdir(parents=True, exist_ok=True)
-            return _Work(announcement, root, place_of(announcement.path, root), self.sources).done()
+            return _AnnouncedChange(announcement, root, destination_of(announcement.path, root), self.sources).apply()
         except OSError as error:
             reason = error.strerror or error
-            raise NotDone(f"{announcement.path[:200]!r} in {str(root)[:200]!r}: {reason}") from error
+            raise FileOperationFailed(f"{announcement.path[:200]!r} in {str(root)[:200]!r}: {reason}") from error
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _AnnouncedChange:
     announcement: Announcement
     root: Path
-    place: Path
+    destination: Path
     sources: Mapping[str, Source]
 
-    def done(self) -> Done:
+    def apply(self) -> DownloadOutcome:
         operation = self.announcement.operation or FileOperation()
         if operation.removed:
             return self._remove()
         if operation.link is not None:
             return self._link(operation.link)
         if operation.renamed_from is not None and self._rename(operation.renamed_from):
-            return Done.RENAMED
+            return DownloadOutcome.RENAMED
         return self._make_directory() if operation.directory else self._download()
 
-    def _remove(self) -> Done:
+    def _remove(self) -> DownloadOutcome:
         with contextlib.suppress(FileNotFoundError):
-            # Not as told: v02 of sr3 3.3.1 does not tell a directory from a file. One that holds something stays.
-            if self.place.is_dir() and not self.place.is_symlink():
-                self.place.rmdir()
+            # Check the type here: sr3 3.3.1 announces removed directories as files in v02. A non-empty one stays.
+            if self.destination.is_dir() and not self.destination.is_symlink():
+                self.destination.rmdir()
             else:
-                self.place.unlink()
-        return Done.REMOVED
+                self.destination.unlink()
+        return DownloadOutcome.REMOVED
 
-    def _make_directory(self) -> Done:
-        self.place.mkdir(parents=True, exist_ok=True)
-        if not self.place.is_symlink():
-            self._set_mode(self.place, at_least=0o700)
-        return Done.DIRECTORY
+    def _make_directory(self) -> DownloadOutcome:
+        self.destination.mkdir(parents=True, exist_ok=True)
+        if not self.destination.is_symlink():
+            self._set_mode(self.destination, at_least=0o700)
+        return DownloadOutcome.DIRECTORY
 
-    def _link(self, target: str) -> Done:
-        told = link_target(target, self.place, self.root)
+    def _link(self, target: str) -> DownloadOutcome:
+        safe_target = link_target(target, self.destination, self.root)
         with self._temporary() as temporary:
-            temporary.symlink_to(told)
+            temporary.symlink_to(safe_target)
             self._move(temporary)
-        return Done.LINKED
+        return DownloadOutcome.LINKED
 
     def _rename(self, former: str) -> bool:
-        # sr3 3.3.1 tells where the file was on the publisher's machine; what is not in the tree is fetched instead.
+        # sr3 3.3.1 announces the absolute path on the publisher's machine; such a file is fetched instead.
         if former.startswith("/"):
             return False
-        source = place_of(former, self.root)
+        source = destination_of(former, self.root)
         if not source.exists() and not source.is_symlink():
             return False
         if self.announcement.identity and not has_content(source, self.announcement):
@@ -112,44 +112,46 @@ class _Work:
         self._move(source)
         return True
 
-    def _download(self) -> Done:
+    def _download(self) -> DownloadOutcome:
         if self.announcement.blocks is not None:
             return self._download_block(self.announcement.blocks)
-        if has_content(self.place, self.announcement):
-            return Done.UNCHANGED
+        if has_content(self.destination, self.announcement):
+            return DownloadOutcome.UNCHANGED
         with self._temporary() as temporary:
             self._fetch(temporary, None)
             self._finish(temporary)
-        return Done.DOWNLOADED
+        return DownloadOutcome.DOWNLOADED
 
-    def _download_block(self, blocks: Blocks) -> Done:
-        assembly = Assembly(self.announcement, blocks, self._own_directory())
-        if self._is_in_place(assembly.part):
-            assembly.forget()
-            return Done.UNCHANGED
+    def _download_block(self, blocks: Blocks) -> DownloadOutcome:
+        assembly = BlockAssembly(self.announcement, blocks, self._staging_directory())
+        if self._is_in_place(assembly.byte_range):
+            assembly.delete_blocks()
+            return DownloadOutcome.UNCHANGED
         with self._temporary() as temporary:
-            self._fetch(temporary, assembly.part)
-            assembly.keep(temporary)
+            self._fetch(temporary, assembly.byte_range)
+            assembly.add(temporary)
             if not assembly.is_complete():
-                return Done.BLOCK
+                return DownloadOutcome.BLOCK
             assembly.write(temporary)
             self._finish(temporary)
-        assembly.forget()
-        return Done.DOWNLOADED
+        assembly.delete_blocks()
+        return DownloadOutcome.DOWNLOADED
 
-    def _is_in_place(self, part: Part) -> bool:
-        """Say whether the whole file is there: as old as announced, with the block where it belongs."""
+    def _is_in_place(self, byte_range: ByteRange) -> bool:
+        """Return whether the whole file exists: with the announced time, and the block at its position."""
         modified_at = self.announcement.modified_at
-        if modified_at is None or not self.place.is_file():
+        if modified_at is None or not self.destination.is_file():
             return False
-        is_as_old = abs(self.place.stat().st_mtime - modified_at.timestamp()) < SAME_SECONDS
-        return is_as_old and has_content(self.place, self.announcement, part=part)
+        is_as_old = abs(self.destination.stat().st_mtime - modified_at.timestamp()) < TIME_TOLERANCE_SECONDS
+        return is_as_old and has_content(self.destination, self.announcement, byte_range=byte_range)
 
-    def _fetch(self, temporary: Path, part: Part | None) -> None:
+    def _fetch(self, temporary: Path, byte_range: ByteRange | None) -> None:
         content = self.announcement.content
-        chunks = iter((content.octets,)) if content else fetched(source_url(self.announcement), part, self.sources)
+        chunks = iter((content.octets,)) if content else fetch(source_url(self.announcement), byte_range, self.sources)
         with temporary.open("xb") as file:
-            for chunk in verified(chunks, self.announcement, size_bytes=part.size_bytes if part else None):
+            for chunk in verified_chunks(
+                chunks, self.announcement, size_bytes=byte_range.size_bytes if byte_range else None
+            ):
                 file.write(chunk)
 
     def _finish(self, temporary: Path) -> None:
@@ -160,34 +162,34 @@ class _Work:
         self._move(temporary)
 
     def _set_mode(self, path: Path, *, at_least: int) -> None:
-        with contextlib.suppress(ValueError):  # whatever a message says
-            path.chmod(int(self.announcement.mode or "", 8) & PERMISSIONS | at_least)
+        with contextlib.suppress(ValueError):  # a message may contain any text
+            path.chmod(int(self.announcement.mode or "", 8) & PERMISSION_BITS | at_least)
 
     def _move(self, temporary: Path) -> None:
-        self.place.parent.mkdir(parents=True, exist_ok=True)
-        place_of(self.announcement.path, self.root)  # again: others write here, too
-        temporary.replace(self.place)
+        self.destination.parent.mkdir(parents=True, exist_ok=True)
+        destination_of(self.announcement.path, self.root)  # again: other processes write here, too
+        temporary.replace(self.destination)
 
     @contextlib.contextmanager
     def _temporary(self) -> Iterator[Path]:
-        path = self._own_directory() / secrets.token_hex(12)
+        path = self._staging_directory() / secrets.token_hex(12)
         try:
             yield path
         finally:
             path.unlink(missing_ok=True)
 
-    def _own_directory(self) -> Path:
-        own = self.root / OWN_DIRECTORY
+    def _staging_directory(self) -> Path:
+        own = self.root / STAGING_DIRECTORY
         own.mkdir(exist_ok=True)
         return own
 
 
-def swept(directory: Path, *, now: datetime) -> int:
-    """Remove what interrupted downloads left in a directory long ago; return how many files that were."""
+def delete_stale_files(directory: Path, *, now: datetime) -> int:
+    """Delete incomplete files that interrupted downloads left more than 7 days ago; return their number."""
     count = 0
-    for path in (directory / OWN_DIRECTORY).glob("*"):
-        with contextlib.suppress(FileNotFoundError):  # another instance sweeps, too
-            if path.stat().st_mtime < (now - LEFT_BEHIND).timestamp():
+    for path in (directory / STAGING_DIRECTORY).glob("*"):
+        with contextlib.suppress(FileNotFoundError):  # another instance deletes them at the same time
+            if path.stat().st_mtime < (now - STALE_AFTER).timestamp():
                 path.unlink()
                 count += 1
     return count

@@ -1,54 +1,54 @@
-"""Where files may go: below their directory, whatever an announcement says."""
+"""Paths of downloaded files: confined to their directory, whatever an announcement contains."""
 
 import os
 from pathlib import Path
 
 from signalbox.errors import RejectedError
 
-OWN_DIRECTORY = ".signalbox"
-"""Where what is not complete waits, in the directory of files: one rename away from its place."""
+STAGING_DIRECTORY = ".signalbox"
+"""Holds incomplete files; it is inside the download directory, so that one rename moves a file to its place."""
 UP = ".."
 
 
 class UnsafePath(RejectedError):
-    """Raised when an announcement would have something done outside of the directory for files."""
+    """Raised when an announcement leads to a path outside of the download directory."""
 
 
-def place_of(path: str, directory: Path) -> Path:
-    """Return where a file of this path goes. Raises `UnsafePath`.
+def destination_of(path: str, directory: Path) -> Path:
+    """Return the destination of an announced path below a directory. Raises `UnsafePath`.
 
-    Links that are there already must not lead out of the directory either.
+    Existing symbolic links must not lead out of the directory either.
     """
     parts = path.split("/")
     if path.startswith("/"):
         raise UnsafePath(f"path {path[:200]!r} is absolute")
     if UP in parts:
-        raise UnsafePath(f"path {path[:200]!r} leads out of the directory for files")
+        raise UnsafePath(f"path {path[:200]!r} leads out of the download directory")
     names = [part for part in parts if part not in ("", ".")]
-    if not names or names[0] == OWN_DIRECTORY or not _is_possible(path):
-        raise UnsafePath(f"path {path[:200]!r} is none for a file")
-    place = directory.joinpath(*names)
-    _refuse_outside(place.parent, directory, path)
-    return place
+    if not names or names[0] == STAGING_DIRECTORY or not _is_possible(path):
+        raise UnsafePath(f"path {path[:200]!r} does not name a file")
+    destination = directory.joinpath(*names)
+    _refuse_outside(destination.parent, directory, path)
+    return destination
 
 
-def link_target(target: str, place: Path, directory: Path) -> str:
-    """Return where a link at a place may lead: below the directory. Raises `UnsafePath`."""
+def link_target(target: str, link: Path, directory: Path) -> str:
+    """Return the target of a symbolic link, which must be below the directory. Raises `UnsafePath`."""
     if not target or target.startswith("/") or not _is_possible(target):
-        raise UnsafePath(f"a link to {target[:200]!r} leads out of the directory for files")
-    _refuse_outside(place.parent / target, directory, target)
+        raise UnsafePath(f"a link to {target[:200]!r} leads out of the download directory")
+    _refuse_outside(link.parent / target, directory, target)
     return target
 
 
 def _is_possible(path: str) -> bool:
     try:
         return b"\0" not in os.fsencode(path)
-    except UnicodeEncodeError:  # JSON may hold half of a pair
+    except UnicodeEncodeError:  # JSON may hold half of a surrogate pair
         return False
 
 
-def _refuse_outside(path: Path, directory: Path, told: str) -> None:
-    # Not by counting `..`: what is there already may be a link to anywhere.
+def _refuse_outside(path: Path, directory: Path, announced: str) -> None:
+    # Resolve the path instead of counting `..`: an existing link may lead anywhere.
     real, root = os.path.realpath(path), os.path.realpath(directory)
     if os.path.commonpath([real, root]) != root:
-        raise UnsafePath(f"{told[:200]!r} leads out of the directory for files")
+        raise UnsafePath(f"{announced[:200]!r} leads out of the download directory")

@@ -1,4 +1,4 @@
-"""Where files come from: web servers and the file system; others may be added by their scheme."""
+"""Sources of files by URL scheme: web servers and the file system; callers may add others."""
 
 import http.client
 import socket
@@ -13,88 +13,88 @@ from urllib.parse import quote, unquote, urlsplit
 
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.sarracenia.formats.announcement import Announcement
-from signalbox.sarracenia.subscription.filters import joined
+from signalbox.sarracenia.subscription.filters import join_url
 
 CHUNK_BYTES = 1024 * 1024
 TIMEOUT_SECONDS = 60.0
-# Of what a server is asked for by a path of its own, these are not part of a name.
+# Characters of `retrievePath` that belong to its syntax, not to a name, and are not escaped.
 QUERY_CHARACTERS = "/?&=+:;,@%~"
 
 
 class NotFetched(UnavailableError):
-    """Raised when a file could not be fetched this time."""
+    """Raised when a file could not be fetched; a later attempt may succeed."""
 
 
 class UnknownSource(RejectedError):
-    """Raised when an announcement's URL is none from which files are fetched."""
+    """Raised when the URL of an announcement is malformed or has an unsupported scheme."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a file, in bytes."""
+class ByteRange:
+    """A range of the bytes of a file."""
 
     start: int
     size_bytes: int
 
     @property
     def header(self) -> str:
-        """Return it as HTTP says it. Raises `ValueError` of numbers that are too long to be written."""
+        """Return the value of HTTP's `Range`. Raises `ValueError` for numbers too long to convert to text."""
         return f"bytes={self.start}-{self.start + self.size_bytes - 1}"
 
 
-Source = Callable[[str, Part | None], Iterator[bytes]]
-"""Yields a file's bytes, or those of a part; raises `NotFetched`."""
+Source = Callable[[str, ByteRange | None], Iterator[bytes]]
+"""Yields the bytes of a file, or of a range of it; raises `NotFetched`."""
 
 
 def source_url(announcement: Announcement) -> str:
-    """Return the URL from which a file is fetched; names are escaped as URLs need it."""
+    """Return the URL from which a file is fetched, with its path percent-encoded."""
     if announcement.retrieve_path:
-        return joined(
+        return join_url(
             announcement.base_url, quote(announcement.retrieve_path, QUERY_CHARACTERS, errors="surrogatepass")
         )
-    return joined(announcement.base_url, quote(announcement.path, errors="surrogatepass"))
+    return join_url(announcement.base_url, quote(announcement.path, errors="surrogatepass"))
 
 
-def fetched(url: str, part: Part | None, sources: Mapping[str, Source]) -> Iterator[bytes]:
-    """Yield the bytes of a file, or of a part, from whichever source knows the scheme. Raises `UnknownSource`."""
+def fetch(url: str, byte_range: ByteRange | None, sources: Mapping[str, Source]) -> Iterator[bytes]:
+    """Yield the bytes of a file, or of a range of it, from the source of its scheme. Raises `UnknownSource`."""
     try:
         scheme = urlsplit(url).scheme
     except ValueError as error:
-        raise UnknownSource(f"{url[:200]!r} is no URL: {error}") from error
+        raise UnknownSource(f"{url[:200]!r} is not a URL: {error}") from error
     if scheme not in sources:
-        raise UnknownSource(f"cannot fetch {url[:200]!r}: known are {', '.join(f'{known}:' for known in sources)}")
-    return sources[scheme](url, part)
+        raise UnknownSource(f"cannot fetch {url[:200]!r}: supported are {', '.join(f'{known}:' for known in sources)}")
+    return sources[scheme](url, byte_range)
 
 
-def from_file(url: str, part: Part | None) -> Iterator[bytes]:
-    """Yield the bytes of a file of this machine."""
+def from_file(url: str, byte_range: ByteRange | None) -> Iterator[bytes]:
+    """Yield the bytes of a local file, or of a range of it. Raises `NotFetched`."""
     path = Path(unquote(urlsplit(url).path))
     try:
         with path.open("rb") as file:
-            file.seek(part.start if part else 0)
-            yield from limited(file, part)
+            file.seek(byte_range.start if byte_range else 0)
+            yield from read_limited(file, byte_range)
     except (OSError, ValueError, OverflowError) as error:
         raise NotFetched(f"cannot read {str(path)[:200]!r}: {error}") from error
 
 
-def from_web(url: str, part: Part | None) -> Iterator[bytes]:
-    """Yield the bytes that a web server has; redirections lead to web servers only."""
+def from_web(url: str, byte_range: ByteRange | None) -> Iterator[bytes]:
+    """Yield the bytes of a file of a web server; redirections to other schemes fail. Raises `NotFetched`."""
     try:
-        headers = {"User-Agent": "signalbox", "Accept-Encoding": "identity", **_range(part)}
-        with _web().open(request.Request(url, headers=headers), timeout=TIMEOUT_SECONDS) as response:  # noqa: S310 - only http and https are known to it
-            if part and response.status != HTTPStatus.PARTIAL_CONTENT:
-                _skip(response, part.start)  # the server knows no parts, and sends all
-            yield from limited(response, part)
+        headers = {"User-Agent": "signalbox", "Accept-Encoding": "identity", **_range(byte_range)}
+        with _web().open(request.Request(url, headers=headers), timeout=TIMEOUT_SECONDS) as response:  # noqa: S310 - the opener supports http and https only
+            if byte_range and response.status != HTTPStatus.PARTIAL_CONTENT:
+                _skip(response, byte_range.start)  # the server ignored `Range` and sends the whole file
+            yield from read_limited(response, byte_range)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise NotFetched(f"cannot fetch {url[:200]!r}: {_reason(error)}") from error
 
 
-def _range(part: Part | None) -> dict[str, str]:
-    return {"Range": part.header} if part else {}
+def _range(byte_range: ByteRange | None) -> dict[str, str]:
+    return {"Range": byte_range.header} if byte_range else {}
 
 
 def _web() -> request.OpenerDirector:
-    # Not build_opener, which adds FTP, and files of this machine.
+    # build_opener would add FTP and local files.
     opener = request.OpenerDirector()
     for handler in (
         request.ProxyHandler,
@@ -115,13 +115,13 @@ def _reason(error: Exception) -> str:
 
 
 def _skip(file: BinaryIO, size_bytes: int) -> None:
-    for _ in limited(file, Part(0, size_bytes)):
+    for _ in read_limited(file, ByteRange(0, size_bytes)):
         pass
 
 
-def limited(file: BinaryIO, part: Part | None) -> Iterator[bytes]:
-    """Yield what is left of a file, or as much as a part has."""
-    left = part.size_bytes if part else None
+def read_limited(file: BinaryIO, byte_range: ByteRange | None) -> Iterator[bytes]:
+    """Yield the rest of an open file, or as many bytes as a range has."""
+    left = byte_range.size_bytes if byte_range else None
     while left != 0 and (chunk := file.read(CHUNK_BYTES if left is None else min(left, CHUNK_BYTES))):
         left = None if left is None else left - len(chunk)
         yield chunk

@@ -1,4 +1,4 @@
-"""What a subscriber makes of each message: what it was told to do, a reason not to, or another try later."""
+"""Handling of one received announcement: apply it, drop it with a reason, or store it for another attempt."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,23 +6,23 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
-from signalbox.clients.sarracenia.downloader import Done
+from signalbox.clients.sarracenia.downloader import DownloadOutcome
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.sarracenia.formats.announcement import Announcement, InvalidAnnouncement
 from signalbox.sarracenia.formats.payloads import Payload, announcement
-from signalbox.sarracenia.subscription.duplicates import Memory, duplicate_key, is_duplicate
-from signalbox.sarracenia.subscription.filters import Accepted, Filter, Rejected, full_url
+from signalbox.sarracenia.subscription.duplicates import DuplicateCache, duplicate_key, is_duplicate
+from signalbox.sarracenia.subscription.filters import Accepted, FileFilter, Rejected, full_url
 from signalbox.sarracenia.subscription.limits import Limits
 
 PAUSE_GROWTH = 3
 CONTENT_TYPE = "content_type"  # AMQP's property; a header only where the body would be taken for another format
 
 
-class Outcome(StrEnum):
-    """What became of a message."""
+class MessageOutcome(StrEnum):
+    """The outcome of handling a message."""
 
     ACCEPTED = "accepted"
-    """Shown, where nothing is downloaded."""
+    """Printed, when nothing is downloaded."""
     DOWNLOADED = "downloaded"
     UNCHANGED = "unchanged"
     LINKED = "linked"
@@ -36,31 +36,31 @@ class Outcome(StrEnum):
     FILE_TOO_OLD = "file too old"
     INVALID = "invalid"
     REFUSED = "refused"
-    """Would lead out of the directory, or to a source that is not known."""
+    """Leads out of the directory, or to an unsupported source."""
     FAILED = "failed"
-    """Will be tried again."""
+    """Stored for another attempt."""
     GIVEN_UP = "given up"
 
 
 CODES = {
-    Outcome.UNCHANGED: 304,
-    Outcome.BLOCK: 206,
-    Outcome.DUPLICATE: 304,
-    Outcome.REJECTED: 404,
-    Outcome.MESSAGE_TOO_OLD: 504,
-    Outcome.FILE_TOO_OLD: 410,
-    Outcome.INVALID: 417,
-    Outcome.REFUSED: 422,
-    Outcome.FAILED: 499,
-    Outcome.GIVEN_UP: 503,
+    MessageOutcome.UNCHANGED: 304,
+    MessageOutcome.BLOCK: 206,
+    MessageOutcome.DUPLICATE: 304,
+    MessageOutcome.REJECTED: 404,
+    MessageOutcome.MESSAGE_TOO_OLD: 504,
+    MessageOutcome.FILE_TOO_OLD: 410,
+    MessageOutcome.INVALID: 417,
+    MessageOutcome.REFUSED: 422,
+    MessageOutcome.FAILED: 499,
+    MessageOutcome.GIVEN_UP: 503,
 }
 SUCCESS = 201
-PROBLEMS = frozenset({Outcome.INVALID, Outcome.REFUSED, Outcome.FAILED, Outcome.GIVEN_UP})
+PROBLEMS = frozenset({MessageOutcome.INVALID, MessageOutcome.REFUSED, MessageOutcome.FAILED, MessageOutcome.GIVEN_UP})
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
-    """A message as it came from a queue."""
+class AnnouncedMessage:
+    """A message received from a queue."""
 
     body: str
     headers: Mapping[str, str]
@@ -69,38 +69,38 @@ class Received:
 
     @property
     def payload(self) -> Payload:
-        """Return what of it is Sarracenia's."""
+        """Return the Sarracenia payload of the message."""
         headers = {name: value for name, value in self.headers.items() if name != CONTENT_TYPE}
         return Payload(self.body, headers, self.headers.get(CONTENT_TYPE))
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """A message that waits for another try."""
+class FailedMessage:
+    """A message that is stored for another attempt."""
 
-    received: Received
+    received: AnnouncedMessage
     attempts: int
     due_at: datetime
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """What became of a message, and why."""
+class MessageResult:
+    """The outcome of a message, with its reason."""
 
-    outcome: Outcome
-    received: Received
+    outcome: MessageOutcome
+    received: AnnouncedMessage
     announcement: Announcement | None = None
     reason: str = ""
     attempts: int = 1
 
     @property
     def code(self) -> int:
-        """Return the code that sr3's reports have for it."""
+        """Return the code that sr3's reports use for the outcome."""
         return CODES.get(self.outcome, SUCCESS)
 
     def as_document(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the result as a JSON object."""
         return {
             "outcome": self.outcome.value,
             "code": self.code,
@@ -115,82 +115,86 @@ class Result:
         }
 
 
-class Retries(Protocol):
-    """Where failed messages wait."""
+class RetryStore(Protocol):
+    """Stores failed messages until their next attempt."""
 
-    def add(self, failed: Failed) -> None:
-        """Store a message; it is there when this returns, whatever happens to the program or the machine."""
+    def add(self, failed: FailedMessage) -> None:
+        """Store a message durably before returning: it survives a crash of the program or the machine."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """Handles messages; whatever becomes of one, it can be acknowledged afterwards."""
+    """Handles messages; each can be acknowledged after `handle` returns, whatever its outcome."""
 
-    carry_out: Callable[[Announcement, Accepted], Done | None]
-    memory: Memory
-    retries: Retries
-    wanted: Filter = field(default_factory=Filter)
+    action: Callable[[Announcement, Accepted], DownloadOutcome | None]
+    """Applies an accepted announcement; returns None when nothing is downloaded."""
+    duplicates: DuplicateCache
+    retries: RetryStore
+    file_filter: FileFilter = field(default_factory=FileFilter)
     limits: Limits = field(default_factory=Limits)
 
-    def handle(self, received: Received, *, now: datetime, earlier_attempts: int = 0) -> Result:
-        """Do what a message asks for, unless it is not wanted; what fails now is stored to be tried again."""
+    def handle(self, received: AnnouncedMessage, *, now: datetime, earlier_attempts: int = 0) -> MessageResult:
+        """Apply a message unless it is invalid, filtered out, too old or a duplicate; store it if that fails."""
         attempts = earlier_attempts + 1
         try:
-            told = announcement(received.payload)
+            announced = announcement(received.payload)
         except InvalidAnnouncement as error:
-            return Result(Outcome.INVALID, received, reason="; ".join(str(error).splitlines()), attempts=attempts)
-        verdict = self._verdict(told, now=now)
+            reason = "; ".join(str(error).splitlines())
+            return MessageResult(MessageOutcome.INVALID, received, reason=reason, attempts=attempts)
+        verdict = self._verdict(announced, now=now)
         if not isinstance(verdict, Accepted):
             outcome, reason = verdict
-            return Result(outcome, received, told, reason, attempts)
-        # What failed was seen before, by itself.
-        if not earlier_attempts and self._is_duplicate(told, now=now):
-            return Result(Outcome.DUPLICATE, received, told, attempts=attempts)
-        result = self._carried_out(received, told, verdict, attempts=attempts, now=now)
-        # Not before: what is interrupted comes again, and is no duplicate then.
-        self._remember(told, now=now)
+            return MessageResult(outcome, received, announced, reason, attempts)
+        # A retried message is in the cache because of its own first attempt.
+        if not earlier_attempts and self._is_duplicate(announced, now=now):
+            return MessageResult(MessageOutcome.DUPLICATE, received, announced, attempts=attempts)
+        result = self._apply(received, announced, verdict, attempts=attempts, now=now)
+        # Recorded last: a message whose handling was interrupted is delivered again and must not be a duplicate then.
+        self._record(announced, now=now)
         return result
 
-    def _verdict(self, told: Announcement, *, now: datetime) -> Accepted | tuple[Outcome, str]:
-        if (reason := _too_old(told.published_at, self.limits.message_age, now=now)) is not None:
-            return Outcome.MESSAGE_TOO_OLD, reason
-        if told.modified_at and (reason := _too_old(told.modified_at, self.limits.file_age, now=now)) is not None:
-            return Outcome.FILE_TOO_OLD, reason
+    def _verdict(self, announced: Announcement, *, now: datetime) -> Accepted | tuple[MessageOutcome, str]:
+        limits = self.limits
+        if (reason := _too_old(announced.published_at, limits.message_age, now=now)) is not None:
+            return MessageOutcome.MESSAGE_TOO_OLD, reason
+        if announced.modified_at and (reason := _too_old(announced.modified_at, limits.file_age, now=now)) is not None:
+            return MessageOutcome.FILE_TOO_OLD, reason
         try:
-            verdict = self.wanted.verdict(told)
+            verdict = self.file_filter.verdict(announced)
         except RejectedError as error:  # an expression that takes too long
-            return Outcome.REFUSED, str(error)
-        return (Outcome.REJECTED, verdict.reason) if isinstance(verdict, Rejected) else verdict
+            return MessageOutcome.REFUSED, str(error)
+        return (MessageOutcome.REJECTED, verdict.reason) if isinstance(verdict, Rejected) else verdict
 
-    def _is_duplicate(self, told: Announcement, *, now: datetime) -> bool:
+    def _is_duplicate(self, announced: Announcement, *, now: datetime) -> bool:
         ttl = self.limits.duplicates_ttl
         if ttl is None:
             return False
-        key = duplicate_key(told, self.limits.basis)
-        if not is_duplicate(self.memory.last_seen(key), now=now, ttl=ttl):
+        key = duplicate_key(announced, self.limits.basis)
+        if not is_duplicate(self.duplicates.last_seen(key), now=now, ttl=ttl):
             return False
-        self.memory.see(key, now=now)
+        self.duplicates.record(key, now=now)
         return True
 
-    def _remember(self, told: Announcement, *, now: datetime) -> None:
+    def _record(self, announced: Announcement, *, now: datetime) -> None:
         if self.limits.duplicates_ttl is not None:
-            self.memory.see(duplicate_key(told, self.limits.basis), now=now)
+            self.duplicates.record(duplicate_key(announced, self.limits.basis), now=now)
 
-    def _carried_out(
-        self, received: Received, told: Announcement, accepted: Accepted, *, attempts: int, now: datetime
-    ) -> Result:
+    def _apply(
+        self, received: AnnouncedMessage, announced: Announcement, accepted: Accepted, *, attempts: int, now: datetime
+    ) -> MessageResult:
         try:
-            done = self.carry_out(told, accepted)
+            applied = self.action(announced, accepted)
         except RejectedError as error:
-            return Result(Outcome.REFUSED, received, told, str(error), attempts)
+            return MessageResult(MessageOutcome.REFUSED, received, announced, str(error), attempts)
         except UnavailableError as error:
             if attempts >= self.limits.attempts:
-                return Result(Outcome.GIVEN_UP, received, told, str(error), attempts)
+                return MessageResult(MessageOutcome.GIVEN_UP, received, announced, str(error), attempts)
             due_at = now + self.limits.pause * PAUSE_GROWTH ** (attempts - 1)
-            self.retries.add(Failed(received, attempts, due_at, str(error)))
-            return Result(Outcome.FAILED, received, told, str(error), attempts)
-        return Result(Outcome.ACCEPTED if done is None else Outcome(done.value), received, told, attempts=attempts)
+            self.retries.add(FailedMessage(received, attempts, due_at, str(error)))
+            return MessageResult(MessageOutcome.FAILED, received, announced, str(error), attempts)
+        outcome = MessageOutcome.ACCEPTED if applied is None else MessageOutcome(applied.value)
+        return MessageResult(outcome, received, announced, attempts=attempts)
 
 
 def _too_old(moment: datetime, limit: timedelta | None, *, now: datetime) -> str | None:

@@ -1,4 +1,4 @@
-"""Looks for what is to be announced: in a tree, once or again and again."""
+"""Finds files to announce: walks trees, and compares one walk with the next."""
 
 import os
 import stat
@@ -8,31 +8,31 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from signalbox.errors import RejectedError
-from signalbox.sarracenia.formats.posts import Found, Kind
+from signalbox.sarracenia.formats.posts import FileEntry, FileKind
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-REMOVED = {Kind.DIRECTORY: Kind.REMOVED_DIRECTORY}
+REMOVED = {FileKind.DIRECTORY: FileKind.REMOVED_DIRECTORY}
 
 
 class PathNotFound(RejectedError):
-    """Raised when what is to be announced is not there, or can be neither announced nor read."""
+    """Raised when a path does not exist, is not a file, directory or link, or is an unreadable directory."""
 
 
-def found_at(path: str) -> Found | None:
-    """Return what is at a path, or None when that is nothing, or nothing that can be announced."""
+def entry_at(path: str) -> FileEntry | None:
+    """Return the entry at a path, or None when the path is missing or of a kind that cannot be announced."""
     try:
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):
-            return Found(path, Kind.LINK, target=str(Path(path).readlink()))
-    except OSError:  # gone since somebody saw it
+            return FileEntry(path, FileKind.LINK, target=str(Path(path).readlink()))
+    except OSError:  # removed since it was listed
         return None
     if stat.S_ISDIR(status.st_mode):
-        return Found(path, Kind.DIRECTORY, mode=status.st_mode)
-    if not stat.S_ISREG(status.st_mode):  # pipes, sockets and devices have no content that would end
+        return FileEntry(path, FileKind.DIRECTORY, mode=status.st_mode)
+    if not stat.S_ISREG(status.st_mode):  # the content of pipes, sockets and devices has no end
         return None
-    return Found(
+    return FileEntry(
         path,
-        Kind.FILE,
+        FileKind.FILE,
         mode=status.st_mode,
         size_bytes=status.st_size,
         modified_at=_moment(status.st_mtime_ns),
@@ -46,77 +46,80 @@ def _moment(nanoseconds: int) -> datetime:
 
 def walk(
     paths: Iterable[str], *, recursive: bool, except_for: str | None = None, may_be_missing: bool = False
-) -> Iterator[Found]:
-    """Yield what is at each path, and with `recursive` what is below it; links are not followed.
+) -> Iterator[FileEntry]:
+    """Yield the entry at each path, and with `recursive` all entries below it; links are not followed.
 
-    `except_for` is a directory that is not announced itself: the base directory. Raises `PathNotFound`.
+    The directory `except_for`, the base directory, is itself left out. Raises `PathNotFound`.
     """
     for path in map(absolute, paths):
-        found = found_at(path)
-        if found is None:
+        entry = entry_at(path)
+        if entry is None:
             if may_be_missing:
                 continue
-            raise PathNotFound(f"{path[:200]!r} is no file, directory or link")
+            raise PathNotFound(f"{path[:200]!r} is not a file, directory or link")
         if path != except_for:
-            yield found
-        if recursive and found.kind == Kind.DIRECTORY:
+            yield entry
+        if recursive and entry.kind == FileKind.DIRECTORY:
             yield from _below(path)
 
 
 def absolute(path: str) -> str:
-    """Return a path from the root on, without `.` and doubled slashes; links in it are not resolved."""
+    """Return an absolute path without `.`, `..` and repeated slashes; links in it are not resolved."""
     return os.path.abspath(path)  # noqa: PTH100 - Path.absolute leaves `..` in it
 
 
-def _below(directory: str) -> Iterator[Found]:
-    # A list of what is still to be looked into, not a call for each level: trees may be deeper than calls.
+def _below(directory: str) -> Iterator[FileEntry]:
+    # A list of pending directories instead of recursion: trees may be deeper than the call stack.
     waiting = [directory]
     while waiting:
-        inner = [found for name in _names(waiting.pop()) if (found := found_at(name)) is not None]
+        inner = [entry for name in _names(waiting.pop()) if (entry := entry_at(name)) is not None]
         yield from inner
-        waiting += [found.path for found in reversed(inner) if found.kind == Kind.DIRECTORY]
+        waiting += [entry.path for entry in reversed(inner) if entry.kind == FileKind.DIRECTORY]
 
 
 def _names(directory: str) -> list[str]:
     try:
         with os.scandir(directory) as entries:
-            return sorted(entry.path for entry in entries)
-    except (FileNotFoundError, NotADirectoryError):  # gone since somebody saw it
+            return sorted(one.path for one in entries)
+    except (FileNotFoundError, NotADirectoryError):  # removed since it was listed
         return []
     except OSError as error:
-        raise PathNotFound(f"cannot look into {directory[:200]!r}: {error.strerror}") from error
+        raise PathNotFound(f"cannot list {directory[:200]!r}: {error.strerror}") from error
 
 
 @dataclass(slots=True)
-class Watch:
-    """Tells what changed from look to look; a file counts once two looks saw the same, so not half-written."""
+class TreeWatch:
+    """Detects changes between walks of a tree.
 
-    announced: dict[str, Found] = field(default_factory=dict)
-    seen: dict[str, Found] = field(default_factory=dict)
+    A file is reported when two consecutive walks found it the same, so that half-written files are not announced.
+    """
 
-    def start(self, found: Iterable[Found]) -> None:
-        """Take what is there as announced."""
-        self.announced = self.seen = _by_path(found)
+    announced: dict[str, FileEntry] = field(default_factory=dict)
+    seen: dict[str, FileEntry] = field(default_factory=dict)
 
-    def changes(self, found: Iterable[Found]) -> list[Found]:
-        """Return what is to be announced: what is gone, from the leaves to the root, then what is new or different."""
-        there = _by_path(found)
-        gone = [one for one in self.announced.values() if not _is_same_kind(one, there.get(one.path))]
+    def start(self, entries: Iterable[FileEntry]) -> None:
+        """Take all entries of a first walk as announced."""
+        self.announced = self.seen = _by_path(entries)
+
+    def changes(self, entries: Iterable[FileEntry]) -> list[FileEntry]:
+        """Return the entries to announce: removed ones from the leaves to the root, then new and changed ones."""
+        current = _by_path(entries)
+        gone = [one for one in self.announced.values() if not _is_same_kind(one, current.get(one.path))]
         settled = [
             one
-            for path, one in there.items()
-            if one != self.announced.get(path) and (one.kind != Kind.FILE or one == self.seen.get(path))
+            for path, one in current.items()
+            if one != self.announced.get(path) and (one.kind != FileKind.FILE or one == self.seen.get(path))
         ]
-        self.seen = there
+        self.seen = current
         self.announced = {path: one for path, one in self.announced.items() if one not in gone}
         self.announced.update((one.path, one) for one in settled)
-        return [Found(one.path, REMOVED.get(one.kind, Kind.REMOVED)) for one in reversed(gone)] + settled
+        return [FileEntry(one.path, REMOVED.get(one.kind, FileKind.REMOVED)) for one in reversed(gone)] + settled
 
 
-def _by_path(found: Iterable[Found]) -> dict[str, Found]:
-    # That somebody read a file is no change of it.
-    return {one.path: replace(one, accessed_at=None) for one in found}
+def _by_path(entries: Iterable[FileEntry]) -> dict[str, FileEntry]:
+    # Reading a file does not change it.
+    return {one.path: replace(one, accessed_at=None) for one in entries}
 
 
-def _is_same_kind(one: Found, other: Found | None) -> bool:
+def _is_same_kind(one: FileEntry, other: FileEntry | None) -> bool:
     return other is not None and one.kind == other.kind

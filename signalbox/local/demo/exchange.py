@@ -16,8 +16,8 @@ from signalbox.aws.history.athena import Athena, quoted
 from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.exchange.publisher import PublishRequest
-from signalbox.clients.sarracenia.checksums import contents_of
-from signalbox.clients.sarracenia.downloader import Done, Downloader
+from signalbox.clients.sarracenia.checksums import read_contents
+from signalbox.clients.sarracenia.downloader import Downloader, DownloadOutcome
 from signalbox.clients.sarracenia.tree_walk import walk
 from signalbox.errors import UnavailableError
 from signalbox.exchange.model.records import User
@@ -25,7 +25,7 @@ from signalbox.local.demo.consumer import wait_until
 from signalbox.local.demo.weather import write_weather
 from signalbox.local.progress import step
 from signalbox.sarracenia.formats import v03
-from signalbox.sarracenia.formats.posts import Posting
+from signalbox.sarracenia.formats.posts import PostSettings
 from signalbox.sarracenia.rights.names import ExchangeName, parse_user_name, source_exchange
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 
@@ -101,15 +101,15 @@ def _announced_and_fetched(
 
 def _post(client: ExchangeClient, exchange: ExchangeName, folder: Path) -> list["MessageId"]:
     """Announce all files in a folder, as `signalbox post --recursive` does."""
-    posting = Posting(exchange, f"file://{folder}/", source=USER)
+    settings = PostSettings(exchange, f"file://{folder}/", source=USER)
     now = datetime.now(UTC)
     files = [one for one in walk([str(folder)], recursive=True) if Path(one.path).is_file()]
     announced = (
         announcement
         for one in files
-        for announcement in posting.announcements(one, contents_of(one, posting), now=now, random=0)
+        for announcement in settings.announcements(one, read_contents(one, settings), now=now, random=0)
     )
-    posts = (posting.post(one) for one in announced)
+    posts = (settings.message(one) for one in announced)
     sent = list(client.publish_all(exchange, (PublishRequest(one.routing_key, one.body, one.headers) for one in posts)))
     ids = [one.message_id for one in sent if one.message_id is not None]
     if len(ids) != len(files):
@@ -132,7 +132,7 @@ def _fetch(taken: Sequence["ReceivedMessage"], folder: Path) -> None:
     """Download announced files; a wrong checksum is an error."""
     for one in taken:
         announcement = v03.parse(one.delivered.body)
-        if Downloader(folder).carry_out(announcement) is not Done.DOWNLOADED:
+        if Downloader(folder).apply(announcement) is not DownloadOutcome.DOWNLOADED:
             raise UnavailableError(f"{folder.name} received {announcement.path!r} twice")
 
 

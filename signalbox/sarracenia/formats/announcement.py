@@ -1,4 +1,4 @@
-"""What a message says of a file, whatever format it came in."""
+"""Announcements: the content of a message about a file, independent of its format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from signalbox.sarracenia.formats.identity import Identity
 
 
 class InvalidAnnouncement(RejectedError):
-    """Raised when a message announces no file in any of Sarracenia's formats; each problem has its line."""
+    """Raised when a message is not a valid v02 or v03 announcement; each problem has its line."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileOperation:
-    """What happened to a path other than that a file was written there."""
+    """An operation on a path other than writing a file."""
 
     link: str | None = None
     removed: bool = False
@@ -26,7 +26,7 @@ class FileOperation:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """A file that is there to be fetched, or another change of a tree of files."""
+    """A file that can be fetched, or another change of a tree of files."""
 
     published_at: datetime
     base_url: str
@@ -42,5 +42,5 @@ class Announcement:
     mode: str | None = None
     content_type: str | None = None
     retrieve_path: str | None = None
-    # What others put into their messages is carried on.
+    # Unknown fields of the publisher, which are passed on unchanged.
     others: Mapping[str, object] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What tells one content from another: checksums, and the methods that stand in for one."""
+"""Identities of file contents: checksums, and Sarracenia's methods without a checksum."""
 
 import hashlib
 from base64 import b64encode
@@ -15,12 +15,12 @@ NONE = "none"
 
 
 class InvalidIdentityMethod(RejectedError):
-    """Raised when an identity method is none that Sarracenia knows."""
+    """Raised for an identity method that Sarracenia does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A method and its value: of a checksum, its digest in base64."""
+    """An identity method and its value; the value of a checksum is its digest in base64."""
 
     method: str
     value: str
@@ -28,14 +28,14 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class IdentityMethod:
-    """How the identity of files is made: by a checksum, or with a value that does not depend on the content."""
+    """A method to compute identities: a checksum, or a value that does not depend on the content."""
 
     name: str = "sha512"
     value: str = ""
 
     @classmethod
     def parse(cls, text: str) -> "IdentityMethod":
-        """Return the method in `sha512`, `md5`, `cod,sha512`, `random`, `arbitrary,VALUE` or `none`."""
+        """Parse a method such as `sha512`, `cod,sha512` or `arbitrary,VALUE`. Raises `InvalidIdentityMethod`."""
         name, comma, value = text.partition(",")
         plain = name in (*CHECKSUMS, RANDOM, NONE) and not comma
         if plain or (name == COMPUTE_ON_DOWNLOAD and value in CHECKSUMS) or (name == ARBITRARY and value):
@@ -45,7 +45,7 @@ class IdentityMethod:
         )
 
     def identity(self, chunks: Iterable[bytes], *, random: int) -> Identity | None:
-        """Return the identity of a content; `random` is one of 0 to 9999."""
+        """Return the identity of a content, or None for `none`; `random` is an integer from 0 to 9999."""
         if self.name == NONE:
             return None
         if self.name in CHECKSUMS:

@@ -1,4 +1,4 @@
-"""What is announced of files: the messages that sr3's `sr3_post` sends of the same ones."""
+"""Messages that announce files, equal to those that `sr3_post` sends for the same files."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,15 +21,15 @@ PREFIXES = {Format.V02: V02_PREFIX, Format.V03: V03_PREFIX}
 
 
 class NotBelowBaseDirectory(RejectedError):
-    """Raised when a file has no path below the base directory, so that no URL leads to it."""
+    """Raised when a file is not below the base directory, so that no URL leads to it."""
 
 
-class InvalidPosting(RejectedError):
-    """Raised when files cannot be announced as somebody asked for; each problem has its line."""
+class InvalidPostSettings(RejectedError):
+    """Raised when the settings for announcing files contradict each other; each problem has its line."""
 
 
-class Kind(StrEnum):
-    """What is announced of a path."""
+class FileKind(StrEnum):
+    """The kind of an announced path."""
 
     FILE = "file"
     DIRECTORY = "directory"
@@ -39,35 +39,35 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A path as it is there, or no more; of what is gone, and of links, nothing else is told."""
+class FileEntry:
+    """A path with its status; for removed paths and links only `path`, `kind` and `target` are set."""
 
     path: str
     """Absolute, with slashes."""
-    kind: Kind
+    kind: FileKind
     mode: int | None = None
     size_bytes: int | None = None
     modified_at: datetime | None = None
     accessed_at: datetime | None = None
     target: str | None = None
-    """Where a link leads, as it says itself."""
+    """The target of a link, unresolved."""
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
-    """What was read of a file."""
+class FileContents:
+    """The data read from a file: identity, blocks and embedded content."""
 
     identity: Identity | None = None
     blocks: tuple[Block, ...] = ()
     content: Content | None = None
 
 
-NOTHING_READ = Contents()
+NO_CONTENTS = FileContents()
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
-    """A message that announces a file, and where it is sent."""
+class AnnouncementMessage:
+    """A message that announces a file, with its exchange and routing key."""
 
     exchange: ExchangeName
     routing_key: str
@@ -75,7 +75,7 @@ class Post:
     headers: Mapping[str, str]
 
     def as_document(self) -> dict[str, object]:
-        """Return it as JSON has it."""
+        """Return the message as a JSON object."""
         return {
             "exchange": self.exchange,
             "routing_key": self.routing_key,
@@ -85,43 +85,43 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True)
-class Posting:
-    """How files are announced. Raises `InvalidPosting`."""
+class PostSettings:
+    """Settings for announcing files, and the messages that follow from them. Raises `InvalidPostSettings`."""
 
     exchange: ExchangeName
     base_url: str
     base_directory: str | None = None
-    """Absolute; what of a path is not told, because the base URL leads there."""
+    """The absolute directory that the base URL serves; announced paths are relative to it."""
     form: Format = Format.V03
     topic_prefix: str | None = None
     method: IdentityMethod = field(default_factory=IdentityMethod)
     source: str | None = None
     block_bytes: int | None = None
-    """Larger files are announced in blocks of this size; None for never."""
+    """Files larger than this are announced in blocks of this size; None for never."""
     content_limit_bytes: int | None = None
-    """Smaller contents are sent along; None for never."""
+    """Contents smaller than this are embedded; None for never."""
 
     def __post_init__(self) -> None:
         problems = []
         if not _is_url(self.base_url):
-            problems.append(f"base URL {self.base_url[:200]!r}: expected such as https://data.example.com/")
+            problems.append(f"base URL {self.base_url[:200]!r}: expected a URL such as https://data.example.com/")
         if self.block_bytes is not None and self.method.name not in CHECKSUMS:
-            problems.append(f"identity {self.method.name!r}: blocks are told apart by {' or '.join(CHECKSUMS)}")
+            problems.append(f"identity {self.method.name!r}: blocks need {' or '.join(CHECKSUMS)}")
         if self.content_limit_bytes is not None and self.form == Format.V02:
-            problems.append("no content travels in v02; sr3 does not send any either")
+            problems.append("v02 has no embedded content, in sr3 either")
         if problems:
-            raise InvalidPosting("\n".join(problems))
+            raise InvalidPostSettings("\n".join(problems))
 
     @property
     def root(self) -> str | None:
-        """Return the directory to which the base URL leads, or None if that is everything."""
+        """Return the directory that the base URL serves, or None for the root of the file system."""
         if self.base_directory is not None:
             return self.base_directory
-        # As with sr3, a URL of files tells it itself.
+        # As in sr3, a `file:` URL contains the directory.
         return urlsplit(self.base_url).path if self.base_url.startswith(FILE_SCHEME) else None
 
     def path_of(self, path: str) -> str:
-        """Return what of a path follows the base URL. Raises `NotBelowBaseDirectory`."""
+        """Return the announced path, relative to the base URL. Raises `NotBelowBaseDirectory`."""
         if self.root is None:
             return path.lstrip("/")
         rest = _below(path, self.root)
@@ -129,45 +129,45 @@ class Posting:
             raise NotBelowBaseDirectory(f"{path[:200]!r} is not below the base directory {self.root[:200]!r}")
         if self.base_directory is None:
             return rest
-        # What the URL's own path says already is not said twice, as with sr3.
+        # As in sr3, the path of the base URL is not repeated.
         return _below(f"/{rest}", urlsplit(self.base_url).path) or rest
 
     def announcements(
-        self, found: Found, contents: Contents = NOTHING_READ, *, now: datetime, random: int
+        self, entry: FileEntry, contents: FileContents = NO_CONTENTS, *, now: datetime, random: int
     ) -> Iterator[Announcement]:
-        """Yield what is said of a path: one announcement, or one for each block. `random` is one of 0 to 9999."""
+        """Yield the announcement of a path, or one for each block; `random` is an integer from 0 to 9999."""
         whole = Announcement(
             published_at=now,
             base_url=self.base_url,
-            path=self.path_of(found.path),
+            path=self.path_of(entry.path),
             source=self.source,
-            size_bytes=found.size_bytes if found.kind == Kind.FILE else None,
+            size_bytes=entry.size_bytes if entry.kind == FileKind.FILE else None,
             identity=contents.identity or self._unread_identity(random),
             content=contents.content,
-            operation=_operation(found),
-            modified_at=found.modified_at if found.kind == Kind.FILE else None,
-            accessed_at=found.accessed_at if found.kind == Kind.FILE else None,
-            mode=None if found.mode is None else f"{found.mode & 0o7777:o}",
-            content_type=DIRECTORY_TYPE if found.kind == Kind.DIRECTORY else None,
+            operation=_operation(entry),
+            modified_at=entry.modified_at if entry.kind == FileKind.FILE else None,
+            accessed_at=entry.accessed_at if entry.kind == FileKind.FILE else None,
+            mode=None if entry.mode is None else f"{entry.mode & 0o7777:o}",
+            content_type=DIRECTORY_TYPE if entry.kind == FileKind.DIRECTORY else None,
         )
         if not contents.blocks:
             yield whole
             return
         method = self.method.name
-        for block, told in zip(contents.blocks, file_in_blocks(contents.blocks), strict=True):
+        for block, blocks in zip(contents.blocks, file_in_blocks(contents.blocks), strict=True):
             identity = Identity(method, block.identity)
-            yield replace(whole, size_bytes=block.size_bytes, identity=identity, blocks=told)
+            yield replace(whole, size_bytes=block.size_bytes, identity=identity, blocks=blocks)
 
     def _unread_identity(self, random: int) -> Identity | None:
-        # sr3 gives these to links and directories too, but `arbitrary` only to what it opens.
+        # sr3 gives these to links and directories too, but `arbitrary` only to files that it opens.
         return self.method.identity((), random=random) if self.method.name in (COMPUTE_ON_DOWNLOAD, RANDOM) else None
 
-    def post(self, announcement: Announcement) -> Post:
-        """Return the message. Raises `InvalidTopic`."""
+    def message(self, announcement: Announcement) -> AnnouncementMessage:
+        """Return the message of an announcement. Raises `InvalidTopic`."""
         prefix = PREFIXES[self.form] if self.topic_prefix is None else self.topic_prefix
-        sent = payload(announcement, self.form)
-        headers = {name: str(value) for name, value in sent.headers.items()}
-        return Post(self.exchange, topic_of(announcement.path, prefix=prefix), sent.body, headers)
+        serialized = payload(announcement, self.form)
+        headers = {name: str(value) for name, value in serialized.headers.items()}
+        return AnnouncementMessage(self.exchange, topic_of(announcement.path, prefix=prefix), serialized.body, headers)
 
 
 def _is_url(text: str) -> bool:
@@ -182,13 +182,13 @@ def _below(path: str, directory: str) -> str | None:
     return path[len(start) :] if path.startswith(start) else None
 
 
-def _operation(found: Found) -> FileOperation | None:
-    match found.kind:
-        case Kind.FILE:
+def _operation(entry: FileEntry) -> FileOperation | None:
+    match entry.kind:
+        case FileKind.FILE:
             return None
-        case Kind.LINK:
-            return FileOperation(link=found.target or "")
-        case Kind.DIRECTORY:
+        case FileKind.LINK:
+            return FileOperation(link=entry.target or "")
+        case FileKind.DIRECTORY:
             return FileOperation(directory=True)
         case _:
-            return FileOperation(removed=True, directory=found.kind == Kind.REMOVED_DIRECTORY)
+            return FileOperation(removed=True, directory=entry.kind == FileKind.REMOVED_DIRECTORY)

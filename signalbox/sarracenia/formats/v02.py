@@ -1,4 +1,4 @@
-"""Announcements in the format v02: a line of text, and headers."""
+"""The format v02 of announcements: a line of text, and headers."""
 
 import hashlib
 import json
@@ -16,17 +16,17 @@ CONTENT_TYPE = "text/plain"
 METHODS = {"s": "sha512", "d": "md5", "0": RANDOM, "a": ARBITRARY, "z": COMPUTE_ON_DOWNLOAD}
 LETTERS = {method: letter for letter, method in METHODS.items()}
 NO_IDENTITY = "n"
-# A link, and what was done to a path: removed or not, directory or not.
+# A link, and the operations on a path: (removed, directory).
 LINK = "L"
 OPERATIONS = {"R": (True, False), "r": (True, True), "m": (False, True)}
-OPERATION_LETTERS = {done: letter for letter, done in OPERATIONS.items()}
+OPERATION_LETTERS = {flags: letter for letter, flags in OPERATIONS.items()}
 ESCAPES = ((" ", "%20"), ("#", "%23"))
 FIELDS = V03_FIELDS | {"sum", "link", "oldname", "topic"}
 
 
 def body(announcement: Announcement) -> str:
-    """Return the line that announces a file."""
-    # sr3 escapes the path alone, and so takes the rest of a URL with a space for the path when it reads its own line.
+    """Return the body of an announcement: its time, base URL and path."""
+    # sr3 escapes the path only, and so misreads its own line when the base URL contains a space.
     return " ".join((v02_time(announcement.published_at), _escaped(announcement.base_url), _escaped(announcement.path)))
 
 
@@ -37,22 +37,21 @@ def _escaped(text: str) -> str:
 
 
 def headers(announcement: Announcement) -> dict[str, str]:
-    """Return the headers that go with the line; a content has no place in this format, and is fetched instead."""
-    told = announcement
-    operation = told.operation or FileOperation()
+    """Return the headers of an announcement, without embedded content, which v02 does not have."""
+    operation = announcement.operation or FileOperation()
     fields: dict[str, str | None] = {
-        **{name: value if isinstance(value, str) else json.dumps(value) for name, value in told.others.items()},
-        "source": told.source,
-        "mode": told.mode,
-        "mtime": v02_time(told.modified_at) if told.modified_at else None,
-        "atime": v02_time(told.accessed_at) if told.accessed_at else None,
-        "contentType": told.content_type,
-        "retrievePath": told.retrieve_path,
-        "parts": parts_of(told),
-        # sr3 3.3.1 reads this header, but does not write it: links lose their target on the way.
+        **{name: value if isinstance(value, str) else json.dumps(value) for name, value in announcement.others.items()},
+        "source": announcement.source,
+        "mode": announcement.mode,
+        "mtime": v02_time(announcement.modified_at) if announcement.modified_at else None,
+        "atime": v02_time(announcement.accessed_at) if announcement.accessed_at else None,
+        "contentType": announcement.content_type,
+        "retrievePath": announcement.retrieve_path,
+        "parts": parts_of(announcement),
+        # sr3 3.3.1 reads this header but does not write it, so its links lose their target.
         "link": operation.link,
         "oldname": operation.renamed_from,
-        "sum": _sum(told, operation),
+        "sum": _sum(announcement, operation),
     }
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -61,7 +60,7 @@ def _sum(announcement: Announcement, operation: FileOperation) -> str:
     name = announcement.path.rpartition("/")[2]
     if operation.link is not None:
         return f"{LINK},{hashlib.sha512(operation.link.encode(errors='surrogatepass')).hexdigest()}"
-    # sr3 3.3.1 writes the letter of a removed file for a removed directory too, but reads both.
+    # sr3 3.3.1 writes `R` for removed files and directories, but reads `r` too.
     if letter := OPERATION_LETTERS.get((operation.removed, operation.directory)):
         return f"{letter},{_sha512(name)}"
     identity = announcement.identity
@@ -78,11 +77,11 @@ def _sha512(text: str) -> str:
 
 
 def _encoded(text: str) -> bytes:
-    return text.encode(errors="surrogatepass")  # JSON may hold half of a pair
+    return text.encode(errors="surrogatepass")  # JSON may hold half of a surrogate pair
 
 
 def parse(line: str, headers: Mapping[str, object]) -> Announcement:
-    """Return the announcement in a line and its headers. Raises `InvalidAnnouncement`."""
+    """Parse an announcement from its body and headers. Raises `InvalidAnnouncement`."""
     time, base_url, path = (*line.split(" "), "", "", "")[:3]
     fields = Fields({**headers, "pubTime": time, "baseUrl": base_url, "relPath": path}, "", [])
     identity = _read_identity(fields)
@@ -90,7 +89,7 @@ def parse(line: str, headers: Mapping[str, object]) -> Announcement:
     announcement = Announcement(
         published_at=fields.required_moment("pubTime"),
         base_url=_unescaped(fields.required_text("baseUrl")),
-        # sr3 leaves the path escaped, and so fetches and writes another name than was announced.
+        # sr3 leaves the path escaped, and so fetches and writes a different name.
         path=_unescaped(fields.required_text("relPath")),
         source=fields.text("source"),
         size_bytes=size_bytes,

@@ -1,4 +1,4 @@
-"""Announcements in the format v03: all in a JSON object."""
+"""The format v03 of announcements: one JSON object, without headers."""
 
 import json
 
@@ -12,7 +12,7 @@ from signalbox.sarracenia.formats.times import v03_time
 
 CONTENT_TYPE = "application/json"
 FORMER_NAMES = {"retPath": "retrievePath", "integrity": "identity"}
-# sr3 3.3.1 calls it `mkdir` where it read a renamed directory in v02.
+# sr3 3.3.1 writes `mkdir` for a renamed directory that it converts from v02.
 OPERATIONS = ("link", "remove", "directory", "mkdir", "rename")
 FIELDS = {
     *("pubTime", "baseUrl", "relPath", "source", "size", "identity", "blocks", "content", "fileOp"),
@@ -21,54 +21,55 @@ FIELDS = {
 
 
 def body(announcement: Announcement) -> str:
-    """Return the JSON that announces a file."""
-    told = announcement
+    """Return the body of an announcement."""
     fields = {
-        **told.others,
-        "pubTime": v03_time(told.published_at),
-        "relPath": told.path,
-        "baseUrl": told.base_url,
-        "source": told.source,
-        "mode": told.mode,
-        "size": told.size_bytes,
-        "mtime": told.modified_at and v03_time(told.modified_at),
-        "atime": told.accessed_at and v03_time(told.accessed_at),
-        "contentType": told.content_type,
-        "retrievePath": told.retrieve_path,
-        "fileOp": told.operation and _operation(told.operation),
-        "identity": told.identity and {"method": told.identity.method, "value": told.identity.value},
-        "blocks": told.blocks and _blocks(told.blocks),
-        "content": told.content and {"encoding": told.content.encoding, "value": told.content.value},
+        **announcement.others,
+        "pubTime": v03_time(announcement.published_at),
+        "relPath": announcement.path,
+        "baseUrl": announcement.base_url,
+        "source": announcement.source,
+        "mode": announcement.mode,
+        "size": announcement.size_bytes,
+        "mtime": announcement.modified_at and v03_time(announcement.modified_at),
+        "atime": announcement.accessed_at and v03_time(announcement.accessed_at),
+        "contentType": announcement.content_type,
+        "retrievePath": announcement.retrieve_path,
+        "fileOp": announcement.operation and _operation(announcement.operation),
+        "identity": announcement.identity
+        and {"method": announcement.identity.method, "value": announcement.identity.value},
+        "blocks": announcement.blocks and _blocks(announcement.blocks),
+        "content": announcement.content
+        and {"encoding": announcement.content.encoding, "value": announcement.content.value},
     }
     return json.dumps({name: value for name, value in fields.items() if value is not None})
 
 
 def _operation(operation: FileOperation) -> dict[str, str]:
-    told: dict[str, str | None] = {
+    document: dict[str, str | None] = {
         "link": operation.link,
         "remove": "" if operation.removed else None,
         "directory": "" if operation.directory else None,
         "rename": operation.renamed_from,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in document.items() if value is not None}
 
 
 def _blocks(blocks: Blocks) -> dict[str, object]:
-    told = {
+    document = {
         "method": blocks.method,
         "size": blocks.size_bytes,
         "number": blocks.number,
         "manifest": {str(n): {"size": b.size_bytes, "identity": b.identity} for n, b in blocks.manifest.items()},
     }
-    return told if len(blocks.manifest) == blocks.count else {**told, "count": blocks.count}
+    return document if len(blocks.manifest) == blocks.count else {**document, "count": blocks.count}
 
 
 def parse(text: str) -> Announcement:
-    """Return the announcement in a JSON object. Raises `InvalidAnnouncement`."""
+    """Parse an announcement from its body. Raises `InvalidAnnouncement`."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidAnnouncement(f"no JSON: {error}") from error
+        raise InvalidAnnouncement(f"not JSON: {error}") from error
     if not isinstance(document, dict):
         raise InvalidAnnouncement("expected a JSON object")
     fields = Fields({FORMER_NAMES.get(str(name), str(name)): value for name, value in document.items()}, "", [])
@@ -114,7 +115,7 @@ def _read_content(fields: Fields) -> Content | None:
     if encoding != "utf-8":
         content.problem("encoding", f"expected 'utf-8' or 'base64', not {encoding!r:.80}")
     if any("\ud800" <= character <= "\udfff" for character in value or ""):
-        content.problem("value", "half of a surrogate pair is no UTF-8")
+        content.problem("value", "half of a surrogate pair is not UTF-8")
     return Content("utf-8", value or "")
 
 
@@ -142,7 +143,7 @@ def _read_blocks(fields: Fields) -> Blocks | None:
     stated = blocks.number("count")
     count, number = len(manifest) if stated is None else stated, blocks.required_number("number")
     if number >= count:
-        blocks.problem("number", f"{number} is none of {count} blocks")
+        blocks.problem("number", f"there are {count} blocks, and no number {number}")
     return Blocks(
         method=blocks.required_text("method"),
         size_bytes=blocks.required_number("size"),

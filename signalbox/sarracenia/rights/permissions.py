@@ -1,4 +1,4 @@
-"""Who may do what to which exchanges and queues: all told by their names."""
+"""Permissions of users on exchanges and queues, derived from the names alone."""
 
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -8,7 +8,7 @@ from signalbox.sarracenia.rights.names import UserName, readable_name
 
 
 class Role(StrEnum):
-    """What a user is to the broker."""
+    """A user's role."""
 
     ADMIN = "admin"
     FEEDER = "feeder"
@@ -17,7 +17,7 @@ class Role(StrEnum):
 
 
 class Right(StrEnum):
-    """A right of AMQP: configure to declare and delete, write to publish and to bind a queue, read for the rest."""
+    """A right of AMQP: `configure` to declare and delete, `write` to publish and bind queues, `read` for the rest."""
 
     CONFIGURE = "configure"
     WRITE = "write"
@@ -25,14 +25,14 @@ class Right(StrEnum):
 
 
 class Ownership(StrEnum):
-    """How names tell their owner: `LOOSE` is Sarracenia's own rule, by which `alice` owns what is `alice2`'s."""
+    """The rule that derives the owner from a name: in `LOOSE`, Sarracenia's own, `alice` also owns `xs_alice2`."""
 
     STRICT = "strict"
     LOOSE = "loose"
 
 
 ALL = ("*",)
-# USER is a user's name, and a name that begins with it; EXACT is the name alone.
+# USER is a user's name or a name that begins with it; EXACT is the name only.
 OWN_QUEUES, OWN_EXCHANGES = ("q_USER",), ("xs_USER",)
 READABLE = (*OWN_QUEUES, "xl_USER", "xr_USER", *OWN_EXCHANGES, "PUBLIC")
 PERMISSIONS: dict[Role, dict[Right, tuple[str, ...]]] = {
@@ -55,9 +55,9 @@ PUBLIC = {Ownership.STRICT: ("xpublic", "x*_public"), Ownership.LOOSE: ("x*publi
 def permitted_names(
     user: UserName, role: Role, right: Right, *, ownership: Ownership = Ownership.STRICT
 ) -> tuple[str, ...]:
-    """Return patterns of the names to which a user has a right; `*` is any text, as in a policy of IAM.
+    """Return patterns of the names on which a user has a right; `*` matches any text, as in IAM policies.
 
-    They are meant for names in the characters of SQS, without `.fifo`.
+    The patterns apply to SQS names without `.fifo`.
     """
     return tuple(
         pattern for kind in PERMISSIONS[role][right] for pattern in _patterns(kind, user=user, ownership=ownership)
@@ -76,7 +76,7 @@ def _patterns(kind: str, *, user: UserName, ownership: Ownership) -> tuple[str, 
 def is_permitted(
     user: UserName, role: Role, right: Right, *, name: str, ownership: Ownership = Ownership.STRICT
 ) -> bool:
-    """Say whether a user has a right to an exchange or queue."""
+    """Return whether a user has a right on an exchange or queue."""
     readable = readable_name(name.removesuffix(FIFO_SUFFIX))
     patterns = permitted_names(user, role, right, ownership=ownership)
     return any(fnmatchcase(readable, pattern) for pattern in patterns)

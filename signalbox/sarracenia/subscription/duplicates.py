@@ -1,4 +1,4 @@
-"""Duplicates: what makes two announcements the same, and for how long."""
+"""Duplicate detection: the key that duplicates share, and how long it is kept."""
 
 import json
 from datetime import datetime, timedelta
@@ -13,47 +13,47 @@ DATA = "data"
 
 
 class Basis(StrEnum):
-    """What is compared, as sr3's `nodupe_basis` has it."""
+    """The properties that are compared, as in sr3's `nodupe_basis`."""
 
     PATH = "path"
     """The same content at the same path."""
     DATA = "data"
-    """The same content, wherever."""
+    """The same content at any path."""
     NAME = "name"
-    """The same content in a file of the same name, in whatever directory."""
+    """The same content in a file of the same name in any directory."""
     NAME_ONLY = "name_only"
-    """A file of the same name, whatever its content."""
+    """The same file name with any content."""
     PATH_ONLY = "path_only"
-    """The same path, whatever its content."""
+    """The same path with any content."""
 
 
-class Memory(Protocol):
-    """Remembers when announcements were last seen."""
+class DuplicateCache(Protocol):
+    """Stores the time at which each announcement was last seen."""
 
     def last_seen(self, key: str) -> datetime | None:
-        """Return when a key was last seen, or None if never."""
+        """Return the time at which a key was last recorded, or None."""
         ...
 
-    def see(self, key: str, *, now: datetime) -> None:
-        """Remember that a key is seen now."""
+    def record(self, key: str, *, now: datetime) -> None:
+        """Record that a key was seen at `now`."""
         ...
 
 
 def duplicate_key(announcement: Announcement, basis: Basis = Basis.PATH) -> str:
-    """Return what two announcements have in common if one is a duplicate of the other."""
+    """Return the key of an announcement; announcements with equal keys are duplicates."""
     path = _path(announcement, basis)
     if basis == Basis.NAME_ONLY:
         return _key(path, path)
     if basis == Basis.PATH_ONLY:
         return _key(announcement.path, path)
-    # sr3 3.3.1 takes two blocks of the same bytes for duplicates, and never has the whole file.
+    # The key includes the block number: sr3 3.3.1 drops blocks with equal bytes, so the file is never complete.
     block = [] if announcement.blocks is None else [str(announcement.blocks.number)]
     content = _content(announcement, path if basis in (Basis.DATA, Basis.NAME) else announcement.path)
     return _key(content, path, *block)
 
 
 def _key(*parts: str) -> str:
-    return json.dumps(parts)  # no two lists of texts have the same
+    return json.dumps(parts)  # unambiguous: different lists give different texts
 
 
 def _path(announcement: Announcement, basis: Basis) -> str:
@@ -64,7 +64,7 @@ def _path(announcement: Announcement, basis: Basis) -> str:
 
 
 def _content(announcement: Announcement, path: str) -> str:
-    """Return what stands for the content, by sr3's rules: what was done to a path, a checksum, or size and time."""
+    """Return the identity of the content by sr3's rules: link target, directory, checksum, or time and size."""
     operation, identity = announcement.operation, announcement.identity
     if operation is not None and operation.link:
         return operation.link
@@ -78,5 +78,5 @@ def _content(announcement: Announcement, path: str) -> str:
 
 
 def is_duplicate(seen_at: datetime | None, *, now: datetime, ttl: timedelta) -> bool:
-    """Say whether what was seen at a moment is still remembered; each time it is seen, it is for as long again."""
+    """Return whether a key was last seen within `ttl`; recording each hit extends the time by `ttl`, as sr3 does."""
     return seen_at is not None and seen_at + ttl >= now

@@ -1,4 +1,4 @@
-"""Which announcements a subscriber wants: `accept` and `reject` lines, of which the first that matches counts."""
+"""A subscriber's filter: `accept` and `reject` lines, of which the first match decides."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from signalbox.sarracenia.formats.announcement import Announcement
 
 
 class InvalidFilter(RejectedError):
-    """Raised when lines of a filter say nothing that could be followed; each problem has its line."""
+    """Raised for filter lines that are invalid; each problem has its line."""
 
 
-class Word(StrEnum):
-    """What a line of a filter begins with."""
+class FilterKeyword(StrEnum):
+    """The keyword of a filter line."""
 
     ACCEPT = "accept"
     REJECT = "reject"
@@ -22,19 +22,19 @@ class Word(StrEnum):
 
 
 class Expression(Protocol):
-    """A regular expression that matches from the start of a text on."""
+    """A regular expression that is anchored at the beginning of the text."""
 
     def matches(self, text: str) -> bool:
-        """Say whether it does."""
+        """Return whether the expression matches a text from its beginning."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """An `accept` or `reject` line, and the directory above it, into which what it accepts goes."""
+class FilterRule:
+    """An `accept` or `reject` line; files that it accepts go to `directory`, set by the last such line above it."""
 
     number: int
-    word: Word
+    keyword: FilterKeyword
     text: str
     expression: Expression
     directory: str | None
@@ -42,26 +42,26 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """An announcement that is wanted, and where the file goes; None where all files go."""
+    """The verdict on an accepted announcement; its file goes to `directory`, or to the default one for None."""
 
     directory: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An announcement that is not wanted, and why."""
+    """The verdict on a rejected announcement, with its reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
-    """The lines in their order."""
+class FileFilter:
+    """The lines of a filter, in order."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[FilterRule, ...] = ()
     accept_unmatched: bool = True
     directory: str | None = None
-    """The directory of the last such line: what no line matches goes there."""
+    """The directory of the last `directory` line, for files that no line matches."""
 
     @classmethod
     def parse(
@@ -70,34 +70,34 @@ class Filter:
         compiled: Callable[[str], Expression],
         *,
         accept_unmatched: bool = True,
-    ) -> "Filter":
-        """Return the filter of pairs of a word and its text. Raises `InvalidFilter` with all that is wrong.
+    ) -> "FileFilter":
+        """Parse pairs of a keyword and its text. Raises `InvalidFilter` with all problems.
 
-        `compiled` returns an expression, or raises a `RejectedError`.
+        `compiled` returns the expression of a text, or raises a `RejectedError`.
         """
-        rules: list[Rule] = []
+        rules: list[FilterRule] = []
         problems: list[str] = []
         directory: str | None = None
-        for number, (word, text) in enumerate(lines, 1):
-            if word == Word.DIRECTORY:
+        for number, (keyword, text) in enumerate(lines, 1):
+            if keyword == FilterKeyword.DIRECTORY:
                 directory = text
                 continue
             try:
-                rules.append(Rule(number, Word(word), text, compiled(text), directory))
+                rules.append(FilterRule(number, FilterKeyword(keyword), text, compiled(text), directory))
             except (RejectedError, ValueError) as error:
-                problems.append(f"line {number}, {word}: {error}")
+                problems.append(f"line {number}, {keyword}: {error}")
         if problems:
             raise InvalidFilter("\n".join(problems))
         return cls(tuple(rules), accept_unmatched, directory)
 
     def verdict(self, announcement: Announcement) -> Accepted | Rejected:
-        """Say whether an announcement is wanted.
+        """Return the verdict on an announcement.
 
-        Of a renamed file the new name counts: sr3 3.3.1 looks at the old one, too, and loses some of them.
+        For a renamed file the new name decides; sr3 3.3.1 also tests the old name, and loses some renames.
         """
         url = full_url(announcement)
         rule = next((rule for rule in self.rules if rule.expression.matches(url)), None)
-        if rule is not None and rule.word == Word.ACCEPT:
+        if rule is not None and rule.keyword == FilterKeyword.ACCEPT:
             return Accepted(rule.directory)
         if rule is not None:
             return Rejected(f"line {rule.number}: reject {rule.text}")
@@ -105,12 +105,12 @@ class Filter:
 
 
 def full_url(announcement: Announcement) -> str:
-    """Return the URL that a file has by its path, with one slash between the base and it."""
-    return joined(announcement.base_url, announcement.path)
+    """Return the base URL and path of an announcement, joined by one slash."""
+    return join_url(announcement.base_url, announcement.path)
 
 
-def joined(base_url: str, path: str) -> str:
-    """Return a base URL and a path with one slash between them; neither is escaped."""
+def join_url(base_url: str, path: str) -> str:
+    """Join a base URL and a path by one slash, without escaping either."""
     if base_url.endswith("/") and path.startswith("/"):
         return base_url + path[1:]
     return base_url + path if base_url.endswith("/") or path.startswith("/") else f"{base_url}/{path}"

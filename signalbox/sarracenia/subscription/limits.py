@@ -1,4 +1,4 @@
-"""What a subscriber takes as too old and as the same, and how often it tries."""
+"""Limits of a subscriber: maximum ages, duplicate detection and attempts."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,7 +11,7 @@ PAUSE = timedelta(seconds=10)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is too old, what is the same, and how often something is tried; None for no limit."""
+    """Maximum ages, duplicate detection and attempts; None means no limit."""
 
     message_age: timedelta | None = None
     file_age: timedelta | None = None

@@ -1,4 +1,4 @@
-"""What `signalbox post` and `subscribe` need of a pretended stage: a test looks into its queues, and delivers."""
+"""A fake stage for `signalbox post` and `subscribe`, whose queues a test reads and fills."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from tests.cli.shared.stage import FakeStage, Refusal
 
 @dataclass
 class FilesStage:
-    """Has exchanges and queues that commands declare, and no router: a test delivers."""
+    """A stage with exchanges and queues but without a router; a test delivers messages itself."""
 
     serving: FakeStage
     sequence: int = 0
@@ -32,7 +32,7 @@ class FilesStage:
         return boto3.client("sqs").create_queue(QueueName=sqs_name(name))["QueueUrl"]
 
     def published(self, exchange: str) -> list[dict[str, Any]]:
-        """Return what was published, as a dry run prints it."""
+        """Return the messages published to an exchange, in the form of a dry run."""
         url, sqs = self.queue_url(exchange), boto3.client("sqs")
         found: list[dict[str, Any]] = []
         while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"]).get(
@@ -42,7 +42,7 @@ class FilesStage:
         return found
 
     def deliver(self, queue: str, *documents: Mapping[str, Any]) -> None:
-        """Deliver to a queue what a dry run printed."""
+        """Deliver messages in the form of a dry run to a queue."""
         for document in documents:
             self.sequence += 1
             own = {
@@ -58,10 +58,10 @@ class FilesStage:
             )
 
     def left(self, queue: str) -> int:
-        """Return how many messages are in a queue, taken or not."""
+        """Return the number of messages in a queue, in flight or not."""
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-        told = boto3.client("sqs").get_queue_attributes(QueueUrl=self.queue_url(queue), AttributeNames=names)
-        return sum(map(int, told["Attributes"].values()))
+        attributes = boto3.client("sqs").get_queue_attributes(QueueUrl=self.queue_url(queue), AttributeNames=names)
+        return sum(map(int, attributes["Attributes"].values()))
 
 
 def _text(value: str) -> dict[str, str]:
@@ -69,20 +69,20 @@ def _text(value: str) -> dict[str, str]:
 
 
 def _document(exchange: str, message: Mapping[str, Any]) -> dict[str, Any]:
-    told = {name: one["StringValue"] for name, one in message["MessageAttributes"].items()}
-    headers = json.loads(told.get("headers", "{}")) | {n: v for n, v in told.items() if n not in OWN_NAMES}
-    return {"exchange": exchange, "routing_key": told["topic"], "headers": headers, "body": message["Body"]}
+    texts = {name: one["StringValue"] for name, one in message["MessageAttributes"].items()}
+    headers = json.loads(texts.get("headers", "{}")) | {n: v for n, v in texts.items() if n not in OWN_NAMES}
+    return {"exchange": exchange, "routing_key": texts["topic"], "headers": headers, "body": message["Body"]}
 
 
 @contextmanager
 def files_stage() -> Iterator[FilesStage]:
-    """Give a deployed stage that has the exchange xs_alice; the caller pretends AWS."""
+    """Provide a deployed stage with the exchange xs_alice; the caller fakes AWS."""
     with exchange_stage() as serving:
         serving.replies["bind"] = _bound
         yield FilesStage(serving)
 
 
-def _bound(told: Mapping[str, Any]) -> dict[str, str]:
-    if told["exchange"] != "xs_alice":
-        raise Refusal(f"there is no exchange {told['exchange']!r}")
+def _bound(command: Mapping[str, Any]) -> dict[str, str]:
+    if command["exchange"] != "xs_alice":
+        raise Refusal(f"there is no exchange {command['exchange']!r}")
     return {}

@@ -1,4 +1,4 @@
-"""`signalbox post`: announces files as sr3_post does."""
+"""The command `signalbox post`."""
 
 import json
 import os
@@ -14,9 +14,9 @@ from typer.testing import CliRunner, Result
 
 from signalbox.cli.main import app
 from signalbox.cli.sarracenia.post import size_bytes
-from signalbox.cli.sarracenia.poster import Run
+from signalbox.cli.sarracenia.poster import PostRun
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.sarracenia.formats.posts import Posting
+from signalbox.sarracenia.formats.posts import PostSettings
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.cli.sarracenia.stage import FilesStage, files_stage
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
@@ -49,18 +49,18 @@ def lines(result: Result) -> list[dict]:
 @pytest.mark.parametrize("case", [path for path in CASES if path.stem != "one_directory"], ids=lambda path: path.stem)
 def test_a_dry_run_prints_what_sr3_post_sends(case, tmp_path):
     plant(tmp_path)
-    told = read_case(case, tmp_path)
+    expected = read_case(case, tmp_path)
     command = ["post", str(tmp_path / "data"), "--recursive", "--exchange", "xs_alice", "--dry-run", "--json"]
 
-    result = CliRunner().invoke(app, [*command, *options_of(told["posting"])], catch_exceptions=False)
+    result = CliRunner().invoke(app, [*command, *options_of(expected["posting"])], catch_exceptions=False)
 
     assert in_order(comparable(document_of(line)) for line in lines(result)) == in_order(
-        map(comparable, told["messages"])
+        map(comparable, expected["messages"])
     )
 
 
-def options_of(told: dict) -> Iterator[str]:
-    for name, value in told.items():
+def options_of(settings: dict) -> Iterator[str]:
+    for name, value in settings.items():
         if name == "content_limit_bytes":
             yield from ("--inline", "--inline-limit", str(value))
         elif value is not None:
@@ -74,7 +74,7 @@ def document_of(line: dict) -> dict:
     return without_time(line)
 
 
-def test_a_dry_run_for_people_is_a_line_a_message(tree):
+def test_a_dry_run_prints_a_line_for_each_message(tree):
     result = post(tree, "--dry-run", "--format", "v02")
 
     assert [line.split()[:2] for line in result.stdout.splitlines()] == [
@@ -85,7 +85,7 @@ def test_a_dry_run_for_people_is_a_line_a_message(tree):
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
-def test_the_directory_to_which_a_url_of_files_leads_is_not_announced(slash, tree):
+def test_the_directory_of_a_file_url_is_not_announced(slash, tree):
     command = ["post", str(tree), "--exchange", "xs_alice", "--base-url", f"file:{tree}{slash}", "-r", "--dry-run"]
 
     result = CliRunner().invoke(app, [*command, "--json"], catch_exceptions=False)
@@ -93,7 +93,7 @@ def test_the_directory_to_which_a_url_of_files_leads_is_not_announced(slash, tre
     assert [json.loads(one["body"])["relPath"] for one in lines(result)] == ["a", "a/b", "a/b/f.txt"]
 
 
-def test_a_name_that_is_no_utf_8_is_printed_all_the_same(tree):
+def test_a_name_that_is_not_utf_8_is_printed_escaped(tree):
     Path(os.fsdecode(bytes(tree / "a") + b"/\xe9")).write_text("x")
 
     result = post(tree, "--dry-run", "--format", "v02")
@@ -111,10 +111,10 @@ def test_a_name_that_is_no_utf_8_is_printed_all_the_same(tree):
         (["--user", "carol", "--source", "dave"], "dave"),
     ],
 )
-def test_the_source_is_the_users_or_the_exchanges(options, source, tree):
-    told = lines(post(tree, "--dry-run", "--json", *options))
+def test_the_default_source_is_the_user_or_the_owner_of_the_exchange(options, source, tree):
+    messages = lines(post(tree, "--dry-run", "--json", *options))
 
-    assert {json.loads(one["body"]).get("source") for one in told} == {source}
+    assert {json.loads(one["body"]).get("source") for one in messages} == {source}
 
 
 def test_files_are_published_to_the_exchange(tree, stage):
@@ -140,12 +140,12 @@ def test_v02_is_published_with_its_headers(tree, stage):
     assert result.stdout == ""
 
 
-def test_an_exchange_that_is_not_there_is_named(tree, stage):
+def test_a_missing_exchange_is_named(tree, stage):
     with pytest.raises(RejectedError, match="xs_alice"):
         post(tree, "--aws")
 
 
-def test_what_cannot_be_announced_is_told_and_the_rest_is_announced(tree, stage):
+def test_a_file_without_a_valid_topic_is_reported_and_the_others_are_announced(tree, stage):
     stage.queue_url("xs_alice")
     deep = tree / "a" / ("é" * 100) / ("é" * 40)
     deep.mkdir(parents=True)
@@ -158,7 +158,7 @@ def test_what_cannot_be_announced_is_told_and_the_rest_is_announced(tree, stage)
     assert len(stage.published("xs_alice")) == len(lines(result)) == 5
 
 
-def test_what_sqs_does_not_take_is_told_and_the_rest_is_announced(tree, stage):
+def test_a_message_refused_by_sqs_is_reported_and_the_others_are_announced(tree, stage):
     stage.queue_url("xs_alice")
     (tree / "a" / "\x01").write_text("x")
 
@@ -174,12 +174,12 @@ def test_what_sqs_does_not_take_is_told_and_the_rest_is_announced(tree, stage):
     [
         (["--block-size", "0"], "--block-size: expected a number of bytes"),
         (["--identity", "crc"], "identity method 'crc'"),
-        (["--inline", "--format", "v02"], "no content travels in v02"),
+        (["--inline", "--format", "v02"], "v02 has no embedded content"),
         (["--exchange", "alice"], "exchange 'alice'"),
         (["--base-url", "e"], "base URL 'e'"),
     ],
 )
-def test_what_was_asked_for_wrongly_is_refused_at_once(options, problem, tree):
+def test_invalid_options_are_refused(options, problem, tree):
     with pytest.raises(RejectedError, match=problem):
         post(tree, "--dry-run", *options)
 
@@ -190,13 +190,13 @@ def test_sizes_have_units(text, number):
 
 
 @pytest.mark.parametrize("text", ["", "M", "-1", "1.5M", "10T", "0k", "²"])
-def test_what_is_no_size_is_refused(text):
+def test_an_invalid_size_is_refused(text):
     with pytest.raises(RejectedError, match="--size: expected"):
         size_bytes(text, "--size")
 
 
 @pytest.mark.parametrize("existing", [False, True])
-def test_changes_are_announced_until_a_signal_comes(existing, tree):
+def test_changes_are_announced_until_a_signal_arrives(existing, tree):
     program = "from signalbox.cli.main import main; main()"
     command = [sys.executable, "-c", program, "post", str(tree / "a"), "-r", "--exchange", "xs_alice"]
     command += ["--base-url", "https://e/", "--base-dir", str(tree), "--watch", "--every", "0", "--dry-run", "--json"]
@@ -210,44 +210,44 @@ def test_changes_are_announced_until_a_signal_comes(existing, tree):
         (tree / "a" / "new").unlink()
         gone = json.loads(json.loads(watching.stdout.readline())["body"])
         watching.send_signal(signal.SIGTERM)
-        _, told = watching.communicate(timeout=30)
+        _, errors = watching.communicate(timeout=30)
 
     assert [json.loads(one["body"])["relPath"] for one in there] == (["a", "a/b", "a/b/f.txt"] if existing else [])
     assert (new["relPath"], new["size"]) == ("a/new", 1)
     assert (gone["relPath"], gone["fileOp"]) == ("a/new", {"remove": ""})
     assert watching.returncode == 0
-    assert "messages announced" in told
+    assert "messages announced" in errors
 
 
 @dataclass
-class Unreliable:
-    """Takes nothing at first, then everything, and then asks the command to end."""
+class UnreliableSink:
+    """Fails at first, then accepts all messages, and then ends the command with a signal."""
 
     failures: int
-    prints: bool = True
-    taken: list[str] = field(default_factory=list)
+    is_printing: bool = True
+    sent: list[str] = field(default_factory=list)
 
-    def take(self, posts):
-        for post in posts:
+    def send(self, messages):
+        for message in messages:
             if self.failures:
                 self.failures -= 1
-                raise UnavailableError("no way")
-            self.taken.append(json.loads(post.body)["relPath"])
+                raise UnavailableError("outage")
+            self.sent.append(json.loads(message.body)["relPath"])
             yield None
-        if len(self.taken) == 3:
+        if len(self.sent) == 3:
             os.kill(os.getpid(), signal.SIGTERM)
 
 
-def test_changes_that_cannot_be_announced_now_are_announced_later(tree, capsys):
-    posting = Posting(ExchangeName("xs_alice"), "https://e/", base_directory=str(tree))
-    run = Run(posting, (str(tree / "a"),), recursive=True, watches=True, existing=True, seconds_between=0)
-    posts = Unreliable(failures=2)
+def test_changes_during_an_outage_are_announced_later(tree, capsys):
+    settings = PostSettings(ExchangeName("xs_alice"), "https://e/", base_directory=str(tree))
+    run = PostRun(settings, (str(tree / "a"),), recursive=True, watches=True, existing=True, seconds_between=0)
+    sink = UnreliableSink(failures=2)
 
-    run.carry_out(posts)
+    run.run(sink)
 
-    assert posts.taken == ["a", "a/b", "a/b/f.txt"]
+    assert sink.sent == ["a", "a/b", "a/b/f.txt"]
     assert capsys.readouterr().err.splitlines() == [
         "· looks for changes every 0 s",
-        *["· cannot announce now, and tries again: no way"] * 2,
+        *["· cannot announce now, and tries again: outage"] * 2,
         "· 3 messages announced",
     ]

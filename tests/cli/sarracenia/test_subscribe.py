@@ -1,9 +1,9 @@
-"""`signalbox subscribe`: prints or downloads what is announced."""
+"""The command `signalbox subscribe`."""
 
 import json
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -14,13 +14,17 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from signalbox.cli.main import app
-from signalbox.cli.sarracenia.follower import Following, Shown, fetching
+from signalbox.cli.sarracenia.result_printer import ResultPrinter
+from signalbox.cli.sarracenia.subscribe import run_until_signal
+from signalbox.cli.shared.signals import Ending
 from signalbox.clients.exchange.consumer import Consumer
-from signalbox.clients.sarracenia.subscriber import Failed, Outcome, Received, Subscriber
-from signalbox.clients.sarracenia.subscriber_store import State, StateNotKept, opened
+from signalbox.clients.sarracenia.file_subscription import file_action
+from signalbox.clients.sarracenia.message_loop import MessageLoop
+from signalbox.clients.sarracenia.subscriber import AnnouncedMessage, FailedMessage, MessageOutcome, Subscriber
+from signalbox.clients.sarracenia.subscriber_store import StoreUnavailable, SubscriberStore, open_store
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange.model.records import ResourceKind, ResourceRef
-from signalbox.sarracenia.subscription.filters import Filter
+from signalbox.sarracenia.subscription.filters import FileFilter
 from signalbox.sarracenia.subscription.limits import Limits
 from tests.cli.sarracenia.stage import FilesStage, files_stage
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
@@ -49,7 +53,7 @@ def subscribe(*options: str) -> Result:
 
 
 def announced(web: Web, root: Path, *options: str) -> list[dict]:
-    """Return the messages of files that a server has."""
+    """Return the messages that announce a server's files."""
     for name, content in web.files.items():
         path = root / "source" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -90,10 +94,10 @@ def test_without_a_subtopic_everything_is_bound(stage, folder):
 
 
 @pytest.mark.parametrize("form", ["v02", "v03"])
-def test_what_is_announced_is_printed(form, stage, folder):
+def test_announced_files_are_printed(form, stage, folder):
     with serving({"a/f": b"hello", "b/g": b"x"}) as web:
-        told = announced(web, folder, "--format", form)
-        stage.deliver(QUEUE, *told)
+        messages = announced(web, folder, "--format", form)
+        stage.deliver(QUEUE, *messages)
 
     result = subscribe("--count", "2")
 
@@ -102,7 +106,7 @@ def test_what_is_announced_is_printed(form, stage, folder):
     assert stage.left(QUEUE) == 0
 
 
-def test_files_are_downloaded_by_the_lines_in_their_order(stage, folder):
+def test_filter_options_apply_in_the_order_of_the_command_line(stage, folder):
     files = {"a/x.gif": b"gif", "a/x.txt": b"text", "b/y.txt": b"other", "c/z": b"rest"}
     with serving(files) as web:
         stage.deliver(QUEUE, *announced(web, folder))
@@ -120,34 +124,34 @@ def test_files_are_downloaded_by_the_lines_in_their_order(stage, folder):
     assert (folder / "here" / "others" / "c" / "z").read_bytes() == b"rest"
 
 
-def test_what_no_line_matches_may_be_rejected(stage, folder):
+def test_unmatched_files_can_be_rejected(stage, folder):
     with serving({"a/f": b"hello"}) as web:
         stage.deliver(QUEUE, *announced(web, folder))
 
     assert outcomes(subscribe("--accept", "x", "--reject-unmatched", "--count", "1", "--json")) == [("a/f", "rejected")]
 
 
-def test_lines_that_say_nothing_are_refused_before_anything_is_asked(stage, folder):
+def test_invalid_filters_are_refused_before_the_stage_is_called(stage, folder):
     with pytest.raises(RejectedError, match=r"line 2, accept: '\[': unterminated character set at position 1"):
         subscribe("--reject", "x", "--accept", "[", "--exchange", "xs_alice")
 
     assert stage.asked == []
 
 
-def test_duplicates_are_dropped_by_all_instances(stage, folder):
+def test_duplicates_are_dropped_across_instances(stage, folder):
     with serving({"a/f": b"hello"}) as web:
-        told = announced(web, folder)
+        messages = announced(web, folder)
     options = ["--duplicates", "5m", "--count", "1", "--json"]
 
     found = []
     for _ in range(2):
-        stage.deliver(QUEUE, *told)
+        stage.deliver(QUEUE, *messages)
         found += outcomes(subscribe(*options))
 
     assert found == [("a/f", "accepted"), ("a/f", "duplicate")]
 
 
-def test_instances_take_turns_on_one_queue(stage, folder):
+def test_instances_share_the_messages_of_a_queue(stage, folder):
     with serving({"a/f": b"hello", "b/g": b"x"}) as web:
         stage.deliver(QUEUE, *announced(web, folder))
 
@@ -158,16 +162,16 @@ def test_instances_take_turns_on_one_queue(stage, folder):
 
 
 @pytest.mark.parametrize("old", [["--message-age", "1s"], ["--file-age", "1s"]])
-def test_what_is_too_old_is_dropped(old, stage, folder):
+def test_old_messages_and_files_are_dropped(old, stage, folder):
     with serving({"a/f": b"hello"}) as web:
-        (told,) = announced(web, folder)
-    body = json.loads(told["body"]) | {"pubTime": "20231114T221320", "mtime": "20231114T221320"}
-    stage.deliver(QUEUE, {**told, "body": json.dumps(body)})
+        (message,) = announced(web, folder)
+    body = json.loads(message["body"]) | {"pubTime": "20231114T221320", "mtime": "20231114T221320"}
+    stage.deliver(QUEUE, {**message, "body": json.dumps(body)})
 
     assert outcomes(subscribe(*old, "--count", "1", "--json"))[0][1] in ("message too old", "file too old")
 
 
-def test_what_failed_is_tried_again_until_it_works(stage, folder):
+def test_failed_downloads_are_retried_until_they_succeed(stage, folder):
     with serving({"a/f": [500, 404, b"hello"]}) as web:
         stage.deliver(QUEUE, *announced(web, folder))
         result = subscribe("--download", ".", "--pause", "0", "--count", "1", "--json")
@@ -177,7 +181,7 @@ def test_what_failed_is_tried_again_until_it_works(stage, folder):
     assert "ended: 1 downloaded" in result.stderr
 
 
-def test_what_keeps_failing_is_given_up_and_told(stage, folder):
+def test_a_file_is_given_up_after_the_last_attempt(stage, folder):
     with serving({"a/f": 404}) as web:
         stage.deliver(QUEUE, *announced(web, folder))
         result = subscribe("--download", ".", "--pause", "0", "--attempts", "2", "--count", "1")
@@ -189,7 +193,7 @@ def test_what_keeps_failing_is_given_up_and_told(stage, folder):
     assert stage.left(QUEUE) == 0
 
 
-def test_what_is_no_announcement_is_told_and_done_with(stage, folder):
+def test_an_invalid_message_is_reported_and_acknowledged(stage, folder):
     stage.deliver(QUEUE, {"routing_key": "v03.a", "exchange": "xs_alice", "headers": {}, "body": "{}"})
 
     result = subscribe("--count", "1")
@@ -198,7 +202,7 @@ def test_what_is_no_announcement_is_told_and_done_with(stage, folder):
     assert stage.left(QUEUE) == 0
 
 
-def test_files_come_from_s3(stage, folder):
+def test_files_are_downloaded_from_s3(stage, folder):
     s3 = boto3.client("s3")
     s3.create_bucket(Bucket="files")
     s3.put_object(Bucket="files", Key="pre/a/f", Body=b"hello")
@@ -210,8 +214,8 @@ def test_files_come_from_s3(stage, folder):
 
 
 @dataclass
-class Queue:
-    """Has no messages; does something instead when it is asked for them."""
+class FakeConsumer:
+    """A consumer whose `receive` calls an action of the test."""
 
     action: object
     waited: list[int] = field(default_factory=list)
@@ -226,14 +230,14 @@ class Queue:
 
 
 @contextmanager
-def following(
-    folder: Path, action, *, carry_out=lambda *_: None, **options
-) -> Iterator[tuple[Following, Queue, State]]:
-    queue = Queue(action)
-    with opened(folder / "state.sqlite") as state:
-        limits = Limits(duplicates_ttl=timedelta(seconds=10))
-        subscriber = Subscriber(carry_out, state, state, Filter(), limits)
-        yield Following(queue, state, subscriber, now=lambda: MOMENT), queue, state
+def message_loop(
+    folder: Path, receive: Callable[[], object], *, action=lambda *_: None, is_live: bool = False
+) -> Iterator[tuple[MessageLoop, FakeConsumer, SubscriberStore]]:
+    consumer, ending = FakeConsumer(receive), Ending()
+    with open_store(folder / "state.sqlite") as store:
+        subscriber = Subscriber(action, store, store, FileFilter(), Limits(duplicates_ttl=timedelta(seconds=10)))
+        printer = ResultPrinter(as_json=False, is_live=is_live)
+        yield MessageLoop(consumer, store, subscriber, printer, ending, now=lambda: MOMENT), consumer, store
 
 
 def interrupt():
@@ -241,49 +245,49 @@ def interrupt():
     return []
 
 
-def test_a_signal_ends_the_wait(tmp_path, capsys):
-    with following(tmp_path, interrupt) as (one, queue, _):
-        one.run(Shown(as_json=False))
+def test_a_signal_interrupts_the_wait_for_messages(tmp_path, capsys):
+    with message_loop(tmp_path, interrupt) as (loop, consumer, _):
+        run_until_signal(loop, loop.stop)
 
-    assert queue.waited == [20]
+    assert consumer.waited == [20]
     assert capsys.readouterr().err == "· ended: nothing yet\n"
 
 
 @pytest.mark.parametrize(("seconds", "waited"), [(7, 7), (0.2, 1), (300, 20)])
-def test_nobody_waits_for_longer_than_until_the_next_try(seconds, waited, tmp_path, capsys):
-    with following(tmp_path, interrupt) as (one, queue, state):
-        state.add(Failed(Received("{}", {}, "x", "k"), 1, MOMENT + timedelta(seconds=seconds), "no"))
-        one.run(Shown(as_json=False))
+def test_the_wait_ends_when_the_next_retry_is_due(seconds, waited, tmp_path, capsys):
+    with message_loop(tmp_path, interrupt) as (loop, consumer, store):
+        store.add(FailedMessage(AnnouncedMessage("{}", {}, "x", "k"), 1, MOMENT + timedelta(seconds=seconds), "no"))
+        run_until_signal(loop, loop.stop)
 
-    assert queue.waited == [waited]
+    assert consumer.waited == [waited]
     assert capsys.readouterr().err == "· ended: nothing yet; 1 to be tried again\n"
 
 
-def test_what_was_seen_long_ago_is_forgotten(tmp_path):
-    with following(tmp_path, interrupt) as (one, _, state):
-        state.see("old", now=MOMENT - timedelta(seconds=11))
-        state.see("new", now=MOMENT - timedelta(seconds=9))
-        one.run(Shown(as_json=False))
+def test_old_duplicate_keys_are_deleted(tmp_path):
+    with message_loop(tmp_path, interrupt) as (loop, _, store):
+        store.record("old", now=MOMENT - timedelta(seconds=11))
+        store.record("new", now=MOMENT - timedelta(seconds=9))
+        run_until_signal(loop, loop.stop)
 
-        assert (state.last_seen("old") is None, state.last_seen("new") is None) == (True, False)
+        assert (store.last_seen("old") is None, store.last_seen("new") is None) == (True, False)
 
 
-def test_what_could_not_be_stored_is_not_acknowledged(tmp_path, stage):
+def test_a_message_that_could_not_be_stored_is_not_acknowledged(tmp_path, stage):
     with serving({"a/f": b"hello", "b/g": b"hello"}) as web:
         stage.deliver(QUEUE, *announced(web, tmp_path))
     handled = []
 
-    def failing_the_second_time(told, _accepted):
-        handled.append(told.path)
+    def failing_the_second_time(announced, _accepted):
+        handled.append(announced.path)
         if len(handled) == 2:
-            raise StateNotKept("disk full") from None
+            raise StoreUnavailable("disk full") from None
 
-    with following(tmp_path, taken_from(stage), carry_out=failing_the_second_time) as (one, queue, state):
-        state.connection.execute("CREATE TRIGGER full BEFORE INSERT ON failed BEGIN SELECT RAISE(ABORT, 'full'); END")
-        with pytest.raises(UnavailableError, match="cannot keep what was seen and what failed: full"):
-            one.run(Shown(as_json=False))
+    with message_loop(tmp_path, taken_from(stage), action=failing_the_second_time) as (loop, consumer, store):
+        store.connection.execute("CREATE TRIGGER full BEFORE INSERT ON failed BEGIN SELECT RAISE(ABORT, 'full'); END")
+        with pytest.raises(UnavailableError, match="cannot store the subscription's state: full"):
+            run_until_signal(loop, loop.stop)
 
-    assert [taken.delivered.key for taken in queue.acknowledged] == ["v03.a"]
+    assert [taken.delivered.key for taken in consumer.acknowledged] == ["v03.a"]
 
 
 def taken_from(stage: FilesStage):
@@ -291,32 +295,32 @@ def taken_from(stage: FilesStage):
     return lambda: sorted(consumer.receive(wait_seconds=0), key=lambda taken: taken.delivered.key)
 
 
-def test_what_was_left_behind_in_all_directories_is_removed(tmp_path):
-    wanted = Filter.parse([("directory", "d"), ("accept", "x"), ("directory", "e")], lambda _: None)
+def test_incomplete_files_of_all_directories_are_deleted(tmp_path):
+    file_filter = FileFilter.parse([("directory", "d"), ("accept", "x"), ("directory", "e")], lambda _: None)
     for name in ("d", "e", ""):
         own = tmp_path / name / ".signalbox"
         own.mkdir(parents=True)
         (own / "left").touch()
         os.utime(own / "left", (0, 0))
 
-    fetching(tmp_path, wanted, boto3.Session)
+    file_action(tmp_path, file_filter, boto3.Session)
 
     assert list(tmp_path.rglob("left")) == []
 
 
-def test_outcomes_are_told_with_what_cannot_be_printed(capsys):
+def test_unprintable_characters_are_printed_escaped(capsys):
     announcement = json.dumps({"pubTime": "20231114T221320", "baseUrl": "https://e/", "relPath": "\udce9"})
-    result = Subscriber(lambda *_: None, None, None).handle(Received(announcement, {}, "x", "k"), now=MOMENT)
+    result = Subscriber(lambda *_: None, None, None).handle(AnnouncedMessage(announcement, {}, "x", "k"), now=MOMENT)
 
-    Shown(as_json=False).result(result)
+    ResultPrinter(as_json=False).result(result)
 
-    assert result.outcome == Outcome.ACCEPTED
+    assert result.outcome == MessageOutcome.ACCEPTED
     assert capsys.readouterr().out == "accepted  https://e/ \\udce9\n"
 
 
-def test_a_terminal_shows_how_it_stands_in_one_line(tmp_path, capsys):
-    with following(tmp_path, interrupt) as (one, _, _state):
-        one.run(Shown(as_json=False, is_live=True))
+def test_a_terminal_shows_a_status_line(tmp_path, capsys):
+    with message_loop(tmp_path, interrupt, is_live=True) as (loop, _, _):
+        run_until_signal(loop, loop.stop)
 
     erase = "\r\x1b[2K"
     assert capsys.readouterr().err == f"{erase}idle: nothing yet{erase}· ended: nothing yet\n"

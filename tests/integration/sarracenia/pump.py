@@ -1,4 +1,4 @@
-"""A pump with much traffic: made-up exchanges, queues and bindings, what is published, and who is to get it."""
+"""A load test of exchanges: random bindings and messages, and the expected deliveries."""
 
 import threading
 from collections import Counter
@@ -28,13 +28,13 @@ PLAIN, LOG = "xs_load", "xs_load.fifo"
 MESSAGES = {PLAIN: 18_000, LOG: 2_000}
 QUEUES = {PLAIN: [f"q_load_{n:02}" for n in range(40)], LOG: [f"q_load_{n:02}.fifo" for n in range(10)]}
 BINDINGS = {PLAIN: 180, LOG: 20}
-# Neighbours are about the same, as files of one directory are: so the copies of a batch share calls.
+# Consecutive messages have equal keys, as files of one directory do, so the copies of a batch share calls.
 NEIGHBOURS = 100
 SITES, KINDS, STATIONS = 8, 4, 6
 LOG_KEYS = 40
 PUBLISHERS, CONSUMERS, DECLARERS = 3, 4, 4
 PREFETCH = 100
-# For each batch the emulator looks through all that waits, so publishers wait, too; and how often they look.
+# The emulator scans the whole queue for each batch, so publishers wait for a short backlog, checked at this interval.
 BACKLOG, POSTS_PER_LOOK = 600, 100
 BACKLOG_SECONDS = 300
 SECONDS_BETWEEN_BINDINGS = 2
@@ -43,7 +43,7 @@ IMPATIENCE = timedelta(seconds=5)
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A binding as the test made it up."""
+    """A generated binding."""
 
     exchange: str
     queue: str
@@ -52,7 +52,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One publication; its number is its body, and among those of an exchange the order of publishing."""
+    """A publication; its number is its body, and the order of publishing within its exchange."""
 
     number: int
     exchange: str
@@ -60,7 +60,7 @@ class Sent:
 
 
 def made_bindings(chance: Random) -> list[Binding]:
-    """Return as many bindings as there are to be, no two the same, and some for each queue."""
+    """Generate the configured number of distinct bindings, spread over all queues."""
     made: dict[Binding, None] = {}
     for exchange, count in BINDINGS.items():
         queues, make = QUEUES[exchange], {PLAIN: _pattern, LOG: _log_pattern}[exchange]
@@ -92,20 +92,20 @@ def _log_pattern(chance: Random) -> str:
 
 
 def made_messages(chance: Random) -> list[Sent]:
-    """Return what is published, in the order of its numbers."""
+    """Generate the messages, in the order of their numbers."""
     keys = [_key(chance, number // NEIGHBOURS) for number in range(MESSAGES[PLAIN])]
     keys += [f"log.{number % 4}.{number % LOG_KEYS}" for number in range(MESSAGES[LOG])]
     return [Sent(number, PLAIN if number < MESSAGES[PLAIN] else LOG, key) for number, key in enumerate(keys)]
 
 
 def _key(chance: Random, neighbourhood: int) -> str:
-    site, kind = neighbourhood % (SITES + 1), neighbourhood % KINDS  # of the last site nobody asked for much
+    site, kind = neighbourhood % (SITES + 1), neighbourhood % KINDS  # few bindings match the last site
     late = chance.choice(["", "", ".late", ".late.again"])
     return f"v03.site{site}.kind{kind}.station{neighbourhood // 7 % STATIONS}{late}"
 
 
 def expected(bindings: Iterable[Binding], messages: Iterable[Sent]) -> dict[str, set[Sent]]:
-    """Return which queue is to get what, by the naive reading of the rules."""
+    """Return the messages that each queue must receive, by the naive implementation of the rules."""
     matches = cache(is_match)
     by_exchange = {name: [one for one in bindings if one.exchange == name] for name in MESSAGES}
     found: dict[str, set[Sent]] = {queue: set() for queues in QUEUES.values() for queue in queues}
@@ -118,22 +118,22 @@ def expected(bindings: Iterable[Binding], messages: Iterable[Sent]) -> dict[str,
 
 @dataclass(frozen=True, slots=True)
 class Pump:
-    """The stage's exchanges, and everything that is done with them here."""
+    """The stage's exchanges, and the operations of the load test."""
 
     deployment: Deployment
     shared: ExchangeClient
-    """For what any thread may do: nothing that waits for a reply."""
+    """Shared by all threads, so only for operations that wait for no reply."""
 
     @classmethod
     def of(cls, deployment: Deployment) -> "Pump":
         return cls(deployment, client_of(deployment))
 
     def client(self) -> ExchangeClient:
-        """Return a client for one thread."""
+        """Return a client for a single thread."""
         return client_of(self.deployment)
 
     def declare(self, bindings: Sequence[Binding]) -> None:
-        """Declare and bind everything, several at a time."""
+        """Declare all exchanges and queues and bind them, in parallel."""
         with self.client() as client:
             for exchange in MESSAGES:
                 client.declare_exchange(exchange)
@@ -151,7 +151,7 @@ class Pump:
             list(threads.map(give, [commands[number::DECLARERS] for number in range(DECLARERS)]))
 
     def publish(self, messages: Sequence[Sent]) -> dict[MessageId, Sent]:
-        """Publish messages of one exchange in their order and return their ids."""
+        """Publish messages of one exchange in order; return them by message id."""
         posts = [PublishRequest(one.key, str(one.number), {"number": str(one.number)}) for one in messages]
         with self.client() as client:
             posted = list(client.publish_all(messages[0].exchange, self._paced(posts, exchange=messages[0].exchange)))
@@ -166,7 +166,7 @@ class Pump:
             yield from posts[start : start + POSTS_PER_LOOK]
 
     def publish_all(self, messages: Sequence[Sent]) -> dict[MessageId, Sent]:
-        """Publish everything; who publishes to the ordered exchange is alone, so that there is an order."""
+        """Publish all messages in parallel, those of the ordered exchange by a single publisher to keep their order."""
         plain = [one for one in messages if one.exchange == PLAIN]
         share = -(-len(plain) // PUBLISHERS)
         parts = [plain[start : start + share] for start in range(0, len(plain), share)]
@@ -176,7 +176,7 @@ class Pump:
 
     @contextmanager
     def rebinding(self) -> Iterator[None]:
-        """Bind and unbind meanwhile what concerns no message, so that the router compiles all bindings anew."""
+        """Bind and unbind a pattern without matches during the context, so that the router recompiles all bindings."""
         over = threading.Event()
 
         def rebind() -> None:
@@ -198,7 +198,7 @@ class Pump:
             thread.join()
 
     def left(self) -> Counter[str]:
-        """Return how many messages wait to be routed or tried again, and how many somebody works on."""
+        """Return the number of messages that wait to be routed or retried, and of those in flight."""
         retries = f"{self.shared.names.stage}-exchange-retries"
         return sum((self._sizes(name) for name in (*MESSAGES, retries, f"{retries}.fifo")), Counter[str]())
 
@@ -209,7 +209,7 @@ class Pump:
         return Counter({what: int(found[name]) for what, name in asked.items()})
 
     def drain(self) -> dict[str, list[DeliveredMessage]]:
-        """Take everything out of every queue, in the order in which it comes."""
+        """Receive and acknowledge all messages of every queue, in order of delivery."""
         queues = [queue for queues in QUEUES.values() for queue in queues]
         with ThreadPoolExecutor(CONSUMERS) as threads:
             return dict(zip(queues, threads.map(self._drained, queues), strict=True))
@@ -224,12 +224,12 @@ class Pump:
         return found
 
     def attempts(self) -> dict[str, int]:
-        """Return how often messages came to the router that came more than once, by their ids."""
+        """Return the number of routing attempts of messages with more than one, by message id."""
         rows = self._history("message_id, max(attempt) AS attempts", "attempt > 1 GROUP BY message_id")
         return {str(row["message_id"]): int(row["attempts"] or 0) for row in rows}
 
     def facts(self) -> dict[str, int]:
-        """Return how many copies the history has as delivered, and how many messages as dropped."""
+        """Return the number of delivered copies and of dropped messages in the history."""
         outcomes = "outcome IN ('delivered', 'dropped')"
         rows = self._history("outcome, count(DISTINCT event_id) AS facts", f"{outcomes} GROUP BY outcome")
         return {str(row["outcome"]): int(row["facts"] or 0) for row in rows}

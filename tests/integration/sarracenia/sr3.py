@@ -1,4 +1,4 @@
-"""sr3 as its users have it: from PyPI, in an environment of its own, with our package installed beside it."""
+"""sr3 from PyPI in a virtual environment, with our package installed next to it."""
 
 import fcntl
 import os
@@ -27,7 +27,7 @@ STOP_SECONDS = 60
 
 
 def environment() -> Path:
-    """Return sr3's environment, made once; our package in it is the one of this checkout, as of now."""
+    """Return sr3's virtual environment, created once, with the current package of this checkout."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with (FOLDER / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -49,7 +49,7 @@ def _program(name: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Sr3:
-    """One user's sr3 on one machine: its home, configured as the examples are."""
+    """An sr3 installation of one user, with its own home directory and the configurations of the examples."""
 
     home: Path
     broker: Broker
@@ -57,7 +57,7 @@ class Sr3:
 
     @classmethod
     def configured(cls, home: Path, broker: Broker, *, exchange: str, **changes: str) -> "Sr3":
-        """Copy the examples, for this broker; `changes` are pieces of their text, and what they become."""
+        """Copy the examples for a broker; `changes` maps pieces of their text to replacements."""
         folder = home / ".config" / "sr3"
         for path in (*EXAMPLES.glob("post/*.conf"), *EXAMPLES.glob("subscribe/*.conf")):
             text = EXAMPLE_URL.sub(broker.url, path.read_text())
@@ -75,13 +75,13 @@ class Sr3:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Return all that sr3 knows of this machine: nothing of AWS, whatever is set here."""
-        user = pwd.getpwuid(os.getuid()).pw_name  # by which sr3 finds its processes
+        """Return sr3's environment variables, which contain no AWS settings of this machine."""
+        user = pwd.getpwuid(os.getuid()).pw_name  # sr3 finds its processes by this name
         path = os.pathsep.join((str(VENV / "bin"), os.defpath))
         return {"HOME": str(self.home), "USER": user, "PATH": path, "LANG": "C.UTF-8"}
 
     def run(self, program: str, *words: str | Path) -> str:
-        """Run one of sr3's programs to its end and return all that it says."""
+        """Run one of sr3's programs to its end and return its output."""
         done = subprocess.run(  # noqa: S603 - sr3's own programs
             [str(_program(program)), *map(str, words)],
             env=self.environment,
@@ -96,7 +96,7 @@ class Sr3:
         return done.stdout
 
     def write(self, *names: str) -> list[Path]:
-        """Write files below what is posted; each says its name."""
+        """Write files below the posted directory; the content of each is its name."""
         paths = [self.home / "weather" / "out" / name for name in names]
         for path, name in zip(paths, names, strict=True):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,14 +108,14 @@ class Sr3:
         return self.run("sr3_post", "-c", "weather", *self.write(*names))
 
     def downloaded(self) -> dict[str, str]:
-        """Return what came in, by name."""
+        """Return the downloaded files' contents, by name."""
         folder = self.home / "weather" / "in"
         found = (path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".tmp"))
         return {path.relative_to(folder).as_posix(): path.read_text() for path in found}
 
     @contextmanager
     def in_foreground(self) -> Iterator[Path]:
-        """Run `sr3 foreground subscribe/weather` meanwhile; what it says is in the file."""
+        """Run `sr3 foreground subscribe/weather` during the context; yield the path of its log."""
         said = self.home / "foreground.log"
         command: Sequence[str] = [str(_program("sr3")), "foreground", "subscribe/weather"]
         with said.open("w") as log:
@@ -134,7 +134,7 @@ class Sr3:
 
     @contextmanager
     def in_background(self) -> Iterator[None]:
-        """Run all instances meanwhile."""
+        """Run all instances during the context."""
         self.run("sr3", "start", "subscribe/weather")
         try:
             yield
@@ -142,11 +142,11 @@ class Sr3:
             self.run("sr3", "stop", "subscribe/weather")
 
     def instance_logs(self) -> list[str]:
-        """Return what each instance in the background has said."""
+        """Return the log of each background instance."""
         folder = self.home / ".cache" / "sr3" / "log"
         return [path.read_text() for path in sorted(folder.glob("subscribe_weather_*.log"))]
 
     def queue(self) -> str:
-        """Return the name of the queue, which sr3 makes up."""
+        """Return the name of the queue, which sr3 generates."""
         (found,) = (self.home / ".cache" / "sr3" / "subscribe" / "weather").glob("*.qname")
         return found.read_text().strip()

@@ -1,4 +1,4 @@
-"""Files are announced and fetched by the commands, with the exchange of a whole stage between them."""
+"""The commands announce and download files through the exchange of a whole stage."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -21,9 +21,9 @@ FILES = {
     "data/CA/ignored.tmp": b"x",
     "data/other/unbound.txt": b"x",
 }
-BLOCKS = 3  # of 10,000 bytes, of the big one
-WANTED = {name for name in FILES if not name.endswith(".tmp") and "other" not in name}
-MESSAGES = len(WANTED) - 1 + BLOCKS + 1  # of each announcement; one is of the file that is ignored
+BLOCKS = 3  # of 10,000 bytes, of big.bin
+DOWNLOADED = {name for name in FILES if not name.endswith(".tmp") and "other" not in name}
+MESSAGES = len(DOWNLOADED) - 1 + BLOCKS + 1  # of each `post`; one announces the ignored file
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def fetched(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def test_two_instances_share_a_queue_and_fetch_each_file_once(desk):
+def test_two_instances_share_a_queue_and_download_each_file_once(desk):
     options = subscribe("--reject", r".*\.tmp$", "--download", "here", "--duplicates", "5m")
 
     with (
@@ -70,19 +70,19 @@ def test_two_instances_share_a_queue_and_fetch_each_file_once(desk):
         for times in (1, 2):
             desk.run(*post(web.url, "--block-size", "10000"))
             expected = times * MESSAGES
-            wait_for(lambda: len(one.results + two.results) >= expected, "all that is announced", seconds=60)  # noqa: B023
+            wait_for(lambda: len(one.results + two.results) >= expected, "all announced files", seconds=60)  # noqa: B023
         results = one.results + two.results
 
-    assert fetched(desk.folder / "here") == {name: FILES[name] for name in WANTED}
+    assert fetched(desk.folder / "here") == {name: FILES[name] for name in DOWNLOADED}
     assert Counter(result["outcome"] for result in results) == {
-        "downloaded": len(WANTED),
+        "downloaded": len(DOWNLOADED),
         "block": BLOCKS - 1,
         "rejected": 2,
-        "duplicate": len(WANTED) - 1 + BLOCKS,
+        "duplicate": len(DOWNLOADED) - 1 + BLOCKS,
     }
 
 
-def test_changes_are_announced_and_followed(desk):
+def test_announced_changes_are_applied(desk):
     with (
         serving({**FILES}) as web,
         desk.running("fetching", *subscribe("--download", "here")) as fetching,

@@ -1,4 +1,4 @@
-"""What the command announces an unmodified sr3 fetches, and what sr3 announces the command fetches."""
+"""An unmodified sr3 downloads files that the command announces, and the command those that sr3 announces."""
 
 import secrets
 from collections.abc import Iterator
@@ -22,12 +22,12 @@ pytestmark = pytest.mark.emulator
 
 NAMES = ["bulletins/top", "bulletins/20231114/CA/SACN31_CWAO", "bulletins/a b/c d.txt", "bulletins/café/温度"]
 NOT_ROUTED = "forecasts/today"
-ARRIVAL_SECONDS = 90  # the emulator starts a function's first instance meanwhile
+ARRIVAL_SECONDS = 90  # includes the start of a function's first instance by the emulator
 
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """A user at two desks: one with the command, one with sr3."""
+    """A user with two clients: the command and sr3."""
 
     desk: WorkingFolder
     sr3: Sr3
@@ -63,7 +63,7 @@ def both(deployment: Deployment, stage_folder: StageFolder, tmp_path: Path) -> I
 
 
 @pytest.mark.parametrize("options", [[], ["--inline"], ["--identity", "md5"]], ids=" ".join)
-def test_sr3_fetches_what_the_command_announces(options, both):
+def test_sr3_downloads_files_announced_by_the_command(options, both):
     both.sr3.write(*NAMES, NOT_ROUTED)
     where = ["--base-url", f"file:{both.out}", "--exchange", f"xs_{both.user}", "--user", both.user]
 
@@ -74,7 +74,7 @@ def test_sr3_fetches_what_the_command_announces(options, both):
     assert both.sr3.downloaded() == {name: name for name in NAMES}
 
 
-def test_the_command_fetches_what_sr3_announces(both):
+def test_the_command_downloads_files_announced_by_sr3(both):
     bound = ["--exchange", f"xs_{both.user}", "--subtopic", "bulletins.#", "--user", both.user]
     here = both.desk.folder / "here"
 

@@ -29,13 +29,13 @@ pytestmark = pytest.mark.emulator
 ROUTED = ["bulletins/20231114/CA/SACN31_CWAO", "bulletins/top", "radar/xam/latest/image.gif"]
 NOT_ROUTED = ["radar/xam/former/image.gif", "forecasts/today"]
 REJECTED = "bulletins/20231114/half.tmp"
-# The emulator starts a function's first instance meanwhile.
+# Includes the start of a function's first instance by the emulator.
 ARRIVAL_SECONDS = 90
 
 
 @pytest.fixture(scope="module")
 def alice(deployment: Deployment) -> Iterator[Broker]:
-    """A user who may post and subscribe, and has nothing but an access key."""
+    """A user who may post and subscribe, with an access key as the only credential."""
     environment()
     identities = ExchangeUsers.of(deployment.session(), deployment.outputs)
     records = DynamoUsers(deployment.session().resource("dynamodb").Table(deployment.outputs["ExchangeTable"]))
@@ -51,7 +51,7 @@ def alice(deployment: Deployment) -> Iterator[Broker]:
 
 @pytest.fixture
 def configured(alice: Broker, tmp_path: Path) -> Iterator[Callable[..., Sr3]]:
-    """Makes her sr3, configured as the examples are but for some changes, with an exchange of its own; all declared."""
+    """Creates an sr3 of alice by the examples with changes, declared with an exchange of its own."""
     made = []
 
     def make(**changes: str) -> Sr3:
@@ -67,7 +67,7 @@ def configured(alice: Broker, tmp_path: Path) -> Iterator[Callable[..., Sr3]]:
 
 @pytest.fixture
 def queue_of(deployment: Deployment) -> Callable[[Sr3], QueueName]:
-    """The name of an sr3's queue in SQS."""
+    """Returns the SQS name of an sr3's queue."""
     prefix = deployment.outputs["ExchangePrefix"]
     return lambda sr3: StageNames(sr3.broker.stage, prefix).queue(sr3.queue())
 
@@ -78,7 +78,7 @@ def has_queue(deployment: Deployment, name: QueueName) -> bool:
 
 
 def messages_in(deployment: Deployment, name: QueueName) -> int:
-    """Return how many messages wait in a queue or are taken."""
+    """Return the number of messages in a queue, in flight or not."""
     sqs = deployment.session().client("sqs")
     url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
     counts = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
@@ -98,7 +98,7 @@ def test_files_are_routed_by_topic_filtered_by_url_and_downloaded(configured, qu
     assert f"accepted: {len(ROUTED)}, rejected: 1" in said.read_text()
 
 
-def test_two_instances_take_turns_on_one_queue(configured, queue_of, deployment):
+def test_two_instances_share_the_messages_of_a_queue(configured, queue_of, deployment):
     sr3, posted = configured(), list[str]()
     queue = queue_of(sr3)
 
@@ -119,7 +119,7 @@ def test_two_instances_take_turns_on_one_queue(configured, queue_of, deployment)
     assert set(times.values()) == {1}
 
 
-def test_the_format_v02_has_its_headers_on_the_way(configured):
+def test_messages_in_v02_keep_their_headers(configured):
     sr3 = configured(
         post_exchange="post_topicPrefix v02.post\npost_format v02\npost_exchange",
         subtopic="topicPrefix v02.post\nsubtopic",
@@ -134,7 +134,7 @@ def test_the_format_v02_has_its_headers_on_the_way(configured):
     assert f"size: {len(ROUTED[0])}Bytes" in said.read_text()
 
 
-def test_what_sr3_cannot_read_becomes_a_dead_letter_and_does_not_hold_up_others(configured, queue_of, deployment):
+def test_an_unreadable_message_becomes_a_dead_letter_and_does_not_block_others(configured, queue_of, deployment):
     sr3 = configured()
     dead_letters = dead_letter_name(queue_of(sr3))
     with client_of(sr3.broker) as client:
@@ -146,7 +146,7 @@ def test_what_sr3_cannot_read_becomes_a_dead_letter_and_does_not_hold_up_others(
         wait_for(lambda: messages_in(deployment, dead_letters) == 1, "a dead letter", seconds=ARRIVAL_SECONDS)
 
 
-def test_cleanup_takes_the_queue_and_its_dead_letter_queue_away(configured, queue_of, deployment):
+def test_cleanup_deletes_the_queue_and_its_dead_letter_queue(configured, queue_of, deployment):
     sr3 = configured()
     name = queue_of(sr3)
     assert has_queue(deployment, name)
@@ -157,15 +157,15 @@ def test_cleanup_takes_the_queue_and_its_dead_letter_queue_away(configured, queu
         wait_for(lambda one=one: not has_queue(deployment, one), f"queue {one} gone", seconds=ARRIVAL_SECONDS)
 
 
-def test_what_a_user_may_not_declare_is_said_in_the_log(alice, tmp_path):
-    sr3 = Sr3.configured(tmp_path, alice, exchange="xs_somebody-else")
+def test_a_refused_declaration_is_logged(alice, tmp_path):
+    sr3 = Sr3.configured(tmp_path, alice, exchange="xs_another-user")
 
     said = sr3.run("sr3", "declare", "post/weather")
 
-    assert "may not configure exchange 'xs_somebody-else'" in said
+    assert "may not configure exchange 'xs_another-user'" in said
 
 
-def test_a_wrong_key_is_said_in_the_log_and_not_shown(alice, tmp_path):
+def test_a_wrong_key_is_logged_without_the_key(alice, tmp_path):
     sr3 = Sr3.configured(tmp_path, replace(alice, secret_access_key="not-the-secret"), exchange=f"xs_{alice.user}")
 
     said = sr3.run("sr3", "declare", "post/weather")

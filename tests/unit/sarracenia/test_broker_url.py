@@ -1,4 +1,4 @@
-"""URLs of brokers, as they stand in sr3's credentials.conf and in its configurations."""
+"""Broker URLs of sr3's credentials.conf and of its configurations."""
 
 import pytest
 from hypothesis import given
@@ -9,10 +9,10 @@ from signalbox.sarracenia.rights.names import parse_user_name
 
 KEY_ID, SECRET = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 KEY = f"{KEY_ID}%3AwJalrXUtnFEMI%2FK7MDENG%2BbPxRfiCYEXAMPLEKEY"
-LETTERS = st.characters(codec="ascii", categories=["L", "N"])
+ALPHANUMERIC = st.characters(codec="ascii", categories=["L", "N"])
 
 
-def test_a_url_of_aws_says_the_region_the_stage_and_the_key():
+def test_a_url_of_aws_contains_region_stage_and_key():
     broker = Broker.parse(f"amqpsqs://alice:{KEY}@sqs.ca-central-1.amazonaws.com/weather")
 
     assert broker == Broker(parse_user_name("alice"), "sqs.ca-central-1.amazonaws.com", "weather", KEY_ID, SECRET)
@@ -20,13 +20,13 @@ def test_a_url_of_aws_says_the_region_the_stage_and_the_key():
     assert broker.endpoint_url == "https://sqs.ca-central-1.amazonaws.com"
 
 
-def test_a_url_of_this_machine_is_the_emulators():
+def test_a_loopback_url_addresses_the_emulator():
     broker = Broker.parse(f"amqpsqs://alice:{KEY}@localhost:4566/")
 
     assert (broker.endpoint_url, broker.region, broker.stage) == ("http://localhost:4566", "us-east-1", "signalbox")
 
 
-def test_an_emulator_of_another_region_is_said_in_the_line_with_the_key_alone():
+def test_the_emulators_region_is_only_in_the_url_with_the_key():
     broker = Broker(parse_user_name("alice"), "localhost:4566", "signalbox", KEY_ID, SECRET, "eu-west-1")
 
     assert broker.url_with_key == f"amqpsqs://alice:{KEY}@localhost:4566/signalbox?region=eu-west-1"
@@ -43,13 +43,13 @@ def test_an_emulator_of_another_region_is_said_in_the_line_with_the_key_alone():
         ("sqs.eu-west-1.api.aws", "eu-west-1"),
     ],
 )
-def test_other_ways_to_sqs_have_their_region_too(host, region):
+def test_other_sqs_endpoints_contain_their_region(host, region):
     broker = Broker.parse(f"amqpsqs://alice:{KEY}@{host}/signalbox")
 
     assert (broker.region, broker.endpoint_url) == (region, f"https://{host}")
 
 
-def test_nothing_goes_in_clear_text_to_another_machine():
+def test_other_hosts_are_called_over_https_only():
     assert Broker.parse(f"amqpsqs://alice:{KEY}@sqs.eu-west-1.example.com:8080").endpoint_url.startswith("https://")
 
 
@@ -67,7 +67,7 @@ def test_nothing_goes_in_clear_text_to_another_machine():
         (f"amqpsqs://alice:{KEY}@/signalbox", "not ''"),
     ],
 )
-def test_what_is_missing_is_said_without_the_key(url, problem):
+def test_an_invalid_url_is_refused_without_quoting_the_key(url, problem):
     with pytest.raises(InvalidBrokerUrl) as raised:
         Broker.parse(url)
 
@@ -77,12 +77,12 @@ def test_what_is_missing_is_said_without_the_key(url, problem):
     assert KEY not in str(raised.value)
 
 
-def test_all_problems_are_said_at_once():
+def test_all_problems_are_reported_at_once():
     with pytest.raises(InvalidBrokerUrl, match=r"scheme.*host.*stage.*key.*user"):
         Broker.parse("http://:x@nowhere/a/b")
 
 
-def test_configurations_hold_no_key():
+def test_the_url_for_configurations_contains_no_key():
     broker = Broker.parse(f"amqpsqs://alice:{KEY}@sqs.eu-west-1.amazonaws.com/weather")
 
     assert broker.url == "amqpsqs://alice@sqs.eu-west-1.amazonaws.com/weather"
@@ -90,11 +90,11 @@ def test_configurations_hold_no_key():
 
 
 @given(
-    st.text(LETTERS, min_size=1),
+    st.text(ALPHANUMERIC, min_size=1),
     st.text(st.characters(codec="utf-8"), min_size=1),
     st.sampled_from(["localhost:4566", "127.0.0.1", "sqs.eu-west-1.amazonaws.com"]),
 )
-def test_a_url_with_its_key_is_read_as_it_was_written(key_id, secret, host):
+def test_a_url_with_its_key_round_trips(key_id, secret, host):
     broker = Broker(parse_user_name("alice-1"), host, "my-stage", key_id, secret)
 
     assert Broker.parse(broker.url_with_key) == broker

@@ -1,4 +1,4 @@
-"""sr3 as far as its drivers know it: messages are dictionaries, written and read as JSON, one word a topic."""
+"""A fake of the parts of sr3 that its drivers use: messages are dictionaries in JSON."""
 
 import json
 import sys
@@ -64,7 +64,7 @@ class Moth:
 
 
 def install(patch: pytest.MonkeyPatch) -> None:
-    """Let the driver find this one, and be forgotten with it."""
+    """Install the fake modules, and unload the driver so that it imports them."""
     modules = {name: ModuleType(name) for name in ("sarracenia", "sarracenia.moth", "sarracenia.postformat")}
     vars(modules["sarracenia"])["nowstr"] = lambda: "20231114T221320.25"
     vars(modules["sarracenia.moth"])["Moth"] = Moth

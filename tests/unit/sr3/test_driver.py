@@ -1,4 +1,4 @@
-"""The driver as sr3 calls it, over SQS in memory and a stage that only answers."""
+"""The driver as sr3 calls it, with an in-memory SQS and a stage that returns fixed replies."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ BROKER = "amqpsqs://alice:AKIA%3Asecret@localhost:4566/dev"
 
 
 class Credential:
-    """As sr3's: it is shown without its key."""
+    """A credential as sr3's, whose text omits the key."""
 
     url = urlsplit(BROKER)
 
@@ -69,8 +69,8 @@ def subscriber(driver: Callable[..., Any]) -> Callable[..., Any]:
 @pytest.fixture
 def publisher(driver: Callable[..., Any]) -> Callable[..., Any]:
     def make(**more: Any) -> Any:
-        told = {"broker": Credential(), "exchange": [EXCHANGE], "format": "v03", "topicPrefix": ["v03"]}
-        return driver(is_subscriber=False, **{**told, **more})
+        props = {"broker": Credential(), "exchange": [EXCHANGE], "format": "v03", "topicPrefix": ["v03"]}
+        return driver(is_subscriber=False, **{**props, **more})
 
     return make
 
@@ -80,8 +80,8 @@ def asked(sqs: PretendedSqs) -> list[str]:
 
 
 def delivered(sqs: PretendedSqs, body: str, **headers: str) -> None:
-    told = {"topic": "v03.a", "exchange": EXCHANGE, "message_id": "id", "publisher": "bob", **headers}
-    attributes: dict[str, Any] = {name: {"DataType": "String", "StringValue": text} for name, text in told.items()}
+    texts = {"topic": "v03.a", "exchange": EXCHANGE, "message_id": "id", "publisher": "bob", **headers}
+    attributes: dict[str, Any] = {name: {"DataType": "String", "StringValue": text} for name, text in texts.items()}
     attributes["published_at"] = {"DataType": "Number", "StringValue": str(SENT_AT)}
     sqs.put(QUEUE, {"MessageBody": body, "MessageAttributes": attributes})
 
@@ -97,8 +97,10 @@ def file(path: str = "a/f", **more: Any) -> Message:
 def test_the_queue_is_declared_with_its_bindings(sqs, subscriber):
     subscriber(no=1).getSetup()
 
-    told = [{name: value for name, value in one.items() if name not in ("id", "reply_queue_url")} for one in sqs.asked]
-    assert told == [
+    commands = [
+        {name: value for name, value in one.items() if name not in ("id", "reply_queue_url")} for one in sqs.asked
+    ]
+    assert commands == [
         {"command": "whoami"},
         {
             "command": "declare_queue",
@@ -112,13 +114,13 @@ def test_the_queue_is_declared_with_its_bindings(sqs, subscriber):
     ]
 
 
-def test_no_queue_for_replies_stays_behind(sqs, subscriber):
+def test_setup_leaves_no_reply_queue(sqs, subscriber):
     subscriber().getSetup()
 
     assert [name for name in sqs.queues if "-reply-" in name] == []
 
 
-def test_a_second_instance_takes_messages_and_declares_nothing(sqs, subscriber):
+def test_a_second_instance_receives_messages_and_declares_nothing(sqs, subscriber):
     delivered(sqs, '{"relPath": "a/f"}')
 
     found = subscriber(no=2).newMessages()
@@ -127,7 +129,7 @@ def test_a_second_instance_takes_messages_and_declares_nothing(sqs, subscriber):
     assert asked(sqs) == ["whoami", "consuming"]
 
 
-def test_a_dry_run_asks_for_nothing(sqs, subscriber, publisher):
+def test_a_dry_run_sends_no_commands(sqs, subscriber, publisher):
     consuming, posting = subscriber(dry_run=True), publisher(dry_run=True)
 
     for call in (consuming.getSetup, consuming.getCleanUp, posting.putSetup, posting.putCleanUp):
@@ -136,7 +138,7 @@ def test_a_dry_run_asks_for_nothing(sqs, subscriber, publisher):
     assert set(asked(sqs)) <= {"whoami"}
 
 
-def test_a_message_is_sr3s_with_where_it_came_from(sqs, subscriber):
+def test_a_received_message_has_sr3s_fields_and_its_origin(sqs, subscriber):
     delivered(sqs, '{"relPath": "a/f"}', sum="d,1")
     consumer = subscriber()
 
@@ -158,7 +160,7 @@ def test_a_message_is_sr3s_with_where_it_came_from(sqs, subscriber):
     assert consumer.metrics["rxGoodCount"] == 1
 
 
-def test_acknowledging_all_empties_the_queue(sqs, subscriber):
+def test_acknowledging_all_messages_empties_the_queue(sqs, subscriber):
     for _ in range(3):
         delivered(sqs, '{"relPath": "a/f"}')
     consumer = subscriber()
@@ -183,7 +185,7 @@ def test_a_message_is_acknowledged_only_once(sqs, subscriber):
     assert "ack_id" not in message["_deleteOnPost"]
 
 
-def test_what_sr3_cannot_read_is_left_to_become_a_dead_letter(sqs, subscriber):
+def test_an_unreadable_message_is_left_to_become_a_dead_letter(sqs, subscriber):
     for body in ("no JSON at all", "[1]", '{"size": 7}'):
         delivered(sqs, body)
     delivered(sqs, '{"relPath": "a/f"}')
@@ -196,14 +198,14 @@ def test_what_sr3_cannot_read_is_left_to_become_a_dead_letter(sqs, subscriber):
     assert [one.hidden for one in sqs.queues[QUEUE]] == [0, 0, 0, 60]
 
 
-def test_a_batch_is_all_that_sr3_gets_at_once(sqs, subscriber):
+def test_sr3_receives_at_most_one_batch(sqs, subscriber):
     for _ in range(5):
         delivered(sqs, '{"relPath": "a/f"}')
 
     assert len(subscriber(batch=2).newMessages()) == 2
 
 
-def test_single_messages_can_be_asked_for(sqs, subscriber):
+def test_messages_can_be_received_one_by_one(sqs, subscriber):
     delivered(sqs, '{"relPath": "a/f"}')
     consumer = subscriber()
 
@@ -211,7 +213,7 @@ def test_single_messages_can_be_asked_for(sqs, subscriber):
     assert consumer.getNewMessage() is None
 
 
-def test_what_is_not_acknowledged_is_for_others_when_sr3_stops(sqs, subscriber):
+def test_unacknowledged_messages_are_returned_when_sr3_stops(sqs, subscriber):
     delivered(sqs, '{"relPath": "a/f"}')
     consumer = subscriber()
     consumer.newMessages()
@@ -221,7 +223,7 @@ def test_what_is_not_acknowledged_is_for_others_when_sr3_stops(sqs, subscriber):
     assert [one.hidden for one in sqs.queues[QUEUE]] == [0]
 
 
-def test_nothing_is_taken_any_more_once_sr3_is_to_stop(sqs, subscriber):
+def test_no_messages_are_received_after_a_stop_request(sqs, subscriber):
     delivered(sqs, '{"relPath": "a/f"}')
     consumer = subscriber()
     consumer._stop_requested = True
@@ -229,7 +231,7 @@ def test_nothing_is_taken_any_more_once_sr3_is_to_stop(sqs, subscriber):
     assert (consumer.newMessages(), consumer.getNewMessage()) == ([], None)
 
 
-def test_a_queue_that_is_gone_is_declared_again(sqs, subscriber):
+def test_a_deleted_queue_is_declared_again(sqs, subscriber):
     consumer = subscriber()
     consumer.getSetup()
     del sqs.queues[QUEUE]
@@ -242,7 +244,7 @@ def test_a_queue_that_is_gone_is_declared_again(sqs, subscriber):
     assert asked(sqs).count("declare_queue") == 2
 
 
-def test_after_a_failure_the_stage_is_left_alone_for_a_while(sqs, subscriber):
+def test_after_a_failure_the_stage_is_not_called_until_the_pause_ends(sqs, subscriber):
     sqs.users.clear()
     consumer = subscriber()
 
@@ -253,7 +255,7 @@ def test_after_a_failure_the_stage_is_left_alone_for_a_while(sqs, subscriber):
     assert consumer.next_connect_failures == 1
 
 
-def test_a_stage_that_does_not_answer_is_asked_again_later(sqs, subscriber, monkeypatch):
+def test_an_unreachable_stage_is_called_again_later(sqs, subscriber, monkeypatch):
     def fail(**_request: Any) -> None:
         raise EndpointConnectionError(endpoint_url="http://localhost:4566")
 
@@ -264,7 +266,7 @@ def test_a_stage_that_does_not_answer_is_asked_again_later(sqs, subscriber, monk
     assert not consumer.metrics["connected"]
 
 
-def test_a_key_that_says_nothing_is_told_in_the_log_and_not_raised(subscriber, caplog, monkeypatch):
+def test_a_missing_key_is_logged_and_not_raised(subscriber, caplog, monkeypatch):
     monkeypatch.setattr(Credential, "url", urlsplit("amqpsqs://alice@localhost/dev"))
 
     assert subscriber().newMessages() == []
@@ -287,13 +289,13 @@ def test_exchanges_are_declared_and_messages_published(sqs, publisher):
     assert poster.metrics["txGoodCount"] == 1
 
 
-def test_exchanges_are_not_declared_where_that_is_off(sqs, publisher):
+def test_the_declaration_of_exchanges_can_be_disabled(sqs, publisher):
     assert publisher(exchangeDeclare=False).putNewMessage(file())
 
     assert asked(sqs) == ["whoami"]
 
 
-def test_a_type_that_sr3_would_take_for_another_goes_with_the_message_and_comes_back(sqs, publisher, subscriber):
+def test_an_unusual_content_type_is_sent_and_received_as_a_header(sqs, publisher, subscriber):
     publisher(format="ours").putNewMessage(file())
     (sent,) = published(sqs)
     assert sent["MessageAttributes"]["content_type"]["StringValue"] == "application/x-ours"
@@ -304,14 +306,14 @@ def test_a_type_that_sr3_would_take_for_another_goes_with_the_message_and_comes_
     assert message["_format"] == "application/x-ours"
 
 
-def test_the_format_of_a_message_is_its_own_where_none_is_configured(sqs, publisher):
+def test_the_default_format_of_a_message_is_its_original_one(sqs, publisher):
     poster = publisher()
     del poster.o["format"]
 
     assert poster.putNewMessage(file())
 
 
-def test_a_split_exchange_gets_the_messages_that_sr3_picks_for_it(sqs, publisher):
+def test_a_split_exchange_receives_the_messages_that_sr3_selects_for_it(sqs, publisher):
     sqs.queues |= {f"{EXCHANGE}{number:02}": [] for number in range(3)}
     poster = publisher(exchange=[f"{EXCHANGE}{number:02}" for number in range(3)], exchangeSplit=3)
 
@@ -321,11 +323,11 @@ def test_a_split_exchange_gets_the_messages_that_sr3_picks_for_it(sqs, publisher
     assert [len(sqs.queues[f"{EXCHANGE}{number:02}"]) for number in range(3)] == [1, 1, 1]
 
 
-def test_which_of_several_exchanges_must_be_said(publisher):
+def test_publishing_to_several_exchanges_needs_a_selection(publisher):
     assert not publisher(exchange=["xs_alice", "xs_alice_b"]).putNewMessage(file())
 
 
-def test_a_caller_may_say_the_exchange(sqs, publisher):
+def test_a_caller_can_select_the_exchange(sqs, publisher):
     assert publisher(exchange=["xs_alice", "xs_alice_b"]).putNewMessage(file(), exchange=EXCHANGE)
 
     assert len(published(sqs)) == 1
@@ -340,7 +342,7 @@ def test_a_caller_may_say_the_exchange(sqs, publisher):
     ],
     ids=["too large", "no such format", "topic too long"],
 )
-def test_a_message_that_no_exchange_takes_is_told_and_does_not_hold_up_others(sqs, publisher, caplog, refused):
+def test_an_unpublishable_message_is_logged_and_does_not_block_others(sqs, publisher, caplog, refused):
     message, form, reason = refused
     poster = publisher(format=form)
 
@@ -353,7 +355,7 @@ def test_a_message_that_no_exchange_takes_is_told_and_does_not_hold_up_others(sq
     assert (poster.metrics["txBadCount"], poster.metrics["txGoodCount"]) == (1, 1)
 
 
-def test_an_exchange_that_is_gone_is_declared_again(sqs, publisher):
+def test_a_deleted_exchange_is_declared_again(sqs, publisher):
     poster = publisher()
     poster.putSetup()
     del sqs.queues[EXCHANGE]
@@ -388,7 +390,7 @@ def test_queues_and_exchanges_are_deleted(sqs, subscriber, publisher):
     ]
 
 
-def test_an_exchange_that_is_bound_stays_and_the_others_go(sqs, publisher, caplog):
+def test_a_bound_exchange_stays_and_the_others_are_deleted(sqs, publisher, caplog):
     def refuse(command: Any) -> object:
         if command["exchange"] == "xs_alice":
             raise Refusal("exchange 'xs_alice' has bindings")
@@ -402,7 +404,7 @@ def test_an_exchange_that_is_bound_stays_and_the_others_go(sqs, publisher, caplo
     assert "has bindings" in caplog.text
 
 
-def test_sr3_is_told_how_many_messages_wait_but_not_at_every_look(sqs, subscriber, monkeypatch):
+def test_waiting_messages_are_counted_at_most_every_half_minute(sqs, subscriber, monkeypatch):
     looks = []
 
     def count(**request: Any) -> dict[str, Any]:
@@ -418,11 +420,11 @@ def test_sr3_is_told_how_many_messages_wait_but_not_at_every_look(sqs, subscribe
     assert (reports, len(looks)) == ([7, 7, 7], 1)
 
 
-def test_a_driver_that_took_nothing_reports_what_it_has(publisher):
+def test_a_driver_without_a_queue_reports_no_waiting_messages(publisher):
     assert "brokerQueuedMessageCount" not in publisher().metricsReport()
 
 
-def test_the_key_goes_to_sqs_alone(sqs, subscriber, monkeypatch, caplog):
+def test_the_key_is_given_to_sqs_only(sqs, subscriber, monkeypatch, caplog):
     given = {}
 
     def create(_session: Any, service: str, **options: Any) -> PretendedSqs:

@@ -1,4 +1,4 @@
-"""What an instance of sr3 has taken: when SQS is told what is done, and what others get again."""
+"""The receive buffer of sr3's driver: acknowledgements, and messages given back."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from signalbox.clients.exchange.consumer import Consumer
 from signalbox.exchange.model.records import ResourceKind, ResourceRef
-from signalbox.sr3.receive_buffer import PATIENCE_SECONDS, Intake
+from signalbox.sr3.receive_buffer import ACKNOWLEDGE_TIMEOUT_SECONDS, ReceiveBuffer
 from tests.unit.clients.exchange.fake_sqs import SENT_AT, URL_PREFIX, PretendedSqs
 
 QUEUE = "q_alice_in"
@@ -31,89 +31,89 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def intake(sqs: PretendedSqs, clock: Clock) -> Iterator[Intake]:
+def buffer(sqs: PretendedSqs, clock: Clock) -> Iterator[ReceiveBuffer]:
     consumer = Consumer(sqs, ResourceRef(ResourceKind.QUEUE, QUEUE), URL_PREFIX + QUEUE)
-    yield Intake(consumer, clock)
+    yield ReceiveBuffer(consumer, clock)
     consumer.close()
 
 
 def put(sqs: PretendedSqs, count: int) -> None:
-    told = {"topic": "v03.a", "exchange": "xpublic", "message_id": "id", "publisher": "bob"}
-    attributes: dict[str, Any] = {name: {"DataType": "String", "StringValue": text} for name, text in told.items()}
+    texts = {"topic": "v03.a", "exchange": "xpublic", "message_id": "id", "publisher": "bob"}
+    attributes: dict[str, Any] = {name: {"DataType": "String", "StringValue": text} for name, text in texts.items()}
     attributes["published_at"] = {"DataType": "Number", "StringValue": str(SENT_AT)}
     for number in range(count):
         sqs.put(QUEUE, {"MessageBody": str(number), "MessageAttributes": attributes})
 
 
-def take_all(intake: Intake) -> list[str]:
-    intake.fill(wait_seconds=0)
-    return [intake.next().receipt for _ in range(intake.waiting)]
+def take_all(buffer: ReceiveBuffer) -> list[str]:
+    buffer.fill(wait_seconds=0)
+    return [buffer.next().receipt for _ in range(buffer.waiting)]
 
 
 def deletions(sqs: PretendedSqs) -> list[int]:
     return [len(call["Entries"]) for call in sqs.named("DeleteMessageBatch")]
 
 
-def test_sqs_is_told_of_ten_at_once_and_of_the_last_ones_when_nothing_is_worked_on(sqs, intake):
+def test_messages_are_acknowledged_in_batches_of_ten_and_when_none_is_in_progress(sqs, buffer):
     put(sqs, 25)
 
-    finished = [intake.finish(receipt) for receipt in take_all(intake)]
+    finished = [buffer.finish(receipt) for receipt in take_all(buffer)]
 
     assert all(finished)
     assert deletions(sqs) == [10, 10, 5]
     assert sqs.queues[QUEUE] == []
 
 
-def test_what_is_done_is_told_at_the_latest_before_more_is_taken(sqs, intake):
+def test_handled_messages_are_acknowledged_before_more_are_received(sqs, buffer):
     put(sqs, 2)
-    first, _ = take_all(intake)
-    intake.finish(first)
+    first, _ = take_all(buffer)
+    buffer.finish(first)
     assert deletions(sqs) == []
 
-    intake.fill(wait_seconds=0)
+    buffer.fill(wait_seconds=0)
 
     assert deletions(sqs) == [1]
 
 
-def test_nothing_more_is_taken_while_something_waits_here(sqs, intake):
+def test_no_messages_are_received_while_some_are_buffered(sqs, buffer):
     put(sqs, 3)
-    intake.fill(wait_seconds=0)
+    buffer.fill(wait_seconds=0)
     put(sqs, 3)
 
-    intake.fill(wait_seconds=0)
+    buffer.fill(wait_seconds=0)
 
-    assert intake.waiting == 3
+    assert buffer.waiting == 3
 
 
-def test_what_sr3_forgets_is_for_others_after_half_an_hour(sqs, intake, clock):
+def test_forgotten_messages_are_given_back_after_half_an_hour(sqs, buffer, clock):
     put(sqs, 1)
-    (receipt,) = take_all(intake)
-    clock.now = PATIENCE_SECONDS + 1
+    (receipt,) = take_all(buffer)
+    clock.now = ACKNOWLEDGE_TIMEOUT_SECONDS + 1
 
-    assert take_all(intake) == [receipt]
+    assert take_all(buffer) == [receipt]
 
 
-def test_what_sr3_works_on_is_its_own_until_then(sqs, intake, clock):
+def test_messages_in_progress_stay_hidden_for_half_an_hour(sqs, buffer, clock):
     put(sqs, 1)
-    take_all(intake)
-    clock.now = PATIENCE_SECONDS
+    take_all(buffer)
+    clock.now = ACKNOWLEDGE_TIMEOUT_SECONDS
 
-    assert take_all(intake) == []
+    assert take_all(buffer) == []
 
 
-def test_what_was_given_back_is_done_too_late(sqs, intake):
+def test_a_message_that_was_given_back_cannot_be_finished(sqs, buffer):
     put(sqs, 1)
-    intake.fill(wait_seconds=0)
-    taken = intake.next()
-    intake.give_back(taken)
+    buffer.fill(wait_seconds=0)
+    taken = buffer.next()
+    buffer.release(taken)
 
-    assert not intake.finish(taken.receipt)
+    assert not buffer.finish(taken.receipt)
     assert sqs.queues[QUEUE][0].hidden == 0
 
 
-def test_a_message_is_acknowledged_once(sqs, intake):
+def test_a_message_is_acknowledged_once(sqs, buffer):
     put(sqs, 1)
-    (receipt,) = take_all(intake)
+    (receipt,) = take_all(buffer)
 
-    assert [intake.finish(receipt), intake.finish(receipt)] == [True, False]
+    assert [buffer.finish(receipt), buffer.finish(receipt)] == [True, False]
     assert deletions(sqs) == [1]

@@ -1,4 +1,4 @@
-"""What sr3's options say of a queue; they are as sr3 3.3.1 makes them of a configuration."""
+"""Subscriptions read from sr3's options, which are as sr3 3.3.1 derives them from a configuration."""
 
 from datetime import timedelta
 from typing import Any
@@ -18,9 +18,9 @@ def options(queue: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
 
 
 def test_the_first_instance_declares_and_binds():
-    wanted = Subscription.of(options({"expire": 300.0}, no=1, messageAgeMax=60.0))
+    subscription = Subscription.of(options({"expire": 300.0}, no=1, messageAgeMax=60.0))
 
-    assert wanted == Subscription(
+    assert subscription == Subscription(
         queue="q_alice.subscribe.weather",
         expires=timedelta(minutes=5),
         message_ttl=timedelta(minutes=1),
@@ -31,32 +31,32 @@ def test_the_first_instance_declares_and_binds():
     )
 
 
-def test_sr3_in_the_foreground_is_a_first_instance():
+def test_sr3_in_the_foreground_declares_the_queue():
     assert Subscription.of(options(no=0)).is_declared
 
 
-def test_the_commands_declare_and_cleanup_have_no_number_and_are_one_too():
+def test_the_commands_declare_and_cleanup_declare_the_queue():
     assert Subscription.of(options()).is_declared
 
 
 def test_further_instances_only_consume():
-    wanted = Subscription.of(options(no=2))
+    subscription = Subscription.of(options(no=2))
 
-    assert (wanted.is_declared, wanted.bindings, wanted.former_bindings) == (False, (), ())
+    assert (subscription.is_declared, subscription.bindings, subscription.former_bindings) == (False, (), ())
 
 
-def test_what_is_not_to_be_declared_or_bound_is_not():
-    wanted = Subscription.of(options({"declare": False, "bind": False}))
+def test_declaration_and_binding_can_be_disabled():
+    subscription = Subscription.of(options({"declare": False, "bind": False}))
 
-    assert (wanted.is_declared, wanted.bindings) == (False, ())
+    assert (subscription.is_declared, subscription.bindings) == (False, ())
 
 
 @pytest.mark.parametrize("expire", [None, 0, 0.0])
-def test_a_queue_without_expiry_is_told_never_so_that_it_loses_a_former_one(expire):
+def test_a_queue_without_expiry_is_declared_with_zero_to_reset_an_earlier_one(expire):
     assert Subscription.of(options({"expire": expire})).expires == timedelta(0)
 
 
-def test_topics_of_former_versions_may_be_lists_of_words():
+def test_topics_of_earlier_versions_can_be_lists_of_words():
     found = options()
     found["subscriptions"][0]["bindings"] = [{"exchange": "xpublic", "topic": ["v03", "#"]}]
 
@@ -64,5 +64,5 @@ def test_topics_of_former_versions_may_be_lists_of_words():
 
 
 @pytest.mark.parametrize(("prefetch", "batch", "expected"), [(25, 100, 25), (25, 10, 10), (0, 100, 100)])
-def test_no_more_is_taken_at_once_than_a_batch_and_the_prefetch(prefetch, batch, expected):
-    assert Subscription.of(options({"prefetch": prefetch})).at_once(batch) == expected
+def test_unacknowledged_messages_are_limited_by_batch_and_prefetch(prefetch, batch, expected):
+    assert Subscription.of(options({"prefetch": prefetch})).maximum_unacknowledged(batch) == expected

@@ -1,4 +1,4 @@
-"""A web server on loopback, with files, parts, redirections and failures."""
+"""A web server on loopback with files, ranges, redirections and failures."""
 
 import http.server
 import threading
@@ -7,29 +7,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-Answer = bytes | int | str
+Response = bytes | int | str
 
 
 @dataclass
 class Web:
-    """What the server has; a status is what it answers instead of a file, a text where it redirects to.
+    """The server's responses by path: a file's content, an error status, or the target of a redirection.
 
-    Of several answers, each is given once, the last for ever.
+    The responses of a list are returned one after the other; the last one is repeated.
     """
 
-    files: dict[str, Answer | list[Answer]]
-    knows_parts: bool = True
-    asked: list[str] = field(default_factory=list)
+    files: dict[str, Response | list[Response]]
+    supports_ranges: bool = True
+    requested: list[str] = field(default_factory=list)
     url: str = ""
 
 
 @contextmanager
-def serving(files: dict[str, Answer | list[Answer]], *, knows_parts: bool = True) -> Iterator[Web]:
-    web = Web(files, knows_parts)
+def serving(files: dict[str, Response | list[Response]], *, supports_ranges: bool = True) -> Iterator[Web]:
+    web = Web(files, supports_ranges)
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            web.asked.append(self.path)
+            web.requested.append(self.path)
             found = web.files.get(unquote(self.path)[1:], 404)
             if isinstance(found, list):
                 found = found.pop(0) if len(found) > 1 else found[0]
@@ -42,11 +42,11 @@ def serving(files: dict[str, Answer | list[Answer]], *, knows_parts: bool = True
             self.end_headers()
 
         def _file(self, found: bytes):
-            wanted = self.headers.get("Range")
-            if wanted and web.knows_parts:
-                start, end = map(int, wanted.removeprefix("bytes=").split("-"))
+            byte_range = self.headers.get("Range")
+            if byte_range and web.supports_ranges:
+                start, end = map(int, byte_range.removeprefix("bytes=").split("-"))
                 found = found[start : end + 1]
-            self.send_response(206 if wanted and web.knows_parts else 200)
+            self.send_response(206 if byte_range and web.supports_ranges else 200)
             self.send_header("Content-Length", str(len(found)))
             self.end_headers()
             self.wfile.write(found)

@@ -4,7 +4,7 @@
     /tmp/sr3/bin/python tests/unit/sarracenia/cases/generate.py
 
 Only AMQP's connection is replaced, by one that remembers what is published; all else is sr3's own, from the
-configuration file to the topic. A case has sr3's options, the same for Posting, and the messages, whose times of
+configuration file to the topic. A case has sr3's options, the same for PostSettings, and the messages, whose times of
 publication are taken out. `TREE` is made anew for each case, here and in the test.
 """
 
@@ -61,7 +61,7 @@ CASES = {
 
 
 def plant(root: Path) -> None:
-    """Make the tree."""
+    """Create the tree of files below a root."""
     for name, content in TREE.items():
         path = root / name
         if content is None:
@@ -76,7 +76,7 @@ def plant(root: Path) -> None:
 
 
 class Connection:
-    """Remembers what is published."""
+    """An AMQP connection that records published messages."""
 
     connected = is_open = True
     published: list[dict] = []  # noqa: RUF012 - one for all, since sr3 makes the connections
@@ -130,7 +130,7 @@ def posted(root: Path, options: list[str]) -> list[dict]:
 
 
 def without_time(message: dict) -> dict:
-    """Take out the time of publication, and mask `atime`: what sr3 3.3.1 calls so is a file's ctime."""
+    """Remove the time of publication, and mask `atime`, in which sr3 3.3.1 writes the ctime."""
     if isinstance(message["body"], dict):
         del message["body"]["pubTime"]
     else:
@@ -142,7 +142,7 @@ def without_time(message: dict) -> dict:
 
 
 def names_of(root: Path) -> dict[str, str]:
-    """Return how the root stands in messages, and what stands for it in the cases."""
+    """Map each form of the root in messages to its placeholder in the cases."""
     path = str(root)[1:]
     return {f"/{path}": "ROOT", path: "RELATIVE", path.replace("/", "."): "DOTTED"}
 

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.sarracenia.formats.blocks import Block, Blocks, block_sizes, file_in_blocks
-from signalbox.sarracenia.formats.content import Content, embedded
+from signalbox.sarracenia.formats.content import Content, embed
 from signalbox.sarracenia.formats.identity import Identity, IdentityMethod, InvalidIdentityMethod
 from signalbox.sarracenia.formats.times import parse_time, v02_time, v03_time
 
 MOMENT = datetime(2023, 11, 14, 22, 13, 20, 250_000, UTC)
 
 
-def test_times_are_written_in_two_ways():
+def test_times_have_a_form_in_each_format():
     assert v03_time(MOMENT) == "20231114T221320.25"
     assert v02_time(MOMENT) == "20231114221320.25"
     assert v02_time(MOMENT.replace(microsecond=0)) == "20231114221320"
@@ -24,7 +24,7 @@ def test_times_are_written_in_two_ways():
     ("text", "microsecond"),
     [("20231114T221320.2500001", 250_000), ("20231114221320.", 0), ("20231114T221320.9999999", 999_999)],
 )
-def test_times_are_as_exact_as_a_microsecond(text, microsecond):
+def test_times_are_exact_to_a_microsecond(text, microsecond):
     assert parse_time(text) == MOMENT.replace(microsecond=microsecond)
 
 
@@ -32,13 +32,13 @@ def test_times_are_as_exact_as_a_microsecond(text, microsecond):
     "text",
     ["", "2023", "20231114T2213", "20231314T221320", "20231114T221320Z", "2023111422132é", "20231114T221320.1e9"],
 )
-def test_what_is_no_time_is_refused(text):
+def test_an_invalid_time_is_refused(text):
     with pytest.raises(ValueError, match=r"20|is no time|month"):
         parse_time(text)
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
-def test_a_time_is_read_as_it_was_written(moment):
+def test_a_time_round_trips(moment):
     assert parse_time(v03_time(moment)) == moment
     assert parse_time(v02_time(moment)) == moment
 
@@ -68,7 +68,7 @@ def test_the_identity_of_a_content(text, identity):
 @pytest.mark.parametrize(
     "text", ["", "sha256", "cod", "cod,", "cod,random", "arbitrary", "arbitrary,", "md5,x", "none,"]
 )
-def test_a_method_that_is_not_known_is_refused(text):
+def test_an_unknown_method_is_refused(text):
     with pytest.raises(InvalidIdentityMethod):
         IdentityMethod.parse(text)
 
@@ -83,18 +83,18 @@ def test_a_method_that_is_not_known_is_refused(text):
         (b"", "text/plain", Content("utf-8", "")),
     ],
 )
-def test_a_content_is_text_when_its_name_and_its_bytes_are(octets, media_type, expected):
+def test_a_content_is_text_if_its_media_type_and_its_bytes_are(octets, media_type, expected):
     """sr3 3.3.1, flowcb/gather/file.py, inlineEncoding guess."""
-    content = embedded(octets, media_type=media_type)
+    content = embed(octets, media_type=media_type)
 
     assert content == expected
     assert content.octets == octets
 
 
 def test_a_content_must_be_below_the_limit():
-    assert embedded(b"x" * 4096, media_type=None) is None
-    assert embedded(b"x" * 4095, media_type=None) is not None
-    assert embedded(b"xx", media_type=None, limit_bytes=2) is None
+    assert embed(b"x" * 4096, media_type=None) is None
+    assert embed(b"x" * 4095, media_type=None) is not None
+    assert embed(b"xx", media_type=None, limit_bytes=2) is None
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_file_larger_than_a_block_is_announced_in_blocks(size_bytes, sizes):
     assert block_sizes(size_bytes, block_bytes=10_000) == sizes
 
 
-def test_every_block_tells_the_whole_manifest():
+def test_every_block_has_the_whole_manifest():
     """sr3 3.3.1 with blockSize 10k and a file of 25,000 bytes."""
     blocks = [Block(10_000, "AA=="), Block(10_000, "BA=="), Block(5_000, "CA==")]
 

@@ -71,34 +71,34 @@ MEASURED = {
 
 
 @pytest.mark.parametrize(("fields", "headers"), MEASURED.values(), ids=MEASURED)
-def test_v02_is_what_sr3_sends_and_reads(fields, headers):
-    told = replace(FILE, **fields)
+def test_v02_equals_the_messages_that_sr3_sends_and_reads(fields, headers):
+    announced = replace(FILE, **fields)
 
-    sent = payload(told, Format.V02)
+    sent = payload(announced, Format.V02)
 
     assert sent == Payload(LINE, {**HEADERS, **headers}, "text/plain")
-    assert announcement(sent) == told
+    assert announcement(sent) == announced
 
 
 @pytest.mark.parametrize(
     ("number", "size_bytes", "parts"), [(1, 10_000, "i,10000,3,10000,1"), (2, 5_000, "i,10000,3,5000,2")]
 )
-def test_a_block_in_v02_is_what_sr3_sends_and_reads_without_the_other_blocks(number, size_bytes, parts):
+def test_a_block_in_v02_equals_sr3s_and_omits_the_other_blocks(number, size_bytes, parts):
     own = MANIFEST[number]
-    told = replace(
+    announced = replace(
         FILE,
         size_bytes=size_bytes,
         identity=Identity("sha512", own.identity),
         blocks=Blocks("inplace", 10_000, 3, number, MANIFEST),
     )
 
-    sent = payload(told, Format.V02)
+    sent = payload(announced, Format.V02)
 
     assert sent.headers["parts"] == parts
-    assert announcement(sent) == replace(told, blocks=Blocks("inplace", 10_000, 3, number, {number: own}))
+    assert announcement(sent) == replace(announced, blocks=Blocks("inplace", 10_000, 3, number, {number: own}))
 
 
-def test_the_last_blocks_size_in_every_part_as_the_first_sarracenia_wrote_it():
+def test_parts_of_the_first_sarracenia_contain_the_size_of_the_last_block():
     middle = announcement(Payload(LINE, {"parts": "p,10000,3,5000,1"}, "text/plain"))
     even = announcement(Payload(LINE, {"parts": "p,10000,3,0,2"}, "text/plain"))
 
@@ -106,35 +106,35 @@ def test_the_last_blocks_size_in_every_part_as_the_first_sarracenia_wrote_it():
     assert even.size_bytes == 10_000
 
 
-def test_a_block_that_its_own_manifest_lacks_has_the_size_of_the_message():
+def test_a_block_without_a_manifest_entry_has_the_size_of_the_message():
     blocks = Blocks("separate", 10_000, 3, 1, {})
 
     assert payload(replace(FILE, blocks=blocks), Format.V02).headers["parts"] == "p,10000,3,31,1"
     assert payload(replace(FILE, size_bytes=None, blocks=blocks), Format.V02).headers["parts"] == "p,10000,3,0,1"
 
 
-def test_no_content_travels_in_v02():
+def test_v02_omits_embedded_content():
     """sr3 3.3.1, postformat/v02.py."""
-    told = replace(FILE, content=Content("utf-8", "x"))
+    announced = replace(FILE, content=Content("utf-8", "x"))
 
-    assert payload(told, Format.V02) == payload(FILE, Format.V02)
+    assert payload(announced, Format.V02) == payload(FILE, Format.V02)
 
 
-def test_what_v02_has_no_letter_for_is_no_identity():
+def test_identity_methods_without_a_letter_are_omitted_in_v02():
     assert payload(replace(FILE, identity=Identity("crc", "1")), Format.V02).headers["sum"] == f"n,{NAME_MD5}"
     assert payload(replace(FILE, identity=Identity("cod", "crc")), Format.V02).headers["sum"] == "z,n"
 
 
-def test_a_path_is_read_as_it_was_meant_where_sr3_leaves_it_escaped():
+def test_an_escaped_path_is_decoded_unlike_in_sr3():
     assert announcement(Payload("20231114221320 https://e/a%20b/ c%23/d%20e more", {}, None)) == Announcement(
         datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC), "https://e/a b/", "c#/d e"
     )
 
 
 def test_headers_are_texts():
-    told = replace(FILE, size_bytes=None, others={"geometry": {"type": "Point"}, "sensed": 3})
+    announced = replace(FILE, size_bytes=None, others={"geometry": {"type": "Point"}, "sensed": 3})
 
-    assert payload(told, Format.V02).headers["geometry"] == '{"type": "Point"}'
+    assert payload(announced, Format.V02).headers["geometry"] == '{"type": "Point"}'
 
 
 def test_a_link_that_sr3_sent_in_v02_has_lost_its_target():
@@ -180,13 +180,13 @@ V03_MEASURED = {
 
 
 @pytest.mark.parametrize(("fields", "more"), V03_MEASURED.values(), ids=V03_MEASURED)
-def test_v03_is_what_sr3_sends_and_reads(fields, more):
-    told = replace(FILE, **fields)
+def test_v03_equals_the_messages_that_sr3_sends_and_reads(fields, more):
+    announced = replace(FILE, **fields)
 
-    sent = payload(told, Format.V03)
+    sent = payload(announced, Format.V03)
 
     assert (json.loads(sent.body), sent.headers, sent.content_type) == ({**V03, **more}, {}, "application/json")
-    assert announcement(sent) == told
+    assert announcement(sent) == announced
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_v03_is_what_sr3_sends_and_reads(fields, more):
     ],
     ids=["size", "path", "line break", "cod", "whole", "block", "mkdir", "no manifest", "others"],
 )
-def test_v03_of_older_senders_is_read(fields, expected):
+def test_v03_of_older_senders_is_parsed(fields, expected):
     assert announcement(Payload(json.dumps({**V03, **fields}), {}, "application/json")) == replace(FILE, **expected)
 
 
@@ -223,7 +223,7 @@ def test_v03_of_older_senders_is_read(fields, expected):
         (Payload("{}", {}, "text/plain"), Format.V02),
     ],
 )
-def test_the_format_is_told_by_content_type_else_by_the_body(received, form):
+def test_the_format_is_detected_by_content_type_else_by_the_body(received, form):
     assert received.format == form
 
 
@@ -264,14 +264,14 @@ announcements = st.builds(
     st.none() | operations,
     st.none() | st.builds(Content, st.just("utf-8"), st.text()),
 )
-def test_nothing_is_lost_in_v03(told, identity, operation, content):
-    told = replace(told, identity=identity, operation=operation, content=content)
+def test_v03_round_trips(announced, identity, operation, content):
+    announced = replace(announced, identity=identity, operation=operation, content=content)
 
-    assert announcement(payload(told, Format.V03)) == told
+    assert announcement(payload(announced, Format.V03)) == announced
 
 
 @given(announcements, identities | operations)
-def test_nothing_but_the_content_and_what_a_sum_cannot_tell_is_lost_in_v02(told, kind):
-    told = replace(told, **{"identity" if isinstance(kind, Identity) else "operation": kind})
+def test_v02_round_trips_except_for_content_and_combined_operations(announced, kind):
+    announced = replace(announced, **{"identity" if isinstance(kind, Identity) else "operation": kind})
 
-    assert announcement(payload(told, Format.V02)) == told
+    assert announcement(payload(announced, Format.V02)) == announced

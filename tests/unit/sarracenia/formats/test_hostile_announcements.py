@@ -1,4 +1,4 @@
-"""Whatever a message says, it ends in an outcome, and nothing happens outside of the directory for files."""
+"""Hostile announcements: each ends in an outcome, and nothing outside of the download directory changes."""
 
 import json
 import tempfile
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from signalbox.clients.sarracenia.downloader import Downloader
 from signalbox.clients.sarracenia.sources import from_file
-from signalbox.clients.sarracenia.subscriber import Received, Subscriber
+from signalbox.clients.sarracenia.subscriber import AnnouncedMessage, Subscriber
 from signalbox.sarracenia.subscription.limits import Limits
 
 MOMENT = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
@@ -42,13 +42,13 @@ DOCUMENTS = st.fixed_dictionaries(
 )
 
 
-class Memory:
-    """Remembers nothing."""
+class EmptyStore:
+    """A duplicate cache and retry store that stores nothing."""
 
     def last_seen(self, _key):
         return None
 
-    def see(self, _key, *, now):
+    def record(self, _key, *, now):
         assert now == MOMENT
 
     def add(self, failed):
@@ -59,18 +59,18 @@ class Memory:
 def test_every_message_ends_in_an_outcome_inside_of_the_directory(documents):
     with tempfile.TemporaryDirectory() as folder:
         source, outside = Path(folder, "source"), Path(folder, "outside")
-        for place in (source, outside):
-            place.mkdir()
+        for directory in (source, outside):
+            directory.mkdir()
         (source / "a").write_text("hello")
         (outside / "kept").write_text("kept")
         downloader = Downloader(outside / "target", {"file": from_file})
-        state = Memory()
+        store = EmptyStore()
         limits = Limits(duplicates_ttl=timedelta(seconds=10), attempts=1)
-        subscriber = Subscriber(lambda told, _: downloader.carry_out(told), state, state, limits=limits)
+        subscriber = Subscriber(lambda announced, _: downloader.apply(announced), store, store, limits=limits)
 
         for document in documents:
             body = json.dumps(document).replace("SOURCE", str(source))
-            subscriber.handle(Received(body, {}, "xs_alice", "v03"), now=MOMENT)
+            subscriber.handle(AnnouncedMessage(body, {}, "xs_alice", "v03"), now=MOMENT)
 
         assert names(folder) == {"outside", "source"}
         assert names(outside) <= {"kept", "target"}

@@ -1,6 +1,6 @@
-"""Announcing files: the same tree, announced by sr3_post 3.3.1 and by us.
+"""Messages that announce a tree: equal to those of sr3_post 3.3.1.
 
-The cases are what the real sr3_post published; cases/generate.py makes them anew.
+The cases contain the messages that the real sr3_post published; cases/generate.py regenerates them.
 """
 
 import json
@@ -10,28 +10,39 @@ from pathlib import Path
 
 import pytest
 
-from signalbox.clients.sarracenia.checksums import FileNotReadable, contents_of
+from signalbox.clients.sarracenia.checksums import FileNotReadable, read_contents
 from signalbox.clients.sarracenia.tree_walk import walk
 from signalbox.sarracenia.formats.identity import Identity, IdentityMethod
 from signalbox.sarracenia.formats.payloads import Format
-from signalbox.sarracenia.formats.posts import Found, InvalidPosting, Kind, NotBelowBaseDirectory, Posting
+from signalbox.sarracenia.formats.posts import (
+    FileEntry,
+    FileKind,
+    InvalidPostSettings,
+    NotBelowBaseDirectory,
+    PostSettings,
+)
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.unit.sarracenia.cases.generate import names_of, plant, without_time
 
 NOW = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
-CASES = sorted(Path(__file__).with_name("cases").glob("*.json"))
-POSTING = Posting(ExchangeName("xs_alice"), "https://e/", base_directory="/data")
+CASES = sorted((Path(__file__).parents[1] / "cases").glob("*.json"))
+SETTINGS = PostSettings(ExchangeName("xs_alice"), "https://e/", base_directory="/data")
+
+
+def test_the_recorded_cases_are_found():
+    """Without cases pytest would skip the next test and succeed."""
+    assert CASES
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda path: path.stem)
 def test_a_tree_is_announced_as_sr3_announces_it(case, tmp_path):
     plant(tmp_path)
-    told = read_case(case, tmp_path)
-    recursive = "recursive off" not in told["options"]
+    expected = read_case(case, tmp_path)
+    recursive = "recursive off" not in expected["options"]
 
-    messages = posted(tmp_path, posting_of(told["posting"]), recursive=recursive)
+    messages = posted(tmp_path, settings_of(expected["posting"]), recursive=recursive)
 
-    assert in_order(map(comparable, messages)) == in_order(map(comparable, told["messages"]))
+    assert in_order(map(comparable, messages)) == in_order(map(comparable, expected["messages"]))
 
 
 def read_case(case: Path, root: Path) -> dict:
@@ -41,25 +52,25 @@ def read_case(case: Path, root: Path) -> dict:
     return json.loads(text)
 
 
-def posting_of(told: dict) -> Posting:
-    method = IdentityMethod.parse(told.pop("method", "sha512"))
-    return Posting(ExchangeName("xs_alice"), method=method, form=Format(told.pop("form", "v03")), **told)
+def settings_of(case: dict) -> PostSettings:
+    method = IdentityMethod.parse(case.pop("method", "sha512"))
+    return PostSettings(ExchangeName("xs_alice"), method=method, form=Format(case.pop("form", "v03")), **case)
 
 
-def posted(root: Path, posting: Posting, *, recursive: bool) -> list[dict]:
-    found = walk([str(root / "data")], recursive=recursive, except_for=posting.base_directory)
+def posted(root: Path, settings: PostSettings, *, recursive: bool) -> list[dict]:
+    found = walk([str(root / "data")], recursive=recursive, except_for=settings.base_directory)
     messages = []
     for one in found:
-        for told in posting.announcements(one, contents_of(one, posting), now=NOW, random=42):
-            document = posting.post(told).as_document()
-            if posting.form == Format.V03:
+        for announcement in settings.announcements(one, read_contents(one, settings), now=NOW, random=42):
+            document = settings.message(announcement).as_document()
+            if settings.form == Format.V03:
                 document["body"] = json.loads(document["body"])
             messages.append(without_time(document))
     return messages
 
 
 def comparable(message: dict) -> dict:
-    """Take out what chance says, and what sr3 says wrongly or leaves out."""
+    """Remove random values, and fields that sr3 writes wrongly or omits."""
     message.pop("content_type", None)
     message["headers"].pop("link", None)  # sr3 reads it, but does not write it
     if message["headers"].get("parts", "1").startswith("i"):
@@ -70,7 +81,7 @@ def comparable(message: dict) -> dict:
 
 
 def mask_digests(body: dict) -> None:
-    # Of a block, sr3 reads on behind its end, as far as its buffer goes: its digests are not those of the blocks.
+    # sr3 reads to the end of its buffer, beyond the end of a block, so its digests are not those of the blocks.
     blocks = body.get("blocks", {"manifest": {}})
     if blocks["manifest"] or body.get("identity", {}).get("method") == "random":
         body["identity"]["value"] = "…"
@@ -82,47 +93,47 @@ def in_order(messages) -> list[str]:
     return sorted(json.dumps(message, sort_keys=True) for message in messages)
 
 
-def test_a_path_is_told_below_the_base_directory_whether_that_ends_in_a_slash_or_not():
-    """sr3 3.3.1 tells the whole path of a directory that stands in a base directory with a slash."""
-    assert [replace(POSTING, base_directory=base).path_of("/data/a") for base in ("/data", "/data/")] == ["a", "a"]
+def test_announced_paths_are_relative_to_the_base_directory_with_or_without_a_slash():
+    """sr3 3.3.1 announces the whole path of a directory when the base directory ends in a slash."""
+    assert [replace(SETTINGS, base_directory=base).path_of("/data/a") for base in ("/data", "/data/")] == ["a", "a"]
 
 
 @pytest.mark.parametrize("path", ["/data2/a", "/data", "/"])
 def test_a_path_that_is_not_below_the_base_directory_is_refused(path):
     """sr3 3.3.1 makes `2/a` of the first."""
     with pytest.raises(NotBelowBaseDirectory, match="not below the base directory '/data'"):
-        POSTING.path_of(path)
+        SETTINGS.path_of(path)
 
 
-def test_a_prefix_that_somebody_chose_holds_for_v02_too():
+def test_a_configured_topic_prefix_applies_to_v02_too():
     """sr3 3.3.1 posts v02 below v02.post whatever is configured."""
-    posting = replace(POSTING, form=Format.V02, topic_prefix="x.y")
+    settings = replace(SETTINGS, form=Format.V02, topic_prefix="x.y")
 
-    assert post(posting, Found("/data/a/b/f", Kind.FILE, size_bytes=1)).routing_key == "x.y.a.b"
+    assert post(settings, FileEntry("/data/a/b/f", FileKind.FILE, size_bytes=1)).routing_key == "x.y.a.b"
 
 
 @pytest.mark.parametrize(
     ("kind", "operation"),
     [
-        (Kind.REMOVED, {"remove": ""}),
-        (Kind.REMOVED_DIRECTORY, {"remove": "", "directory": ""}),
-        (Kind.LINK, {"link": ""}),
+        (FileKind.REMOVED, {"remove": ""}),
+        (FileKind.REMOVED_DIRECTORY, {"remove": "", "directory": ""}),
+        (FileKind.LINK, {"link": ""}),
     ],
 )
-def test_what_is_gone_has_nothing_but_its_path(kind, operation):
-    body = json.loads(post(POSTING, Found("/data/a/f", kind)).body)
+def test_removed_paths_are_announced_without_further_fields(kind, operation):
+    body = json.loads(post(SETTINGS, FileEntry("/data/a/f", kind)).body)
 
     assert body == {"pubTime": "20261121T200000", "relPath": "a/f", "baseUrl": "https://e/", "fileOp": operation}
 
 
-def post(posting: Posting, found: Found):
-    return posting.post(next(posting.announcements(found, now=NOW, random=42)))
+def post(settings: PostSettings, entry: FileEntry):
+    return settings.message(next(settings.announcements(entry, now=NOW, random=42)))
 
 
-def test_every_problem_of_how_files_are_announced_is_told():
-    with pytest.raises(InvalidPosting) as refused:
+def test_contradictory_settings_are_refused_with_all_problems():
+    with pytest.raises(InvalidPostSettings) as refused:
         replace(
-            POSTING,
+            SETTINGS,
             base_url="//[e",
             form=Format.V02,
             method=IdentityMethod("none"),
@@ -133,26 +144,26 @@ def test_every_problem_of_how_files_are_announced_is_told():
     assert [line.split(":")[0] for line in str(refused.value).splitlines()] == [
         "base URL '//[e'",
         "identity 'none'",
-        "no content travels in v02; sr3 does not send any either",
+        "v02 has no embedded content, in sr3 either",
     ]
 
 
 def test_blocks_have_the_digests_of_their_own_bytes(tmp_path):
-    """sr3 3.3.1 reads on behind a block's end."""
+    """sr3 3.3.1 reads beyond the end of a block."""
     (tmp_path / "f").write_bytes(b"abcabc" + b"ab")
-    posting = replace(POSTING, base_directory=str(tmp_path), block_bytes=3, method=IdentityMethod("md5"))
+    settings = replace(SETTINGS, base_directory=str(tmp_path), block_bytes=3, method=IdentityMethod("md5"))
 
-    (found,) = walk([str(tmp_path / "f")], recursive=False)
+    (entry,) = walk([str(tmp_path / "f")], recursive=False)
 
-    digests = [block.identity for block in contents_of(found, posting).blocks]
+    digests = [block.identity for block in read_contents(entry, settings).blocks]
     assert digests[0] == digests[1] == "kAFQmDzST7DWlj99KOF/cg=="  # RFC 1321, A.5
     assert len(digests) == 3
 
 
-def test_an_arbitrary_identity_is_told_without_reading(tmp_path):
-    posting = replace(POSTING, method=IdentityMethod.parse("arbitrary,v1"))
+def test_an_arbitrary_identity_is_announced_without_reading_the_file(tmp_path):
+    settings = replace(SETTINGS, method=IdentityMethod.parse("arbitrary,v1"))
 
-    contents = contents_of(Found(str(tmp_path / "not there"), Kind.FILE, size_bytes=1), posting)
+    contents = read_contents(FileEntry(str(tmp_path / "not there"), FileKind.FILE, size_bytes=1), settings)
 
     assert contents.identity == Identity("arbitrary", "v1")
 
@@ -162,9 +173,9 @@ def test_a_file_that_changes_while_it_is_read_is_not_announced(size_bytes, tmp_p
     (tmp_path / "f").write_bytes(b"abc")
 
     with pytest.raises(FileNotReadable, match="while it was read"):
-        contents_of(Found(str(tmp_path / "f"), Kind.FILE, size_bytes=size_bytes), POSTING)
+        read_contents(FileEntry(str(tmp_path / "f"), FileKind.FILE, size_bytes=size_bytes), SETTINGS)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(FileNotReadable, match="nothing': No such file"):
-        contents_of(Found(str(tmp_path / "nothing"), Kind.FILE, size_bytes=1), POSTING)
+        read_contents(FileEntry(str(tmp_path / "nothing"), FileKind.FILE, size_bytes=1), SETTINGS)

@@ -43,7 +43,7 @@ MEASURED = [
 
 
 @pytest.mark.parametrize(("path", "topic"), MEASURED, ids=[ascii(path)[:40] for path, _ in MEASURED])
-def test_a_path_has_the_topic_that_sr3_gives_it(path, topic):
+def test_a_path_has_sr3s_topic(path, topic):
     assert topic_of(path) == topic
 
 
@@ -65,7 +65,7 @@ def test_forty_levels_are_cut_at_255_characters():
         ("é" * 251 + "/f", "v02.post." + "é" * 123),
     ],
 )
-def test_a_path_has_the_topic_that_sr3_gives_it_in_v02(path, topic):
+def test_a_path_has_sr3s_topic_in_v02(path, topic):
     assert topic_of(path, prefix=V02_PREFIX) == topic
 
 
@@ -74,21 +74,21 @@ def test_a_path_has_the_topic_that_sr3_gives_it_in_v02(path, topic):
     [
         ("é" * 126 + "/f", "256 bytes"),
         ("温" * 84 + "/f", "256 bytes"),
-        ("温" * 260 + "/f", "has it cut"),
-        ("😀" * 260 + "/f", "has it cut"),
-        ("a" + "😀" * 260 + "/f", "has it cut"),
+        ("温" * 260 + "/f", "after it is cut"),
+        ("😀" * 260 + "/f", "after it is cut"),
+        ("a" + "😀" * 260 + "/f", "after it is cut"),
         ("\udce9/f", "not UTF-8"),
     ],
     ids=["126 of two bytes", "84 of three", "cut in three", "cut after three of four", "after two of four", "latin-1"],
 )
-def test_what_sr3_fails_to_post_is_refused(path, problem):
-    """Measured: a UnicodeDecodeError where the cut falls, or a topic that py-amqp refuses."""
+def test_a_path_that_sr3_fails_to_post_is_refused(path, problem):
+    """Measured: sr3 raises UnicodeDecodeError at the cut, or py-amqp refuses the topic."""
     with pytest.raises(InvalidTopic, match=problem):
         topic_of(path)
 
 
 @given(st.text(st.sampled_from("abé温/.#*"), max_size=30))
-def test_a_received_topic_reads_as_it_was_meant(path):
+def test_an_escaped_topic_round_trips(path):
     assert unescaped(topic_of(path)) == ".".join(["v03", *path.split("/")[:-1]])
 
 

@@ -1,4 +1,4 @@
-"""Names of exchanges, queues and users, and what SQS has for them."""
+"""Names of exchanges, queues and users, and their SQS names."""
 
 import pytest
 from hypothesis import given
@@ -19,31 +19,31 @@ from signalbox.sarracenia.rights.names import (
 ALICE = parse_user_name("alice")
 
 
-def test_names_follow_the_user():
-    """Sarracenia, exchange."""
+def test_the_exchange_of_a_source_contains_the_user_name():
+    """Sarracenia, option exchange."""
     assert source_exchange(ALICE) == "xs_alice"
     assert source_exchange(ALICE, suffix="images") == "xs_alice_images"
 
 
 @pytest.mark.parametrize("text", ["", "alice_b", "alice.b", "alice*", "é", "a" * 33, "a b", "${x}"])
-def test_a_user_whose_names_could_be_anothers_is_refused(text):
+def test_an_ambiguous_or_long_user_name_is_refused(text):
     with pytest.raises(InvalidUserName):
         parse_user_name(text)
 
 
 @pytest.mark.parametrize("text", ["xpublic", "xs_alice", "xs_alice_logs.fifo", "x" * 80])
-def test_names_of_exchanges(text):
+def test_valid_exchange_names_are_accepted(text):
     assert parse_exchange_name(text) == text
 
 
 @pytest.mark.parametrize("text", ["", "public", "xs.alice", "xs_é", "x" * 81, "x" * 76 + ".fifo", ".fifo"])
-def test_a_name_that_is_no_exchanges_is_refused(text):
+def test_an_invalid_exchange_name_is_refused(text):
     with pytest.raises(InvalidExchangeName):
         parse_exchange_name(text)
 
 
 @pytest.mark.parametrize("text", ["", "alice", "q_a\nb", "q_" + "é" * 127])
-def test_a_name_that_is_no_queues_is_refused(text):
+def test_an_invalid_queue_name_is_refused(text):
     with pytest.raises(InvalidQueueName):
         parse_queue_name(text)
 
@@ -59,7 +59,7 @@ def test_a_name_that_is_no_queues_is_refused(text):
         ),
     ],
 )
-def test_a_name_in_sqs_can_be_read(name, expected):
+def test_an_sqs_name_is_readable(name, expected):
     assert sqs_name(name) == expected
 
 
@@ -67,7 +67,7 @@ names = st.text(st.sampled_from("ab_-.é @*"), max_size=120).map(lambda rest: f"
 
 
 @given(names, st.sampled_from(["", "stage-"]), st.sampled_from(["", ".fifo"]))
-def test_every_name_is_one_that_sqs_takes_and_still_tells_its_owner(name, prefix, suffix):
+def test_every_sqs_name_is_valid_and_contains_the_owner(name, prefix, suffix):
     made = sqs_name(name + suffix, prefix=prefix)
 
     assert len(made) <= 80
@@ -77,5 +77,5 @@ def test_every_name_is_one_that_sqs_takes_and_still_tells_its_owner(name, prefix
 
 
 @given(names, names)
-def test_two_names_never_meet_in_one_queue(one, other):
+def test_different_names_have_different_sqs_names(one, other):
     assert (sqs_name(one) == sqs_name(other)) == (one == other)

@@ -1,4 +1,4 @@
-"""Who may do what: Sarracenia's rule by names, strict and as loose as its regular expressions."""
+"""Permissions by names: the strict rule, and the loose one of Sarracenia's regular expressions."""
 
 import re
 
@@ -43,7 +43,7 @@ REGEXES = {
 
 
 @pytest.mark.parametrize(("role", "right", "expected"), STRICT, ids=[f"{role} {right}" for role, right, _ in STRICT])
-def test_a_user_has_rights_to_what_bears_the_name(role, right, expected):
+def test_a_user_has_rights_on_names_that_contain_the_user_name(role, right, expected):
     assert {name for name in NAMES if is_permitted(ALICE, role, right, name=name)} == expected
 
 
@@ -54,7 +54,7 @@ def test_a_user_has_rights_to_what_bears_the_name(role, right, expected):
     st.text(st.sampled_from("ab2_-"), max_size=4),
     st.sampled_from(["", "public", "_x"]),
 )
-def test_the_loose_rule_is_sarracenias(kind, user, prefix, middle, end):
+def test_the_loose_rule_equals_sarracenias_regular_expressions(kind, user, prefix, middle, end):
     name = prefix + middle + end
     role, right = kind
 
@@ -63,17 +63,17 @@ def test_the_loose_rule_is_sarracenias(kind, user, prefix, middle, end):
     assert permitted == bool(re.match(REGEXES[kind].replace("U", user), name))
 
 
-def test_the_loose_rule_gives_alice_what_is_alice2s():
+def test_the_loose_rule_gives_alice_rights_on_names_of_alice2():
     assert is_permitted(ALICE, Role.SOURCE, Right.WRITE, name="xs_alice2", ownership=Ownership.LOOSE)
 
 
-def test_the_rule_written_out():
+def test_permitted_names_are_patterns():
     assert permitted_names(ALICE, Role.SUBSCRIBER, Right.WRITE) == ("q_alice", "q_alice_*", "xs_alice")
     assert permitted_names(ALICE, Role.SOURCE, Right.WRITE, ownership=Ownership.LOOSE) == ("q_alice*", "xs_alice*")
 
 
 @given(st.text(st.sampled_from("_.-2é"), max_size=90).map(lambda rest: f"q_alice{rest}"))
-def test_a_policy_over_names_in_sqs_decides_as_the_rule_does(name):
+def test_a_policy_on_sqs_names_decides_as_the_rule_does(name):
     in_sqs = sqs_name(name)
 
     for right in Right:
@@ -81,5 +81,5 @@ def test_a_policy_over_names_in_sqs_decides_as_the_rule_does(name):
         assert is_permitted(ALICE, Role.SUBSCRIBER, right, name=in_sqs) == asked
 
 
-def test_only_a_dot_ends_a_users_name():
+def test_only_a_dot_becomes_an_underscore():
     assert readable_name("q_alice.x@y") == "q_alice_x-y"

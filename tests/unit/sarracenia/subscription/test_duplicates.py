@@ -1,4 +1,4 @@
-"""Duplicates, by the rules of sr3 3.3.1 (flowcb/nodupe)."""
+"""Duplicate detection by the rules of sr3 3.3.1 (flowcb/nodupe)."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -30,7 +30,7 @@ BASES = set(Basis)
     ],
     ids=["other times", "other content", "other directory", "other content and directory", "other name", "slash"],
 )
-def test_what_is_compared(changes, bases):
+def test_each_basis_compares_its_properties(changes, bases):
     other = replace(FILE, **changes)
 
     assert {basis for basis in Basis if duplicate_key(FILE, basis) == duplicate_key(other, basis)} == bases
@@ -41,20 +41,20 @@ def test_what_is_compared(changes, bases):
     ("changes", "is_same"),
     [({}, True), ({"size_bytes": 2}, False), ({"modified_at": LATER}, False), ({"size_bytes": None}, False)],
 )
-def test_without_a_checksum_size_and_time_count(unread, changes, is_same):
+def test_without_a_checksum_size_and_time_are_compared(unread, changes, is_same):
     one, other = replace(FILE, **unread), replace(FILE, **unread, published_at=LATER, **changes)
 
     assert (duplicate_key(one) == duplicate_key(other)) == is_same
 
 
-def test_without_a_time_of_the_file_that_of_the_message_counts():
+def test_without_a_modification_time_the_time_of_publication_is_compared():
     one = replace(FILE, identity=None, modified_at=None)
 
     assert duplicate_key(one) == duplicate_key(replace(one))
     assert duplicate_key(one) != duplicate_key(replace(one, published_at=LATER))
 
 
-def test_a_link_is_its_target_and_a_directory_its_path():
+def test_links_are_compared_by_target_and_directories_by_path():
     link, directory = FileOperation(link="t"), FileOperation(directory=True)
 
     assert duplicate_key(replace(FILE, operation=link)) == duplicate_key(replace(FILE, operation=link, size_bytes=2))
@@ -63,19 +63,19 @@ def test_a_link_is_its_target_and_a_directory_its_path():
     )
 
 
-def test_blocks_of_the_same_bytes_are_two_blocks():
-    """sr3 3.3.1 drops the second, and never has the whole file."""
+def test_blocks_with_equal_bytes_are_not_duplicates():
+    """sr3 3.3.1 drops the second block, so the file is never complete."""
     manifest = {0: Block(1, "AA=="), 1: Block(1, "AA==")}
     first, second = (replace(FILE, blocks=Blocks("inplace", 1, 2, number, manifest)) for number in (0, 1))
 
     assert duplicate_key(first) != duplicate_key(second)
 
 
-def test_keys_never_run_into_one_another():
+def test_keys_of_different_properties_differ():
     assert duplicate_key(replace(FILE, path='f", "')) != duplicate_key(replace(FILE, path="f"))
 
 
-def test_a_hit_keeps_an_entry_alive():
+def test_each_hit_extends_the_time_of_an_entry():
     """Measured on sr3 3.3.1 with nodupe_ttl 10: kept at 0, dropped at 9 and 18, kept at 29."""
     seen_at, dropped = None, []
     for seconds in (0, 9, 18, 29):

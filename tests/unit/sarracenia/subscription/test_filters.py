@@ -8,7 +8,7 @@ import pytest
 
 from signalbox.errors import RejectedError
 from signalbox.sarracenia.formats.announcement import Announcement
-from signalbox.sarracenia.subscription.filters import Accepted, Filter, InvalidFilter, Rejected, full_url
+from signalbox.sarracenia.subscription.filters import Accepted, FileFilter, InvalidFilter, Rejected, full_url
 
 MOMENT = datetime(2026, 11, 21, tzinfo=UTC)
 BASE = "https://e/"
@@ -30,8 +30,8 @@ def compiled(text: str) -> Compiled:
 
 
 def verdict(path: str, *lines: tuple[str, str], accept_unmatched: bool = True):
-    wanted = Filter.parse(lines, compiled, accept_unmatched=accept_unmatched)
-    return wanted.verdict(Announcement(MOMENT, BASE, path))
+    file_filter = FileFilter.parse(lines, compiled, accept_unmatched=accept_unmatched)
+    return file_filter.verdict(Announcement(MOMENT, BASE, path))
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,11 @@ def verdict(path: str, *lines: tuple[str, str], accept_unmatched: bool = True):
         "no lines",
     ],
 )
-def test_the_first_line_that_matches_counts(lines, path, is_accepted):
+def test_the_first_matching_line_decides(lines, path, is_accepted):
     assert isinstance(verdict(path, *lines), Accepted if is_accepted else Rejected)
 
 
-def test_what_no_line_matches_may_be_rejected():
+def test_unmatched_announcements_can_be_rejected():
     assert verdict("a", ("accept", "x"), accept_unmatched=False) == Rejected("no line matches")
 
 
@@ -70,20 +70,20 @@ def test_a_rejection_names_its_line():
 
 
 @pytest.mark.parametrize(("path", "directory"), [("0", None), ("a.gif", "/d1"), ("a.txt", "/d2"), ("other", "/d2")])
-def test_each_accept_uses_the_directory_above_it(path, directory):
+def test_each_accept_line_uses_the_directory_above_it(path, directory):
     lines = [("accept", ".*0"), ("directory", "/d1"), ("accept", ".*gif"), ("directory", "/d2"), ("accept", ".*txt")]
 
     assert verdict(path, *lines) == Accepted(directory)
 
 
-def test_every_problem_is_told_with_its_line():
-    """sr3 3.3.1 keeps None, and fails at the first message."""
+def test_every_problem_is_reported_with_its_line():
+    """sr3 3.3.1 stores None for an invalid expression, and fails at the first message."""
     with pytest.raises(InvalidFilter) as refused:
-        Filter.parse([("accept", "["), ("accept", "ok"), ("refuse", "x")], compiled)
+        FileFilter.parse([("accept", "["), ("accept", "ok"), ("refuse", "x")], compiled)
 
     first, second = str(refused.value).splitlines()
     assert first == "line 1, accept: '[': unterminated character set at position 0"
-    assert second.startswith("line 3, refuse: 'refuse' is not a valid Word")
+    assert second.startswith("line 3, refuse: 'refuse' is not a valid FilterKeyword")
 
 
 @pytest.mark.parametrize(

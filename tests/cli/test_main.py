@@ -1,4 +1,4 @@
-"""The command's frame: where it finds the stage, how it fails, how fast it says what it can do."""
+"""The `signalbox` command itself: the stage that it finds, its exit statuses, and the imports of its help."""
 
 import json
 import subprocess
@@ -30,23 +30,23 @@ def test_the_stage_is_found_from_a_folder_inside_the_checkout(tmp_path):
     assert found.outputs["BrokerQueueName"] == "snowflake-broker"
 
 
-def test_where_no_stage_runs_the_ways_to_get_one_are_named(tmp_path):
+def test_the_error_without_a_running_stage_names_make_up_and_the_option_aws(tmp_path):
     with pytest.raises(RejectedError, match=r"`make up` .* --aws"):
         find_deployment(folder=tmp_path)
 
 
-def test_clients_of_a_local_stage_talk_to_its_emulator():
+def test_clients_of_a_local_stage_call_its_emulator():
     client = local_deployment(LOCAL).session().client("sqs")
 
     assert client.meta.endpoint_url == "http://127.0.0.1:4566"
     assert client.meta.region_name == "eu-west-1"
 
 
-def test_a_deployment_can_be_printed_without_showing_its_keys():
+def test_the_representation_of_a_deployment_has_no_keys():
     assert "hidden" not in repr(local_deployment(LOCAL))
 
 
-def test_what_is_shown_of_a_stage_has_no_keys_and_no_tickets():
+def test_the_printed_stage_has_no_keys_and_no_tickets():
     public = local._public({"page_url": "http://x/", "admin_credentials": {}, "live_users": [{"ticket": "hidden"}]})
 
     assert public == {"page_url": "http://x/"}
@@ -58,9 +58,9 @@ def test_what_is_shown_of_a_stage_has_no_keys_and_no_tickets():
         (RejectedError("one\ntwo"), 2, "error: one\n  two\n"),
         (UnavailableError("not ready"), 1, "error: not ready\n"),
     ],
-    ids=["theirs", "ours"],
+    ids=["rejected", "unavailable"],
 )
-def test_an_error_is_one_line_and_a_status(monkeypatch, capsys, error, status, printed):
+def test_an_error_is_printed_on_stderr_with_an_exit_status(monkeypatch, capsys, error, status, printed):
     def fail() -> None:
         raise error
 
@@ -73,7 +73,7 @@ def test_an_error_is_one_line_and_a_status(monkeypatch, capsys, error, status, p
     assert capsys.readouterr().err == printed
 
 
-def test_an_interrupted_command_ends_as_the_shell_expects(monkeypatch):
+def test_an_interrupted_command_has_exit_status_130(monkeypatch):
     def interrupted(*_arguments: object, **_options: object) -> None:
         raise KeyboardInterrupt
 
@@ -86,7 +86,7 @@ def test_an_interrupted_command_ends_as_the_shell_expects(monkeypatch):
     assert ended.value.code == 130
 
 
-def test_help_loads_nothing_that_only_commands_need():
+def test_help_imports_no_package_that_only_commands_need():
     probe = (
         "import sys, signalbox.cli.main; "
         "print([name for name in ('boto3', 'botocore', 'aws_cdk', 'pyspark') if name in sys.modules])"
