@@ -6,13 +6,12 @@ A golden file is changed by hand, on purpose, and together with a migration (see
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads, DynamoRoutingTable
-from signalbox.exchange.model.names import StageNames
 
 from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
 from signalbox.aws.exchange.key_holds import DynamoKeyHolds
+from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads, DynamoRoutingTable
 from signalbox.aws.exchange.sender import SqsExchangeSender
 from signalbox.control.envelope import Envelope
 from signalbox.control.protocol import command_body
@@ -23,6 +22,7 @@ from signalbox.exchange.messages.copies import Copy, read_retry, retry_message
 from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties, dead_letter_message
 from signalbox.exchange.messages.replayed_messages import OriginalMessage, replayed_copy, replayed_publication
 from signalbox.exchange.model import events
+from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import (
     Binding,

@@ -6,7 +6,7 @@ They let AWS errors propagate: a batch that ends with an error is redelivered, s
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.bindings import DeclaredName
@@ -17,9 +17,6 @@ from signalbox.messages import MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sending import Batch, Delivery
-
-Value = TypeVar("Value")
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)

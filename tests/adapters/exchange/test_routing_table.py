@@ -235,7 +235,7 @@ def hesitant(table: Any) -> Any:
     return Table
 
 
-def test_keys_that_were_not_answered_are_asked_for_again_but_not_for_ever(exchange_table) -> None:
+def test_unprocessed_keys_are_requested_again_a_limited_number_of_times(exchange_table) -> None:
     queues = DynamoQueues(exchange_table)
     names = [DeclaredName(f"q_{number}") for number in range(6)]
     for name in names:
@@ -243,7 +243,7 @@ def test_keys_that_were_not_answered_are_asked_for_again_but_not_for_ever(exchan
     table = DynamoRoutingTable(hesitant(exchange_table))
 
     assert table.message_ttls(names[:5]).keys() == set(names[:5])
-    with pytest.raises(ItemBusy, match="did not answer for 1 keys"):
+    with pytest.raises(ItemBusy, match="returned no answer for 1 keys"):
         table.message_ttls(names)
 
 
