@@ -177,10 +177,8 @@ class InboxProcessor:
         """Return the access of the session's user; read once, since a change sends the signal `RightsChanged`."""
         if self._access is None:
             user = _user_name(session.identity.authid) if session.identity else None
-            found = RealmAccess(None, None)
-            if session.realm is not None:
-                found = self._find_access(session.realm, user, now)
-            self._access = found
+            realm = session.realm
+            self._access = RealmAccess(None, None) if realm is None else self._find_access(realm, user, now)
         return self._access
 
     def _watched_in(self, session: Session) -> Collection[RoutingKey]:

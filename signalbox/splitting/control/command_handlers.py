@@ -22,10 +22,10 @@ from signalbox.splitting.control.commands import (
     Status,
     Stop,
 )
-from signalbox.splitting.control.optimistic_update import changed
 from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.control.presentation import SplitPresenter, gone_session
 from signalbox.splitting.control.reconcile_loop import STOPPED, ReconcileLoop
+from signalbox.splitting.control.record_updates import changed
 from signalbox.splitting.control.session_start import SessionStarter
 from signalbox.splitting.forwarding.explanation import DescribedSession, as_document, explained, parse_messages
 from signalbox.splitting.forwarding.route import stored_config

@@ -10,11 +10,11 @@ from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.control.commands import Reconcile
 from signalbox.splitting.control.effect_executor import EffectExecutor
 from signalbox.splitting.control.observation import observe
-from signalbox.splitting.control.optimistic_update import RecordChanged, check_unchanged, save_action
 from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.control.presentation import session_annotation_names
 from signalbox.splitting.control.problems import record_problem
 from signalbox.splitting.control.reconcile import after_refusal, is_at_rest, next_actions
+from signalbox.splitting.control.record_updates import RecordChanged, check_unchanged, save_action
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model import events
 from signalbox.splitting.model.actions import (

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from signalbox.errors import RejectedError
+from signalbox.optimistic_update import optimistic_update
 from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.control.admission import AdmissionRequest, new_split, with_session
 from signalbox.splitting.control.commands import Start
-from signalbox.splitting.control.optimistic_update import TRIES, RecordBusy
 from signalbox.splitting.control.ports import ControlPorts, NoRegistry
 from signalbox.splitting.control.presentation import SplitPresenter
 from signalbox.splitting.control.reconcile_loop import ReconcileLoop
+from signalbox.splitting.control.record_updates import TRIES, RecordBusy
 from signalbox.splitting.model import events
 from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.session_config import parse_mirrord_file
@@ -72,21 +73,28 @@ class SessionStarter:
 
     def _stored(self, target: Target, request: AdmissionRequest, *, now: datetime) -> tuple[StoredSplit, Admission]:
         """Return the record with the session; of two simultaneous first sessions, the second joins the first."""
+        done = optimistic_update(lambda: self._attempt(target, request, now=now), tries=TRIES)
+        if done is None:
+            raise RecordBusy(f"the split of {target} is being changed by several writers")
+        return done
+
+    def _attempt(
+        self, target: Target, request: AdmissionRequest, *, now: datetime
+    ) -> tuple[StoredSplit, Admission] | None:
         splits = self.ports.store.splits
-        for _ in range(TRIES):
-            stored = splits.find(target)
-            joinable = self._existing_split(stored) if stored else self._new_split(target, now=now)
-            admission = self._admission(joinable, request, now=now)
-            if stored is not None and admission.split == stored.split:
-                return stored, admission
-            if stored is None:
-                saved = splits.create(admission.split, documents=joinable.documents)
-            else:
-                saved = splits.save(admission.split, replacing=stored)
-            if saved is not None:
-                return saved, admission
-            self._refuse_taken(admission.split)
-        raise RecordBusy(f"the split of {target} is being changed by several writers")
+        stored = splits.find(target)
+        joinable = self._existing_split(stored) if stored else self._new_split(target, now=now)
+        admission = self._admission(joinable, request, now=now)
+        if stored is not None and admission.split == stored.split:
+            return stored, admission
+        if stored is None:
+            saved = splits.create(admission.split, documents=joinable.documents)
+        else:
+            saved = splits.save(admission.split, replacing=stored)
+        if saved is not None:
+            return saved, admission
+        self._refuse_taken(admission.split)
+        return None
 
     def _existing_split(self, stored: StoredSplit) -> JoinableSplit:
         return JoinableSplit(stored.split, self.ports.registry_of(stored), stored.documents)

@@ -11,8 +11,8 @@ from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery, batches
-from signalbox.splitting.control.optimistic_update import changed
 from signalbox.splitting.control.ports import ControlPorts
+from signalbox.splitting.control.record_updates import changed
 from signalbox.splitting.forwarding.matching import Decision, decide
 from signalbox.splitting.forwarding.route import TOO_SLOW, Route
 from signalbox.splitting.model import events

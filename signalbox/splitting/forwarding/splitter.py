@@ -10,6 +10,7 @@ from signalbox.errors import EffectFailed, UnavailableError
 from signalbox.fifo import FifoBatch
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message, MessageId
+from signalbox.optimistic_update import optimistic_update
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery, QueueSender, batches
 from signalbox.splitting.forwarding.filters import Compiler
@@ -126,16 +127,18 @@ class Splitter:
 
     def _end(self, session_id: SessionId, route: Route, *, reason: str) -> bool:
         self._routes[route.original] = replace(route, read_at=route.read_at - RECORD_AGE)  # so that it is read again
-        for _ in range(SAVE_TRIES):
+
+        def attempt() -> bool | None:
             stored = self.splits.find(route.split.target)
             if stored is None:
                 return False
             changed = ended(stored.split, session_id, reason=reason[:REASON_CHARACTERS], now=self.now())
             if changed is stored.split:
                 return False  # already ending
-            if self.splits.save(changed, replacing=stored):
-                return True
-        return False  # the next call finds the same filter and retries
+            return True if self.splits.save(changed, replacing=stored) else None
+
+        # After too many concurrent writes, the next call finds the same filter and tries again.
+        return optimistic_update(attempt, tries=SAVE_TRIES) or False
 
     def _work(self, messages: Sequence[Message], decisions: Mapping[MessageId, Decision], route: Route) -> _Work:
         planned = [(message, route.deliveries(message, decisions[message.message_id])) for message in messages]

@@ -8,6 +8,14 @@ from signalbox.aws.shared.dynamodb import every_item
 from signalbox.aws.shared.settings import Settings, SystemClock
 
 
+def test_a_variable_is_read_as_text_as_a_number_or_as_seconds() -> None:
+    settings = Settings({"STAGE": "signalbox", "LIMIT": "7", "HOLD_SECONDS": "2.5"})
+
+    assert settings.text("STAGE") == "signalbox"
+    assert settings.number("LIMIT") == 7
+    assert settings.seconds("HOLD_SECONDS") == timedelta(seconds=2.5)
+
+
 def test_a_missing_setting_is_an_error_with_its_name() -> None:
     with pytest.raises(KeyError, match="STAGE"):
         Settings({}).text("STAGE")

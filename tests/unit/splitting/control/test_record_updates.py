@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from signalbox.splitting.control.observation import observe
-from signalbox.splitting.control.optimistic_update import RecordChanged, changed, check_unchanged, save_action
+from signalbox.splitting.control.record_updates import RecordChanged, changed, check_unchanged, save_action
 from signalbox.splitting.model.actions import ForgetSession, ForgetSplit, MoveSession, MoveSplit
 from signalbox.splitting.model.observed_state import ForwardingState
 from signalbox.splitting.model.split import Phase, Stage, ended, with_heartbeat

@@ -1,10 +1,11 @@
-"""Optimistic updates of a split's record: read, change, write if unchanged, else start again."""
+"""Optimistic updates of a split's record."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
 from signalbox.errors import UnavailableError
+from signalbox.optimistic_update import optimistic_update
 from signalbox.splitting.model.actions import ForgetSplit, Record, apply_change
 from signalbox.splitting.model.ports import Splits, StoredSplit
 from signalbox.splitting.model.split import Split
@@ -23,15 +24,19 @@ class RecordChanged(UnavailableError):
 
 def changed(splits: Splits, target: Target, change: Callable[[Split], Split]) -> StoredSplit | None:
     """Change a target's record and return it, or None if there is no record. Raises `RecordBusy`."""
-    for _ in range(TRIES):
+
+    def attempt() -> tuple[StoredSplit | None] | None:
         stored = splits.find(target)
         if stored is None:
-            return None
+            return (None,)
         wanted = change(stored.split)
         saved = stored if wanted == stored.split else splits.save(wanted, replacing=stored)
-        if saved is not None:
-            return saved
-    raise RecordBusy(f"the split of {target} is being changed by several writers")
+        return None if saved is None else (saved,)
+
+    done = optimistic_update(attempt, tries=TRIES)
+    if done is None:
+        raise RecordBusy(f"the split of {target} is being changed by several writers")
+    return done[0]
 
 
 def save_action(splits: Splits, seen: StoredSplit, action: Record, *, now: datetime) -> StoredSplit | None:
