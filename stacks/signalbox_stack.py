@@ -8,7 +8,7 @@ from constructs import Construct
 
 from stacks.exchange.construct import Exchange
 from stacks.grants.exchange import grant_exchange
-from stacks.grants.history import grant_delivery, grant_job
+from stacks.grants.history import grant_delivery, grant_job, grant_overflow
 from stacks.grants.live import grant_live, grant_live_routing
 from stacks.grants.rendezvous import grant_rendezvous
 from stacks.grants.schedules import grant_schedules
@@ -68,6 +68,7 @@ class SignalboxStack(Stack):
         grant_live(self.live, state=state, lake=self.lake, config=config)
         grant_live_routing(self.exchange, live=self.live, state=state)
         grant_delivery(self.lake, state=state)
+        grant_overflow(self.overflow, writers=self._writers, state=state)
         for job in self.jobs.values():
             grant_job(job, lake=self.lake, state=state, config=config)
         grant_schedules(self.schedules, calls=self._calls, jobs=self.jobs.values(), state=state)

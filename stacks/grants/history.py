@@ -1,6 +1,6 @@
 """IAM permissions of the history: the Firehose stream, and each Glue job for its own tables and folders."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
@@ -9,8 +9,10 @@ from stacks.exchange.environment import bound_queues_arn, dead_publications_arns
 from stacks.grants.permissions import READ_ITEMS, allow, allow_items, allow_key, table_arns
 from stacks.history.job import HistoryJob
 from stacks.history.lake import TABLE_PREFIX, HistoryLake
+from stacks.history.overflow import HistoryOverflow
 from stacks.settings.config import Config
 from stacks.shared.arns import arn, queue_arn
+from stacks.shared.function import Function
 from stacks.shared.tables import BY_KIND
 from stacks.state_stack import ERROR_PREFIX, RAW_PREFIX, StateStack
 
@@ -36,6 +38,18 @@ def grant_delivery(lake: HistoryLake, *, state: StateStack) -> None:
     allow(role, ["glue:GetTable", "glue:GetTableVersion", "glue:GetTableVersions"], table_arns(lake))
     allow(role, ["logs:PutLogEvents"], [lake.delivery_logs.log_group_arn])
     allow_key(role, state.state_key, service="s3")
+
+
+def grant_overflow(overflow: HistoryOverflow, *, writers: Iterable[Function], state: StateStack) -> None:
+    """Allow `writers` to send to the overflow queue, and `drain` to move its events to Firehose."""
+    # An event source mapping reads the queue with the function's role.
+    read = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]
+    allow(overflow.drain, read, [overflow.queue.queue_arn])
+    allow(overflow.drain, ["firehose:PutRecordBatch"], [overflow.lake.stream.delivery_stream_arn])
+    allow_key(overflow.drain, state.queue_key, service="sqs")
+    for function in writers:
+        allow(function, ["sqs:SendMessage"], [overflow.queue.queue_arn])
+        allow_key(function, state.queue_key, service="sqs")
 
 
 def grant_job(job: HistoryJob, *, lake: HistoryLake, state: StateStack, config: Config) -> None:

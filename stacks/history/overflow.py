@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from aws_cdk import Duration
 from constructs import Construct
 
-from stacks.grants.permissions import allow, allow_key
 from stacks.history.lake import HistoryLake
 from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
@@ -24,7 +23,7 @@ CONCURRENCY = 10
 
 
 class HistoryOverflow(Construct):
-    """The overflow queue and its function; the permissions of writers and of the function are in this file."""
+    """The overflow queue and its function; the permissions are in `stacks/grants/history.py`."""
 
     def __init__(
         self, scope: Construct, name: str, *, lake: HistoryLake, state: StateStack, program: Program, config: Config
@@ -48,15 +47,12 @@ class HistoryOverflow(Construct):
             retention=RETENTION,
         )
         self.drain = self._drain(program, config)
-        _grant_drain(self)
         self.alarms = [age_alarm(self, self.queue, oldest=MAX_AGE, config=config), self.dead_letters.alarm]
 
     def connect_to(self, writers: Iterable[Function]) -> None:
-        """Give functions that write history the queue's URL and the permission to send to it."""
+        """Give functions that write history the URL of the queue."""
         for function in writers:
             function.add_environment("HISTORY_OVERFLOW_URL", self.queue.queue_url)
-            allow(function, ["sqs:SendMessage"], [self.queue.queue_arn])
-            allow_key(function, self.state.queue_key, service="sqs")
 
     def _drain(self, program: Program, config: Config) -> Function:
         function = Function(
@@ -78,11 +74,3 @@ class HistoryOverflow(Construct):
             max_concurrency=CONCURRENCY,
         )
         return function
-
-
-def _grant_drain(overflow: HistoryOverflow) -> None:
-    # An event source mapping reads the queue with the function's role.
-    read = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]
-    allow(overflow.drain, read, [overflow.queue.queue_arn])
-    allow(overflow.drain, ["firehose:PutRecordBatch"], [overflow.lake.stream.delivery_stream_arn])
-    allow_key(overflow.drain, overflow.state.queue_key, service="sqs")
