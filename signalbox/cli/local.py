@@ -27,8 +27,10 @@ def up(
     from signalbox.cli.shared.deployment import local_deployment
     from signalbox.local import stage
     from signalbox.local.demo.evidence import evidence
+    from signalbox.local.files import require_checkout
     from signalbox.local.stage_folder import StageFolder
 
+    require_checkout()
     local = stage.up(StageFolder(), port=port, context=context or [], fresh=fresh)
     rows = list(evidence(local_deployment(local))) if demo else []
     if as_json:

@@ -90,5 +90,7 @@ def deploy(
 ) -> None:
     """Deploy to the AWS account of your standard credentials; asks before it widens permissions."""
     from signalbox.local.cdk import deploy_to_aws
+    from signalbox.local.files import require_checkout
 
+    require_checkout()
     raise typer.Exit(deploy_to_aws(context or [], bootstrap=bootstrap))

@@ -6,7 +6,17 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from signalbox.errors import RejectedError
+
 CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def require_checkout() -> None:
+    """Raise `RejectedError` when this package is installed without its checkout, which contains the CDK app."""
+    if not (CHECKOUT / "app.py").exists():
+        raise RejectedError(
+            "this command needs a checkout of Signalbox: clone its repository and run the command there"
+        )
 
 
 def write_json(path: Path, value: object) -> None:

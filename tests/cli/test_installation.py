@@ -66,6 +66,21 @@ def test_every_module_that_commands_import_has_its_dependencies(python):
     run(python, "-c", EVERY_MODULE)
 
 
+@pytest.mark.parametrize("command", [("deploy",), ("local", "up")], ids=" ".join)
+def test_a_command_that_needs_the_checkout_fails_with_the_reason(python, command):
+    done = subprocess.run(  # noqa: S603 - ours
+        [python.with_name("signalbox"), *command],
+        cwd=python.parent,
+        env={},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: this command needs a checkout of Signalbox")
+
+
 def test_plain_cdk_needs_no_environment_of_this_checkout():
     app = json.loads((CHECKOUT / "cdk.json").read_text())["app"]
 
