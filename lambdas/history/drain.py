@@ -1,11 +1,9 @@
 """Lambda function `drain`: sends history events from the overflow queue to Firehose."""
 
-from functools import cache
 from typing import Any
 
-from lambdas.shared.instance import stream
+from lambdas.shared import instance
 from lambdas.shared.records import in_flight
-from signalbox.aws.history.firehose import DeliveryStream
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
@@ -14,14 +12,9 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     SQS redelivers such a message with all of its lines; the jobs remove the duplicates of accepted lines.
     """
     lines = {record["messageId"]: _lines(record["body"]) for record in event["Records"]}
-    refused = set(_stream().put([line for of_message in lines.values() for line in of_message]))
+    refused = set(instance.stream().put([line for of_message in lines.values() for line in of_message]))
     return in_flight(message_id for message_id, of_message in lines.items() if not refused.isdisjoint(of_message))
 
 
 def _lines(body: str) -> list[str]:
     return [f"{line}\n" for line in body.split("\n") if line]
-
-
-@cache
-def _stream() -> DeliveryStream:
-    return stream()

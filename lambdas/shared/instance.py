@@ -13,7 +13,7 @@ from signalbox.aws.shared.telemetry import PowertoolsTelemetry
 from signalbox.history.event import HistoryEvent
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
+    from mypy_boto3_dynamodb.service_resource import DynamoDBServiceResource, Table
     from mypy_boto3_sqs.client import SQSClient
 
 CLOCK = SystemClock()
@@ -34,7 +34,13 @@ def sqs() -> "SQSClient":
 @cache
 def table(variable: str) -> "Table":
     """Return the table whose name is in a variable. Threads may share it: its methods use its thread-safe client."""
-    return boto3.resource("dynamodb").Table(settings().text(variable))
+    return _dynamodb().Table(settings().text(variable))
+
+
+@cache
+def _dynamodb() -> "DynamoDBServiceResource":
+    # One client for all tables of the function: each new one makes the cold start longer.
+    return boto3.resource("dynamodb")
 
 
 @cache
@@ -45,6 +51,7 @@ def history() -> FirehoseHistory:
     return FirehoseHistory(stream(), Overflow(client, settings().text("HISTORY_OVERFLOW_URL")))
 
 
+@cache
 def stream() -> DeliveryStream:
     """Return the delivery stream of the history."""
     return DeliveryStream(boto3.client("firehose"), settings().text("HISTORY_STREAM"))

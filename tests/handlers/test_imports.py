@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -46,42 +47,34 @@ BUDGET = {
 }
 # The SDK imports these if they are installed; they do not ship (lambdas/requirements.lock).
 NOT_SHIPPED = {"certifi", "awscrt"}
-# Modules that the interpreter loads by itself belong to the environment: hooks of editable installs, coverage.
+# Packages that the interpreter loads by itself belong to the environment: hooks of editable installs, coverage.
 LOADED = """
 import json, sys
 before = {name.partition(".")[0] for name in sys.modules}
 import lambdas.%s
 after = {name.partition(".")[0] for name in sys.modules}
-print(json.dumps(sorted(after - before - sys.stdlib_module_names - {"__mp_main__"})))
-"""
-
-
-MODULES = """
-import json, sys
-import lambdas.%s
 ours = [name for name in sys.modules if name.partition(".")[0] in ("lambdas", "signalbox")]
-print(json.dumps([name for name in ours if not sys.modules[name].__file__.endswith("__init__.py")]))
+print(json.dumps({
+    "packages": sorted(after - before - sys.stdlib_module_names - {"__mp_main__"}),
+    "modules": [name for name in ours if not sys.modules[name].__file__.endswith("__init__.py")],
+}))
 """
 
 
-def packages_of(handler: str) -> set[str]:
+@cache
+def loaded_by(handler: str) -> dict[str, list[str]]:
+    """Return the packages, and the modules of ours without packages, that the import of a handler loads."""
     command = [sys.executable, "-c", LOADED % handler]
     done = subprocess.run(command, cwd=CHECKOUT, env={}, capture_output=True, text=True, check=True)  # noqa: S603 - ours
-    return set(json.loads(done.stdout))
+    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("handler", ALLOWED)
 def test_a_cold_start_loads_allowed_packages_only(handler):
-    loaded = packages_of(handler)
+    loaded = set(loaded_by(handler)["packages"])
 
     assert {"lambdas", "signalbox", "boto3"} <= loaded
     assert loaded - NOT_SHIPPED <= ALLOWED[handler]
-
-
-def modules_of(handler: str) -> list[str]:
-    command = [sys.executable, "-c", MODULES % handler]
-    done = subprocess.run(command, cwd=CHECKOUT, env={}, capture_output=True, text=True, check=True)  # noqa: S603 - ours
-    return json.loads(done.stdout)
 
 
 def test_every_function_has_a_budget():
@@ -94,7 +87,7 @@ def test_every_function_has_a_budget():
 def test_a_function_loads_modules_of_its_own_capability_within_its_budget(handler):
     capabilities, number = BUDGET[handler]
 
-    loaded = modules_of(handler)
+    loaded = loaded_by(handler)["modules"]
 
     assert {part for name in loaded for part in name.split(".")[1:3]} & CAPABILITIES <= capabilities
     assert len(loaded) <= number

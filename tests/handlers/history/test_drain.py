@@ -36,6 +36,6 @@ def test_a_message_of_which_a_line_is_refused_stays_in_the_queue(monkeypatch):
             return [SECOND]
 
     clear_caches(drain)
-    monkeypatch.setattr(drain, "_stream", Stream)
+    monkeypatch.setattr(drain.instance, "stream", Stream)
 
     assert drain.handler(event(FIRST + SECOND, THIRD), None) == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
