@@ -42,8 +42,8 @@ def format_usd(value: float) -> str:
 
 def _bar(label: str, costs: Sequence[ReportRow]) -> Bar:
     least, most = _sums(costs)
-    told = " to ".join(dict.fromkeys(format_usd(value).removesuffix(" USD") for value in (least, most)))
-    return Bar(label, (least, most - least), told)
+    price_range = " to ".join(dict.fromkeys(format_usd(value).removesuffix(" USD") for value in (least, most)))
+    return Bar(label, (least, most - least), price_range)
 
 
 def _sums(costs: Sequence[ReportRow]) -> tuple[float, float]:

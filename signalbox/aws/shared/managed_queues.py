@@ -42,17 +42,17 @@ class OwnQueues:
         Raises `ForeignQueue`, `EffectRefused` and `EffectFailed`.
         """
         # Callers give attributes of CreateQueue.
-        told = cast(
+        queue_attributes = cast(
             "dict[QueueAttributeNameType, str]", {**attributes, "Policy": json.dumps(_tls_only(self.arn(name)))}
         )
         with effect(_queue(name)):
             try:
-                self.sqs.create_queue(QueueName=name, Attributes=told, tags=tags)
+                self.sqs.create_queue(QueueName=name, Attributes=queue_attributes, tags=tags)
             except self.sqs.exceptions.QueueNameExists as error:
                 found = self.sqs.list_queue_tags(QueueUrl=self.url(name)).get("Tags", {})
                 if any(found.get(key) != value for key, value in tags.items()):
                     raise ForeignQueue(f"{_queue(name)} exists and is not managed by this stage: {found}") from error
-                changed = {key: value for key, value in told.items() if key not in NEVER_CHANGED}
+                changed = {key: value for key, value in queue_attributes.items() if key not in NEVER_CHANGED}
                 self.sqs.set_queue_attributes(QueueUrl=self.url(name), Attributes=changed)
 
     def delete(self, name: str) -> None:
