@@ -8,11 +8,15 @@ from pathlib import Path
 from signalbox.local import setup
 from signalbox.local.files import CHECKOUT
 
+EPOCH = "315532800"  # 1980-01-01, the first time that a ZIP file can hold
 SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 
 
 def wheel(folder: Path) -> Path:
-    """Build the wheel from a copy of the sources, since a build leaves files next to them; return its path."""
+    """Build the wheel from a copy of the sources, since a build leaves files next to them; return its path.
+
+    Equal sources make equal bytes.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(CHECKOUT / "signalbox", folder / "source" / "signalbox", ignore=ignored)
@@ -26,7 +30,8 @@ def wheel(folder: Path) -> Path:
 
 def uv(*words: str | Path) -> None:
     """Run uv with pip's package index and certificates."""
-    environment = setup.installer_environment({**setup.index_of_pip(), **os.environ})
+    environment = {**setup.index_of_pip(), **os.environ, "SOURCE_DATE_EPOCH": EPOCH}
+    environment = setup.installer_environment(environment)
     command = [str(CHECKOUT / ".venv" / "bin" / "uv"), *map(str, words)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - uv
     assert done.returncode == 0, done.stderr

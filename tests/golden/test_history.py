@@ -113,9 +113,10 @@ def test_golden_replay_records_are_read(s3) -> None:
 
 def test_a_golden_overflow_message_is_sent_to_firehose_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     from lambdas.history import drain  # noqa: PLC0415  # its wiring reads the environment
+    from lambdas.shared import instance  # noqa: PLC0415
 
     firehose = RecordingFirehose()
-    monkeypatch.setattr(drain, "_stream", lambda: DeliveryStream(firehose, "trial-history"))
+    monkeypatch.setattr(instance, "stream", lambda: DeliveryStream(firehose, "trial-history"))
     found = golden("history", "events")
 
     drain.handler({"Records": [{"messageId": "m-1", "body": found["refused"]["overflow"][0]["MessageBody"]}]}, None)

@@ -1,6 +1,7 @@
 """sr3 from PyPI in a virtual environment, with our package installed next to it."""
 
 import fcntl
+import hashlib
 import os
 import pwd
 import re
@@ -27,20 +28,34 @@ STOP_SECONDS = 60
 
 
 def environment() -> Path:
-    """Return sr3's virtual environment, created once, with the current package of this checkout."""
+    """Return sr3's virtual environment, created once, with the current package of this checkout.
+
+    The package is installed again only if its wheel changed, since another process may be running sr3 from it.
+    """
     FOLDER.mkdir(parents=True, exist_ok=True)
     with (FOLDER / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         package = wheels.wheel(FOLDER / "build")
         stamp = setup.stamp(VENV, [CHECKOUT / "pyproject.toml", Path(__file__)])
-        if setup.is_current(VENV, stamp):
+        if not setup.is_current(VENV, stamp):
+            shutil.rmtree(VENV, ignore_errors=True)
+            wheels.uv("venv", VENV)
+            wheels.uv("pip", "install", "--python", _program("python"), SR3, f"{package}[sr3]")
+            (VENV / "stamp").write_text(stamp)
+        elif _digest(package) != _installed():
             wheels.uv("pip", "install", "--python", _program("python"), "--no-deps", "--reinstall", package)
-            return VENV
-        shutil.rmtree(VENV, ignore_errors=True)
-        wheels.uv("venv", VENV)
-        wheels.uv("pip", "install", "--python", _program("python"), SR3, f"{package}[sr3]")
-        (VENV / "stamp").write_text(stamp)
+        (VENV / "package").write_text(_digest(package))
     return VENV
+
+
+def _digest(package: Path) -> str:
+    return hashlib.sha256(package.read_bytes()).hexdigest()
+
+
+def _installed() -> str | None:
+    """Return the digest of the installed wheel; None if none was noted."""
+    noted = VENV / "package"
+    return noted.read_text() if noted.exists() else None
 
 
 def _program(name: str) -> Path:
