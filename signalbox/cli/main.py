@@ -17,6 +17,7 @@ from signalbox.cli.rendezvous import commands as rendezvous
 from signalbox.cli.sarracenia import commands as sarracenia
 from signalbox.cli.shared.output import print_error, print_line
 from signalbox.cli.splitting import commands as splitting
+from signalbox.cli.verify.commands import verify
 from signalbox.errors import RejectedError, SignalboxError
 
 REJECTED = 2
@@ -39,6 +40,7 @@ app.add_typer(history.app, name="history")
 app.command()(history.report)
 app.command()(replay)
 app.command()(doctor)
+app.command()(verify)
 
 
 def main() -> None:

@@ -32,6 +32,6 @@ def partition(session: "boto3.Session", region: str) -> str | None:
 def regions(session: "boto3.Session") -> list[Region]:
     """Return all regions of the partition with their opt-in status. Raises the errors of `call`."""
     with call("ec2:DescribeRegions"):
-        ec2 = session.client("ec2", region_name=HOME_REGION, config=PATIENCE)  # type: ignore[call-overload]  # no stubs
+        ec2 = session.client("ec2", region_name=HOME_REGION, config=PATIENCE)
         found = ec2.describe_regions(AllRegions=True)["Regions"]
     return [Region(one["RegionName"], one.get("OptInStatus", "")) for one in found]

@@ -47,7 +47,7 @@ def schedule_groups(session: "boto3.Session") -> int:
 
 
 def _quota(session: "boto3.Session", service: str, code: str) -> float:
-    client = session.client("service-quotas", config=PATIENCE)  # type: ignore[call-overload]  # no stubs
+    client = session.client("service-quotas", config=PATIENCE)
     names = {"ServiceCode": service, "QuotaCode": code}
     with call("servicequotas:GetServiceQuota"):
         try:

@@ -14,7 +14,7 @@ FREE = "INTERNAL"  # the scope of recorders that AWS services own
 
 def recorders(session: "boto3.Session") -> list[Recorder]:
     """Return the recorders of the session's region. Raises the errors of `call`."""
-    config = session.client("config", config=PATIENCE)  # type: ignore[call-overload]  # no stubs
+    config = session.client("config", config=PATIENCE)
     with call("config:DescribeConfigurationRecorders"):
         found = config.describe_configuration_recorders()["ConfigurationRecorders"]
     with call("config:DescribeConfigurationRecorderStatus"):

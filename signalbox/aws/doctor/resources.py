@@ -31,7 +31,7 @@ def queue(session: "boto3.Session", name: str, *, owner: str | None = None) -> N
 def topic_exists(session: "boto3.Session", arn: str) -> bool:
     """Return whether an SNS topic exists. Raises the errors of `call`."""
     with call("sns:GetTopicAttributes"):
-        sns = session.client("sns", region_name=arn.split(":")[3], config=PATIENCE)  # type: ignore[call-overload]  # no stubs
+        sns = session.client("sns", region_name=arn.split(":")[3], config=PATIENCE)
         try:
             sns.get_topic_attributes(TopicArn=arn)
         except ClientError as error:

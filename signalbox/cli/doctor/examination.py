@@ -24,6 +24,7 @@ from signalbox.doctor.findings import Finding, Verdict, stop, unchecked
 from signalbox.doctor.problems import CallDenied, CallFailed, CredentialsUnusable
 from signalbox.doctor.quotas import Demand
 from signalbox.errors import RejectedError
+from signalbox.local.files import checkout_modules
 
 if TYPE_CHECKING:
     from stacks.settings.config import Config
@@ -101,8 +102,8 @@ class Examination:
 
 def examination(config: "Config", *, bootstraps: bool) -> Examination:
     """Return the examination of a configuration."""
-    from stacks.settings.needs import needs
-
+    with checkout_modules():
+        from stacks.settings.needs import needs
     return Examination(config, Demand(**asdict(needs(config))), bootstraps)
 
 

@@ -1,12 +1,11 @@
 """The deployment settings of `deploy` and `doctor`, read as the CDK app reads them."""
 
 import json
-import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from signalbox.errors import RejectedError
-from signalbox.local.files import CHECKOUT, require_checkout
+from signalbox.local.files import CHECKOUT, checkout_modules
 
 if TYPE_CHECKING:
     from stacks.settings.config import Config
@@ -18,13 +17,8 @@ class InvalidSettings(RejectedError):
 
 def read_settings(given: Iterable[str]) -> "Config":
     """Return the configuration of `cdk.json` and of settings of the form KEY=VALUE. Raises `InvalidSettings`."""
-    require_checkout()
-    # The installed command imports only its own package; `stacks` belongs to the checkout.
-    sys.path.append(str(CHECKOUT))
-    try:
+    with checkout_modules():
         from stacks.settings.context import InvalidConfig, read_config
-    finally:
-        sys.path.remove(str(CHECKOUT))
     context: dict[str, object] = json.loads((CHECKOUT / "cdk.json").read_text()).get("context", {})
     for setting in given:
         key, separator, value = setting.partition("=")

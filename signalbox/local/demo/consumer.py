@@ -30,6 +30,17 @@ RUNTIME: "RuntimeType" = "python3.12"
 READY_SECONDS = 30
 VISIBILITY_SECONDS = 6
 FUNCTION_SECONDS = 6
+POLICY = "consumer"
+# IAM is eventually consistent: for some seconds Lambda cannot assume a new role.
+ROLE_SECONDS = 60
+NEW_ROLE = ("InvalidParameterValueException",)
+EXISTING = ("ResourceInUseException", "EntityAlreadyExists", "ResourceConflictException")
+MISSING = (
+    "ResourceNotFoundException",
+    "NoSuchEntity",
+    "AWS.SimpleQueueService.NonExistentQueue",
+    "QueueDoesNotExist",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +113,27 @@ class DeployedConsumer:
         found = (one for page in pages for one in page["EventSourceMappings"])
         return {one["EventSourceArn"].rpartition(":")[2]: one["State"] for one in found}
 
+    def remove(self) -> None:
+        """Delete mappings, function, role, table and queues; missing ones do no harm."""
+        session = self.session
+        lambda_, iam, sqs = session.client("lambda"), session.client("iam"), session.client("sqs")
+        for uuid in self._mapping_ids():
+            _unless_missing(lambda uuid=uuid: lambda_.delete_event_source_mapping(UUID=uuid))  # type: ignore[misc]
+        _unless_missing(lambda: lambda_.delete_function(FunctionName=self.name))
+        _unless_missing(lambda: iam.delete_role_policy(RoleName=self.name, PolicyName=POLICY))
+        _unless_missing(lambda: iam.delete_role(RoleName=self.name))
+        _unless_missing(lambda: session.client("dynamodb").delete_table(TableName=self.name))
+        for url in self.queues.values():
+            _unless_missing(lambda url=url: sqs.delete_queue(QueueUrl=url))  # type: ignore[misc]
+
+    def _mapping_ids(self) -> list[str]:
+        lambda_ = self.session.client("lambda")
+        try:
+            pages = lambda_.get_paginator("list_event_source_mappings").paginate(FunctionName=self.name)
+            return [one["UUID"] for page in pages for one in page["EventSourceMappings"]]
+        except lambda_.exceptions.ResourceNotFoundException:
+            return []
+
     def _make_table(self) -> None:
         dynamodb = self.session.client("dynamodb")
         _unless_existing(
@@ -133,12 +165,12 @@ class DeployedConsumer:
             "Action": ["dynamodb:BatchWriteItem", "dynamodb:PutItem"],
             "Resource": f"arn:aws:dynamodb:*:*:table/{self.name}",
         }
-        iam.put_role_policy(RoleName=self.name, PolicyName="consumer", PolicyDocument=_policy(reading, writing))
+        iam.put_role_policy(RoleName=self.name, PolicyName=POLICY, PolicyDocument=_policy(reading, writing))
 
     def _make_function(self) -> None:
         lambda_ = self.session.client("lambda")
         role = self.session.client("iam").get_role(RoleName=self.name)["Role"]["Arn"]
-        _unless_existing(
+        _once_role_is_known(
             lambda: lambda_.create_function(
                 FunctionName=self.name,
                 Runtime=RUNTIME,
@@ -158,8 +190,9 @@ class DeployedConsumer:
         attributes = self.session.client("sqs").get_queue_attributes(
             QueueUrl=self.queues[queue], AttributeNames=["QueueArn"]
         )
-        lambda_.create_event_source_mapping(
-            EventSourceArn=attributes["Attributes"]["QueueArn"], FunctionName=self.name, BatchSize=10
+        arn = attributes["Attributes"]["QueueArn"]
+        _once_role_is_known(
+            lambda: lambda_.create_event_source_mapping(EventSourceArn=arn, FunctionName=self.name, BatchSize=10)
         )
         wait_until(lambda: self.mappings().get(queue) == "Enabled", f"{self.name} reads {queue}")
 
@@ -241,12 +274,23 @@ def _policy(*statements: Mapping[str, object]) -> str:
 
 
 def _unless_existing(make: Callable[[], object]) -> None:
+    _except(make, EXISTING)
+
+
+def _unless_missing(delete: Callable[[], object]) -> None:
+    _except(delete, MISSING)
+
+
+def _once_role_is_known(make: Callable[[], object]) -> None:
+    wait_until(lambda: _except(lambda: _unless_existing(make), NEW_ROLE), "the role is known", seconds=ROLE_SECONDS)
+
+
+def _except(call: Callable[[], object], codes: Sequence[str]) -> bool:
+    """Make a call; return False if it fails with one of these codes."""
     try:
-        make()
+        call()
     except ClientError as error:
-        if error.response["Error"]["Code"] not in (
-            "ResourceInUseException",
-            "EntityAlreadyExists",
-            "ResourceConflictException",
-        ):
+        if error.response["Error"]["Code"] not in codes:
             raise
+        return False
+    return True

@@ -1,0 +1,123 @@
+"""The exchange: a user, a topic exchange with two queues, and an ordered exchange."""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from signalbox.cli.verify.trial import Timing, Trial, expect
+from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.clients.exchange.publisher import PublishRequest
+from signalbox.errors import SignalboxError
+
+if TYPE_CHECKING:
+    from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
+
+CAPABILITY = "exchange"
+KEY_SECONDS = 90.0
+RECEIVE_SECONDS = 60.0
+ALL, SOME = "v.#", "v.*.b"
+KEYS = ("v.1.a", "v.1.b", "v.2.b", "w.1.b")
+ROUNDS = 5
+ORDERED_KEYS, PER_KEY = ("o.1", "o.2"), 10
+
+
+def await_key(trial: Trial, client: ExchangeClient) -> None:
+    """Wait until AWS knows a user's new key and policy."""
+
+    def is_known() -> bool:
+        try:
+            return bool(client.whoami())
+        except SignalboxError:
+            return False
+        except Exception as error:
+            if "InvalidClientTokenId" not in str(error) and "AccessDenied" not in str(error):
+                raise
+            return False
+
+    trial.wait_until(is_known, "AWS knows the user's key", seconds=KEY_SECONDS)
+
+
+def verify_exchange(trial: Trial, client: ExchangeClient) -> None:
+    """Run all steps."""
+    names, journal = trial.names, trial.journal
+    with journal.step(CAPABILITY, "a user's new key counts"):
+        await_key(trial, client)
+    with journal.step(CAPABILITY, "exchange, queues and bindings are declared"):
+        client.declare_exchange(names.topic_exchange)
+        for queue, pattern in ((names.all_queue, ALL), (names.some_queue, SOME)):
+            client.declare_queue(queue)
+            client.bind(names.topic_exchange, queue, pattern)
+    with journal.step(CAPABILITY, "messages are routed by topic") as timing:
+        _route(trial, client, timing)
+    with journal.step(CAPABILITY, "an ordered exchange keeps the order of each key") as timing:
+        _order(trial, client, timing)
+
+
+def _route(trial: Trial, client: ExchangeClient, timing: Timing) -> None:
+    names = trial.names
+    with client.consumer(names.all_queue) as everything, client.consumer(names.some_queue) as some:
+        for number in range(ROUNDS):
+            started = time.monotonic()
+            ids = [client.publish(names.topic_exchange, key, f"{key} {number}") for key in KEYS]
+            trial.published.extend(ids)
+            trial.published_at.append(time.time())
+            taken = _taken(trial, everything, 3)
+            timing.latencies.append(time.monotonic() - started)
+            expect(_keys(taken) == ["v.1.a", "v.1.b", "v.2.b"], f"{names.all_queue} received {_keys(taken)}")
+            fewer = _taken(trial, some, 2)
+            expect(_keys(fewer) == ["v.1.b", "v.2.b"], f"{names.some_queue} received {_keys(fewer)}")
+            senders = {one.delivered.publisher for one in (*taken, *fewer)}
+            expect(senders == {client.user}, f"the messages are of {senders}, not of {client.user}")
+            everything.ack(*taken)
+            some.ack(*fewer)
+    trial.meter.note(CAPABILITY, "publication", ROUNDS * len(KEYS))
+    trial.meter.note(CAPABILITY, "copy", ROUNDS * 5)
+    trial.meter.note("history", "event", ROUNDS * len(KEYS) * 2)
+    trial.has_published.set()
+
+
+def _order(trial: Trial, client: ExchangeClient, timing: Timing) -> None:
+    names = trial.names
+    client.declare_exchange(names.ordered_exchange)
+    client.declare_queue(names.ordered_queue)
+    client.bind(names.ordered_exchange, names.ordered_queue, "o.*")
+    requests = [PublishRequest(key, str(number)) for number in range(PER_KEY) for key in ORDERED_KEYS]
+    with client.consumer(names.ordered_queue) as consumer:
+        started = time.monotonic()
+        sent = list(client.publish_all(names.ordered_exchange, requests))
+        expect(all(one.message_id for one in sent), "SQS did not accept all messages")
+        taken: list[ReceivedMessage] = []
+
+        def received() -> bool:
+            found = consumer.receive(wait_seconds=1)
+            taken.extend(found)
+            # A FIFO queue delivers a key's later messages after its earlier ones are deleted.
+            consumer.ack(*found)
+            return len(taken) >= len(requests)
+
+        trial.wait_until(received, f"{names.ordered_queue} receives all messages", seconds=RECEIVE_SECONDS, pause=0)
+        timing.latencies.append(time.monotonic() - started)
+    for key in ORDERED_KEYS:
+        of_key = [one.delivered for one in taken if one.delivered.key == key]
+        bodies, numbers = [int(one.body) for one in of_key], [one.sequence for one in of_key]
+        expect(bodies == list(range(PER_KEY)), f"{key} arrived as {bodies}")
+        expect(numbers == list(range(1, PER_KEY + 1)), f"{key} has the numbers {numbers}")
+    trial.meter.note(CAPABILITY, "publication", len(requests))
+    trial.meter.note(CAPABILITY, "copy", len(requests))
+    trial.meter.note("history", "event", 2 * len(requests))
+
+
+def _taken(trial: Trial, consumer: "Consumer", count: int) -> list["ReceivedMessage"]:
+    found: list[ReceivedMessage] = []
+
+    def received() -> bool:
+        found.extend(consumer.receive(wait_seconds=1))
+        return len(found) >= count
+
+    what = f"{consumer.resource} receives {count} messages"
+    trial.wait_until(received, what, seconds=RECEIVE_SECONDS, pause=0)
+    return found
+
+
+def _keys(taken: Sequence["ReceivedMessage"]) -> list[str]:
+    return sorted(str(one.delivered.key) for one in taken)
