@@ -79,7 +79,7 @@ def concurrency_finding(account: Concurrency, demand: Demand, *, region: str) ->
         f"reservations {demand.reserved}"
     )
     wanted = max(DEFAULT_CONCURRENCY, demand.most + demand.reserved + UNRESERVED_MINIMUM)
-    ask = f"ask for {wanted}: {_request('lambda', CONCURRENCY_QUOTA, wanted, region)}"
+    ask = f"request {wanted}: {_request('lambda', CONCURRENCY_QUOTA, wanted, region)}"
     if demand.reserved and account.limit - demand.reserved < UNRESERVED_MINIMUM:
         problem = f"{text}; Lambda refuses reservations that leave less than {UNRESERVED_MINIMUM}"
         return stop(CONCURRENCY, problem, remedy=ask)
@@ -99,14 +99,14 @@ def requests_finding(quota: float, demand: Demand, *, region: str) -> Finding:
         return ok(REQUESTS, text)
     wanted = 2 * demand.requests_per_second
     request = _request("apigateway", REQUESTS_QUOTA, wanted, region)
-    remedy = f"a flood of one API would throttle all others of the account; ask for {wanted}: {request}"
+    remedy = f"a flood of one API would throttle all others of the account; request {wanted}: {request}"
     return warn(REQUESTS, text, remedy=remedy)
 
 
 def users_finding(users: Places) -> Finding:
     """Return the finding on IAM users: one for Snowflake's clients, and one for each user of the exchange."""
     text = f"{users.used} of {users.quota}; a stage has one, and one for each user of the exchange"
-    remedy = "ask for more IAM users in the console of Service Quotas (us-east-1)"
+    remedy = "request more IAM users in the console of Service Quotas (us-east-1)"
     if users.free < 1:
         return stop(USERS, text, remedy=remedy)
     if users.free < USERS_TO_SPARE:
@@ -116,7 +116,7 @@ def users_finding(users: Places) -> Finding:
 
 def roles_finding(roles: Places, demand: Demand) -> Finding:
     """Return the finding on IAM roles: every function and job has its own."""
-    return _places(ROLES, roles, demand.roles, remedy="ask for more IAM roles in the console of Service Quotas")
+    return _places(ROLES, roles, demand.roles, remedy="request more IAM roles in the console of Service Quotas")
 
 
 def tables_finding(tables: Places, demand: Demand, *, region: str) -> Finding:
@@ -128,7 +128,7 @@ def tables_finding(tables: Places, demand: Demand, *, region: str) -> Finding:
 def schedules_finding(groups: int, demand: Demand) -> Finding:
     """Return the finding on the groups of EventBridge Scheduler; a stage has one."""
     places = Places(groups, SCHEDULE_GROUPS)
-    ask = "ask for more schedule groups in the console of Service Quotas"
+    ask = "request more schedule groups in the console of Service Quotas"
     found = _places(SCHEDULES, places, 1, remedy=ask)
     return replace(found, text=f"groups: {found.text}, with {demand.schedules} of {SCHEDULES_LIMIT:,} schedules")
 

@@ -1,5 +1,6 @@
 """The results of a run: a row for each thing that was tried, and answers to questions about AWS."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -60,18 +61,21 @@ class Report:
     price: Mapping[str, Answer]
     left: Sequence[str] = ()
     seconds: float = 0.0
+    is_complete: bool = True
+    """False after an interruption."""
 
     @property
     def worked(self) -> bool:
-        """Return whether everything that was tried worked, and nothing was left behind."""
+        """Return whether everything was tried and worked, and nothing was left behind."""
         tried = [row.outcome for row in self.rows if row.outcome is not Outcome.SKIPPED]
-        return bool(tried) and all(outcome is Outcome.OK for outcome in tried) and not self.left
+        return self.is_complete and bool(tried) and all(outcome is Outcome.OK for outcome in tried) and not self.left
 
     def to_document(self) -> dict[str, Answer]:
         """Return the report as JSON; it has no account id and no name of a person."""
         return {
             "run": self.run,
             "worked": self.worked,
+            "complete": self.is_complete,
             "seconds": round(self.seconds, 1),
             "stage": self.stage,
             "rows": [row.to_document() for row in self.rows],
@@ -79,6 +83,11 @@ class Report:
             "price": self.price,
             "left": list(self.left),
         }
+
+
+def masked(text: str) -> str:
+    """Return a text of an error on one line, without account ids: reports are sent to other people."""
+    return re.sub(r"\d{12}", "<account>", " ".join(text.split()))
 
 
 def inversions(numbers: Sequence[int]) -> int:
@@ -93,7 +102,7 @@ def inversions(numbers: Sequence[int]) -> int:
 
 
 def shape(identifier: str) -> str:
-    """Return the form of an id without its value: letters of the prefix, the length, and the session of a role."""
+    """Return the form of an id without its value: its first four characters, its length, and the session of a role."""
     first, colon, rest = identifier.partition(":")
     form = f"{first[:4]} and {len(first) - 4} more characters" if len(first) > len("AIDA") else "a short text"
     return f"{form}, then ':' and {len(rest)} characters" if colon else form

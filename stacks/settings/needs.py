@@ -32,7 +32,7 @@ class Needs:
 
 
 def needs(config: Config) -> Needs:
-    """Return what a configuration needs, without the mappings of exchanges, users and splits, made at run time."""
+    """Return the needs of a configuration, without the mappings of exchanges, users and splits, made at run time."""
     return Needs(
         mappings=1 + ROUTE_MAPPINGS + LIVE_MAPPINGS + FIXED_MAPPINGS,
         polled=(

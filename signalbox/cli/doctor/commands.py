@@ -22,7 +22,7 @@ Bootstrap = Annotated[
 
 
 def doctor(*, context: Context = None, bootstrap: Bootstrap = False, as_json: Json = False) -> None:
-    """Examine what a deployment needs and change nothing; exit with 1 if a deployment would fail."""
+    """Examine the requirements of a deployment and change nothing; exit with 1 if a deployment would fail."""
     from signalbox.doctor.findings import has_stop
 
     findings = examine(context or [], bootstraps=bootstrap, on_finding=_keep_silent if as_json else print_finding)

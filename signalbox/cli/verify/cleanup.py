@@ -17,6 +17,7 @@ from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import parse_user_name
 from signalbox.splitting.model.target import Target
 from signalbox.verify.names import MARK, RunId, RunNames, is_left_over, run_of
+from signalbox.verify.report import masked
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
@@ -33,7 +34,7 @@ def clean(deployment: "Deployment", run: RunId) -> list[str]:
         try:
             remove(deployment, names)
         except Exception as error:  # noqa: BLE001 - the other resources go nevertheless, and this one is reported
-            left.append(f"{what}: {' '.join(f'{type(error).__name__}: {error}'.split())}")
+            left.append(masked(f"{what}: {type(error).__name__}: {error}"))
     return left
 
 

@@ -1,19 +1,25 @@
 """The exchange: a user, a topic exchange with two queues, and an ordered exchange."""
 
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from signalbox.cli.verify.trial import Timing, Trial, expect
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.errors import SignalboxError
+from signalbox.exchange.control.errors import NotFound
 
 if TYPE_CHECKING:
     from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
 
+T = TypeVar("T")
 CAPABILITY = "exchange"
-KEY_SECONDS = 90.0
+# A key and its policy count after some seconds, the mapping of the user's control queue after up to a minute.
+KEY_SECONDS = 180.0
+USABLE_SECONDS = 30.0  # a new queue may be unknown for a second
 RECEIVE_SECONDS = 60.0
 ALL, SOME = "v.#", "v.*.b"
 KEYS = ("v.1.a", "v.1.b", "v.2.b", "w.1.b")
@@ -58,8 +64,10 @@ def _route(trial: Trial, client: ExchangeClient, timing: Timing) -> None:
     with client.consumer(names.all_queue) as everything, client.consumer(names.some_queue) as some:
         for number in range(ROUNDS):
             started = time.monotonic()
-            ids = [client.publish(names.topic_exchange, key, f"{key} {number}") for key in KEYS]
-            trial.published.extend(ids)
+            for key in KEYS:
+                body = f"{key} {number}"
+                publish = partial(client.publish, names.topic_exchange, key, body)
+                trial.published.append(_once_usable(trial, publish))
             trial.published_at.append(time.time())
             taken = _taken(trial, everything, 3)
             timing.latencies.append(time.monotonic() - started)
@@ -84,12 +92,12 @@ def _order(trial: Trial, client: ExchangeClient, timing: Timing) -> None:
     requests = [PublishRequest(key, str(number)) for number in range(PER_KEY) for key in ORDERED_KEYS]
     with client.consumer(names.ordered_queue) as consumer:
         started = time.monotonic()
-        sent = list(client.publish_all(names.ordered_exchange, requests))
+        sent = _once_usable(trial, lambda: list(client.publish_all(names.ordered_exchange, requests)))
         expect(all(one.message_id for one in sent), "SQS did not accept all messages")
         taken: list[ReceivedMessage] = []
 
         def received() -> bool:
-            found = consumer.receive(wait_seconds=1)
+            found = _received(consumer)
             taken.extend(found)
             # A FIFO queue delivers a key's later messages after its earlier ones are deleted.
             consumer.ack(*found)
@@ -111,12 +119,32 @@ def _taken(trial: Trial, consumer: "Consumer", count: int) -> list["ReceivedMess
     found: list[ReceivedMessage] = []
 
     def received() -> bool:
-        found.extend(consumer.receive(wait_seconds=1))
+        found.extend(_received(consumer))
         return len(found) >= count
 
     what = f"{consumer.resource} receives {count} messages"
     trial.wait_until(received, what, seconds=RECEIVE_SECONDS, pause=0)
     return found
+
+
+def _received(consumer: "Consumer") -> list["ReceivedMessage"]:
+    try:
+        return consumer.receive(wait_seconds=1)
+    except NotFound:
+        return []
+
+
+def _once_usable(trial: Trial, publish: Callable[[], T]) -> T:
+    """Publish to an exchange whose queue may not be known yet; nothing is sent to an unknown queue."""
+    done: list[T] = []
+
+    def is_published() -> bool:
+        with suppress(NotFound):
+            done.append(publish())
+        return bool(done)
+
+    trial.wait_until(is_published, "a new exchange takes messages", seconds=USABLE_SECONDS)
+    return done[0]
 
 
 def _keys(taken: Sequence["ReceivedMessage"]) -> list[str]:

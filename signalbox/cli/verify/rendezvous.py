@@ -1,4 +1,4 @@
-"""Rendezvous: offers over SQS, HTTP and AMP, a proxy's poll and answer, and an offer that nobody answers."""
+"""Rendezvous: offers over SQS, HTTP and AMP, a proxy's poll and answer, and an offer without an answer."""
 
 import json
 import secrets
@@ -19,6 +19,7 @@ CAPABILITY = "rendezvous"
 OFFERS = 3
 KEY_SECONDS = 60.0  # a new access key counts after some seconds
 HTTP_SECONDS = 30.0
+PARKED_SECONDS = 5.0  # an offer that is denied at once gets its error within two
 
 
 def verify_rendezvous(trial: Trial) -> None:
@@ -61,7 +62,7 @@ def _sqs_client(trial: Trial) -> SqsRendezvous:
 
 
 def _await_key(trial: Trial) -> None:
-    """Wait until AWS knows the client's key: the queue of a made-up client does not exist, which only clients learn."""
+    """Wait until AWS knows the client's key: only then is the error for a client without a queue that there is none."""
     rendezvous = _sqs_client(trial)
 
     def is_known() -> bool:
@@ -109,6 +110,7 @@ def _parked(trial: Trial) -> float:
     trial.meter.note(CAPABILITY, "refusal")
     trial.meter.note(CAPABILITY, "client by SQS")
     expect(text, "an offer that no proxy took has an answer: another proxy polls this stage")
+    expect(took > PARKED_SECONDS, f"the offer was refused after {took:.1f} s with {text!r}, and not parked")
     trial.journal.answer(
         "redelivery of a failed batch item",
         {

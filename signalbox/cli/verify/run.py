@@ -70,6 +70,7 @@ class Run:
             price=_price(trial.meter),
             left=left,
             seconds=time.monotonic() - self.began,
+            is_complete=not trial.journal.stopping.is_set(),
         )
 
     def clean(self) -> list[str]:

@@ -14,7 +14,7 @@ from signalbox.cli.shared.deployment import Deployment
 from signalbox.cli.shared.stage import say
 from signalbox.errors import UnavailableError
 from signalbox.verify.names import RunNames
-from signalbox.verify.report import Answer, Outcome, Row
+from signalbox.verify.report import Answer, Outcome, Row, masked
 
 if TYPE_CHECKING:
     from signalbox.aws.rendezvous.credentials import ClientCredentials
@@ -105,7 +105,7 @@ class Journal:
 
     @contextmanager
     def step(self, capability: str, what: str) -> Iterator[Timing]:
-        """Record what happens in the block as a row: its measurements, or its error.
+        """Record the block as a row: its measurements, or its error.
 
         An error is raised again as `RunStopped`: the following steps of a flow depend on it.
         """
@@ -122,7 +122,7 @@ class Journal:
 
     def fail(self, capability: str, what: str, error: BaseException) -> None:
         """Record a failure."""
-        text = " ".join(f"{type(error).__name__}: {error}".split())
+        text = masked(f"{type(error).__name__}: {error}")
         self._add(Row(capability, what, Outcome.FAILED, detail=text[:DETAIL_CHARACTERS]))
 
     def skip(self, capability: str, what: str, reason: str) -> None:

@@ -63,10 +63,17 @@ class DeployedConsumer:
 
     @classmethod
     def deploy(
-        cls, session: boto3.Session, name: str, queues: Sequence[QueueName], *, temporary_prefix: str
+        cls,
+        session: boto3.Session,
+        name: str,
+        queues: Sequence[QueueName],
+        *,
+        temporary_prefix: str,
+        visibility_seconds: int = VISIBILITY_SECONDS,
     ) -> "DeployedConsumer":
         """Create the queues, the table, the role, the function and its mappings, unless they exist."""
-        consumer = cls(session, name, {queue: _queue(session, queue) for queue in queues})
+        made = {queue: _queue(session, queue, visibility_seconds=visibility_seconds) for queue in queues}
+        consumer = cls(session, name, made)
         consumer._make_table()
         consumer._make_role([*queues, f"{temporary_prefix}*"])
         consumer._make_function()
@@ -125,6 +132,15 @@ class DeployedConsumer:
         _unless_missing(lambda: session.client("dynamodb").delete_table(TableName=self.name))
         for url in self.queues.values():
             _unless_missing(lambda url=url: sqs.delete_queue(QueueUrl=url))  # type: ignore[misc]
+
+    def _arn(self, queue: QueueName) -> str:
+        """Return a queue's ARN, or nothing: SQS may not know a new queue for a second."""
+        sqs = self.session.client("sqs")
+        try:
+            found = sqs.get_queue_attributes(QueueUrl=self.queues[queue], AttributeNames=["QueueArn"])
+        except sqs.exceptions.QueueDoesNotExist:
+            return ""
+        return found["Attributes"]["QueueArn"]
 
     def _mapping_ids(self) -> list[str]:
         lambda_ = self.session.client("lambda")
@@ -187,10 +203,7 @@ class DeployedConsumer:
         if queue in self.mappings():
             return
         lambda_ = self.session.client("lambda")
-        attributes = self.session.client("sqs").get_queue_attributes(
-            QueueUrl=self.queues[queue], AttributeNames=["QueueArn"]
-        )
-        arn = attributes["Attributes"]["QueueArn"]
+        arn = wait_until(lambda: self._arn(queue), f"queue {queue} exists")
         _once_role_is_known(
             lambda: lambda_.create_event_source_mapping(EventSourceArn=arn, FunctionName=self.name, BatchSize=10)
         )
@@ -254,8 +267,8 @@ def wait_until(look: Callable[[], T], what: str, *, seconds: float = READY_SECON
     return found
 
 
-def _queue(session: boto3.Session, name: QueueName) -> str:
-    attributes: dict[QueueAttributeNameType, str] = {"VisibilityTimeout": str(VISIBILITY_SECONDS)}
+def _queue(session: boto3.Session, name: QueueName, *, visibility_seconds: int) -> str:
+    attributes: dict[QueueAttributeNameType, str] = {"VisibilityTimeout": str(visibility_seconds)}
     if is_fifo(name):
         attributes["FifoQueue"] = "true"
     made = session.client("sqs").create_queue(QueueName=name, Attributes=attributes)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from signalbox.clients.splitting.control import split_client
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.errors import UnavailableError
-from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer, wait_until
+from signalbox.local.demo.consumer import VISIBILITY_SECONDS, DeployedConsumer, LocalConsumer, wait_until
 from signalbox.local.progress import step
 from signalbox.queues import QueueName
 from signalbox.splitting.control.protocol import GONE, SessionStatus
@@ -44,11 +44,20 @@ class SplitTrial:
 
     @classmethod
     def deploy(
-        cls, deployment: "Deployment", name: str, *, queue: QueueName, developers: Sequence[str], sessions: str
+        cls,
+        deployment: "Deployment",
+        name: str,
+        *,
+        queue: QueueName,
+        developers: Sequence[str],
+        sessions: str,
+        visibility_seconds: int = VISIBILITY_SECONDS,
     ) -> "SplitTrial":
         """Create the consumer with its queue, unless they exist."""
         prefix = deployment.outputs["TemporaryQueuePrefix"]
-        consumer = DeployedConsumer.deploy(deployment.session(), name, [queue], temporary_prefix=prefix)
+        consumer = DeployedConsumer.deploy(
+            deployment.session(), name, [queue], temporary_prefix=prefix, visibility_seconds=visibility_seconds
+        )
         return cls(deployment, consumer, developers, sessions)
 
     @contextmanager

@@ -106,7 +106,7 @@ def test_identity_and_regions_are_requested_where_every_account_is_enabled(wire:
             "warn",
             "s3:GetEncryptionConfiguration",
         ),
-        ("GetAccountSettings", concurrency(10, 10), "Lambda concurrency", "stop", "ask for 1000"),
+        ("GetAccountSettings", concurrency(10, 10), "Lambda concurrency", "stop", "request 1000"),
         ("GetAccountSettings", concurrency(200, 100), "Lambda concurrency", "warn", "throttled"),
         (
             "GetAccountSettings",
