@@ -7,18 +7,19 @@ import pytest
 
 from glue_jobs.shared.lake import Lake
 from glue_jobs.transforms.tables import TABLES
+from tests.glue.frames import new_lake
 
 pytestmark = pytest.mark.spark
 
 PAGE = Path(__file__).parents[3] / "docs" / "history.md"
-DATABASE = "signalbox_history"
+DATABASE = "signalbox_lake"
 RAW = "events_raw"  # Firehose's table, which no job creates
 QUERIES = [query for query in re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL) if RAW not in query]
 
 
 @pytest.fixture(scope="module")
 def tables(spark) -> Lake:
-    lake = Lake(spark, "of_questions")
+    lake = new_lake(spark, "of_questions")
     for table in TABLES:
         lake.ensure(table)
     return lake
