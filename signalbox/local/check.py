@@ -21,6 +21,7 @@ FAST = f"not ({SLOW} or {IN_JAVA})"
 # Measuring coverage takes half as long as the tests themselves, so only the tests of these files measure it.
 OF_THE_CORE = ("tests/unit", "tests/adapters")
 OF_THE_JOBS = "tests/glue"
+WITH_JAVA = ("tests/adapters", "tests/infrastructure/live")
 COUNTED = ("--cov", "--cov-report=")
 # Every branch of these files is tested without AWS, and every branch of the jobs' transformations in Spark.
 CORE = tuple(
@@ -83,7 +84,7 @@ def spark_check() -> Check:
 
 def java_check() -> Check:
     """Return the check with parts in Java, in one process: each process starts its own."""
-    return Check("tests with parts in Java", (_pytest("java", "tests/adapters", "tests/handlers", "-m", IN_JAVA),))
+    return Check("tests with parts in Java", (_pytest("java", *WITH_JAVA, "-m", IN_JAVA),))
 
 
 def _pytest(report: str, *options: str) -> tuple[str, ...]:

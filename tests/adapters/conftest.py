@@ -1,13 +1,11 @@
 """AWS in this process, for every test here; DynamoDB and SQS also in the parts that run in Java."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.adapters.differences import difference
 from tests.fakes.aws import aws, exchange_table, lease_table, live_table, rendezvous_table, split_table, sqs
-from tests.java import parts
 
 __all__ = ["aws", "exchange_table", "lease_table", "live_table", "rendezvous_table", "split_table", "sqs"]
 HERE = Path(__file__).parent
@@ -22,10 +20,3 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         marks = [pytest.mark.java, *([pytest.mark.xfail(reason=reason, strict=True)] if reason else [])]
         metafunc.fixturenames.append("backend")
         metafunc.parametrize("backend", ["moto", pytest.param("java", marks=marks)])
-
-
-@pytest.fixture(scope="session")
-def real_parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """DynamoDB Local and ElasticMQ, as the variables that direct boto3 to them."""
-    with parts.running(tmp_path_factory.mktemp("parts")) as variables:
-        yield variables

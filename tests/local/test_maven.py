@@ -24,7 +24,7 @@ def central(monkeypatch, tmp_path: Path) -> Iterator[Path]:
     published.parent.mkdir(parents=True)
     published.write_bytes(CONTENT)
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=partial(server.serve_forever, 0.01), daemon=True).start()
     monkeypatch.setattr(maven, "CENTRAL", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.setattr(tools, "TOOLS", tmp_path / "tools")
     yield published
