@@ -1,4 +1,4 @@
-"""DynamoDB Local and ElasticMQ, the real parts that adapters are tested with besides moto."""
+"""DynamoDB Local and ElasticMQ, with which adapters are tested as they are with moto."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

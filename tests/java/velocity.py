@@ -21,7 +21,7 @@ class Frame:
 
 
 def rendered(template: str, frames: Iterable[Frame], *, folder: Path) -> list[str]:
-    """Return what the template renders for each frame; compiled Java is written into the folder."""
+    """Return the rendered template for each frame; compiled Java is written into the folder."""
     archives = class_path("velocity", size="5 MB")
     _run("org.eclipse.jdt.internal.compiler.batch.Main", archives, *_compile(archives, folder))
     lines = [_line(template), *(_line(frame.connection, frame.request, frame.text) for frame in frames)]

@@ -60,7 +60,7 @@ REFUSED = Frame(CONNECTION, REQUEST, '["\uffff"]')
 
 @pytest.fixture(scope="module")
 def forms(stage, tmp_path_factory: pytest.TempPathFactory) -> dict[Frame, bytes]:
-    """Return what the deployed template renders for each frame."""
+    """Return the form that the deployed template renders for each frame."""
     (template,) = routes(stage)["$default"]["RequestTemplates"].values()
     frames = [*FRAMES, REFUSED]
     texts = rendered(template, frames, folder=tmp_path_factory.mktemp("velocity"))
