@@ -18,14 +18,19 @@ def bootstrap_finding(version: int | None, *, is_requested: bool) -> Finding:
     return stop(BOOTSTRAP, f"{found}; version {REQUIRED_VERSION} is needed", remedy=f"once: {COMMAND}")
 
 
-def assets_finding(key: str | None, *, exists: bool) -> Finding | None:
-    """Return the finding on the key of the assets bucket: Glue jobs read their scripts from it."""
+def assets_finding(key: str | None, *, exists: bool, known_key: str | None) -> Finding | None:
+    """Return the finding on the key of the assets bucket, from which Glue jobs read their scripts.
+
+    `known_key` is the key of the settings, which the jobs may use.
+    """
     if not exists:
         return None
     if key is None or key.endswith("alias/aws/s3"):
         return ok(ASSETS, "encrypted with a key of AWS")
+    if known_key is not None and key in (known_key, known_key.rpartition("/")[2]):
+        return ok(ASSETS, f"encrypted with {key}, which the Glue jobs may use")
     remedy = (
-        "Glue jobs read their scripts from it: the key's policy must admit this account's IAM policies; `signalbox "
-        "verify` runs a job"
+        f"let the Glue jobs read their scripts: asset_key_arn=<the ARN of {key}>. Not needed if its policy admits all "
+        "roles of the account, as that of `cdk bootstrap --bootstrap-customer-key` does"
     )
     return warn(ASSETS, f"encrypted with the customer key {key}", remedy=remedy)

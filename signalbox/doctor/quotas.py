@@ -33,6 +33,7 @@ class Demand:
     polled: int
     """The executions of all event source mappings at their maximum."""
     held_polls: int
+    """The held polls outside of reservations."""
     reserved: int
     requests_per_second: int
     schedules: int
@@ -74,32 +75,32 @@ class Places:
 def concurrency_finding(account: Concurrency, demand: Demand, *, region: str) -> Finding:
     """Return the finding on Lambda's concurrent executions. New accounts often have 10."""
     text = (
-        f"{account.limit} executions at a time, {account.unreserved} unreserved; held polls take {demand.held_polls}, "
-        f"{demand.mappings} mappings {LEAST_OF_A_MAPPING * demand.mappings} to {demand.polled}, "
-        f"reservations {demand.reserved}"
+        f"{account.limit} executions at a time, {account.unreserved} unreserved; the stage reserves {demand.reserved}, "
+        f"its {demand.mappings} mappings take {LEAST_OF_A_MAPPING * demand.mappings} to {demand.polled}, "
+        f"held polls {demand.held_polls}"
     )
     wanted = max(DEFAULT_CONCURRENCY, demand.most + demand.reserved + UNRESERVED_MINIMUM)
     ask = f"request {wanted}: {_request('lambda', CONCURRENCY_QUOTA, wanted, region)}"
     if demand.reserved and account.limit - demand.reserved < UNRESERVED_MINIMUM:
         problem = f"{text}; Lambda refuses reservations that leave less than {UNRESERVED_MINIMUM}"
-        return stop(CONCURRENCY, problem, remedy=ask)
+        return stop(CONCURRENCY, problem, remedy=f"{ask}; until then deploy with reserve_concurrency=false")
     if account.limit < demand.least:
         return stop(CONCURRENCY, text, remedy=f"{ask}; or lower poll_hold_limit")
     if account.unreserved - demand.reserved < UNRESERVED_MINIMUM and demand.reserved:
         return warn(CONCURRENCY, text, remedy=f"{ask}; not needed if this stage has made its reservations before")
-    if account.unreserved < demand.most:
+    if account.limit - demand.reserved < demand.most or account.unreserved < demand.most:
         return warn(CONCURRENCY, text, remedy=f"under load functions are throttled; {ask}")
     return ok(CONCURRENCY, text)
 
 
 def requests_finding(quota: float, demand: Demand, *, region: str) -> Finding:
-    """Return the finding on the account's requests a second: each API of the stage may take its throttle's rate."""
-    text = f"{quota:.0f} a second for all APIs of the account; a stage's API takes up to {demand.requests_per_second}"
+    """Return the finding on the account's requests a second, which all of its APIs share."""
+    text = f"{quota:.0f} a second for all APIs of the account; the stage's let in {demand.requests_per_second}"
     if quota > demand.requests_per_second:
         return ok(REQUESTS, text)
     wanted = 2 * demand.requests_per_second
     request = _request("apigateway", REQUESTS_QUOTA, wanted, region)
-    remedy = f"a flood of one API would throttle all others of the account; request {wanted}: {request}"
+    remedy = f"a flood of this stage would throttle all other APIs of the account; request {wanted}: {request}"
     return warn(REQUESTS, text, remedy=remedy)
 
 

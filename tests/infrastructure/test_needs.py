@@ -13,7 +13,14 @@ from stacks.settings.needs import needs
 from stacks.shared.function import RUNTIMES
 from tests.infrastructure.templates import HERMETIC, templates
 
-SETTINGS = {"route_concurrency": 7, "live_concurrency": 13, "offer_concurrency": 17, "poll_hold_limit": 90}
+SETTINGS = {
+    "route_concurrency": 7,
+    "live_concurrency": 13,
+    "offer_concurrency": 17,
+    "poll_hold_limit": 90,
+    "client_concurrency": 11,
+}
+SETTINGS |= {"proxy_concurrency": 12, "page_concurrency": 14, "live_connect_concurrency": 15, "live_frame_limit": 160}
 
 
 def test_the_mappings_of_the_templates_are_those_that_the_settings_need():
@@ -22,21 +29,27 @@ def test_the_mappings_of_the_templates_are_those_that_the_settings_need():
 
     maxima = [mapping["Properties"]["ScalingConfig"]["MaximumConcurrency"] for mapping in found]
     assert (needed.mappings, needed.polled) == (len(maxima), sum(maxima))
-    assert needed.held_polls == 90
 
 
-def test_the_reserved_executions_are_those_of_the_templates(stage):
-    functions = stage.every("AWS::Lambda::Function").values()
+def test_held_polls_count_where_they_are_not_reserved():
+    assert needs(read_config(SETTINGS)).held_polls == 0
+    assert needs(read_config({**SETTINGS, "reserve_concurrency": False})).held_polls == 90
+
+
+def test_the_reserved_executions_are_those_of_the_templates():
+    functions = templates(**SETTINGS).every("AWS::Lambda::Function").values()
 
     reserved = sum(function["Properties"].get("ReservedConcurrentExecutions", 0) for function in functions)
-    assert needs(read_config({})).reserved == reserved
+    assert needs(read_config(SETTINGS)).reserved == reserved > 0
 
 
-def test_no_api_lets_in_more_requests_than_the_settings_need(stage):
-    stages = stage.every("AWS::ApiGatewayV2::Stage").values()
+def test_the_requests_are_those_that_the_throttles_let_in():
+    stages = [one["Properties"] for one in templates(**SETTINGS).every("AWS::ApiGatewayV2::Stage").values()]
 
-    rates = [one["Properties"]["DefaultRouteSettings"]["ThrottlingRateLimit"] for one in stages]
-    assert max(rates) <= needs(read_config({})).requests_per_second
+    limits = [
+        limit for one in stages for limit in (one["DefaultRouteSettings"], *one.get("RouteSettings", {}).values())
+    ]
+    assert needs(read_config(SETTINGS)).requests_per_second == sum(limit["ThrottlingRateLimit"] for limit in limits)
 
 
 def test_the_numbers_of_resources_are_rounded_up(stage):

@@ -88,7 +88,10 @@ class Examination:
         demand = self.demand
         yield Check(bootstrap.BOOTSTRAP, partial(_bootstrap, session, is_requested=self.bootstraps))
         if owner is not None:
-            yield Check(bootstrap.ASSETS, partial(_assets, session, account=owner, region=region))
+            yield Check(
+                bootstrap.ASSETS,
+                partial(_assets, session, account=owner, region=region, known_key=self.config.asset_key_arn),
+            )
         yield Check(quotas.CONCURRENCY, partial(_concurrency, session, demand, region))
         yield Check(quotas.REQUESTS, partial(_requests, session, demand, region))
         yield Check(quotas.USERS, partial(_identities, session, demand))
@@ -159,9 +162,9 @@ def _bootstrap(session: boto3.Session, *, is_requested: bool) -> Findings:
     return [bootstrap.bootstrap_finding(version, is_requested=is_requested)]
 
 
-def _assets(session: boto3.Session, *, account: str, region: str) -> Findings:
+def _assets(session: boto3.Session, *, account: str, region: str, known_key: str | None) -> Findings:
     bucket = bootstrap_probes.assets_bucket(session, account=account, region=region)
-    return [bootstrap.assets_finding(bucket.key, exists=bucket.exists)]
+    return [bootstrap.assets_finding(bucket.key, exists=bucket.exists, known_key=known_key)]
 
 
 def _concurrency(session: boto3.Session, demand: Demand, region: str) -> Findings:

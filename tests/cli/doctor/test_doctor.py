@@ -107,7 +107,7 @@ def test_identity_and_regions_are_requested_where_every_account_is_enabled(wire:
             "s3:GetEncryptionConfiguration",
         ),
         ("GetAccountSettings", concurrency(10, 10), "Lambda concurrency", "stop", "request 1000"),
-        ("GetAccountSettings", concurrency(200, 100), "Lambda concurrency", "warn", "throttled"),
+        ("GetAccountSettings", concurrency(450, 90), "Lambda concurrency", "warn", "reservations before"),
         (
             "GetAccountSettings",
             refusal("AccessDeniedException", status=403),
@@ -173,6 +173,9 @@ def test_a_recorder_of_all_types_is_priced_with_the_command_that_excludes_queues
 def test_the_settings_decide_what_is_needed(wire: Wire):
     assert findings()["Lambda concurrency"]["verdict"] == "ok"
     assert findings("-c", "poll_hold_limit=990")["Lambda concurrency"]["verdict"] == "stop"
+    assert findings("-c", "poll_hold_limit=600", "-c", "reserve_concurrency=false")["Lambda concurrency"][
+        "text"
+    ].endswith("held polls 600")
 
 
 def test_a_bootstrap_that_the_deployment_makes_is_no_obstacle(wire: Wire):

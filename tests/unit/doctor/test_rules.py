@@ -30,6 +30,7 @@ DEMAND = Demand(
 )
 RECORDER = Recorder("default", "arn:role", ALL)
 DAY = timedelta(days=1)
+KEY = "arn:aws:kms:eu-west-1:1:key/1"
 
 
 def test_a_finding_has_a_document_with_all_fields():
@@ -121,18 +122,25 @@ def test_the_bootstrap_must_exist_and_be_new_enough(version, is_requested, verdi
 
 
 @pytest.mark.parametrize(
-    ("key", "exists", "verdict"),
-    [(None, True, "ok"), ("arn:aws:kms:eu-west-1:1:alias/aws/s3", True, "ok"), ("arn:k", True, "warn")],
+    ("key", "known", "verdict"),
+    [
+        (None, None, "ok"),
+        ("arn:aws:kms:eu-west-1:1:alias/aws/s3", None, "ok"),
+        (KEY, None, "warn"),
+        (KEY, "arn:aws:kms:eu-west-1:1:key/2", "warn"),
+        (KEY, KEY, "ok"),
+        ("1", KEY, "ok"),
+    ],
 )
-def test_a_customer_key_of_the_assets_bucket_is_a_warning(key, exists, verdict):
-    found = assets_finding(key, exists=exists)
+def test_a_customer_key_of_the_assets_bucket_must_be_in_the_settings(key, known, verdict):
+    found = assets_finding(key, exists=True, known_key=known)
 
     assert found is not None
     assert found.verdict == verdict
 
 
 def test_a_missing_assets_bucket_is_the_bootstraps_matter():
-    assert assets_finding(None, exists=False) is None
+    assert assets_finding(None, exists=False, known_key=None) is None
 
 
 @pytest.mark.parametrize(
@@ -143,10 +151,20 @@ def test_a_missing_assets_bucket_is_the_bootstraps_matter():
         (DEMAND.most, DEMAND.most, 0, "ok"),
         (1000, DEMAND.most - 1, 0, "warn"),
         (1000, 1000, 1000 - UNRESERVED_MINIMUM + 1, "stop"),
-        (1000, 1000, 1000 - UNRESERVED_MINIMUM, "ok"),
+        (1000, 1000, 1000 - DEMAND.most, "ok"),
+        (1000, 1000, 1000 - UNRESERVED_MINIMUM, "warn"),
         (1000, 500, 450, "warn"),
     ],
-    ids=["new account", "idle only", "enough", "others reserve", "cannot reserve", "just reserves", "perhaps its own"],
+    ids=[
+        "new account",
+        "idle only",
+        "enough",
+        "others reserve",
+        "cannot reserve",
+        "enough beside it",
+        "just reserves",
+        "perhaps its own",
+    ],
 )
 def test_concurrency_covers_held_polls_mappings_and_reservations(limit, unreserved, reserved, verdict):
     demand = replace(DEMAND, reserved=reserved)
