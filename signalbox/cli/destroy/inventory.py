@@ -106,7 +106,7 @@ class Inventory:
         return _kept([one["UserName"] for page in pages for one in page["Users"]], partial(self._user, client))
 
     def leftovers(self, stack: Stack | None) -> Iterator[Item]:
-        """Yield what earlier versions retained when their stack was deleted; a stack deletes its own."""
+        """Yield the resources that earlier versions retained when their stack was deleted."""
         if stack is not None:
             return
         scheduler, glue = self.session.client("scheduler"), self.session.client("glue")

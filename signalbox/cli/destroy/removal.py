@@ -51,7 +51,7 @@ class Removal:
     result: Result = field(default_factory=Result)
 
     def run(self, *, everything: bool) -> Result:
-        """Remove what the stage created at run time, its stack, and its data with `everything`.
+        """Remove the resources of the stage: those created at run time, its stack, and its data with `everything`.
 
         A failure stops neither the other resources of its kind nor those of other kinds, with two exceptions: a split
         that has not ended keeps its functions, and data stays while its stack is there.

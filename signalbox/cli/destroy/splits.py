@@ -38,8 +38,8 @@ def end_all(session: "boto3.Session", outputs: Mapping[str, str], *, seconds: fl
             if time.monotonic() > deadline:
                 targets = ", ".join(split["target"] for split in splits)
                 raise UnavailableError(
-                    f"splits of {targets} have not ended after {seconds:g} s: `signalbox split status` says what they "
-                    "wait for, such as messages that nobody consumes; then run this command again"
+                    f"splits of {targets} have not ended after {seconds:g} s: `signalbox split status` shows the "
+                    "reason, such as messages that no consumer reads; then run this command again"
                 )
             for split in splits:
                 for one in split["sessions"]:
