@@ -35,7 +35,7 @@ class SignalboxStack(Stack):
     def __init__(self, scope: Construct, name: str, *, state: StateStack, config: Config, **options: object) -> None:
         super().__init__(scope, name, **options)  # type: ignore[arg-type]  # passed through to the stack
         key = state.state_key
-        self.lake = HistoryLake(self, "HistoryLake", bucket=state.history_bucket, key=key, config=config)
+        self.lake = HistoryLake(self, "HistoryLake", state=state, config=config)
         built, stream = program(self, config), self.lake.stream.delivery_stream_name
         self.rendezvous = Rendezvous(self, "Rendezvous", state=state, stream_name=stream, program=built, config=config)
         self.splitting = Splitting(self, "Splitting", state=state, lake=self.lake, program=built, config=config)
@@ -119,7 +119,7 @@ class SignalboxStack(Stack):
             "RendezvousApiId": api.api.api_id,
             "HistoryBucket": state.history_bucket.bucket_name,
             "HistoryStream": self.lake.stream.delivery_stream_name,
-            "HistoryDatabase": self.lake.database.database_name,
+            "HistoryDatabase": self.lake.database_name,
             "HistoryTable": TABLE,
             "RendezvousTable": state.rendezvous_table.table_name,
             "LeaseTable": state.lease_table.table_name,

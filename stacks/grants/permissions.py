@@ -64,5 +64,5 @@ def allow_mappings(control: iam.IGrantable, functions: Sequence[str], *, capabil
 def table_arns(lake: HistoryLake) -> list[str]:
     """Return the ARNs that Glue checks for read access to the history table."""
     catalog = f"arn:{Aws.PARTITION}:glue:{Aws.REGION}:{Aws.ACCOUNT_ID}"
-    database = lake.database.database_name
+    database = lake.database_name
     return [f"{catalog}:catalog", f"{catalog}:database/{database}", f"{catalog}:table/{database}/{lake.table.ref}"]
