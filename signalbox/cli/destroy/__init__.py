@@ -1,1 +1,1 @@
-"""The removal of a stage: what it created at run time, its stack, and its data when asked for."""
+"""The removal of a stage: its resources of run time, its stack, and on request its data."""
