@@ -1,5 +1,6 @@
 """The resources of a stage in AWS. All but those of its stacks are identified by tags, never by names alone."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -44,7 +45,7 @@ class Inventory:
         """Return the stack, or None. Raises `RejectedError` for a stack that is not a stage's."""
         found = self._stack(self.stage)
         if found is not None and stage_name(found.outputs.get("ExchangeControlQueueUrl", "")) != self.stage:
-            # A first deployment that failed has no outputs; its resources have the tag.
+            # A first deployment that failed has no outputs.
             self._require_tag(found)
         return found
 
@@ -148,13 +149,13 @@ class Inventory:
         return Stack(name, found["StackId"], outputs)
 
     def _require_tag(self, stack: Stack) -> None:
-        client = self.session.client("cloudformation")
-        (found,) = client.describe_stacks(StackName=stack.stack_id)["Stacks"]
-        tags = {tag["Key"]: tag["Value"] for tag in found.get("Tags", ())}
-        if tags.get(STAGE_TAG) != self.stage:
+        # The CDK tags the resources of a stage's stacks, not the stacks themselves.
+        template: Any = self.session.client("cloudformation").get_template(StackName=stack.name)["TemplateBody"]
+        resources = (json.loads(template) if isinstance(template, str) else template)["Resources"].values()
+        if not any(_tags(one).get(STAGE_TAG) == self.stage for one in resources):
             raise RejectedError(
-                f"stack {stack.name!r} is no stage of Signalbox (it has no tag {STAGE_TAG}={self.stage}): nothing is "
-                "removed; give the stage's own name"
+                f"stack {stack.name!r} is no stage of Signalbox (no resource has the tag {STAGE_TAG}={self.stage}): "
+                "nothing is removed; give the stage's own name"
             )
 
     def _resources(self, stack: str) -> Iterator[Mapping[str, Any]]:
@@ -192,6 +193,12 @@ class Inventory:
             return None
         is_ours = tags.get(STAGE_TAG) == self.stage and CAPABILITY_TAG in tags
         return Item(Kind.USER, name, name, "with its access keys") if is_ours else None
+
+
+def _tags(resource: Mapping[str, Any]) -> Mapping[str, object]:
+    """Return the tags of a resource in a template, which has them as a list or as a map."""
+    tags = resource.get("Properties", {}).get("Tags", {})
+    return tags if isinstance(tags, Mapping) else {tag["Key"]: tag["Value"] for tag in tags}
 
 
 def _kept(values: Iterable[Value], item: Callable[[Value], Item | None]) -> list[Item]:

@@ -26,9 +26,8 @@ def tag_list(tags: dict[str, str]) -> list[dict[str, str]]:
     return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
-def created(name: str, template: dict[str, Any], tags: dict[str, str] = STAGE_TAG) -> None:
-    client = boto3.client("cloudformation")
-    client.create_stack(StackName=name, TemplateBody=json.dumps(template), Tags=tag_list(tags))
+def created(name: str, template: dict[str, Any]) -> None:
+    boto3.client("cloudformation").create_stack(StackName=name, TemplateBody=json.dumps(template))
 
 
 def create_user(name: str, tags: dict[str, str]) -> None:
@@ -50,6 +49,7 @@ STATE = {
                 "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
                 "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
                 "DeletionProtectionEnabled": True,
+                "Tags": [{"Key": "signalbox:stage", "Value": "signalbox"}],
             },
         },
         "History": {"Type": "AWS::S3::Bucket", "DeletionPolicy": "Retain", "Properties": {"BucketName": "lake"}},
@@ -215,7 +215,7 @@ def test_the_name_can_be_typed(stage):
     ],
 )
 def test_a_wrong_name_removes_nothing(stage, name, expected):
-    created("website", {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}, {})
+    created("website", {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})
     if name == "signalbox-state":
         boto3.client("cloudformation").delete_stack(StackName="signalbox-state")
 
@@ -281,6 +281,16 @@ def test_a_failure_is_reported_and_the_rest_is_removed(stage, monkeypatch):
     assert stacks() == ["signalbox-state"]  # data stays while something else is left
     assert shown.exit_code == 1
     assert "error: queue xpublic: xpublic is in use" in shown.stderr
+
+
+def test_a_failed_first_deployment_is_a_stage_by_the_tags_of_its_resources(stage):
+    tagged = {"Type": "AWS::SNS::Topic", "Properties": {"Tags": tag_list({"signalbox:stage": "unborn"})}}
+    created(
+        "unborn", {"Resources": {"Topic": tagged, "Group": {"Type": "AWS::SNS::Topic", "Properties": {"Tags": []}}}}
+    )
+
+    assert [one["kind"] for one in removed("unborn")["removed"]] == ["stack"]
+    assert stacks() == ["signalbox", "signalbox-state"]
 
 
 def test_what_earlier_versions_left_is_removed_when_the_stack_is_gone(stage):

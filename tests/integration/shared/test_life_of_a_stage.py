@@ -83,7 +83,7 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    """Tell the story once: five deployments are enough for all tests here."""
+    """Run the story once: its four deployments are enough for all tests here."""
     path = tmp_path_factory.mktemp("life")
     with Stages.started(path / ".signalbox") as stages, ExitStack() as stack:
         told = Story(stages)
@@ -193,7 +193,7 @@ def _remember(told: Story, deployment: Deployment) -> None:
 
 
 def _use_again(told: Story, deployment: Deployment, alice: ExchangeClient, request: SessionRequest) -> None:
-    """Use what is on record, without a declaration."""
+    """Use the recorded resources, without a declaration."""
     told.user = dict(alice.whoami())
     alice.publish(EXCHANGE, "images.3", "after")
     with alice.consumer(QUEUE) as consumer:
