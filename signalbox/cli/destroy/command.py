@@ -79,8 +79,9 @@ def _plan(inventory: "Inventory", *, everything: bool) -> "Plan":
     stack, state = inventory.stack(), inventory.state_stack()
     say("look for what the stage has created")
     found = [*inventory.mappings(), *inventory.queues(), *inventory.users(), *inventory.leftovers(stack)]
+    found += inventory.sessions(state)
     if stack is not None:
-        found += [*inventory.sessions(stack), *inventory.client_keys(stack), *inventory.attachments(stack)]
+        found += [*inventory.client_keys(stack), *inventory.attachments(stack)]
         found.append(Item(Kind.STACK, stack.name, stack.stack_id))
     if state is None and not found:
         stage = inventory.stage

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 THREADS = 10  # the size of botocore's connection pool
 USER_PATH = "/signalbox/"
 GONE = "DELETE_COMPLETE"
+SPLITS = "Splits"  # the logical id of the table, before CDK's hash
 SECURITY_CONFIGURATION, HASH_LENGTH = "HistoryJobsSecurity", 8
 WAITING = "ApproximateNumberOfMessages"
 
@@ -56,11 +57,13 @@ class Inventory:
             self._require_tag(found)
         return found
 
-    def sessions(self, stack: Stack) -> Iterator[Item]:
-        """Yield the sessions of splits."""
+    def sessions(self, state: Stack | None) -> Iterator[Item]:
+        """Yield the sessions of splits on record, whether or not the functions that end them exist."""
         from signalbox.cli.destroy.splits import sessions
 
-        for target, name in sessions(self.session, stack.outputs):
+        resources = () if state is None else self._resources(state.name)
+        tables = [one["PhysicalResourceId"] for one in resources if one["LogicalResourceId"].startswith(SPLITS)]
+        for target, name in (pair for table in tables for pair in sessions(self.session, table)):
             yield Item(Kind.SESSION, name, target, f"ends, and {target} gets its queues back")
 
     def client_keys(self, stack: Stack) -> Iterator[Item]:

@@ -1,7 +1,7 @@
 """The removal of the resources of a stage. Every step can be repeated: what is gone already counts as removed."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ STACK_SECONDS, PAUSE_SECONDS = 3600, 2.0
 # The minimum of KMS and Secrets Manager, within which a deletion can be cancelled.
 RECOVERY_DAYS = 7
 DELETED_AT_ONCE = 1000  # objects, by S3's DeleteObjects
+DEPLOY_FIRST = "deploy the stage again, so that its functions give consumers their queues back; then remove it"
 REMEDY = "correct the cause, then run this command again: it continues where it stopped"
 
 Remove = Callable[[Item], None]
@@ -57,7 +58,7 @@ class Removal:
         that has not ended keeps its functions, and data stays while its stack is there.
         """
         stack = self.inventory.stack()
-        if stack is not None and not self._stack(stack):
+        if not self._end_splits(stack) or (stack is not None and not self._stack(stack)):
             return self.result
         found = self.inventory
         self._each(found.mappings(), self._mapping)
@@ -70,33 +71,27 @@ class Removal:
 
     def _stack(self, stack: Stack) -> bool:
         """Remove the stack and what keeps CloudFormation from deleting it; return whether it is gone."""
-        if not self._end_splits(stack):
-            return False
         self._each(self.inventory.client_keys(stack), self._client_key)
         self._each(self.inventory.attachments(stack), self._attachment)
         item = Item(Kind.STACK, stack.name, stack.stack_id)
         self._each([item], self._delete_stack)
         return item in self.result.removed
 
-    def _end_splits(self, stack: Stack) -> bool:
-        items = list(self._read(lambda: self.inventory.sessions(stack)))
+    def _end_splits(self, stack: Stack | None) -> bool:
+        """End all splits; return whether none is left. Without the stack nothing can put their consumers back."""
+        items = list(self.inventory.sessions(self.inventory.state_stack()))
         if not items:
-            return not self.result.failed
+            return True
         self.say(f"wait until {len(items)} sessions of splits have ended")
         try:
+            if stack is None:
+                raise UnavailableError(f"stack {self.inventory.stage} does not exist: {DEPLOY_FIRST}")
             splits.end_all(self._session, stack.outputs)
         except (SignalboxError, ClientError, BotoCoreError) as error:
             self.result.failed += [Failure(item, str(error)) for item in items]
             return False
         self.result.removed += items
         return True
-
-    def _read(self, read: Callable[[], Iterable[Item]]) -> Sequence[Item]:
-        try:
-            return list(read())
-        except SignalboxError as error:
-            self.result.failed.append(Failure(Item(Kind.SESSION, "all", ""), f"{error}: deploy the stage again first"))
-            return ()
 
     def _data(self) -> None:
         state = self.inventory.state_stack()

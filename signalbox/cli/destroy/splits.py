@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 SECONDS, PAUSE_SECONDS = 900, 2.0
 
 
-def sessions(session: "boto3.Session", outputs: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the target and name of each session, and of each split without sessions that has not ended."""
-    if "SplitControlQueueUrl" not in outputs:
-        return []
-    with _control(session, outputs) as control:
-        return [
-            (split["target"], one["session"] if one else "(ending)")
-            for split in _splits(control)
-            for one in (split["sessions"] or [None])
-        ]
+def sessions(session: "boto3.Session", table: str) -> Iterator[tuple[str, str]]:
+    """Yield the target and name of each session, and of each split without sessions that has not ended."""
+    from signalbox.aws.splitting.splits import DynamoSplits
+    from signalbox.splitting.model.ports import UnreadableSplit
+
+    for found in DynamoSplits(session.resource("dynamodb").Table(table)).every():
+        if isinstance(found, UnreadableSplit):
+            yield found.target, "(a split of another version)"
+        else:
+            names = [str(one.session_id) for one in found.split.sessions] or ["(ending)"]
+            yield from ((str(found.split.target), name) for name in names)
 
 
 def end_all(session: "boto3.Session", outputs: Mapping[str, str], *, seconds: float = SECONDS) -> None:

@@ -8,11 +8,14 @@ import boto3
 import pytest
 from typer.testing import CliRunner, Result
 
+from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.cli.destroy import removal, splits
 from signalbox.cli.main import app
 from signalbox.errors import RejectedError
+from signalbox.splitting.model.split import SplitSession, Stage
 from tests.cli.shared.stage import FakeStage, serving
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
+from tests.unit.splitting.control.observed_states import session, split
 
 STAGE_TAG = {"signalbox:stage": "signalbox"}
 TAGS = {**STAGE_TAG, "signalbox:capability": "exchange"}
@@ -37,17 +40,30 @@ def create_user(name: str, tags: dict[str, str]) -> None:
     iam.put_user_policy(UserName=name, PolicyName="exchange", PolicyDocument=POLICY)
 
 
+def keys_of(*names: str) -> list[dict[str, str]]:
+    return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(names, ("HASH", "RANGE"), strict=True)]
+
+
 # As in the stage's template; moto creates no secrets.
 STATE = {
     "Resources": {
-        "Exchanges": {
+        "SplitsE5A1F0C2": {
             "Type": "AWS::DynamoDB::Table",
             "DeletionPolicy": "Retain",
             "Properties": {
-                "TableName": "Exchanges",
+                "TableName": "Splits",
                 "BillingMode": "PAY_PER_REQUEST",
-                "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
-                "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+                "AttributeDefinitions": [
+                    {"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", "kind")
+                ],
+                "KeySchema": keys_of("pk", "sk"),
+                "GlobalSecondaryIndexes": [
+                    {
+                        "IndexName": "by_kind",
+                        "KeySchema": keys_of("kind", "pk"),
+                        "Projection": {"ProjectionType": "ALL"},
+                    }
+                ],
                 "DeletionProtectionEnabled": True,
                 "Tags": [{"Key": "signalbox:stage", "Value": "signalbox"}],
             },
@@ -230,12 +246,18 @@ def test_json_cannot_ask(stage):
         destroy("signalbox", "--json")
 
 
-def split_of(*names: str) -> dict[str, Any]:
-    return {"splits": [{"target": "lambda/app", "sessions": [{"session": name} for name in names]}]}
+def start_split(*sessions: SplitSession) -> None:
+    table = boto3.resource("dynamodb").Table("Splits")
+    DynamoSplits(table).create(split(Stage.SPLIT, *sessions), documents=[])
+
+
+def status_of(*names: str) -> dict[str, Any]:
+    return {"splits": [{"target": "lambda/meme-app", "sessions": [{"session": name} for name in names]}]}
 
 
 def test_splits_end_before_their_functions_go(stage):
-    states = [*(3 * [split_of("alice")]), split_of(), {"splits": []}]
+    start_split(session())
+    states = [status_of("ann"), status_of(), {"splits": []}]
     stage.replies["status"] = lambda _: states.pop(0) if len(states) > 1 else states[0]
     stage.replies["stop"] = lambda command: {"session": command["session"], "phase": "ending"}
 
@@ -243,8 +265,8 @@ def test_splits_end_before_their_functions_go(stage):
 
     assert document["removed"][0] == {
         "kind": "session of a split",
-        "name": "alice",
-        "note": "ends, and lambda/app gets its queues back",
+        "name": "ann",
+        "note": "ends, and lambda/meme-app gets its queues back",
     }
     assert stage.commands.count("stop") == 1
     assert stacks() == ["signalbox-state"]
@@ -253,16 +275,39 @@ def test_splits_end_before_their_functions_go(stage):
 def test_a_split_that_does_not_end_keeps_the_stack(stage, monkeypatch):
     monkeypatch.setattr(splits, "SECONDS", 0)
     monkeypatch.setattr(splits.end_all, "__kwdefaults__", {"seconds": 0})
-    stage.replies["status"] = lambda _: split_of("alice")
+    start_split()
+    stage.replies["status"] = lambda _: status_of("ann")
     stage.replies["stop"] = lambda command: {"session": command["session"], "phase": "ending"}
 
     document = removed("signalbox")
 
     (failure,) = document["failed"]
-    assert (failure["name"], document["removed"]) == ("alice", [])
-    assert "splits of lambda/app have not ended" in failure["error"]
+    assert (failure["name"], document["removed"]) == ("(ending)", [])
+    assert "splits of lambda/meme-app have not ended" in failure["error"]
     assert stacks() == ["signalbox", "signalbox-state"]
     assert "xpublic" in queues()
+
+
+def test_without_the_stack_splits_on_record_keep_what_their_consumers_read(stage):
+    start_split(session())
+    boto3.client("cloudformation").delete_stack(StackName="signalbox")
+
+    document = removed("signalbox", "--everything", "--confirm", "signalbox")
+
+    assert "deploy the stage again" in document["failed"][0]["error"]
+    assert (document["removed"], stacks()) == ([], ["signalbox-state"])
+    assert "xpublic" in queues()
+
+
+def test_a_split_of_another_version_is_shown(stage):
+    start_split()
+    table = boto3.resource("dynamodb").Table("Splits")
+    (item,) = (one for one in table.scan()["Items"] if "record" in one)
+    table.put_item(Item={**item, "record": "{}"})
+
+    shown = json.loads(destroy("signalbox", "--dry-run", "--json").stdout)
+
+    assert shown["remove"][0]["name"] == "(a split of another version)"
 
 
 def test_a_failure_is_reported_and_the_rest_is_removed(stage, monkeypatch):
