@@ -36,8 +36,6 @@ LOCAL_SETTINGS = {
     "live_concurrency": "4",
     "live_timeout_seconds": "5",
 }
-# Settings that differ with weather, where counters are as old as on AWS, only not by a minute.
-WEATHER_SETTINGS = {**LOCAL_SETTINGS, "split_empty_seconds": "8"}
 # The APIs by the path prefix of the endpoint: the output with the id of each, and the path in it.
 API_PREFIXES = {
     "rendezvous": ("RendezvousApiId", "$default"),
@@ -73,7 +71,7 @@ def up(
         if assembly is None:
             assembly = stage_folder.assembly
             with step("synthesize") as say:
-                cdk.synthesize(assembly, context=local_context(context, weather=weather), say=say, app_folder=app)
+                cdk.synthesize(assembly, context=local_context(context), say=say, app_folder=app)
         if running is None or fresh:
             with step("start the emulator"):
                 running = lifecycle.start(
@@ -87,11 +85,10 @@ def up(
         return local
 
 
-def local_context(context: Sequence[str], *, weather: Weather | None = None) -> list[str]:
+def local_context(context: Sequence[str]) -> list[str]:
     """Return the settings of a local stage: the given ones, and `LOCAL_SETTINGS` for the others."""
-    defaults = LOCAL_SETTINGS if weather is None else WEATHER_SETTINGS
     given = {setting.partition("=")[0] for setting in context}
-    local = [f"{name}={value}" for name, value in defaults.items() if name not in given]
+    local = [f"{name}={value}" for name, value in LOCAL_SETTINGS.items() if name not in given]
     return [*local, *context, "local=true"]
 
 

@@ -53,7 +53,7 @@ class Answer:
 
     @property
     def is_success(self) -> bool:
-        """Whether the call was carried out."""
+        """Return whether the call was carried out."""
         return self.status < 300  # noqa: PLR2004 - HTTP's statuses of success
 
     def document(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class ServiceError:
 
 
 def _json(error: ServiceError) -> Answer:
-    # `x-amzn-query-error` is what SDKs report as the code of SQS errors since SQS speaks JSON.
+    # `x-amzn-query-error` is what SDKs report as the code of SQS errors since SQS uses JSON.
     headers = {"Content-Type": "application/x-amz-json-1.0", "x-amzn-errortype": error.code}
     if error.query_code is not None:
         headers["x-amzn-query-error"] = f"{error.query_code};{_fault(error)}"

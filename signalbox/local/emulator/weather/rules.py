@@ -16,7 +16,8 @@ DUPLICATE_ODDS = 100
 GONE_ODDS = 200
 NEW_QUEUE_SECONDS = 1.0
 DELETED_NAME_SECONDS = 60.0
-STALE_SECONDS = 5.0
+# Less than the shortest time that a local stage's settings wait for counters (`split_empty_seconds`), as on AWS.
+STALE_SECONDS = 2.0
 MAPPING_SECONDS = 3.0
 PROPAGATION_SECONDS = 5.0
 CHAIN_LENGTH = 16
