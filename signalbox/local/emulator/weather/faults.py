@@ -11,6 +11,8 @@ from signalbox.local.emulator.weather.rules import FAULT_ODDS
 # Services that document that a call with a server error may have been carried out; of the others' calls few can be
 # repeated without harm (a second CreateUser fails), and their errors come before.
 MAYBE_CARRIED_OUT = ("sqs", "dynamodb", "firehose")
+# AWS accepts a repeated deletion of a message or queue; MiniStack refuses it.
+DELETIONS = ("DeleteMessage", "DeleteMessageBatch", "DeleteQueue")
 # The calls of SQS that use the key of an encrypted queue
 # (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html).
 NEEDS_KEY = ("SendMessage", "SendMessageBatch", "ReceiveMessage")
@@ -32,7 +34,11 @@ class Faults:
         throttled, failed = faults_of(call)
         if self.dice.is_one_in(2, "throttled calls", kind):
             return self._throttled(call, throttled, kind).answer(call)
-        if call.service in MAYBE_CARRIED_OUT and self.dice.is_one_in(2, "server errors", kind):
+        if (
+            call.service in MAYBE_CARRIED_OUT
+            and call.action not in DELETIONS
+            and self.dice.is_one_in(2, "server errors", kind)
+        ):
             answer = await forward(call)
             return failed.answer(call) if answer.is_success else answer
         return failed.answer(call)

@@ -169,7 +169,10 @@ def test_a_standard_queue_repeats_and_reorders_and_a_fifo_queue_does_not(session
 
 
 def test_functions_get_messages_of_standard_queues_twice(session: boto3.Session):
-    source, target = usable_queue(session, "twice-in"), usable_queue(session, "twice-out.fifo", FifoQueue="true")
+    source, target = (
+        usable_queue(session, "twice-in", VisibilityTimeout="3"),
+        usable_queue(session, "twice-out.fifo", FifoQueue="true"),
+    )
     program = SEND.replace(
         "MessageBody=record['body']",
         "MessageBody=record['body'], MessageGroupId='g', MessageDeduplicationId=record['receiptHandle']",

@@ -52,10 +52,13 @@ def test_the_servers_own_error_is_not_replaced():
     assert service.answer(faults("throttled calls"), "sqs", "SendMessage").status == 400
 
 
-def test_a_server_error_of_a_call_that_cannot_be_repeated_comes_before():
+@pytest.mark.parametrize(
+    ("name", "action", "wire"), [("iam", "CreateUser", Wire.QUERY), ("sqs", "DeleteMessage", Wire.JSON)]
+)
+def test_a_server_error_of_a_call_that_cannot_be_repeated_comes_before(name, action, wire):
     service = Service()
 
-    assert service.answer(faults("throttled calls"), "iam", "CreateUser", wire=Wire.QUERY).status == 500
+    assert service.answer(faults("throttled calls"), name, action, wire=wire).status == 500
     assert service.calls == []
 
 
