@@ -5,9 +5,11 @@ SQS answers `KMS.ThrottlingException` when the key of an encrypted queue takes n
 """
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import boto3
 
 CODES = ("KMS.ThrottlingException", "KmsThrottled")
@@ -17,7 +19,8 @@ FIRST_PAUSE_SECONDS = 0.2
 
 def retry_throttled_keys(session: "boto3.Session") -> None:
     """Let the SQS clients of a session retry calls that KMS throttled, with exponential back-off and jitter."""
-    session.events.register("needs-retry.sqs", retry_delay)
+    handler = cast("Callable[..., None]", retry_delay)  # the stubs give handlers no result
+    session.events.register("needs-retry.sqs", handler)
 
 
 def retry_delay(response: tuple[Any, dict[str, Any]] | None, attempts: int, **_: object) -> float | None:
@@ -25,4 +28,5 @@ def retry_delay(response: tuple[Any, dict[str, Any]] | None, attempts: int, **_:
     code = response[1].get("Error", {}).get("Code") if response is not None else None
     if code not in CODES or attempts >= ATTEMPTS:
         return None
-    return FIRST_PAUSE_SECONDS * 2 ** (attempts - 1) * (0.5 + random.random() / 2)  # noqa: S311 - jitter
+    pause: float = FIRST_PAUSE_SECONDS * 2 ** (attempts - 1)
+    return pause * (0.5 + random.random() / 2)  # noqa: S311 - jitter
