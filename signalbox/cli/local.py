@@ -18,7 +18,12 @@ Port = Annotated[int | None, typer.Option(help="Port on 127.0.0.1 (default: 4566
 Context = Annotated[
     list[str] | None, typer.Option("--context", "-c", metavar="KEY=VALUE", help="A deployment setting; repeatable.")
 ]
-Demo = Annotated[bool, typer.Option("--demo/--no-demo", help="Run a demo of each capability afterwards.")]
+Demo = Annotated[
+    bool | None,
+    typer.Option(
+        "--demo/--no-demo", help="Run a demo of each capability afterwards (default: run it, except with --weather)."
+    ),
+]
 Seed = Annotated[
     int | None,
     typer.Option("--weather", metavar="SEED", help="Give the emulator AWS's faults, delays and limits."),
@@ -35,7 +40,7 @@ def up(
     *,
     port: Port = None,
     context: Context = None,
-    demo: Demo = True,
+    demo: Demo = None,
     fresh: Fresh = False,
     weather: Seed = None,
     account_concurrency: Concurrency = None,
@@ -51,7 +56,8 @@ def up(
     require_checkout()
     conditions = _weather(weather, account_concurrency)
     local = stage.up(StageFolder(), port=port, context=context or [], fresh=fresh, weather=conditions)
-    rows = list(evidence(local_deployment(local))) if demo else []
+    is_shown = demo if demo is not None else local["weather"] is None
+    rows = list(evidence(local_deployment(local))) if is_shown else []
     if as_json:
         print_json({"local": _public(local), "demo": [[row.capability, row.what, row.value] for row in rows]})
         return
