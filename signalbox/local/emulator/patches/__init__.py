@@ -7,6 +7,7 @@ from signalbox.local.emulator.patches import (
     firehose_buffer,
     message_senders,
     physical_names,
+    queue_locks,
     shared_code,
     websocket_refusals,
 )
@@ -25,6 +26,7 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
         firehose_buffer.PATCH,
         message_senders.PATCH,
         physical_names.PATCH,
+        queue_locks.PATCH,
         shared_code.PATCH,
         websocket_refusals.PATCH,
     )
