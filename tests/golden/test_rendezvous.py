@@ -133,8 +133,8 @@ def test_leases_are_written_as_in_the_golden_file(lease_table) -> None:
 def test_golden_leases_are_read(lease_table) -> None:
     store(lease_table, golden("rendezvous", "leases"))
 
-    assert DynamoLeases(lease_table).due("rendezvous", now=AT) == [LEASE]
-    assert DynamoLeases(lease_table).is_leased(LEASE.queue_name)
+    assert list(DynamoLeases(lease_table).due("rendezvous", now=AT)) == [LEASE]
+    assert DynamoLeases(lease_table).leased([LEASE.queue_name]) == {LEASE.queue_name}
 
 
 def test_messages_are_written_as_in_the_golden_file() -> None:
