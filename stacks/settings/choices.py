@@ -138,7 +138,7 @@ class Choices:
         "every poll.",
         unit="parts",
         minimum=1,
-        maximum=16,
+        maximum=8,
     )
     poll_interval_milliseconds: int = setting(
         20_000, "Interval after which an unmatched proxy is to poll again.", unit="ms", minimum=1000, maximum=86_400_000

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timedelta
+from functools import partial
 
 import boto3
 import pytest
@@ -75,8 +76,8 @@ def both_of(memory: Callable[[], object], adapter: Callable[[object], object], t
     return port
 
 
-offers = both_of(MemoryOffers, DynamoOffers, "rendezvous_table")
-held_polls = both_of(MemoryHeldPolls, DynamoHeldPolls, "rendezvous_table")
+offers = both_of(MemoryOffers, partial(DynamoOffers, shards=3), "rendezvous_table")
+held_polls = both_of(MemoryHeldPolls, partial(DynamoHeldPolls, limit=300), "rendezvous_table")
 presence = both_of(MemoryPresence, DynamoPresence, "rendezvous_table")
 leases = both_of(MemoryLeases, DynamoLeases, "lease_table")
 stray_cursor = both_of(MemoryStrayCursor, lambda table: DynamoStrayCursor(table, MemoryClock()), "rendezvous_table")
