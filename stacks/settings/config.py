@@ -7,8 +7,6 @@ from stacks.settings.setting import Setting, parts, settings_of
 
 # An offer that exceeds its patience by this much is not parked: the queue has no working reader.
 OFFER_AGE_GRACE_SECONDS = 60
-# The functions of a local stage share a few processors, so that a burst of cold starts makes one run slow, not killed.
-LOCAL_OFFER_TIMEOUT_SECONDS = 10
 # The target of splitting's demo on the local stage.
 DEMO, DEMO_TARGETS = ("demo-*",), ("lambda/demo-*",)
 
@@ -34,8 +32,8 @@ class Config(Choices):
 
     @property
     def offer_timeout_seconds(self) -> int:
-        """The longest run of the offer function: as long as its messages are hidden, or longer on the local stage."""
-        return LOCAL_OFFER_TIMEOUT_SECONDS if self.local else OFFER_VISIBILITY_SECONDS
+        """The longest run of the offer function: as long as its messages are hidden."""
+        return OFFER_VISIBILITY_SECONDS
 
     @property
     def poll_timeout_seconds(self) -> int:

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import threading
 import time
@@ -25,6 +26,7 @@ ROUND_SECONDS = 6.0
 SOON_SECONDS = 20.0
 QUIET_SECONDS = 60.0
 WARM_UPS = 2
+REQUEST_ID = re.compile(r"RequestID: [0-9a-f-]*, ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ class Kills:
     @property
     def errors(self) -> dict[str, int]:
         """The errors of the clients, with their numbers."""
-        return dict(Counter(one.error or "another answer" for one in self.exchanges if not one.is_right))
+        texts = (REQUEST_ID.sub("", one.error) for one in self.exchanges if not one.is_right)
+        return dict(Counter(text or "another answer" for text in texts))
 
 
 def _is_told(exchange: Exchange) -> bool:
