@@ -28,6 +28,7 @@ CORE = tuple(
     f"signalbox/{part}"
     for part in (
         *("rendezvous/*", "splitting/*", "exchange/*", "live/*", "sarracenia/*", "control/*", "history/*"),
+        *("doctor/*", "verify/*"),
         *("queues.py", "messages.py", "sending.py", "documents.py", "errors.py", "aws/*"),
         *("clock.py", "dead_letters.py", "fifo.py", "optimistic_update.py", "parallel.py"),
     )
