@@ -14,6 +14,7 @@ from hypothesis import settings
 from signalbox.cli.shared.deployment import Deployment, local_deployment
 from signalbox.local import cdk, stage
 from signalbox.local.stage_folder import StageFolder
+from tests.java import parts
 
 # No deadline: the duration of an example depends on the machine's load more than on the code. In CI the examples are
 # the same in every run, so that a change has caused a new failure; elsewhere they are random.
@@ -64,6 +65,13 @@ def deployed(stage_folder: StageFolder, assembly: Path) -> Iterator[dict[str, An
         stage.down(stage_folder)
         os.close(lifeline)
         os.close(held)
+
+
+@pytest.fixture(scope="session")
+def real_parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Run DynamoDB Local and ElasticMQ; return the variables that direct boto3 to them."""
+    with parts.running(tmp_path_factory.mktemp("parts")) as variables:
+        yield variables
 
 
 @pytest.fixture(scope="session")

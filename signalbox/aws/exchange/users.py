@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from signalbox.aws.exchange.policy import policy_text, user_policy
-from signalbox.aws.exchange.user_control_queues import UserControlQueues
+from signalbox.aws.exchange.user_control_queues import USER_TAG, UserControlQueues
 from signalbox.aws.shared.errors import effect
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.events import CAPABILITY
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import boto3
     from mypy_boto3_iam.client import IAMClient
 
-USER_TAG = "signalbox:user"
 PATH, POLICY = "/signalbox/", "exchange"
 KEYS_KEPT = 1  # of the two that IAM allows a user, to leave room for a new one
 

@@ -31,6 +31,7 @@ from signalbox.messages import MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
+from tests.fakes.aws import STORES
 from tests.unit.exchange.routing.routing_world import MemoryHeads
 
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
@@ -39,7 +40,7 @@ KEY, EMPTY, DASH = RoutingKey("a.b"), RoutingKey(""), RoutingKey("-")
 QUEUE, OTHER = QueueName("q_a.fifo"), QueueName("q_b.fifo")
 
 
-@pytest.fixture(params=["memory", "dynamodb"])
+@pytest.fixture(params=STORES)
 def heads(request) -> Heads:
     return MemoryHeads() if request.param == "memory" else DynamoHeads(request.getfixturevalue("exchange_table"))
 

@@ -14,12 +14,12 @@ from glue_jobs import query
 from glue_jobs.shared.lake import Lake
 from glue_jobs.transforms.tables import TABLES
 from tests.docs.markdown import ROOT
-from tests.glue.frames import frame
+from tests.glue.frames import frame, new_lake
 
 pytestmark = pytest.mark.spark
 
 PAGE = ROOT / "docs" / "history.md"
-DATABASE = "signalbox_history"
+DATABASE = "signalbox_lake"
 QUERIES = dict(re.findall(r"([^\n]+)\n\n```sql\n(.*?)```", PAGE.read_text(), re.DOTALL))
 DAY, NEXT, LONG_AGO = "2026-11-20", "2026-11-21", "2026-09-01"
 MESSAGE = "0b5f2f34-8a5e-4f0e-9d6c-3a6f0a1f2c11"
@@ -216,7 +216,7 @@ def raw(spark, history, tmp_path_factory) -> str:
 @pytest.fixture(scope="module")
 def lake(spark) -> Iterator[Lake]:
     """The database of the page, with known rows in each table; the tables of logs are empty."""
-    lake = Lake(spark, DATABASE)
+    lake = new_lake(spark, DATABASE)
     for name in TABLES:
         schema = lake.ensure(name).schema
         rows = [[row.get(column) for column in schema.names] for row in CONTENT.get(name, ())]
@@ -239,8 +239,13 @@ def test_each_query_of_the_page_has_its_answer_here():
 
 @pytest.mark.parametrize("question", ANSWERS)
 def test_a_query_of_the_page_answers_its_question(lake, raw, tmp_path, question):
-    told = {"database": DATABASE, "history_path": raw, "query": QUERIES[question], "output": str(tmp_path / "answer")}
-    query.main(["query.py", *(word for name, text in told.items() for word in (f"--{name}", text))])
+    arguments = {
+        "database": DATABASE,
+        "history_path": raw,
+        "query": QUERIES[question],
+        "output": str(tmp_path / "answer"),
+    }
+    query.main(["query.py", *(word for name, text in arguments.items() for word in (f"--{name}", text))])
     answer = json.loads((tmp_path / "answer").read_text())
     rows = [row[: len(ANSWERS[question][0])] for row in answer["rows"]]
 
