@@ -8,6 +8,7 @@ import typer
 
 from signalbox import __version__
 from signalbox.cli import local
+from signalbox.cli.destroy.command import destroy
 from signalbox.cli.exchange import commands as exchange
 from signalbox.cli.history import commands as history
 from signalbox.cli.history.replay import replay
@@ -76,6 +77,9 @@ def signalbox(
     ] = False,
 ) -> None:
     """Handle the options before a command."""
+
+
+app.command()(destroy)
 
 
 @app.command()

@@ -35,7 +35,7 @@ BUDGET = {
     "splitting.split": ({"splitting"}, 43),
     "splitting.control": ({"splitting"}, 87),
     "exchange.route": (LIVE, 78),
-    "exchange.control": (LIVE, 90),
+    "exchange.control": (LIVE, 96),
     "live.connect": (LIVE, 44),
     "live.receive": (LIVE, 43),
     "live.session": (LIVE, 88),
