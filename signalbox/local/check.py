@@ -26,7 +26,7 @@ CORE = tuple(
     for part in (
         *("rendezvous/*", "splitting/*", "exchange/*", "live/*", "sarracenia/*", "control/*", "history/*"),
         *("queues.py", "messages.py", "sending.py", "documents.py", "errors.py", "aws/*"),
-        *("clock.py", "dead_letters.py", "fifo.py", "optimistic_update.py", "parallel.py"),
+        *("backoff.py", "clock.py", "dead_letters.py", "new_queues.py", "fifo.py", "optimistic_update.py", "parallel.py"),
     )
 )
 PARALLEL_CHECKS = 2  # the machine of reference has two cores
