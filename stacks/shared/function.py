@@ -87,6 +87,7 @@ class Function(lambda_.Function):
             architecture=program.architecture,
             timeout=Duration.seconds(timeout_seconds),
             memory_size=memory_megabytes,
+            reserved_concurrent_executions=config.reservations.get(f"{scope.node.id}/{name}"),
             environment=dict(environment),
             role=role,
             log_group=log_group,

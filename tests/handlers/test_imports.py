@@ -35,7 +35,7 @@ BUDGET = {
     "splitting.split": ({"splitting"}, 46),
     "splitting.control": ({"splitting"}, 91),
     "exchange.route": (LIVE, 81),
-    "exchange.control": (LIVE, 95),
+    "exchange.control": (LIVE, 103),
     "live.connect": (LIVE, 47),
     "live.receive": (LIVE, 46),
     "live.session": (LIVE, 93),

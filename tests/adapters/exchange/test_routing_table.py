@@ -32,6 +32,7 @@ from signalbox.messages import MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
+from tests.fakes.aws import STORES
 from tests.fakes.backoff import AT_ONCE
 from tests.unit.exchange.routing.routing_world import MemoryHeads
 
@@ -41,7 +42,7 @@ KEY, EMPTY, DASH = RoutingKey("a.b"), RoutingKey(""), RoutingKey("-")
 QUEUE, OTHER = QueueName("q_a.fifo"), QueueName("q_b.fifo")
 
 
-@pytest.fixture(params=["memory", "dynamodb"])
+@pytest.fixture(params=STORES)
 def heads(request) -> Heads:
     return MemoryHeads() if request.param == "memory" else DynamoHeads(request.getfixturevalue("exchange_table"))
 

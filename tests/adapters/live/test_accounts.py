@@ -21,6 +21,7 @@ from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
+from tests.fakes.aws import STORES
 from tests.fakes.backoff import AT_ONCE, SteppedClock
 from tests.fakes.exchange import MemoryExchanges, MemoryUsers
 from tests.fakes.live import PEPPER, START, MemoryAccounts
@@ -32,7 +33,7 @@ GRANTS = (Grant(Right.READ, TopicPattern.parse("trial.", MatchPolicy.PREFIX)),)
 MINUTE = timedelta(minutes=1)
 
 
-@pytest.fixture(params=["memory", "dynamodb"])
+@pytest.fixture(params=STORES)
 def accounts(request: pytest.FixtureRequest) -> Accounts:
     """A realm, an exchange that is not live, `alice` with a secret and a grant, and `bob` without."""
     is_memory = request.param == "memory"

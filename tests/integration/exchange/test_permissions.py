@@ -18,7 +18,7 @@ from signalbox.control.protocol import CommandRejected
 from signalbox.exchange.model.records import User
 from signalbox.sarracenia.rights.names import UserName, parse_queue_name
 from signalbox.sarracenia.rights.permissions import Ownership, Role
-from tests.integration.rendezvous.peers import wait_for
+from tests.patience import wait_for
 
 pytestmark = pytest.mark.emulator
 

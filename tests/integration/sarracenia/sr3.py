@@ -17,6 +17,7 @@ from signalbox.local import setup
 from signalbox.local.files import CHECKOUT
 from signalbox.sarracenia.broker_url import Broker
 from tests import wheels
+from tests.patience import scaled
 
 SR3 = "metpx-sr3==3.3.1"
 EXAMPLES = CHECKOUT / "examples" / "sarracenia"
@@ -104,7 +105,7 @@ class Sr3:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=COMMAND_SECONDS,
+            timeout=scaled(COMMAND_SECONDS),
             check=False,
         )
         assert done.returncode == 0, done.stdout
@@ -142,7 +143,7 @@ class Sr3:
             finally:
                 os.killpg(process.pid, signal.SIGTERM)
                 try:
-                    process.wait(STOP_SECONDS)
+                    process.wait(scaled(STOP_SECONDS))
                 except subprocess.TimeoutExpired:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()

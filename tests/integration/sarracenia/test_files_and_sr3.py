@@ -15,8 +15,8 @@ from signalbox.local.stage_folder import StageFolder
 from signalbox.sarracenia.broker_url import Broker
 from signalbox.sarracenia.rights.names import parse_user_name
 from tests.integration.live.page import WorkingFolder
-from tests.integration.rendezvous.peers import wait_for
 from tests.integration.sarracenia.sr3 import Sr3, environment
+from tests.patience import wait_for
 
 pytestmark = pytest.mark.emulator
 

@@ -21,8 +21,8 @@ from signalbox.sarracenia.broker_url import Broker
 from signalbox.sarracenia.rights.names import parse_user_name
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from signalbox.sr3.stage import client_of
-from tests.integration.rendezvous.peers import wait_for
 from tests.integration.sarracenia.sr3 import Sr3, environment
+from tests.patience import wait_for
 
 pytestmark = pytest.mark.emulator
 

@@ -6,6 +6,7 @@ from signalbox.local.emulator.patches import (
     failed_starts,
     firehose_buffer,
     message_senders,
+    queue_locks,
     shared_code,
     websocket_refusals,
 )
@@ -23,6 +24,7 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
         failed_starts.PATCH,
         firehose_buffer.PATCH,
         message_senders.PATCH,
+        queue_locks.PATCH,
         shared_code.PATCH,
         websocket_refusals.PATCH,
     )
