@@ -30,7 +30,15 @@ CORE = tuple(
         *("rendezvous/*", "splitting/*", "exchange/*", "live/*", "sarracenia/*", "control/*", "history/*"),
         *("doctor/*", "verify/*"),
         *("queues.py", "messages.py", "sending.py", "documents.py", "errors.py", "aws/*"),
-        *("clock.py", "dead_letters.py", "fifo.py", "optimistic_update.py", "parallel.py"),
+        *(
+            "backoff.py",
+            "clock.py",
+            "dead_letters.py",
+            "new_queues.py",
+            "fifo.py",
+            "optimistic_update.py",
+            "parallel.py",
+        ),
     )
 )
 PARALLEL_CHECKS = 2  # the machine of reference has two cores
