@@ -8,6 +8,7 @@ import typer
 
 from signalbox import __version__
 from signalbox.cli import local
+from signalbox.cli.destroy.command import destroy
 from signalbox.cli.doctor.commands import doctor, examine, print_finding
 from signalbox.cli.exchange import commands as exchange
 from signalbox.cli.history import commands as history
@@ -80,6 +81,9 @@ def signalbox(
     ] = False,
 ) -> None:
     """Handle the options before a command."""
+
+
+app.command()(destroy)
 
 
 @app.command()

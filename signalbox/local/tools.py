@@ -58,13 +58,13 @@ def java_home() -> Path:
 
 
 def version(*command: str) -> tuple[int, ...]:
-    """Return the major and minor version that a program prints; empty if it does not run."""
+    """Return the major and, if printed, the minor version that a program prints; empty if it does not run."""
     try:
         printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
     except (OSError, subprocess.SubprocessError):
         return ()
-    found = re.search(r"(\d+)\.(\d+)", printed.stdout + printed.stderr)
-    return tuple(map(int, found.groups())) if found else ()
+    found = re.search(r"(\d+)(?:\.(\d+))?", printed.stdout + printed.stderr)
+    return tuple(int(number) for number in found.groups() if number) if found else ()
 
 
 def go() -> Path:

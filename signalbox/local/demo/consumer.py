@@ -242,11 +242,13 @@ class LocalConsumer:
                 return  # the split session has ended
             for message in found:
                 self.received.append(Receipt(time.time_ns(), message["Body"], queue))
-            if found:
-                entries: list[DeleteMessageBatchRequestEntryTypeDef] = [
-                    {"Id": str(number), "ReceiptHandle": one["ReceiptHandle"]} for number, one in enumerate(found)
-                ]
-                sqs.delete_message_batch(QueueUrl=url, Entries=entries)
+            entries: list[DeleteMessageBatchRequestEntryTypeDef] = [
+                {"Id": str(number), "ReceiptHandle": one["ReceiptHandle"]} for number, one in enumerate(found)
+            ]
+            while entries:
+                failed = sqs.delete_message_batch(QueueUrl=url, Entries=entries).get("Failed", [])
+                again = {one["Id"] for one in failed if not one["SenderFault"]}
+                entries = [entry for entry in entries if entry["Id"] in again]
 
 
 def variable_of(queue: QueueName) -> str:
@@ -271,8 +273,17 @@ def _queue(session: boto3.Session, name: QueueName, *, visibility_seconds: int) 
     attributes: dict[QueueAttributeNameType, str] = {"VisibilityTimeout": str(visibility_seconds)}
     if is_fifo(name):
         attributes["FifoQueue"] = "true"
-    made = session.client("sqs").create_queue(QueueName=name, Attributes=attributes)
-    return made["QueueUrl"]
+    sqs = session.client("sqs")
+    url = sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+
+    def is_usable() -> bool:
+        try:
+            return bool(sqs.get_queue_url(QueueName=name))
+        except sqs.exceptions.QueueDoesNotExist:  # a new queue takes a second
+            return False
+
+    wait_until(is_usable, f"{name} is usable")
+    return url
 
 
 def _package() -> bytes:

@@ -239,7 +239,12 @@ def test_each_query_of_the_page_has_its_answer_here():
 
 @pytest.mark.parametrize("question", ANSWERS)
 def test_a_query_of_the_page_answers_its_question(lake, raw, tmp_path, question):
-    arguments = {"database": DATABASE, "history_path": raw, "query": QUERIES[question], "output": str(tmp_path / "answer")}
+    arguments = {
+        "database": DATABASE,
+        "history_path": raw,
+        "query": QUERIES[question],
+        "output": str(tmp_path / "answer"),
+    }
     query.main(["query.py", *(word for name, text in arguments.items() for word in (f"--{name}", text))])
     answer = json.loads((tmp_path / "answer").read_text())
     rows = [row[: len(ANSWERS[question][0])] for row in answer["rows"]]
@@ -248,5 +253,5 @@ def test_a_query_of_the_page_answers_its_question(lake, raw, tmp_path, question)
 
 
 def in_order(question: str, rows: list[list[str | None]]) -> list[list[str | None]]:
-    """Return the rows in the query's order, or sorted if it asks for none."""
+    """Return the rows in the query's order, or sorted if it has none."""
     return rows if "ORDER BY" in QUERIES[question] else sorted(rows, key=str)
