@@ -11,6 +11,7 @@ from signalbox.cli.verify.trial import Trial, expect
 from signalbox.clients.rendezvous.amp import amp_path, armored
 from signalbox.clients.rendezvous.client import BrokerRefused, SqsRendezvous
 from signalbox.clients.rendezvous.simulator import ProxySimulator, sample_answer, sample_offer, wait_for_proxy
+from signalbox.errors import SignalboxError
 from signalbox.local.demo.rendezvous import exchange_answer
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.reply import TIMED_OUT, ClientReply
@@ -19,6 +20,7 @@ CAPABILITY = "rendezvous"
 OFFERS = 3
 KEY_SECONDS = 60.0  # a new access key counts after some seconds
 HTTP_SECONDS = 30.0
+START_SECONDS = 120.0
 PARKED_SECONDS = 5.0  # an offer that is denied at once gets its error within two
 
 
@@ -26,6 +28,8 @@ def verify_rendezvous(trial: Trial) -> None:
     """Run all steps."""
     with trial.journal.step(CAPABILITY, "the client's key"):
         _await_key(trial)
+    with trial.journal.step(CAPABILITY, "a first rendezvous, which starts the functions"):
+        trial.wait_until(lambda: _is_answered(trial), "an offer is answered", seconds=START_SECONDS)
     with trial.journal.step(CAPABILITY, "offer over SQS, answer over HTTP") as timing:
         for _ in range(OFFERS):
             offer = sample_offer(secrets.token_hex(8))
@@ -41,6 +45,13 @@ def verify_rendezvous(trial: Trial) -> None:
         _over_http(trial, "amp", timing.latencies, use_amp=True)
     with trial.journal.step(CAPABILITY, "offer without an answer") as timing:
         timing.latencies.append(_parked(trial))
+
+
+def _is_answered(trial: Trial) -> bool:
+    try:
+        return exchange_answer(trial.deployment, sample_offer(secrets.token_hex(8)), client_id=_client_id(trial))[1]
+    except SignalboxError:
+        return False
 
 
 def _client_id(trial: Trial) -> str:
