@@ -82,6 +82,8 @@ class SignalboxStack(Stack):
             "SweepSplits": ("strays", _daily(hour=4)),
             "ExpireQueues": ("expire", _every(minutes=1)),
             "SweepExchanges": ("strays", _daily(hour=5)),
+            "ConnectQueues": ("connect", _every(minutes=1)),
+            "MeasureQueues": ("measure", _every(minutes=5)),
             "SweepSessions": ("sweep", _every(minutes=5)),
         }
         for name, (task, expression) in tasks.items():
@@ -102,7 +104,7 @@ class SignalboxStack(Stack):
         return {
             **dict.fromkeys(("SweepLeases", "SweepStrays"), sweep),
             **dict.fromkeys(("ReconcileSplits", "SweepSplits"), splitting),
-            **dict.fromkeys(("ExpireQueues", "SweepExchanges"), exchange),
+            **dict.fromkeys(("ExpireQueues", "SweepExchanges", "ConnectQueues", "MeasureQueues"), exchange),
             "SweepSessions": self.live.functions["session"],
         }
 

@@ -11,10 +11,11 @@ from constructs import Construct
 from stacks.live.environment import WEBSOCKET_STAGE
 from stacks.shared.http_api import limit_routes
 
-# The first character of a message distinguishes frames from signals.
+# The first character of a message distinguishes frames from signals. Ids are encoded, too: AWS's end with `=`, and no
+# page excludes the `+` of base64, which a form turns into a space.
 FRAME = (
-    "Action=SendMessage&MessageGroupId=$context.connectionId&MessageDeduplicationId=$context.requestId"
-    "&MessageBody=f$util.urlEncode($input.body)"
+    "Action=SendMessage&MessageGroupId=$util.urlEncode($context.connectionId)"
+    "&MessageDeduplicationId=$util.urlEncode($context.requestId)&MessageBody=f$util.urlEncode($input.body)"
 )
 
 

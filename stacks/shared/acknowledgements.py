@@ -149,6 +149,7 @@ def _acknowledge_exchange(stack: SignalboxStack, config: Config) -> None:
         for resource in declared:
             _accept_resource(function.own_role, _as_found(resource), DECLARED_QUEUES)
     control = stack.exchange.functions["control"].own_role
+    _accept_resource(stack.exchange.functions["control"], "*", MAPPINGS)
     for resource in (user_control_queues_arn(config), reply_queues_arn(config)):
         _accept_resource(control, _as_found(resource), ASKING_QUEUES)
     _accept_resource(control, _as_found(EVENT_SOURCE_MAPPINGS), MAPPINGS)

@@ -160,6 +160,7 @@ def test_every_function_and_queue_has_its_alarms(stage):
     expected |= {"Splitting/AgeAlarm", "Splitting/DeadLetters/Alarm"}
     expected |= {f"Exchange/{queue}/AgeAlarm" for queue in ("Commands", *RETRIES)}
     expected |= {f"Exchange/{queue}/Alarm" for queue in ("DeadLetters", "OrderedDeadLetters")}
+    expected |= {"Exchange/BacklogAlarm"}
     expected |= {f"Live/{queue}/AgeAlarm" for queue in (*LIVE_QUEUES, "OverviewCalls")}
     expected |= {f"Live/{queue}/Alarm" for queue in ("DeadLetters", "OrderedDeadLetters")} | {"Live/Api/ServerErrors"}
     expected |= {"HistoryLake/DeliveryFailing", "HistoryLake/ConversionFailing"}
@@ -243,6 +244,7 @@ def test_every_schedule_has_a_retry_policy_and_a_dead_letter_queue(stage):
         *("Schedules/SweepLeases", "Schedules/SweepStrays"),
         *(f"Schedules/{name}" for name in STARTED),
         *("Schedules/ExpireQueues", "Schedules/SweepExchanges", "Schedules/SweepSessions"),
+        *("Schedules/ConnectQueues", "Schedules/MeasureQueues"),
         *("Schedules/ReconcileSplits", "Schedules/SweepSplits"),
     }
 
