@@ -161,7 +161,7 @@ def test_a_missing_assets_bucket_is_the_bootstraps_matter():
         "enough",
         "others reserve",
         "cannot reserve",
-        "enough beside it",
+        "enough next to it",
         "just reserves",
         "perhaps its own",
     ],
