@@ -10,8 +10,8 @@ Who = frozenset[str]
 RESOURCES = {
     "MAPPING": "arn:aws:lambda:us-east-1:123456789012:event-source-mapping:0a1b",
     "WORKGROUP": "arn:aws:athena:us-east-1:123456789012:workgroup/primary",
-    "EVENTS": "arn:aws:glue:us-east-1:123456789012:table/signalbox_history/events",
-    "RAW_EVENTS": "arn:aws:glue:us-east-1:123456789012:table/signalbox_history/events_raw",
+    "EVENTS": "arn:aws:glue:us-east-1:123456789012:table/signalbox_lake/events",
+    "RAW_EVENTS": "arn:aws:glue:us-east-1:123456789012:table/signalbox_lake/events_raw",
     "COMPACTION": "arn:aws:glue:us-east-1:123456789012:job/signalbox-compact-history",
     "CONNECTION": "arn:aws:execute-api:us-east-1:123456789012:{websocket}/live/POST/@connections/L0SM9cOFvHcCIhw=",
 }
