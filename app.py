@@ -1,5 +1,6 @@
 """The CDK app: reads the settings, creates the stacks, checks them and writes the templates."""
 
+import os
 import sys
 
 from aws_cdk import App, CliCredentialsStackSynthesizer, Environment, IStackSynthesizer, Tags, Validations
@@ -7,7 +8,7 @@ from cdk_nag import AwsSolutionsChecks
 
 from signalbox.rendezvous.wire.bridges import BridgeList, InvalidBridgeList
 from stacks.settings.config import Config
-from stacks.settings.context import InvalidConfig, read_config
+from stacks.settings.context import InvalidConfig, check_partition, read_config
 from stacks.shared.acknowledgements import acknowledge
 from stacks.shared.packaging import PackagingError
 from stacks.signalbox_stack import SignalboxStack
@@ -46,6 +47,8 @@ def main() -> int:
     """Synthesize; print all problems of the settings and return the exit status."""
     app = App()
     try:
+        # The CDK CLI passes the region of the credentials, to which a stage without the setting is deployed.
+        check_partition(os.environ.get("CDK_DEFAULT_REGION"))
         build(app)
     except InvalidConfig as error:
         return _refuse(error.problems)

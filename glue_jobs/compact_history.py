@@ -4,7 +4,7 @@ Arguments (Glue 5.1 or later, with `--datalake-formats iceberg` and the catalog'
 
 --history_path    the prefix of Firehose's files, without partitions: s3://<bucket>/raw
                   Hours are read by path: <history_path>/dt=YYYY-MM-DD/hour=HH/*
---database        the database of the tables: <stage>_history
+--database        the database of the tables: <stage>_lake
 --day, --days, --from, --to, --hours
                   the window (glue_jobs/shared/arguments.py), such as --day 2026-11-20, or --to <time> --hours 2
 --retention_days  delete events older than this number of days before the window's last day; default: none
@@ -49,6 +49,7 @@ def main(argv: Sequence[str]) -> None:
     arguments = parse_arguments(argv, REQUIRED, optional=OPTIONAL)
     window = TimeWindow.parse(arguments)
     lake = Lake(spark_session("compact_history"), arguments["database"])
+    lake.register_tables()
     raw = RawFiles(lake, arguments["history_path"], arguments.get("raw_format", "parquet"))
     counts = _replace_days(raw, window) if window.is_whole_days else _merge(raw, window)
     print(

@@ -2,7 +2,7 @@
 
 Arguments (Glue 5.1 or later, with `--datalake-formats iceberg` and the catalog's settings; no bookmarks):
 
---database        the database of the tables: <stage>_history
+--database        the database of the tables: <stage>_lake
 --log_path        the prefix of the text files: s3://<bucket>/logs
                   <log_path>/<exchange>/topic=<topic>/<day>.txt: a line for each event: time, number, message
 --live_table      the DynamoDB table `Live`, which contains the events of live exchanges

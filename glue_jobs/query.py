@@ -1,7 +1,7 @@
 """A Spark query of the history's tables, which replaces Athena on the local stage.
 
 Arguments:
---database      the database of the tables: <stage>_history
+--database      the database of the tables: <stage>_lake
 --history_path  the prefix of Firehose's files, without partitions: s3://<bucket>/raw; the table events_raw
 --query         the query; table names need no database
 --output        the local file for the result: {"columns": [names], "rows": [[text or null]]}

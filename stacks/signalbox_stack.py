@@ -35,7 +35,7 @@ class SignalboxStack(Stack):
     def __init__(self, scope: Construct, name: str, *, state: StateStack, config: Config, **options: object) -> None:
         super().__init__(scope, name, **options)  # type: ignore[arg-type]  # passed through to the stack
         key = state.state_key
-        self.lake = HistoryLake(self, "HistoryLake", bucket=state.history_bucket, key=key, config=config)
+        self.lake = HistoryLake(self, "HistoryLake", state=state, config=config)
         built, stream = program(self, config), self.lake.stream.delivery_stream_name
         self.rendezvous = Rendezvous(self, "Rendezvous", state=state, stream_name=stream, program=built, config=config)
         self.splitting = Splitting(self, "Splitting", state=state, lake=self.lake, program=built, config=config)
@@ -82,6 +82,8 @@ class SignalboxStack(Stack):
             "SweepSplits": ("strays", _daily(hour=4)),
             "ExpireQueues": ("expire", _every(minutes=1)),
             "SweepExchanges": ("strays", _daily(hour=5)),
+            "ConnectQueues": ("connect", _every(minutes=1)),
+            "MeasureQueues": ("measure", _every(minutes=5)),
             "SweepSessions": ("sweep", _every(minutes=5)),
         }
         for name, (task, expression) in tasks.items():
@@ -102,7 +104,7 @@ class SignalboxStack(Stack):
         return {
             **dict.fromkeys(("SweepLeases", "SweepStrays"), sweep),
             **dict.fromkeys(("ReconcileSplits", "SweepSplits"), splitting),
-            **dict.fromkeys(("ExpireQueues", "SweepExchanges"), exchange),
+            **dict.fromkeys(("ExpireQueues", "SweepExchanges", "ConnectQueues", "MeasureQueues"), exchange),
             "SweepSessions": self.live.functions["session"],
         }
 
@@ -117,7 +119,7 @@ class SignalboxStack(Stack):
             "RendezvousApiId": api.api.api_id,
             "HistoryBucket": state.history_bucket.bucket_name,
             "HistoryStream": self.lake.stream.delivery_stream_name,
-            "HistoryDatabase": self.lake.database.database_name,
+            "HistoryDatabase": self.lake.database_name,
             "HistoryTable": TABLE,
             "RendezvousTable": state.rendezvous_table.table_name,
             "LeaseTable": state.lease_table.table_name,

@@ -1,6 +1,7 @@
 """The state stack: keys, tables, the history bucket and secrets, which survive a redeploy."""
 
 from aws_cdk import Duration, RemovalPolicy, SecretValue, Stack
+from aws_cdk import aws_glue as glue
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_secretsmanager as secretsmanager
@@ -12,6 +13,7 @@ from stacks.shared.tables import exchange_table, lease_table, live_table, rendez
 
 STATE_SERVICES = ("dynamodb", "firehose", "s3", "secretsmanager")
 RAW_PREFIX = "raw/"
+TABLE_PREFIX = "tables/"  # of the Iceberg tables, which the jobs create
 REPORTS = "reports/"
 REPORT_PREFIX = f"{REPORTS}rendezvous/"
 SPLIT_REPORT_PREFIX = f"{REPORTS}splitting/"
@@ -27,19 +29,23 @@ class StateStack(Stack):
 
     def __init__(self, scope: Construct, name: str, *, config: Config, **options: object) -> None:
         super().__init__(scope, name, **options)  # type: ignore[arg-type]  # passed through to the stack
-        removal = RemovalPolicy.RETAIN if config.keeps_state else RemovalPolicy.DESTROY
+        # What a failed first deployment created is deleted, so that the next attempt finds no name taken and no key
+        # remains that costs money. Tables stay even then: deletion protection would make the rollback fail.
+        removal = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if config.keeps_state else RemovalPolicy.DESTROY
+        table_removal = RemovalPolicy.RETAIN if config.keeps_state else RemovalPolicy.DESTROY
         # The client's credentials are public and may use the queue key: state has a key of its own.
         self.queue_key = Key(self, "QueueKey", description="Queues", services=("sqs",), removal=removal)
         self.state_key = Key(
             self, "StateKey", description="Tables, history, logs", services=STATE_SERVICES, removal=removal
         )
         self.state_key.serve_logs()
-        self.rendezvous_table = rendezvous_table(self, key=self.state_key, removal=removal)
-        self.lease_table = lease_table(self, key=self.state_key, removal=removal)
-        self.split_table = split_table(self, key=self.state_key, removal=removal)
-        self.exchange_table = exchange_table(self, key=self.state_key, removal=removal)
-        self.live_table = live_table(self, key=self.state_key, removal=removal)
+        self.rendezvous_table = rendezvous_table(self, key=self.state_key, removal=table_removal)
+        self.lease_table = lease_table(self, key=self.state_key, removal=table_removal)
+        self.split_table = split_table(self, key=self.state_key, removal=table_removal)
+        self.exchange_table = exchange_table(self, key=self.state_key, removal=table_removal)
+        self.live_table = live_table(self, key=self.state_key, removal=table_removal)
         self.history_bucket = _history_bucket(self, config=config, key=self.state_key, removal=removal)
+        self.history_database = _history_database(self, self.history_bucket, config=config, removal=removal)
         self.client_secret = _client_secret(self, key=self.state_key, removal=removal)
         self.live_pepper = _live_pepper(self, key=self.state_key, removal=removal)
 
@@ -57,6 +63,21 @@ def _history_bucket(scope: Construct, *, config: Config, key: Key, removal: Remo
         block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
         object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
         lifecycle_rules=_lifecycle(config),
+        removal_policy=removal,
+    )
+
+
+def _history_database(scope: Construct, bucket: s3.Bucket, *, config: Config, removal: RemovalPolicy) -> glue.Database:
+    """Create the database, whose deletion would remove all Iceberg tables from the catalog.
+
+    Versions before 0.2 have it in the deletable stack as `<stage>_history`. CloudFormation updates this stack first,
+    where that name is still taken, so this is another name; jobs register the existing tables in it.
+    """
+    return glue.Database(
+        scope,
+        "HistoryDatabase",
+        database_name=config.history_database,
+        location_uri=f"s3://{bucket.bucket_name}/{TABLE_PREFIX.rstrip('/')}",
         removal_policy=removal,
     )
 

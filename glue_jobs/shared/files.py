@@ -11,6 +11,14 @@ def glob_paths(spark: SparkSession, pattern: str) -> list[str]:
     return sorted(status.getPath().toString() for status in file_system.globStatus(path) or [])
 
 
+def newest_path(spark: SparkSession, pattern: str) -> str | None:
+    """Return the path that matches a glob pattern and was modified last; of several, the last by name."""
+    path, file_system = _located(spark, pattern)
+    found = file_system.globStatus(path) or []
+    times = [(status.getModificationTime(), status.getPath().toString()) for status in found]
+    return max(times)[1] if times else None
+
+
 def write_text(spark: SparkSession, uri: str, *, text: str) -> None:
     """Write a text to a file, replacing its content."""
     path, file_system = _located(spark, uri)

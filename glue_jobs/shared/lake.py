@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DateType
 
 from glue_jobs.shared.arguments import TimeWindow
-from glue_jobs.shared.files import glob_paths
+from glue_jobs.shared.files import glob_paths, newest_path
 from glue_jobs.transforms.events import SCHEMA, duplicate_order
 from glue_jobs.transforms.tables import EVENTS, TABLES, IcebergTable
 
@@ -67,10 +67,38 @@ class Lake:
         definition = self.ensure(table)
         return self.spark.table(self.name(table)).where(_is_within(definition, window))
 
+    def register_tables(self) -> None:
+        """Register all tables whose files exist but which the catalog does not know.
+
+        The catalog forgets its tables with their database. Empty tables at the same paths would hide the files, and
+        their maintenance would delete them.
+        """
+        for table in TABLES:
+            if not self.exists(table):
+                self._register(table)
+
+    def exists(self, table: str) -> bool:
+        """Return whether the catalog knows the table."""
+        return bool(self.spark.catalog.tableExists(self.name(table)))
+
+    def metadata_pattern(self, table: str) -> str:
+        """Return the glob pattern of the metadata files at the table's path."""
+        database = self.spark.catalog.getDatabase(f"{CATALOG}.{self.database}")
+        return f"{str(database.locationUri).rstrip('/')}/{table}/metadata/*.metadata.json"
+
+    def _register(self, table: str) -> bool:
+        # Each commit writes a metadata file: the newest one is the state that the catalog knew last.
+        newest = newest_path(self.spark, self.metadata_pattern(table))
+        if newest is None:
+            return False
+        arguments = f"table => '{self.database}.{table}', metadata_file => '{newest}'"
+        self.spark.sql(f"CALL {CATALOG}.system.register_table({arguments})")
+        return True
+
     def ensure(self, table: str) -> IcebergTable:
-        """Create the table if it does not exist, add its missing columns, and return its definition."""
+        """Register or create the table if the catalog does not know it, add missing columns, return its definition."""
         definition, name = TABLES[table], self.name(table)
-        if not self.spark.catalog.tableExists(name):
+        if not self.exists(table) and not self._register(table):
             self.spark.sql(definition.create_statement(name))
             self.spark.sql(definition.ordering_statement(name))
         for column, kind in definition.missing_columns(self.spark.table(name).schema).items():

@@ -2,7 +2,7 @@
 
 Arguments of each report (Glue 5.1 or later, with `--datalake-formats iceberg` and the catalog's settings):
 
---database      the database of the tables: <stage>_history
+--database      the database of the tables: <stage>_lake
 --report_path   the prefix of the report's files: s3://<bucket>/reports/<name>
                 <report_path>/text/day=YYYY-MM-DD.txt      the report as text
                 <report_path>/picture/day=YYYY-MM-DD.svg   the report as a picture

@@ -1,28 +1,49 @@
 """The function `control`: executes commands of the control queues, and scheduled deletions."""
 
 import logging
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Protocol
 
 from lambdas.exchange import control_wiring, wiring
+from lambdas.shared import instance
 from lambdas.shared.commands import CommandProcessor
+from signalbox.aws.shared.telemetry import measure_oldest_message
 from signalbox.control.envelope import Commands, Envelope
 from signalbox.errors import RejectedError
 from signalbox.exchange.control import commands as exchange_commands
+from signalbox.exchange.control.backlog import BacklogService
 from signalbox.exchange.control.command_handlers import ExchangeService
 from signalbox.exchange.control.command_reader import COMMANDS
 from signalbox.exchange.control.expiry import ExpiryService
+from signalbox.exchange.model.connections import FunctionArn
+from signalbox.exchange.model.events import CAPABILITY
 from signalbox.live.admin import commands
 from signalbox.live.admin.command_handlers import LiveCommandHandlers
 from signalbox.sarracenia.rights.names import UserName
 
 KNOWN: Commands[exchange_commands.Command | commands.Command] = {**COMMANDS, **commands.COMMANDS}
-EXPIRE, STRAYS = "expire", "strays"
+EXPIRE, STRAYS, CONNECT, MEASURE = "expire", "strays", "connect", "measure"
+# For the calls under way when a check ends.
+RESERVE = timedelta(seconds=8)
 
 logger = logging.getLogger(__name__)
 
 
-def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Return the commands to redeliver; for a scheduled task, the number of deleted queues."""
+class Context(Protocol):
+    """The context of Lambda that the scheduled tasks use."""
+
+    @property
+    def invoked_function_arn(self) -> str:
+        """Return the ARN of this function."""
+        ...
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return the milliseconds until Lambda stops this call."""
+        ...
+
+
+def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
+    """Return the commands to redeliver; for a scheduled task, the numbers of its results."""
     if "Records" in event:
         processor = CommandProcessor(_answer, control_wiring.replies(), control_wiring.dead_letters(), _reply_prefix)
         return processor.process(event["Records"])
@@ -30,7 +51,11 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
         return {"deleted": _delete_expired()}
     if event["task"] == STRAYS:
         return {"deleted": _delete_strays()}
-    raise RejectedError(f"unknown task {event['task']!r}; known: {EXPIRE}, {STRAYS}")
+    if event["task"] == CONNECT:
+        return _connect(FunctionArn(context.invoked_function_arn), until=_deadline(context))
+    if event["task"] == MEASURE:
+        return _measure()
+    raise RejectedError(f"unknown task {event['task']!r}; known: {EXPIRE}, {STRAYS}, {CONNECT}, {MEASURE}")
 
 
 def _answer(record: dict[str, Any], envelope: Envelope) -> object:
@@ -62,3 +87,24 @@ def _delete_strays() -> int:
     for name in deleted:
         logger.warning("stray queue %s is deleted", name)
     return len(deleted)
+
+
+def _connect(control: FunctionArn, *, until: datetime) -> dict[str, Any]:
+    done = control_wiring.reconnection(control).check_when_due(until=until)
+    for queue in done.connected:
+        logger.warning("queue %s is connected to the function that reads it now", queue)
+    for problem in done.problems:
+        logger.error("a queue is not connected: %s", problem)
+    return {"connected": len(done.connected), "disconnected": len(done.disconnected), "complete": done.is_complete}
+
+
+def _deadline(context: Context) -> datetime:
+    return instance.CLOCK.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) - RESERVE
+
+
+def _measure() -> dict[str, Any]:
+    oldest = BacklogService(control_wiring.ports()).oldest()
+    if oldest is None:
+        return {"oldest_seconds": None}
+    measure_oldest_message(oldest, capability=CAPABILITY, stage=wiring.names().stage)
+    return {"oldest_seconds": oldest.total_seconds()}

@@ -1,6 +1,7 @@
 """The dependencies of the function `control`, created once for each function instance."""
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 import boto3
 
@@ -8,12 +9,14 @@ from lambdas.exchange import wiring
 from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
 from signalbox.aws.exchange.bindings import DynamoBindings
+from signalbox.aws.exchange.connections import DynamoConnectionChecks, LambdaConnections
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
 from signalbox.aws.exchange.queue_metrics import CloudWatchQueueMetrics
 from signalbox.aws.exchange.queues import SqsExchangeQueues
 from signalbox.aws.exchange.route_mappings import RouteMappings
 from signalbox.aws.exchange.sender import SqsExchangeSender
+from signalbox.aws.exchange.user_control_queues import UserControlQueues
 from signalbox.aws.live.grants import DynamoGrants, DynamoSecrets
 from signalbox.aws.live.inbox import SqsInbox
 from signalbox.aws.live.sessions import DynamoRealmSessions
@@ -23,10 +26,15 @@ from signalbox.aws.shared.mappings import EventSourceMappings
 from signalbox.aws.shared.replies import SqsReplies
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.exchange.control.orphan_queues import OrphanQueueSweeper
+from signalbox.exchange.control.reconnection import ReconnectionService
+from signalbox.exchange.model.connections import FunctionArn, Readers
 from signalbox.exchange.model.control_ports import ControlPorts, StageConfig, Store
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.live.admin.ports import LiveAdminPorts
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda.client import LambdaClient
 
 
 @cache
@@ -49,11 +57,25 @@ def sweep() -> OrphanQueueSweeper:
 
 
 @cache
+def reconnection(control: FunctionArn) -> ReconnectionService:
+    """Return the service that connects queues to the deployed functions; `control` is the function that runs."""
+    settings, prefix = instance.settings(), queue_arn_prefix()
+    control_queues = UserControlQueues(
+        instance.sqs(), _functions(), settings.text("EXCHANGE_CONTROL_QUEUE_URL"), settings.text("EXCHANGE_PREFIX")
+    )
+    return ReconnectionService(
+        ports(),
+        LambdaConnections(_functions(), control_queues, prefix, _tags()),
+        DynamoConnectionChecks(wiring.table()),
+        Readers(FunctionArn(settings.text("ROUTE_FUNCTION_ARN")), control),
+    )
+
+
+@cache
 def ports() -> ControlPorts:
     """Return the ports of commands and scheduled tasks."""
     settings, sqs, table = instance.settings(), instance.sqs(), wiring.table()
     stage, route_arn = settings.text("STAGE"), settings.text("ROUTE_FUNCTION_ARN")
-    tags = {STAGE_TAG: stage, CAPABILITY_TAG: CAPABILITY}
     concurrency = settings.number("ROUTE_CONCURRENCY")
     queues = OwnQueues(sqs, wiring.url_prefix(), queue_arn_prefix())
     return ControlPorts(
@@ -65,9 +87,7 @@ def ports() -> ControlPorts:
             counters=DynamoCounters(table),
         ),
         sqs=SqsExchangeQueues(queues, stage=stage, key_arn=settings.text("QUEUE_KEY_ARN")),
-        mappings=RouteMappings(
-            EventSourceMappings(boto3.client("lambda"), route_arn, queue_arn_prefix(), concurrency, tags)
-        ),
+        mappings=RouteMappings(EventSourceMappings(_functions(), route_arn, queue_arn_prefix(), concurrency, _tags())),
         metrics=CloudWatchQueueMetrics(boto3.client("cloudwatch"), instance.CLOCK.now),
         sender=SqsExchangeSender(sqs, wiring.url_prefix()),
         clock=instance.CLOCK,
@@ -115,3 +135,12 @@ def queue_arn_prefix() -> str:
     """Return the ARN prefix of all queues, which are in the account and region of the router."""
     partition, _, region, account = instance.settings().text("ROUTE_FUNCTION_ARN").split(":")[1:5]
     return f"arn:{partition}:sqs:{region}:{account}:"
+
+
+@cache
+def _functions() -> "LambdaClient":
+    return boto3.client("lambda")
+
+
+def _tags() -> dict[str, str]:
+    return {STAGE_TAG: instance.settings().text("STAGE"), CAPABILITY_TAG: CAPABILITY}

@@ -16,17 +16,29 @@ PROGRAMS = CHECKOUT / ".venv" / "bin"
 REPORTS = CHECKOUT / ".signalbox" / "reports"
 ASSEMBLY = CHECKOUT / ".signalbox" / "check"
 SLOW = "emulator or spark or browser"
+IN_JAVA = "java"
+FAST = f"not ({SLOW} or {IN_JAVA})"
 # Measuring coverage takes half as long as the tests themselves, so only the tests of these files measure it.
 OF_THE_CORE = ("tests/unit", "tests/adapters")
 OF_THE_JOBS = "tests/glue"
+WITH_JAVA = ("tests/adapters", "tests/infrastructure/live")
 COUNTED = ("--cov", "--cov-report=")
 # Every branch of these files is tested without AWS, and every branch of the jobs' transformations in Spark.
 CORE = tuple(
     f"signalbox/{part}"
     for part in (
         *("rendezvous/*", "splitting/*", "exchange/*", "live/*", "sarracenia/*", "control/*", "history/*"),
+        *("doctor/*", "verify/*"),
         *("queues.py", "messages.py", "sending.py", "documents.py", "errors.py", "aws/*"),
-        *("clock.py", "dead_letters.py", "fifo.py", "optimistic_update.py", "parallel.py"),
+        *(
+            "backoff.py",
+            "clock.py",
+            "dead_letters.py",
+            "new_queues.py",
+            "fifo.py",
+            "optimistic_update.py",
+            "parallel.py",
+        ),
     )
 )
 PARALLEL_CHECKS = 2  # the machine of reference has two cores
@@ -54,9 +66,9 @@ class Result:
 
 def fast_checks() -> list[Check]:
     """Return the checks of `make check`, the longest first. They need no emulator, Spark or credentials."""
-    core = _pytest("core", *OF_THE_CORE, *_parallel(PARALLEL_CHECKS), "-m", f"not ({SLOW})", *COUNTED)
+    core = _pytest("core", *OF_THE_CORE, *_parallel(PARALLEL_CHECKS), "-m", FAST, *COUNTED)
     not_core = [f"--ignore={folder}" for folder in OF_THE_CORE]
-    others = _pytest("others", *not_core, *_parallel(PARALLEL_CHECKS), "-m", f"not ({SLOW})")
+    others = _pytest("others", *not_core, *_parallel(PARALLEL_CHECKS), "-m", FAST)
     return [
         Check("tests of the core", (core, _coverage(*CORE))),
         Check("other tests", (others,)),
@@ -77,6 +89,11 @@ def spark_check() -> Check:
     """Return the check of the jobs' transformations, in one process: each Spark session takes long to start."""
     tests = _pytest("jobs", OF_THE_JOBS, "-m", SLOW, *COUNTED)
     return Check("tests of the jobs in Spark", (tests, _coverage("glue_jobs/transforms/*")))
+
+
+def java_check() -> Check:
+    """Return the check with parts in Java, in one process: each process starts its own."""
+    return Check("tests with parts in Java", (_pytest("java", *WITH_JAVA, "-m", IN_JAVA),))
 
 
 def _pytest(report: str, *options: str) -> tuple[str, ...]:
@@ -154,7 +171,7 @@ def run_on_stages(environment: Mapping[str, str]) -> bool:
     """
     # Without the option, pytest-xdist would begin with the files of many tests, not with the slow ones.
     parallel = (*_parallel(PARALLEL_STAGES), "--no-loadscope-reorder")
-    # -rs reports skipped tests with their reasons: a machine may lack a browser or Go.
+    # -rs reports skipped tests with their reasons: a machine may lack Ruby.
     others = f"--ignore={OF_THE_JOBS}"
     command = _pytest("stages", others, *parallel, "-m", SLOW, "-rs", "--durations=5")
     return subprocess.run(command, cwd=CHECKOUT, env=environment, check=False).returncode == 0
@@ -166,7 +183,7 @@ def main(arguments: Sequence[str]) -> int:
     REPORTS.mkdir(parents=True, exist_ok=True)
     _say("Checking")
     is_whole = "all" in arguments
-    passed = run_all([*([spark_check()] if is_whole else []), *fast_checks()], environment)
+    passed = run_all([*([spark_check(), java_check()] if is_whole else []), *fast_checks()], environment)
     if is_whole:
         _say("Testing on the emulator and in a browser")
         passed = run_on_stages(environment) and passed

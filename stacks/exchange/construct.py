@@ -5,10 +5,13 @@ from functools import partial
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from stacks.exchange.environment import Resources, control_environment, route_environment
+from stacks.exchange.environment import POWERTOOLS, Resources, control_environment, route_environment
+from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
+from stacks.shared.alarms import alarm
 from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, command_queue, obey
 from stacks.shared.function import Function, Program
 from stacks.shared.queue import DeadLetterQueue, Queue, Redrive, age_alarm
@@ -21,9 +24,10 @@ BATCH = 10
 GRACE_RECEIVES = 5
 # Routing is matching, and processor time grows with memory, which also holds the compiled bindings.
 MEMORY_MEGABYTES = 1024
+MEASURED_EVERY = Duration.minutes(5)
 DESCRIPTIONS = {
     "route": "Puts the messages of exchanges into the queues that are bound to them",
-    "control": "Declares exchanges, queues and bindings, and deletes those that are due",
+    "control": "Declares exchanges, queues and bindings, deletes those that are due, and connects their queues",
 }
 
 
@@ -64,6 +68,9 @@ class Exchange(Construct):
             description=DESCRIPTIONS["route"],
             timeout_seconds=config.route_timeout_seconds,
             environment=route_environment(resources, config),
+            # A consumer may publish to the exchange again, step after step: whether that loop is allowed is the
+            # consumer's setting. The router itself sends nothing to the queue of an exchange.
+            recursive_loop=lambda_.RecursiveLoop.ALLOW,
         )
         environment = control_environment(resources, config, route_arn=route.function_arn)
         control = make(
@@ -113,4 +120,25 @@ class Exchange(Construct):
         attempts = Duration.seconds(config.route_retry_seconds * (config.exchange_maximum_receives + GRACE_RECEIVES))
         watched = ((self.control_queue, VISIBILITY), (self.retries, attempts), (self.ordered_retries, attempts))
         ages = [age_alarm(queue, queue, oldest=oldest, config=config) for queue, oldest in watched]
-        return [*ages, self.dead_letters.alarm, self.ordered_dead_letters.alarm]
+        return [*ages, self._backlog_alarm(config), self.dead_letters.alarm, self.ordered_dead_letters.alarm]
+
+    def _backlog_alarm(self, config: Config) -> cloudwatch.Alarm:
+        """Return the alarm on queues that are created at run time: `control` measures the oldest message of all."""
+        metric = cloudwatch.Metric(
+            namespace=POWERTOOLS["POWERTOOLS_METRICS_NAMESPACE"],
+            metric_name="OldestMessageAge",
+            dimensions_map={"service": POWERTOOLS["POWERTOOLS_SERVICE_NAME"], "stage": config.stage},
+            statistic="Maximum",
+            period=MEASURED_EVERY,
+        )
+        # A message whose function failed once is received again after the visibility timeout.
+        oldest = VISIBILITY_PER_TIMEOUT * config.route_timeout_seconds + MEASURED_EVERY.to_seconds()
+        return alarm(
+            self,
+            "BacklogAlarm",
+            metric=metric,
+            threshold=oldest,
+            periods=2,
+            description="Messages wait in the queue of an exchange or user: no function reads it, or too slowly.",
+            config=config,
+        )

@@ -3,6 +3,8 @@
 Users are not part of the stack: commands create and delete their identities and policies.
 """
 
+from aws_cdk import aws_iam as iam
+
 from stacks.exchange.construct import Exchange
 from stacks.exchange.environment import (
     bound_queues_arn,
@@ -52,8 +54,24 @@ def _grant_control(control: Function, *, exchange: Exchange, state: StateStack, 
     allow(control, ["sqs:SendMessage"], [*queues, replies, exchange.dead_letters.queue_arn])
     allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags", "sqs:DeleteQueue"], [replies])
     allow(control, ["sqs:ListQueues"], ["*"])  # does not support resources
-    allow_mappings(control, [exchange.functions["route"].function_arn], config)
+    allow_mappings(control, [exchange.functions["route"].function_arn], capability="exchange", config=config)
+    allow(control, ["sqs:SetQueueAttributes"], [user_control_queues_arn(config)])
+    _allow_own_mappings(control, config)
     allow(control, ["cloudwatch:GetMetricData"], ["*"])  # supports neither resources nor namespaces
     # A binding is stored on condition that both of its ends exist; heads are deleted with their exchange.
     more = ("dynamodb:ConditionCheckItem", "dynamodb:BatchWriteItem")
     allow_items(control, state.exchange_table, actions=(*READ_ITEMS, *WRITE_ITEMS, *more), index=BY_KIND)
+
+
+def _allow_own_mappings(control: Function, config: Config) -> None:
+    """Allow `control` to connect users' control queues to itself."""
+    operator = "ArnLikeIfExists" if config.local else "ArnLike"  # as in `allow_mappings`
+    # Not a part of the role's own policy, which the function depends on.
+    policy = iam.Policy(control, "OwnMappings", roles=[control.own_role])
+    policy.add_statements(
+        iam.PolicyStatement(
+            actions=["lambda:CreateEventSourceMapping"],
+            resources=["*"],  # a new mapping has no ARN yet
+            conditions={operator: {"lambda:FunctionArn": control.function_arn}},
+        )
+    )

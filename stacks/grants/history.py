@@ -8,13 +8,14 @@ from aws_cdk import aws_iam as iam
 from stacks.exchange.environment import bound_queues_arn, dead_publications_arns, exchange_queues_arn
 from stacks.grants.permissions import READ_ITEMS, allow, allow_items, allow_key, table_arns
 from stacks.history.job import HistoryJob
-from stacks.history.lake import TABLE_PREFIX, HistoryLake
+from stacks.history.lake import HistoryLake
 from stacks.history.overflow import HistoryOverflow
 from stacks.settings.config import Config
 from stacks.shared.arns import arn, queue_arn
 from stacks.shared.function import Function
+from stacks.shared.keys import through
 from stacks.shared.tables import BY_KIND
-from stacks.state_stack import ERROR_PREFIX, RAW_PREFIX, StateStack
+from stacks.state_stack import ERROR_PREFIX, RAW_PREFIX, TABLE_PREFIX, StateStack
 
 READ_TABLES = ("glue:GetDatabase", "glue:GetTable")
 WRITE_TABLES = ("glue:CreateTable", "glue:UpdateTable")
@@ -70,6 +71,8 @@ def grant_job(job: HistoryJob, *, lake: HistoryLake, state: StateStack, config: 
         allow(role, WRITE_TABLES, _catalog(lake, definition.writes))
     assets = [asset.bucket.arn_for_objects(asset.s3_object_key) for asset in (job.script, job.modules)]
     allow(role, ["s3:GetObject"], assets)
+    if config.asset_key_arn:
+        allow(role, ["kms:Decrypt"], [config.asset_key_arn], through("s3"))
     allow_key(role, state.state_key, service="s3")
     _allow_logs(role)
     if definition.script == "export_logs":
@@ -107,7 +110,7 @@ def _grant_replay(role: iam.Role, *, state: StateStack, config: Config) -> None:
 
 
 def _catalog(lake: HistoryLake, tables: tuple[str, ...]) -> list[str]:
-    database = lake.database.database_name
+    database = lake.database_name
     return [
         arn("glue", "catalog"),
         arn("glue", f"database/{database}"),

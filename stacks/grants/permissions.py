@@ -15,6 +15,8 @@ from stacks.shared.keys import through
 READ_ITEMS = ("dynamodb:GetItem", "dynamodb:Query")
 WRITE_ITEMS = ("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem")
 EVENT_SOURCE_MAPPINGS = arn("lambda", "event-source-mapping:*")
+# The tags of resources that functions create; a test compares them with the functions' own.
+STAGE_TAG, CAPABILITY_TAG = "signalbox:stage", "signalbox:capability"
 USE_KEY = ("kms:Decrypt", "kms:GenerateDataKey")
 Conditions = Mapping[str, Mapping[str, str | Sequence[str]]]
 
@@ -41,20 +43,26 @@ def allow_key(grantee: iam.IGrantable, key: kms.IKey, *, service: str) -> None:
     allow(grantee, USE_KEY, [key.key_arn], through(service))
 
 
-def allow_mappings(control: iam.IGrantable, functions: Sequence[str], config: Config) -> None:
-    """Allow a grantee to create, update and delete event source mappings of these functions."""
-    # The emulator does not know this condition key and would deny every call.
-    operator = "ArnLikeIfExists" if config.local else "ArnLike"
+def allow_mappings(control: iam.IGrantable, functions: Sequence[str], *, capability: str, config: Config) -> None:
+    """Allow a grantee to create, update and delete event source mappings of these functions.
+
+    It may also delete those of earlier functions of its capability, whose ARNs no template knows.
+    """
+    # The emulator does not know these condition keys and would deny every call.
+    operator, equals = ("ArnLikeIfExists", "StringEqualsIfExists") if config.local else ("ArnLike", "StringEquals")
     of_functions: Conditions = {operator: {"lambda:FunctionArn": functions}}
     allow(control, ["lambda:ListEventSourceMappings"], ["*"])  # supports no resource ARNs
     allow(control, ["lambda:CreateEventSourceMapping"], ["*"], of_functions)  # a new mapping has no ARN yet
     change = ["lambda:GetEventSourceMapping", "lambda:UpdateEventSourceMapping", "lambda:DeleteEventSourceMapping"]
     allow(control, change, [EVENT_SOURCE_MAPPINGS], of_functions)
+    tags = {STAGE_TAG: config.stage, CAPABILITY_TAG: capability}
+    tagged: Conditions = {equals: {f"aws:ResourceTag/{key}": value for key, value in tags.items()}}
+    allow(control, ["lambda:DeleteEventSourceMapping"], [EVENT_SOURCE_MAPPINGS], tagged)
     allow(control, ["lambda:ListTags", "lambda:TagResource"], [EVENT_SOURCE_MAPPINGS])
 
 
 def table_arns(lake: HistoryLake) -> list[str]:
     """Return the ARNs that Glue checks for read access to the history table."""
     catalog = f"arn:{Aws.PARTITION}:glue:{Aws.REGION}:{Aws.ACCOUNT_ID}"
-    database = lake.database.database_name
+    database = lake.database_name
     return [f"{catalog}:catalog", f"{catalog}:database/{database}", f"{catalog}:table/{database}/{lake.table.ref}"]

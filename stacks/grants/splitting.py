@@ -53,7 +53,7 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
     allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags", "sqs:DeleteQueue"], replies)
     allow(control, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:SendMessage"], temporary)
     allow(control, ["sqs:ListQueues"], ["*"])  # supports no resource-level permissions
-    allow_mappings(control, [split.function_arn, *_function_arns(config)], config)
+    allow_mappings(control, [split.function_arn, *_function_arns(config)], capability="splitting", config=config)
     _allow_targets(control, config)
 
     allow_items(split, state.split_table, actions=("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem"))

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_events as events
 from aws_cdk import aws_glue as glue
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3_assets as assets
@@ -110,7 +111,28 @@ class HistoryJob(Construct):
         return alarm(
             self,
             "Failed",
-            metric=self.job.metric_failure(period=Duration.minutes(5), statistic="Sum"),
-            description=f"A run of the job {job.script} failed. Glue retries it once; runs can be repeated.",
+            metric=self._unsuccessful_runs(),
+            description=f"A run of the job {job.script} failed, timed out or was stopped. Glue retries a failed run "
+            "once; runs can be repeated.",
             config=config,
+        )
+
+    def _unsuccessful_runs(self) -> cloudwatch.Metric:
+        # A run that ends sends one event «Glue Job State Change» with its final state.
+        rule = events.Rule(
+            self,
+            "Unsuccessful",
+            description=f"Runs of {self.definition.script} that ended without success",
+            event_pattern=events.EventPattern(
+                source=["aws.glue"],
+                detail_type=["Glue Job State Change"],
+                detail={"jobName": [self.job.job_name], "state": [{"anything-but": ["SUCCEEDED"]}]},
+            ),
+        )
+        return cloudwatch.Metric(
+            namespace="AWS/Events",
+            metric_name="TriggeredRules",
+            dimensions_map={"RuleName": rule.rule_name},
+            period=Duration.minutes(5),
+            statistic="Sum",
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from aws_cdk import Aws, Duration, TimeZone
+from aws_cdk import Aws, Duration, RemovalPolicy, TimeZone
 from aws_cdk import aws_glue as glue
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_scheduler as scheduler
@@ -36,6 +36,7 @@ DESCRIPTIONS = {
 ALL_TABLES = (EVENTS, LOGS, LOG_TOPICS, *DAILY)
 # A day of a billion events needs about forty workers; most stages never need more than two.
 MAX_WORKERS = 10
+HOURS_OF_A_DAY = 24
 
 
 class HistoryJobs(Construct):
@@ -139,7 +140,8 @@ def _compaction(config: Config) -> JobDefinition:
 
 
 def _hours(config: Config) -> str:
-    return f"*/{config.history_interval_hours}"
+    # Once a day is a single hour: `*/24` is a step beyond the field's 0 to 23.
+    return "0" if config.history_interval_hours == HOURS_OF_A_DAY else f"*/{config.history_interval_hours}"
 
 
 def _arguments(job: JobDefinition, lake: HistoryLake) -> dict[str, str]:
@@ -147,7 +149,7 @@ def _arguments(job: JobDefinition, lake: HistoryLake) -> dict[str, str]:
     report = {"--report_path": f"{path}/{job.folders[0].rstrip('/')}"} if job.script in DESCRIPTIONS else {}
     return {
         "--history_path": f"{path}/{RAW_PREFIX.rstrip('/')}",
-        "--database": lake.database.database_name,
+        "--database": lake.database_name,
         "--region": Aws.REGION,
         **report,
     }
@@ -160,4 +162,6 @@ def _security(scope: Construct, key: kms.IKey) -> glue.SecurityConfiguration:
         cloud_watch_encryption=glue.CloudWatchEncryption.kms(key),
         s3_encryption=glue.S3Encryption.kms(key),
         job_bookmarks_encryption=glue.JobBookmarksEncryption.client_side_kms(key),
+        # CDK gives it a fixed name and retains it, which would block the next deployment of the stack.
+        removal_policy=RemovalPolicy.DESTROY,
     )

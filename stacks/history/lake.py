@@ -12,10 +12,9 @@ from constructs import Construct
 from stacks.settings.config import Config
 from stacks.shared.alarms import alarm
 from stacks.shared.logs import LogGroup
-from stacks.state_stack import ERROR_PREFIX, RAW_PREFIX
+from stacks.state_stack import ERROR_PREFIX, RAW_PREFIX, StateStack
 
 TABLE = "events_raw"
-TABLE_PREFIX = "tables/"  # of the Iceberg tables, which the jobs create
 # The fields of signalbox/history/event.py with Hive's types; a test compares the two.
 COLUMNS = {
     "version": "int",
@@ -39,19 +38,14 @@ PARTITIONS = {"dt": "string", "hour": "string"}
 
 
 class HistoryLake(Construct):
-    """The delivery stream for `HistoryEvent` records, its database, table and alarms."""
+    """The delivery stream for `HistoryEvent` records, its table and alarms, in the database of the state stack."""
 
-    def __init__(self, scope: Construct, name: str, *, bucket: s3.IBucket, key: kms.IKey, config: Config) -> None:
+    def __init__(self, scope: Construct, name: str, *, state: StateStack, config: Config) -> None:
         super().__init__(scope, name)
-        self.bucket = bucket
-        self.database = glue.Database(
-            self,
-            "Database",
-            database_name=f"{config.stage.replace('-', '_')}_history",
-            location_uri=f"s3://{bucket.bucket_name}/{TABLE_PREFIX.rstrip('/')}",
-            removal_policy=RemovalPolicy.DESTROY,
-        )
-        self.table = _table(self, self.database, bucket=bucket)
+        self.bucket, key = state.history_bucket, state.state_key
+        # By its name: an import of the state stack's export would keep that stack from going back to a version without.
+        self.database_name = config.history_database
+        self.table = _table(self, self.database_name, bucket=self.bucket)
         self.delivery_role = iam.Role(
             self, "DeliveryRole", assumed_by=iam.ServicePrincipal("firehose.amazonaws.com", conditions=_own_account())
         )
@@ -82,6 +76,8 @@ class HistoryLake(Construct):
             role=role,
         )
         stream.node.add_dependency(self.delivery_role)
+        # CDK retains the log stream, although its group is deleted with the stack.
+        self.delivery_logs.node.find_child("S3Destination").apply_removal_policy(RemovalPolicy.DESTROY)  # type: ignore[attr-defined]  # a log stream
         return stream
 
 
@@ -97,13 +93,13 @@ def _parquet(table: glue.CfnTable) -> firehose.DataFormatConversionProps:
     )
 
 
-def _table(scope: Construct, database: glue.Database, *, bucket: s3.IBucket) -> glue.CfnTable:
+def _table(scope: Construct, database_name: str, *, bucket: s3.IBucket) -> glue.CfnTable:
     location = f"s3://{bucket.bucket_name}/{RAW_PREFIX}"
     return glue.CfnTable(
         scope,
         "EventsRaw",
         catalog_id=Aws.ACCOUNT_ID,
-        database_name=database.database_name,
+        database_name=database_name,
         table_input=glue.CfnTable.TableInputProperty(
             name=TABLE,
             table_type="EXTERNAL_TABLE",

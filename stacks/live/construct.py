@@ -14,7 +14,7 @@ from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
 from stacks.shared import function
 from stacks.shared.function import Function, Program
-from stacks.shared.http_api import PublicApi
+from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, Target
 from stacks.shared.queue import DeadLetterQueue, Queue, Redrive, age_alarm
 from stacks.state_stack import StateStack
 
@@ -60,7 +60,9 @@ class Live(Construct):
         )
         self.timers = queue("Timers", config.live_timers, dead_letters=self.dead_letters)
         self.overview_calls = queue("OverviewCalls", None, dead_letters=self.ordered_dead_letters)
-        self.websocket = WebSocketApi(self, "Connections", api_name=f"{config.stage}-live")
+        self.websocket = WebSocketApi(
+            self, "Connections", api_name=f"{config.stage}-live", frame_limit=config.live_frame_limit
+        )
         self.functions = self._functions(state, stream_name, program=program, config=config)
         self._connect(config)
         self.page = PublicApi(
@@ -68,7 +70,7 @@ class Live(Construct):
             "Api",
             api_name=f"{config.stage}-live-page",
             routes={},
-            default=self.functions["page"],
+            default=Target(self.functions["page"], config.page_concurrency * CALLS_PER_SECOND),
             key=state.state_key,
             config=config,
         )
@@ -145,7 +147,9 @@ class Live(Construct):
 
     def _connect(self, config: Config) -> None:
         """Connect the functions to the WebSocket API and the queues."""
-        self.websocket.call_on_open_and_close(self.functions["connect"])
+        self.websocket.call_on_open_and_close(
+            self.functions["connect"], limit=config.live_connect_concurrency * CALLS_PER_SECOND
+        )
         if config.local:
             self.websocket.call_with_frames(self.functions["receive"])
         else:

@@ -9,19 +9,20 @@ from aws_cdk.aws_apigatewayv2_integrations import WebSocketAwsIntegration, WebSo
 from constructs import Construct
 
 from stacks.live.environment import WEBSOCKET_STAGE
-from stacks.shared.http_api import BURST_LIMIT, RATE_LIMIT
+from stacks.shared.http_api import limit_routes
 
-# The first character of a message distinguishes frames from signals.
+# The first character of a message distinguishes frames from signals. Ids are encoded, too: AWS's end with `=`, and no
+# page excludes the `+` of base64, which a form turns into a space.
 FRAME = (
-    "Action=SendMessage&MessageGroupId=$context.connectionId&MessageDeduplicationId=$context.requestId"
-    "&MessageBody=f$util.urlEncode($input.body)"
+    "Action=SendMessage&MessageGroupId=$util.urlEncode($context.connectionId)"
+    "&MessageDeduplicationId=$util.urlEncode($context.requestId)&MessageBody=f$util.urlEncode($input.body)"
 )
 
 
 class WebSocketApi(Construct):
     """A WebSocket API for WAMP. Its messages are JSON arrays, so routes cannot be selected by their content."""
 
-    def __init__(self, scope: Construct, name: str, *, api_name: str) -> None:
+    def __init__(self, scope: Construct, name: str, *, api_name: str, frame_limit: int) -> None:
         super().__init__(scope, name)
         self.api = apigatewayv2.WebSocketApi(self, "WebSocket", api_name=api_name)
         self.stage = apigatewayv2.WebSocketStage(
@@ -30,16 +31,19 @@ class WebSocketApi(Construct):
             web_socket_api=self.api,
             stage_name=WEBSOCKET_STAGE,
             auto_deploy=True,
-            throttle=apigatewayv2.ThrottleSettings(rate_limit=RATE_LIMIT, burst_limit=BURST_LIMIT),
+            # Anyone can connect and send before a session is joined, and each frame is a message in the inbox.
+            throttle=apigatewayv2.ThrottleSettings(rate_limit=frame_limit, burst_limit=frame_limit),
             detailed_metrics_enabled=True,
         )
         self.sender: iam.Role | None = None
 
-    def call_on_open_and_close(self, connect: lambda_.IFunction) -> None:
-        """Call a function when a connection opens and, if the client closes it, when it ends."""
+    def call_on_open_and_close(self, connect: lambda_.IFunction, *, limit: int) -> None:
+        """Call a function when a connection opens, `limit` times a second, and, if the client closes it, at its end."""
+        routes = {}
         for route in ("$connect", "$disconnect"):
             integration = WebSocketLambdaIntegration(f"To{connect.node.id}At{route[1:].capitalize()}", connect)
-            self.api.add_route(route, integration=integration)
+            routes[route] = self.api.add_route(route, integration=integration)
+        limit_routes(self.stage, {"$connect": limit}, routes=routes.values())
 
     def put_frames(self, inbox: sqs.IQueue) -> None:
         """Send frames to a queue, without a function in between."""

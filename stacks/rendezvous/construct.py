@@ -12,7 +12,7 @@ from stacks.settings.choices import OFFER_VISIBILITY_SECONDS
 from stacks.settings.config import Config
 from stacks.shared import function
 from stacks.shared.function import Function, Program
-from stacks.shared.http_api import PublicApi
+from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, Target
 from stacks.shared.queue import DeadLetterQueue, Queue, Redrive, age_alarm
 from stacks.state_stack import StateStack
 
@@ -85,19 +85,22 @@ class Rendezvous(Construct):
         }
 
     def _api(self, state: StateStack, config: Config) -> PublicApi:
+        proxies = config.proxy_concurrency * CALLS_PER_SECOND
+        # An HTTP client waits for its answer, a second or more: as many a second as there may be at once.
+        client = Target(self.functions["client"], config.client_concurrency)
         # Upstream ignores the method, so every method is routed.
         routes = {
-            "/proxy": self.functions["poll"],
-            "/answer": self.functions["answer"],
-            "/client": self.functions["client"],
-            "/amp/{proxy+}": self.functions["client"],
+            "/proxy": Target(self.functions["poll"], proxies),
+            "/answer": Target(self.functions["answer"], proxies),
+            "/client": client,
+            "/amp/{proxy+}": client,
         }
         return PublicApi(
             self,
             "Api",
             api_name=f"{config.stage}-rendezvous",
             routes=routes,
-            default=self.functions["page"],
+            default=Target(self.functions["page"], config.page_concurrency * CALLS_PER_SECOND),
             key=state.state_key,
             config=config,
         )

@@ -159,6 +159,35 @@ class Choices:
     country_database_file: Path | None = setting(  # noqa: RUF009  # a dataclass field like the others
         None, "MaxMind country database (.mmdb) for statistics by country; without it, every country is `??`."
     )
+    reserve_concurrency: bool = setting(
+        default=True,
+        description="Reserve concurrent executions for each function that anyone can call, which also limits it: "
+        "strangers cannot take those of all other functions. Must be `false` in an account with fewer than "
+        "[the stage needs](operations.md#quotas).",
+    )
+    client_concurrency: int = setting(
+        50,
+        "Requests of HTTP and AMP clients that are handled in parallel, and their limit a second.",
+        unit="functions",
+        minimum=1,
+        maximum=1000,
+    )
+    proxy_concurrency: int = setting(
+        50,
+        "Answers, and polls that are not held, that are handled in parallel; ten times that is the limit of each a "
+        "second.",
+        unit="functions",
+        minimum=1,
+        maximum=1000,
+    )
+    page_concurrency: int = setting(
+        10,
+        "Requests of the broker's pages, and of the live page, that are handled in parallel; ten times that is the "
+        "limit of each a second.",
+        unit="functions",
+        minimum=1,
+        maximum=1000,
+    )
     offer_concurrency: int = setting(
         10, "Batches of offers that are handled in parallel.", unit="functions", minimum=2, maximum=1000
     )
@@ -262,6 +291,20 @@ class Choices:
         minimum=2,
         maximum=1000,
     )
+    live_connect_concurrency: int = setting(
+        50,
+        "Connections that are opened or closed in parallel; ten times that is the limit of new ones a second.",
+        unit="functions",
+        minimum=1,
+        maximum=1000,
+    )
+    live_frame_limit: int = setting(
+        1000,
+        "Frames of all connections that the WebSocket API accepts a second; it answers others with an error.",
+        unit="frames/s",
+        minimum=10,
+        maximum=10_000,
+    )
     live_timeout_seconds: int = setting(
         10,
         "Time-out of the functions of live; unfinished work is retried after six times that.",
@@ -287,6 +330,12 @@ class Choices:
         None,
         "SNS topic that is notified of every alarm; without it, alarms are only on the dashboard.",
         pattern=r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}",
+    )
+    asset_key_arn: str | None = setting(
+        None,
+        "ARN of the KMS key of the CDK's asset bucket, if it was bootstrapped with `--bootstrap-kms-key-id`: the Glue "
+        "jobs may then decrypt their scripts. The policy of a key that `--bootstrap-customer-key` makes allows it.",
+        pattern=r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+",
     )
     retain_state: bool | None = setting(
         None, "Keep keys, tables and bucket when the stack is deleted; default: yes, except on a local stage."

@@ -46,9 +46,28 @@ class Config(Choices):
         return self.http_offer_patience_seconds + WORKING_SECONDS
 
     @property
+    def reservations(self) -> dict[str, int]:
+        """The reserved concurrency of each function that anyone can call, by construct path; empty if turned off."""
+        if not self.reserve_concurrency:
+            return {}
+        return {
+            "Rendezvous/Client": self.client_concurrency,
+            "Rendezvous/Poll": self.poll_hold_limit + self.proxy_concurrency,
+            "Rendezvous/Answer": self.proxy_concurrency,
+            "Rendezvous/Page": self.page_concurrency,
+            "Live/Connect": self.live_connect_concurrency,
+            "Live/Page": self.page_concurrency,
+        }
+
+    @property
     def offer_age_limit_seconds(self) -> int:
         """The age of an offer from which the queue has no working reader, in seconds."""
         return self.offer_patience_seconds + OFFER_AGE_GRACE_SECONDS
+
+    @property
+    def history_database(self) -> str:
+        """The name of the Glue database of the Iceberg tables, which queries contain."""
+        return f"{self.stage.replace('-', '_')}_lake"
 
     @property
     def control_queue(self) -> str:

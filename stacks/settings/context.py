@@ -12,6 +12,9 @@ from stacks.settings.setting import Setting
 # Keys that the CDK CLI and its home file add to the context, in addition to keys with ':' or '@'.
 CDK_KEYS = frozenset({"acknowledged-issue-numbers", "cli-telemetry", "notices"})
 TRUTH = {"true": True, "false": False}
+# Regions of other partitions (China, GovCloud, the isolated ones, the European Sovereign Cloud), by botocore's
+# endpoints.json. Service names in policies and URLs end differently there, and no stage was tried in one.
+UNTRIED_REGIONS = ("cn-", "us-gov-", "us-iso", "eu-iso", "eusc-")
 
 
 class InvalidConfig(Exception):
@@ -34,6 +37,18 @@ def read_config(context: Mapping[str, object]) -> Config:
         except ValueError as error:
             problems.append(f"{key} {error}")
     return _checked(values, problems)
+
+
+def check_partition(region: str | None) -> None:
+    """Raise `InvalidConfig` for a region outside the partition `aws`."""
+    problems = tuple(_untried_partition(region))
+    if problems:
+        raise InvalidConfig(problems)
+
+
+def _untried_partition(region: str | None) -> Iterator[str]:
+    if region and region.startswith(UNTRIED_REGIONS):
+        yield f"region {region!r} is in another partition than `aws`, in which no stage was tried: choose another"
 
 
 def _belongs_to_cdk(key: str) -> bool:
@@ -101,6 +116,7 @@ def _existing_file(given: str) -> Path:
 
 
 def _broken_relations(config: Config) -> Iterator[str]:
+    yield from _untried_partition(config.region)
     yield from _broken_times(config)
     yield from _broken_names(config)
     yield from _broken_splitting(config)

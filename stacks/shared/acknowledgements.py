@@ -14,12 +14,11 @@ from stacks.grants.history import dead_letters_arns, folders_of
 from stacks.grants.permissions import EVENT_SOURCE_MAPPINGS
 from stacks.grants.splitting import settings_arns
 from stacks.history.job import HistoryJob
-from stacks.history.lake import TABLE_PREFIX
 from stacks.live.environment import connections_arn, ordered_exchanges_arn
 from stacks.settings.config import Config
 from stacks.shared.arns import arn, queue_arn
 from stacks.signalbox_stack import SignalboxStack
-from stacks.state_stack import RAW_PREFIX, REPORTS, StateStack
+from stacks.state_stack import RAW_PREFIX, REPORTS, TABLE_PREFIX, StateStack
 
 TRACING = "X-Ray's two write actions support no resource-level permissions; all other actions name their resources."
 CLIENT_QUEUES = (
@@ -150,6 +149,7 @@ def _acknowledge_exchange(stack: SignalboxStack, config: Config) -> None:
         for resource in declared:
             _accept_resource(function.own_role, _as_found(resource), DECLARED_QUEUES)
     control = stack.exchange.functions["control"].own_role
+    _accept_resource(stack.exchange.functions["control"], "*", MAPPINGS)
     for resource in (user_control_queues_arn(config), reply_queues_arn(config)):
         _accept_resource(control, _as_found(resource), ASKING_QUEUES)
     _accept_resource(control, _as_found(EVENT_SOURCE_MAPPINGS), MAPPINGS)

@@ -1,6 +1,7 @@
-"""A public HTTP API: routes by path, throttling, and access logs without addresses."""
+"""A public HTTP API: routes by path, each with its own throttle, and access logs without addresses."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import jsii
 from aws_cdk import Duration
@@ -9,15 +10,14 @@ from aws_cdk import aws_apigatewayv2 as apigatewayv2
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from stacks.settings.config import Config
 from stacks.shared.alarms import alarm
 from stacks.shared.logs import LogGroup
 
-# Half of the account's request quota a second: other APIs of the account keep working in a flood.
-RATE_LIMIT = 5000
-BURST_LIMIT = 2500
+# An execution of a function that does not wait takes about 0.1 s.
+CALLS_PER_SECOND = 10
 # No address and no user agent: the logs must not identify clients.
 ACCESS_LOG = (
     '{"requestId":"$context.requestId","requestTime":"$context.requestTime","routeKey":"$context.routeKey",'
@@ -27,8 +27,20 @@ ACCESS_LOG = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The function of a route, and the number of requests a second, also at once, that the route accepts."""
+
+    function: lambda_.IFunction
+    rate: int
+
+
 class PublicApi(Construct):
-    """Routes each path to its function in payload format 2.0, and all other paths to `default`."""
+    """Routes each path to its function in payload format 2.0, and all other paths to `default`.
+
+    API Gateway refuses further requests with status 429; without these limits the functions' reserved concurrency
+    would turn them into errors 5xx, and each would cost an invocation's price.
+    """
 
     def __init__(
         self,
@@ -36,8 +48,8 @@ class PublicApi(Construct):
         name: str,
         *,
         api_name: str,
-        routes: Mapping[str, lambda_.IFunction],
-        default: lambda_.IFunction,
+        routes: Mapping[str, Target],
+        default: Target,
         key: kms.IKey,
         config: Config,
     ) -> None:
@@ -47,12 +59,16 @@ class PublicApi(Construct):
             "Http",
             api_name=api_name,
             create_default_stage=False,
-            default_integration=_integration(default),
+            default_integration=_integration(default.function),
         )
-        integrations = {function.node.id: _integration(function) for function in routes.values()}
-        for path, function in routes.items():
-            self.api.add_routes(path=path, integration=integrations[function.node.id])
-        self.stage = self._stage(LogGroup(self, "AccessLogs", key=key, config=config))
+        self.stage = self._stage(LogGroup(self, "AccessLogs", key=key, config=config), rate=default.rate)
+        integrations = {target.function.node.id: _integration(target.function) for target in routes.values()}
+        made = [
+            route
+            for path, target in routes.items()
+            for route in self.api.add_routes(path=path, integration=integrations[target.function.node.id])
+        ]
+        limit_routes(self.stage, {f"ANY {path}": target.rate for path, target in routes.items()}, routes=made)
         self.alarm = alarm(
             self,
             "ServerErrors",
@@ -61,17 +77,34 @@ class PublicApi(Construct):
             config=config,
         )
 
-    def _stage(self, access_logs: LogGroup) -> apigatewayv2.HttpStage:
+    def _stage(self, access_logs: LogGroup, *, rate: int) -> apigatewayv2.HttpStage:
         return apigatewayv2.HttpStage(
             self,
             "Stage",
             http_api=self.api,
             stage_name="$default",
             auto_deploy=True,
-            throttle=apigatewayv2.ThrottleSettings(rate_limit=RATE_LIMIT, burst_limit=BURST_LIMIT),
+            throttle=apigatewayv2.ThrottleSettings(rate_limit=rate, burst_limit=rate),
             detailed_metrics_enabled=True,
             access_log_settings=_AccessLog(access_logs),
         )
+
+
+def limit_routes(stage: apigatewayv2.IStage, rates: Mapping[str, int], *, routes: Iterable[IConstruct]) -> None:
+    """Limit the requests a second of some routes, by route key; the others have the limit of the stage."""
+    made = stage.node.default_child
+    if not isinstance(made, apigatewayv2.CfnStage):
+        raise TypeError(f"a stage without its resource: {made!r}")
+    if rates:
+        # These settings replace those of the stage as a whole: what they omit has API Gateway's own default.
+        made.route_settings = {key: _limits(rate) for key, rate in rates.items()}
+    for route in routes:
+        # A stage with settings for a route that does not exist yet is refused: «Unable to find Route by key».
+        stage.node.add_dependency(route)
+
+
+def _limits(rate: int) -> dict[str, object]:
+    return {"ThrottlingRateLimit": rate, "ThrottlingBurstLimit": rate, "DetailedMetricsEnabled": True}
 
 
 def _integration(function: lambda_.IFunction) -> HttpLambdaIntegration:

@@ -7,7 +7,16 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-USE = ("kms:Encrypt", "kms:Decrypt", "kms:ReEncryptFrom", "kms:ReEncryptTo", "kms:GenerateDataKey", "kms:DescribeKey")
+USE = (
+    "kms:Encrypt",
+    "kms:Decrypt",
+    "kms:ReEncryptFrom",
+    "kms:ReEncryptTo",
+    "kms:GenerateDataKey",
+    # DynamoDB's guide demands `kms:GenerateDataKey*`, which is this action and the one before.
+    "kms:GenerateDataKeyWithoutPlaintext",
+    "kms:DescribeKey",
+)
 ADMINISTER = (
     "kms:CancelKeyDeletion",
     "kms:DescribeKey",

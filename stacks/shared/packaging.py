@@ -1,11 +1,12 @@
 """Builds of the Lambda layer and code, with bytecode and without Docker, and of the Glue modules."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -15,12 +16,17 @@ from stacks.settings.config import Config
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".signalbox" / "build"
 LOCK = ROOT / "lambdas" / "requirements.lock"
-# Lambda's Amazon Linux 2023 has glibc 2.34, so wheels for 2.28 run on it.
+# The oldest wheels that every package has. The build checks their libraries against those of the runtime.
 LAMBDA_PLATFORM = "aarch64-manylinux_2_28"
+# The newest symbol versions of the runtimes' C and C++ libraries. Python 3.11 runs on Amazon Linux 2 (glibc 2.26,
+# GCC 7.3), later ones on Amazon Linux 2023 (glibc 2.34, GCC 11); GCC's versions are from libstdc++'s «ABI Policy».
+AMAZON_LINUX_2 = {"GLIBC": (2, 26), "GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11)}
+AMAZON_LINUX_2023 = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13)}
+SYMBOL_VERSION = re.compile(rb"\b(GLIBC|GLIBCXX|CXXABI)_(\d+(?:\.\d+)+)\b")
 # Packages that no function imports.
 LEFT_OUT = ("signalbox/cli", "signalbox/clients", "signalbox/local", "signalbox/sr3")
 # The version of the build: a change of the build must not reuse cached folders.
-RECIPE = "1"
+RECIPE = "2"
 
 
 class PackagingError(Exception):
@@ -128,7 +134,33 @@ def _install(folder: Path, lock: Path, *, local: bool) -> None:
     _run([_uv(), "pip", "install", *options, *where, "--python", sys.executable, "--target", target, "-r", lock])
     shutil.rmtree(target / "bin", ignore_errors=True)
     (target / ".lock").unlink(missing_ok=True)
+    if not local:
+        _check_libraries(target, AMAZON_LINUX_2 if sys.version_info < (3, 12) else AMAZON_LINUX_2023)
     _compile(target, prefix="/opt/python")
+
+
+def _check_libraries(folder: Path, provided: Mapping[str, tuple[int, ...]]) -> None:
+    for path in sorted(folder.rglob("*.so*")):
+        for library, version in symbol_versions(path).items():
+            if version > provided[library]:
+                raise PackagingError(
+                    f"{path.relative_to(folder)} needs {library} {_dotted(version)}, and Lambda's Python "
+                    f"{sys.version_info.major}.{sys.version_info.minor} has {_dotted(provided[library])}: build with a "
+                    "later Python, or lock an earlier version of the package"
+                )
+
+
+def symbol_versions(path: Path) -> dict[str, tuple[int, ...]]:
+    """Return the newest symbol version of each system library that a shared object names."""
+    found: dict[str, tuple[int, ...]] = {}
+    for library, text in SYMBOL_VERSION.findall(path.read_bytes()):
+        version = tuple(map(int, text.split(b".")))
+        found[library.decode()] = max(version, found.get(library.decode(), version))
+    return found
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
 
 
 def _uv() -> str:

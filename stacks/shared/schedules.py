@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from aws_cdk import Aws, Duration
+from aws_cdk import Aws, Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
@@ -24,7 +24,10 @@ class Schedules(Construct):
 
     def __init__(self, scope: Construct, name: str, *, key: kms.IKey, config: Config) -> None:
         super().__init__(scope, name)
-        self.group = scheduler.ScheduleGroup(self, "Group", schedule_group_name=f"{config.stage}-schedules")
+        # CDK's default retains the group, and its fixed name would then block the next deployment of the stack.
+        self.group = scheduler.ScheduleGroup(
+            self, "Group", schedule_group_name=f"{config.stage}-schedules", removal_policy=RemovalPolicy.DESTROY
+        )
         self.dead_letters = DeadLetterQueue(
             self, "DeadCalls", key=key, config=config, holds="Scheduled calls that could not be made"
         )

@@ -56,7 +56,7 @@ def _everything(resources: Resources, config: Config) -> dict[str, str]:
         "STAGE": config.stage,
         "SPLIT_TABLE": resources.table_name,
         "HISTORY_STREAM": resources.lake.stream.delivery_stream_name,
-        "HISTORY_DATABASE": resources.lake.database.database_name,
+        "HISTORY_DATABASE": resources.lake.database_name,
         "HISTORY_TABLE": TABLE,
         "QUERY_RESULTS": f"s3://{resources.lake.bucket.bucket_name}/{QUERY_PREFIX}",
         "CONTROL_QUEUE_URL": resources.control_queue_url,

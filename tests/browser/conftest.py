@@ -2,37 +2,44 @@
 
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
+from signalbox.local import chromium as local_chromium
+from signalbox.local import tools
 from tests.browser.site import serving
 from tests.fakes import live_router
+from tests.patience import scaled
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 ALL = live_router.grants("trial.", "signalbox.", "wamp.session.", "wamp.subscription.")
 # Browsers report connections that tests cut; the page reports them itself.
 EXPECTED = re.compile("WebSocket connection to .* failed")
 
-# Two cores may be busy with other tests.
-expect.set_options(timeout=20_000)
+VISIBLE_SECONDS = 15
+
+
+@pytest.fixture(autouse=True)
+def patience() -> None:
+    """Wait for what the page shows as long as the machine needs: its cores may be busy with other tests."""
+    expect.set_options(timeout=scaled(VISIBLE_SECONDS) * 1000)
 
 
 # Not for the whole run: Playwright has an event loop in this thread, and other tests may need their own.
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    program = os.environ.get("SIGNALBOX_CHROMIUM") or next(filter(None, map(shutil.which, PROGRAMS)), None)
-    if program is None:
-        pytest.skip("no Chromium on this machine: install one (Debian: chromium), or name one in SIGNALBOX_CHROMIUM")
-    # Root, as in containers, has no sandbox; what is opened is our own page.
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=arguments)
-        yield browser
-        browser.close()
+    found = local_chromium.chromium()
+    with pytest.MonkeyPatch.context() as patch:
+        # Playwright's own Node needs a library, libatomic, that Debian does not always have.
+        patch.setenv("PLAYWRIGHT_NODEJS_PATH", str(tools.node()))
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=found.program, args=list(found.arguments), env={**os.environ, **found.variables}
+            )
+            yield browser
+            browser.close()
 
 
 @pytest.fixture

@@ -17,11 +17,17 @@ from tests.browser.conftest import EXPECTED
 from tests.browser.stages import SVG
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.shared.tcp_proxy import tcp_proxy
+from tests.patience import scaled
 
 pytestmark = [pytest.mark.emulator, pytest.mark.browser]
 
-WAIT_MS = 60_000  # emulated functions start slowly
+STAGE_SECONDS = 60  # emulated functions start slowly
 ATTEMPTS = 5
+
+
+@pytest.fixture(autouse=True)
+def patience() -> None:
+    expect.set_options(timeout=scaled(STAGE_SECONDS) * 1000)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +54,7 @@ def joined(chromium: Browser, deployed: dict[str, Any], place: TrialRealm) -> It
     def join(role: str, address: str, *, websocket_url: str | None = None) -> Page:
         # The page's policy knows one server, and not the proxy that a test puts in front of it.
         page = chromium.new_context(bypass_csp=websocket_url is not None).new_page()
-        page.set_default_timeout(WAIT_MS)
+        page.set_default_timeout(scaled(STAGE_SECONDS) * 1000)
         page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: problems.append(str(error)))
         pages.append(page)
@@ -92,11 +98,11 @@ def test_a_log_begins_with_its_history_and_continues_live(joined, publisher):
     topic = new_topic()
     publish(publisher, topic, "before 1", "before 2")
     page = joined("subscriber", f"#/log/{topic}")
-    expect(page.get_by_text("before 2")).to_be_visible(timeout=WAIT_MS)
+    expect(page.get_by_text("before 2")).to_be_visible()
 
     publish(publisher, topic, "after")
 
-    expect(page.get_by_text("after")).to_be_visible(timeout=WAIT_MS)
+    expect(page.get_by_text("after")).to_be_visible()
     assert page.locator(".row:not([hidden]) .text").all_text_contents() == ["before 1", "before 2", "after"]
 
 
@@ -104,11 +110,11 @@ def test_a_record_shows_what_changed(joined, publisher):
     topic = new_topic()
     publish(publisher, topic, {"state": "Queued"}, {"state": "Running"}, retain=True)
     page = joined("subscriber", f"#/record/{topic}")
-    expect(page.get_by_role("row", name="state")).to_contain_text("Queued Running", timeout=WAIT_MS)
+    expect(page.get_by_role("row", name="state")).to_contain_text("Queued Running")
 
     publish(publisher, topic, {"state": "Complete"}, retain=True)
 
-    expect(page.get_by_role("row", name="state")).to_contain_text("Running Complete", timeout=WAIT_MS)
+    expect(page.get_by_role("row", name="state")).to_contain_text("Running Complete")
 
 
 def test_nothing_is_lost_while_the_connection_is_cut(joined, publisher, place):
@@ -116,12 +122,12 @@ def test_nothing_is_lost_while_the_connection_is_cut(joined, publisher, place):
     with tcp_proxy(place.url) as between:
         page = joined("subscriber", f"#/log/{topic}", websocket_url=between.url(place.url))
         publish(publisher, topic, "before")
-        expect(page.get_by_text("before")).to_be_visible(timeout=WAIT_MS)
+        expect(page.get_by_text("before")).to_be_visible()
         between.cut()
         publish(publisher, topic, *(f"meanwhile {number}" for number in range(5)))
-        expect(page.locator(".row.note")).to_contain_text("nothing missing", timeout=WAIT_MS)
+        expect(page.locator(".row.note")).to_contain_text("nothing missing")
         publish(publisher, topic, "after")
-        expect(page.get_by_text("after", exact=True)).to_be_visible(timeout=WAIT_MS)
+        expect(page.get_by_text("after", exact=True)).to_be_visible()
 
     texts = page.locator(".row:not([hidden]):not(.note) .text").all_text_contents()
     assert sorted(texts) == sorted(["before", *(f"meanwhile {number}" for number in range(5)), "after"])
@@ -134,16 +140,16 @@ def test_an_administrator_sees_the_stage_and_the_pictures_of_jobs(joined, publis
     page = joined("admin", "#/overview")
 
     for card, text in (("Connections", "live-admin"), ("Exchanges", "trial.fifo"), ("Rendezvous today", "proxies")):
-        expect(page.get_by_role("region", name=card)).to_contain_text(text, timeout=WAIT_MS)
-    expect(page.get_by_role("img", name="trial report, 2026-11-21")).to_be_visible(timeout=WAIT_MS)
+        expect(page.get_by_role("region", name=card)).to_contain_text(text)
+    expect(page.get_by_role("img", name="trial report, 2026-11-21")).to_be_visible()
     page.get_by_role("link", name="Topics").click()
-    expect(page.locator(".topics li")).not_to_have_count(0, timeout=WAIT_MS)
+    expect(page.locator(".topics li")).not_to_have_count(0)
 
 
 def test_a_user_without_a_grant_does_not_see_the_stage(joined):
     page = joined("subscriber", "#/overview")
 
-    expect(page.get_by_role("region", name="Splits")).to_contain_text("You have no permission", timeout=WAIT_MS)
+    expect(page.get_by_role("region", name="Splits")).to_contain_text("You have no permission")
 
 
 def test_the_stage_reports_that_it_is_healthy(deployed):

@@ -51,11 +51,8 @@ def test_the_javascript_example_catches_up(tmp_path: Path) -> None:
 
 
 def test_the_go_example_catches_up() -> None:
-    go = shutil.which("go")
-    if go is None:
-        pytest.skip("the example in Go is not tested: Go is not on PATH")
     # By their names, the files are compiled without the WebSocket library that the rest of the package imports.
-    run(go, "test", "-vet=off", "cursor.go", "cursor_test.go", folder=EXAMPLES / "go" / "live")
+    run(str(tools.go()), "test", "-vet=off", "cursor.go", "cursor_test.go", folder=EXAMPLES / "go" / "live")
 
 
 def test_the_ruby_example_catches_up() -> None:

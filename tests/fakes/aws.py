@@ -15,6 +15,8 @@ from signalbox.aws.splitting.splits import BY_KIND_INDEX
 
 REGION = "us-east-1"
 TEXT, NUMBER = "S", "N"
+# What a test of a port runs on: the fake, and the adapter on moto and on DynamoDB Local.
+STORES = ("memory", "moto", pytest.param("java", marks=pytest.mark.java))
 
 
 def _of_one_kind(serialize: Callable[..., None]) -> Callable[..., None]:
@@ -39,14 +41,22 @@ JSONSerializer._serialize_type_structure = _of_one_kind(JSONSerializer._serializ
 
 
 @pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Replace AWS by moto, with fake credentials and the default region."""
+def aws(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Replace AWS by moto, with fake credentials and the default region.
+
+    In a test with the marker `java`, DynamoDB and SQS are DynamoDB Local and ElasticMQ.
+    """
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    parts = request.getfixturevalue("real_parts") if request.node.get_closest_marker("java") else None
+    for name, url in (parts.variables if parts else {}).items():
+        monkeypatch.setenv(name, url)
     with mock_aws():
         yield
+    if parts:
+        parts.clear()
 
 
 @pytest.fixture

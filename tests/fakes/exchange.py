@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from signalbox.errors import EffectFailed, EffectRefused
+from signalbox.errors import EffectFailed, EffectRefused, SignalboxError
 from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.connections import Connection, ConnectionCheck, Readers
 from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.records import (
     Binding,
@@ -221,6 +222,50 @@ class MemoryMappings:
 
     def disconnect(self, name: QueueName) -> None:
         self.connected.discard(name)
+
+
+@dataclass
+class MemoryConnections:
+    """The mappings of all functions; those in `foreign` belong to others, and calls in `failing` fail."""
+
+    mappings: MemoryMappings
+    readers: Readers
+    listed: list[Connection] = field(default_factory=list)
+    foreign: set[str] = field(default_factory=set)
+    failing: dict[str, SignalboxError] = field(default_factory=dict)
+    users: list[UserName] = field(default_factory=list)
+    listings: int = 0
+
+    def every(self) -> Sequence[Connection]:
+        self.listings += 1
+        made = [Connection(f"to {queue}", queue, self.readers.router) for queue in sorted(self.mappings.connected)]
+        return [*self.listed, *made]
+
+    def connect_user(self, user: UserName) -> None:
+        if user in self.failing:
+            raise self.failing[user]
+        self.users.append(user)
+        queue = QueueName(f"box-exchange-control-{user}")
+        self.listed.append(Connection(f"of {user}", queue, self.readers.control))
+
+    def disconnect(self, connection: Connection) -> bool:
+        if connection.mapping_id in self.failing:
+            raise self.failing[connection.mapping_id]
+        if connection.mapping_id in self.foreign:
+            return False
+        self.listed.remove(connection)
+        return True
+
+
+@dataclass
+class MemoryConnectionChecks:
+    check: ConnectionCheck | None = None
+
+    def last(self) -> ConnectionCheck | None:
+        return self.check
+
+    def record(self, check: ConnectionCheck) -> None:
+        self.check = check
 
 
 @dataclass

@@ -13,6 +13,7 @@ from signalbox.local.spark.jars import jars
 from signalbox.local.spark.job_runner import cache_java_names
 from signalbox.local.spark.jobs import ICEBERG_SETTINGS, SMALL_DATA_SETTINGS
 from tests.glue.frames import frame as literal
+from tests.glue.frames import new_lake
 
 SETTINGS = {
     **SMALL_DATA_SETTINGS,
@@ -50,7 +51,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture
 def lake(spark: SparkSession) -> Lake:
     """An empty history lake."""
-    return Lake(spark, f"of_{uuid4().hex}")
+    return new_lake(spark, f"of_{uuid4().hex}")
 
 
 @pytest.fixture

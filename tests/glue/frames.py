@@ -8,6 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from glue_jobs.shared.lake import CATALOG, Lake
+
 
 def frame(spark: SparkSession, rows: Iterable[Sequence[object]], schema: StructType | str) -> DataFrame:
     """Return a frame of rows; a schema as text has comma-separated columns, each a name and a simple type."""
@@ -22,3 +24,9 @@ def _text(value: object) -> str:
     if isinstance(value, date):  # also matches datetime
         return value.isoformat()
     raise TypeError(f"no frame of a test holds a {type(value).__name__}")
+
+
+def new_lake(spark: SparkSession, database: str) -> Lake:
+    """Return an empty history lake in a new database."""
+    spark.sql(f"CREATE NAMESPACE {CATALOG}.{database}")
+    return Lake(spark, database)

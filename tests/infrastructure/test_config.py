@@ -3,11 +3,12 @@
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 
+import botocore.session
 import pytest
 
 from stacks.settings.choices import LOG_RETENTION_DAYS
 from stacks.settings.config import Config, settings
-from stacks.settings.context import InvalidConfig, read_config
+from stacks.settings.context import UNTRIED_REGIONS, InvalidConfig, read_config
 from stacks.shared.logs import RETENTION
 
 QUEUE = "arn:aws:sqs:eu-central-1:123456789012:their-queue"
@@ -18,6 +19,15 @@ def problems(**context: object) -> tuple[str, ...]:
     with pytest.raises(InvalidConfig) as refused:
         read_config(context)
     return refused.value.problems
+
+
+@pytest.mark.parametrize("partition", botocore.session.get_session().get_available_partitions())
+def test_regions_of_one_partition_only_are_accepted(partition):
+    regions = botocore.session.get_session().get_available_regions("sqs", partition)
+
+    refused = {region for region in regions if region.startswith(UNTRIED_REGIONS)}
+
+    assert refused == (set() if partition == "aws" else set(regions))
 
 
 def test_an_empty_context_gives_the_default_configuration():
@@ -135,6 +145,7 @@ def test_an_invalid_value_is_refused(context, problem):
         ({"temporary_queue_prefix": "xtmp-"}, "'x' overlaps with temporary_queue_prefix: 'xtmp-'"),
         ({"broker_queue_name": "x-broker"}, "'x' overlaps with the broker queue: 'x-broker'"),
         ({"broker_queue_key_arn": KEY}, "broker_queue_key_arn is only for an existing queue"),
+        ({"region": "cn-north-1"}, "region 'cn-north-1' is in another partition than `aws`"),
         ({"broker_queue_arn": QUEUE, "region": "us-east-1"}, "broker_queue_arn must be in region 'us-east-1'"),
     ],
     ids=lambda value: "" if isinstance(value, str) else "-".join(value),

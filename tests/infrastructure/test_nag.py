@@ -16,9 +16,10 @@ from tests.infrastructure.templates import ROOT, context
 ARN = "arn:aws:sqs:eu-central-1:123456789012:their-queue"
 
 
-def run_app(folder, **settings):
-    """Run app.py as the CDK CLI does, and return the completed process."""
-    environment = {**os.environ, "CDK_OUTDIR": str(folder), "CDK_CONTEXT_JSON": json.dumps(context(**settings))}
+def run_app(folder, *, region="eu-central-1", **settings):
+    """Run app.py as the CDK CLI does with credentials of a region, and return the completed process."""
+    given = {"CDK_OUTDIR": str(folder), "CDK_CONTEXT_JSON": json.dumps(context(**settings))}
+    environment = {**os.environ, **given, "CDK_DEFAULT_REGION": region}
     command = [sys.executable, "app.py"]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)  # noqa: S603  # our own app
 
@@ -61,6 +62,13 @@ def test_all_invalid_settings_are_reported_together(tmp_path):
         "error: sweep_interval_minutes must be at least 1 min, not 0",
     ]
     assert "Traceback" not in done.stderr
+
+
+def test_a_region_of_the_credentials_in_an_untried_partition_fails_the_synthesis(tmp_path):
+    done = run_app(tmp_path, region="us-gov-west-1")
+
+    assert done.returncode == 2
+    assert "error: region 'us-gov-west-1' is in another partition than `aws`" in done.stderr
 
 
 def test_an_invalid_bridge_list_fails_the_synthesis(tmp_path):

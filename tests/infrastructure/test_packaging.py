@@ -88,8 +88,8 @@ def test_concurrent_builds_give_one_result(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [Path(paths.pop()).name]
 
 
-def wheel(folder: Path, *, tag: str, module: str) -> str:
-    """Write a wheel with one module and a script; return its hash."""
+def wheel(folder: Path, *, tag: str, module: str, library: bytes = b"") -> str:
+    """Write a wheel with one module, a script and perhaps a shared object; return its hash."""
     path = folder / f"tiny-1.0-py3-none-{tag}.whl"
     about = f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-{tag}\n"
     with zipfile.ZipFile(path, "w") as archive:
@@ -98,6 +98,8 @@ def wheel(folder: Path, *, tag: str, module: str) -> str:
         archive.writestr("tiny-1.0.dist-info/WHEEL", about)
         archive.writestr("tiny-1.0.dist-info/entry_points.txt", "[console_scripts]\ntiny = tiny:main\n")
         archive.writestr("tiny-1.0.dist-info/RECORD", "")
+        if library:
+            archive.writestr("tiny_speedups.so", library)
     return sha256(path.read_bytes()).hexdigest()
 
 
@@ -142,6 +144,37 @@ def test_packages_ship_with_bytecode_and_without_scripts(lock, tmp_path):
 
     assert Path(importlib.util.cache_from_source(str(built.path / "python" / "tiny.py"))).exists()
     assert names == {("python",), ("python", "tiny.py"), ("python", "__pycache__"), ("python", "tiny-1.0.dist-info")}
+
+
+def test_a_library_that_the_runtime_cannot_load_is_refused(lock, tmp_path):
+    module = b"\x7fELF\0GLIBC_2.17\0GLIBC_2.35\0GLIBC_2.4\0"
+    digest = wheel(tmp_path / "wheels", tag="manylinux_2_28_aarch64", module="", library=module)
+    lock.write_text(f"tiny==1.0 --hash=sha256:{digest}")
+
+    with pytest.raises(packaging.PackagingError, match=r"tiny_speedups.so needs GLIBC 2.35, and Lambda's Python 3"):
+        packaging.packages(local=False, lock=lock, cache=tmp_path)
+
+
+def test_the_runtime_of_python_3_11_has_older_libraries_than_the_later_ones(tmp_path):
+    library = tmp_path / "tiny.so"
+    library.write_bytes(b"GLIBC_2.28\0GLIBCXX_3.4.21\0CXXABI_1.3.11\0GLIBC_PRIVATE\0")
+
+    packaging._check_libraries(tmp_path, packaging.AMAZON_LINUX_2023)
+    with pytest.raises(packaging.PackagingError, match=r"needs GLIBC 2.28, and Lambda's Python .* has 2.26"):
+        packaging._check_libraries(tmp_path, packaging.AMAZON_LINUX_2)
+
+
+def test_every_library_of_the_locked_packages_loads_in_the_runtime(tmp_path):
+    provided = packaging.AMAZON_LINUX_2 if sys.version_info < (3, 12) else packaging.AMAZON_LINUX_2023
+
+    built = packaging.packages(local=False, cache=tmp_path).path
+
+    libraries = {path: packaging.symbol_versions(path) for path in built.rglob("*.so*")}
+    assert libraries
+    for path, needed in libraries.items():
+        assert needed["GLIBC"] <= provided["GLIBC"], path
+        assert all(version <= provided[library] for library, version in needed.items()), path
+        assert path.read_bytes()[18:20] == b"\xb7\x00", path  # EM_AARCH64 of the ELF specification
 
 
 def test_a_package_that_differs_from_its_lock_is_refused(lock, tmp_path):

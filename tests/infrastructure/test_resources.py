@@ -24,22 +24,51 @@ BATCHES = {
 }
 WEBSOCKET = "Live/Connections/"
 JOBS = {*REPORTS, "CompactHistory", "ExportLogs", "Replay"}
-# Resources with a fixed name, which people or other accounts type; CDK generates all other names.
+ATTRIBUTE_NAMES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes.KeySchema", "TimeToLiveSpecification")
+# Resources with a fixed name; CDK generates all others. A stack that is deleted, or rolls back its first deployment,
+# deletes each, so that the next deployment can create it: the test below finds nothing retained in the stage's stack,
+# and the only name in the state stack is of a resource with RetainExceptOnCreate. The names of the two kinds of APIs
+# need not be unique.
 TYPED_NAMES = {
-    "AWS::SQS::Queue": (
-        "QueueName",
-        {
-            *("Rendezvous/Broker", "Splitting/Commands", "HistoryOverflow/Queue"),
-            *(f"Exchange/{name}" for name in ("Commands", *RETRIES)),
-            *(f"Live/{name}" for name in LIVE_QUEUES),
-        },
+    # After 60 s, which SQS demands between the deletion and the creation of a name.
+    "AWS::SQS::Queue": {
+        *("Rendezvous/Broker", "Splitting/Commands", "HistoryOverflow/Queue"),
+        *(f"Exchange/{name}" for name in ("Commands", *RETRIES)),
+        *(f"Live/{name}" for name in LIVE_QUEUES),
+    },
+    "AWS::IAM::User": {"Rendezvous/ClientUser"},
+    "AWS::Glue::Job": {f"{name}/Job" for name in JOBS},
+    "AWS::Glue::SecurityConfiguration": {"HistoryJobs/Security"},
+    "AWS::Glue::Database": {"HistoryDatabase"},
+    "AWS::Glue::Table": {"HistoryLake/EventsRaw"},
+    "AWS::Scheduler::ScheduleGroup": {"Schedules/Group"},
+    "AWS::CloudWatch::Dashboard": {"Monitoring/Dashboard"},
+    "AWS::ApiGatewayV2::Api": {"Rendezvous/Api/Http", "Live/Api/Http", "Live/Connections/WebSocket"},
+}
+# Names of other resources, and names that are unique within their own resource only.
+OTHER_NAMES = {
+    *(("AWS::CloudWatch::Alarm", path) for path in ("Dimensions.Name", "MetricName")),
+    *(("AWS::DynamoDB::Table", f"{path}.AttributeName") for path in ATTRIBUTE_NAMES),
+    ("AWS::DynamoDB::Table", "GlobalSecondaryIndexes.IndexName"),
+    ("AWS::ApiGatewayV2::Stage", "StageName"),
+    ("AWS::Glue::Job", "Command.Name"),
+    *(("AWS::Glue::Table", f"TableInput.{path}.Name") for path in ("PartitionKeys", "StorageDescriptor.Columns")),
+    ("AWS::Glue::Table", "DatabaseName"),
+    ("AWS::IAM::Policy", "PolicyName"),
+    (
+        "AWS::KinesisFirehose::DeliveryStream",
+        "ExtendedS3DestinationConfiguration.DataFormatConversionConfiguration.SchemaConfiguration.DatabaseName",
     ),
-    "AWS::IAM::User": ("UserName", {"Rendezvous/ClientUser"}),
-    "AWS::IAM::ManagedPolicy": ("ManagedPolicyName", set()),
-    "AWS::DynamoDB::Table": ("TableName", set()),
-    "AWS::Lambda::Function": ("FunctionName", set()),
-    "AWS::S3::Bucket": ("BucketName", set()),
-    "AWS::Glue::Job": ("Name", {f"{name}/Job" for name in JOBS}),
+    ("AWS::Scheduler::Schedule", "GroupName"),
+}
+# Deletion policies of the resources with state. RetainExceptOnCreate deletes what a failed first deployment created.
+# Tables have generated names, and their deletion protection would make such a rollback fail.
+RETAINED = {
+    "AWS::DynamoDB::Table": "Retain",
+    **dict.fromkeys(
+        ("AWS::S3::Bucket", "AWS::KMS::Key", "AWS::SecretsManager::Secret", "AWS::Glue::Database"),
+        "RetainExceptOnCreate",
+    ),
 }
 
 
@@ -131,6 +160,7 @@ def test_every_function_and_queue_has_its_alarms(stage):
     expected |= {"Splitting/AgeAlarm", "Splitting/DeadLetters/Alarm"}
     expected |= {f"Exchange/{queue}/AgeAlarm" for queue in ("Commands", *RETRIES)}
     expected |= {f"Exchange/{queue}/Alarm" for queue in ("DeadLetters", "OrderedDeadLetters")}
+    expected |= {"Exchange/BacklogAlarm"}
     expected |= {f"Live/{queue}/AgeAlarm" for queue in (*LIVE_QUEUES, "OverviewCalls")}
     expected |= {f"Live/{queue}/Alarm" for queue in ("DeadLetters", "OrderedDeadLetters")} | {"Live/Api/ServerErrors"}
     expected |= {"HistoryLake/DeliveryFailing", "HistoryLake/ConversionFailing"}
@@ -171,6 +201,16 @@ def test_every_key_rotates(stage):
         assert key["Properties"]["EnableKeyRotation"] is True, name
 
 
+def test_the_key_of_tables_allows_what_dynamodb_demands(stage):
+    statements = {
+        statement["Sid"]: set(statement["Action"]) for name, statement in stage.statements() if name == "StateKey"
+    }
+
+    demanded = ("Encrypt", "Decrypt", "ReEncryptFrom", "ReEncryptTo", "DescribeKey")
+    generated = ("GenerateDataKey", "GenerateDataKeyWithoutPlaintext")
+    assert statements["UseThroughServices"] == {f"kms:{action}" for action in (*demanded, *generated)}
+
+
 def test_every_bucket_is_encrypted_versioned_private_and_has_a_lifecycle(stage):
     buckets = stage.every("AWS::S3::Bucket")
     for name, bucket in buckets.items():
@@ -204,6 +244,7 @@ def test_every_schedule_has_a_retry_policy_and_a_dead_letter_queue(stage):
         *("Schedules/SweepLeases", "Schedules/SweepStrays"),
         *(f"Schedules/{name}" for name in STARTED),
         *("Schedules/ExpireQueues", "Schedules/SweepExchanges", "Schedules/SweepSessions"),
+        *("Schedules/ConnectQueues", "Schedules/MeasureQueues"),
         *("Schedules/ReconcileSplits", "Schedules/SweepSplits"),
     }
 
@@ -218,6 +259,74 @@ def test_every_api_stage_is_throttled_and_logs_no_client_addresses(stage):
             continue
         assert json.loads(properties["AccessLogSettings"]["Format"])["requestId"] == "$context.requestId", name
         assert "identity" not in properties["AccessLogSettings"]["Format"], name
+
+
+def test_every_route_of_a_public_api_has_a_limit_that_fits_its_function(stage):
+    limits = {name: one["Properties"] for name, one in stage.every("AWS::ApiGatewayV2::Stage").items()}
+
+    found = {
+        (name.removesuffix("/Stage"), route): settings["ThrottlingRateLimit"]
+        for name, properties in limits.items()
+        for route, settings in [
+            ("other", properties["DefaultRouteSettings"]),
+            *properties.get("RouteSettings", {}).items(),
+        ]
+    }
+
+    assert found == {
+        ("Rendezvous/Api", "ANY /proxy"): 500,
+        ("Rendezvous/Api", "ANY /answer"): 500,
+        ("Rendezvous/Api", "ANY /client"): 50,
+        ("Rendezvous/Api", "ANY /amp/{proxy+}"): 50,
+        ("Rendezvous/Api", "other"): 100,
+        ("Live/Api", "other"): 100,
+        ("Live/Connections", "$connect"): 500,
+        ("Live/Connections", "other"): 1000,
+    }
+
+
+def test_settings_of_a_route_contain_all_of_the_stage_and_follow_the_route(stage):
+    routes = {
+        key: one["Properties"]["RouteKey"]
+        for key, one in stage.stage["Resources"].items()
+        if one["Type"] == "AWS::ApiGatewayV2::Route"
+    }
+    for name, api_stage in stage.every("AWS::ApiGatewayV2::Stage").items():
+        properties, after = api_stage["Properties"], as_list(api_stage.get("DependsOn", []))
+        for route, settings in properties.get("RouteSettings", {}).items():
+            assert settings.keys() == properties["DefaultRouteSettings"].keys(), (name, route)
+            assert route in {routes.get(key) for key in after}, (name, route)
+
+
+def test_functions_that_anyone_can_call_have_reserved_concurrency_and_no_others(stage):
+    assert reservations(stage) == {
+        "Rendezvous/Client": 50,
+        "Rendezvous/Poll": 100,
+        "Rendezvous/Answer": 50,
+        "Rendezvous/Page": 10,
+        "Live/Connect": 50,
+        "Live/Page": 10,
+    }
+
+
+def test_every_function_behind_an_api_has_reserved_concurrency(stage):
+    called = {
+        stage.text(one["Properties"]["FunctionName"])
+        for one in stage.every("AWS::Lambda::Permission").values()
+        if one["Properties"]["Principal"] == "apigateway.amazonaws.com"
+    }
+
+    assert called == set(reservations(stage))
+
+
+def test_a_stage_without_reserved_concurrency_fits_into_an_account_with_ten_executions():
+    assert reservations(templates(reserve_concurrency="false")) == {}
+
+
+def reservations(stage: Templates) -> dict[str, int]:
+    functions = stage.every("AWS::Lambda::Function")
+    found = {name: one["Properties"].get("ReservedConcurrentExecutions") for name, one in functions.items()}
+    return {name: number for name, number in found.items() if number is not None}
 
 
 def test_every_integration_of_an_http_api_has_payload_format_2(stage):
@@ -235,27 +344,49 @@ def test_an_api_routes_by_path_alone(stage, api, paths):
     assert keys == {"$default", *(f"ANY {path}" for path in paths)}
 
 
-@pytest.mark.parametrize(
-    "kind", ["AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::KMS::Key", "AWS::SecretsManager::Secret"]
-)
+@pytest.mark.parametrize("kind", RETAINED)
 def test_stateful_resources_are_retained_except_on_the_local_stage(stage, kind):
-    policies = {resource["DeletionPolicy"] for resource in stage.every(kind).values()}
+    policies = {(one["DeletionPolicy"], one["UpdateReplacePolicy"]) for one in stage.every(kind).values()}
     local = {resource["DeletionPolicy"] for resource in templates(local=True).every(kind).values()}
 
-    assert (policies, local) == ({"Retain"}, {"Delete"})
+    assert (policies, local) == ({(RETAINED[kind], "Retain")}, {"Delete"})
 
 
 def test_the_stage_stack_contains_no_stateful_resources(stage):
     kinds = {resource["Type"] for resource in stage.stage["Resources"].values()}
 
-    assert not kinds & {"AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::KMS::Key", "AWS::SecretsManager::Secret"}
+    assert not kinds & set(RETAINED)
 
 
-@pytest.mark.parametrize("kind", TYPED_NAMES)
-def test_names_are_generated_except_for_the_typed_ones(stage, kind):
-    name, typed = TYPED_NAMES[kind]
+@pytest.mark.parametrize("settings", [{}, {"retain_state": True}, {"local": True}], ids=["default", "kept", "local"])
+def test_the_stage_stack_retains_nothing(settings):
+    for name, resource in templates(**settings).stage["Resources"].items():
+        assert resource.get("DeletionPolicy", "Delete") == "Delete", name
+        assert resource.get("UpdateReplacePolicy", "Delete") == "Delete", name
 
-    assert {key for key, resource in stage.every(kind).items() if name in resource["Properties"]} == typed
+
+def test_names_are_generated_except_for_the_typed_ones_which_a_deleted_or_failed_stack_frees(stage):
+    fixed = {
+        (resource["Type"], stage.names[key])
+        for template in (stage.state, stage.stage)
+        for key, resource in template["Resources"].items()
+        for path in literals(resource.get("Properties", {}))
+        if path.endswith("Name") and (resource["Type"], path) not in OTHER_NAMES
+    }
+
+    assert fixed == {(kind, name) for kind, names in TYPED_NAMES.items() for name in names}
+
+
+def literals(value, path=""):
+    """Yield the path of every text in a value that is not a reference."""
+    if isinstance(value, str):
+        yield path.removeprefix(".")
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from literals(part, f"{path}.{key}")
+    elif isinstance(value, list):
+        for part in value:
+            yield from literals(part, path)
 
 
 def test_the_outputs_have_their_documented_names(stage):

@@ -7,6 +7,7 @@ import pytest
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local import cdk, check, stage, tools
 from signalbox.local.emulator.lifecycle import Credentials, Emulator
+from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.files import read_json, write_json
 from signalbox.local.stage_folder import StageFolder
 
@@ -48,15 +49,21 @@ def test_another_error_of_the_app_is_reported_in_full():
 
 @pytest.mark.parametrize(
     ("printed", "expected"),
-    [("v24.19.0", 24), ('openjdk version "17.0.9" 2023-10-17', 17), ("no version here", None)],
-    ids=["node", "java", "neither"],
+    [
+        ("v24.19.0", (24, 19)),
+        ('openjdk version "17.0.9" 2023-10-17', (17, 0)),
+        ('openjdk version "17" 2021-09-14', (17,)),
+        ("go version go1.26.6 linux/amd64", (1, 26)),
+        ("no version here", ()),
+    ],
+    ids=["node", "java", "the first Java", "go", "none"],
 )
-def test_a_tools_major_version_is_parsed_from_its_output(printed, expected):
-    assert tools._major(["echo", printed]) == expected
+def test_a_tools_version_is_parsed_from_its_output(printed, expected):
+    assert tools.version("echo", printed) == expected
 
 
 def test_a_missing_tool_has_no_version():
-    assert tools._major(["/nowhere/java", "-version"]) is None
+    assert tools.version("/nowhere/java", "-version") == ()
 
 
 def test_the_users_aws_settings_do_not_reach_the_tools():
@@ -93,6 +100,25 @@ def test_a_running_stage_keeps_its_port_unless_it_is_replaced(tmp_path, port, fr
 def test_a_running_stage_is_replaced_only_with_fresh(tmp_path, port, region):
     with pytest.raises(RejectedError, match=r"the stage runs .* --fresh"):
         stage._chosen_port(StageFolder(tmp_path), RUNNING, port=port, region=region, fresh=False)
+
+
+STORMY = Emulator(4601, "instance-1", "us-east-1", Credentials("AKIA1", "hidden"), Weather(7))
+
+
+@pytest.mark.parametrize(
+    ("running", "given"), [(RUNNING, None), (STORMY, None), (STORMY, Weather(7))], ids=["none", "kept", "the same"]
+)
+def test_a_running_stage_keeps_its_weather(running, given):
+    assert stage._kept_weather(running, given) == running.weather
+
+
+@pytest.mark.parametrize(
+    ("running", "given", "present"),
+    [(RUNNING, Weather(7), "no weather"), (STORMY, Weather(8), "seed 7"), (STORMY, Weather(7, 10), "seed 7")],
+)
+def test_another_weather_needs_a_new_stage(running, given, present):
+    with pytest.raises(RejectedError, match=f"the stage runs with .*{present}.* --fresh"):
+        stage._kept_weather(running, given)
 
 
 def test_the_closing_line_is_that_of_pytest_only():

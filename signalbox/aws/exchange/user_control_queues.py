@@ -10,6 +10,7 @@ from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.aws.shared.mappings import DELETING, EventSourceMappings
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.names import CONTROL_MARK, StageNames
+from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import UserName
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
     from mypy_boto3_sqs.literals import QueueAttributeNameType
 
+USER_TAG = "signalbox:user"
 KEY: "QueueAttributeNameType" = "KmsMasterKeyId"
 TAKEN_OVER: tuple["QueueAttributeNameType", ...] = (
     "VisibilityTimeout",
@@ -55,11 +57,22 @@ class UserControlQueues:
         """Create a user's control queue, or its missing parts. Raises `RejectedError` and `UnavailableError`."""
         attributes, name = self._attributes(), self.names.control_queue(user)
         like = self._reader(attributes["QueueArn"])
-        taken_over = {str(one): attributes[one] for one in TAKEN_OVER if one in attributes}
-        self._queues(attributes["QueueArn"]).make(name, taken_over, tags)
-        mappings = self._mappings(attributes["QueueArn"], like, tags)
-        if all(mapping["State"] == DELETING for mapping in mappings.of(name)):
-            mappings.create(name)
+        settings = {str(key): value for key, value in _taken_over(attributes).items()}
+        self._queues(attributes["QueueArn"]).make(name, settings, tags)
+        self._connect(name, attributes["QueueArn"], like, tags)
+
+    def reconnect(self, user: UserName, tags: Mapping[str, str]) -> None:
+        """Give an existing control queue the settings and the reader of the administrators' queue.
+
+        A stack that was deleted and deployed again has another function and another dead-letter queue. Raises
+        `RejectedError` and `UnavailableError`.
+        """
+        attributes, name = self._attributes(), self.names.control_queue(user)
+        like = self._reader(attributes["QueueArn"])
+        with effect(f"queue {name!r}"):
+            url = self._queues(attributes["QueueArn"]).url(name)
+            self.sqs.set_queue_attributes(QueueUrl=url, Attributes=_taken_over(attributes))
+        self._connect(name, attributes["QueueArn"], like, tags)
 
     def remove(self, user: UserName) -> None:
         """Delete a user's control queue. Deleting a missing one has no effect.
@@ -78,9 +91,21 @@ class UserControlQueues:
             )
         return {str(name): value for name, value in attributes["Attributes"].items()}
 
+    def _connect(
+        self,
+        name: QueueName,
+        arn: str,
+        like: "EventSourceMappingConfigurationTypeDef",
+        tags: Mapping[str, str],
+    ) -> None:
+        mappings = self._mappings(arn, like, tags)
+        if all(mapping["State"] == DELETING for mapping in mappings.of(name)):
+            mappings.create(name)
+
     def _reader(self, arn: str) -> "EventSourceMappingConfigurationTypeDef":
         with look("event source mapping of the administrators' control queue"):
-            found = self.functions.list_event_source_mappings(EventSourceArn=arn)["EventSourceMappings"]
+            listed = self.functions.list_event_source_mappings(EventSourceArn=arn)["EventSourceMappings"]
+        found = [mapping for mapping in listed if mapping["State"] != DELETING]  # of a stack deleted just before
         if not found:
             raise ControlQueueUnread(f"no function reads the control queue {self.administrators_url}")
         return found[0]
@@ -99,6 +124,10 @@ class UserControlQueues:
             tags,
             batch_size=like["BatchSize"],
         )
+
+
+def _taken_over(attributes: Mapping[str, str]) -> "dict[QueueAttributeNameType, str]":
+    return {name: attributes[name] for name in TAKEN_OVER if name in attributes}
 
 
 def _prefix(arn: str) -> str:

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from signalbox.aws.exchange.policy import policy_text, user_policy
-from signalbox.aws.exchange.user_control_queues import UserControlQueues
+from signalbox.aws.exchange.user_control_queues import USER_TAG, UserControlQueues
 from signalbox.aws.shared.errors import effect
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.events import CAPABILITY
+from signalbox.exchange.model.ports import Users
+from signalbox.exchange.model.records import User
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
@@ -17,7 +20,6 @@ if TYPE_CHECKING:
     import boto3
     from mypy_boto3_iam.client import IAMClient
 
-USER_TAG = "signalbox:user"
 PATH, POLICY = "/signalbox/", "exchange"
 KEYS_KEPT = 1  # of the two that IAM allows a user, to leave room for a new one
 
@@ -131,6 +133,26 @@ class ExchangeUsers:
 
     def _tags(self, name: UserName) -> dict[str, str]:
         return {STAGE_TAG: self.control_queues.names.stage, CAPABILITY_TAG: CAPABILITY, USER_TAG: name}
+
+
+def register(
+    identities: ExchangeUsers,
+    records: Users,
+    name: UserName,
+    *,
+    role: Role,
+    ownership: Ownership = Ownership.STRICT,
+    now: datetime,
+) -> User:
+    """Create a user without a key, or change the role of an existing one; return the record.
+
+    Raises `RejectedError` and `UnavailableError`; an interrupted registration is completed by repeating it.
+    """
+    known = records.find(name)
+    user_id = identities.make(name, role, ownership)
+    user = User(name, role, ownership, known.created_at if known else now, user_id)
+    records.put(user)
+    return user
 
 
 def _subject(name: UserName) -> str:

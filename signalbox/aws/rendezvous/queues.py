@@ -57,7 +57,7 @@ class SqsClientQueues:
         try:
             url = self.sqs.create_queue(
                 QueueName=name,
-                Attributes=_client_queue_attributes(arn),
+                Attributes=client_queue_attributes(arn),
                 tags=lease_tags(stage=self.stage, capability=CAPABILITY, due_at=due_at),
             )["QueueUrl"]
         except self.sqs.exceptions.QueueNameExists as error:
@@ -128,7 +128,8 @@ def _entry(number: int, handle: str, time: timedelta) -> "ChangeMessageVisibilit
     return {"Id": str(number), "ReceiptHandle": handle, "VisibilityTimeout": seconds}
 
 
-def _client_queue_attributes(arn: str) -> dict["QueueAttributeNameType", str]:
+def client_queue_attributes(arn: str) -> dict["QueueAttributeNameType", str]:
+    """Return the attributes of every client queue: retention, encryption, and a policy that requires TLS."""
     return {
         "MessageRetentionPeriod": str(CLIENT_RETENTION_SECONDS),
         # With a customer-managed key KMS would generate a data key per queue: more expensive than the whole rendezvous.

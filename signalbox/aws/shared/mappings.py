@@ -69,6 +69,31 @@ class EventSourceMappings:
                 except self.functions.exceptions.ResourceNotFoundException:
                     continue
 
+    def remove_earlier(self, queue: str) -> None:
+        """Delete the mappings of a queue to earlier functions of the stage, known by their tags; others stay.
+
+        Raises `EffectRefused` and `EffectFailed`.
+        """
+        with effect(_subject(queue)):
+            pages = self.functions.get_paginator("list_event_source_mappings").paginate(
+                EventSourceArn=self.queue_arn_prefix + queue
+            )
+            for mapping in [one for page in pages for one in page["EventSourceMappings"]]:
+                if mapping["FunctionArn"] != self.function_arn and mapping["State"] != DELETING:
+                    delete_tagged(self.functions, mapping["UUID"], self.queue_arn_prefix, self.tags)
+
+
+def delete_tagged(functions: "LambdaClient", mapping_id: str, queue_arn_prefix: str, tags: Mapping[str, str]) -> bool:
+    """Delete a mapping with these tags; return False, and keep it, if it has others. Raises AWS's errors."""
+    arn = queue_arn_prefix.replace(":sqs:", ":lambda:") + f"event-source-mapping:{mapping_id}"
+    try:
+        if not tags.items() <= functions.list_tags(Resource=arn).get("Tags", {}).items():
+            return False
+        functions.delete_event_source_mapping(UUID=mapping_id)
+    except functions.exceptions.ResourceNotFoundException:
+        return True
+    return True
+
 
 def _subject(queue: str) -> str:
     return f"event source mapping of queue {queue!r}"

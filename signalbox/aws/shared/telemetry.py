@@ -1,12 +1,15 @@
-"""CloudWatch metrics of history events, written to the function's log in embedded metric format."""
+"""CloudWatch metrics of history events and measurements, written to the function's log in embedded metric format."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from signalbox.history.event import HistoryEvent
 
 NAMESPACE = "Signalbox"
+OLDEST_MESSAGE = "OldestMessageAge"
+STAGE_DIMENSION = "stage"
 
 
 class PowertoolsTelemetry:
@@ -20,6 +23,14 @@ class PowertoolsTelemetry:
                 if event.capability == capability:
                     _add(metrics, event)
             metrics.flush_metrics()
+
+
+def measure_oldest_message(age: timedelta, *, capability: str, stage: str) -> None:
+    """Write the age of the oldest waiting message of all queues that a capability's functions read."""
+    metrics = EphemeralMetrics(namespace=NAMESPACE, service=capability)
+    metrics.add_dimension(name=STAGE_DIMENSION, value=stage)
+    metrics.add_metric(name=OLDEST_MESSAGE, unit=MetricUnit.Seconds, value=age.total_seconds())
+    metrics.flush_metrics()
 
 
 def _add(metrics: EphemeralMetrics, event: HistoryEvent) -> None:

@@ -42,13 +42,17 @@ class LambdaForwarders:
         return {original: _observed(self._mappings.of(original)) for original in originals}
 
     def start(self, original: QueueName) -> None:
-        """Create or enable a forwarder. Raises `EffectRefused` and `EffectFailed`."""
+        """Create or enable a forwarder, in place of one to an earlier function of the stage.
+
+        Raises `EffectRefused` and `EffectFailed`.
+        """
         mappings = self._mappings.of(original)
         if any(_state(mapping) in (ForwardingState.ON, ForwardingState.STARTING) for mapping in mappings):
             return
         if mappings:
             self._mappings.enable(original, mappings[0], enabled=True)
         else:
+            self._mappings.remove_earlier(original)
             self._mappings.create(original)
 
     def stop(self, original: QueueName) -> None:

@@ -47,17 +47,15 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Create a user and print the access key once, or change the role of an existing user."""
-    from signalbox.exchange.model.records import User
+    from signalbox.aws.exchange.users import register
 
     ownership = Ownership.LOOSE if loose else Ownership.STRICT
     users = _Users.of(name, aws=aws, stage=stage)
     known = users.records.find(users.name)
-    user_id = users.identities.make(users.name, role, ownership)
-    created_at = known.created_at if known else datetime.now(UTC)
-    users.records.put(User(users.name, role, ownership, created_at, user_id))
+    added = register(users.identities, users.records, users.name, role=role, ownership=ownership, now=datetime.now(UTC))
     document: dict[str, object] = {"user": name, "role": role.value, "ownership": ownership.value}
     # A user without a key was created by a command that did not finish.
-    if known is not None and known.user_id == user_id and users.identities.has_key(users.name):
+    if known is not None and known.user_id == added.user_id and users.identities.has_key(users.name):
         say(f"user {name!r} existed ({known.role}, {known.ownership}) and keeps the key; `user rotate` creates another")
         _print(document, as_json=as_json)
         return

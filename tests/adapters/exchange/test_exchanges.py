@@ -21,6 +21,7 @@ from signalbox.exchange.model.records import (
 )
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
+from tests.fakes.aws import STORES
 from tests.fakes.exchange import START, MemoryExchanges, MemoryQueues, MemoryUsers
 
 SECOND = timedelta(seconds=1)
@@ -38,7 +39,7 @@ USER = User(ALICE, Role.SOURCE, Ownership.STRICT, START, "AIDA1")
 
 
 def made(memory: Callable[[], object], adapter: Callable[[object], object]) -> object:
-    @pytest.fixture(params=["memory", "dynamodb"])
+    @pytest.fixture(params=STORES)
     def port(request: pytest.FixtureRequest) -> object:
         return memory() if request.param == "memory" else adapter(request.getfixturevalue("exchange_table"))
 

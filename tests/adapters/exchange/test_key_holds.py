@@ -11,6 +11,7 @@ from signalbox.exchange.routing.key_holds import KeyHolds
 from signalbox.exchange.routing.sequences import Head, numbered
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
+from tests.fakes.aws import STORES
 from tests.unit.exchange.routing.routing_world import MemoryKeyHolds
 
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
@@ -18,7 +19,7 @@ LATER = NOW + timedelta(seconds=40)
 LOG, KEY, OTHER = ExchangeName("xlog.fifo"), RoutingKey("a.b"), RoutingKey("a.c")
 
 
-@pytest.fixture(params=["memory", "dynamodb"])
+@pytest.fixture(params=STORES)
 def holds(request) -> KeyHolds:
     return MemoryKeyHolds() if request.param == "memory" else DynamoKeyHolds(request.getfixturevalue("exchange_table"))
 

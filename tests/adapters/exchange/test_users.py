@@ -2,17 +2,21 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 
 import boto3
 import pytest
 
+from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.exchange.user_control_queues import ControlQueueUnread
-from signalbox.aws.exchange.users import ExchangeUsers, UserTaken
+from signalbox.aws.exchange.users import ExchangeUsers, UserTaken, register
 from signalbox.aws.shared.managed_queues import ForeignQueue
 from signalbox.errors import EffectRefused
+from signalbox.exchange.model.records import User
 from signalbox.sarracenia.rights.names import InvalidUserName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, attributes_of, function, tags_of
+from tests.fakes.exchange import START
 
 ALICE = UserName("alice")
 CONTROL, OWN = "signalbox-exchange-control", "signalbox-exchange-control-alice"
@@ -116,6 +120,28 @@ def test_a_user_has_a_key_or_none(users: ExchangeUsers) -> None:
 
     users.new_key(ALICE)
     assert users.has_key(ALICE)
+
+
+def test_a_registered_user_has_an_identity_and_a_record(users: ExchangeUsers, exchange_table) -> None:
+    records = DynamoUsers(exchange_table)
+
+    registered = register(users, records, ALICE, role=Role.SOURCE, now=START)
+
+    user_id = users.iam.get_user(UserName="signalbox_alice")["User"]["UserId"]
+    assert registered == User(ALICE, Role.SOURCE, Ownership.STRICT, START, user_id)
+    assert records.find(ALICE) == registered
+
+
+def test_a_user_registered_again_has_another_role_and_the_same_age_and_identity(
+    users: ExchangeUsers, exchange_table
+) -> None:
+    records = DynamoUsers(exchange_table)
+    first = register(users, records, ALICE, role=Role.SOURCE, now=START)
+
+    again = register(users, records, ALICE, role=Role.ADMIN, ownership=Ownership.LOOSE, now=START + timedelta(days=1))
+
+    assert again == replace(first, role=Role.ADMIN, ownership=Ownership.LOOSE)
+    assert records.find(ALICE) == again
 
 
 def test_a_new_key_leaves_the_one_before_it_in_force(users: ExchangeUsers) -> None:

@@ -15,6 +15,7 @@ from signalbox.live.wamp.messages import RequestId, SessionId, Subscribed
 from signalbox.live.wamp.options import LastEvents
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from tests.fakes.aws import STORES
 from tests.fakes.live import START, MemoryRealmSessions, MemorySessions
 
 REALM, OTHER = ExchangeName("xs_trial.fifo"), ExchangeName("xs_other.fifo")
@@ -25,7 +26,7 @@ SECOND = timedelta(seconds=1)
 
 
 def made(memory: Callable[[], object], adapter: Callable[[object], object]) -> object:
-    @pytest.fixture(params=["memory", "dynamodb"])
+    @pytest.fixture(params=STORES)
     def port(request: pytest.FixtureRequest) -> object:
         return memory() if request.param == "memory" else adapter(request.getfixturevalue("live_table"))
 

@@ -27,6 +27,7 @@ from signalbox.rendezvous.rules.states import (
     RendezvousMethod,
 )
 from signalbox.rendezvous.wire.nat import Nat
+from tests.fakes.aws import STORES
 from tests.fakes.rendezvous import (
     START,
     MemoryClock,
@@ -69,7 +70,7 @@ LEASE = Lease(QueueName("q1"), QueueUrl("https://queues.example/q1"), "rendezvou
 
 
 def both_of(memory: Callable[[], object], adapter: Callable[[object], object], table_fixture: str) -> object:
-    @pytest.fixture(params=["memory", "dynamodb"])
+    @pytest.fixture(params=STORES)
     def port(request: pytest.FixtureRequest) -> object:
         return memory() if request.param == "memory" else adapter(request.getfixturevalue(table_fixture))
 

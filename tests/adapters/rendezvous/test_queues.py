@@ -107,7 +107,7 @@ def test_an_offer_message_in_flight_is_deleted_by_its_receipt_handle(sqs) -> Non
 
     SqsBrokerQueue(sqs, url).delete(handle)
 
-    assert "Messages" not in sqs.receive_message(QueueUrl=url)
+    assert not sqs.receive_message(QueueUrl=url).get("Messages")
 
 
 def test_a_deleted_broker_queue_is_created_again_with_its_attributes(sqs) -> None:
@@ -143,7 +143,7 @@ def test_deleting_a_missing_queue_does_nothing(sqs) -> None:
     temporary.delete(url)
     temporary.delete(url)
 
-    assert "QueueUrls" not in sqs.list_queues()
+    assert not sqs.list_queues().get("QueueUrls")
 
 
 def test_a_queue_deleted_during_the_listing_is_skipped(sqs) -> None:

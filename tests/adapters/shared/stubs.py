@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from collections.abc import Mapping
 from typing import Any
 
 import boto3
@@ -29,6 +30,26 @@ class StubbedClient:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+
+class TaggingLambda:
+    """moto's Lambda client, which does not store the tags of event source mappings."""
+
+    def __init__(self) -> None:
+        self.client = boto3.client("lambda")
+        self.tags: dict[str, Mapping[str, str]] = {}
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.client, name)
+
+    def create_event_source_mapping(self, **arguments) -> dict[str, object]:
+        made = self.client.create_event_source_mapping(**arguments)
+        arn = f"{ARNS.replace(':sqs:', ':lambda:')}event-source-mapping:{made['UUID']}"
+        self.tags[arn] = arguments.get("Tags", {})
+        return made
+
+    def list_tags(self, *, Resource: str) -> dict[str, object]:  # noqa: N803 - boto3's name
+        return {"Tags": self.tags[Resource]}
 
 
 def error(code: str, message: str = "no", *, status: int = 400) -> ClientError:

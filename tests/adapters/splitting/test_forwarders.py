@@ -10,10 +10,12 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from signalbox.aws.shared.mappings import EventSourceMappings
 from signalbox.aws.splitting.forwarders import LambdaForwarders
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
 from signalbox.splitting.model.observed_state import Forwarder, ForwardingState
+from tests.adapters.shared.stubs import TaggingLambda
 from tests.fakes.rendezvous import START
 
 ARNS = "arn:aws:sqs:us-east-1:123456789012:"
@@ -126,6 +128,33 @@ def test_a_forwarder_is_deleted(forwarders: LambdaForwarders) -> None:
         forwarders.remove(ORIGINAL)
 
     assert state(forwarders) in (ForwardingState.ABSENT, ForwardingState.STOPPING)
+
+
+def test_the_forwarder_of_an_earlier_deployment_is_replaced(sqs) -> None:
+    sqs.create_queue(QueueName=ORIGINAL)
+    functions = TaggingLambda()
+    earlier, now = (
+        LambdaForwarders(functions, _function(functions, name), ARNS, stage="signalbox", concurrency=20)
+        for name in ("split-1", "split-2")
+    )
+    earlier.start(ORIGINAL)
+    consumer = _function(functions, "meme-app")
+    functions.create_event_source_mapping(EventSourceArn=ARNS + ORIGINAL, FunctionName=consumer)
+
+    now.start(ORIGINAL)
+
+    left = [one["FunctionArn"] for one in mappings(now) if one["State"] != "Deleting"]
+    assert sorted(left) == sorted([consumer, now.function_arn])
+
+
+def test_the_stages_own_forwarder_and_mappings_in_deletion_are_not_earlier_ones(aws: None) -> None:
+    listing = Listing(
+        {**mapping("Enabled"), "FunctionArn": "split"}, {**mapping("Deleting", uuid="u2"), "FunctionArn": "split-1"}
+    )
+
+    EventSourceMappings(listing, "split", ARNS, concurrency=20).remove_earlier(ORIGINAL)
+
+    assert listing.changes == []
 
 
 def test_the_mapping_of_the_deployed_consumer_is_not_changed(forwarders: LambdaForwarders) -> None:

@@ -23,6 +23,7 @@ from signalbox.splitting.model.ports import StoredRegistry, StoredSplit, Unreada
 from signalbox.splitting.model.records import UnreadableRecord
 from signalbox.splitting.model.split import Phase, Split, Stage
 from signalbox.splitting.model.target import Target
+from tests.fakes.aws import STORES
 from tests.fakes.splitting import START, MemoryStore
 from tests.unit.splitting.control.observed_states import session, split
 
@@ -47,7 +48,7 @@ class DynamoStore:
         )
 
 
-@pytest.fixture(params=["memory", "dynamodb"])
+@pytest.fixture(params=STORES)
 def store(request: pytest.FixtureRequest) -> MemoryStore | DynamoStore:
     return MemoryStore() if request.param == "memory" else DynamoStore(request.getfixturevalue("split_table"))
 
@@ -301,3 +302,13 @@ class TestDynamo:
 
             with pytest.raises(ItemBusy, match="Splits"):
                 DynamoSplits(split_table).create(RECORD, documents=[])
+
+
+def test_a_removed_registry_is_gone(split_table):
+    registries = DynamoRegistries(split_table)
+    registries.put(StoredRegistry(APP, (), START))
+
+    registries.remove(APP)
+    registries.remove(APP)
+
+    assert registries.find(APP) is None

@@ -33,7 +33,7 @@ def stage(aws: None) -> Iterator[None]:
         boto3.client("glue").create_job(Name=f"signalbox-{script.replace('_', '-')}", Role="job", Command=command)
     outputs = {
         "HistoryBucket": "lake",
-        "HistoryDatabase": "signalbox_history",
+        "HistoryDatabase": "signalbox_lake",
         "ExchangeControlQueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/signalbox-exchange-control",
     }
     with serving(outputs, []):

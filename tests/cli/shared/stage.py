@@ -72,7 +72,7 @@ def fake_stage() -> Iterator[FakeStage]:
         "SplitReplyQueuePrefix": "signalbox-split-reply-",
         "TemporaryQueuePrefix": "mirrord-",
         "HistoryBucket": "lake",
-        "HistoryDatabase": "signalbox_history",
+        "HistoryDatabase": "signalbox_lake",
         "HistoryTable": "events_raw",
     }
     with serving(outputs, [outputs["SplitControlQueueUrl"]]) as stage:

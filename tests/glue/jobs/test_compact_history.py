@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 
 from glue_jobs.compact_history import main
 from glue_jobs.shared.lake import Lake
+from tests.glue.frames import new_lake
 
 pytestmark = pytest.mark.spark
 
@@ -72,7 +73,7 @@ def test_each_event_is_in_its_own_day_once_as_its_earliest_duplicate(lake, raw):
     ids=["day-by-day", "backfill-backwards", "by-hours", "mixed"],
 )
 def test_the_table_does_not_depend_on_the_windows_and_their_order(lake, raw, runs):
-    at_once = compact(Lake(lake.spark, f"{lake.database}_at_once"), raw, "--day", THIRD, "--days", "3")
+    at_once = compact(new_lake(lake.spark, f"{lake.database}_at_once"), raw, "--day", THIRD, "--days", "3")
 
     for words in runs:
         compact(lake, raw, *words)

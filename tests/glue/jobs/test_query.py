@@ -48,6 +48,6 @@ def test_every_query_of_the_history_page_is_valid_in_spark(lake, history, tmp_pa
     queries = re.findall(r"```sql\n(.*?)```", (ROOT / "docs" / "history.md").read_text(), re.DOTALL)
 
     for text in queries:
-        asked = text.strip().rstrip(";").replace("signalbox_history.", f"{lake.database}.")
+        asked = text.strip().rstrip(";").replace("signalbox_lake.", f"{lake.database}.")
         assert ask(lake, tmp_path, asked)["columns"], text
     assert len(queries) > 10

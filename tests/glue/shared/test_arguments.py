@@ -1,12 +1,16 @@
 """The arguments of jobs and their time window."""
 
+import importlib.util
+import sys
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from glue_jobs.shared import arguments
 from glue_jobs.shared.arguments import TimeWindow
+from signalbox.local import tools
 
+GLUE = "AWSGlueDataplanePython==5.1.0"
 SCHEDULED = "2026-11-21T10:03:27Z"
 
 
@@ -61,9 +65,12 @@ def test_a_window_overlaps_the_days_from_its_start_to_before_its_end():
 def command_line(request, monkeypatch):
     """Parse with Glue's parser, and with Python's where Glue's is not installed."""
     if request.param == "elsewhere":
-        monkeypatch.setitem(__import__("sys").modules, "awsglue.utils", None)
-    else:
-        pytest.importorskip("awsglue.utils")
+        monkeypatch.setitem(sys.modules, "awsglue.utils", None)
+    elif importlib.util.find_spec("awsglue") is None:
+        # Its wheel is for Python 3.11, which Glue runs; the parser is plain Python, and runs in every version.
+        home = tools.TOOLS / GLUE.replace("==", "-")
+        tools.install_once(home, lambda unfinished: tools.install_wheel(unfinished, GLUE, python_version="3.11"))
+        monkeypatch.syspath_prepend(home)
 
 
 def test_arguments_are_parsed_among_glues_own(command_line):

@@ -1,20 +1,13 @@
-"""Local runs of Glue jobs with Spark: environment, settings, downloads and errors."""
+"""Local runs of Glue jobs with Spark: environment, settings and errors."""
 
 import json
-import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding
 
 from signalbox.errors import RejectedError
 from signalbox.local.emulator.lifecycle import Credentials
-from signalbox.local.spark import jars, jobs
-from signalbox.local.tools import java_home
+from signalbox.local.spark import jobs
 
 CREDENTIALS = Credentials("AKIAEXAMPLE", "secret")
 
@@ -52,29 +45,6 @@ def test_the_error_of_a_failed_job_has_the_cause_without_stack_frames(tmp_path):
 
 def test_a_successful_job_has_no_error(tmp_path):
     assert jobs._run([sys.executable, "-c", "print(1)"], {}, folder=tmp_path, on_line=lambda line: None) is None
-
-
-@pytest.mark.spark
-def test_java_reads_the_trust_store_of_this_machines_certificates(tmp_path):
-    store = tmp_path / "trust.p12"
-
-    store.write_bytes(jars._trust_store(certificate()))
-
-    keytool = [java_home() / "bin" / "keytool", "-list", "-keystore", store, "-storepass", "changeit"]
-    listed = subprocess.run(keytool, capture_output=True, text=True, check=True)  # noqa: S603 - words of our own
-    assert "trustedCertEntry" in listed.stdout
-
-
-def certificate() -> bytes:
-    """Return a root certificate that is valid for a day."""
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Example Root")])
-    unsigned = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + timedelta(days=1))
-    return unsigned.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM)
-
-
-def test_the_download_excludes_archives_of_spark():
-    assert jars._ivy_module().count('transitive="false"') == jars._ivy_module().count("<dependency ") == len(jars.JARS)
 
 
 def test_local_jobs_use_the_iceberg_settings_of_aws():

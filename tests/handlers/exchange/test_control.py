@@ -124,6 +124,17 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> I
     forget_everything()
 
 
+@dataclass(frozen=True)
+class Context:
+    """The context of a call of the function `control`."""
+
+    invoked_function_arn: str
+    seconds: int = 30
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 1000 * self.seconds
+
+
 def forget_everything() -> None:
     clear_caches(wiring, control_wiring, control)
 
@@ -344,6 +355,66 @@ def test_strays_that_are_young_stay(stage):
 
     assert handler({"task": "strays"}, None) == {"deleted": 0}
     assert stage.queues("xs_stray") == ["xs_stray"]
+
+
+def lose_connections() -> None:
+    functions = boto3.client("lambda")
+    for mapping in functions.list_event_source_mappings()["EventSourceMappings"]:
+        functions.delete_event_source_mapping(UUID=mapping["UUID"])
+
+
+def test_the_schedule_connects_the_queues_of_an_earlier_deployment_once(stage):
+    stage.told("declare_exchange", exchange="xpublic")
+    stage.sqs.create_queue(QueueName=f"{CONTROL}-alice")
+    lose_connections()
+    function_arn = function("control")
+    boto3.client("lambda").create_event_source_mapping(
+        EventSourceArn=ARNS + CONTROL, FunctionName=function_arn, ScalingConfig={"MaximumConcurrency": 2}
+    )
+    context = Context(function_arn)
+
+    assert handler({"task": "connect"}, context) == {"connected": 2, "disconnected": 0, "complete": True}
+    assert sorted(stage.connected()) == [CONTROL, f"{CONTROL}-alice", "xpublic"]
+    assert handler({"task": "connect"}, context) == {"connected": 0, "disconnected": 0, "complete": True}
+
+
+def test_queues_that_could_not_be_connected_are_logged_and_tried_again(stage, caplog):
+    stage.told("declare_exchange", exchange="xpublic")
+    lose_connections()
+
+    assert handler({"task": "connect"}, Context(function("control"), seconds=0)) == {
+        "connected": 0,
+        "disconnected": 0,
+        "complete": False,
+    }
+    assert handler({"task": "connect"}, Context(function("other"))) == {
+        "connected": 1,
+        "disconnected": 0,
+        "complete": True,
+    }
+    assert "no function reads the control queue" in caplog.text  # of Alice, since none reads the administrators' queue
+
+
+def test_the_schedule_measures_the_oldest_message_of_exchanges(stage, capsys):
+    stage.told("declare_exchange", exchange="xpublic")
+    assert handler({"task": "measure"}, None) == {"oldest_seconds": None}
+
+    stage.sqs.send_message(QueueUrl=URLS + "xpublic", MessageBody="waits")
+    boto3.client("cloudwatch").put_metric_data(
+        Namespace="AWS/SQS",
+        MetricData=[
+            {
+                "MetricName": "ApproximateAgeOfOldestMessage",
+                "Dimensions": [{"Name": "QueueName", "Value": "xpublic"}],
+                "Timestamp": datetime.now(UTC) - timedelta(minutes=2),
+                "Value": 400.0,
+            }
+        ],
+    )
+
+    assert handler({"task": "measure"}, None) == {"oldest_seconds": 400.0}
+    (metric,) = (json.loads(line) for line in capsys.readouterr().out.splitlines() if "OldestMessageAge" in line)
+    assert (metric["service"], metric["stage"], metric["OldestMessageAge"]) == ("exchange", "signalbox", [400.0])
 
 
 def test_an_unknown_task_is_refused(stage):

@@ -127,7 +127,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[Control
         "SPLIT_TIMEOUT_SECONDS": "20",
         "SPLIT_EMPTY_SECONDS": "60",
         "SPLIT_HEARTBEAT_SECONDS": "60",
-        "HISTORY_DATABASE": "signalbox_history",
+        "HISTORY_DATABASE": "signalbox_lake",
         "HISTORY_TABLE": "events_raw",
         "QUERY_RESULTS": f"s3://{BUCKET}/queries/",
     }

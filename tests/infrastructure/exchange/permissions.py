@@ -36,7 +36,7 @@ EXCHANGE = {
             "xray: PutTelemetryRecords PutTraceSegments"
         ),
         "Exchange/Commands": READ_QUEUE,
-        f"{SQS}:signalbox-exchange-control-*": READ_QUEUE,
+        f"{SQS}:signalbox-exchange-control-*": f"{READ_QUEUE} SetQueueAttributes",
         f"{SQS}:signalbox-exchange-reply-*": "sqs: DeleteQueue GetQueueAttributes ListQueueTags SendMessage",
         f"{SQS}:x*": MAKE_QUEUE,
         f"{SQS}:q_*": MAKE_QUEUE,
@@ -54,4 +54,6 @@ EXCHANGE = {
     },
     "Schedules/ExpireQueuesRole": SCHEDULED,
     "Schedules/SweepExchangesRole": SCHEDULED,
+    "Schedules/ConnectQueuesRole": SCHEDULED,
+    "Schedules/MeasureQueuesRole": SCHEDULED,
 }

@@ -1,12 +1,17 @@
 """The effect of settings on the exchange's resources: names, permissions and retry times."""
 
+import json
 from collections.abc import Iterator
+from datetime import timedelta
 from fnmatch import fnmatchcase
 
 import pytest
 
 from signalbox.aws.exchange import items as exchange_items
+from signalbox.aws.shared.telemetry import measure_oldest_message
+from signalbox.exchange.model.events import CAPABILITY
 from signalbox.exchange.model.names import StageNames, dead_letter_name
+from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 from signalbox.sarracenia.rights.names import MAXIMUM_USER_LENGTH, UserName
 from stacks.settings.choices import EXCHANGE_PREFIX
 from stacks.shared import tables
@@ -21,8 +26,9 @@ ROUTE, CONTROL = "Exchange/RouteRole", "Exchange/ControlRole"
 
 def allowed(stage: Templates, role: str, *, action: str) -> Iterator[tuple[str, object]]:
     """Yield each resource for which a role has an action, with its condition."""
+    policies = (f"{role}/DefaultPolicy", f"{role.removesuffix('Role')}/OwnMappings")
     for name, statement in stage.statements():
-        if name == f"{role}/DefaultPolicy" and action in as_list(statement["Action"]):
+        if name in policies and action in as_list(statement["Action"]):
             yield from ((stage.text(r), statement.get("Condition")) for r in as_list(statement["Resource"]))
 
 
@@ -104,11 +110,21 @@ def test_commands_are_read_where_the_administrators_and_users_send_them(stage):
         assert not may(stage, CONTROL, action="sqs:SendMessage", queue=named.control_queue(user))
 
 
-def test_only_the_router_is_called_with_the_messages_of_exchanges(stage):
+def test_only_the_functions_of_the_exchange_are_called_with_its_messages(stage):
+    mapped = {"Create": {"Exchange/Route", "Exchange/Control"}}
     for action in ("Create", "Update", "Delete", "Get"):
-        (found,) = allowed(stage, CONTROL, action=f"lambda:{action}EventSourceMapping")
-        (function,) = as_list(found[1]["ArnLike"]["lambda:FunctionArn"])
-        assert stage.text(function) == "Exchange/Route"
+        found = allowed(stage, CONTROL, action=f"lambda:{action}EventSourceMapping")
+        conditions = [condition["ArnLike"]["lambda:FunctionArn"] for _, condition in found if "ArnLike" in condition]
+        functions = {stage.text(one) for condition in conditions for one in as_list(condition)}
+        assert functions == mapped.get(action, {"Exchange/Route"})
+
+
+def test_mappings_to_functions_of_earlier_deployments_are_known_by_their_tags(stage):
+    for control, capability in ((CONTROL, "exchange"), ("Splitting/ControlRole", "splitting")):
+        found = allowed(stage, control, action="lambda:DeleteEventSourceMapping")
+        (condition,) = (one for _, one in found if "StringEquals" in one)
+        expected = {STAGE_TAG: "signalbox", CAPABILITY_TAG: capability}
+        assert condition["StringEquals"] == {f"aws:ResourceTag/{key}": value for key, value in expected.items()}
 
 
 def test_no_function_may_touch_identities(stage):
@@ -178,15 +194,31 @@ def test_a_delivery_that_is_tried_again_raises_no_alarm_before_it_is_dead(stage)
         assert alarm["Threshold"] > 5 * 30
 
 
+def test_an_alarm_watches_the_queues_that_no_template_contains(stage, capsys):
+    alarm = stage.every("AWS::CloudWatch::Alarm")["Exchange/BacklogAlarm"]["Properties"]
+    measure_oldest_message(timedelta(seconds=9), capability=CAPABILITY, stage="signalbox")
+    written = json.loads(capsys.readouterr().out)
+    (directive,) = written["_aws"]["CloudWatchMetrics"]
+
+    assert (alarm["Namespace"], alarm["MetricName"]) == (directive["Namespace"], directive["Metrics"][0]["Name"])
+    dimensions = {one["Name"]: one["Value"] for one in alarm["Dimensions"]}
+    assert dimensions == {name: written[name] for name in directive["Dimensions"][0]}
+    # A message whose function failed once is received again after the visibility timeout, which is no alarm yet.
+    assert alarm["Threshold"] > 6 * 30
+    assert alarm["TreatMissingData"] == "notBreaching"
+
+
 def test_queues_expire_by_the_minute_and_strays_by_the_day(stage):
     schedules = stage.every("AWS::Scheduler::Schedule")
     found = {
         name: (schedules[f"Schedules/{name}"]["Properties"]["ScheduleExpression"], target["Input"])
-        for name in ("ExpireQueues", "SweepExchanges")
+        for name in ("ExpireQueues", "SweepExchanges", "ConnectQueues", "MeasureQueues")
         for target in [schedules[f"Schedules/{name}"]["Properties"]["Target"]]
     }
 
     assert found == {
         "ExpireQueues": ("rate(1 minute)", '{"task":"expire"}'),
         "SweepExchanges": ("cron(10 5 * * ? *)", '{"task":"strays"}'),
+        "ConnectQueues": ("rate(1 minute)", '{"task":"connect"}'),
+        "MeasureQueues": ("rate(5 minutes)", '{"task":"measure"}'),
     }

@@ -18,9 +18,9 @@ def job(*folders: str, reads: tuple[str, ...] = (), writes: tuple[str, ...] = ()
         **{f"History/{folder}": f"s3: {READ} {WRITE}" for folder in folders},
         **{f"History/tables/{table}/*": f"s3: {READ} {WRITE if table in writes else ''}" for table in tables},
         f"{GLUE}:catalog": catalog,
-        f"{GLUE}:database/HistoryLake/Database": catalog,
+        f"{GLUE}:database/signalbox_lake": catalog,
         **{
-            f"{GLUE}:table/HistoryLake/Database/{table}": f"glue: {LOOK} {MAKE if table in writes else ''}"
+            f"{GLUE}:table/signalbox_lake/{table}": f"glue: {LOOK} {MAKE if table in writes else ''}"
             for table in tables
         },
         "<asset>": "s3: GetObject",

@@ -44,7 +44,7 @@ def test_every_job_is_of_glue_5_1_without_concurrent_runs_bounded_and_retried_on
         assert job["DefaultArguments"]["--enable-auto-scaling"] == "true", name
         assert 30 <= job["Timeout"] <= 24 * 60, name
         assert job["DefaultArguments"]["--datalake-formats"] == "iceberg", name
-        assert stage.text(job["DefaultArguments"]["--database"]) == "HistoryLake/Database", name
+        assert job["DefaultArguments"]["--database"] == "signalbox_lake", name
 
 
 def test_every_job_encrypts_its_output_and_logs_except_in_the_emulator(stage):
@@ -54,6 +54,44 @@ def test_every_job_encrypts_its_output_and_logs_except_in_the_emulator(stage):
         stage.text(job["Properties"]["SecurityConfiguration"]) for job in stage.every("AWS::Glue::Job").values()
     } == {"HistoryJobs/Security"}
     assert not [job for job in local.every("AWS::Glue::Job").values() if "SecurityConfiguration" in job["Properties"]]
+
+
+def test_the_alarm_of_a_job_counts_every_end_of_a_run_but_success(stage):
+    rules = stage.every("AWS::Events::Rule")
+    for name, job in stage.every("AWS::Glue::Job").items():
+        own = name.removesuffix("/Job")
+        alarm = stage.every("AWS::CloudWatch::Alarm")[f"{own}/Failed"]["Properties"]
+        ((dimension,),) = [alarm["Dimensions"]]
+        pattern = rules[stage.text(dimension["Value"])]["Properties"]["EventPattern"]
+
+        assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/Events", "TriggeredRules")
+        assert (pattern["source"], pattern["detail-type"]) == (["aws.glue"], ["Glue Job State Change"])
+        assert [stage.text(job_name) for job_name in pattern["detail"]["jobName"]] == [name]
+        assert pattern["detail"]["state"] == [{"anything-but": ["SUCCEEDED"]}]
+        assert job["Properties"]["Name"].startswith("signalbox-")
+
+
+@pytest.mark.parametrize(("hours", "expression"), [(1, "*/1"), (12, "*/12"), (24, "0")])
+def test_jobs_of_an_interval_run_at_hours_that_cron_knows(hours, expression):
+    stage = templates(history_interval_hours=hours)
+
+    assert schedule(stage, "CompactHours")[0] == f"cron(35 {expression} * * ? *)"
+    assert schedule(stage, "ExportLogs")[0] == f"cron(20 {expression} * * ? *)"
+
+
+def test_jobs_may_decrypt_their_scripts_with_the_key_of_the_asset_bucket():
+    key = "arn:aws:kms:eu-central-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+    stage = templates(asset_key_arn=key)
+
+    allowed = {
+        name: (statement["Action"], json.dumps(statement["Condition"]))
+        for name, statement in stage.statements()
+        if statement["Resource"] == key
+    }
+
+    assert set(allowed) == {name.replace("/Job", "/Role/DefaultPolicy") for name in stage.every("AWS::Glue::Job")}
+    assert {action for action, _ in allowed.values()} == {"kms:Decrypt"}
+    assert all('"kms:ViaService"' in condition and "s3." in condition for _, condition in allowed.values())
 
 
 def test_hourly_compaction_overlaps_by_an_hour_and_daily_compaction_with_maintenance_precedes_the_reports(stage):

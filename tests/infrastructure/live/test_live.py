@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from signalbox.live.session.inbox import FRAME
-from stacks.live import websocket_api
 from tests.infrastructure.handlers import POWERTOOLS, variables_read
 from tests.infrastructure.templates import ROOT, Templates, templates
 
@@ -46,15 +44,11 @@ def test_a_function_has_exactly_the_variables_that_its_handler_reads(handler):
     assert set(function["Environment"]["Variables"]) - POWERTOOLS == read - {ENDPOINT}
 
 
-def test_frames_go_into_the_inbox_in_the_order_of_their_connection(stage):
+def test_frames_go_into_the_inbox_without_a_function(stage):
     frames = routes(stage)["$default"]
 
     assert frames["IntegrationType"] == "AWS"
     assert "sqs:path/" in json.dumps(frames["IntegrationUri"])
-    (template,) = frames["RequestTemplates"].values()
-    assert "MessageGroupId=$context.connectionId" in template
-    assert f"MessageBody={FRAME}$util.urlEncode($input.body)" in template
-    assert template == websocket_api.FRAME
 
 
 def test_a_function_is_called_when_a_connection_opens_and_closes(stage):

@@ -15,9 +15,9 @@ from signalbox.cli.shared.deployment import Deployment
 from signalbox.exchange.messages.properties import DeliveredMessage
 from signalbox.local.stage_folder import StageFolder
 from signalbox.messages import MessageId
-from tests.integration.rendezvous.peers import wait_for
 from tests.integration.sarracenia.pump import LOG, MESSAGES, QUEUES, Pump, Sent, expected, made_bindings, made_messages
 from tests.integration.shared.fault_injection import FaultInjector
+from tests.patience import wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 

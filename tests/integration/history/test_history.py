@@ -19,7 +19,8 @@ from signalbox.local.emulator.lifecycle import PYTHON, Credentials
 from signalbox.local.spark import jobs
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
-from tests.integration.rendezvous.peers import DENIED, HTTP_PATIENCE_SECONDS, TIMED_OUT, Parties, wait_for
+from tests.integration.rendezvous.peers import DENIED, HTTP_PATIENCE_SECONDS, TIMED_OUT, Parties
+from tests.patience import scaled, wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.spark]
 
@@ -147,7 +148,7 @@ def _settled(lake: Lake) -> set[str]:
         nonlocal seen, since
         if (now := lake.keys()) != seen:
             seen, since = now, time.monotonic()
-        return time.monotonic() - since > QUIET_SECONDS
+        return time.monotonic() - since > scaled(QUIET_SECONDS)
 
     wait_for(quiet, "the last object written", seconds=20 * QUIET_SECONDS)
     return seen
@@ -174,7 +175,7 @@ def _send(parties: Parties) -> None:
     waiting = parties.pool.submit(parties.http, "POST", "client", offer_body(sample_offer("silent"), "restricted"))
     wait_for(parties.open_offers, "the offer parked")
     parties.proxy(behaviour=Behaviour.SILENT, proxy_type="webext", comes_from=second).serve_once()
-    assert waiting.result(4 * HTTP_PATIENCE_SECONDS).body == TIMED_OUT
+    assert waiting.result(scaled(4 * HTTP_PATIENCE_SECONDS)).body == TIMED_OUT
 
     assert not parties.proxy(relay_pattern=None, comes_from=third).serve_once().response.is_match
     assert parties.http("POST", "proxy", "a=candidate").status == 400

@@ -18,7 +18,7 @@ from signalbox.history.jobs import REPLAY_PREFIX
 from signalbox.history.replay_state import ReplayId, ReplayProgress, ReplayState
 from signalbox.local.demo.history import wait_for_files
 from signalbox.local.spark.history_jobs import Job, run_locally
-from tests.integration.rendezvous.peers import wait_for
+from tests.patience import wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.spark, pytest.mark.minutes]
 

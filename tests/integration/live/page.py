@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from signalbox.local.stage_folder import StageFolder
+from tests.patience import scaled
 
 PROGRAM = [sys.executable, "-c", "from signalbox.cli.main import main; main()"]
 COMMAND_SECONDS = 120
@@ -30,7 +31,12 @@ class WorkingFolder:
 
     def run(self, *words: str) -> str:
         done = subprocess.run(  # noqa: S603 - our own program
-            [*PROGRAM, *words], cwd=self.folder, capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS
+            [*PROGRAM, *words],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=scaled(COMMAND_SECONDS),
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -43,7 +49,7 @@ class WorkingFolder:
             try:
                 yield Running(self.folder / name)
                 process.send_signal(signal.SIGTERM)
-                assert process.wait(COMMAND_SECONDS) == 0, (self.folder / f"{name}.err").read_text()
+                assert process.wait(scaled(COMMAND_SECONDS)) == 0, (self.folder / f"{name}.err").read_text()
             finally:
                 process.kill()
                 process.wait()

@@ -14,9 +14,9 @@ from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.live.followers import Follower, cutting, differences, following
 from tests.integration.live.stage import TrialRealm, new_topic
-from tests.integration.rendezvous.peers import wait_for
 from tests.integration.shared.fault_injection import FaultInjector
 from tests.integration.shared.tcp_proxy import tcp_proxy
+from tests.patience import wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 

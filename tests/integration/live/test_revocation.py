@@ -1,27 +1,23 @@
 """Rights that are revoked while clients use them: no later event arrives."""
 
+import json
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
-from signalbox.aws.exchange.exchanges import DynamoUsers
-from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import RequestRefused, SubscriptionRevoked
-from signalbox.exchange.model.records import User
-from signalbox.live.admin.commands import secret_fields
-from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from signalbox.sarracenia.rights.names import UserName
-from signalbox.sarracenia.rights.permissions import Ownership, Role
+from signalbox.local.stage_folder import StageFolder
+from tests.integration.live.page import WorkingFolder
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.live.wamp_clients import KINDS, Refused, command_of, joined
+from tests.patience import SOON_SECONDS, scaled
 
 pytestmark = pytest.mark.emulator
 
@@ -30,37 +26,31 @@ EVENTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A user with a right to a prefix of topics, which is revoked later."""
+    """A user with a right to a prefix of topics, which is revoked later; all by commands."""
 
-    deployment: Deployment
+    desk: WorkingFolder
     place: TrialRealm
-    name: UserName
+    name: str
     topic: str
 
-    @property
-    def grant(self) -> dict[str, object]:
-        found = {"user": self.name, "exchange": self.place.realm, "right": "read"}
-        return {**found, "match": "prefix", "uri": f"{self.topic}."}
+    def grant(self, pattern: str) -> None:
+        self.desk.run("grant", "add", self.name, self.place.realm, pattern, "--match", "prefix")
 
-    def tell(self, command: str, **fields: object) -> None:
-        with client_of(self.deployment) as client:
-            client.ask(command, fields)
+    def revoke(self) -> None:
+        self.desk.run("grant", "remove", self.name, self.place.realm, f"{self.topic}.", "--match", "prefix")
 
 
 @pytest.fixture
-def visitor(deployment: Deployment, place: TrialRealm) -> Iterator[Visitor]:
-    name, ticket = UserName(f"visitor-{secrets.token_hex(4)}"), secrets.token_hex()
-    records = DynamoUsers(deployment.session().resource("dynamodb").Table(deployment.outputs["ExchangeTable"]))
-    records.put(User(name, Role.SUBSCRIBER, Ownership.STRICT, datetime.now(UTC), f"none:{name}"))
-    at = replace(place, users={**place.users, "visitor": (name, ticket)})
-    visitor = Visitor(deployment, at, name, new_topic())
-    credentials = Credentials.of(ticket, salt=secrets.token_hex(16), with_key=False)
-    visitor.tell("secret", user=name, **secret_fields(credentials))
-    visitor.tell("grant", **visitor.grant)
+def visitor(place: TrialRealm, stage_folder: StageFolder, tmp_path: Path) -> Iterator[Visitor]:
+    desk, name = WorkingFolder.at(tmp_path, stage_folder), f"visitor-{secrets.token_hex(4)}"
+    desk.run("user", "add", name, "--role", "subscriber")
+    ticket = json.loads(desk.run("user", "secret", name, "--json"))["secret"]
+    visitor = Visitor(desk, replace(place, users={**place.users, "visitor": (name, ticket)}), name, new_topic())
+    visitor.grant(f"{visitor.topic}.")
     # Who may see nothing else in a realm could not come back to ask.
-    visitor.tell("grant", **{**visitor.grant, "uri": "trial.open"})
+    visitor.grant("trial.open")
     yield visitor
-    records.remove(name)
+    desk.run("user", "remove", name)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -74,7 +64,7 @@ def test_no_later_event_reaches_a_client_whose_right_was_revoked(kind, visitor):
             publisher.publish(topic, Payload((value,)))
         client.wait_for_values("it", before)
 
-        visitor.tell("ungrant", **visitor.grant)
+        visitor.revoke()
         for number in range(EVENTS):
             publisher.publish(topic, Payload((f"after {number}",)))
         with pytest.raises(Refused) as refused:
@@ -92,10 +82,10 @@ def test_our_client_reports_the_revocation(visitor):
         client.follow(Cursor(TopicPattern.parse(f"{visitor.topic}.", MatchPolicy.PREFIX)))
         assert list(client.backfill()) == []
 
-        visitor.tell("ungrant", **visitor.grant)
+        visitor.revoke()
 
         with pytest.raises(SubscriptionRevoked):
-            client.receive(60)
+            client.receive(scaled(SOON_SECONDS))
         client.follow(Cursor(TopicPattern.parse(f"{visitor.topic}.a")))
         with pytest.raises(RequestRefused, match="not_authorized"):
-            client.receive(60)
+            client.receive(scaled(SOON_SECONDS))

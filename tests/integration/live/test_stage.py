@@ -27,6 +27,7 @@ from signalbox.local.demo.live import live_rows
 from signalbox.local.files import CHECKOUT
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.rendezvous.peers import dead_letter_reasons
+from tests.patience import scaled
 
 pytestmark = pytest.mark.emulator
 
@@ -42,7 +43,7 @@ def administrator(deployment: Deployment) -> Iterator[ExchangeClient]:
 
 def taken(client: LiveClient, number: int) -> list[ReceivedEvent]:
     """Return the next `count` events."""
-    found = [client.receive(SOON_SECONDS) for _ in range(number)]
+    found = [client.receive(scaled(SOON_SECONDS)) for _ in range(number)]
     assert None not in found, found
     return [event for event in found if event is not None]
 
@@ -57,7 +58,7 @@ def seen_until_quiet(client: LiveClient) -> list[ReceivedEvent]:
     """Return the received events; some clients get a revocation, others nothing."""
     seen = []
     with suppress(SubscriptionRevoked):
-        while event := client.receive(QUIET_SECONDS):
+        while event := client.receive(scaled(QUIET_SECONDS)):
             seen.append(event)
     return seen
 
@@ -157,7 +158,7 @@ def test_a_realm_can_be_joined_anonymously_if_it_is_allowed(place: TrialRealm, a
 
 def test_the_page_and_the_health_check_are_served_over_http(deployed: dict[str, Any]):
     def read(name: str) -> str:
-        with urlopen(deployed["page_url"] + name, timeout=SOON_SECONDS) as answer:  # noqa: S310 - loopback
+        with urlopen(deployed["page_url"] + name, timeout=scaled(SOON_SECONDS)) as answer:  # noqa: S310 - loopback
             return str(answer.read().decode())
 
     assert "<title>" in read("")

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any
 
 from signalbox.local import setup, tools
 from signalbox.local.files import CHECKOUT
+from tests.patience import Patience, scaled
 
 FOLDER = CHECKOUT / ".signalbox" / "clients"
 PROGRAMS = Path(__file__).parent / "wamp"
@@ -74,7 +74,7 @@ def _only_one(name: str) -> Iterator[None]:
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> None:
     done = subprocess.run(  # noqa: S603 - package managers
-        command, env=environment, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS
+        command, env=environment, capture_output=True, text=True, check=False, timeout=scaled(INSTALL_SECONDS)
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -117,12 +117,11 @@ class Client:
 
     def wait_for(self, look: Callable[[], Any], what: str, *, seconds: float = SOON_SECONDS) -> Any:
         """Return the first true result of `look`."""
-        deadline = time.monotonic() + seconds
+        patience = Patience(seconds)
         with self._change:
             while not (found := look()):
-                left = deadline - time.monotonic()
-                assert left > 0, f"within {seconds} s, not {what}; output: {self.output[-10:]}"
-                self._change.wait(min(left, 1.0))
+                assert not patience.is_over(), f"within {seconds} s, not {what}; output: {self.output[-10:]}"
+                self._change.wait(1.0)
             return found
 
     def wait_for_values(self, name: str, values: Sequence[object]) -> None:

@@ -3,11 +3,11 @@
 import http.client
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from botocore.config import Config as ClientConfig
@@ -29,29 +29,17 @@ from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.reply import answer_reply
 from stacks.settings.config import Config
-
-T = TypeVar("T")
+from tests.patience import SOON_SECONDS, scaled, wait_for
 
 SETTINGS = Config()  # the stage is deployed with the defaults
 PATIENCE_SECONDS = SETTINGS.offer_patience_seconds
 HTTP_PATIENCE_SECONDS = SETTINGS.http_offer_patience_seconds
-# Longer than a busy machine with two cores takes for any immediate effect.
-SOON_SECONDS = 15
 AT_ONCE = 96  # the number of clients and proxies that can wait at the same time
 
 DENIED = '{"error":"no snowflake proxies currently available"}'
 TIMED_OUT = '{"error":"timed out waiting for answer!"}'
 SUCCESS = '{"Status":"success"}'
 CLIENT_GONE = '{"Status":"client gone"}'
-
-
-def wait_for(look: Callable[[], T | None], what: str, *, seconds: float = SOON_SECONDS, every: float = 0.05) -> T:
-    """Return the first true result of `look`; fail with the missing `what` after `seconds`."""
-    deadline = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < deadline, f"within {seconds} s, not {what}"
-        time.sleep(every)
-    return found
 
 
 def dead_letter_reasons(
@@ -112,7 +100,7 @@ class HeldProxy:
 
     def offer(self, *, seconds: float = SOON_SECONDS) -> str:
         """Return the offer in the proxy's poll response, or an empty text."""
-        response = self.served.result(seconds).response
+        response = self.served.result(scaled(seconds)).response
         return response.offer if response else ""
 
 
@@ -196,7 +184,7 @@ class Parties:
     ) -> HttpResponse:
         """Send a request to the broker."""
         base = urlsplit(self.deployment.rendezvous_url)
-        connection = http.client.HTTPConnection(base.netloc, timeout=120)
+        connection = http.client.HTTPConnection(base.netloc, timeout=scaled(120))
         try:
             connection.request(method, base.path + path, body or None, dict(headers or {}))
             response = connection.getresponse()

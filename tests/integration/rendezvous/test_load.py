@@ -16,14 +16,15 @@ from signalbox.local.stage_folder import StageFolder
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
-from tests.integration.rendezvous.peers import PATIENCE_SECONDS, Asked, Parties, wait_for
+from tests.integration.rendezvous.peers import PATIENCE_SECONDS, Asked, Parties
 from tests.integration.shared.fault_injection import BETWEEN_KILLS, FaultInjector
+from tests.patience import Patience, fewer, wait_for
 
 pytestmark = pytest.mark.emulator
 
 # Each takes two processes of this machine, in addition to those of the offers: more would measure the machine.
 AT_ONCE = 24
-MOST = 20  # the others may take longer, since their function instances start first
+LAST = 4  # they may take longer, since their function instances start first
 CLIENTS_OF_THE_BURST = 30
 PROXIES_OF_THE_BURST = 8
 KILLS = 12
@@ -33,25 +34,29 @@ UNLUCKY = 2
 
 
 def test_tens_of_clients_and_proxies_at_once_find_each_other(parties: Parties):
-    """All proxies reach for the oldest offers at the same moment; every fourth offer was delivered twice."""
+    """All proxies reach for the oldest offers at the same moment; every fourth offer was delivered twice.
+
+    On a busy machine fewer clients come at once, since the patience of an offer is a setting of the stage.
+    """
+    at_once = fewer(AT_ONCE)
     _start_instances(parties)
     parties.expect_proxies(*Nat)
     dead_letters = parties.dead_letters()
 
-    asked = [parties.ask(Nat.RESTRICTED) for _ in range(AT_ONCE)]
+    asked = [parties.ask(Nat.RESTRICTED) for _ in range(at_once)]
     for client in asked[::4]:
         parties.send(offer_body(client.offer, Nat.RESTRICTED), client_id=client.client_id)
-    wait_for(lambda: sum(map(bool, map(parties.record, _ids(asked)))) >= MOST, "most offers parked")
-    proxies = [parties.pool.submit(_serve_one, parties) for _ in range(AT_ONCE)]
+    wait_for(lambda: sum(map(bool, map(parties.record, _ids(asked)))) >= at_once - LAST, "most offers parked")
+    proxies = [parties.pool.submit(_serve_one, parties) for _ in range(at_once)]
     replies = _replies(parties, asked)
     rounds = [proxy.result() for proxy in proxies]
 
     assert replies == {client.client_id: client.answer for client in asked}
-    assert [served.accepted for served in rounds] == [True] * AT_ONCE
+    assert [served.accepted for served in rounds] == [True] * at_once
     assert Counter(_offer(served) for served in rounds) == Counter(client.offer for client in asked)
     # SQS redelivers a copy that was processed at the same time as its original.
     wait_for(lambda: parties.waiting_messages() == 0, "all offers deleted", seconds=2 * PATIENCE_SECONDS)
-    assert [parties.messages_for(client.client_id) for client in asked] == [1] * AT_ONCE
+    assert [parties.messages_for(client.client_id) for client in asked] == [1] * at_once
     assert parties.dead_letters() == dead_letters
 
 
@@ -129,8 +134,8 @@ def _ids(asked: list[Asked]) -> list[str]:
 
 def _serve_one(parties: Parties) -> ServeResult:
     """Poll, as a proxy does, until there was a client."""
-    deadline = time.monotonic() + 2 * PATIENCE_SECONDS
-    while time.monotonic() < deadline:
+    patience = Patience(2 * PATIENCE_SECONDS)
+    while not patience.is_over():
         with suppress(BrokerUnreachableError):  # too slow; a real proxy polls again, too
             served = parties.proxy().serve_once()
             if served.accepted is not None:

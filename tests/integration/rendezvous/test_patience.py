@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import pytest
 
+from signalbox.clients.rendezvous.amp import amp_path
 from signalbox.clients.rendezvous.client import new_client_id
 from signalbox.clients.rendezvous.simulator import Behaviour, sample_offer
 from signalbox.rendezvous.wire.amp import armor
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
-from tests.integration.rendezvous.amp import amp_path
 from tests.integration.rendezvous.peers import (
     DENIED,
     HTTP_PATIENCE_SECONDS,
@@ -20,8 +20,8 @@ from tests.integration.rendezvous.peers import (
     Asked,
     HttpResponse,
     Parties,
-    wait_for,
 )
+from tests.patience import scaled, wait_for
 
 pytestmark = pytest.mark.emulator
 
@@ -57,7 +57,7 @@ def replies(all_parties: Parties) -> dict[str, TimedReply]:
         "older form, no proxy": _by_http(all_parties, "POST", "client", body=_new_offer()),
         "AMP, no proxy": _by_http(all_parties, "GET", amp_path(_offer_body())),
     }
-    return {name: future.result(3 * PATIENCE_SECONDS) for name, future in (given_away | left_alone).items()}
+    return {name: future.result(scaled(3 * PATIENCE_SECONDS)) for name, future in (given_away | left_alone).items()}
 
 
 def _new_offer() -> str:

@@ -21,7 +21,7 @@ from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.exchange.messages.properties import DeliveredMessage
 from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.messages import MessageId
-from tests.integration.rendezvous.peers import wait_for
+from tests.patience import wait_for
 from tests.unit.exchange.matching.naive_topics import is_match
 
 PLAIN, LOG = "xs_load", "xs_load.fifo"

@@ -9,7 +9,7 @@ import pytest
 
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.live.page import WorkingFolder
-from tests.integration.rendezvous.peers import wait_for
+from tests.patience import wait_for
 from tests.unit.clients.sarracenia.web import serving
 
 pytestmark = pytest.mark.emulator

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from signalbox.local.processes import processes_naming
 from signalbox.local.stage_folder import StageFolder
-from tests.integration.rendezvous.peers import wait_for
+from tests.patience import wait_for
 
 # Seconds between two kills: long enough for some work in between, short enough to interrupt it often.
 BETWEEN_KILLS = (0.3, 1.5)

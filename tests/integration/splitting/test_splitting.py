@@ -22,8 +22,8 @@ from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer, Recei
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from signalbox.splitting.control.protocol import SessionStatus
-from tests.integration.rendezvous.peers import wait_for
 from tests.integration.shared.fault_injection import FaultInjector
+from tests.patience import slowness, wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 
@@ -104,7 +104,7 @@ class Developer:
     @contextmanager
     def session(self, control: ControlClient) -> Iterator[SessionStatus]:
         client = SessionClient(control, self.request())
-        state = client.start(timeout=START_TIMEOUT)
+        state = client.start(timeout=START_TIMEOUT * slowness())
         urls = [queue.url for queue in state.queues]
         reader = LocalConsumer(self.stage.deployment.session(), urls, self.received)
         with self._runing():
@@ -196,7 +196,7 @@ def made(queue: QueueName, count: int, *, first: int = 0) -> list[Sent]:
 def test_an_invalid_filter_is_refused_before_anything_is_created(stage: Stage):
     with stage.control() as control, pytest.raises(CommandRejected, match="regular expression"):
         SessionClient(control, Developer(stage, "alice").request(message_filter={"author": "("})).start(
-            timeout=START_TIMEOUT
+            timeout=START_TIMEOUT * slowness()
         )
     assert stage.splits() == []
 

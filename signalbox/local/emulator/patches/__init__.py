@@ -7,6 +7,8 @@ from signalbox.local.emulator.patches import (
     firehose_buffer,
     function_priority,
     message_senders,
+    physical_names,
+    queue_locks,
     shared_code,
     websocket_refusals,
 )
@@ -25,6 +27,8 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
         firehose_buffer.PATCH,
         function_priority.PATCH,
         message_senders.PATCH,
+        physical_names.PATCH,
+        queue_locks.PATCH,
         shared_code.PATCH,
         websocket_refusals.PATCH,
     )

@@ -1,0 +1,16 @@
+"""The table of differences names tests that exist."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.adapters.differences import DIFFERENCES
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.parametrize("entry", DIFFERENCES)
+def test_a_difference_is_of_a_test(entry: str) -> None:
+    file, _, test = entry.partition("::")
+
+    assert f"def {test.replace('*', 'test_')}" in (HERE / file).read_text()

@@ -1,0 +1,220 @@
+"""Who may make which call of AWS on a stage: all others must be refused.
+
+A call is an action and a resource: a construct path, the name of a queue, an object below `History/`, or an ARN. `via`
+is the service that uses a key for the caller, `for` the function of an event source mapping, and `over http` a request
+without TLS. Roles are named by their construct path, users of the exchange by role: each of these is called `alice`.
+"""
+
+Who = frozenset[str]
+# Resources with a name of their own in the table; `websocket` is the id of live's API.
+RESOURCES = {
+    "MAPPING": "arn:aws:lambda:us-east-1:123456789012:event-source-mapping:0a1b",
+    "WORKGROUP": "arn:aws:athena:us-east-1:123456789012:workgroup/primary",
+    "EVENTS": "arn:aws:glue:us-east-1:123456789012:table/signalbox_history/events",
+    "RAW_EVENTS": "arn:aws:glue:us-east-1:123456789012:table/signalbox_history/events_raw",
+    "COMPACTION": "arn:aws:glue:us-east-1:123456789012:job/signalbox-compact-history",
+    "CONNECTION": "arn:aws:execute-api:us-east-1:123456789012:{websocket}/live/POST/@connections/L0SM9cOFvHcCIhw=",
+}
+
+
+def who(names: str, capability: str = "") -> Who:
+    """Return the identities in a text; roles of one capability are named by their last word."""
+    return frozenset(f"{capability}/{name}Role" if capability else name for name in names.split())
+
+
+NOBODY: Who = frozenset()
+PUBLIC_CLIENT, DEVELOPER = who("Rendezvous/ClientUser"), who("Splitting/UserPolicy")
+OFFER, POLL, ANSWER = who("Offer", "Rendezvous"), who("Poll", "Rendezvous"), who("Answer", "Rendezvous")
+CLIENT, PAGE, SWEEP = who("Client", "Rendezvous"), who("Page", "Rendezvous"), who("Sweep", "Rendezvous")
+SPLIT, SPLIT_CONTROL = who("Split", "Splitting"), who("Control", "Splitting")
+ROUTE, CONTROL = who("Route", "Exchange"), who("Control", "Exchange")
+CONNECT, SESSION, DELIVER = who("Connect", "Live"), who("Session", "Live"), who("Deliver", "Live")
+OVERVIEW, LIVE_PAGE, API_GATEWAY = who("Overview", "Live"), who("Page", "Live"), who("Sender", "Live/Connections")
+DRAIN, FIREHOSE = who("Drain", "HistoryOverflow"), who("Delivery", "HistoryLake")
+COMPACTION, EXPORT, REPLAY = who("CompactHistory/Role"), who("ExportLogs/Role"), who("Replay/Role")
+REPORT = who("Report/Role")
+REPORTS = REPORT | who("SplitReport/Role TopicReport/Role DeliveryReport/Role OrderAudit/Role CostReport/Role")
+JOBS = COMPACTION | EXPORT | REPLAY | REPORTS
+OF_FUNCTIONS = "SweepLeases SweepStrays ReconcileSplits SweepSplits ExpireQueues SweepExchanges SweepSessions"
+OF_JOBS = "Report SplitReport TopicReport DeliveryReport OrderAudit CostReport CompactHours CompactDay ExportLogs"
+SCHEDULES = who(f"{OF_FUNCTIONS} {OF_JOBS}", "Schedules")
+ADMIN, FEEDER, SOURCE, SUBSCRIBER = who("admin"), who("feeder"), who("source"), who("subscriber")
+LOOSE = who("loose-source")  # a source with Sarracenia's own rule of ownership
+USERS = ADMIN | FEEDER | SOURCE | SUBSCRIBER | LOOSE
+MATCHING = OFFER | POLL | ANSWER | CLIENT
+# Functions that write events, and to the overflow queue those that Firehose refuses.
+WRITERS = MATCHING | SWEEP | SPLIT | SPLIT_CONTROL | ROUTE | CONTROL | SESSION | OVERVIEW | DELIVER
+FUNCTIONS = WRITERS | PAGE | CONNECT | LIVE_PAGE | DRAIN
+
+RENDEZVOUS: dict[str, Who] = {
+    "sqs:SendMessage Rendezvous/Broker": PUBLIC_CLIENT,
+    "sqs:ReceiveMessage Rendezvous/Broker": OFFER,
+    "sqs:ChangeMessageVisibility Rendezvous/Broker": OFFER,
+    "sqs:DeleteMessage Rendezvous/Broker": OFFER | ANSWER,
+    "sqs:CreateQueue Rendezvous/Broker": SWEEP,
+    "sqs:PurgeQueue Rendezvous/Broker": NOBODY,
+    "sqs:SendMessage Rendezvous/Broker over http": NOBODY,
+    "sqs:ReceiveMessage Rendezvous/Broker over http": NOBODY,
+    "sqs:SendMessage Rendezvous/DeadOffers": OFFER,
+    "sqs:ReceiveMessage Rendezvous/DeadOffers": NOBODY,
+    "sqs:CreateQueue snowflake-client-a": OFFER,
+    "sqs:TagQueue snowflake-client-a": OFFER,
+    "sqs:SendMessage snowflake-client-a": OFFER | ANSWER,
+    "sqs:ReceiveMessage snowflake-client-a": PUBLIC_CLIENT,
+    "sqs:DeleteMessage snowflake-client-a": NOBODY,
+    "sqs:DeleteQueue snowflake-client-a": SWEEP,
+    "dynamodb:PutItem Rendezvous": MATCHING,
+    "dynamodb:UpdateItem Rendezvous": MATCHING,
+    "dynamodb:Query Rendezvous/index/open_offers": MATCHING | PAGE,
+    "dynamodb:PutItem Leases": OFFER,
+    "dynamodb:Query Leases/index/by_expiry": SWEEP,
+    "secretsmanager:GetSecretValue ClientKey": NOBODY,
+}
+SPLITTING: dict[str, Who] = {
+    "sqs:SendMessage Splitting/Commands": SPLIT_CONTROL | DEVELOPER,
+    "sqs:ReceiveMessage Splitting/Commands": SPLIT_CONTROL,
+    "sqs:CreateQueue mirrord-a": SPLIT_CONTROL,
+    "sqs:DeleteQueue mirrord-a": SPLIT_CONTROL,
+    "sqs:SendMessage mirrord-a": SPLIT | SPLIT_CONTROL,
+    "sqs:ReceiveMessage mirrord-a": SPLIT_CONTROL | DEVELOPER,
+    "sqs:CreateQueue signalbox-split-reply-a": DEVELOPER,
+    "sqs:ReceiveMessage signalbox-split-reply-a": DEVELOPER,
+    "sqs:SendMessage signalbox-split-reply-a": SPLIT_CONTROL,
+    # A queue that is split belongs to its application; a managed policy of its own grants access.
+    "sqs:ReceiveMessage orders": NOBODY,
+    "sqs:SendMessage orders": NOBODY,
+    "sqs:DeleteQueue orders": NOBODY,
+    "dynamodb:PutItem Splits": SPLIT | SPLIT_CONTROL,
+    "dynamodb:Query Splits/index/by_kind": SPLIT_CONTROL | OVERVIEW,
+    "lambda:CreateEventSourceMapping * for Splitting/Split": SPLIT_CONTROL,
+    "lambda:DeleteEventSourceMapping MAPPING for Splitting/Split": SPLIT_CONTROL,
+    "lambda:CreateEventSourceMapping * for Rendezvous/Offer": NOBODY,
+    "lambda:DeleteEventSourceMapping MAPPING for Rendezvous/Offer": NOBODY,
+    "athena:StartQueryExecution WORKGROUP": SPLIT_CONTROL | DEVELOPER,
+    "glue:GetTable RAW_EVENTS": SPLIT_CONTROL | DEVELOPER | FIREHOSE,
+}
+EXCHANGE: dict[str, Who] = {
+    "sqs:SendMessage Exchange/Commands": NOBODY,
+    "sqs:ReceiveMessage Exchange/Commands": CONTROL,
+    "sqs:SendMessage signalbox-exchange-control-alice": USERS,
+    "sqs:SendMessage signalbox-exchange-control-bob": NOBODY,
+    "sqs:SendMessage signalbox-exchange-control-alice2": NOBODY,
+    "sqs:ReceiveMessage signalbox-exchange-control-alice": CONTROL,
+    "sqs:CreateQueue signalbox-exchange-reply-alice_1": USERS,
+    "sqs:ReceiveMessage signalbox-exchange-reply-alice_1": USERS,
+    "sqs:SendMessage signalbox-exchange-reply-alice_1": CONTROL,
+    "sqs:ReceiveMessage signalbox-exchange-reply-bob_1": NOBODY,
+    "sqs:ReceiveMessage signalbox-exchange-reply-alice2_1": NOBODY,
+    "sqs:SendMessage xpublic": CONTROL | REPLAY | ADMIN | FEEDER,
+    "sqs:SendMessage xs_alice": CONTROL | REPLAY | USERS,
+    "sqs:SendMessage xs_alice.fifo": CONTROL | REPLAY | SESSION | USERS,
+    "sqs:SendMessage xs_alice_images": CONTROL | REPLAY | USERS - SUBSCRIBER,
+    "sqs:SendMessage xs_alice2": CONTROL | REPLAY | ADMIN | FEEDER | LOOSE,
+    "sqs:SendMessage xs_bob.fifo": CONTROL | REPLAY | SESSION | ADMIN | FEEDER,
+    "sqs:ReceiveMessage xs_alice": ROUTE,
+    "sqs:CreateQueue xs_alice": CONTROL,
+    "sqs:SetQueueAttributes xs_alice": CONTROL,
+    "sqs:DeleteQueue xs_alice": CONTROL,
+    "sqs:ReceiveMessage xs_alice-dlq": ROUTE | REPLAY,
+    "sqs:ReceiveMessage q_alice": USERS,
+    "sqs:ChangeMessageVisibility q_alice": USERS,
+    "sqs:ReceiveMessage q_alice_images": USERS,
+    "sqs:ReceiveMessage q_alice2": ADMIN | FEEDER | LOOSE,
+    "sqs:ReceiveMessage q_bob": ADMIN | FEEDER,
+    "sqs:SendMessage q_alice": ROUTE | CONTROL | REPLAY,
+    "sqs:DeleteQueue q_alice": CONTROL,
+    "sqs:SendMessage Exchange/Retries": ROUTE,
+    "sqs:ReceiveMessage Exchange/Retries": ROUTE,
+    "dynamodb:PutItem Exchanges": CONTROL,
+    "dynamodb:UpdateItem Exchanges": ROUTE | CONTROL,
+    "dynamodb:BatchGetItem Exchanges": ROUTE | SESSION | OVERVIEW | DELIVER,
+    "dynamodb:Query Exchanges/index/by_kind": CONTROL | OVERVIEW | LIVE_PAGE | EXPORT,
+    "dynamodb:Scan Exchanges": NOBODY,
+    "lambda:CreateEventSourceMapping * for Exchange/Route": CONTROL,
+    "lambda:UpdateEventSourceMapping MAPPING for Exchange/Route": CONTROL,
+    "cloudwatch:GetMetricData *": CONTROL,
+    "sqs:ListQueues *": SWEEP | SPLIT_CONTROL | CONTROL,
+}
+LIVE: dict[str, Who] = {
+    "sqs:SendMessage Live/Inbox": API_GATEWAY | CONNECT | SESSION | DELIVER | CONTROL,
+    "sqs:ReceiveMessage Live/Inbox": SESSION,
+    "sqs:SendMessage Live/Outbox": SESSION | OVERVIEW | ROUTE,
+    "sqs:ReceiveMessage Live/Outbox": DELIVER,
+    "sqs:SendMessage Live/Timers": CONNECT | SESSION,
+    "sqs:ReceiveMessage Live/Timers": SESSION,
+    "sqs:SendMessage Live/OverviewCalls": SESSION,
+    "sqs:ReceiveMessage Live/OverviewCalls": OVERVIEW,
+    "sqs:GetQueueAttributes Live/Inbox": SESSION | LIVE_PAGE,
+    "dynamodb:PutItem Live": CONNECT | SESSION | DELIVER | CONTROL,
+    "dynamodb:BatchWriteItem Live": SESSION | ROUTE,
+    "dynamodb:BatchGetItem Live": SESSION | OVERVIEW | DELIVER | ROUTE,
+    "execute-api:ManageConnections CONNECTION": DELIVER,
+    "secretsmanager:GetSecretValue LivePepper": SESSION,
+}
+HISTORY: dict[str, Who] = {
+    "firehose:PutRecordBatch HistoryLake/Events": WRITERS | DRAIN,
+    "sqs:SendMessage HistoryOverflow/Queue": WRITERS,
+    "sqs:ReceiveMessage HistoryOverflow/Queue": DRAIN,
+    "s3:PutObject History/raw/events/a": FIREHOSE,
+    "s3:GetObject History/raw/events/a": FIREHOSE | COMPACTION | SPLIT_CONTROL | DEVELOPER,
+    "s3:GetObject History/raw/events/a over http": NOBODY,
+    "s3:DeleteObject History/raw/events/a": NOBODY,
+    "s3:PutObject History/queries/a": SPLIT_CONTROL | DEVELOPER,
+    "s3:PutObject History/tables/events/data/a": COMPACTION,
+    "s3:PutObject History/tables/logs/data/a": COMPACTION | EXPORT,
+    "s3:PutObject History/reports/rendezvous/a": REPORT,
+    "s3:GetObject History/reports/rendezvous/a.svg": REPORT | OVERVIEW,
+    "s3:PutObject History/logs/a": EXPORT,
+    "s3:PutObject History/replays/a": REPLAY,
+    "glue:UpdateTable EVENTS": COMPACTION,
+    "glue:DeleteTable EVENTS": NOBODY,
+    "logs:PutLogEvents Rendezvous/OfferLogs": OFFER,
+    "xray:PutTraceSegments *": FUNCTIONS,
+}
+SCHEDULED: dict[str, Who] = {
+    "lambda:InvokeFunction Rendezvous/Sweep": who("SweepLeases SweepStrays", "Schedules"),
+    "lambda:InvokeFunction Splitting/Control": who("ReconcileSplits SweepSplits", "Schedules"),
+    "lambda:InvokeFunction Exchange/Control": who("ExpireQueues SweepExchanges", "Schedules"),
+    "lambda:InvokeFunction Live/Session": who("SweepSessions", "Schedules"),
+    "lambda:InvokeFunction Rendezvous/Offer": NOBODY,
+    "glue:StartJobRun COMPACTION": who("CompactHours CompactDay", "Schedules"),
+    "sqs:SendMessage Schedules/DeadCalls": SCHEDULES,
+}
+KEYS: dict[str, Who] = {
+    "kms:GenerateDataKey QueueKey via sqs": PUBLIC_CLIENT
+    | DEVELOPER
+    | USERS
+    | WRITERS
+    | DRAIN
+    | CONNECT
+    | API_GATEWAY
+    | REPLAY
+    | SCHEDULES,
+    "kms:Decrypt QueueKey": NOBODY,
+    "kms:Decrypt QueueKey via s3": NOBODY,
+    "kms:Decrypt StateKey": NOBODY,
+    "kms:Decrypt StateKey via sqs": NOBODY,
+    "kms:Decrypt StateKey via secretsmanager": SESSION,
+    "kms:Decrypt StateKey via s3": JOBS | FIREHOSE | SPLIT_CONTROL | DEVELOPER | OVERVIEW,
+    "kms:ScheduleKeyDeletion StateKey": NOBODY,
+}
+ACCOUNT_WIDE: dict[str, Who] = {
+    "iam:CreateAccessKey arn:aws:iam::123456789012:user/signalbox-alice": NOBODY,
+    "iam:PassRole Rendezvous/OfferRole": NOBODY,
+    "sts:AssumeRole Rendezvous/OfferRole": NOBODY,
+    "lambda:UpdateFunctionCode Rendezvous/Offer": NOBODY,
+    "dynamodb:DeleteTable Exchanges": NOBODY,
+    "s3:DeleteBucket History": NOBODY,
+    "sqs:SetQueueAttributes Rendezvous/Broker": SWEEP,
+}
+CALLS = RENDEZVOUS | SPLITTING | EXCHANGE | LIVE | HISTORY | SCHEDULED | KEYS | ACCOUNT_WIDE
+# What an administrator of the account, with a policy that allows everything, still may not do.
+REFUSED_TO_ADMINISTRATORS = (
+    "sqs:SendMessage Rendezvous/Broker over http",
+    "sqs:ReceiveMessage Live/Inbox over http",
+    "s3:GetObject History/raw/events/a over http",
+    "kms:Decrypt QueueKey",
+    "kms:Decrypt QueueKey via s3",
+    "kms:Decrypt StateKey",
+    "kms:Decrypt StateKey via sqs",
+)

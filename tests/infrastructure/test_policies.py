@@ -1,0 +1,192 @@
+"""All policies, rendered: without findings of parliament, and judged call by call by a simulator of IAM.
+
+The policies are those of both templates, those of the exchange's users, and those of queues made at run time.
+"""
+
+import json
+import warnings
+from collections import defaultdict
+from dataclasses import replace
+
+import pytest
+
+from signalbox.aws.exchange.policy import ExchangeLocation, user_policy
+from signalbox.aws.rendezvous.queues import SqsClientQueues
+from signalbox.aws.shared.leases import DynamoLeases
+from signalbox.aws.shared.managed_queues import OwnQueues
+from signalbox.exchange.model.names import StageNames
+from signalbox.queues import QueueName
+from signalbox.rendezvous.rules.states import ClientId
+from signalbox.sarracenia.rights.names import UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Role
+from tests.fakes.aws import aws, lease_table, sqs
+from tests.fakes.rendezvous import START
+from tests.infrastructure.calls import CALLS, FUNCTIONS, REFUSED_TO_ADMINISTRATORS, RESOURCES, USERS
+from tests.infrastructure.rendering import ACCOUNT, REGION, STAGE, Account, Policy
+from tests.infrastructure.simulation import Call, allowed
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of its own regular expressions, and of the pkg_resources that it reads files with
+    from parliament import analyze_policy_string, enhance_finding
+
+__all__ = ["aws", "lease_table", "sqs"]
+
+QUEUES = f"arn:aws:sqs:{REGION}:{ACCOUNT}:"
+EVERYTHING: Policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+# Findings of parliament that stay, by resource and kind, with the reason. Roles and users have none.
+EXCEPTIONS = {
+    ("QueueKey", "RESOURCE_STAR"): "in the policy of a key, * is that key",
+    ("StateKey", "RESOURCE_STAR"): "in the policy of a key, * is that key",
+    (
+        "StateKey",
+        "UNKNOWN_CONDITION_FOR_ACTION",
+    ): "AWS documents it for CloudWatch Logs with kms:DescribeKey",
+    ("StateKey", "MISMATCHED_TYPE"): "AWS documents ArnLike for kms:EncryptionContext:aws:logs:arn, which is a string",
+    ("History", "UNKNOWN_CONDITION_FOR_ACTION"): "two actions of s3:* have no TLS version; for the others it counts",
+    ("History", "MISMATCHED_TYPE"): "parliament takes no number with a fraction for s3:TlsVersion; AWS documents 1.2",
+}
+
+
+@pytest.fixture(scope="module")
+def account(stage) -> Account:
+    return Account(stage)
+
+
+@pytest.fixture(scope="module")
+def identities(account: Account) -> dict[str, list[Policy]]:
+    """Return the policies of every identity: those of the template, and the kinds of users of the exchange."""
+    return account.identity_policies() | {name: [policy] for name, policy in users(account).items()}
+
+
+def users(account: Account) -> dict[str, Policy]:
+    location = ExchangeLocation(StageNames(STAGE, ""), QUEUES, account.arns["QueueKey"])
+    kinds = {role.value: (role, Ownership.STRICT) for role in Role} | {"loose-source": (Role.SOURCE, Ownership.LOOSE)}
+    return {name: dict(user_policy(UserName("alice"), *kind, location)) for name, kind in kinds.items()}
+
+
+def call(account: Account, text: str, principal: str, policies: list[Policy]) -> Call:
+    """Return the call that a row of the table names, by a principal with policies."""
+    action, name, *rest = text.split(" ")
+    found = dict(zip(rest[::2], rest[1::2], strict=True))
+    resource = resource_of(account, name)
+    context = {}
+    if found.get("over") == "http":
+        context["aws:SecureTransport"] = "false"
+    if "via" in found:
+        context["kms:ViaService"] = f"{found['via']}.{REGION}.amazonaws.com"
+    if "for" in found:
+        context["lambda:FunctionArn"] = account.arns[found["for"]]
+    owner = account.arns["History"] if resource.startswith(account.arns["History"]) else resource
+    return Call(principal, policies, action, resource, account.resource_policies().get(owner), context)
+
+
+def resource_of(account: Account, name: str) -> str:
+    if name in RESOURCES:
+        (websocket,) = (key for key, path in account.templates.names.items() if path == "Live/Connections/WebSocket")
+        return RESOURCES[name].format(websocket=account.name(websocket))
+    if name in account.arns:
+        # A log group's ARN in a policy is that of its streams.
+        return account.arns[name].removesuffix("*") + "log-stream:a" if name.endswith("Logs") else account.arns[name]
+    whole, _, part = name.partition("/")
+    if whole in account.arns:
+        return f"{account.arns[whole]}/{part}"
+    return name if name == "*" or name.startswith("arn:") else QUEUES + name
+
+
+def principal_of(name: str) -> str:
+    """Return the ARN of an identity as IAM sees it: a session of a role, or a user."""
+    if name.endswith("Role"):
+        return f"arn:aws:sts::{ACCOUNT}:assumed-role/{name.replace('/', '-')}/session"
+    return f"arn:aws:iam::{ACCOUNT}:user/{name.replace('/', '-')}"
+
+
+def findings(policy: Policy) -> list[str]:
+    """Return parliament's findings; it reads numbers as text only."""
+    text = json.dumps(json.loads(json.dumps(policy), parse_float=str))
+    return [enhance_finding(one).issue for one in analyze_policy_string(text).findings]
+
+
+def test_roles_and_users_have_policies_without_findings(identities: dict[str, list[Policy]]) -> None:
+    found = {name: [findings(policy) for policy in policies] for name, policies in identities.items()}
+
+    assert len(found) > 45
+    assert {name: issues for name, issues in found.items() if any(issues)} == {}
+
+
+def test_policies_of_resources_have_no_findings_but_the_exceptions(account: Account) -> None:
+    paths = {arn: path for path, arn in account.arns.items()}
+    found = {(paths[arn], issue) for arn, policy in account.resource_policies().items() for issue in findings(policy)}
+
+    assert found == set(EXCEPTIONS)
+
+
+def test_each_call_is_allowed_to_those_of_the_table_and_refused_to_all_others(account, identities) -> None:
+    made = [(text, name) for text in CALLS for name in identities]
+    results = allowed(call(account, text, principal_of(name), identities[name]) for text, name in made)
+
+    found: dict[str, set[str]] = defaultdict(set)
+    for (text, name), is_allowed in zip(made, results, strict=True):
+        found[text] |= {name} if is_allowed else set()
+    assert {text: sorted(found[text]) for text in CALLS} == {text: sorted(names) for text, names in CALLS.items()}
+
+
+def test_the_table_has_calls_of_every_identity(identities: dict[str, list[Policy]]) -> None:
+    assert set().union(*CALLS.values()) == set(identities)
+    assert set(identities) > FUNCTIONS | USERS
+
+
+def test_a_policy_that_allows_everything_does_not_suffice_without_tls_or_the_service_of_a_key(account) -> None:
+    administrator = f"arn:aws:iam::{ACCOUNT}:user/administrator"
+    calls = [call(account, text, administrator, [EVERYTHING]) for text in REFUSED_TO_ADMINISTRATORS]
+    possible = [call(account, text.replace(" over http", ""), administrator, [EVERYTHING]) for text in CALLS]
+
+    assert not any(allowed(calls))
+    assert [one.action for one, is_allowed in zip(possible, allowed(possible), strict=True) if not is_allowed] == [
+        one.action for one in possible if one.action.startswith("kms:") and not is_through_its_service(account, one)
+    ]
+
+
+def is_through_its_service(account: Account, one: Call) -> bool:
+    services = {"QueueKey": {"sqs"}, "StateKey": {"dynamodb", "firehose", "s3", "secretsmanager"}}
+    (key,) = (name for name in services if account.arns[name] == one.resource)
+    via = one.context.get("kms:ViaService", "").partition(".")[0]
+    return one.action == "kms:ScheduleKeyDeletion" or via in services[key]
+
+
+@pytest.mark.parametrize("text", ["sqs:SendMessage Rendezvous/Broker", "s3:GetObject History/raw/events/a"])
+def test_other_accounts_have_no_access(account: Account, text: str) -> None:
+    stranger = call(account, text, "arn:aws:iam::999999999999:user/mallory", [EVERYTHING])
+
+    assert allowed([stranger]) == [False]
+
+
+def test_a_role_is_assumed_by_a_service_only_even_if_a_policy_allows_everything(account: Account) -> None:
+    administrator, trusted = f"arn:aws:iam::{ACCOUNT}:user/administrator", account.trust_policies()
+    calls = [
+        Call(administrator, [EVERYTHING], "sts:AssumeRole", account.arns[name], policy)
+        for name, policy in trusted.items()
+    ]
+
+    assert {kind for policy in trusted.values() for kind in policy["Statement"][0]["Principal"]} == {"Service"}
+    assert not any(allowed(calls))
+
+
+def test_queues_made_at_run_time_refuse_requests_without_tls(account: Account, identities, sqs, lease_table) -> None:
+    clients = SqsClientQueues(
+        sqs, DynamoLeases(lease_table), arn_prefix=f"{QUEUES}snowflake-client-", stage=STAGE, sleep=lambda _: None
+    )
+    clients.create(ClientId("a"), due_at=START)
+    own = OwnQueues(sqs, f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/", QUEUES)
+    own.make(QueueName("xs_alice"), {}, {})
+    made = {
+        "sqs:ReceiveMessage snowflake-client-a": "Rendezvous/ClientUser",
+        "sqs:SendMessage snowflake-client-a": "Rendezvous/AnswerRole",
+        "sqs:SendMessage xs_alice": "source",
+    }
+    for text, name in made.items():
+        url = sqs.get_queue_url(QueueName=text.partition(" ")[2])["QueueUrl"]
+        policy = json.loads(sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["Policy"])["Attributes"]["Policy"])
+        assert findings(policy) == []
+        for suffix, expected in (("", True), (" over http", False)):
+            one = call(account, text + suffix, principal_of(name), identities[name])
+            assert allowed([replace(one, resource_policy=policy)]) == [expected]

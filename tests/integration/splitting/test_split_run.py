@@ -1,0 +1,175 @@
+"""`signalbox split run` in a terminal: a command shares the queue of a deployed consumer until Ctrl-C."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.local.demo.consumer import DeployedConsumer, variable_of
+from signalbox.local.stage_folder import StageFolder
+from signalbox.queues import QueueName
+from tests.integration.live.page import PROGRAM, WorkingFolder
+from tests.patience import scaled, wait_for
+
+pytestmark = pytest.mark.emulator
+
+QUEUE = QueueName("demo-memes-of-a-command")
+CONSUMER = "demo-consumer-and-a-command"
+MESSAGES = 12
+READY_SECONDS, END_SECONDS = 240, 240  # the emulator starts function instances meanwhile
+CTRL_C = b"\x03"
+INTERRUPTED = 130
+# Gives the process the terminal at its standard input, so that Ctrl-C there reaches it and its children.
+WITH_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
+# What a user runs: it knows the queue from the variable that the deployed consumer has, and nothing of the split.
+COMMAND = f"""
+import json, os, boto3
+sqs = boto3.client("sqs")
+url = sqs.get_queue_url(QueueName=os.environ[{variable_of(QUEUE)!r}])["QueueUrl"]
+print("reads", os.environ[{variable_of(QUEUE)!r}], flush=True)
+while True:
+    for message in sqs.receive_message(QueueUrl=url, WaitTimeSeconds=1).get("Messages", []):
+        print("got", message["Body"], flush=True)
+        sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+"""
+
+
+@dataclass(slots=True)
+class Terminal:
+    """A process that has a terminal, and what it wrote there."""
+
+    process: "subprocess.Popen[bytes]"
+    master: int
+    written: bytes = b""
+
+    def after(self, beginning: str) -> list[str]:
+        """Return the rest of each complete line that begins so."""
+        lines = self.written.decode(errors="replace").split("\r\n")[:-1]
+        return [line.removeprefix(beginning) for line in lines if line.startswith(beginning)]
+
+    def listen(self) -> None:
+        with suppress(OSError):  # the last process closed the terminal
+            while data := os.read(self.master, 4096):
+                self.written += data
+
+    def type(self, keys: bytes) -> None:
+        os.write(self.master, keys)
+
+
+@contextmanager
+def terminal(command: Sequence[str], folder: Path, environment: dict[str, str]) -> Iterator[Terminal]:
+    """Run a command with a terminal of its own."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "-c", WITH_TERMINAL, *command],
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+    )
+    os.close(slave)
+    shown = Terminal(process, master)
+    thread = threading.Thread(target=shown.listen, daemon=True)
+    thread.start()
+    try:
+        yield shown
+    finally:
+        process.kill()
+        process.wait()
+        thread.join()
+        os.close(master)
+        print(shown.written.decode(errors="replace"))  # shown when a test fails
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The deployed consumer, and a folder with the files of a user who shares its queue."""
+
+    consumer: DeployedConsumer
+    folder: WorkingFolder
+
+    def send(self, *authors: str) -> None:
+        for author in authors:
+            self.consumer.session.client("sqs").send_message(
+                QueueUrl=self.consumer.queues[QUEUE],
+                MessageBody=f"by {author}",
+                MessageAttributes={"author": {"DataType": "String", "StringValue": author}},
+            )
+
+    def deployed(self) -> list[str]:
+        return [one.body for one in self.consumer.received()]
+
+    def splits(self) -> list[Any]:
+        shown = self.folder.run("split", "status", "--target", self.consumer.target, "--json")
+        return list(json.loads(shown)["splits"])
+
+    def phases(self) -> list[str]:
+        """Return the phase of each session."""
+        shown = self.folder.run("split", "list", "--target", self.consumer.target, "--json")
+        return [session["phase"] for session in json.loads(shown)]
+
+
+@pytest.fixture
+def desk(deployment: Deployment, stage_folder: StageFolder, tmp_path: Path) -> Desk:
+    prefix = deployment.outputs["TemporaryQueuePrefix"]
+    consumer = DeployedConsumer.deploy(deployment.session(), CONSUMER, [QUEUE], temporary_prefix=prefix)
+    entry = {"queue_type": "SQS", "message_filter": {"author": "^ann$"}}
+    (tmp_path / "mirrord.json").write_text(json.dumps({"feature": {"split_queues": {"*": entry}}}))
+    (tmp_path / "registry.yaml").write_text(json.dumps(consumer.registry()))
+    folder = WorkingFolder.at(tmp_path, stage_folder)
+    folder.run("split", "registry", "apply", "--file", "registry.yaml")
+    return Desk(consumer, folder)
+
+
+@pytest.fixture
+def environment(deployed: dict[str, Any]) -> dict[str, str]:
+    """What a consumer of the local stage needs to find its queues."""
+    key = deployed["admin_credentials"]
+    return {
+        "AWS_ENDPOINT_URL": deployed["endpoint_url"],
+        "AWS_DEFAULT_REGION": deployed["region"],
+        "AWS_ACCESS_KEY_ID": key["access_key_id"],
+        "AWS_SECRET_ACCESS_KEY": key["secret_access_key"],
+    }
+
+
+def test_a_command_gets_the_matching_messages_until_ctrl_c_and_the_consumer_the_others(
+    desk: Desk, environment: dict[str, str], tmp_path: Path
+):
+    before, own = desk.consumer.mappings(), ["split", "run", "--target", desk.consumer.target]
+    command = [*PROGRAM, *own, "--config", "mirrord.json", "--", sys.executable, "-c", COMMAND]
+
+    with terminal(command, tmp_path, environment) as shown:
+        reads = wait_for(lambda: shown.after("reads "), "the command started", seconds=READY_SECONDS)
+        desk.send(*["ann", "others"] * MESSAGES)
+        wait_for(lambda: len(shown.after("got ")) >= MESSAGES, "all messages of ann", seconds=READY_SECONDS)
+        wait_for(lambda: len(desk.deployed()) >= MESSAGES, "all messages of others", seconds=READY_SECONDS)
+        during = desk.phases()
+        shown.type(CTRL_C)
+        status = shown.process.wait(scaled(END_SECONDS))
+        afterwards = desk.phases()
+    wait_for(lambda: not desk.splits(), "the split is over", seconds=END_SECONDS, every=1)
+    desk.send("ann")
+    wait_for(lambda: "by ann" in desk.deployed(), "the consumer has all messages again", seconds=END_SECONDS)
+
+    assert reads != [QUEUE]
+    assert during == ["ready"]
+    assert "ready" not in afterwards  # ended by the command, and not a minute later without its heartbeats
+    assert status == INTERRUPTED
+    assert shown.after("got ") == ["by ann"] * MESSAGES
+    assert sorted(desk.deployed()) == ["by ann"] + ["by others"] * MESSAGES
+    assert desk.consumer.mappings() == before == {QUEUE: "Enabled"}
