@@ -69,7 +69,7 @@ def aws(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iter
 def _with_queues_of(parts: Parts, create: Callable[..., Any]) -> Callable[..., Any]:
     """Return moto's creation of an event source mapping, which finds the queues of ElasticMQ, too.
 
-    moto's Lambda reads nothing from queues here, so a queue of the same name in moto's own SQS stands for each.
+    moto's Lambda reads nothing from queues here: it only needs a queue of the same name in moto's own SQS.
     """
 
     def created(self: LambdaBackend, spec: dict[str, Any]) -> object:
