@@ -30,4 +30,4 @@ def test_upstreams_client_gets_the_proxys_answer(deployed: dict[str, Any], real_
     assert [(exchange.error, exchange.is_right) for exchange in exchanges] == [("", True)] * CLIENTS
     calls = exchanges[0].calls
     assert calls.keys() == {"SendMessage", "GetQueueUrl", "ReceiveMessage"}
-    assert calls["SendMessage"] == 1  # it asks for its queue, and for the reply, until there is one
+    assert calls["SendMessage"] == 1  # the others are repeated until the queue and the reply exist
