@@ -2,7 +2,9 @@
 
 import fcntl
 import os
+import secrets
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from hypothesis import settings
 
 from signalbox.cli.shared.deployment import Deployment, local_deployment
 from signalbox.local import cdk, stage
+from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.stage_folder import StageFolder
 from tests.java import parts
 
@@ -25,6 +28,20 @@ settings.load_profile("signalbox")
 # Each boto3 session reads the service descriptions again, and moto has a session for each test. Without the cache this
 # takes at least as long as the test.
 botocore.session.create_loader = cache(botocore.session.create_loader)
+
+
+# The seed of the stage with weather: drawn anew in CI, so that each run meets other faults, and the same elsewhere.
+SEED_VARIABLE, USUAL_SEED, SEEDS = "SIGNALBOX_WEATHER_SEED", 1, 1_000_000
+
+
+def pytest_configure() -> None:
+    """Choose the seed of the weather once; parallel test processes inherit it."""
+    os.environ.setdefault(SEED_VARIABLE, str(secrets.randbelow(SEEDS) if "CI" in os.environ else USUAL_SEED))
+
+
+def pytest_report_header() -> str:
+    """Return the line that names the seed of the weather, with which a failure can be repeated."""
+    return f"weather: {SEED_VARIABLE}={os.environ[SEED_VARIABLE]}"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -58,9 +75,43 @@ def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def deployed(stage_folder: StageFolder, assembly: Path) -> Iterator[dict[str, Any]]:
     """Return the content of local.json of a stage that ends with the test run, even if that is killed."""
+    with _deployed(stage_folder, assembly) as local:
+        yield local
+
+
+@pytest.fixture(scope="session")
+def weather() -> Weather:
+    """Return the weather of this test run."""
+    return Weather(int(os.environ[SEED_VARIABLE]))
+
+
+@pytest.fixture(scope="session")
+def weather_stage_folder(tmp_path_factory: pytest.TempPathFactory) -> StageFolder:
+    """Return the folder of the stage under weather."""
+    return StageFolder(tmp_path_factory.mktemp("weather"))
+
+
+@pytest.fixture(scope="session")
+def deployed_in_weather(
+    weather_stage_folder: StageFolder, assembly: Path, weather: Weather
+) -> Iterator[dict[str, Any]]:
+    """Return the content of local.json of a second stage, whose emulator has AWS's weather."""
+    with _deployed(weather_stage_folder, assembly, weather=weather) as local:
+        yield local
+
+
+@pytest.fixture(scope="session")
+def weather_deployment(deployed_in_weather: dict[str, Any]) -> Deployment:
+    """Return the stage under weather as a deployment of the CLI."""
+    return local_deployment(deployed_in_weather)
+
+
+@contextmanager
+def _deployed(stage_folder: StageFolder, assembly: Path, *, weather: Weather | None = None) -> Iterator[dict[str, Any]]:
+    """Provide a stage that ends with the context, even if the test run is killed."""
     lifeline, held = os.pipe()
     try:
-        yield stage.up(stage_folder, port=0, lifeline=lifeline, assembly=assembly)
+        yield stage.up(stage_folder, port=0, lifeline=lifeline, assembly=assembly, weather=weather)
     finally:
         stage.down(stage_folder)
         os.close(lifeline)
@@ -68,10 +119,10 @@ def deployed(stage_folder: StageFolder, assembly: Path) -> Iterator[dict[str, An
 
 
 @pytest.fixture(scope="session")
-def real_parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Run DynamoDB Local and ElasticMQ; return the variables that direct boto3 to them."""
-    with parts.running(tmp_path_factory.mktemp("parts")) as variables:
-        yield variables
+def real_parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[parts.Parts]:
+    """Run DynamoDB Local and ElasticMQ."""
+    with parts.running(tmp_path_factory.mktemp("parts")) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,9 @@ from signalbox.queues import QueueName
 logger = logging.getLogger(__name__)
 
 
-def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
+def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     """Return the messages to redeliver, of which not all copies are accounted for."""
+    instance.begin(context)
     records = event["Records"]
     queue = QueueName(records[0]["eventSourceARN"].rpartition(":")[2])
     messages = messages_of(records)

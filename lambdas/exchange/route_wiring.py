@@ -28,8 +28,8 @@ def router() -> Router:
     """Return the router of exchanges."""
     table = wiring.table()
     return Router(
-        table=DynamoRoutingTable(table),
-        heads=DynamoHeads(table),
+        table=DynamoRoutingTable(table, instance.backoff()),
+        heads=DynamoHeads(table, instance.backoff()),
         dispatcher=dispatcher(),
         counters=DynamoCounterWriter(table, parallel_map),
         names=wiring.names(),
@@ -56,9 +56,11 @@ def distributor() -> Distributor:
     """Return the distributor of live publications to connections."""
     table = instance.table("LIVE_TABLE")
     return Distributor(
-        log=DynamoTopicLog(table, parallel_map),
-        directory=CachedSubscriberDirectory(DynamoSubscribers(table), instance.CLOCK.now),
-        outboxes=SqsOutboxes(instance.sqs(), instance.settings().text("LIVE_OUTBOX_URL"), parallel_map),
+        log=DynamoTopicLog(table, parallel_map, instance.backoff()),
+        directory=CachedSubscriberDirectory(DynamoSubscribers(table, backoff=instance.backoff()), instance.CLOCK.now),
+        outboxes=SqsOutboxes(
+            instance.sqs(), instance.settings().text("LIVE_OUTBOX_URL"), parallel_map, instance.backoff()
+        ),
     )
 
 
@@ -67,7 +69,7 @@ def retrier() -> Retrier:
     """Return the retrier of the retry queues."""
     table = wiring.table()
     return Retrier(
-        heads=DynamoHeads(table),
+        heads=DynamoHeads(table, instance.backoff()),
         dispatcher=dispatcher(),
         counters=DynamoCounterWriter(table, parallel_map),
         names=wiring.names(),
@@ -81,8 +83,8 @@ def dispatcher() -> CopyDispatcher:
     """Return the dispatcher of copies."""
     dead_letter_queue_url = instance.settings().text("EXCHANGE_DEAD_LETTER_QUEUE_URL")
     return CopyDispatcher(
-        sender=SqsQueueSender(instance.sqs(), wiring.url_prefix()),
-        declared=DynamoRoutingTable(wiring.table()),
+        sender=SqsQueueSender(instance.sqs(), wiring.url_prefix(), instance.backoff()),
+        declared=DynamoRoutingTable(wiring.table(), instance.backoff()),
         retry_queue=retry_queue(),
         ordered_retry_queue=ordered_retry_queue(),
         dead_letter_queue=_name(dead_letter_queue_url),

@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - Lambda's
     """Handle a batch of the outbox queue; report as failed each connection's first unposted item and all after it."""
+    instance.begin(context)
     until = instance.CLOCK.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) * SHARE_OF_TIME
     by_connection, unreadable = _by_connection(messages_of(event["Records"]))
     _create_clients()

@@ -19,7 +19,7 @@ def outbox_writer() -> OutboxWriter:
     """Return the writer of connections."""
     exchanges = instance.table("EXCHANGE_TABLE")
     return OutboxWriter(
-        snapshots=DynamoConnectionSnapshots(wiring.table(), exchanges),
+        snapshots=DynamoConnectionSnapshots(wiring.table(), exchanges, backoff=instance.backoff()),
         log=DynamoTopicLog(wiring.table()),
         connections=connections(),
         now=instance.CLOCK.now,

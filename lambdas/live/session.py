@@ -26,8 +26,9 @@ Record = dict[str, Any]
 logger = logging.getLogger(__name__)
 
 
-def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
+def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     """Return the messages that stay in flight; for the scheduled task, the number of overdue connections."""
+    instance.begin(context)
     if "Records" in event:
         records = event["Records"]
         return in_flight(_forward_timers(records) if _are_timers(records) else _process_inboxes(records))

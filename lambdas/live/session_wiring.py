@@ -36,12 +36,12 @@ WRITERS = 8
 def ports() -> SessionPorts:
     """Return the ports of sessions."""
     settings, table = instance.settings(), wiring.table()
-    subscribers = DynamoSubscribers(table, _writers().map)
+    subscribers = DynamoSubscribers(table, _writers().map, instance.backoff())
     return SessionPorts(
         store=Store(
             sessions=wiring.sessions(),
             realm_sessions=DynamoRealmSessions(table),
-            accounts=DynamoAccounts(table, _exchanges(), pepper()),
+            accounts=DynamoAccounts(table, _exchanges(), pepper(), backoff=instance.backoff()),
             subscribers=subscribers,
             subscription_lookup=CachedSubscriptionLookup(
                 CachedSubscriberDirectory(subscribers, instance.CLOCK.now), subscribers, exclusive=Lock()
@@ -51,7 +51,9 @@ def ports() -> SessionPorts:
         inbox=wiring.inbox(),
         outboxes=SqsOutboxes(instance.sqs(), settings.text("LIVE_OUTBOX_URL")),
         timers=wiring.timers(),
-        sender=SqsExchangeSender(instance.sqs(), settings.text("LIVE_INBOX_URL").rpartition("/")[0] + "/"),
+        sender=SqsExchangeSender(
+            instance.sqs(), settings.text("LIVE_INBOX_URL").rpartition("/")[0] + "/", instance.backoff()
+        ),
         overview_calls=SqsOverviewCalls(instance.sqs(), settings.text("LIVE_OVERVIEW_URL")),
         names=StageNames(settings.text("STAGE"), settings.text("EXCHANGE_PREFIX")),
         pepper=pepper(),

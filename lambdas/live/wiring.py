@@ -20,7 +20,7 @@ def table() -> "Table":
 @cache
 def sessions() -> DynamoSessions:
     """Return the records of connections."""
-    return DynamoSessions(table())
+    return DynamoSessions(table(), instance.backoff())
 
 
 @cache

@@ -1,15 +1,19 @@
 """A function instance: its settings, its clock, its AWS clients and the history that it writes."""
 
 import os
+import random
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import boto3
 
 from signalbox.aws.history.firehose import DeliveryStream, FirehoseHistory, Overflow
 from signalbox.aws.shared.settings import Settings, SystemClock
 from signalbox.aws.shared.telemetry import PowertoolsTelemetry
+from signalbox.backoff import Backoff
 from signalbox.history.event import HistoryEvent
 
 if TYPE_CHECKING:
@@ -17,6 +21,45 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
 CLOCK = SystemClock()
+# The share of an invocation's time in which failed calls are repeated; the rest is for what follows.
+SHARE_OF_TIME = 0.5
+
+
+@runtime_checkable
+class Context(Protocol):
+    """Lambda's context of an invocation."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return the milliseconds until Lambda ends the function."""
+        ...
+
+
+@dataclass(slots=True)
+class Deadline:
+    """The moment in the current invocation after which no failed call is repeated; None outside of one."""
+
+    at: datetime | None = None
+
+
+@cache
+def deadline() -> Deadline:
+    """Return the deadline of the current invocation; an instance has one invocation at a time."""
+    return Deadline()
+
+
+@cache
+def backoff() -> Backoff:
+    """Return the back-off of calls, which ends with the deadline of the invocation."""
+    return Backoff(CLOCK, random.random, lambda: deadline().at)
+
+
+def begin(context: object) -> None:
+    """Set the deadline of an invocation by its context; an invocation without one has none."""
+    if isinstance(context, Context):
+        remaining = timedelta(milliseconds=context.get_remaining_time_in_millis())
+        deadline().at = CLOCK.now() + remaining * SHARE_OF_TIME
+    else:
+        deadline().at = None
 
 
 @cache
@@ -54,7 +97,7 @@ def history() -> FirehoseHistory:
 @cache
 def stream() -> DeliveryStream:
     """Return the delivery stream of the history."""
-    return DeliveryStream(boto3.client("firehose"), settings().text("HISTORY_STREAM"))
+    return DeliveryStream(boto3.client("firehose"), settings().text("HISTORY_STREAM"), backoff())
 
 
 def record(events: Sequence[HistoryEvent]) -> None:

@@ -3,6 +3,7 @@
 import logging
 from typing import Any
 
+from lambdas.shared import instance
 from lambdas.shared.commands import CommandProcessor
 from lambdas.splitting import control_wiring as wiring
 from lambdas.splitting.wiring import dead_letters
@@ -18,8 +19,9 @@ RECONCILE, STRAYS = "reconcile", "strays"
 logger = logging.getLogger(__name__)
 
 
-def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
+def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     """Return the failed records of a batch; for a scheduled task, the number of affected splits or queues."""
+    instance.begin(context)
     if "Records" in event:
         processor = CommandProcessor(_answer, wiring.replies(), dead_letters(), lambda _: _reply_prefix())
         return processor.process(event["Records"])

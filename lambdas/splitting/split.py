@@ -27,6 +27,7 @@ class Context(Protocol):
 
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     """Return the records that could not be forwarded and stay in flight."""
+    instance.begin(context)
     records = event["Records"]
     original = QueueName(records[0]["eventSourceARN"].rpartition(":")[2])
     messages = messages_of(records)

@@ -33,7 +33,7 @@ def ledger() -> DynamoLedger:
 @cache
 def sender() -> SqsQueueSender:
     """Return the sender to temporary queues."""
-    return SqsQueueSender(instance.sqs(), url_prefix=url_prefix())
+    return SqsQueueSender(instance.sqs(), url_prefix(), instance.backoff())
 
 
 @cache
@@ -45,7 +45,7 @@ def dead_letters() -> SqsDeadLetters:
 @cache
 def queues() -> SqsSplitQueues:
     """Return the queues, from which this function only deletes messages."""
-    return SqsSplitQueues(instance.sqs(), url_prefix=url_prefix(), stage=instance.settings().text("STAGE"))
+    return SqsSplitQueues(instance.sqs(), url_prefix(), instance.settings().text("STAGE"), instance.backoff())
 
 
 def url_prefix() -> str:

@@ -1,10 +1,13 @@
 """`signalbox local`: start, stop and inspect the stage on this machine."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
+
+if TYPE_CHECKING:
+    from signalbox.local.emulator.weather.conditions import Weather
 
 app = typer.Typer(
     help="Run a stage on this machine: an emulated AWS with the app deployed to it.", no_args_is_help=True
@@ -15,13 +18,33 @@ Port = Annotated[int | None, typer.Option(help="Port on 127.0.0.1 (default: 4566
 Context = Annotated[
     list[str] | None, typer.Option("--context", "-c", metavar="KEY=VALUE", help="A deployment setting; repeatable.")
 ]
-Demo = Annotated[bool, typer.Option("--demo/--no-demo", help="Run a demo of each capability afterwards.")]
+Demo = Annotated[
+    bool | None,
+    typer.Option(
+        "--demo/--no-demo", help="Run a demo of each capability afterwards (default: run it, except with --weather)."
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option("--weather", metavar="SEED", help="Give the emulator AWS's faults, delays and limits."),
+]
+Concurrency = Annotated[
+    int | None,
+    typer.Option(help="With --weather: functions that run at the same time (default: 1000).", min=1, max=1000),
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Delete a running stage first.")]
 
 
 @app.command()
 def up(
-    *, port: Port = None, context: Context = None, demo: Demo = True, fresh: Fresh = False, as_json: Json = False
+    *,
+    port: Port = None,
+    context: Context = None,
+    demo: Demo = None,
+    fresh: Fresh = False,
+    weather: Seed = None,
+    account_concurrency: Concurrency = None,
+    as_json: Json = False,
 ) -> None:
     """Start the stage, or update a running one, and run the demo."""
     from signalbox.cli.shared.deployment import local_deployment
@@ -31,8 +54,10 @@ def up(
     from signalbox.local.stage_folder import StageFolder
 
     require_checkout()
-    local = stage.up(StageFolder(), port=port, context=context or [], fresh=fresh)
-    rows = list(evidence(local_deployment(local))) if demo else []
+    conditions = _weather(weather, account_concurrency)
+    local = stage.up(StageFolder(), port=port, context=context or [], fresh=fresh, weather=conditions)
+    is_shown = demo if demo is not None else local["weather"] is None
+    rows = list(evidence(local_deployment(local))) if is_shown else []
     if as_json:
         print_json({"local": _public(local), "demo": [[row.capability, row.what, row.value] for row in rows]})
         return
@@ -41,6 +66,18 @@ def up(
             ["capability", "what", "seen"], [(row.capability, row.what, row.value) for row in rows], title="Demo"
         )
     _print_addresses(local)
+
+
+def _weather(seed: int | None, account_concurrency: int | None) -> "Weather | None":
+    """Return the weather of the options. Raises `RejectedError` for a limit without a seed."""
+    from signalbox.errors import RejectedError
+    from signalbox.local.emulator.weather.conditions import ACCOUNT_CONCURRENCY, Weather
+
+    if seed is not None:
+        return Weather(seed, account_concurrency or ACCOUNT_CONCURRENCY)
+    if account_concurrency is not None:
+        raise RejectedError("--account-concurrency needs --weather SEED: without weather no function is limited")
+    return None
 
 
 def _public(local: dict[str, Any]) -> dict[str, Any]:
@@ -52,8 +89,10 @@ def _print_addresses(local: dict[str, Any]) -> None:
     from signalbox.local.stage_folder import StageFolder
 
     print_line("The stage is running on this machine.")
+    weather = {"  weather": f"seed {local['weather']['seed']}"} if local["weather"] else {}
     print_fields(
         {
+            **weather,
             "  AWS endpoint": local["endpoint_url"],
             "  rendezvous": f"{local['rendezvous_url']}debug",
             "  live page": local["page_url"],
@@ -92,7 +131,10 @@ def status(*, as_json: Json = False) -> None:
     if as_json:
         print_json(shown)
     else:
-        print_fields({name: str(value) for name, value in shown.items() if not isinstance(value, dict)})
+        weather = local and local.get("weather")
+        seed = {"weather": f"seed {weather['seed']}"} if weather else {}
+        lines = {name: str(value) for name, value in shown.items() if name != "weather" and not isinstance(value, dict)}
+        print_fields({**lines, **seed})
     raise typer.Exit(0 if running else 1)
 
 

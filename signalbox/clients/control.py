@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self
 
 from signalbox.control.protocol import REPLY_QUEUE_RANDOM_BYTES, ControlReply, command_body
 from signalbox.errors import UnavailableError
+from signalbox.new_queues import when_usable
 from signalbox.queues import lease_tags
 
 LONG_POLL_SECONDS = 20
@@ -28,8 +29,22 @@ class NoControlReply(UnavailableError):
     """Raised when the stage does not reply in time; the command may have been executed."""
 
 
+class SqsExceptions(Protocol):
+    """The exceptions of boto3's SQS client."""
+
+    @property
+    def QueueDoesNotExist(self) -> type[Exception]:  # noqa: N802 (boto3's name)
+        """Raised for a queue that does not exist, or not yet."""
+        ...
+
+
 class SqsClient(Protocol):
     """The methods of boto3's SQS client that a control client calls."""
+
+    @property
+    def exceptions(self) -> SqsExceptions:
+        """Return the exceptions of the client."""
+        ...
 
     @property
     def create_queue(self) -> Callable[..., Any]:
@@ -72,6 +87,7 @@ class ControlClient:
     capability: str = field(kw_only=True)
     reply_timeout: timedelta = REPLY_TIMEOUT
     clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
     _reply_queue_url: str = field(default="", init=False)
 
     def __enter__(self) -> Self:
@@ -87,7 +103,7 @@ class ControlClient:
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        self.queues.delete_queue(QueueUrl=self._reply_queue_url)
+        self._on_reply_queue(self.queues.delete_queue)
 
     def ask(
         self, command: str, fields: Mapping[str, object] | None = None, *, timeout: timedelta | None = None
@@ -116,10 +132,18 @@ class ControlClient:
         return None
 
     def _receive(self, *, wait_seconds: int) -> list[ControlReply]:
-        received: Mapping[str, Any] = self.queues.receive_message(
-            QueueUrl=self._reply_queue_url, MaxNumberOfMessages=10, WaitTimeSeconds=wait_seconds
+        received: Mapping[str, Any] = self._on_reply_queue(
+            self.queues.receive_message, MaxNumberOfMessages=10, WaitTimeSeconds=wait_seconds
         )
         messages = received.get("Messages", ())
         for message in messages:
             self.queues.delete_message(QueueUrl=self._reply_queue_url, ReceiptHandle=message["ReceiptHandle"])
         return [ControlReply.parse(message["Body"]) for message in messages]
+
+    def _on_reply_queue(self, call: Callable[..., Any], **arguments: object) -> Any:  # noqa: ANN401 - boto3's
+        """Make a call to the reply queue, which SQS may not know yet."""
+        return when_usable(
+            lambda: call(QueueUrl=self._reply_queue_url, **arguments),
+            missing=self.queues.exceptions.QueueDoesNotExist,
+            sleep=self.sleep,
+        )

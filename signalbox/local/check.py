@@ -28,8 +28,17 @@ CORE = tuple(
     f"signalbox/{part}"
     for part in (
         *("rendezvous/*", "splitting/*", "exchange/*", "live/*", "sarracenia/*", "control/*", "history/*"),
+        *("doctor/*", "verify/*"),
         *("queues.py", "messages.py", "sending.py", "documents.py", "errors.py", "aws/*"),
-        *("clock.py", "dead_letters.py", "fifo.py", "optimistic_update.py", "parallel.py"),
+        *(
+            "backoff.py",
+            "clock.py",
+            "dead_letters.py",
+            "new_queues.py",
+            "fifo.py",
+            "optimistic_update.py",
+            "parallel.py",
+        ),
     )
 )
 PARALLEL_CHECKS = 2  # the machine of reference has two cores

@@ -3,6 +3,7 @@
 import fcntl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from signalbox.errors import RejectedError
 from signalbox.local import cdk, tools
 from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.lifecycle import ACCOUNT, REGION, Emulator
+from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.files import CHECKOUT, read_json, write_json
 from signalbox.local.live_users import REALM, live_users, start_functions
 from signalbox.local.progress import step
@@ -48,20 +50,23 @@ def up(
     port: int | None = None,
     context: Sequence[str] = (),
     fresh: bool = False,
+    weather: Weather | None = None,
     app: Path = CHECKOUT,
     lifeline: int | None = None,
     assembly: Path | None = None,
 ) -> dict[str, Any]:
     """Start the stage, or update it to the app and these settings; return the contents of `local.json`.
 
-    Raises `RejectedError` if a setting is invalid or the port is in use, before anything is started. A given `assembly`
-    is deployed without another synthesis.
+    A running stage keeps its weather. Raises `RejectedError` before anything is started if a setting is invalid, the
+    port is in use, or the running stage has another weather. A given `assembly` is deployed without another synthesis.
     """
     with _locked(stage_folder):
         # Checked before anything starts, so that an invalid setting or a used port costs no time.
         region = _region(context)
         running = lifecycle.running(stage_folder)
         chosen_port = _chosen_port(stage_folder, running, port=port, region=region, fresh=fresh)
+        if running is not None and not fresh:
+            weather = _kept_weather(running, weather)
         _prepare_tools()
         if assembly is None:
             assembly = stage_folder.assembly
@@ -69,7 +74,9 @@ def up(
                 cdk.synthesize(assembly, context=local_context(context), say=say, app_folder=app)
         if running is None or fresh:
             with step("start the emulator"):
-                running = lifecycle.start(stage_folder, port=chosen_port, region=region, lifeline=lifeline)
+                running = lifecycle.start(
+                    stage_folder, port=chosen_port, region=region, lifeline=lifeline, weather=weather
+                )
         with step("deploy") as say:
             cdk.deploy(assembly, emulator=running, say=say)
         local = _record(stage_folder, running, cdk.stacks(assembly))
@@ -128,6 +135,14 @@ def _chosen_port(
     return running.port if port is None else port
 
 
+def _kept_weather(running: Emulator, weather: Weather | None) -> Weather | None:
+    """Return the running stage's weather. Raises `RejectedError` if another is given."""
+    if weather is not None and weather != running.weather:
+        present = "no weather" if running.weather is None else f"the weather of seed {running.weather.seed}"
+        raise RejectedError(f"the stage runs with {present}; to change it, run `make down` first, or use --fresh")
+    return running.weather
+
+
 def _region(context: Sequence[str]) -> str:
     """Return the region of the settings; an emulator serves one."""
     settings = dict(setting.partition("=")[::2] for setting in context)
@@ -146,6 +161,7 @@ def _record(stage_folder: StageFolder, running: Emulator, stacks: Sequence[str])
         "endpoint_url": running.endpoint_url,
         "region": running.region,
         "account": ACCOUNT,
+        "weather": running.weather and asdict(running.weather),
         "broker_queue_url": outputs["BrokerQueueUrl"],
         "rendezvous_url": f"{running.endpoint_url}/rendezvous/",
         "websocket_url": f"{running.endpoint_url.replace('http', 'ws', 1)}/live-ws",

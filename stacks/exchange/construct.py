@@ -5,6 +5,7 @@ from functools import partial
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from stacks.exchange.environment import POWERTOOLS, Resources, control_environment, route_environment
@@ -67,6 +68,9 @@ class Exchange(Construct):
             description=DESCRIPTIONS["route"],
             timeout_seconds=config.route_timeout_seconds,
             environment=route_environment(resources, config),
+            # A consumer may publish to the exchange again, step after step: whether that loop is allowed is the
+            # consumer's setting. The router itself sends nothing to the queue of an exchange.
+            recursive_loop=lambda_.RecursiveLoop.ALLOW,
         )
         environment = control_environment(resources, config, route_arn=route.function_arn)
         control = make(

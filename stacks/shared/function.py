@@ -71,6 +71,7 @@ class Function(lambda_.Function):
         key: kms.IKey,
         config: Config,
         memory_megabytes: int = MEMORY_MEGABYTES,
+        recursive_loop: lambda_.RecursiveLoop | None = None,
     ) -> None:
         name = module.capitalize()
         role = iam.Role(scope, f"{name}Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
@@ -94,6 +95,9 @@ class Function(lambda_.Function):
             tracing=lambda_.Tracing.ACTIVE,
             # No asynchronous retries: the schedule invokes the function again.
             retry_attempts=0,
+            # By default Lambda ends a chain of invocations through SQS after the sixteenth of one function.
+            # https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html
+            recursive_loop=recursive_loop,
         )
         self.own_role = role
         role.add_to_policy(

@@ -3,6 +3,7 @@
 from functools import partial
 
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from stacks.history.lake import HistoryLake
@@ -53,6 +54,9 @@ class Splitting(Construct):
             key=state.state_key,
             config=config,
             memory_megabytes=MEMORY_MEGABYTES,
+            # `control` continues its reconciles through its own queue, and ends a chain after 500 runs. A consumer may
+            # send messages back to its split queue: whether that loop is allowed is the consumer's setting.
+            recursive_loop=lambda_.RecursiveLoop.ALLOW,
         )
         split = make(
             "split",

@@ -9,6 +9,7 @@ import pytest
 from signalbox.cli import local, main
 from signalbox.cli.shared.deployment import find_deployment, local_deployment
 from signalbox.errors import RejectedError, UnavailableError
+from signalbox.local.emulator.weather.conditions import Weather
 
 LOCAL = {
     "endpoint_url": "http://127.0.0.1:4566",
@@ -33,6 +34,14 @@ def test_the_stage_is_found_from_a_folder_inside_the_checkout(tmp_path):
 def test_the_error_without_a_running_stage_names_make_up_and_the_option_aws(tmp_path):
     with pytest.raises(RejectedError, match=r"`make up` .* --aws"):
         find_deployment(folder=tmp_path)
+
+
+def test_the_weather_has_a_seed_and_may_limit_the_account():
+    assert local._weather(None, None) is None
+    assert local._weather(7, None) == Weather(7, 1000)
+    assert local._weather(7, 10) == Weather(7, 10)
+    with pytest.raises(RejectedError, match="needs --weather"):
+        local._weather(None, 10)
 
 
 def test_clients_of_a_local_stage_call_its_emulator():

@@ -42,8 +42,15 @@ def store(table, items: Sequence[Json]) -> None:
         client.put_item(TableName=table.name, Item={name: _value(value) for name, value in item.items()})
 
 
+class _Exceptions:
+    class QueueDoesNotExist(Exception):
+        pass
+
+
 class RecordingSqs:
     """The calls of SQS that send; `sent` has their arguments without the queue, and bytes as base64 text."""
+
+    exceptions = _Exceptions
 
     def __init__(self) -> None:
         self.sent: list[Json] = []

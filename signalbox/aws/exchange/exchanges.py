@@ -22,7 +22,7 @@ from signalbox.aws.exchange.items import (
     user_key,
     user_of,
 )
-from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, succeeds, transacted, updated
+from signalbox.aws.shared.dynamodb import Item, delete_all, every_item, milliseconds, succeeds, transacted, updated
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import DeclaredQueue, Exchange, ResourceKind, ResourceRef, User
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -72,9 +72,7 @@ class DynamoExchanges:
             "ProjectionExpression": "pk, sk",
             "ConsistentRead": True,
         }
-        with self.table.batch_writer() as batch:
-            for key in every_item(self.table.query, heads):
-                batch.delete_item(Key=key)
+        delete_all(self.table, every_item(self.table.query, heads))
 
 
 @dataclass(frozen=True, slots=True)

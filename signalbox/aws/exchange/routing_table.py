@@ -29,7 +29,9 @@ from signalbox.aws.exchange.items import (
     record_key,
     sender_key,
 )
+from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, every_item, every_key, milliseconds, succeeds
+from signalbox.backoff import Backoff
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import Binding, ResourceKind, ResourceRef
 from signalbox.exchange.model.routing_ports import RoutingSnapshot
@@ -54,11 +56,13 @@ class DynamoRoutingTable:
     """`RoutingTable` and `DeclaredQueues` over the table `Exchanges`."""
 
     table: "Table"
+    backoff: Backoff = BACKOFF
 
     def snapshot(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> RoutingSnapshot:
         """Return the records of exchanges and the users of SenderIds, in one read for any number of them."""
         keys = [record_key(ResourceRef(ResourceKind.EXCHANGE, name)) for name in exchanges]
-        items = list(every_key(self.table, keys + [sender_key(sender) for sender in senders]))
+        keys += [sender_key(sender) for sender in senders]
+        items = list(every_key(self.table, keys, backoff=self.backoff))
         found = [exchange_of(item) for item in items if not item["pk"].startswith(SENDER)]
         users = {item["pk"].removeprefix(SENDER): UserName(item["name"]) for item in items if item["sk"] == "sender"}
         return RoutingSnapshot({exchange.name: exchange for exchange in found}, users)
@@ -79,7 +83,7 @@ class DynamoRoutingTable:
     def message_ttls(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
         """Return the message TTL of the queues that have one; the values may be slightly stale."""
         keys = [record_key(ResourceRef(ResourceKind.QUEUE, queue)) for queue in queues]
-        items = every_key(self.table, keys, is_consistent=False)
+        items = every_key(self.table, keys, is_consistent=False, backoff=self.backoff)
         return {
             DeclaredName(item["name"]): timedelta(seconds=float(item["message_ttl_seconds"]))
             for item in items
@@ -103,10 +107,11 @@ class DynamoHeads:
     """
 
     table: "Table"
+    backoff: Backoff = BACKOFF
 
     def read(self, exchange: ExchangeName, keys: Iterable[RoutingKey]) -> Mapping[RoutingKey, Head]:
         """Return the stored heads of keys; a new key has none."""
-        items = every_key(self.table, [head_key(exchange, key) for key in keys])
+        items = every_key(self.table, [head_key(exchange, key) for key in keys], backoff=self.backoff)
         return {RoutingKey(item["sk"].removeprefix(HEAD_KEY)): _head(item) for item in items}
 
     def save(self, exchange: ExchangeName, key: RoutingKey, head: Head, *, replacing: Head) -> bool:

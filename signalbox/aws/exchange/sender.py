@@ -5,16 +5,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from signalbox.aws.shared.errors import effect
+from signalbox.aws.shared.backoff import BACKOFF
+from signalbox.aws.shared.batch_calls import send_batch
+from signalbox.aws.shared.errors import PASSING, effect
 from signalbox.aws.shared.messages import batch_entry
+from signalbox.backoff import Backoff
 from signalbox.errors import EffectFailed, EffectRefused
+from signalbox.fifo import FifoBatch
 from signalbox.messages import Message, MessageId, outgoing
 from signalbox.queues import QueueName, is_fifo
 from signalbox.sending import Batch, Delivery, batches
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
-    from mypy_boto3_sqs.type_defs import SendMessageBatchResultTypeDef
+    from mypy_boto3_sqs.type_defs import BatchResultErrorEntryTypeDef
 
 logger = logging.getLogger(__name__)
 
@@ -25,36 +29,36 @@ class SqsExchangeSender:
 
     sqs: "SQSClient"
     url_prefix: str
+    backoff: Backoff = BACKOFF
 
     def send(self, queue: QueueName, message: Message) -> MessageId:
         """Send a message to an SQS queue; return the id that SQS assigned.
 
         Raises `EffectRefused` and `EffectFailed`.
         """
-        batch = Batch(queue, (Delivery(message, queue),))
-        answer = self._sent(batch)
-        for failure in answer.get("Failed", []):
-            refusal = EffectRefused if failure["SenderFault"] else EffectFailed
+        accepted, failures = self._sent(Batch(queue, (Delivery(message, queue),)))
+        for failure in failures:
+            is_refused = failure["SenderFault"] and failure["Code"] not in PASSING
+            refusal = EffectRefused if is_refused else EffectFailed
             raise refusal(f"{failure['Code']} at SendMessageBatch of queue {queue!r}: {failure.get('Message')}")
-        return MessageId(answer["Successful"][0]["MessageId"])
+        return MessageId(accepted["0"])
 
     def deliver(self, queue: QueueName, messages: Sequence[Message]) -> Sequence[Message]:
         """Send messages to an SQS queue, in order; return those that were not accepted.
 
+        In a FIFO queue, no message overtakes one of its group that was not accepted.
         Raises `EffectRefused` and `EffectFailed` when it is not known which messages were accepted.
         """
-        left: list[Message] = []
-        for batch in batches(Delivery(message, queue) for message in messages):
-            # In a FIFO queue, no message may overtake one that was not accepted.
-            if left and is_fifo(queue):
-                left += [delivery.message for delivery in batch.deliveries]
-                continue
-            for failure in self._sent(batch).get("Failed", []):
-                logger.warning("a message was not taken: %s: %s", failure["Code"], failure.get("Message"))
-                left.append(batch.deliveries[int(failure["Id"])].message)
-        return left
+        work = FifoBatch([(message, Delivery(message, queue)) for message in messages], is_fifo(queue))
+        while ready := work.take_ready():
+            for batch in batches(ready):
+                for failure in self._sent(batch)[1]:
+                    logger.warning("a message was not taken: %s: %s", failure["Code"], failure.get("Message"))
+                    work.fail(batch.deliveries[int(failure["Id"])].message.message_id)
+        left = set(work.not_done())
+        return [message for message in messages if message.message_id in left]
 
-    def _sent(self, batch: Batch) -> "SendMessageBatchResultTypeDef":
+    def _sent(self, batch: Batch) -> "tuple[dict[str, str], list[BatchResultErrorEntryTypeDef]]":
         entries = [batch_entry(str(number), outgoing(one.message)) for number, one in enumerate(batch.deliveries)]
         with effect(f"queue {batch.destination!r}"):
-            return self.sqs.send_message_batch(QueueUrl=self.url_prefix + batch.destination, Entries=entries)
+            return send_batch(self.sqs, self.url_prefix + batch.destination, entries, backoff=self.backoff)

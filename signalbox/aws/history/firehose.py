@@ -3,10 +3,13 @@
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from signalbox.aws.shared.backoff import BACKOFF
+from signalbox.backoff import Backoff
 from signalbox.history.event import HistoryEvent
 
 if TYPE_CHECKING:
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 # Firehose bills each record in steps of 5 KB and an event has about 230 bytes, so a record contains many events; the
 # format conversion reads consecutive JSON documents. PutRecordBatch accepts 4 MiB.
 RECORD_BYTES, BATCH_RECORDS = 100_000, 30
-ATTEMPTS = 3
+ATTEMPTS = 3  # what is left goes to the overflow queue
 MESSAGE_BYTES = 1_000_000  # SQS accepts 1 MiB
 
 Record = list[str]  # the lines of a Firehose record
@@ -31,6 +34,7 @@ class DeliveryStream:
 
     firehose: "FirehoseClient"
     name: str
+    backoff: Backoff = BACKOFF
 
     def put(self, lines: Sequence[str]) -> list[str]:
         """Put lines in at most three attempts, and return those that Firehose refused in all of them."""
@@ -39,8 +43,10 @@ class DeliveryStream:
         return [line for batch in batches for record in self._still_refused(batch) for line in record]
 
     def _still_refused(self, records: list[Record]) -> list[Record]:
-        for _ in range(ATTEMPTS):
-            records = self._put(records) if records else []
+        for _ in islice(self.backoff.attempts(), ATTEMPTS):
+            records = self._put(records)
+            if not records:
+                break
         return records
 
     def _put(self, records: list[Record]) -> list[Record]:

@@ -1,17 +1,20 @@
 """Users' access to realms, read from the tables `Exchanges` (realm, user) and `Live` (grants, secret) in one call."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from boto3.dynamodb.conditions import Attr
 
-from signalbox.aws.exchange.items import exchange_of, record_key, user_key, user_of
+from signalbox.aws.exchange.items import user_key, user_of
 from signalbox.aws.live.account_items import credentials_of, rights_of
 from signalbox.aws.live.items import failures_key, grants_key, secret_key
+from signalbox.aws.live.realms import RealmSettings, realm_key
+from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, items_of_tables, succeeds
-from signalbox.exchange.model.records import ResourceKind, ResourceRef, User
+from signalbox.backoff import Backoff
+from signalbox.exchange.model.records import User
 from signalbox.live.admin.grants import NO_RIGHTS, Rights
 from signalbox.live.session.ports import RealmAccess
 from signalbox.live.session.state import Account
@@ -31,18 +34,20 @@ class DynamoAccounts:
     live: "Table"
     exchanges: "Table"
     pepper: str
+    realms: RealmSettings = field(default_factory=RealmSettings)
+    backoff: Backoff = BACKOFF
 
     def access(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> RealmAccess:
         """Return the access of a user to a realm; without a user, only the realm's settings."""
-        keys = {self.exchanges.name: [record_key(ResourceRef(ResourceKind.EXCHANGE, realm))], self.live.name: []}
+        read_at, known = self.realms.now(), self.realms.known(realm)
+        keys: dict[str, list[Item]] = {self.exchanges.name: [] if known else [realm_key(realm)], self.live.name: []}
         if user is not None:
             keys[self.exchanges.name].append(user_key(user))
             keys[self.live.name] += [grants_key(realm, user), secret_key(user), failures_key(user)]
-        found = items_of_tables(self.live.meta.client, keys)
+        found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff) if any(keys.values()) else {}
         by_kind = {item["sk"]: item for items in found.values() for item in items}
-        exchange = exchange_of(by_kind["exchange"]) if "exchange" in by_kind else None
         return RealmAccess(
-            live=None if exchange is None or exchange.is_deleting else exchange.live,
+            live=known or self.realms.read(realm, by_kind.values(), read_at=read_at),
             account=self._account(realm, user_of(by_kind["user"]), by_kind) if "user" in by_kind else None,
             failures=_failures(by_kind.get("failures"), now),
         )
@@ -75,11 +80,12 @@ class DynamoUserRights:
 
     live: "Table"
     exchanges: "Table"
+    backoff: Backoff = BACKOFF
 
     def find(self, realm: ExchangeName, user: UserName) -> Rights:
         """Return a user's rights in a realm: none for an unknown user."""
         keys = {self.exchanges.name: [user_key(user)], self.live.name: [grants_key(realm, user)]}
-        found = items_of_tables(self.live.meta.client, keys)
+        found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff)
         by_kind = {item["sk"]: item for items in found.values() for item in items}
         return rights_of(realm, user_of(by_kind["user"]), by_kind.get("grants")) if "user" in by_kind else NO_RIGHTS
 

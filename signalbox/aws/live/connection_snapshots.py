@@ -1,20 +1,23 @@
-"""Connection snapshots in DynamoDB, read in one call: three items of `Live` and two of the exchanges' table.
+"""Connection snapshots in DynamoDB, read in one call: three items of `Live`, the user and, once a second, the realm.
 
 A reply costs two writes of the outbox item. A live event costs none.
 """
 
 import json
 import zlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from signalbox.aws.exchange.items import exchange_of, head_key, record_key, user_key, user_of
+from signalbox.aws.exchange.items import head_key, user_key, user_of
 from signalbox.aws.live.account_items import grants_of
 from signalbox.aws.live.items import grants_key, outbox_key, session_key
+from signalbox.aws.live.realms import RealmSettings, realm_key
 from signalbox.aws.live.sessions import stored_of
+from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, items_of_tables, milliseconds, moment
-from signalbox.exchange.model.records import ResourceKind, ResourceRef, User
+from signalbox.backoff import Backoff
+from signalbox.exchange.model.records import LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Rights
 from signalbox.live.outbox.decisions import OutboxState, SequenceNumbers, Watermarks
@@ -40,20 +43,23 @@ class DynamoConnectionSnapshots:
 
     live: "Table"
     exchanges: "Table"
+    realms: RealmSettings = field(default_factory=RealmSettings)
+    backoff: Backoff = BACKOFF
 
     def read(self, connection: ConnectionId, *, owner: _Owner | None) -> ConnectionSnapshot:
         """Read a connection's snapshot. If the caller knows the session's realm and user, `owner` saves a read."""
-        found = self._found(connection, owner)
+        read_at = self.realms.now()
+        known = None if owner is None else self.realms.known(owner[0])
+        found = self._found(connection, owner, is_realm_known=known is not None)
         session = stored_of(found["session"]).session if "session" in found else None
         session_owner = _owner(session)
         if session_owner is not None and session_owner != owner:
             return self.read(connection, owner=session_owner)
-        exchange = exchange_of(found["exchange"]) if "exchange" in found else None
         return ConnectionSnapshot(
             session=session,
             outbox=outbox_of(found["outbox"]) if "outbox" in found else OutboxState(),
             rights=_rights(session_owner[0], found) if session_owner is not None and "user" in found else NO_RIGHTS,
-            live=None if exchange is None or exchange.is_deleting else exchange.live,
+            live=known or self._live(owner, found, read_at),
         )
 
     def save(self, connection: ConnectionId, outbox: OutboxState) -> None:
@@ -63,16 +69,20 @@ class DynamoConnectionSnapshots:
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
         """Return the sequence number of a topic's newest event, or 0."""
-        found = items_of_tables(self.live.meta.client, {self.exchanges.name: [head_key(realm, topic)]})
+        keys = {self.exchanges.name: [head_key(realm, topic)]}
+        found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff)
         return max((int(item.get("sequence", 0)) for item in found[self.exchanges.name]), default=0)
 
-    def _found(self, connection: ConnectionId, owner: _Owner | None) -> dict[str, Item]:
+    def _live(self, owner: _Owner | None, found: dict[str, Item], read_at: datetime) -> LiveSettings | None:
+        return None if owner is None else self.realms.read(owner[0], found.values(), read_at=read_at)
+
+    def _found(self, connection: ConnectionId, owner: _Owner | None, *, is_realm_known: bool) -> dict[str, Item]:
         keys: dict[str, list[Item]] = {self.live.name: [session_key(connection), outbox_key(connection)]}
         if owner is not None:
             realm, user = owner
             keys[self.live.name].append(grants_key(realm, user))
-            keys[self.exchanges.name] = [record_key(ResourceRef(ResourceKind.EXCHANGE, realm)), user_key(user)]
-        found = items_of_tables(self.live.meta.client, keys)
+            keys[self.exchanges.name] = [user_key(user), *([] if is_realm_known else [realm_key(realm)])]
+        found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff)
         return {item["sk"]: item for items in found.values() for item in items}
 
 

@@ -22,7 +22,9 @@ from signalbox.aws.live.items import (
     topic_sort_key,
     topics_partition,
 )
-from signalbox.aws.shared.dynamodb import Item, ItemBusy, every_item
+from signalbox.aws.shared.backoff import BACKOFF
+from signalbox.aws.shared.dynamodb import MAXIMUM_WRITES, Item, every_item, write_batch
+from signalbox.backoff import Backoff
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.event_documents import event_document, event_of, json_text
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
     from mypy_boto3_dynamodb.type_defs import WriteRequestOutputTypeDef
 
-MAXIMUM_WRITES = 25  # DynamoDB, BatchWriteItem
-TRIES = 5  # BatchWriteItem may process only some of the writes
 COMPRESSED_FROM = 1_000  # characters; a smaller item costs one unit anyway
 KNOWN_TOPICS = 100_000  # that a router remembers to be in the table
 TTL_ROOM = timedelta(hours=1)
@@ -55,6 +55,7 @@ class DynamoTopicLog:
 
     table: "Table"
     parallel_map: ParallelMap = serial_map
+    backoff: Backoff = BACKOFF
     _known: dict[tuple[ExchangeName, RoutingKey], None] = field(default_factory=dict)
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
@@ -135,14 +136,7 @@ class DynamoTopicLog:
         self._known.update(dict.fromkeys((realm, event.topic) for event in events))
 
     def _write(self, requests: "Sequence[WriteRequestOutputTypeDef]") -> None:
-        # Clients are thread-safe; `Table` resources are not.
-        client, name = self.table.meta.client, self.table.name
-        left: Any = requests
-        for _ in range(TRIES):
-            left = client.batch_write_item(RequestItems={name: left})["UnprocessedItems"].get(name)
-            if not left:
-                return
-        raise ItemBusy(f"table {name!r} did not take {len(left)} writes")
+        write_batch(self.table, requests, backoff=self.backoff)
 
     def _newest_first(self, partition: str, *, limit: int | None) -> Iterator[Item]:
         query = {"KeyConditionExpression": Key("pk").eq(partition), "ConsistentRead": True, "ScanIndexForward": False}

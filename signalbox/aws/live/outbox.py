@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from signalbox.aws.shared.backoff import BACKOFF
+from signalbox.aws.shared.batch_calls import send_batch
 from signalbox.aws.shared.errors import look
+from signalbox.backoff import Backoff
 from signalbox.live.outbox.items import OutboxItem, OutboxMessage, item_body
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.codec import size_bytes
@@ -32,6 +35,7 @@ class SqsOutboxes:
     sqs: "SQSClient"
     queue_url: str
     parallel_map: ParallelMap = serial_map
+    backoff: Backoff = BACKOFF
 
     def put(self, connection: ConnectionId, items: Sequence[OutboxItem]) -> None:
         """Append items to an outbox; an item that is put twice within five minutes is stored once.
@@ -51,13 +55,13 @@ class SqsOutboxes:
     def _failed(self, call: Sequence[_Indexed]) -> list[int]:
         entries = [{"Id": str(index), **_entry(message)} for index, message in call]
         try:
-            answer = self.sqs.send_message_batch(QueueUrl=self.queue_url, Entries=entries)  # type: ignore[arg-type]
+            _, failures = send_batch(self.sqs, self.queue_url, entries, backoff=self.backoff)  # type: ignore[arg-type]
         except (ClientError, BotoCoreError):
             logger.exception("%d items were not sent to outboxes", len(call))
             return [index for index, _ in call]
-        for failure in answer.get("Failed", []):
+        for failure in failures:
             logger.warning("an item was not sent to an outbox: %s %s", failure["Code"], failure.get("Message"))
-        return [int(failure["Id"]) for failure in answer.get("Failed", [])]
+        return [int(failure["Id"]) for failure in failures]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,9 @@ from signalbox.aws.live.items import (
     user_session_key,
     user_sessions_partition,
 )
+from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, every_item, every_key, milliseconds, moment, succeeds, transacted
+from signalbox.backoff import Backoff
 from signalbox.live.session.ports import Member, Stored
 from signalbox.live.session.records import session_document, session_of
 from signalbox.live.session.state import KEPT_FOR, ConnectionId, Session
@@ -47,6 +49,7 @@ class DynamoSessions:
     """`Sessions`: an item for each connection, and one in the partition of the minute of its opening."""
 
     table: "Table"
+    backoff: Backoff = BACKOFF
 
     def open(self, session: Session) -> bool:
         """Store the record of a new connection; return False if there is one."""
@@ -69,7 +72,8 @@ class DynamoSessions:
 
     def find_all(self, connections: Iterable[ConnectionId]) -> Sequence[Session]:
         """Return the existing sessions of connections."""
-        return [stored_of(item).session for item in every_key(self.table, [session_key(one) for one in connections])]
+        keys = [session_key(one) for one in connections]
+        return [stored_of(item).session for item in every_key(self.table, keys, backoff=self.backoff)]
 
     def save(self, session: Session, *, replacing: Stored) -> Stored | None:
         """Store a changed record under the next version; return None if the stored one is not `replacing` any more."""

@@ -21,7 +21,9 @@ from signalbox.aws.live.items import (
     subscriber_version_key,
     topic_subscribers_partition,
 )
-from signalbox.aws.shared.dynamodb import Item, every_item, every_key, milliseconds, moment
+from signalbox.aws.shared.backoff import BACKOFF
+from signalbox.aws.shared.dynamodb import Item, delete_all, every_item, every_key, milliseconds, moment
+from signalbox.backoff import Backoff
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.directory import PartitionVersion, SubscriberChange, SubscriberPartition, SubscriberRow
@@ -43,6 +45,7 @@ class DynamoSubscribers:
 
     table: "Table"
     parallel_map: ParallelMap = serial_map
+    backoff: Backoff = BACKOFF
 
     def attach(self, realm: ExchangeName, subscriber: Subscriber, *, at: datetime, expires_at: datetime) -> None:
         """Add a subscriber until `expires_at`. Idempotent.
@@ -60,11 +63,11 @@ class DynamoSubscribers:
         by parallel writes.
         """
         removed: dict[str, list[Item]] = {}
-        with self.table.batch_writer() as batch:
-            for pattern in patterns:
-                batch.delete_item(Key=subscriber_key(realm, pattern, connection))
-                change = {"connection": connection, "match": pattern.match.value, "uri": pattern.uri}
-                removed.setdefault(subscriber_partition(realm, pattern), []).append(change)
+        keys = (subscriber_key(realm, pattern, connection) for pattern in patterns)
+        delete_all(self.table, keys, backoff=self.backoff)
+        for pattern in patterns:
+            change = {"connection": connection, "match": pattern.match.value, "uri": pattern.uri}
+            removed.setdefault(subscriber_partition(realm, pattern), []).append(change)
         now = datetime.now(UTC)
         for _ in self.parallel_map(lambda partition: self._changes.add(partition, removed[partition], at=now), removed):
             pass
@@ -72,7 +75,8 @@ class DynamoSubscribers:
     def versions(self, partitions: Collection[SubscriberPartition]) -> Mapping[SubscriberPartition, PartitionVersion]:
         """Return the versions of the partitions in one read; a partition that never changed has none."""
         by_partition = {_partition_key(one): one for one in partitions}
-        items = every_key(self.table, [subscriber_version_key(partition) for partition in by_partition])
+        keys = [subscriber_version_key(partition) for partition in by_partition]
+        items = every_key(self.table, keys, backoff=self.backoff)
         return {by_partition[item["pk"]]: _version(item) for item in items}
 
     def changes(self, partition: SubscriberPartition, numbers: range) -> Mapping[int, SubscriberChange]:

@@ -1,22 +1,25 @@
 """DynamoDB: conversion of values, conditional writes, transactions and paged reads."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from botocore.exceptions import ClientError
 
+from signalbox.aws.shared.backoff import BACKOFF
+from signalbox.backoff import Backoff
 from signalbox.errors import Contended
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
     from mypy_boto3_dynamodb.service_resource import Table
-    from mypy_boto3_dynamodb.type_defs import KeysAndAttributesTypeDef, TransactWriteItemTypeDef
+    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
 TRANSACTION_CONFLICT = "TransactionConflictException"
 MAXIMUM_KEYS = 100  # of BatchGetItem
-TRIES = 5  # BatchGetItem may return UnprocessedKeys
+MAXIMUM_WRITES = 25  # of BatchWriteItem
 
 Answer = TypeVar("Answer")
 Item = dict[str, Any]  # values of boto3's table resource: str, Decimal, bool, bytes, dict, list
@@ -121,16 +124,23 @@ def reasons(error: ClientError) -> Sequence[str]:
     return [reason.get("Code", "") for reason in found]
 
 
-def items_of_tables(client: "DynamoDBClient", keys: Mapping[str, Sequence[Item]]) -> dict[str, list[Item]]:
-    """Return the existing items by table name, in one consistent BatchGetItem of at most 100 keys.
+def items_of_tables(
+    client: "DynamoDBClient",
+    keys: Mapping[str, Sequence[Item]],
+    *,
+    is_consistent: bool = True,
+    backoff: Backoff = BACKOFF,
+) -> dict[str, list[Item]]:
+    """Return the existing items by table name, in one BatchGetItem of at most 100 keys.
 
-    Raises `ItemBusy`.
+    Keys that DynamoDB leaves unprocessed, as it does with an item beyond its 3,000 reads a second, are read again after
+    a pause. Raises `ItemBusy`.
     """
     found: dict[str, list[Item]] = {name: [] for name in keys}
     left: Mapping[str, Any] = {
-        name: {"Keys": wanted, "ConsistentRead": True} for name, wanted in keys.items() if wanted
+        name: {"Keys": wanted, "ConsistentRead": is_consistent} for name, wanted in keys.items() if wanted
     }
-    for _ in range(TRIES):
+    for _ in backoff.attempts():
         answer = client.batch_get_item(RequestItems=left)
         for name, items in answer["Responses"].items():
             found[name] += items
@@ -140,18 +150,31 @@ def items_of_tables(client: "DynamoDBClient", keys: Mapping[str, Sequence[Item]]
     raise ItemBusy(f"tables {', '.join(map(repr, left))} returned no result for some of the keys")
 
 
-def every_key(table: "Table", keys: Sequence[Item], *, is_consistent: bool = True) -> Iterator[Item]:
+def every_key(
+    table: "Table", keys: Sequence[Item], *, is_consistent: bool = True, backoff: Backoff = BACKOFF
+) -> Iterator[Item]:
     """Yield the existing items of keys, in any order. Raises `ItemBusy`."""
     for start in range(0, len(keys), MAXIMUM_KEYS):
-        yield from _got(table, keys[start : start + MAXIMUM_KEYS], is_consistent=is_consistent)
+        wanted = {table.name: keys[start : start + MAXIMUM_KEYS]}
+        yield from items_of_tables(table.meta.client, wanted, is_consistent=is_consistent, backoff=backoff)[table.name]
 
 
-def _got(table: "Table", keys: Sequence[Item], *, is_consistent: bool) -> Iterator[Item]:
-    for _ in range(TRIES):
-        request: Mapping[str, KeysAndAttributesTypeDef] = {table.name: {"Keys": keys, "ConsistentRead": is_consistent}}
-        answer = table.meta.client.batch_get_item(RequestItems=request)
-        yield from answer["Responses"].get(table.name, ())
-        if table.name not in answer["UnprocessedKeys"]:
+def write_batch(table: "Table", requests: Sequence[Mapping[str, Any]], *, backoff: Backoff = BACKOFF) -> None:
+    """Execute up to 25 put and delete requests of BatchWriteItem, none of them for the same item.
+
+    Writes that DynamoDB leaves unprocessed are repeated after a pause. Raises `ItemBusy`; some may then be done.
+    """
+    left: Any = requests
+    for _ in backoff.attempts():
+        # The client is thread-safe; the `Table` resource is not.
+        left = table.meta.client.batch_write_item(RequestItems={table.name: left})["UnprocessedItems"].get(table.name)
+        if not left:
             return
-        keys = answer["UnprocessedKeys"][table.name]["Keys"]
-    raise ItemBusy(f"table {table.name!r} returned no answer for {len(keys)} keys")
+    raise ItemBusy(f"table {table.name!r} did not take {len(left)} writes")
+
+
+def delete_all(table: "Table", keys: Iterable[Item], *, backoff: Backoff = BACKOFF) -> None:
+    """Delete the items of different keys, 25 in a call. Raises `ItemBusy`."""
+    requests = ({"DeleteRequest": {"Key": key}} for key in keys)
+    while batch := list(islice(requests, MAXIMUM_WRITES)):
+        write_batch(table, batch, backoff=backoff)

@@ -10,8 +10,10 @@ from signalbox.errors import EffectFailed, EffectRefused
 # Retryable codes that AWS returns with status 400 or 409.
 PASSING = frozenset(
     {
+        "KMS.ThrottlingException",  # SQS's code on the wire; botocore names the exception KmsThrottled
         "KmsThrottled",
         "PreconditionFailedException",
+        "ProvisionedThroughputExceededException",
         "AWS.SimpleQueueService.QueueDeletedRecently",
         "QueueDeletedRecently",
         "RequestLimitExceeded",

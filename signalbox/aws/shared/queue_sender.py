@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from signalbox.aws.shared.backoff import BACKOFF
+from signalbox.aws.shared.batch_calls import send_batch
 from signalbox.aws.shared.errors import SERVER_ERROR, reason
 from signalbox.aws.shared.messages import batch_entry
+from signalbox.backoff import Backoff
 from signalbox.errors import EffectFailed
 from signalbox.messages import outgoing
 from signalbox.sending import Batch, Delivery
@@ -37,12 +40,14 @@ class SqsQueueSender:
 
     sqs: "SQSClient"
     url_prefix: str
+    backoff: Backoff = BACKOFF
 
     def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
-        """Make one call; return the failed deliveries, each with SQS's reason if the failure is permanent, else None.
+        """Send a batch; return the failed deliveries, each with SQS's reason if the failure is permanent, else None.
 
-        A call that SQS rejects as a whole is repeated for each message, to find the rejected one.
-        Raises `EffectFailed` when it is unknown which messages SQS accepted.
+        Failures that no message caused are repeated after pauses, as long as there is time. No two deliveries of a FIFO
+        queue may be of one message group. A call that SQS rejects as a whole is repeated for each message, to find the
+        rejected one. Raises `EffectFailed` when it is unknown which messages SQS accepted.
         """
         try:
             failed = list(self._failed(batch))
@@ -54,8 +59,8 @@ class SqsQueueSender:
 
     def _failed(self, batch: Batch) -> Iterator[tuple[Delivery, str | None]]:
         entries = [batch_entry(str(number), outgoing(one.message)) for number, one in enumerate(batch.deliveries)]
-        answer = self.sqs.send_message_batch(QueueUrl=self.url_prefix + batch.destination, Entries=entries)
-        for failure in answer.get("Failed", []):
+        _, failures = send_batch(self.sqs, self.url_prefix + batch.destination, entries, backoff=self.backoff)
+        for failure in failures:
             why = f"{failure['Code']} at SendMessageBatch of {_queue(batch.destination)}: {failure.get('Message')}"
             logger.warning("a message was rejected: %s", why)
             yield batch.deliveries[int(failure["Id"])], why if _is_of_the_message(failure["Code"]) else None

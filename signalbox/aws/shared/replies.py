@@ -2,11 +2,14 @@
 
 import json
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from signalbox.aws.shared.settings import SystemClock
+from signalbox.clock import Clock
 from signalbox.control.protocol import REJECTED
 from signalbox.messages import MAXIMUM_BYTES
+from signalbox.new_queues import when_usable
 from signalbox.queues import QueueName, QueueUrl
 
 if TYPE_CHECKING:
@@ -23,6 +26,7 @@ class SqsReplies:
 
     sqs: "SQSClient"
     control_queue_url: str
+    clock: Clock = field(default_factory=SystemClock)
 
     def url(self, name: QueueName) -> QueueUrl:
         """Return the URL of a queue in the account and region of the control queue."""
@@ -41,10 +45,16 @@ class SqsReplies:
         self._send(queue, _body({"id": request_id, "ok": False, "error": error, "code": code}))
 
     def _send(self, queue: QueueName, body: str) -> None:
+        missing = self.sqs.exceptions.QueueDoesNotExist
         try:
-            self.sqs.send_message(QueueUrl=self.url(queue), MessageBody=body)
-        except self.sqs.exceptions.QueueDoesNotExist:
-            logger.warning("the reply queue %s no longer exists", queue)
+            # Most reply queues are new: a client creates its own with its first command.
+            when_usable(
+                lambda: self.sqs.send_message(QueueUrl=self.url(queue), MessageBody=body),
+                missing=missing,
+                sleep=self.clock.sleep,
+            )
+        except missing:
+            logger.warning("the reply queue %s does not exist", queue)
 
 
 def _body(document: dict[str, object]) -> str:

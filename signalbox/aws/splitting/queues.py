@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from signalbox.aws.shared.backoff import BACKOFF
+from signalbox.aws.shared.batch_calls import send_batch
 from signalbox.aws.shared.errors import effect, is_passing, look, reason
 from signalbox.aws.shared.messages import batch_entry, message_of
+from signalbox.backoff import Backoff
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.fifo import FifoBatch
 from signalbox.messages import Message
@@ -45,6 +48,7 @@ class SqsSplitQueues:
     sqs: "SQSClient"
     url_prefix: str
     stage: str
+    backoff: Backoff = BACKOFF
 
     def create(
         self, name: QueueName, queue: SplitQueue, *, target: Target, session: SplitSession | None
@@ -175,12 +179,12 @@ class SqsSplitQueues:
         entries = [batch_entry(str(n), return_request(one.message)) for n, one in enumerate(batch.deliveries)]
         subject = _queue(batch.destination)
         try:
-            answer = self.sqs.send_message_batch(QueueUrl=self._url(batch.destination), Entries=entries)
+            _, failures = send_batch(self.sqs, self._url(batch.destination), entries, backoff=self.backoff)
         except (ClientError, BotoCoreError) as error:
             # Messages that other calls sent must still be deleted from the temporary queue.
             yield from ((delivery, reason(error, subject)) for delivery in batch.deliveries)
             return
-        for failure in answer.get("Failed", []):
+        for failure in failures:
             why = f"{failure['Code']} at SendMessageBatch of {subject}: {failure.get('Message')}"
             yield batch.deliveries[int(failure["Id"])], why
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 
+from signalbox.clients.key_throttling import retry_throttled_keys
 from signalbox.errors import RejectedError
 from signalbox.local.session import LocalSession, stack_outputs
 
@@ -41,15 +42,17 @@ class Deployment:
     def session(self) -> boto3.Session:
         """Return a boto3 session for this deployment."""
         if self.endpoint_url is None:
-            return boto3.Session(region_name=self.region)
-        return LocalSession(self.endpoint_url, region=self.region, **self.administrator)
+            return _retrying(boto3.Session(region_name=self.region))
+        return _retrying(LocalSession(self.endpoint_url, region=self.region, **self.administrator))
 
     def session_of(self, credentials: "ClientCredentials") -> boto3.Session:
         """Return a boto3 session for this deployment with another user's access key."""
         key_id, secret = credentials.access_key_id, credentials.secret_access_key
         if self.endpoint_url is None:
-            return boto3.Session(key_id, secret, region_name=self.region)
-        return LocalSession(self.endpoint_url, region=self.region, access_key_id=key_id, secret_access_key=secret)
+            return _retrying(boto3.Session(key_id, secret, region_name=self.region))
+        return _retrying(
+            LocalSession(self.endpoint_url, region=self.region, access_key_id=key_id, secret_access_key=secret)
+        )
 
 
 def find_deployment(*, aws: bool = False, stage: str = "signalbox", folder: Path | None = None) -> Deployment:
@@ -72,6 +75,11 @@ def aws_session() -> boto3.Session:
     session = boto3.Session(region_name=os.environ.get("AWS_REGION"))
     if session.region_name is None:
         raise RejectedError("no AWS region is set: set AWS_REGION, or a region in the AWS profile")
+    return _retrying(session)
+
+
+def _retrying(session: boto3.Session) -> boto3.Session:
+    retry_throttled_keys(session)
     return session
 
 

@@ -5,7 +5,8 @@ It needs only an SQS client, boto3's or a similar one, and the permissions that 
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -57,6 +58,7 @@ class ExchangeClient:
     url_prefix: str
     user: UserName | None = None
     reply_timeout: timedelta = REPLY_TIMEOUT
+    sleep: Callable[[float], None] = time.sleep
     _control: ControlClient | None = field(default=None, init=False)
 
     def __enter__(self) -> Self:
@@ -181,7 +183,7 @@ class ExchangeClient:
                 f"exchange {name!r} keeps the order of publishers: publish as a user, not an administrator"
             )
         url = self._url(self.names.queue(name))
-        publisher = Publisher(self.sqs, url, is_fifo(name), order_by, sender=self.user or "")
+        publisher = Publisher(self.sqs, url, is_fifo(name), order_by, sender=self.user or "", sleep=self.sleep)
         with resource_errors(ResourceRef(ResourceKind.EXCHANGE, name), self.sqs, user=self.user, what="publish to"):
             yield from publisher.publish(requests)
 
@@ -195,7 +197,8 @@ class ExchangeClient:
         name = parse_queue_name(queue)
         queue_document = self._object("consuming", {"queue": name})
         url, chosen = self._url(self.names.queue(name)), prefetch or queue_document.get("prefetch", DEFAULT_PREFETCH)
-        consumer = Consumer(self.sqs, ResourceRef(ResourceKind.QUEUE, name), url, self.user, chosen, hold)
+        resource = ResourceRef(ResourceKind.QUEUE, name)
+        consumer = Consumer(self.sqs, resource, url, self.user, chosen, hold, sleep=self.sleep)
         with ExitStack() as beats:
             beats.callback(consumer.close)
             beats.enter_context(heartbeat(consumer.extend, every=hold / HEARTBEATS_PER_HOLD))
@@ -216,6 +219,7 @@ class ExchangeClient:
                 stage=self.names.stage,
                 capability=CAPABILITY,
                 reply_timeout=self.reply_timeout,
+                sleep=self.sleep,
             )
             self._control = control.__enter__()
         return self._control

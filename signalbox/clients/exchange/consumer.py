@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any, Protocol
 
 from signalbox.exchange.control.errors import HasExceptions, resource_errors
 from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery
 from signalbox.exchange.model.records import DEFAULT_PREFETCH, ResourceRef
 from signalbox.messages import InvalidMessage, Message
+from signalbox.new_queues import when_usable
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sending import MAXIMUM_ENTRIES
 
@@ -65,6 +67,7 @@ class Consumer:
     prefetch: int = DEFAULT_PREFETCH
     hold: timedelta = HOLD
     now: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
     expired: int = 0
     """The number of messages that exceeded their TTL and were deleted unread."""
     unreadable: int = 0
@@ -129,7 +132,8 @@ class Consumer:
 
     def _received(self, wanted: int, *, wait_seconds: int) -> Sequence[Mapping[str, Any]]:
         with resource_errors(self.resource, self.sqs, user=self.user, what="consume from"):
-            received: Mapping[str, Any] = self.sqs.receive_message(
+            receive = partial(
+                self.sqs.receive_message,
                 QueueUrl=self.queue_url,
                 MaxNumberOfMessages=wanted,
                 WaitTimeSeconds=wait_seconds,
@@ -137,6 +141,9 @@ class Consumer:
                 MessageAttributeNames=["All"],
                 MessageSystemAttributeNames=["All"],
             )
+            # The queue may have been declared a moment ago.
+            missing = self.sqs.exceptions.QueueDoesNotExist
+            received: Mapping[str, Any] = when_usable(receive, missing=missing, sleep=self.sleep)
         messages: Sequence[Mapping[str, Any]] = received.get("Messages", ())
         return messages
 

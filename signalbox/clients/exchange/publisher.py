@@ -1,18 +1,21 @@
 """The publisher, which validates messages and sends them to an exchange's SQS queue, up to ten a call."""
 
 import secrets
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from signalbox.exchange.control.errors import HasExceptions
 from signalbox.exchange.messages.properties import InvalidPublication, MessageProperties
 from signalbox.exchange.model.records import OrderBy
 from signalbox.messages import MAXIMUM_BYTES, Message, MessageId, outgoing, size_bytes
+from signalbox.new_queues import when_usable
 from signalbox.queues import QueueUrl
 from signalbox.sending import MAXIMUM_ENTRIES
 
 
-class PublisherSqs(Protocol):
+class PublisherSqs(HasExceptions, Protocol):
     """The methods of boto3's SQS client that a publisher uses."""
 
     @property
@@ -57,6 +60,7 @@ class Publisher:
     is_ordered: bool
     order_by: OrderBy = OrderBy.TOPIC
     sender: str = ""
+    sleep: Callable[[float], None] = time.sleep
 
     def publish(self, requests: Iterable[PublishRequest]) -> Iterator[PublishResult]:
         """Publish messages and yield the results in order; a message whose result was yielded is stored durably."""
@@ -82,7 +86,12 @@ class Publisher:
         if not messages:
             return
         entries = [{"Id": number, **outgoing(message)} for number, message in messages.items()]
-        answer: Mapping[str, Any] = self.sqs.send_message_batch(QueueUrl=self.queue_url, Entries=entries)
+        # The exchange may have been declared a moment ago.
+        answer: Mapping[str, Any] = when_usable(
+            lambda: self.sqs.send_message_batch(QueueUrl=self.queue_url, Entries=entries),
+            missing=self.sqs.exceptions.QueueDoesNotExist,
+            sleep=self.sleep,
+        )
         for taken in answer.get("Successful", ()):
             yield taken["Id"], taken["MessageId"]
         for failure in answer.get("Failed", ()):

@@ -12,10 +12,12 @@ import subprocess
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import boto3
 
 from signalbox.errors import RejectedError, UnavailableError
+from signalbox.local.emulator.weather.conditions import ADMINISTRATOR, Weather
 from signalbox.local.files import CHECKOUT, read_json, write_json
 from signalbox.local.processes import is_alive, processes_naming
 from signalbox.local.session import LocalSession
@@ -29,7 +31,6 @@ PYTHON = CHECKOUT / ".signalbox" / "emulator" / "venv" / "bin" / "python"
 SERVE = "import sys; sys.path.append(sys.argv[1]); from signalbox.local.emulator.server import main; main(sys.argv[2:])"
 START_SECONDS = 60
 STOP_SECONDS = 5
-ADMINISTRATOR = "signalbox-administrator"
 ANYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
 
 
@@ -49,6 +50,7 @@ class Emulator:
     instance: str
     region: str
     administrator: Credentials
+    weather: Weather | None = None
 
     @property
     def endpoint_url(self) -> str:
@@ -67,7 +69,9 @@ def running(stage_folder: StageFolder) -> Emulator | None:
     found = read_json(stage_folder.running)
     if found is None:
         return None
-    emulator = Emulator(**{**found, "administrator": Credentials(**found["administrator"])})
+    weather = found.get("weather")
+    parts = {"administrator": Credentials(**found["administrator"]), "weather": weather and Weather(**weather)}
+    emulator = Emulator(**{**found, **parts})
     return emulator if _instance(emulator.port) == emulator.instance else None
 
 
@@ -83,17 +87,25 @@ def process_id(stage_folder: StageFolder) -> int | None:
     return None
 
 
-def start(stage_folder: StageFolder, *, port: int, region: str = REGION, lifeline: int | None = None) -> Emulator:
+def start(
+    stage_folder: StageFolder,
+    *,
+    port: int,
+    region: str = REGION,
+    lifeline: int | None = None,
+    weather: Weather | None = None,
+) -> Emulator:
     """Stop this stage's emulator, start a new one on the port (0: any free port) and wait until it responds.
 
-    With a `lifeline`, the reading end of a pipe, the emulator ends when the other end is closed. Raises `RejectedError`
-    if the port is in use, and `UnavailableError` with the end of the log if the emulator does not start.
+    With a `lifeline`, the reading end of a pipe, the emulator ends when the other end is closed. With `weather`, it has
+    AWS's faults, delays and limits. Raises `RejectedError` if the port is in use, and `UnavailableError` with the end
+    of the log if the emulator does not start.
     """
     stop(stage_folder)
     with _listening_socket(port) as listener:
         stage_folder.temporary.mkdir(parents=True, exist_ok=True)
         try:
-            emulator = _started(stage_folder, listener, region=region, lifeline=lifeline)
+            emulator = _started(stage_folder, listener, region=region, lifeline=lifeline, weather=weather)
         except BaseException:
             stop(stage_folder)
             raise
@@ -101,16 +113,19 @@ def start(stage_folder: StageFolder, *, port: int, region: str = REGION, lifelin
     return emulator
 
 
-def _started(stage_folder: StageFolder, listener: socket.socket, *, region: str, lifeline: int | None) -> Emulator:
+def _started(
+    stage_folder: StageFolder, listener: socket.socket, *, region: str, lifeline: int | None, weather: Weather | None
+) -> Emulator:
     port: int = listener.getsockname()[1]
     root = Credentials(f"AKIA{secrets.token_hex(8).upper()}", secrets.token_urlsafe(30))
     instance = secrets.token_hex(8)
     inherited = [listener.fileno(), *([] if lifeline is None else [lifeline])]
     process = _spawn(stage_folder, inherited, environment(stage_folder, port=port, region=region))
-    _send_secret(process, {"access_key_id": root.access_key_id, "instance": instance})
+    conditions = weather and asdict(weather)
+    _send(process, {"access_key_id": root.access_key_id, "instance": instance, "weather": conditions})
     _wait_for(process, stage_folder, port=port, instance=instance)
     administrator = _administrator(f"http://{HOST}:{port}", root, region=region)
-    return Emulator(port, instance, region, administrator)
+    return Emulator(port, instance, region, administrator, weather)
 
 
 def check_port(stage_folder: StageFolder, port: int) -> None:
@@ -175,7 +190,7 @@ def _spawn(stage_folder: StageFolder, inherited: list[int], environment: dict[st
         )
 
 
-def _send_secret(process: subprocess.Popen[str], secret: dict[str, str]) -> None:
+def _send(process: subprocess.Popen[str], secret: dict[str, Any]) -> None:
     """Write the root credential to standard input: it is in no command line, environment variable or file."""
     assert process.stdin is not None  # noqa: S101 - for mypy: it was opened as a pipe
     with suppress(BrokenPipeError), process.stdin as pipe:

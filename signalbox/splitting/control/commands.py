@@ -15,6 +15,7 @@ MAXIMUM_OWNER_NAME = 128
 MAXIMUM_MESSAGE_ID = 100  # SQS
 DEFAULT_AUDIT_DAYS = 7
 MAXIMUM_AUDIT_DAYS = 3653  # no stage keeps its history for longer
+RUN_MARK = "#"  # between the random part of a holder and the number of runs before
 TAG_CHARACTERS = " +-=._:/@"  # SQS: the characters allowed in tag values in addition to letters and digits
 
 
@@ -89,10 +90,21 @@ class Audit:
 
 @dataclass(frozen=True, slots=True)
 class Reconcile:
-    """Reconcile a split; `holder` holds the lock of its target for this message."""
+    """Reconcile a split; `holder` holds the lock of its target for this message, and is made by `holder_of`."""
 
     target: Target
     holder: str
+
+    @property
+    def runs_before(self) -> int:
+        """Return the number of runs of the same chain before this one."""
+        number = self.holder.rpartition(RUN_MARK)[2]
+        return int(number) if RUN_MARK in self.holder and number.isascii() and number.isdigit() else 0
+
+
+def holder_of(random_part: str, *, runs_before: int) -> str:
+    """Return the holder of a chain's next run; it carries the number, since older versions refuse other fields."""
+    return f"{random_part}{RUN_MARK}{runs_before}" if runs_before else random_part
 
 
 Command = Apply | ListRegistries | Discover | Start | Heartbeat | Stop | Status | Explain | Audit | Reconcile

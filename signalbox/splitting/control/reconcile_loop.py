@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.control.commands import Reconcile
+from signalbox.splitting.control.commands import Reconcile, holder_of
 from signalbox.splitting.control.effect_executor import EffectExecutor
 from signalbox.splitting.control.observation import observe
 from signalbox.splitting.control.ports import ControlPorts
@@ -40,6 +40,9 @@ SOON, LATER = timedelta(seconds=1), timedelta(seconds=5)
 # A failed session stays this long, because its client, which polls every few seconds, must receive the reason.
 REASON_KEPT_FOR = timedelta(seconds=12)
 STOPPED = "stopped"
+# Lambda's detection of recursive loops is off for this function, so a chain ends itself: at least eight minutes of runs
+# a second apart. The schedule begins another within a minute.
+MAXIMUM_RUNS = 500
 
 logger = logging.getLogger(__name__)
 
@@ -60,12 +63,12 @@ class ReconcileLoop:
 
     ports: ControlPorts
 
-    def wake(self, target: Target, *, delay: timedelta = timedelta(0)) -> bool:
-        """Start a chain of runs for a target unless one exists; return whether one was started.
+    def wake(self, target: Target, *, delay: timedelta = timedelta(0), runs_before: int = 0) -> bool:
+        """Start a chain of runs for a target unless one exists, or continue it; return whether a run was requested.
 
         Call this after the record was written: a chain that ends reads the record again.
         """
-        now, holder = self.ports.now(), next(self.ports.random_parts)
+        now, holder = self.ports.now(), holder_of(next(self.ports.random_parts), runs_before=runs_before)
         is_ours = self.ports.store.locks.acquire(target, holder=holder, now=now, until=now + delay + GRACE)
         if is_ours:
             self.ports.control_queue.ask(Reconcile(target, holder), delay=delay)
@@ -88,10 +91,14 @@ class ReconcileLoop:
             return
         while (progress := self._pass(target)) is Progress.MORE and self.ports.now() - now < RUN_LENGTH:
             pass
+        runs = command.runs_before + 1
+        if runs == MAXIMUM_RUNS:
+            record_problem(self.ports, target, f"its reconcile is not at rest after {runs} runs, which end here")
         locks.release(target, holder=command.holder)
         newest = self.ports.store.splits.find(target)
-        if newest is not None and (progress is not Progress.NONE or not is_at_rest(newest.split)):
-            self.wake(target, delay=SOON if _is_waited_for(newest.split) else self._later())
+        if runs < MAXIMUM_RUNS and newest and (progress is not Progress.NONE or not is_at_rest(newest.split)):
+            delay = SOON if _is_waited_for(newest.split) else self._later()
+            self.wake(target, delay=delay, runs_before=runs)
 
     def _later(self) -> timedelta:
         """Return the delay when no client waits: at most the interval of the samples that show an empty queue."""

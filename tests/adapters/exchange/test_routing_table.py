@@ -13,6 +13,7 @@ from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
 from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads, DynamoRoutingTable
 from signalbox.aws.shared.dynamodb import ItemBusy
+from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import (
@@ -32,6 +33,7 @@ from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.aws import STORES
+from tests.fakes.backoff import AT_ONCE
 from tests.unit.exchange.routing.routing_world import MemoryHeads
 
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
@@ -238,13 +240,13 @@ def hesitant(table: Any) -> Any:
 
 def test_unprocessed_keys_are_requested_again_a_limited_number_of_times(exchange_table) -> None:
     queues = DynamoQueues(exchange_table)
-    names = [DeclaredName(f"q_{number}") for number in range(6)]
+    names = [DeclaredName(f"q_{number}") for number in range(ATTEMPTS + 1)]
     for name in names:
         queues.create(queue(name, settings=QueueSettings(message_ttl=timedelta(seconds=1))))
-    table = DynamoRoutingTable(hesitant(exchange_table))
+    table = DynamoRoutingTable(hesitant(exchange_table), AT_ONCE)
 
-    assert table.message_ttls(names[:5]).keys() == set(names[:5])
-    with pytest.raises(ItemBusy, match="returned no answer for 1 keys"):
+    assert table.message_ttls(names[:ATTEMPTS]).keys() == set(names[:ATTEMPTS])
+    with pytest.raises(ItemBusy, match="'Exchanges' returned no result for some of the keys"):
         table.message_ttls(names)
 
 

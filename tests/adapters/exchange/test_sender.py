@@ -7,6 +7,7 @@ from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import QueueName
 from tests.adapters.shared.stubs import URLS, StubbedClient, error
+from tests.fakes.backoff import AT_ONCE
 
 NAME, FIFO = QueueName("xpublic"), QueueName("q_a.fifo")
 
@@ -30,7 +31,7 @@ def received(sqs, name: str) -> list[dict]:
 
 
 def failing(sender: SqsExchangeSender, *answers: object) -> SqsExchangeSender:
-    return SqsExchangeSender(StubbedClient(sender.sqs, "send_message_batch", *answers), URLS)
+    return SqsExchangeSender(StubbedClient(sender.sqs, "send_message_batch", *answers), URLS, AT_ONCE)
 
 
 def failure(entry_id: str, *, is_ours: bool) -> dict[str, object]:
@@ -82,8 +83,26 @@ def test_messages_that_are_not_accepted_are_returned(sender: SqsExchangeSender) 
 
 
 def test_behind_one_that_an_ordered_queue_did_not_take_no_call_is_made(sender: SqsExchangeSender) -> None:
-    messages = [message(number, group="a") for number in range(12)]
+    messages = [message(number, group="ab"[number % 2]) for number in range(8)]
+    taken = {"Successful": [{"Id": "0", "MessageId": "n"}]}
 
-    left = failing(sender, failure("3", is_ours=True), {}).deliver(FIFO, messages)
+    left = failing(sender, taken, failure("0", is_ours=True), taken).deliver(FIFO, messages)
 
-    assert left == [messages[3], *messages[10:]]
+    assert left == [messages[2], messages[4], messages[6]]
+
+
+def test_no_call_holds_two_messages_of_a_group(sender: SqsExchangeSender) -> None:
+    stub = StubbedClient(sender.sqs, "send_message_batch", {})
+
+    SqsExchangeSender(stub, URLS, AT_ONCE).deliver(FIFO, [message(number, group="aab"[number]) for number in range(3)])
+
+    calls = [[entry["MessageGroupId"] for entry in call["Entries"]] for call in stub.calls]
+    assert calls == [["a", "b"], ["a"]]
+
+
+@pytest.mark.parametrize("code", ["KMS.ThrottlingException", "KmsThrottled"])
+def test_throttling_by_kms_is_retryable_although_sqs_calls_it_the_senders_fault(sender, code) -> None:
+    throttled = {"Failed": [{"Id": "0", "Code": code, "SenderFault": True, "Message": "no"}]}
+
+    with pytest.raises(EffectFailed, match=code):
+        failing(sender, throttled).send(NAME, message(1))

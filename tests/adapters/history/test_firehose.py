@@ -8,6 +8,7 @@ from botocore.exceptions import ClientError
 
 from signalbox.aws.history.firehose import DeliveryStream, FirehoseHistory, Overflow
 from signalbox.rendezvous.reporting import events
+from tests.fakes.backoff import AT_ONCE
 from tests.fakes.rendezvous import START
 
 EVENTS = [events.dead_letter(f"m{n}", at=START, reason="r") for n in range(3)]
@@ -53,7 +54,7 @@ class Queue:
 
 def history(stream: Stream, queue: Queue | None = None) -> FirehoseHistory:
     kept = queue or Queue()
-    return FirehoseHistory(DeliveryStream(stream, "history"), Overflow(lambda: kept, "https://overflow"))
+    return FirehoseHistory(DeliveryStream(stream, "history", AT_ONCE), Overflow(lambda: kept, "https://overflow"))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ from botocore.exceptions import ClientError
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
 from signalbox.aws.live.account_items import credentials_item, grants_item
 from signalbox.aws.live.accounts import DynamoAccounts, DynamoUserRights
-from signalbox.aws.shared.dynamodb import TRIES, ItemBusy, items_of_tables
+from signalbox.aws.live.realms import KEPT_FOR, RealmSettings
+from signalbox.aws.shared.dynamodb import ItemBusy, items_of_tables
+from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.live.admin.grants import NO_RIGHTS, Grant, Rights
 from signalbox.live.session.ports import Accounts, RealmAccess
@@ -20,6 +22,7 @@ from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.aws import STORES
+from tests.fakes.backoff import AT_ONCE, SteppedClock
 from tests.fakes.exchange import MemoryExchanges, MemoryUsers
 from tests.fakes.live import PEPPER, START, MemoryAccounts
 
@@ -122,11 +125,76 @@ class Forgetful:
 
 
 def test_unprocessed_keys_are_requested_again() -> None:
-    keys = [{"pk": str(number)} for number in range(TRIES)]
+    keys = [{"pk": str(number)} for number in range(ATTEMPTS)]
 
-    assert items_of_tables(Forgetful(TRIES), {"Live": keys, "Exchanges": []}) == {"Live": keys, "Exchanges": []}
+    found = items_of_tables(Forgetful(ATTEMPTS), {"Live": keys, "Exchanges": []}, backoff=AT_ONCE)
+
+    assert found == {"Live": keys, "Exchanges": []}
     with pytest.raises(ItemBusy, match="'Live'"):
-        items_of_tables(Forgetful(TRIES), {"Live": [*keys, {"pk": "more"}]})
+        items_of_tables(Forgetful(ATTEMPTS), {"Live": [*keys, {"pk": "more"}]}, backoff=AT_ONCE)
+
+
+class CountedReads:
+    """The client of a table, which notes how often each key is read."""
+
+    def __init__(self, client) -> None:
+        self.client = client
+        self.keys: list[str] = []
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.client, name)
+
+    def batch_get_item(self, RequestItems):  # noqa: N803 - boto3's
+        self.keys += [key["pk"] for wanted in RequestItems.values() for key in wanted["Keys"]]
+        return self.client.batch_get_item(RequestItems=RequestItems)
+
+
+def test_the_record_of_a_realm_is_read_once_a_second_and_that_of_a_user_every_time(
+    exchange_table, live_table, monkeypatch
+) -> None:
+    DynamoExchanges(exchange_table).create(Exchange(REALM, None, START, live=LiveSettings(anonymous=ALICE)))
+    DynamoUsers(exchange_table).put(User(ALICE, Role.SUBSCRIBER, Ownership.STRICT, START, "AIDAALICE"))
+    reads, clock = CountedReads(live_table.meta.client), SteppedClock()
+    monkeypatch.setattr(live_table.meta, "client", reads)
+    accounts = DynamoAccounts(live_table, exchange_table, PEPPER, RealmSettings(clock.now))
+
+    for pause in (0, KEPT_FOR.total_seconds() / 2, KEPT_FOR.total_seconds() / 2):
+        clock.sleep(pause)
+        assert accounts.access(REALM, ALICE, now=START).live == LiveSettings(anonymous=ALICE)
+
+    assert reads.keys.count(f"exchange#{REALM}") == 2
+    assert reads.keys.count(f"user#{ALICE}") == 3
+
+
+def test_cached_settings_need_no_read(exchange_table, live_table, monkeypatch) -> None:
+    DynamoExchanges(exchange_table).create(Exchange(REALM, None, START, live=LiveSettings()))
+    reads, clock = CountedReads(live_table.meta.client), SteppedClock()
+    monkeypatch.setattr(live_table.meta, "client", reads)
+    accounts = DynamoAccounts(live_table, exchange_table, PEPPER, RealmSettings(clock.now))
+
+    found = [accounts.access(REALM, None, now=START).live for _ in range(2)]
+
+    assert (found, len(reads.keys)) == ([LiveSettings()] * 2, 1)
+
+
+def test_a_missing_realm_is_not_cached(exchange_table, live_table) -> None:
+    accounts = DynamoAccounts(live_table, exchange_table, PEPPER, RealmSettings(SteppedClock().now))
+    assert accounts.access(REALM, None, now=START).live is None
+
+    DynamoExchanges(exchange_table).create(Exchange(REALM, None, START, live=LiveSettings()))
+
+    assert accounts.access(REALM, None, now=START).live == LiveSettings()
+
+
+def test_the_cache_of_realms_is_bounded(exchange_table, live_table, monkeypatch) -> None:
+    monkeypatch.setattr("signalbox.aws.live.realms.MAXIMUM_REALMS", 1)
+    realms = RealmSettings(SteppedClock().now)
+    names = [REALM, ExchangeName("xs_other.fifo")]
+    for name in names:
+        DynamoExchanges(exchange_table).create(Exchange(name, None, START, live=LiveSettings()))
+        DynamoAccounts(live_table, exchange_table, PEPPER, realms).access(name, None, now=START)
+
+    assert [realms.known(name) for name in names] == [None, LiveSettings()]
 
 
 def test_errors_propagate(live_table, exchange_table) -> None:

@@ -10,6 +10,7 @@ from signalbox.aws.live import log as live_log
 from signalbox.aws.live.items import log_partition
 from signalbox.aws.live.log import KEPT_BEHIND, DynamoTopicLog
 from signalbox.aws.shared.dynamodb import ItemBusy
+from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.records import LiveSettings, Retention
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
@@ -17,6 +18,7 @@ from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import Payload, PublicationId, SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
+from tests.fakes.backoff import AT_ONCE
 
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
 REALM, A, B = ExchangeName("xs_trial.fifo"), RoutingKey("trial.a"), RoutingKey("trial.b")
@@ -27,7 +29,7 @@ FOR_A_SESSION = Audience(eligible=frozenset({SessionId(7)}))
 
 @pytest.fixture
 def log(live_table) -> DynamoTopicLog:
-    return DynamoTopicLog(live_table)
+    return DynamoTopicLog(live_table, backoff=AT_ONCE)
 
 
 def event(number: int, topic: str = A, **told: Any) -> LoggedEvent:
@@ -152,7 +154,7 @@ def test_the_number_of_remembered_topics_is_limited(log, monkeypatch) -> None:
 
 def test_unprocessed_writes_are_retried_and_finally_raised(log, monkeypatch) -> None:
     client = log.table.meta.client
-    write, takes = client.batch_write_item, [1, 1, 1, 0, 0, 0, 0, 0]
+    write, takes = client.batch_write_item, [1, 1, 1, *([0] * ATTEMPTS)]
 
     def reluctant(RequestItems: dict[str, list[Any]]) -> dict[str, Any]:  # noqa: N803 - boto3's
         count = takes.pop(0)

@@ -13,13 +13,15 @@ from signalbox.live.outbox.items import ItemId, Reply, parse_item
 from signalbox.live.router.distributor import OutboxMessage
 from signalbox.live.session.state import ConnectionId
 from signalbox.messages import Message
+from tests.fakes.backoff import AT_ONCE
 
 CONNECTION = ConnectionId("L0SM9cOFvHcCIhw=")
 
 
 @pytest.fixture
 def outboxes(sqs) -> SqsOutboxes:
-    return SqsOutboxes(sqs, sqs.create_queue(QueueName="outbox.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"])
+    url = sqs.create_queue(QueueName="outbox.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
+    return SqsOutboxes(sqs, url, backoff=AT_ONCE)
 
 
 def taken(outboxes: SqsOutboxes) -> list[tuple[str, str]]:
@@ -71,7 +73,7 @@ def test_a_call_has_ten_messages_unless_they_are_large(outboxes, monkeypatch) ->
 
 def test_failed_messages_are_reported(outboxes, monkeypatch) -> None:
     answers = [
-        {"Failed": [{"Id": "1", "Code": "InternalError", "SenderFault": False}]},
+        {"Failed": [{"Id": "1", "Code": "KmsAccessDenied", "SenderFault": True}]},
         ClientError({"Error": {"Code": "ServiceUnavailable"}}, "SendMessageBatch"),
         EndpointConnectionError(endpoint_url="https://sqs"),
     ]

@@ -6,10 +6,12 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from signalbox.aws.shared.queue_sender import SqsQueueSender
+from signalbox.backoff import ATTEMPTS, Backoff
 from signalbox.errors import EffectFailed
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery
+from tests.fakes.backoff import AT_ONCE, SteppedClock
 
 PREFIX = "https://sqs.us-east-1.amazonaws.com/123456789012/"
 QUEUE, ORIGINAL = QueueName("mirrord-1"), QueueName("memes")
@@ -50,7 +52,7 @@ class StubbedSqs:
 
 
 def sender_over(sqs: Any) -> SqsQueueSender:
-    return SqsQueueSender(sqs, PREFIX)
+    return SqsQueueSender(sqs, PREFIX, AT_ONCE)
 
 
 def refused(code: str, *, status: int = 400) -> ClientError:
@@ -82,7 +84,7 @@ def test_the_trace_header_is_sent_with_the_message():
 
 
 def test_failures_of_a_partly_accepted_batch_are_returned_with_a_reason_if_permanent():
-    answer = {"Failed": [failed_entry(0, "InvalidMessageContents"), failed_entry(2, "KmsThrottled")]}
+    answer = {"Failed": [failed_entry(0, "InvalidMessageContents"), failed_entry(2, "KmsAccessDenied")]}
 
     failed = sender_over(StubbedSqs(answer)).send(batch_of("a", "b", "c"))
 
@@ -90,6 +92,42 @@ def test_failures_of_a_partly_accepted_batch_are_returned_with_a_reason_if_perma
         ("a", "InvalidMessageContents at SendMessageBatch of queue 'mirrord-1': no"),
         ("c", None),
     ]
+
+
+@pytest.mark.parametrize("code", ["KmsThrottled", "KMS.ThrottlingException", "RequestThrottled"])
+def test_failures_that_pass_are_sent_again_alone_after_a_pause(code):
+    clock = SteppedClock()
+    partly = {"Failed": [failed_entry(1, code), failed_entry(2, "InvalidMessageContents")]}
+    sqs = StubbedSqs(partly, {"Failed": [failed_entry(1, code)]}, {"Successful": []})
+
+    failed = SqsQueueSender(sqs, PREFIX, Backoff(clock, lambda: 1.0)).send(batch_of("a", "b", "c"))
+
+    assert reasons(failed) == [("c", "InvalidMessageContents at SendMessageBatch of queue 'mirrord-1': no")]
+    assert [[entry["MessageBody"] for entry in call["Entries"]] for call in sqs.calls] == [
+        ["a", "b", "c"],
+        ["b"],
+        ["b"],
+    ]
+    assert clock.slept == [0.1, 0.2]
+
+
+def test_a_fault_of_the_service_is_sent_again_whatever_its_code():
+    failure = {**failed_entry(0, "InternalError"), "SenderFault": False}
+
+    assert sender_over(StubbedSqs({"Failed": [failure]}, {"Successful": []})).send(batch_of("a")) == []
+
+
+def test_failures_that_do_not_pass_in_time_are_retryable():
+    sqs = StubbedSqs(*[{"Failed": [failed_entry(0, "KmsThrottled")]}] * ATTEMPTS)
+
+    assert reasons(sender_over(sqs).send(batch_of("a"))) == [("a", None)]
+    assert len(sqs.calls) == ATTEMPTS
+
+
+def test_an_error_of_a_repeated_call_loses_nothing_of_the_first():
+    sqs = StubbedSqs({"Failed": [failed_entry(1, "KmsThrottled")]}, refused("InternalError", status=500))
+
+    assert reasons(sender_over(sqs).send(batch_of("a", "b"))) == [("b", None)]
 
 
 @pytest.mark.parametrize("code", ["AccessDenied", "RequestThrottled", "KmsAccessDenied", "KMS.DisabledException"])

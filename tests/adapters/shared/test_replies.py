@@ -8,12 +8,33 @@ import pytest
 from signalbox.aws.shared.replies import TOO_LONG, SqsReplies
 from signalbox.aws.splitting.control_queue import SqsControlQueue
 from signalbox.messages import MAXIMUM_BYTES
+from signalbox.new_queues import PAUSES
 from signalbox.queues import QueueName
 from signalbox.splitting.control.commands import Reconcile, reconcile_body
 from signalbox.splitting.model.target import Target
+from tests.fakes.backoff import SteppedClock
 
 QUEUE = QueueName("replies-of-ann")
 REQUEST = "r1"
+
+
+class NotYetUsable:
+    """An SQS client that does not know a new queue for some calls, as AWS documents of the first second."""
+
+    def __init__(self, sqs, *, calls: int) -> None:
+        self.sqs, self.left = sqs, calls
+        self.exceptions = sqs.exceptions
+
+    def send_message(self, **arguments: object) -> object:
+        self.left -= 1
+        if self.left >= 0:
+            raise self.exceptions.QueueDoesNotExist({"Error": {"Code": "QueueDoesNotExist"}}, "SendMessage")
+        return self.sqs.send_message(**arguments)
+
+
+@pytest.fixture
+def clock() -> SteppedClock:
+    return SteppedClock()
 
 
 @pytest.fixture
@@ -22,8 +43,8 @@ def urls(sqs) -> dict[str, str]:
 
 
 @pytest.fixture
-def replies(sqs, urls) -> SqsReplies:
-    return SqsReplies(sqs, control_queue_url=urls["control"])
+def replies(sqs, urls, clock) -> SqsReplies:
+    return SqsReplies(sqs, control_queue_url=urls["control"], clock=clock)
 
 
 @pytest.fixture
@@ -61,10 +82,21 @@ def test_a_result_larger_than_a_message_is_replaced_by_an_error(replies, receive
     assert json.loads(message["Body"])["error"] == TOO_LONG
 
 
-def test_a_reply_to_a_deleted_queue_is_logged_and_dropped(replies, caplog):
+def test_a_reply_to_a_deleted_queue_is_logged_and_dropped(replies, clock, caplog):
     replies.result(QueueName("replies-of-bob"), REQUEST, None)
 
     assert "replies-of-bob" in caplog.text
+    assert clock.slept == list(PAUSES)
+
+
+def test_a_reply_to_a_queue_that_sqs_does_not_know_yet_is_sent_again(sqs, urls, clock, received):
+    new = NotYetUsable(sqs, calls=2)
+
+    SqsReplies(new, urls["control"], clock).result(QUEUE, REQUEST, None)
+
+    (message,) = received(QUEUE)
+    assert json.loads(message["Body"])["id"] == REQUEST
+    assert clock.slept == list(PAUSES[:2])
 
 
 def test_the_control_plane_sends_reconcile_commands_to_its_own_queue(sqs, urls, received):

@@ -16,6 +16,7 @@ from signalbox.splitting.model.observed_state import Sample
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Phase, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
+from tests.fakes.backoff import AT_ONCE
 from tests.fakes.rendezvous import START
 
 URLS = "https://sqs.us-east-1.amazonaws.com/123456789012/"
@@ -61,7 +62,7 @@ def error(code: str, *, status: int = 400) -> ClientError:
 
 @pytest.fixture
 def queues(sqs) -> SqsSplitQueues:
-    return SqsSplitQueues(sqs, URLS, stage="signalbox")
+    return SqsSplitQueues(sqs, URLS, stage="signalbox", backoff=AT_ONCE)
 
 
 def failing(queues: SqsSplitQueues, call: str, answer: object) -> SqsSplitQueues:

@@ -10,9 +10,18 @@ import pytest
 
 from signalbox.clients.control import ControlClient, NoControlReply
 from signalbox.control.protocol import CommandRejected
+from signalbox.new_queues import PAUSES
 
 PREFIX = "signalbox-split-reply-"
 CONTROL_URL = "https://sqs/1/signalbox-split-control"
+
+
+class QueueMissing(Exception):
+    """The error for a queue that does not exist, or not yet."""
+
+
+class Exceptions:
+    QueueDoesNotExist = QueueMissing
 
 
 @dataclass
@@ -25,6 +34,9 @@ class Queues:
     waits: list[int] = field(default_factory=list)
     receipts: list[str] = field(default_factory=list)
     replies: list[dict[str, Any]] = field(default_factory=list)
+    exceptions: type[Exceptions] = Exceptions
+    unknown_calls: int = 0
+    slept: list[float] = field(default_factory=list)
 
     def create_queue(self, **request: Any) -> dict[str, str]:
         self.made.append(request)
@@ -38,6 +50,9 @@ class Queues:
         self.replies += self.answer(json.loads(MessageBody))
 
     def receive_message(self, *, QueueUrl: str, MaxNumberOfMessages: int, WaitTimeSeconds: int) -> dict[str, Any]:  # noqa: N803
+        self.unknown_calls -= 1
+        if self.unknown_calls >= 0:
+            raise QueueMissing
         self.waits.append(WaitTimeSeconds)
         if not self.replies:
             return {}
@@ -56,7 +71,24 @@ class Queues:
             capability="splitting",
             reply_timeout=timedelta(seconds=seconds),
             clock=lambda: float(sum(self.waits)),
+            sleep=self.slept.append,
         )
+
+
+def test_a_client_waits_until_sqs_knows_its_new_reply_queue():
+    queues = Queues(echo, unknown_calls=3)
+
+    with queues.client() as client:
+        assert client.ask("status")["command"] == "status"
+
+    assert queues.slept == list(PAUSES[:3])
+
+
+def test_a_reply_queue_that_is_gone_ends_the_wait():
+    queues = Queues(echo, unknown_calls=100)
+
+    with queues.client() as client, pytest.raises(QueueMissing):
+        client.ask("status")
 
 
 def echo(command: dict[str, Any]) -> list[dict[str, Any]]:

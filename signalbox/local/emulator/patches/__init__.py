@@ -6,6 +6,8 @@ from signalbox.local.emulator.patches import (
     failed_starts,
     firehose_buffer,
     message_senders,
+    physical_names,
+    queue_locks,
     shared_code,
     websocket_refusals,
 )
@@ -23,6 +25,8 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
         failed_starts.PATCH,
         firehose_buffer.PATCH,
         message_senders.PATCH,
+        physical_names.PATCH,
+        queue_locks.PATCH,
         shared_code.PATCH,
         websocket_refusals.PATCH,
     )

@@ -35,7 +35,7 @@ def sqs() -> PretendedSqs:
 
 
 def client(sqs: PretendedSqs, **more: Any) -> ExchangeClient:
-    return ExchangeClient(sqs, StageNames("dev"), URL_PREFIX, ALICE, **more)
+    return ExchangeClient(sqs, StageNames("dev"), URL_PREFIX, ALICE, sleep=lambda _: None, **more)
 
 
 def fields(told: Any) -> dict[str, Any]:

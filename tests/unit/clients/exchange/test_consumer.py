@@ -41,7 +41,8 @@ def delivered(body: str = "hello", **more: str) -> dict[str, Any]:
 
 
 def consuming(sqs: PretendedSqs, **more: Any):
-    return ExchangeClient(sqs, StageNames("dev"), URL_PREFIX, UserName("alice")).consumer(QUEUE, **more)
+    client = ExchangeClient(sqs, StageNames("dev"), URL_PREFIX, UserName("alice"), sleep=lambda _: None)
+    return client.consumer(QUEUE, **more)
 
 
 def bodies(taken) -> list[str]:

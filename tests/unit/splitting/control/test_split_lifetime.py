@@ -1,5 +1,6 @@
 """The life of a split by commands: resources are created and undone, and every client receives the reason."""
 
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -9,9 +10,11 @@ from signalbox.errors import EffectFailed, EffectRefused, RejectedError
 from signalbox.queues import QueueName
 from signalbox.sending import Batch
 from signalbox.splitting.control.admission import SessionRejected, SplitEnding
-from signalbox.splitting.control.problems import record_problem
+from signalbox.splitting.control.command_handlers import ControlService
+from signalbox.splitting.control.commands import Reconcile
+from signalbox.splitting.control.problems import problems, record_problem
 from signalbox.splitting.control.reconcile import is_at_rest
-from signalbox.splitting.control.reconcile_loop import ReconcileLoop
+from signalbox.splitting.control.reconcile_loop import MAXIMUM_RUNS, ReconcileLoop
 from signalbox.splitting.model.observed_state import ForwardingState, TargetState
 from signalbox.splitting.model.ports import UnreadableSplit
 from signalbox.splitting.model.split import Phase, Stage
@@ -552,3 +555,58 @@ def test_an_abandoned_split_ends_in_every_stage():
 
     assert seen == {*Stage, None}
     assert stage.split() is None
+
+
+def never_at_rest(stage: ControlStage) -> None:
+    """Let a reconcile fail in every run, as when AWS does for a long time."""
+
+    def failing(_queues: object) -> None:
+        raise EffectFailed("ServiceUnavailable at ListEventSourceMappings")
+
+    stage.forwarders = SimpleNamespace(observe=failing)
+    stage.ports = replace(stage.ports, forwarders=stage.forwarders)
+    stage.service = ControlService(stage.ports)
+
+
+def test_a_chain_of_reconciles_counts_its_runs_in_the_holder():
+    stage = ControlStage()
+    never_at_rest(stage)
+    stage.start()
+
+    counts = []
+    for _ in range(3):
+        counts += [command.runs_before for _, command in stage.control_queue.asked]
+        stage.pass_time(1)
+
+    assert counts == [0, 1, 2]
+
+
+def test_a_chain_that_never_comes_to_rest_ends_itself_and_says_so():
+    stage = ControlStage()
+    never_at_rest(stage)
+    stage.start()
+
+    stage.pass_time(6 * MAXIMUM_RUNS)
+
+    assert stage.control_queue.asked == []
+    noted = problems(stage.memory.annotations.of(APP))
+    assert f"its reconcile is not at rest after {MAXIMUM_RUNS} runs, which end here" in noted
+
+
+def test_the_schedule_begins_another_chain_after_one_that_ended_itself():
+    stage = ControlStage()
+    never_at_rest(stage)
+    stage.start()
+    stage.pass_time(6 * MAXIMUM_RUNS)
+
+    assert ReconcileLoop(stage.ports).wake_all() == 1
+
+    assert [command.runs_before for _, command in stage.control_queue.asked] == [0]
+
+
+@pytest.mark.parametrize(
+    ("holder", "runs"),
+    [("k3f", 0), ("k3f#17", 17), ("k3f#", 0), ("k3f#x", 0), ("h0", 0)],
+)
+def test_a_holder_of_another_version_has_no_runs_before(holder, runs):
+    assert Reconcile(APP, holder).runs_before == runs

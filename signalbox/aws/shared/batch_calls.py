@@ -1,0 +1,54 @@
+"""SendMessageBatch of SQS: entries that fail through no fault of theirs are sent again after a pause."""
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from signalbox.aws.shared.backoff import BACKOFF
+from signalbox.aws.shared.errors import PASSING
+from signalbox.backoff import Backoff
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.type_defs import BatchResultErrorEntryTypeDef, SendMessageBatchRequestEntryTypeDef
+
+logger = logging.getLogger(__name__)
+
+
+def send_batch(
+    sqs: "SQSClient",
+    queue_url: str,
+    entries: "Sequence[SendMessageBatchRequestEntryTypeDef]",
+    *,
+    backoff: Backoff = BACKOFF,
+) -> "tuple[dict[str, str], list[BatchResultErrorEntryTypeDef]]":
+    """Send entries; return the message ids of the accepted ones by entry id, and the remaining failures.
+
+    No two entries may be of one message group: the first could fail alone, and would then follow the second. Errors of
+    the first call propagate; after an error of a later call, its entries are among the failures.
+    """
+    accepted: dict[str, str] = {}
+    failed: list[BatchResultErrorEntryTypeDef] = []
+    left = list(entries)
+    for attempt in backoff.attempts():
+        try:
+            answer = sqs.send_message_batch(QueueUrl=queue_url, Entries=left)
+        except (ClientError, BotoCoreError):
+            if attempt == 0:
+                raise
+            logger.exception("%d messages were not sent again to %s", len(left), queue_url)
+            return accepted, failed
+        accepted |= {one["Id"]: one["MessageId"] for one in answer.get("Successful", [])}
+        failures = answer.get("Failed", [])
+        repeated = {one["Id"] for one in failures if _is_passing(one)}
+        failed = [one for one in failed if one["Id"] not in {entry["Id"] for entry in left}] + failures
+        left = [entry for entry in left if entry["Id"] in repeated]
+        if not left:
+            break
+    return accepted, failed
+
+
+def _is_passing(failure: "BatchResultErrorEntryTypeDef") -> bool:
+    return not failure["SenderFault"] or failure["Code"] in PASSING

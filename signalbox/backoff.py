@@ -1,0 +1,45 @@
+"""Exponential back-off with full jitter: how often, and after which pauses, a call is repeated.
+
+https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from signalbox.clock import Clock
+
+# Pauses of at most 0.1, 0.2, 0.4, 0.8, 1.6, 2 and 2 seconds: 3.6 seconds on average before a call is given up.
+FIRST_SECONDS, LONGEST_SECONDS, ATTEMPTS = 0.1, 2.0, 8
+
+
+def longest_pause(repetition: int) -> float:
+    """Return the longest pause before a repetition, in seconds; the first repetition is 1."""
+    return float(min(LONGEST_SECONDS, FIRST_SECONDS * 2 ** (repetition - 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """The attempts of a call that a service may refuse for now.
+
+    `draw` returns random numbers from 0 to 1, and `deadline` the moment after which nothing is repeated, or None.
+    """
+
+    clock: "Clock"
+    draw: Callable[[], float]
+    deadline: Callable[[], datetime | None] = lambda: None
+
+    def attempts(self) -> Iterator[int]:
+        """Yield the number of each attempt, from 0, and sleep before all but the first.
+
+        End after eight attempts, or when the next pause would go beyond the deadline.
+        """
+        yield 0
+        for repetition in range(1, ATTEMPTS):
+            pause, deadline = self.draw() * longest_pause(repetition), self.deadline()
+            if deadline is not None and self.clock.now() + timedelta(seconds=pause) > deadline:
+                return
+            self.clock.sleep(pause)
+            yield repetition

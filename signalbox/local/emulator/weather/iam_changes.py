@@ -1,0 +1,68 @@
+"""Rule: changes of policies and new access keys of IAM count five seconds later."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from xml.etree import ElementTree
+
+from signalbox.local.emulator.weather.calls import Answer, Call, Clock, Forward
+from signalbox.local.emulator.weather.conditions import ADMINISTRATOR
+from signalbox.local.emulator.weather.rules import PROPAGATION_SECONDS
+
+Policies = list[Any]
+Principal = tuple[str, str]
+"""Kind, `user` or `role`, and name."""
+
+
+@dataclass(slots=True)
+class IamChanges:
+    """The policies before recent changes, and the access keys that are new."""
+
+    clock: Clock
+    current: Callable[[Principal], Policies]
+    """Returns the policies of a user or role as IAM stores them."""
+    _before: dict[Principal, list[tuple[float, Policies]]] = field(default_factory=dict)
+    _known_from: dict[str, float] = field(default_factory=dict)
+
+    async def answer(self, call: Call, forward: Forward) -> Answer:
+        """Return IAM's answer, and note what a change replaces."""
+        if call.service != "iam" or call.parameters.get("UserName") == ADMINISTRATOR:
+            return await forward(call)
+        principal = _changed(call)
+        before = None if principal is None else self.current(principal)
+        answer = await forward(call)
+        if answer.is_success and principal is not None and before is not None:
+            until = self.clock() + PROPAGATION_SECONDS
+            self._before.setdefault(principal, []).append((until, before))
+        if answer.is_success and call.action == "CreateAccessKey":
+            self._known_from[_key_id(answer)] = self.clock() + PROPAGATION_SECONDS
+        return answer
+
+    def policies(self, principal: Principal, current: Policies) -> Policies:
+        """Return the policies that count now: those before the oldest change that does not count yet."""
+        changes = self._before.get(principal)
+        if not changes:
+            return current
+        now = self.clock()
+        return next((before for until, before in list(changes) if until > now), current)
+
+    def is_unknown(self, access_key_id: str) -> bool:
+        """Return whether the key is too new."""
+        return self._known_from.get(access_key_id, float("-inf")) > self.clock()
+
+
+def _changed(call: Call) -> Principal | None:
+    """Return the user or role whose policies the call changes."""
+    if not call.action.endswith(("Policy", "User", "Role", "UserToGroup", "UserFromGroup")):
+        return None
+    if call.action.startswith(("Get", "List", "Tag", "Untag", "Simulate")):
+        return None
+    for kind, parameter in (("user", "UserName"), ("role", "RoleName")):
+        if call.parameters.get(parameter):
+            return kind, str(call.parameters[parameter])
+    return None
+
+
+def _key_id(answer: Answer) -> str:
+    found = ElementTree.fromstring(answer.body).find(".//{*}AccessKeyId")  # noqa: S314 - MiniStack's own answer
+    return (found.text or "") if found is not None else ""

@@ -1,0 +1,54 @@
+"""Patch: calls of WebSocket connections are throttled or fail like others, and connections end before a post.
+
+These calls do not pass MiniStack's table of services, which `service_calls` replaces.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from signalbox.local.emulator.patches.patch import Patch, original
+from signalbox.local.emulator.weather.calls import Answer, Call, Wire
+from signalbox.local.emulator.weather.dice import Dice
+from signalbox.local.emulator.weather.errors import GONE
+from signalbox.local.emulator.weather.faults import Faults
+from signalbox.local.emulator.weather.rules import GONE_ODDS
+
+MINISTACK = "1.5.33"
+CONNECTIONS = "ministack.services.apigateway:handle_connections_api"
+WEBSOCKET = "ministack.services.apigateway:handle_websocket"
+
+Raw = tuple[int, Mapping[str, str], bytes]
+Handle = Callable[..., Awaitable[Raw]]
+
+
+def stormy(handle: Handle, dice: Dice) -> Handle:
+    """Return a handler of the calls of connections that ends 1 in 200 connections before a post."""
+    faults = Faults(dice, lambda _queue: False)
+
+    async def handle_in_weather(method: str, api: str, stage: str, connection: str, *others: object) -> Raw:
+        call = Call("execute-api", f"{method} {stage}", {}, wire=Wire.REST_JSON)
+
+        async def forward(_call: Call) -> Answer:
+            if method == "POST" and dice.is_one_in(GONE_ODDS, "gone connections", stage):
+                await handle("DELETE", api, stage, connection, *others)
+                return GONE.answer(call)
+            status, headers, body = await handle(method, api, stage, connection, *others)
+            return Answer(status, body, headers)
+
+        answer = await faults.answer(call, forward)
+        return answer.status, dict(answer.headers), answer.body
+
+    return handle_in_weather
+
+
+def patch(dice: Dice) -> Patch:
+    """Return the patch for these dice."""
+
+    def replacements() -> Mapping[str, object]:
+        return {CONNECTIONS: stormy(original(CONNECTIONS), dice)}
+
+    return Patch(
+        module=__name__,
+        version=MINISTACK,
+        sources={CONNECTIONS: "6fe56ee5b2472e1f", WEBSOCKET: "6d609b2db6a0147d"},
+        replacements=replacements,
+    )

@@ -1,0 +1,21 @@
+"""Calls to a queue that may be new: SQS may not know it for a second or more after it was created.
+
+https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+PAUSES = (0.25, 0.5, 1.0, 1.0, 1.0)  # seconds before each repetition
+
+Answer = TypeVar("Answer")
+
+
+def when_usable(call: Callable[[], Answer], *, missing: type[Exception], sleep: Callable[[float], None]) -> Answer:
+    """Return the result of a call; repeat it for up to 3.75 seconds while it raises `missing`, then raise that."""
+    for pause in PAUSES:
+        try:
+            return call()
+        except missing:
+            sleep(pause)
+    return call()

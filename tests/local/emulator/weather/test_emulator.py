@@ -1,0 +1,413 @@
+"""The emulator with weather, as clients and functions see it: each rule acts, and a retry succeeds."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from websockets.sync.client import connect
+
+from signalbox.local.emulator import lifecycle
+from signalbox.local.emulator.lifecycle import Emulator
+from signalbox.local.emulator.weather.conditions import Weather
+from signalbox.local.emulator.weather.dice import Dice
+from signalbox.local.emulator.weather.rules import CHAIN_LENGTH, FAULT_ODDS, GONE_ODDS
+from signalbox.local.session import LocalSession
+from signalbox.local.stage_folder import StageFolder
+from tests.integration.rendezvous.peers import wait_for
+from tests.local.emulator.functions import ANYTHING, make_function
+from tests.local.emulator.weather.conftest import ACCOUNT_CONCURRENCY, SEED, Client
+
+pytestmark = pytest.mark.emulator
+
+PATIENCE_SECONDS = 60.0
+NOTHING = "def handler(event, context):\n    return {'statusCode': 200}\n"
+SLEEP = "import time\ndef handler(event, context):\n    time.sleep(5)\n"
+SEND = (
+    "import boto3, os\n"
+    "sqs = boto3.client('sqs')\n"
+    "def handler(event, context):\n"
+    "    for record in event['Records']:\n"
+    "        for url in os.environ['TARGETS'].split():\n"
+    "            sqs.send_message(QueueUrl=url, MessageBody=record['body'])\n"
+)
+# Fails as long as the function's role may not call anything.
+PROBE = "import boto3\nboto3.client('sqs').list_queues()\n"
+KEY = {"AttributeName": "pk", "KeyType": "HASH"}
+
+
+def code_of(call: Any, **parameters: Any) -> str:
+    """Return the code of the error that a call gets, or an empty text."""
+    try:
+        call(**parameters)
+    except ClientError as error:
+        return str(error.response["Error"]["Code"])
+    return ""
+
+
+def usable_queue(session: boto3.Session, name: str, **attributes: str) -> str:
+    """Create a queue and wait until it can be used; return its URL."""
+    sqs = session.client("sqs")
+    url = sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+    wait_for(lambda: not code_of(sqs.get_queue_url, QueueName=name), f"{name} is usable", seconds=PATIENCE_SECONDS)
+    return str(url)
+
+
+def arn_of(session: boto3.Session, url: str) -> str:
+    found = session.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
+    return str(found["Attributes"]["QueueArn"])
+
+
+def make_table(session: boto3.Session, name: str) -> Any:
+    session.client("dynamodb").create_table(
+        TableName=name,
+        KeySchema=[KEY],
+        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return session.client("dynamodb")
+
+
+def map_to(session: boto3.Session, url: str, function: str) -> str:
+    """Let a function read a queue; return the id of the mapping when it does."""
+    functions = session.client("lambda")
+    made = functions.create_event_source_mapping(EventSourceArn=arn_of(session, url), FunctionName=function)["UUID"]
+    wait_for(
+        lambda: functions.get_event_source_mapping(UUID=made)["State"] == "Enabled",
+        "the mapping reads",
+        seconds=PATIENCE_SECONDS,
+    )
+    return str(made)
+
+
+def ready_function(session: boto3.Session, name: str, program: str, **environment: str) -> None:
+    """Create a function and wait until its role may call SQS; its program ignores an event without records."""
+    make_function(session, name, PROBE + program, **environment)
+
+    def is_ready() -> bool:
+        answer = session.client("lambda").invoke(FunctionName=name, Payload=json.dumps({"Records": [], "probe": True}))
+        return "FunctionError" not in answer
+
+    wait_for(is_ready, f"the role of {name} counts", seconds=PATIENCE_SECONDS)
+
+
+def received(session: boto3.Session, url: str, *, until: int, attributes: bool = False) -> list[dict[str, Any]]:
+    """Receive and delete messages until there are enough of different bodies and no more come."""
+    sqs, found = session.client("sqs"), []
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        page = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=1).get("Messages", [])
+        for message in page:
+            sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        found += page
+        if not page and len({message["Body"] for message in found}) >= until:
+            return found
+    raise AssertionError(f"{len(found)} messages after {PATIENCE_SECONDS} s")
+
+
+def test_a_running_emulator_is_found_with_its_weather(stormy: Emulator, stormy_folder: StageFolder):
+    found = lifecycle.running(stormy_folder)
+
+    assert found == stormy
+    assert found.weather == Weather(SEED, ACCOUNT_CONCURRENCY)
+
+
+def test_the_seed_decides_which_calls_fail(once: Client):
+    calls, dice = 400, Dice(SEED)
+    expected = [number for number in range(calls) if dice.is_one_in(FAULT_ODDS, "faults", "ssm:GetParameters")]
+    ssm = once("ssm")
+
+    codes = [code_of(ssm.get_parameters, Names=["x"]) for _ in range(calls)]
+
+    assert [number for number, code in enumerate(codes) if code] == expected != []
+    assert set(codes) <= {"", "ThrottlingException", "InternalFailure"}
+
+
+def test_an_sdk_with_its_usual_retries_sees_no_fault(session: boto3.Session):
+    ssm = session.client("ssm")
+
+    assert {code_of(ssm.get_parameters, Names=["x"]) for _ in range(200)} == {""}
+
+
+def test_queues_of_a_key_get_the_keys_throttling(session: boto3.Session, once: Client):
+    url, sqs = usable_queue(session, "encrypted", KmsMasterKeyId="alias/x"), once("sqs")
+
+    codes = Counter(code_of(sqs.receive_message, QueueUrl=url) for _ in range(1500))
+
+    assert set(codes) == {"", "KMS.ThrottlingException", "RequestThrottled", "InternalFailure"}
+
+
+def test_a_new_queue_and_a_deleted_name_cannot_be_used(session: boto3.Session):
+    sqs = session.client("sqs")
+    url = sqs.create_queue(QueueName="new")["QueueUrl"]
+
+    assert code_of(sqs.send_message, QueueUrl=url, MessageBody="x") == "AWS.SimpleQueueService.NonExistentQueue"
+    assert url not in sqs.list_queues().get("QueueUrls", [])
+    wait_for(
+        lambda: not code_of(sqs.send_message, QueueUrl=url, MessageBody="x"), "the queue", seconds=PATIENCE_SECONDS
+    )
+    wait_for(lambda: url in sqs.list_queues().get("QueueUrls", []), "the queue in lists", seconds=PATIENCE_SECONDS)
+    sqs.delete_queue(QueueUrl=url)
+    assert code_of(sqs.create_queue, QueueName="new") == "AWS.SimpleQueueService.QueueDeletedRecently"
+
+
+def test_a_standard_queue_repeats_and_reorders_and_a_fifo_queue_does_not(session: boto3.Session):
+    sqs, messages = session.client("sqs"), 300
+    standard, fifo = usable_queue(session, "messy"), usable_queue(session, "tidy.fifo", FifoQueue="true")
+    for number in range(messages):
+        sqs.send_message(QueueUrl=standard, MessageBody=str(number))
+        if number < 50:
+            sqs.send_message(
+                QueueUrl=fifo, MessageBody=str(number), MessageGroupId="g", MessageDeduplicationId=str(number)
+            )
+
+    bodies = [int(message["Body"]) for message in received(session, standard, until=messages)]
+
+    assert set(bodies) == set(range(messages))
+    assert list(dict.fromkeys(bodies)) != sorted(set(bodies))
+    assert messages < len(bodies) < 1.1 * messages
+    assert [int(message["Body"]) for message in received(session, fifo, until=50)] == list(range(50))
+
+
+def test_functions_get_messages_of_standard_queues_twice(session: boto3.Session):
+    source, target = (
+        usable_queue(session, "twice-in", VisibilityTimeout="3"),
+        usable_queue(session, "twice-out.fifo", FifoQueue="true"),
+    )
+    program = SEND.replace(
+        "MessageBody=record['body']",
+        "MessageBody=record['body'], MessageGroupId='g', MessageDeduplicationId=record['receiptHandle']",
+    )
+    ready_function(session, "twice", program, TARGETS=target)
+    map_to(session, source, "twice")
+    sqs, messages = session.client("sqs"), 300
+    for number in range(messages):
+        sqs.send_message(QueueUrl=source, MessageBody=str(number))
+
+    bodies = Counter(message["Body"] for message in received(session, target, until=messages))
+
+    assert len(bodies) == messages < bodies.total()
+
+
+def test_a_batch_of_messages_fails_in_part_and_the_failed_entries_are_not_sent(session: boto3.Session, once: Client):
+    url, sqs = usable_queue(session, "batches"), once("sqs")
+    entries = [{"Id": str(number), "MessageBody": str(number)} for number in range(10)]
+
+    def answers() -> Iterator[dict[str, Any]]:
+        for _ in range(400):
+            session.client("sqs").purge_queue(QueueUrl=url)
+            with suppress(ClientError):
+                yield sqs.send_message_batch(QueueUrl=url, Entries=entries)
+
+    answer = next(answer for answer in answers() if answer.get("Failed"))
+
+    failed = {entry["Id"] for entry in answer["Failed"]}
+    sent = {entry["Id"] for entry in answer["Successful"]}
+    assert failed | sent == {entry["Id"] for entry in entries}
+    assert {message["Body"] for message in received(session, url, until=len(sent))} == sent
+
+
+def test_batches_of_a_table_are_processed_in_part(session: boto3.Session):
+    dynamodb = make_table(session, "partial")
+    keys = [{"pk": {"S": str(number)}} for number in range(10)]
+    writes = {"partial": [{"PutRequest": {"Item": key}} for key in keys]}
+
+    written = next(
+        left["partial"]
+        for _ in range(400)
+        if (left := dynamodb.batch_write_item(RequestItems=writes)["UnprocessedItems"])
+    )
+    read = next(
+        page
+        for _ in range(400)
+        if (page := dynamodb.batch_get_item(RequestItems={"partial": {"Keys": keys}}))["UnprocessedKeys"]
+    )
+
+    assert all(write in writes["partial"] for write in written)
+    unread = read["UnprocessedKeys"]["partial"]["Keys"]
+    assert len(unread) + len(read["Responses"]["partial"]) == len(keys)
+
+
+def test_an_item_takes_a_thousand_write_units_in_a_second(session: boto3.Session, once: Client):
+    make_table(session, "hot")
+    dynamodb, item = once("dynamodb"), {"pk": {"S": "a"}, "body": {"S": "x" * 390_000}}
+
+    codes = [code_of(dynamodb.put_item, TableName="hot", Item=item) for _ in range(40)]
+
+    assert codes.count("ThrottlingException") > 5
+
+
+def test_a_mapping_takes_its_time_and_refuses_other_changes(session: boto3.Session, once: Client):
+    url = usable_queue(session, "mapped")
+    make_function(session, "mapped", NOTHING)
+    functions = session.client("lambda")
+
+    def state() -> str:
+        return str(functions.get_event_source_mapping(UUID=mapping)["State"])
+
+    def wait(expected: str) -> None:
+        wait_for(lambda: state() == expected, expected, seconds=PATIENCE_SECONDS)
+
+    made = functions.create_event_source_mapping(EventSourceArn=arn_of(session, url), FunctionName="mapped")
+    mapping = made["UUID"]
+    assert made["State"] == state() == "Creating"
+    assert code_of(functions.delete_event_source_mapping, UUID=mapping) == "ResourceInUseException"
+    wait("Enabled")
+    assert functions.update_event_source_mapping(UUID=mapping, Enabled=False)["State"] == state() == "Disabling"
+    assert code_of(functions.update_event_source_mapping, UUID=mapping, Enabled=True) == "ResourceInUseException"
+    wait("Disabled")
+    assert functions.delete_event_source_mapping(UUID=mapping)["State"] == state() == "Deleting"
+    wait_for(
+        lambda: code_of(functions.get_event_source_mapping, UUID=mapping) == "ResourceNotFoundException",
+        "the mapping is gone",
+        seconds=PATIENCE_SECONDS,
+    )
+
+
+@pytest.mark.parametrize("setting", ["Terminate", "Allow"])
+def test_a_function_that_sends_to_its_own_queue_is_stopped_unless_it_may_loop(session: boto3.Session, setting: str):
+    name = f"loop-{setting.lower()}"
+    dead, log = usable_queue(session, f"{name}-dead"), usable_queue(session, f"{name}-log")
+    redrive = json.dumps({"deadLetterTargetArn": arn_of(session, dead), "maxReceiveCount": "2"})
+    own = usable_queue(session, name, RedrivePolicy=redrive, VisibilityTimeout="2")
+    ready_function(session, name, SEND, TARGETS=f"{log} {own}")
+    functions = session.client("lambda")
+    functions.put_function_recursion_config(FunctionName=name, RecursiveLoop=setting)
+    mapping = map_to(session, own, name)
+
+    session.client("sqs").send_message(QueueUrl=own, MessageBody="again")
+
+    if setting == "Terminate":
+        assert received(session, dead, until=1)[0]["Body"] == "again"
+        assert CHAIN_LENGTH <= len(received(session, log, until=1)) <= 2 * CHAIN_LENGTH
+    else:
+        sqs, runs = session.client("sqs"), 0
+        while runs <= 2 * CHAIN_LENGTH:
+            runs += len(
+                sqs.receive_message(QueueUrl=log, MaxNumberOfMessages=10, WaitTimeSeconds=5).get("Messages", [])
+            )
+        functions.delete_event_source_mapping(UUID=mapping)
+
+
+@pytest.mark.parametrize(
+    ("reserved", "runs", "reason"),
+    [
+        (1, 1, "ReservedFunctionConcurrentInvocationLimitExceeded"),
+        (None, ACCOUNT_CONCURRENCY, "ConcurrentInvocationLimitExceeded"),
+    ],
+    ids=["of a function", "of the account"],
+)
+def test_concurrency_is_limited(session: boto3.Session, once: Client, reserved: int | None, runs: int, reason: str):
+    name = f"sleeper-{reserved}"
+    make_function(session, name, SLEEP)
+    session.client("lambda").update_function_configuration(FunctionName=name, Timeout=30)
+    functions = once("lambda")
+    if reserved is not None:
+        session.client("lambda").put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=reserved)
+
+    def reason_of(_: int) -> str:
+        try:
+            functions.invoke(FunctionName=name)
+        except functions.exceptions.TooManyRequestsException as error:
+            return str(error.response.get("Reason", ""))
+        return "ran"
+
+    with ThreadPoolExecutor(ACCOUNT_CONCURRENCY + 4) as threads:
+        seen = Counter(threads.map(reason_of, range(ACCOUNT_CONCURRENCY + 4)))
+
+    assert seen[reason] >= 1
+    assert seen["ran"] <= runs
+
+
+def test_a_stacks_function_has_the_limits_of_its_template(session: boto3.Session):
+    function = {
+        "FunctionName": "limited",
+        "Runtime": "python3.12",
+        "Handler": "index.handler",
+        "Role": "arn:aws:iam::000000000000:role/limited",
+        "Code": {"ZipFile": NOTHING},
+    }
+    stacks, functions = session.client("cloudformation"), session.client("lambda")
+
+    def limits(template: dict[str, Any]) -> tuple[int | None, str]:
+        """Deploy the function with more properties; return what Lambda has."""
+        resources = {"Function": {"Type": "AWS::Lambda::Function", "Properties": {**function, **template}}}
+        exists = not code_of(stacks.describe_stacks, StackName="limited")
+        deploy = stacks.update_stack if exists else stacks.create_stack
+        deploy(StackName="limited", TemplateBody=json.dumps({"Resources": resources}))
+        stacks.get_waiter("stack_update_complete" if exists else "stack_create_complete").wait(
+            StackName="limited", WaiterConfig={"Delay": 1}
+        )
+        concurrency = functions.get_function_concurrency(FunctionName="limited").get("ReservedConcurrentExecutions")
+        return concurrency, functions.get_function_recursion_config(FunctionName="limited")["RecursiveLoop"]
+
+    assert limits({"ReservedConcurrentExecutions": 5, "RecursiveLoop": "Allow"}) == (5, "Allow")
+    assert limits({"MemorySize": 256}) == (None, "Terminate")
+
+
+def test_changes_of_iam_count_later(session: boto3.Session, stormy: Emulator):
+    iam = session.client("iam")
+    iam.create_user(UserName="newcomer")
+    key = iam.create_access_key(UserName="newcomer")["AccessKey"]
+    iam.put_user_policy(UserName="newcomer", PolicyName="anything", PolicyDocument=json.dumps(ANYTHING))
+    user = LocalSession(
+        stormy.endpoint_url,
+        region="us-east-1",
+        access_key_id=key["AccessKeyId"],
+        secret_access_key=key["SecretAccessKey"],
+    ).client("sqs")
+
+    assert code_of(user.list_queues) == "InvalidClientTokenId"
+    wait_for(lambda: not code_of(user.list_queues), "the key and its rights count", seconds=PATIENCE_SECONDS)
+    iam.delete_user_policy(UserName="newcomer", PolicyName="anything")
+    assert code_of(user.list_queues) == ""
+    wait_for(lambda: code_of(user.list_queues) == "AccessDenied", "the rights are gone", seconds=PATIENCE_SECONDS)
+
+
+def test_a_connection_ends_between_two_posts(session: boto3.Session, stormy: Emulator):
+    """As API Gateway ends connections: the post gets 410, and the client sees a close frame."""
+    url = _make_websocket(session, "storm")
+    posts = session.client("apigatewaymanagementapi", endpoint_url=url)
+
+    with connect(url.replace("http:", "ws:")) as socket:
+        connection = _connection(session)
+        codes = (code_of(posts.post_to_connection, ConnectionId=connection, Data=b"x") for _ in range(10 * GONE_ODDS))
+        assert next(filter(None, codes)) == "GoneException"
+        assert code_of(posts.post_to_connection, ConnectionId=connection, Data=b"x") == "GoneException"
+        assert all(socket)  # ends without an error when the connection is closed as announced
+
+
+def _connection(session: boto3.Session) -> str:
+    """Return the id that the function at `$connect` received."""
+    sqs = session.client("sqs")
+    url = sqs.get_queue_url(QueueName="storm-connections")["QueueUrl"]
+    return str(received(session, url, until=1)[0]["Body"])
+
+
+def _make_websocket(session: boto3.Session, name: str) -> str:
+    """Create a WebSocket API whose function at `$connect` sends the connection's id to a queue; return its URL."""
+    queue = usable_queue(session, f"{name}-connections")
+    program = (
+        "import boto3, os\n"
+        "def handler(event, context):\n"
+        "    if 'probe' in event:\n"
+        "        return\n"
+        "    connection = event['requestContext']['connectionId']\n"
+        "    boto3.client('sqs').send_message(QueueUrl=os.environ['TARGETS'], MessageBody=connection)\n"
+        "    return {'statusCode': 200}\n"
+    )
+    ready_function(session, name, program, TARGETS=queue)
+    function = session.client("lambda").get_function(FunctionName=name)["Configuration"]["FunctionArn"]
+    api = session.client("apigatewayv2")
+    made = api.create_api(Name=name, ProtocolType="WEBSOCKET", RouteSelectionExpression="\\$default")["ApiId"]
+    uri = f"arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/{function}/invocations"
+    integration = api.create_integration(ApiId=made, IntegrationType="AWS_PROXY", IntegrationUri=uri)["IntegrationId"]
+    api.create_route(ApiId=made, RouteKey="$connect", Target=f"integrations/{integration}")
+    api.create_stage(ApiId=made, StageName="live", AutoDeploy=True)
+    return f"{api.meta.endpoint_url}/_aws/execute-api/{made}/live"
