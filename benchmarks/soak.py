@@ -26,7 +26,7 @@ MINUTES = 10.0
 COUNTS = {"exchange": 100_000, "splitting": 100_000, "live": 20_000}
 SEEDS = 1_000_000
 RESULTS = FOLDER.parent / "soak"
-COLUMNS = ("messages", "sent", "lost", "out of order", "repeated", "late", "slowest")
+COLUMNS = ("messages", "sent", "dead", "lost", "out of order", "repeated", "late", "slowest")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -119,7 +119,8 @@ def _print_counts(title: str, counts: Sequence[Mapping[str, int]]) -> None:
 
 def _row(one: Account) -> tuple[str, ...]:
     order = str(one.out_of_order) if one.is_ordered else "-"
-    return (one.kind, str(one.sent), str(one.lost), order, str(one.repeated), str(one.late), f"{one.slowest_seconds} s")
+    counts = (one.sent, one.dead, one.lost, order, one.repeated, one.late)
+    return (one.kind, *map(str, counts), f"{one.slowest_seconds} s")
 
 
 _say: Callable[[str], None] = print_line

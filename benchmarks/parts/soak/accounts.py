@@ -1,12 +1,14 @@
 """Accounts of messages: what of everything that was sent is lost, repeated, out of order or late."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 LATE_SECONDS = 60.0
 EXAMPLES = 5
+REASONS = ("Reason", "reason")
+LONGEST_REASON = 80
 
 
 class Stamp(NamedTuple):
@@ -27,6 +29,21 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A message of a dead-letter queue, with its text attributes."""
+
+    queue: str
+    body: str
+    attributes: Mapping[str, str]
+
+    @property
+    def reason(self) -> str:
+        """Return the reason, which SQS's own redrive does not give."""
+        texts = (self.attributes[name] for name in REASONS if name in self.attributes)
+        return next(texts, "no reason: received too often")[:LONGEST_REASON]
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """The messages of one kind. Standard queues may repeat messages, and promise no order."""
 
@@ -35,6 +52,8 @@ class Account:
     sent: int = 0
     received: int = 0
     """Distinct messages."""
+    dead: int = 0
+    """Messages that arrived in a dead-letter queue only."""
     lost: int = 0
     repeated: int = 0
     """Further copies of messages that had arrived."""
@@ -60,8 +79,15 @@ class Account:
         return replace(self, **{**summed, **changed})
 
 
-def account(kind: str, sent: Mapping[Stamp, float], arrivals: Iterable[Arrival], *, is_ordered: bool) -> Account:
-    """Return the account of sent messages, by the time of sending, and of their arrivals in order."""
+def account(
+    kind: str,
+    sent: Mapping[Stamp, float],
+    arrivals: Iterable[Arrival],
+    *,
+    is_ordered: bool,
+    dead: Collection[Stamp] = (),
+) -> Account:
+    """Return the account of sent messages, by the time of sending, of their arrivals in order, and of dead letters."""
     first: dict[Stamp, float] = {}
     newest: dict[tuple[str, str], int] = {}
     counts: Counter[str] = Counter()
@@ -76,13 +102,15 @@ def account(kind: str, sent: Mapping[Stamp, float], arrivals: Iterable[Arrival],
             counts["out of order"] += 1
             examples.append(f"{one.stamp} after {newest[place]} at {one.receiver}")
         newest[place] = max(newest.get(place, -1), one.stamp.number)
-    lost = sorted(sent.keys() - first.keys())
+    missing = sent.keys() - first.keys()
+    lost = sorted(missing - set(dead))
     waits = [first[stamp] - at for stamp, at in sent.items() if stamp in first]
     return Account(
         kind=kind,
         is_ordered=is_ordered,
         sent=len(sent),
         received=len(sent.keys() & first.keys()),
+        dead=len(missing) - len(lost),
         lost=len(lost),
         repeated=counts["repeated"],
         out_of_order=counts["out of order"],

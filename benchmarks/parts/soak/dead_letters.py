@@ -1,33 +1,30 @@
-"""The dead letters of a stage, by queue and reason."""
+"""The dead letters of a stage, with their queues and reasons."""
 
-from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from benchmarks.parts.soak.accounts import DeadLetter
 from benchmarks.parts.soak.loads import PASSING
 from signalbox.cli.shared.deployment import Deployment
 
-REASONS = ("Reason", "reason")
-LONGEST = 80
 EMPTY_RECEIVES = 2  # a single one may miss messages
 
 
-def dead_letters(deployment: Deployment) -> Counter[str]:
-    """Receive and delete the messages of all dead-letter queues; return their number by queue and reason."""
+def dead_letters(deployment: Deployment) -> list[DeadLetter]:
+    """Receive and delete the messages of all dead-letter queues, and return them."""
     sqs = deployment.session().client("sqs")
     pages = sqs.get_paginator("list_queues").paginate(PaginationConfig={"PageSize": 1000})
     urls = [url for page in pages for url in page.get("QueueUrls", [])]
-    found: Counter[str] = Counter()
-    for url in (url for url in urls if _is_for_dead_letters(url.rpartition("/")[2])):
-        _drain(sqs, url, found)
-    return found
+    return [one for url in urls if _is_for_dead_letters(url.rpartition("/")[2]) for one in _drained(sqs, url)]
 
 
 def _is_for_dead_letters(name: str) -> bool:
     return "-dlq" in name or "DeadLetters" in name or "DeadOffers" in name
 
 
-def _drain(sqs: Any, url: str, found: Counter[str]) -> None:  # noqa: ANN401 - a boto3 client
+def _drained(sqs: Any, url: str) -> Iterator[DeadLetter]:  # noqa: ANN401 - a boto3 client
+    seen: set[str] = set()
     empty = 0
     while empty < EMPTY_RECEIVES:
         with suppress(*PASSING):
@@ -36,11 +33,12 @@ def _drain(sqs: Any, url: str, found: Counter[str]) -> None:  # noqa: ANN401 - a
             ).get("Messages", [])
             empty = 0 if messages else empty + 1
             for message in messages:
-                found[f"{url.rpartition('/')[2]}: {_reason(message)}"] += 1
+                if message["MessageId"] not in seen:
+                    seen.add(message["MessageId"])
+                    yield DeadLetter(url.rpartition("/")[2], message["Body"], _texts(message))
                 sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
 
 
-def _reason(message: dict[str, Any]) -> str:
+def _texts(message: dict[str, Any]) -> dict[str, str]:
     attributes = message.get("MessageAttributes", {})
-    texts = (attributes[name]["StringValue"] for name in REASONS if name in attributes)
-    return next(texts, "without a reason: received too often")[:LONGEST]
+    return {name: value["StringValue"] for name, value in attributes.items() if "StringValue" in value}

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from benchmarks.parts.soak.accounts import Account, Arrival, Stamp, account
+from benchmarks.parts.soak.accounts import Account, Arrival, DeadLetter, Stamp, account
 from benchmarks.parts.soak.loads import PASSING, Sent, insistently
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
@@ -66,7 +66,7 @@ class ExchangeLoad:
         for thread in self._consumers:
             thread.join()
 
-    def accounts(self) -> Sequence[Account]:
+    def accounts(self, letters: Sequence[DeadLetter]) -> Sequence[Account]:
         """Return an account for each exchange."""
         return [
             account(
@@ -74,9 +74,17 @@ class ExchangeLoad:
                 self.sent[name].times,
                 self.arrivals[name],
                 is_ordered=is_fifo(name),
+                dead=[_stamp(one) for one in letters if self._exchange_of(one) == name],
             )
             for name in self.sent
         ]
+
+    def _exchange_of(self, letter: DeadLetter) -> str | None:
+        """Return the exchange of a dead letter, which is in the queue of the exchange, of its queue or of the stage."""
+        ours = f"soak{self.mark}"
+        if ours not in f"{letter.queue} {letter.attributes}":
+            return None
+        return f"xs_{ours}{'.fifo' if is_fifo(letter.queue) else ''}"
 
     def _declare(self, exchange: str, queue: str) -> None:
         with client_of(self.deployment) as client:
@@ -90,7 +98,7 @@ class ExchangeLoad:
             if len(sent) - len(self.arrivals[exchange]) > BACKLOG:
                 time.sleep(0.2)
                 continue
-            stamps = [Stamp(f"soak.{one % KEYS}", one) for one in range(number, number + CHUNK)]
+            stamps = [_stamp_of(one) for one in range(number, number + CHUNK)]
             self._publish_all(client, exchange, stamps)
             number += CHUNK
 
@@ -121,3 +129,11 @@ class ExchangeLoad:
                     for one in taken
                 ]
                 consumer.ack(*taken)
+
+
+def _stamp_of(number: int) -> Stamp:
+    return Stamp(f"soak.{number % KEYS}", number)
+
+
+def _stamp(letter: DeadLetter) -> Stamp:
+    return _stamp_of(int(letter.body))

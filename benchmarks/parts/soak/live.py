@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from benchmarks.parts.soak.accounts import Account, Arrival, Stamp, account
+from benchmarks.parts.soak.accounts import Account, Arrival, DeadLetter, Stamp, account
 from benchmarks.parts.soak.loads import PASSING, Sent
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
@@ -124,9 +124,16 @@ class LiveLoad:
         for thread in self._threads:
             thread.join()
 
-    def accounts(self) -> Sequence[Account]:
+    def accounts(self, letters: Sequence[DeadLetter]) -> Sequence[Account]:
         """Return one account for the events of all followers."""
-        first, *others = (account("live", self.sent.times, one.arrivals, is_ordered=True) for one in self.followers)
+        dead = [
+            Stamp(one.attributes["topic"], int(one.body))
+            for one in letters
+            if one.attributes.get("topic", "").startswith(self.root)
+        ]
+        first, *others = (
+            account("live", self.sent.times, one.arrivals, is_ordered=True, dead=dead) for one in self.followers
+        )
         for one in others:
             first = first.plus(one)
         return [replace(first, receivers=len(self.followers))]

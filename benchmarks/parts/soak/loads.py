@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from benchmarks.parts.soak.accounts import Account, Stamp
+from benchmarks.parts.soak.accounts import Account, DeadLetter, Stamp
 from signalbox.errors import SignalboxError
 
 # What a client meets when functions are killed and calls fail; it tries again.
@@ -32,15 +32,15 @@ class Load(Protocol):
         ...
 
     def is_complete(self) -> bool:
-        """Return whether every message that was sent has arrived."""
+        """Return whether every message that was sent has arrived. Dead letters never arrive."""
         ...
 
     def close(self) -> None:
         """Stop receiving."""
         ...
 
-    def accounts(self) -> Sequence[Account]:
-        """Return the accounts; call this after `close`."""
+    def accounts(self, letters: Sequence[DeadLetter]) -> Sequence[Account]:
+        """Return the accounts; call this after `close`, with the stage's dead letters."""
         ...
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import boto3
 
-from benchmarks.parts.soak.accounts import Account
+from benchmarks.parts.soak.accounts import Account, DeadLetter
 from benchmarks.parts.soak.loads import PASSING
 from signalbox.clients.rendezvous.client import NoAnswer, SqsRendezvous
 from signalbox.clients.rendezvous.simulator import ProxySimulator, sample_offer
@@ -50,7 +50,7 @@ class RendezvousLoad:
     def close(self) -> None:
         """Do nothing: proxies end with `run`."""
 
-    def accounts(self) -> Sequence[Account]:
+    def accounts(self, _letters: Sequence[DeadLetter]) -> Sequence[Account]:
         """Return no account: an offer may find no proxy."""
         return ()
 

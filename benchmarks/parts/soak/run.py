@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -87,6 +88,7 @@ class Soak:
         self._settle(loads)
         for load in loads:
             load.close()
+        letters = dead_letters(deployment)
         return Round(
             seed=self.seed,
             seconds=round(sent - began, 1),
@@ -94,8 +96,8 @@ class Soak:
             kills=kills,
             sessions=splitting.sessions,
             rendezvous=dict(rendezvous.outcomes),
-            accounts=tuple(one for load in loads for one in load.accounts()),
-            dead_letters=dict(dead_letters(deployment)),
+            accounts=tuple(one for load in loads for one in load.accounts(letters)),
+            dead_letters=dict(Counter(f"{one.queue}: {one.reason}" for one in letters)),
         )
 
     def _run(self, loads: Sequence[Load], injector: FaultInjector, *, seconds: float, counts: Mapping[str, int]) -> int:

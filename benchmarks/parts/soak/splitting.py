@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from benchmarks.parts.soak.accounts import Account, Arrival, Stamp, account
+from benchmarks.parts.soak.accounts import Account, Arrival, DeadLetter, Stamp, account
 from benchmarks.parts.soak.loads import PASSING, Sent, insistently
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.control import ControlClient
@@ -74,7 +74,7 @@ class SplittingLoad:
     def close(self) -> None:
         """Do nothing: the deployed consumer stays."""
 
-    def accounts(self) -> Sequence[Account]:
+    def accounts(self, letters: Sequence[DeadLetter]) -> Sequence[Account]:
         """Return an account for each queue."""
         receipts, receivers = self._receipts()
         ordered = sorted(zip(receipts, receivers, strict=True), key=lambda pair: pair[0].moment_ns)
@@ -84,6 +84,7 @@ class SplittingLoad:
                 sent.times,
                 [_arrival(one, receiver) for one, receiver in ordered if _identity(one)[0] == queue],
                 is_ordered=is_fifo(queue),
+                dead=[_stamp(message) for message in map(_read, letters) if message.get("queue") == queue],
             )
             for queue, sent in self.sent.items()
         ]
@@ -195,3 +196,11 @@ def _identity(receipt: Receipt) -> tuple[QueueName, int]:
 
 def _arrival(receipt: Receipt, receiver: str) -> Arrival:
     return Arrival(_stamp(json.loads(receipt.body)), receiver, receipt.moment_ns / 1e9)
+
+
+def _read(letter: DeadLetter) -> dict[str, Any]:
+    """Return the message of a dead letter; commands have no `queue`, and other letters no JSON object."""
+    with suppress(ValueError):
+        message = json.loads(letter.body)
+        return message if isinstance(message, dict) else {}
+    return {}

@@ -17,12 +17,15 @@ SECONDS, READS_SECONDS = 40.0, 10.0
 BETWEEN_KILLS = (1.5, 3.0)
 LEAST_SENT = {"exchange, standard": 200, "exchange, ordered": 100, "splitting, standard": 50, "splitting, FIFO": 50}
 LEAST_EVENTS, LEAST_KILLS = 40, 8
+PATIENCE_SECONDS = 90.0  # longer than a message waits that was received by a killed function
 
 
 def test_nothing_is_lost_or_reordered_while_functions_are_killed_in_any_weather(
     deployed_in_weather: dict[str, Any], weather_stage_folder: StageFolder, weather: Weather
 ):
-    soak = Soak(deployed_in_weather, weather_stage_folder, weather.seed, _say, BETWEEN_KILLS, READS_SECONDS)
+    soak = Soak(
+        deployed_in_weather, weather_stage_folder, weather.seed, _say, BETWEEN_KILLS, READS_SECONDS, PATIENCE_SECONDS
+    )
 
     done = soak.round(seconds=SECONDS, counts={**dict.fromkeys(("exchange", "splitting"), 400), "live": LEAST_EVENTS})
 

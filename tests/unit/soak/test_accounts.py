@@ -43,6 +43,12 @@ def test_what_becomes_of_messages_is_counted(found: list[Arrival], expected: dic
     assert bool(counted.examples) == (not counted.is_kept)
 
 
+def test_dead_letters_are_not_lost():
+    counted = account("k", SENT, arrivals(*EVERYTHING[2:]), is_ordered=True, dead=[Stamp("a", 0), Stamp("a", 1)])
+
+    assert (counted.received, counted.dead, counted.lost) == (4, 1, 1)
+
+
 def test_a_message_that_nobody_sent_is_not_received():
     assert account("k", SENT, arrivals(*EVERYTHING, ("a", 7)), is_ordered=True).received == len(SENT)
 
