@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 
-from benchmarks.parts.rendezvous import calls, coldstart, original, robustness, timing
+from benchmarks.parts.rendezvous import calls, coldstart, kills, original, robustness, timing
 from benchmarks.parts.rendezvous.clients import Clients, our_clients, real_clients
 from benchmarks.parts.rendezvous.original import NoGo, Programs
 from benchmarks.parts.rendezvous.report import Results, tables, targets
@@ -17,7 +17,7 @@ from benchmarks.shared.stage import Stage, running_stage
 from signalbox.cli.shared.output import print_error, print_json
 from signalbox.local.progress import step
 
-PARTS = ("times", "calls", "robustness", "coldstart")
+PARTS = ("times", "calls", "robustness", "kills", "coldstart")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -32,6 +32,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     options.add_argument(
         "--idle-seconds", type=float, default=120, help="seconds of counting idle calls (default: 120)"
     )
+    options.add_argument(
+        "--kill-rounds", type=int, default=kills.Plan().rounds, help="rounds of ten clients (default: %(default)s)"
+    )
     options.add_argument("--slow", action="store_true", help="also measure upstream with a silent proxy (4 minutes)")
     return options.parse_args(arguments)
 
@@ -44,7 +47,7 @@ def _measured(options: argparse.Namespace) -> Results:
     if "coldstart" in parts:
         with step("cold starts") as say:
             cold_start = coldstart.measure(say)
-    results = Results(machine, {}, {}, {}, cold_start)
+    results = Results(machine, {}, {}, {}, None, cold_start)
     if parts == {"coldstart"}:
         return results
     clients = real_clients(programs.client) if programs else our_clients
@@ -56,6 +59,10 @@ def _measured(options: argparse.Namespace) -> Results:
         with running_stage(port=options.port) as stage, step("SQS calls") as say:
             counted = calls.count(stage, programs, clients, idle_seconds=options.idle_seconds, say=say)
         results = replace(results, calls=counted)
+    if "kills" in parts:
+        with running_stage(port=options.port) as stage, step("kills") as say:
+            survived = kills.measure(stage, clients, kills.Plan(rounds=options.kill_rounds), say)
+        results = replace(results, kills=survived)
     return results
 
 

@@ -26,6 +26,11 @@ def is_fifo(name: str) -> bool:
     return name.endswith(FIFO_SUFFIX)
 
 
+def queue_name(queue_url: QueueUrl) -> QueueName:
+    """Return the name of the queue with this URL."""
+    return QueueName(queue_url.rpartition("/")[2])
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """A temporary queue and the time from which it may be deleted."""

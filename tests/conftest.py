@@ -119,10 +119,10 @@ def _deployed(stage_folder: StageFolder, assembly: Path, *, weather: Weather | N
 
 
 @pytest.fixture(scope="session")
-def real_parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Run DynamoDB Local and ElasticMQ; return the variables that direct boto3 to them."""
-    with parts.running(tmp_path_factory.mktemp("parts")) as variables:
-        yield variables
+def real_parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[parts.Parts]:
+    """Run DynamoDB Local and ElasticMQ."""
+    with parts.running(tmp_path_factory.mktemp("parts")) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,8 @@
 """Daily cost by capability: billed units counted from the history, priced from a table."""
 
 from datetime import date
+from functools import reduce
+from operator import add, or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -28,7 +30,8 @@ def cost_counts(events: DataFrame, first: date, *, last: date) -> DataFrame:
     ).agg(*_sums())
     action = F.explode(F.array_compact(F.array(*_actions(), _action(F.lit("history"), "event")))).alias("action")
     actions = rolled_up.select("day", action, *COUNTS).select("day", "action.*", *COUNTS)
-    counted = actions.unionByName(own.transform(_publications)).groupBy("day", "capability", "what", "is_fifo")
+    others = own.transform(_publications).unionByName(own.transform(_posted_events))
+    counted = actions.unionByName(others).groupBy("day", "capability", "what", "is_fifo")
     return counted.agg(*(F.sum(name).cast("long").alias(name) for name in COUNTS))
 
 
@@ -60,8 +63,28 @@ def _actions() -> list[Column]:
         F.when(is_end & ~is_by_sqs, _action(capability, "client by HTTP")),
         F.when(is_poll & (outcome != "matched"), _action(capability, "poll")),
         F.when(is_poll & F.col("is_held"), _action(capability, "held poll")),
-        F.when(~(is_exchange | is_splitting | is_rendezvous), _action(capability, NOT_PRICED)),
+        F.when(is_exchange & (kind == "logged"), _action(capability, "logged event")),
+        *_live_actions(),
     ]
+
+
+def _live_actions() -> list[Column]:
+    kind, outcome, capability = F.col("kind"), F.col("outcome"), F.col("capability")
+    is_session = kind == "session"
+    priced = {
+        "delivery": (kind == "delivered") & (outcome == "posted"),
+        "session start": is_session & (outcome == "started"),
+        "session end": is_session & (outcome == "ended"),
+        "refused login": is_session & (outcome == "refused"),
+        "subscription": kind == "subscription",
+        "dropped publication": kind == "publication",
+    }
+    is_priced = reduce(or_, priced.values())
+    is_live = capability == "live"
+    is_known = capability.isin("exchange", "splitting", "rendezvous") | (is_live & is_priced)
+    fifo = F.lit(col=True)
+    found = [F.when(is_live & condition, _action(capability, what, is_fifo=fifo)) for what, condition in priced.items()]
+    return [*found, F.when(~is_known, _action(capability, NOT_PRICED))]
 
 
 def _action(capability: Column, what: str, *, is_fifo: Column | None = None) -> Column:
@@ -70,15 +93,24 @@ def _action(capability: Column, what: str, *, is_fifo: Column | None = None) -> 
 
 
 def _publications(events: DataFrame) -> DataFrame:
-    """Count published messages, each once a day whatever its number of copies."""
+    """Count published messages, each once a day whatever its number of copies, and ordered ones separately."""
     is_dead = (F.col("kind") == "dead_letter") & F.col("topic").isNotNull()
     is_routing = F.col("kind").isin("routed", "unrouted", "logged") | is_dead
     own = events.where((F.col("capability") == "exchange") & is_routing)
     messages = own.groupBy("day", "source", "message_id").agg(F.min("size").alias("size"))
     is_fifo = F.coalesce(F.col("source").endswith(".fifo"), F.lit(col=False)).alias("is_fifo")
     counted = messages.groupBy("day", is_fifo).agg(*_sums())
-    what = F.lit("publication").alias("what")
+    what = F.when(F.col("is_fifo"), "ordered publication").otherwise("publication").alias("what")
     return counted.select("day", F.lit("exchange").alias("capability"), what, "is_fifo", *COUNTS)
+
+
+def _posted_events(events: DataFrame) -> DataFrame:
+    """Count the events that were posted to connections; a row of the history counts those of a batch in its labels."""
+    is_posted = (F.col("capability") == "live") & (F.col("kind") == "delivered") & (F.col("outcome") == "posted")
+    numbers = (F.coalesce(F.col("labels").getItem(name).cast("long"), F.lit(0)) for name in ("events", "past"))
+    counted = events.where(is_posted).groupBy("day").agg(F.sum(reduce(add, numbers)).alias("number"))
+    action = (F.lit("live").alias("capability"), F.lit("posted event").alias("what"), F.lit(col=False).alias("is_fifo"))
+    return counted.select("day", *action, "number", F.lit(0).alias("bytes"), F.lit(0).alias("pieces"))
 
 
 def cost_daily(counts: DataFrame) -> DataFrame:

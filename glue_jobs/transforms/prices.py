@@ -18,7 +18,41 @@ PRICES = {
     "DynamoDB write unit": 0.625,
     "DynamoDB read unit": 0.125,
     "HTTP API request": 1.00,
+    "WebSocket message": 1.00,  # up to 32 KB, in either direction
     "Firehose kilobyte": 0.047,  # 0.029 for a GB of input, 0.018 for its conversion to Parquet
+    # Not in the history, so not in the report; docs/operations.md lists them all.
+    "WebSocket connection minute": 0.25,
+    "Scheduler invocation": 1.00,
+    "X-Ray trace": 5.00,
+    "KMS request": 3.00,
+    "Config configuration item": 3_000.00,
+}
+# USD for one unit.
+STANDING_PRICES = {
+    ("KMS key", "a month"): 1.00,
+    ("CloudWatch alarm", "a month"): 0.10,
+    ("CloudWatch dashboard", "a month"): 3.00,
+    ("CloudWatch metric", "a month"): 0.30,
+    ("CloudWatch Logs", "a GB"): 0.50,
+    ("Secrets Manager secret", "a month"): 0.40,
+    ("Glue DPU", "an hour"): 0.44,
+    ("Glue DPU on spare capacity", "an hour"): 0.29,
+}
+# The page of each service's prices at aws.amazon.com, by the beginning of its items' names.
+PRICE_PAGES = {
+    "SQS": "sqs",
+    "Lambda": "lambda",
+    "DynamoDB": "dynamodb",
+    "HTTP API": "api-gateway",
+    "WebSocket": "api-gateway",
+    "Firehose": "firehose",
+    "Scheduler": "eventbridge",
+    "X-Ray": "xray",
+    "KMS": "kms",
+    "Config": "config",
+    "CloudWatch": "cloudwatch",
+    "Secrets Manager": "secrets-manager",
+    "Glue": "glue",
 }
 # SQS bills a request for each 64 KiB; a request has up to ten messages.
 REQUEST_BYTES = 65_536
@@ -45,11 +79,34 @@ def _batched(capability: str, what: str, **units: float) -> list[Usage]:
     return [Usage(capability, what, items[name], number / REQUEST_MESSAGES, number) for name, number in units.items()]
 
 
+def _frames(what: str, *, frames: int, replies: int, reads: float, writes: float, runs: int = 0) -> list[Usage]:
+    """Return the usage of frames that clients of live send, with their replies; `runs` are those of other functions.
+
+    API Gateway sends each frame to the inbox by itself. A reply is an item of the outbox, whose delivery reads the
+    snapshot of its connection.
+    """
+    messages = frames + replies
+    received = runs + messages
+    return [
+        Usage("live", what, "WebSocket message", messages, messages),
+        Usage("live", what, SQS, frames * 1.2 + replies * 0.3, 3 * messages),
+        Usage("live", what, "Lambda request", received / REQUEST_MESSAGES, received),
+        Usage("live", what, "Lambda GB-millisecond", 60 * received / REQUEST_MESSAGES, 60 * received),
+        Usage("live", what, "DynamoDB read unit", reads + 5 * replies, reads + 5 * replies),
+        Usage("live", what, "DynamoDB write unit", writes, writes),
+    ]
+
+
 # Counted from the code, with the consumers' calls of their queues. docs/operations.md has the cost of an idle stage,
 # which is not included.
 USAGES = (
     # send, receive, delete; a run of 40 ms with 1 GB; a read of the bindings and two counters for each batch
     *_batched("exchange", "publication", requests=3, runs=1, gb_ms=40, reads=1, writes=2),
+    # the same, and the number of the key: a read and a write of its head, once for the messages of a key in a batch
+    *_batched("exchange", "ordered publication", requests=3, runs=1, gb_ms=40, reads=2, writes=3),
+    # the event in the log of its topic, one item of up to 1 KB; the versions of two lists of subscribers for each batch
+    Usage("exchange", "logged event", "DynamoDB write unit", 1, 1),
+    *_batched("exchange", "logged event", reads=2),
     # send; the consumer's receive and delete
     *_batched("exchange", "copy", requests=3),
     # send to the retry queue, receive, delete
@@ -76,6 +133,19 @@ USAGES = (
     # A slot of 10 s with 256 MB, with a read every few hundred milliseconds; less when a client arrives.
     Usage("rendezvous", "held poll", "Lambda GB-millisecond", 0, 2_500),
     Usage("rendezvous", "held poll", "DynamoDB read unit", 0, 60),
+    # The batch of one connection: send to the outbox, receive, delete; the snapshot of the connection.
+    *_batched("live", "delivery", requests=3, runs=1, gb_ms=60),
+    Usage("live", "delivery", "DynamoDB read unit", 5, 5),
+    Usage("live", "posted event", "WebSocket message", 1, 1),
+    # $connect stores the session and counts it, and sends its timer, which the function `session` receives.
+    Usage("live", "session start", "SQS standard request", 1.2, 3),
+    *_frames("session start", frames=2, replies=2, reads=19, writes=11, runs=2),
+    # The reply, and the item that closes the connection.
+    *_frames("session end", frames=1, replies=1, reads=8, writes=6),
+    Usage("live", "session end", SQS, 0.3, 3),
+    *_frames("refused login", frames=1, replies=1, reads=6, writes=2),
+    *_frames("subscription", frames=1, replies=1, reads=13, writes=3),
+    *_frames("dropped publication", frames=1, replies=0, reads=6, writes=1),
     # Each record is billed as at least 5 KB; an event has about half a kilobyte.
     Usage("history", "event", "Firehose kilobyte", 0.5, 5),
 )

@@ -53,7 +53,7 @@ def dead_letters() -> SqsDeadLetters:
 @cache
 def sweep() -> OrphanQueueSweeper:
     """Return the orphan-queue sweeper."""
-    return OrphanQueueSweeper(ports(), SqsTemporaryQueues(instance.sqs()))
+    return OrphanQueueSweeper(ports(), SqsTemporaryQueues(instance.sqs()), parallel_map)
 
 
 @cache

@@ -1,6 +1,7 @@
 """The function `offer`: it receives offers from the broker queue and parks, refuses or expires them."""
 
 import logging
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import cache
@@ -24,6 +25,7 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     # In parallel: an offer takes six calls, and the tenth client of a batch must not wait for sixty.
     with ThreadPoolExecutor(len(records)) as threads:
         attempts = list(threads.map(_attempt, records))
+    _hide(records, attempts)
     receipts = [attempt for attempt in attempts if isinstance(attempt, DeliveryResult)]
     wiring.recorder().record([happened for receipt in receipts for happened in receipt.events])
     if not receipts:
@@ -43,6 +45,18 @@ def _attempt(record: dict[str, Any]) -> DeliveryResult | Exception:
     except Exception as error:
         logger.exception("offer message %s was not handled", record["messageId"])
         return error  # one failure must not fail its batch: the message stays in flight and is redelivered
+
+
+def _hide(records: Sequence[dict[str, Any]], attempts: Sequence[DeliveryResult | Exception]) -> None:
+    """Hide the parked offers of a batch until their next check, in one call."""
+    now = instance.CLOCK.now()
+    hidden = {
+        record["receiptHandle"]: attempt.hidden_until - now
+        for record, attempt in zip(records, attempts, strict=True)
+        if isinstance(attempt, DeliveryResult) and attempt.hidden_until
+    }
+    if hidden:
+        wiring.broker_queue().hide(hidden)
 
 
 def _receive(record: dict[str, Any]) -> DeliveryResult:

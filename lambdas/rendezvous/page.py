@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from functools import cache
 from http import HTTPStatus
 from typing import Any
 
@@ -10,7 +9,6 @@ from lambdas.rendezvous import wiring
 from lambdas.rendezvous.responses import response
 from lambdas.shared import instance
 from lambdas.shared.http import Request, Response
-from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls
 from signalbox.rendezvous.reporting import pages
 from signalbox.rendezvous.reporting.prometheus import exposition
 from signalbox.rendezvous.reporting.statistics import DAY, DayStatistics, log_block
@@ -32,7 +30,7 @@ def handler(event: dict[str, Any], _context: object) -> Response:
 
 
 def _debug() -> str:
-    return pages.debug_page((poll.proxy_type, poll.nat) for poll in _held_polls().held(now=instance.CLOCK.now()))
+    return pages.debug_page((poll.proxy_type, poll.nat) for poll in wiring.held_polls().held(now=instance.CLOCK.now()))
 
 
 def _metrics() -> str:
@@ -45,14 +43,9 @@ def _metrics() -> str:
 
 def _prometheus() -> str:
     now = instance.CLOCK.now()
-    available = [(poll.proxy_type, poll.nat) for poll in _held_polls().held(now=now)]
+    available = [(poll.proxy_type, poll.nat) for poll in wiring.held_polls().held(now=now)]
     return exposition(wiring.statistics().counters(now.date()), available=available)
 
 
 CROSS_ORIGIN_PAGES: dict[str, Callable[[], str]] = {"/debug": _debug, "/metrics": _metrics}
 NO_HEADERS: dict[str, str] = {}
-
-
-@cache
-def _held_polls() -> DynamoHeldPolls:
-    return DynamoHeldPolls(wiring.table())

@@ -9,7 +9,7 @@ from lambdas.rendezvous import wiring
 from lambdas.rendezvous.responses import response
 from lambdas.shared import instance
 from lambdas.shared.http import Request, Response
-from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
+from signalbox.aws.rendezvous.held_polls import DynamoPresence
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import client_address, keyed_hash
 from signalbox.rendezvous.rules.poll_service import PollResult, PollService
@@ -81,7 +81,7 @@ def _allowed_relays() -> RelayPattern:
 def _service() -> PollService:
     return PollService(
         offers=wiring.offers(),
-        held_polls=DynamoHeldPolls(wiring.table()),
+        held_polls=wiring.held_polls(),
         presence=DynamoPresence(wiring.table()),
         clock=instance.CLOCK,
         random_bits=lambda: secrets.randbits(32),

@@ -1,30 +1,59 @@
 """The function `sweep`: it deletes ended client queues, and daily orphaned ones; it recreates the broker queue."""
 
 import json
+import logging
+from collections.abc import Iterable
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
 from lambdas.rendezvous import wiring
 from lambdas.shared import instance
+from lambdas.shared.threads import parallel_map
+from signalbox.aws.rendezvous.stray_cursor import DynamoStrayCursor
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
-from signalbox.rendezvous.rules.sweep_service import SweepService
+from signalbox.errors import EffectFailed
+from signalbox.rendezvous.rules.sweep_service import SweepService, SweptPart
 
 STRAYS = "strays"
+SHARE_OF_TIME = 0.8  # of the function's time, in which queues are taken up; the rest is for those in progress
+
+logger = logging.getLogger(__name__)
 
 
-def handler(event: dict[str, Any], _context: object) -> dict[str, int]:
+def handler(event: dict[str, Any], context: Any) -> dict[str, int]:  # noqa: ANN401 - Lambda's
     """Execute the task of the schedule and return the number of deleted queues."""
-    settings = instance.settings()
+    until = instance.CLOCK.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) * SHARE_OF_TIME
+    settings, service = instance.settings(), _service()
+    prefix, age = settings.text("CLIENT_QUEUE_PREFIX"), settings.seconds("STRAY_QUEUE_AGE_SECONDS")
+    parts: list[SweptPart] = []
     if event["task"] == STRAYS:
-        attributes = json.loads(settings.text("BROKER_QUEUE_ATTRIBUTES"))
-        if attributes:  # empty for an imported broker queue, which its owner manages
-            wiring.broker_queue().ensure(settings.text("BROKER_QUEUE_NAME"), attributes)
-        age = settings.seconds("STRAY_QUEUE_AGE_SECONDS")
-        deleted = list(_service().delete_strays(prefix=settings.text("CLIENT_QUEUE_PREFIX"), age=age))
+        _ensure_broker_queue()
+        service.start_strays()
     else:
-        deleted = list(_service().end_leases())
-    wiring.recorder().record(deleted)
-    return {"deleted": len(deleted)}
+        parts += _recorded(service.end_leases(until=until))
+    # The daily task may leave a rest, which the runs of the other schedule continue in the time that they have left.
+    parts += _recorded(service.delete_strays(prefix=prefix, age=age, until=until))
+    failures = [failure for part in parts for failure in part.failures]
+    if failures:
+        raise EffectFailed(f"{len(failures)} queues were not deleted; the first: {failures[0]}")
+    return {"deleted": sum(len(part.events) for part in parts)}
+
+
+def _ensure_broker_queue() -> None:
+    settings = instance.settings()
+    attributes = json.loads(settings.text("BROKER_QUEUE_ATTRIBUTES"))
+    if attributes:  # empty for an imported broker queue, which its owner manages
+        wiring.broker_queue().ensure(settings.text("BROKER_QUEUE_NAME"), attributes)
+
+
+def _recorded(parts: Iterable[SweptPart]) -> Iterable[SweptPart]:
+    """Record each part when it is done, so that a killed run has recorded all but its last."""
+    for part in parts:
+        wiring.recorder().record(part.events)
+        for failure in part.failures:
+            logger.warning("a queue was not deleted: %s", failure)
+        yield part
 
 
 @cache
@@ -32,6 +61,8 @@ def _service() -> SweepService:
     return SweepService(
         leases=wiring.leases(),
         queues=SqsTemporaryQueues(instance.sqs()),
+        cursor=DynamoStrayCursor(wiring.table(), instance.CLOCK),
         clock=instance.CLOCK,
         stage=instance.settings().text("STAGE"),
+        parallel_map=parallel_map,
     )

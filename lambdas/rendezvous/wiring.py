@@ -68,13 +68,19 @@ def record_bad_input(source: str, *, request_id: str, reason: str) -> None:
 @cache
 def offers() -> DynamoOffers:
     """Return the table of rendezvous records."""
-    return DynamoOffers(table())
+    return DynamoOffers(table(), shards=instance.settings().number("OFFER_POOL_SHARDS"))
+
+
+@cache
+def held_polls() -> DynamoHeldPolls:
+    """Return the slots of held polls."""
+    return DynamoHeldPolls(table(), limit=instance.settings().number("POLL_HOLD_LIMIT"))
 
 
 @cache
 def poll_reserver() -> PollReserver:
     """Return the reserver of held polls."""
-    return PollReserver(HeldPollCache(DynamoHeldPolls(table()), lock=Lock()), DynamoPresence(table()), policy())
+    return PollReserver(HeldPollCache(held_polls(), lock=Lock()), DynamoPresence(table()), policy())
 
 
 @cache

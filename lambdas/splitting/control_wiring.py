@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import boto3
 
 from lambdas.shared import instance
+from lambdas.shared.threads import parallel_map
 from lambdas.splitting import wiring
 from signalbox.aws.history.athena import Athena
 from signalbox.aws.shared.replies import SqsReplies
@@ -78,6 +79,7 @@ def sweep() -> OrphanQueueSweeper:
         split_queues=wiring.queues(),
         clock=instance.CLOCK,
         stage=stage(),
+        parallel_map=parallel_map,
     )
 
 

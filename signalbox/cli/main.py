@@ -8,6 +8,8 @@ import typer
 
 from signalbox import __version__
 from signalbox.cli import local
+from signalbox.cli.destroy.command import destroy
+from signalbox.cli.doctor.commands import doctor, examine, print_finding
 from signalbox.cli.exchange import commands as exchange
 from signalbox.cli.history import commands as history
 from signalbox.cli.history.replay import replay
@@ -16,6 +18,7 @@ from signalbox.cli.rendezvous import commands as rendezvous
 from signalbox.cli.sarracenia import commands as sarracenia
 from signalbox.cli.shared.output import print_error, print_line
 from signalbox.cli.splitting import commands as splitting
+from signalbox.cli.verify.commands import verify
 from signalbox.errors import RejectedError, SignalboxError
 
 REJECTED = 2
@@ -37,6 +40,8 @@ live.register(app)
 app.add_typer(history.app, name="history")
 app.command()(history.report)
 app.command()(replay)
+app.command()(doctor)
+app.command()(verify)
 
 
 def main() -> None:
@@ -78,6 +83,9 @@ def signalbox(
     """Handle the options before a command."""
 
 
+app.command()(destroy)
+
+
 @app.command()
 def deploy(
     *,
@@ -87,10 +95,28 @@ def deploy(
     bootstrap: Annotated[
         bool, typer.Option("--bootstrap", help="Bootstrap the account and region for CDK first; needed once.")
     ] = False,
+    skip_doctor: Annotated[
+        bool, typer.Option("--skip-doctor", help="Do not examine the account first, as `signalbox doctor` does.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Deploy even if the doctor finds an obstacle.")] = False,
 ) -> None:
     """Deploy to the AWS account of your standard credentials; asks before it widens permissions."""
     from signalbox.local.cdk import deploy_to_aws
     from signalbox.local.files import require_checkout
 
     require_checkout()
+    if not skip_doctor:
+        _examine(context or [], bootstraps=bootstrap, force=force)
     raise typer.Exit(deploy_to_aws(context or [], bootstrap=bootstrap))
+
+
+def _examine(context: list[str], *, bootstraps: bool, force: bool) -> None:
+    """Run the doctor; end the command if a deployment would fail."""
+    from signalbox.doctor.findings import has_stop
+
+    if has_stop(examine(context, bootstraps=bootstraps, on_finding=print_finding)) and not force:
+        print_error(
+            "the deployment would fail, or its stage would not work: see the lines that begin with `stop`\n"
+            "`--force` deploys nevertheless, `--skip-doctor` without looking"
+        )
+        raise typer.Exit(UNAVAILABLE)

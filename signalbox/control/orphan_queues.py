@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import EXPIRES_TAG, QueueName, QueueUrl, StrayQueue, is_ours
 
 STRAY_AGE = timedelta(days=1)
@@ -17,8 +18,12 @@ class FoundQueues(Protocol):
         """Delete a queue; do nothing when it does not exist."""
         ...
 
-    def with_prefix(self, prefix: str) -> Iterable[StrayQueue]:
-        """Yield every queue whose name starts with `prefix`, with its tags and time of last modification."""
+    def listed(self, prefix: str) -> Iterable[QueueUrl]:
+        """Yield the URL of every queue whose name starts with `prefix`."""
+        ...
+
+    def described(self, queue_url: QueueUrl) -> StrayQueue | None:
+        """Return a queue's tags and time of last modification; None if it does not exist."""
         ...
 
 
@@ -29,23 +34,29 @@ class Strays:
     queues: FoundQueues
     stage: str
     capability: str
+    parallel_map: ParallelMap = serial_map
 
-    def old(self, *, prefix: str, now: datetime) -> Iterator[StrayQueue]:
-        """Yield the queues with `prefix` that were not modified for a day."""
-        for queue in self.queues.with_prefix(prefix):
-            is_old = now - queue.modified_at >= STRAY_AGE
-            if is_old and is_ours(queue.tags, stage=self.stage, capability=self.capability):
+    def listed(self, *, prefix: str) -> list[QueueUrl]:
+        """Return the URLs of the queues with `prefix`."""
+        return list(self.queues.listed(prefix))
+
+    def old(self, queue_urls: Iterable[QueueUrl], *, now: datetime) -> Iterator[StrayQueue]:
+        """Yield those of the queues that were not modified for a day; each costs two calls, several at a time."""
+        for queue in self.parallel_map(self.queues.described, queue_urls):
+            is_old = queue is not None and now - queue.modified_at >= STRAY_AGE
+            if queue and is_old and is_ours(queue.tags, stage=self.stage, capability=self.capability):
                 yield queue
 
     def delete(self, strays: Iterable[StrayQueue]) -> Iterator[QueueName]:
-        """Delete queues and yield their names."""
-        for queue in strays:
-            self.queues.delete(queue.queue_url)
-            yield queue.queue_name
+        """Delete queues, several at a time, and yield their names."""
+        found = list(strays)
+        list(self.parallel_map(self.queues.delete, [queue.queue_url for queue in found]))
+        yield from (queue.queue_name for queue in found)
 
     def delete_reply_queues(self, *, prefix: str, now: datetime) -> Iterator[QueueName]:
         """Delete expired reply queues and yield their names."""
-        yield from self.delete([queue for queue in self.old(prefix=prefix, now=now) if is_over(queue, now=now)])
+        old = self.old(self.listed(prefix=prefix), now=now)
+        yield from self.delete([queue for queue in old if is_over(queue, now=now)])
 
 
 def is_over(queue: StrayQueue, *, now: datetime) -> bool:

@@ -28,6 +28,7 @@ CORE = tuple(
     f"signalbox/{part}"
     for part in (
         *("rendezvous/*", "splitting/*", "exchange/*", "live/*", "sarracenia/*", "control/*", "history/*"),
+        *("doctor/*", "verify/*"),
         *("queues.py", "messages.py", "sending.py", "documents.py", "errors.py", "aws/*"),
         *(
             "backoff.py",
@@ -170,7 +171,7 @@ def run_on_stages(environment: Mapping[str, str]) -> bool:
     """
     # Without the option, pytest-xdist would begin with the files of many tests, not with the slow ones.
     parallel = (*_parallel(PARALLEL_STAGES), "--no-loadscope-reorder")
-    # -rs reports skipped tests with their reasons: a machine may lack a browser or Go.
+    # -rs reports skipped tests with their reasons: a machine may lack Ruby.
     others = f"--ignore={OF_THE_JOBS}"
     command = _pytest("stages", others, *parallel, "-m", SLOW, "-rs", "--durations=5")
     return subprocess.run(command, cwd=CHECKOUT, env=environment, check=False).returncode == 0

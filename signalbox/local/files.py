@@ -2,7 +2,10 @@
 
 import json
 import os
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,20 @@ def require_checkout() -> None:
         raise RejectedError(
             "this command needs a checkout of Signalbox: clone its repository and run the command there"
         )
+
+
+@contextmanager
+def checkout_modules() -> Iterator[None]:
+    """Make the checkout's other packages importable: the installed command finds its own package only.
+
+    Raises `RejectedError` without a checkout.
+    """
+    require_checkout()
+    sys.path.append(str(CHECKOUT))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(CHECKOUT))
 
 
 def write_json(path: Path, value: object) -> None:

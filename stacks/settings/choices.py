@@ -18,8 +18,15 @@ LONGEST_HTTP_TIMEOUT_SECONDS = 29
 WORKING_SECONDS = 10
 # AWS's advice for event source mappings: visibility of at least six function time-outs.
 VISIBILITY_PER_TIMEOUT = 6
-# A batch of ten offers is ten queue creations of about 50 ms, and once in a while a slow one.
-SHORTEST_OFFER_TIMEOUT_SECONDS = 2
+# The visibility time-out of the broker queue, and the time-out of the function `offer`, which Lambda does not allow to
+# be longer (CreateEventSourceMapping: "Queue visibility timeout: … is less than Function timeout: …"). An offer whose
+# function was killed is delivered again after this time: a real client gives up without a queue after five seconds.
+OFFER_VISIBILITY_SECONDS = 3
+# Receives of a parked offer without an answer: the first, one if its held poll was silent, at most three checks, and
+# the last. The others are for functions that were killed or failed.
+FEWEST_OFFER_RECEIVES = 20
+# Eight partitions of slots (signalbox/aws/rendezvous/held_polls.py): an offer may need all of them before it is parked.
+MOST_HELD_POLLS = 2000
 # Of a name's 80 characters, `xs_`, the longest user's name, a hash and the ending of a dead-letter queue need 58.
 EXCHANGE_PREFIX = r"[A-Za-z0-9_-]{0,20}"
 QUEUES = r"[A-Za-z0-9_-]{1,75}(?:\*|\*?\.fifo)?"
@@ -47,7 +54,7 @@ class Choices:
     broker_queue_arn: str | None = setting(
         None,
         "ARN of an existing queue to use in place of the stage's own; its visibility time-out must be "
-        "`offer_patience_seconds`.",
+        f"{OFFER_VISIBILITY_SECONDS} s.",
         pattern=r"arn:aws[a-z-]*:sqs:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,80}",
     )
     broker_queue_key_arn: str | None = setting(
@@ -64,15 +71,16 @@ class Choices:
     )
     offer_patience_seconds: int = setting(
         30,
-        "How long a parked offer waits for a proxy's answer; the visibility time-out of the broker queue.",
+        "How long a parked offer waits for a proxy's answer.",
         unit="s",
-        minimum=VISIBILITY_PER_TIMEOUT * SHORTEST_OFFER_TIMEOUT_SECONDS,
+        minimum=12,
         maximum=900,
     )
     broker_queue_maximum_receives: int = setting(
-        5,
-        "Deliveries of an offer before it becomes a dead letter. The first parks it, the second ends its patience.",
-        minimum=3,
+        50,
+        "Deliveries of an offer before it becomes a dead letter. A parked offer needs six; after a function that was "
+        f"killed or failed, the next one comes {OFFER_VISIBILITY_SECONDS} s later.",
+        minimum=FEWEST_OFFER_RECEIVES,
         maximum=1000,
     )
     client_queue_prefix: str = setting(
@@ -116,7 +124,22 @@ class Choices:
         minimum=0,
         maximum=LONGEST_HTTP_TIMEOUT_SECONDS - 1,
     )
-    poll_hold_limit: int = setting(50, "How many polls are held at once.", unit="polls", minimum=0, maximum=9999)
+    poll_hold_limit: int = setting(
+        50,
+        "How many polls are held at once. Each occupies a running function, and each 250 are one more query for every "
+        "offer.",
+        unit="polls",
+        minimum=0,
+        maximum=MOST_HELD_POLLS,
+    )
+    offer_pool_shards: int = setting(
+        1,
+        "Parts of the index of open offers, each of which takes about 250 offers a second; each is one more query for "
+        "every poll.",
+        unit="parts",
+        minimum=1,
+        maximum=8,
+    )
     poll_interval_milliseconds: int = setting(
         20_000, "Interval after which an unmatched proxy is to poll again.", unit="ms", minimum=1000, maximum=86_400_000
     )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from stacks.settings.choices import LONGEST_HTTP_TIMEOUT_SECONDS, VISIBILITY_PER_TIMEOUT, WORKING_SECONDS, Choices
+from stacks.settings.choices import LONGEST_HTTP_TIMEOUT_SECONDS, OFFER_VISIBILITY_SECONDS, WORKING_SECONDS, Choices
 from stacks.settings.setting import Setting, parts, settings_of
 
 # An offer that exceeds its patience by this much is not parked: the queue has no working reader.
@@ -32,8 +32,8 @@ class Config(Choices):
 
     @property
     def offer_timeout_seconds(self) -> int:
-        """The longest run of the offer function: visibility is at least six times as long."""
-        return min(60, self.offer_patience_seconds // VISIBILITY_PER_TIMEOUT)
+        """The longest run of the offer function: as long as its messages are hidden."""
+        return OFFER_VISIBILITY_SECONDS
 
     @property
     def poll_timeout_seconds(self) -> int:

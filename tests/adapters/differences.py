@@ -23,6 +23,15 @@ DIFFERENCES: dict[str, str] = {
     "rendezvous/test_queues.py::test_a_repeated_offer_gets_the_same_client_queue": ATTRIBUTES,
     "splitting/test_queues.py::test_a_temporary_queue_has_the_settings_of_its_original": ATTRIBUTES,
     "splitting/test_queues.py::test_a_deleted_original_is_a_refusal": CODES,
+    "exchange/test_connections.py::test_a_failed_listing_can_be_retried": MAPPINGS,
+    "exchange/test_connections.py::test_a_mapping_of_others_is_kept": MAPPINGS,
+    "exchange/test_connections.py::test_a_mapping_of_this_stage_is_deleted": MAPPINGS,
+    "exchange/test_connections.py::test_a_mapping_that_is_gone_counts_as_deleted": MAPPINGS,
+    "exchange/test_connections.py::test_a_refused_deletion_names_the_queue": MAPPINGS,
+    "exchange/test_connections.py::test_a_user_gets_the_reader_and_dead_letters_of_the_administrators": MAPPINGS,
+    "exchange/test_connections.py::test_a_user_whose_queue_is_gone_is_refused": MAPPINGS,
+    "exchange/test_connections.py::test_all_mappings_of_queues_are_listed_with_their_functions": MAPPINGS,
+    "exchange/test_connections.py::test_other_sources_and_mappings_in_deletion_are_left_out": MAPPINGS,
     "exchange/test_route_mappings.py::test_a_disabled_mapping_is_enabled_again": MAPPINGS,
     "exchange/test_route_mappings.py::test_a_fifo_queue_is_connected_in_the_same_way": MAPPINGS,
     "exchange/test_route_mappings.py::test_an_exchange_is_connected_once": MAPPINGS,
@@ -32,6 +41,7 @@ DIFFERENCES: dict[str, str] = {
     "splitting/test_forwarders.py::test_a_forwarder_is_a_mapping_with_partial_batch_responses": MAPPINGS,
     "splitting/test_forwarders.py::test_a_forwarder_is_deleted": MAPPINGS,
     "splitting/test_forwarders.py::test_forwarding_is_started_once_stopped_and_started_again": MAPPINGS,
+    "splitting/test_forwarders.py::test_the_forwarder_of_an_earlier_deployment_is_replaced": MAPPINGS,
     "splitting/test_forwarders.py::test_the_mapping_of_the_deployed_consumer_is_not_changed": MAPPINGS,
 }
 

@@ -12,7 +12,6 @@ from moto.core.serialize import JSONSerializer
 from signalbox.aws.rendezvous.offers import LISTED, OPEN_OFFERS_INDEX
 from signalbox.aws.shared.leases import BY_EXPIRY_INDEX
 from signalbox.aws.splitting.splits import BY_KIND_INDEX
-from tests.java import parts
 
 REGION = "us-east-1"
 TEXT, NUMBER = "S", "N"
@@ -51,13 +50,13 @@ def aws(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iter
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    is_real = request.node.get_closest_marker("java") is not None
-    for name, url in (request.getfixturevalue("real_parts") if is_real else {}).items():
+    parts = request.getfixturevalue("real_parts") if request.node.get_closest_marker("java") else None
+    for name, url in (parts.variables if parts else {}).items():
         monkeypatch.setenv(name, url)
     with mock_aws():
         yield
-        if is_real:
-            parts.clear()
+    if parts:
+        parts.clear()
 
 
 @pytest.fixture

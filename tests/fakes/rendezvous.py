@@ -4,11 +4,13 @@ The suite in tests/adapters/rendezvous/test_contract.py tests these and the AWS 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
+from signalbox.errors import EffectRefused
 from signalbox.history.event import HistoryEvent
-from signalbox.queues import Lease, QueueName, QueueUrl, StrayQueue
+from signalbox.queues import Lease, QueueName, QueueUrl, StrayQueue, queue_name
 from signalbox.rendezvous.rules.held_polls import HeldPoll
 from signalbox.rendezvous.rules.states import (
     OPEN_STATES,
@@ -105,10 +107,12 @@ class MemoryOffers:
             return None
         return self._move(record, state, reply=reply, session_description="")
 
-    def renew(self, client_id: ClientId, *, receipt_handle: str) -> None:
+    def renew(self, client_id: ClientId, *, receipt_handle: str) -> bool:
         record = self.records.get(client_id)
-        if record is not None and record.state in OPEN_STATES:
-            self.records[client_id] = replace(record, receipt_handle=receipt_handle)
+        if record is None or record.state not in OPEN_STATES:
+            return False
+        self.records[client_id] = replace(record, receipt_handle=receipt_handle)
+        return True
 
     def _move(self, record: Rendezvous, state: OfferState, **changes: object) -> Rendezvous:
         assert state in TRANSITIONS[record.state], (record.state, state)
@@ -181,9 +185,13 @@ class MemoryClientQueues:
 @dataclass
 class MemoryBrokerQueue:
     deleted: list[str] = field(default_factory=list)
+    hidden: dict[str, timedelta] = field(default_factory=dict)
 
     def delete(self, receipt_handle: str) -> None:
         self.deleted.append(receipt_handle)
+
+    def hide(self, hidden: Mapping[str, timedelta]) -> None:
+        self.hidden |= hidden
 
 
 @dataclass
@@ -201,20 +209,40 @@ class MemoryLeases:
         if self.leases.get(lease.queue_name) == lease:
             del self.leases[lease.queue_name]
 
-    def is_leased(self, queue_name: str) -> bool:
-        return queue_name in self.leases
+    def leased(self, queue_names: Sequence[QueueName]) -> AbstractSet[QueueName]:
+        return self.leases.keys() & queue_names
 
 
 @dataclass
 class MemoryTemporaryQueues:
     queues: dict[QueueUrl, StrayQueue] = field(default_factory=dict)
     deleted: list[QueueUrl] = field(default_factory=list)
+    refused: set[QueueUrl] = field(default_factory=set)
 
     def delete(self, queue_url: QueueUrl) -> None:
+        if queue_url in self.refused:
+            raise EffectRefused(f"{queue_name(queue_url)} is refused")
         self.deleted.append(queue_url)
 
-    def with_prefix(self, prefix: str) -> Iterator[StrayQueue]:
-        yield from (queue for queue in self.queues.values() if queue.queue_name.startswith(prefix))
+    def listed(self, prefix: str) -> Iterator[QueueUrl]:
+        yield from (queue.queue_url for queue in self.queues.values() if queue.queue_name.startswith(prefix))
+
+    def described(self, queue_url: QueueUrl) -> StrayQueue | None:
+        return self.queues.get(queue_url)
+
+
+@dataclass
+class MemoryStrayCursor:
+    place: int | None = None
+
+    def position(self) -> int | None:
+        return self.place
+
+    def save(self, position: int) -> None:
+        self.place = position
+
+    def clear(self) -> None:
+        self.place = None
 
 
 @dataclass

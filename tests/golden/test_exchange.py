@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from signalbox.aws.exchange.bindings import DynamoBindings
+from signalbox.aws.exchange.connections import DynamoConnectionChecks
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
 from signalbox.aws.exchange.key_holds import DynamoKeyHolds
@@ -22,6 +23,7 @@ from signalbox.exchange.messages.copies import Copy, read_retry, retry_message
 from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties, dead_letter_message
 from signalbox.exchange.messages.replayed_messages import OriginalMessage, replayed_copy, replayed_publication
 from signalbox.exchange.model import events
+from signalbox.exchange.model.connections import ConnectionCheck, Readers
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import (
@@ -294,6 +296,18 @@ def test_golden_bindings_counters_and_heads_are_read(exchange_table) -> None:
     assert holds.hold("xs_live.fifo", "a.b", messages=["m-9"], now=AT, until=AT + SECOND) is None
     held = holds.hold("xs_live.fifo", "a.b", messages=["m-3"], now=AT, until=AT + SECOND)
     assert held == ["m-3", "m-4", "m-3"]
+
+
+def test_the_last_check_of_connections_has_an_item_of_its_own(exchange_table) -> None:
+    store(exchange_table, golden("exchange", "connections"))
+
+    checks = DynamoConnectionChecks(exchange_table)
+    check = checks.last()
+    assert check == ConnectionCheck(Readers("arn:route", "arn:control"), AT)
+    checks.record(check)
+    assert stored_items(exchange_table) == golden("exchange", "connections")
+    # The version before does not know it: its reads by key and by kind find nothing of it.
+    assert "kind" not in golden("exchange", "connections")[0]
 
 
 def test_messages_are_written_as_in_the_golden_file() -> None:

@@ -13,14 +13,16 @@ from signalbox.aws.rendezvous.credentials import ClientCredentials, client_crede
 from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
 from signalbox.aws.rendezvous.offers import DynamoOffers
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
+from signalbox.aws.rendezvous.stray_cursor import DynamoStrayCursor
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.queues import Lease, QueueName, QueueUrl
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.rules.held_polls import HeldPoll
-from signalbox.rendezvous.rules.states import Claimant, OfferState, Rendezvous, RendezvousMethod
+from signalbox.rendezvous.rules.states import Claimant, OfferPool, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.reply import ClientReply, answer_reply, error_reply
+from tests.fakes.rendezvous import MemoryClock
 from tests.golden.files import golden, store, stored_items
 
 AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -58,6 +60,7 @@ OFFERS = (SPARSE_OFFER, PARKED_OFFER, MATCHED_OFFER, ANSWERED_OFFER, EXPIRED_OFF
 
 FREE_POLL = HeldPoll(3, "p3", Nat.RESTRICTED, "webext", 8, since=AT, until=AT + 20 * SECOND)
 OFFERED_POLL = HeldPoll(4, "p4", Nat.UNKNOWN, "badge", 0, since=AT, until=AT + 20 * SECOND, offer="parked")
+HIGH_POLL = HeldPoll(260, "p5", Nat.UNKNOWN, "badge", 0, since=AT, until=AT + 20 * SECOND)
 LEASE = Lease(QueueName("trial-snowflake-client-c1"), QUEUE, "rendezvous", AT.replace(microsecond=0))
 
 
@@ -69,18 +72,26 @@ def write_rendezvous(table, monkeypatch: pytest.MonkeyPatch) -> None:
         offers.open(offer(client_id, **FULL), replacing=None)
         offers.claim(client_id, proxy=Claimant("p1", "standalone"), now=AT, until=AT + 20 * SECOND)
     offers.answer("answered", sid="p1", reply='{"answer":"a"}', now=AT)
+    DynamoOffers(table, shards=4).open(offer("sharded", **FULL), replacing=None)
+    DynamoStrayCursor(table, MemoryClock()).save(7)
     offers.open(offer("expired", method=RendezvousMethod.AMP), replacing=None)
     offers.close("expired", state=OfferState.EXPIRED, reply='{"error":"e"}')
     polls, presence = DynamoHeldPolls(table), DynamoPresence(table)
-    for poll in (FREE_POLL, OFFERED_POLL):
+    for poll in (FREE_POLL, OFFERED_POLL, HIGH_POLL):
         polls.acquire(poll, now=AT)
     polls.reserve(OFFERED_POLL, client_id="parked")
     presence.record_poll(Nat.RESTRICTED, now=AT)
     monkeypatch.setattr("secrets.token_bytes", lambda size: DAY_KEY[:size])
-    statistics = DynamoStatistics(table)
+    statistics = DynamoStatistics(table, shard=0)
     statistics.key(DAY)
     statistics.add(DAY, {"client_denied_count": 2, "country:AT": 1})
+    DynamoStatistics(table, shard=3).add(DAY, {"country:AT": 4})
     statistics.first_seen(DAY, "AT#hash")
+
+
+def claimable(table, *, shards: int) -> set[str]:
+    found = DynamoOffers(table, shards=shards).claimable(tuple(OfferPool), now=AT + 20 * SECOND)
+    return {record.client_id for record in found}
 
 
 EVENTS = {
@@ -117,10 +128,14 @@ def test_golden_items_are_read(rendezvous_table) -> None:
     assert [offers.find(record.client_id) for record in OFFERS] == list(OFFERS)
     assert offers.matched_by("p1") == "answered"
     assert polls.held(now=AT) == [FREE_POLL, OFFERED_POLL]
+    assert DynamoHeldPolls(rendezvous_table, limit=300).held(now=AT) == [FREE_POLL, OFFERED_POLL, HIGH_POLL]
     assert DynamoPresence(rendezvous_table).last_polls() == {Nat.RESTRICTED: AT}
+    assert DynamoStrayCursor(rendezvous_table, MemoryClock()).position() == 7
+    assert claimable(rendezvous_table, shards=1) == {"sparse", "parked", "matched"}
+    assert claimable(rendezvous_table, shards=4) == {"sparse", "parked", "matched", "sharded"}
     statistics = DynamoStatistics(rendezvous_table)
     assert statistics.key(DAY) == DAY_KEY
-    assert statistics.counters(DAY) == {"client_denied_count": 2, "country:AT": 1}
+    assert statistics.counters(DAY) == {"client_denied_count": 2, "country:AT": 5}
     assert not statistics.first_seen(DAY, "AT#hash")
 
 
@@ -133,8 +148,8 @@ def test_leases_are_written_as_in_the_golden_file(lease_table) -> None:
 def test_golden_leases_are_read(lease_table) -> None:
     store(lease_table, golden("rendezvous", "leases"))
 
-    assert DynamoLeases(lease_table).due("rendezvous", now=AT) == [LEASE]
-    assert DynamoLeases(lease_table).is_leased(LEASE.queue_name)
+    assert list(DynamoLeases(lease_table).due("rendezvous", now=AT)) == [LEASE]
+    assert DynamoLeases(lease_table).leased([LEASE.queue_name]) == {LEASE.queue_name}
 
 
 def test_messages_are_written_as_in_the_golden_file() -> None:

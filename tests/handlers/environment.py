@@ -1,6 +1,7 @@
 """Helpers for handler tests: the history stream, its events, and the caches of function instances."""
 
 import json
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -12,6 +13,16 @@ from tests.handlers.recorded_events import ACCOUNT
 
 STREAM, BUCKET = "events", "history"
 OVERFLOW = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/overflow"
+
+
+@dataclass
+class Context:
+    """Lambda's context, with the time that the invocation has left."""
+
+    remaining: int = 60_000
+
+    def get_remaining_time_in_millis(self) -> int:
+        return self.remaining
 
 
 def create_history_stream() -> Any:

@@ -1,8 +1,11 @@
 """DynamoDB Local and ElasticMQ, with which adapters are tested as they are with moto."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import boto3
 
@@ -10,7 +13,7 @@ from tests.java.servers import Server
 
 ACCOUNT, REGION = "123456789012", "us-east-1"  # moto's account
 DYNAMODB = Server("dynamodb-local", "48 MB", "com.amazonaws.services.dynamodbv2.local.main.ServerRunner")
-IN_MEMORY = ("-inMemory", "-disableTelemetry", "-port", "{port}")
+IN_MEMORY = ("-inMemory", "-sharedDb", "-disableTelemetry", "-port", "{port}")
 ELASTICMQ = Server("elasticmq", "38 MB", "org.elasticmq.server.Main")
 ELASTICMQ_SETTINGS = {
     "rest-sqs.bind-hostname": "127.0.0.1",
@@ -27,20 +30,40 @@ ELASTICMQ_SETTINGS = {
 }
 
 
+CREDENTIALS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Both servers, by the URLs that boto3 reads from variables."""
+
+    variables: Mapping[str, str]
+
+    @cached_property
+    def tables(self) -> Any:
+        return self._client("dynamodb")
+
+    @cached_property
+    def queues(self) -> Any:
+        return self._client("sqs")
+
+    def _client(self, service: str) -> Any:
+        url = self.variables[f"AWS_ENDPOINT_URL_{service.upper()}"]
+        return boto3.client(service, endpoint_url=url, region_name=REGION, **CREDENTIALS)
+
+    def clear(self) -> None:
+        """Delete all tables and queues."""
+        for name in self.tables.list_tables()["TableNames"]:
+            self.tables.delete_table(TableName=name)
+        for url in self.queues.list_queues().get("QueueUrls", []):
+            self.queues.delete_queue(QueueUrl=url)
+
+
 @contextmanager
-def running(folder: Path) -> Iterator[dict[str, str]]:
-    """Run both servers and yield the variables that direct boto3's clients to them."""
+def running(folder: Path) -> Iterator[Parts]:
+    """Run both servers, with their logs in a folder."""
     settings = [f"-D{key}={value}" for key, value in ELASTICMQ_SETTINGS.items()]
     with ExitStack() as stack:
         tables = stack.enter_context(DYNAMODB.running((), IN_MEMORY, log=folder / "dynamodb-local.log"))
         queues = stack.enter_context(ELASTICMQ.running(settings, (), log=folder / "elasticmq.log"))
-        yield {"AWS_ENDPOINT_URL_DYNAMODB": tables, "AWS_ENDPOINT_URL_SQS": queues}
-
-
-def clear() -> None:
-    """Delete all tables and queues of the servers that the environment names."""
-    tables, queues = (boto3.client(service) for service in ("dynamodb", "sqs"))
-    for name in tables.list_tables()["TableNames"]:
-        tables.delete_table(TableName=name)
-    for url in queues.list_queues().get("QueueUrls", []):
-        queues.delete_queue(QueueUrl=url)
+        yield Parts({"AWS_ENDPOINT_URL_DYNAMODB": tables, "AWS_ENDPOINT_URL_SQS": queues})

@@ -49,15 +49,21 @@ def test_another_error_of_the_app_is_reported_in_full():
 
 @pytest.mark.parametrize(
     ("printed", "expected"),
-    [("v24.19.0", 24), ('openjdk version "17.0.9" 2023-10-17', 17), ("no version here", None)],
-    ids=["node", "java", "neither"],
+    [
+        ("v24.19.0", (24, 19)),
+        ('openjdk version "17.0.9" 2023-10-17', (17, 0)),
+        ('openjdk version "17" 2021-09-14', (17,)),
+        ("go version go1.26.6 linux/amd64", (1, 26)),
+        ("no version here", ()),
+    ],
+    ids=["node", "java", "the first Java", "go", "none"],
 )
-def test_a_tools_major_version_is_parsed_from_its_output(printed, expected):
-    assert tools._major(["echo", printed]) == expected
+def test_a_tools_version_is_parsed_from_its_output(printed, expected):
+    assert tools.version("echo", printed) == expected
 
 
 def test_a_missing_tool_has_no_version():
-    assert tools._major(["/nowhere/java", "-version"]) is None
+    assert tools.version("/nowhere/java", "-version") == ()
 
 
 def test_the_users_aws_settings_do_not_reach_the_tools():

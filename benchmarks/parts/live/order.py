@@ -17,7 +17,7 @@ from benchmarks.parts.live.following import following, wait
 from benchmarks.parts.live.latency import LOOK_SECONDS
 from benchmarks.shared.stage import Stage
 from signalbox.aws.exchange.exchanges import DynamoUsers
-from signalbox.aws.exchange.users import ExchangeUsers
+from signalbox.aws.exchange.users import ExchangeUsers, register
 from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
@@ -28,10 +28,10 @@ from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import ConnectionLost, Login
 from signalbox.clients.web_socket import connector
 from signalbox.errors import UnavailableError
-from signalbox.exchange.model.records import OrderBy, User
+from signalbox.exchange.model.records import OrderBy
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import UserName
-from signalbox.sarracenia.rights.permissions import Ownership, Role
+from signalbox.sarracenia.rights.permissions import Role
 
 EVENTS, TOPICS = 100, 20
 PUBLISHERS = (1, 4)  # concurrent
@@ -203,9 +203,8 @@ def _publisher(deployment: Deployment, number: int) -> ExchangeClient:
     name = UserName(f"order-{number}")
     session, outputs = deployment.session(), deployment.outputs
     users = ExchangeUsers.of(session, outputs)
-    user_id = users.make(name, Role.FEEDER, Ownership.STRICT)
     records = DynamoUsers(session.resource("dynamodb").Table(outputs["ExchangeTable"]))
-    records.put(User(name, Role.FEEDER, Ownership.STRICT, datetime.now(UTC), user_id))
+    register(users, records, name, role=Role.FEEDER, now=datetime.now(UTC))
     key = users.new_key(name)
     sqs = deployment.session_of(ClientCredentials(key.access_key_id, key.secret_access_key)).client("sqs")
     url_prefix = outputs["ExchangeControlQueueUrl"].rpartition("/")[0] + "/"

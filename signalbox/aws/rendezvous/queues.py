@@ -1,10 +1,14 @@
 """The broker queue and the client queues in SQS."""
 
 import json
+import logging
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.errors import RejectedError
 from signalbox.queues import Lease, QueueName, QueueUrl, lease_tags
@@ -13,6 +17,7 @@ from signalbox.rendezvous.rules.states import ClientId
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
     from mypy_boto3_sqs.literals import QueueAttributeNameType
+    from mypy_boto3_sqs.type_defs import ChangeMessageVisibilityBatchRequestEntryTypeDef
 
     from signalbox.rendezvous.ports import Leases
 
@@ -23,6 +28,8 @@ SEND_PAUSE_SECONDS = 0.5
 # Upstream's client receives its answer within 108 s or never, so a longer retention has no use.
 CLIENT_RETENTION_SECONDS = 300
 ARRIVED: tuple["QueueAttributeNameType", ...] = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
+
+logger = logging.getLogger(__name__)
 
 
 class QueueTaken(RejectedError):
@@ -50,7 +57,7 @@ class SqsClientQueues:
         try:
             url = self.sqs.create_queue(
                 QueueName=name,
-                Attributes=_client_queue_attributes(arn),
+                Attributes=client_queue_attributes(arn),
                 tags=lease_tags(stage=self.stage, capability=CAPABILITY, due_at=due_at),
             )["QueueUrl"]
         except self.sqs.exceptions.QueueNameExists as error:
@@ -92,6 +99,20 @@ class SqsBrokerQueue:
         """Delete an offer message; do nothing if it no longer exists."""
         self.sqs.delete_message(QueueUrl=self.queue_url, ReceiptHandle=receipt_handle)
 
+    def hide(self, hidden: Mapping[str, timedelta]) -> None:
+        """Hide at most ten messages, by receipt handle, for these times, rounded up to seconds, in one call.
+
+        A failure is only logged: the message was deleted or received again, or the next delivery hides it.
+        """
+        entries = [_entry(number, handle, time) for number, (handle, time) in enumerate(hidden.items())]
+        try:
+            answer = self.sqs.change_message_visibility_batch(QueueUrl=self.queue_url, Entries=entries)
+        except (ClientError, BotoCoreError):
+            logger.exception("%d parked offers were not hidden", len(entries))
+            return
+        for failed in answer.get("Failed", ()):
+            logger.info("a parked offer was not hidden: %s", failed["Code"])
+
     def ensure(self, name: str, attributes: Mapping["QueueAttributeNameType", str]) -> bool:
         """Create the queue again if it was deleted; return whether that was necessary."""
         try:
@@ -102,7 +123,13 @@ class SqsBrokerQueue:
         return False
 
 
-def _client_queue_attributes(arn: str) -> dict["QueueAttributeNameType", str]:
+def _entry(number: int, handle: str, time: timedelta) -> "ChangeMessageVisibilityBatchRequestEntryTypeDef":
+    seconds = max(1, math.ceil(time.total_seconds()))
+    return {"Id": str(number), "ReceiptHandle": handle, "VisibilityTimeout": seconds}
+
+
+def client_queue_attributes(arn: str) -> dict["QueueAttributeNameType", str]:
+    """Return the attributes of every client queue: retention, encryption, and a policy that requires TLS."""
     return {
         "MessageRetentionPeriod": str(CLIENT_RETENTION_SECONDS),
         # With a customer-managed key KMS would generate a data key per queue: more expensive than the whole rendezvous.

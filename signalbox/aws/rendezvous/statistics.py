@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
 
 KEY_BYTES = 32
+# DynamoDB takes 1,000 writes a second to one partition key, and the API admits 5,000 requests a second.
+SHARDS = 8
 COUNTERS_KEPT_FOR = timedelta(days=40)
 # The day itself and one hour for late events; after that no hash can be traced to an address.
 KEY_KEPT_FOR = timedelta(days=1, hours=1)
@@ -25,9 +28,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class DynamoStatistics:
-    """`Statistics`: one item per counter, so that an increment costs one write unit whatever their number."""
+    """`Statistics`: one item per counter, so that an increment costs one write unit whatever their number.
+
+    Each function instance adds to one of `SHARDS` copies of a day's counters; readers add them up. The first shard has
+    the keys of versions without shards.
+    """
 
     table: "Table"
+    shard: int = field(default_factory=lambda: secrets.randbelow(SHARDS))
     keys: dict[date, bytes] = field(default_factory=dict)
     seen: set[tuple[date, str]] = field(default_factory=set)
 
@@ -41,7 +49,7 @@ class DynamoStatistics:
 
     def _add(self, day: date, name: str, count: int) -> None:
         self.table.update_item(
-            Key={"pk": f"statistics#{day}", "sk": name},
+            Key={"pk": _partition(day, self.shard), "sk": name},
             UpdateExpression="SET expires_at = :expires_at ADD n :count",
             ExpressionAttributeValues={":count": count, ":expires_at": _end_of(day, COUNTERS_KEPT_FOR)},
         )
@@ -78,9 +86,17 @@ class DynamoStatistics:
         return bytes(stored)  # type: ignore[arg-type] # boto3's Binary, which is bytes-like
 
     def counters(self, day: date) -> Mapping[str, int]:
-        """Return the counters of a day."""
-        query = {"KeyConditionExpression": Key("pk").eq(f"statistics#{day}"), "ConsistentRead": True}
-        return {item["sk"]: int(item["n"]) for item in every_item(self.table.query, query)}
+        """Return the counters of a day, added up over the shards."""
+        sums: Counter[str] = Counter()
+        for shard in range(SHARDS):
+            query = {"KeyConditionExpression": Key("pk").eq(_partition(day, shard)), "ConsistentRead": True}
+            for item in every_item(self.table.query, query):
+                sums[item["sk"]] += int(item["n"])
+        return dict(sums)
+
+
+def _partition(day: date, shard: int) -> str:
+    return f"statistics#{day}#{shard}" if shard else f"statistics#{day}"
 
 
 def _end_of(day: date, kept_for: timedelta) -> int:

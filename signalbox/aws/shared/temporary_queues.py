@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from signalbox.queues import QueueName, QueueUrl, StrayQueue
+from signalbox.aws.shared.errors import effect, look
+from signalbox.queues import QueueUrl, StrayQueue, queue_name
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
+
+PAGE_SIZE = 1000  # SQS, ListQueues
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,26 +21,28 @@ class SqsTemporaryQueues:
     sqs: "SQSClient"
 
     def delete(self, queue_url: QueueUrl) -> None:
-        """Delete a queue; do nothing when it does not exist."""
-        try:
-            self.sqs.delete_queue(QueueUrl=queue_url)
-        except self.sqs.exceptions.QueueDoesNotExist:
-            return
+        """Delete a queue; do nothing when it does not exist. Raises `EffectRefused` or `EffectFailed`."""
+        with effect(queue_name(queue_url)):
+            try:
+                self.sqs.delete_queue(QueueUrl=queue_url)
+            except self.sqs.exceptions.QueueDoesNotExist:
+                return
 
-    def with_prefix(self, prefix: str) -> Iterator[StrayQueue]:
-        """Yield every queue whose name starts with `prefix`, with its tags and time of last modification."""
+    def listed(self, prefix: str) -> Iterator[QueueUrl]:
+        """Yield the URL of every queue whose name starts with `prefix`."""
         pages = self.sqs.get_paginator("list_queues").paginate(
-            QueueNamePrefix=prefix, PaginationConfig={"PageSize": 1000}
+            QueueNamePrefix=prefix, PaginationConfig={"PageSize": PAGE_SIZE}
         )
         for page in pages:
-            for url in page.get("QueueUrls", []):
-                yield from self._described(QueueUrl(url))
+            yield from map(QueueUrl, page.get("QueueUrls", []))
 
-    def _described(self, queue_url: QueueUrl) -> Iterator[StrayQueue]:
-        try:
-            tags = self.sqs.list_queue_tags(QueueUrl=queue_url).get("Tags", {})
-            page = self.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["LastModifiedTimestamp"])
-        except self.sqs.exceptions.QueueDoesNotExist:
-            return  # deleted since it was listed
+    def described(self, queue_url: QueueUrl) -> StrayQueue | None:
+        """Return a queue's tags and time of last modification; None if it does not exist. Raises `EffectFailed`."""
+        with look(queue_name(queue_url)):
+            try:
+                tags = self.sqs.list_queue_tags(QueueUrl=queue_url).get("Tags", {})
+                page = self.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["LastModifiedTimestamp"])
+            except self.sqs.exceptions.QueueDoesNotExist:
+                return None  # deleted since it was listed
         modified_at = datetime.fromtimestamp(float(page["Attributes"]["LastModifiedTimestamp"]), UTC)
-        yield StrayQueue(QueueName(queue_url.rpartition("/")[2]), queue_url, tags, modified_at)
+        return StrayQueue(queue_name(queue_url), queue_url, tags, modified_at)

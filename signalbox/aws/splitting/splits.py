@@ -153,6 +153,10 @@ class DynamoRegistries:
         }
         self.table.put_item(Item=_registry_key(registry.target) | item)
 
+    def remove(self, target: Target) -> None:
+        """Delete a target's registry; a missing one is no error."""
+        self.table.delete_item(Key=_registry_key(target))
+
 
 @dataclass(frozen=True, slots=True)
 class DynamoSamples:

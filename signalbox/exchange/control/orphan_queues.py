@@ -7,7 +7,8 @@ from signalbox.control.orphan_queues import FoundQueues, Strays
 from signalbox.exchange.model.control_ports import ControlPorts
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.exchange.model.names import REPLY_QUEUE_MARK, dead_letter_name
-from signalbox.queues import QueueName, StrayQueue
+from signalbox.parallel import ParallelMap, serial_map
+from signalbox.queues import QueueName, queue_name
 
 FAMILIES = ("x", "q_")  # prefixes of the names of exchanges and of queues
 
@@ -18,6 +19,7 @@ class OrphanQueueSweeper:
 
     ports: ControlPorts
     queues: FoundQueues
+    parallel_map: ParallelMap = serial_map
 
     def delete_strays(self) -> Iterator[QueueName]:
         """Delete the empty queues that belong to no record, and yield their names.
@@ -25,10 +27,11 @@ class OrphanQueueSweeper:
         Queues with messages are kept, and so are the dead letters of deleted resources until they are consumed or
         expire.
         """
-        old = list(self._old())
+        listed = [url for family in FAMILIES for url in self._strays.listed(prefix=self.ports.names.prefix + family)]
         # Read after the queues were listed, so that a queue that was declared since then is kept.
         known = set(self._known())
-        strays = [queue for queue in old if queue.queue_name not in known]
+        unknown = [url for url in listed if queue_name(url) not in known]
+        strays = list(self._strays.old(unknown, now=self.ports.now()))
         sizes = self.ports.sqs.sizes(queue.queue_name for queue in strays)
         empty = [queue for queue in strays if queue.queue_name in sizes and not sizes[queue.queue_name].total]
         for queue in empty:
@@ -43,11 +46,7 @@ class OrphanQueueSweeper:
 
     @property
     def _strays(self) -> Strays:
-        return Strays(self.queues, self.ports.names.stage, CAPABILITY)
-
-    def _old(self) -> Iterator[StrayQueue]:
-        for family in FAMILIES:
-            yield from self._strays.old(prefix=self.ports.names.prefix + family, now=self.ports.now())
+        return Strays(self.queues, self.ports.names.stage, CAPABILITY, self.parallel_map)
 
     def _known(self) -> Iterator[QueueName]:
         records: Sequence[str] = [one.name for one in self.ports.store.exchanges.every()]

@@ -30,6 +30,17 @@ RUNTIME: "RuntimeType" = "python3.12"
 READY_SECONDS = 30
 VISIBILITY_SECONDS = 6
 FUNCTION_SECONDS = 6
+POLICY = "consumer"
+# IAM is eventually consistent: for some seconds Lambda cannot assume a new role.
+ROLE_SECONDS = 60
+NEW_ROLE = ("InvalidParameterValueException",)
+EXISTING = ("ResourceInUseException", "EntityAlreadyExists", "ResourceConflictException")
+MISSING = (
+    "ResourceNotFoundException",
+    "NoSuchEntity",
+    "AWS.SimpleQueueService.NonExistentQueue",
+    "QueueDoesNotExist",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +63,17 @@ class DeployedConsumer:
 
     @classmethod
     def deploy(
-        cls, session: boto3.Session, name: str, queues: Sequence[QueueName], *, temporary_prefix: str
+        cls,
+        session: boto3.Session,
+        name: str,
+        queues: Sequence[QueueName],
+        *,
+        temporary_prefix: str,
+        visibility_seconds: int = VISIBILITY_SECONDS,
     ) -> "DeployedConsumer":
         """Create the queues, the table, the role, the function and its mappings, unless they exist."""
-        consumer = cls(session, name, {queue: _queue(session, queue) for queue in queues})
+        made = {queue: _queue(session, queue, visibility_seconds=visibility_seconds) for queue in queues}
+        consumer = cls(session, name, made)
         consumer._make_table()
         consumer._make_role([*queues, f"{temporary_prefix}*"])
         consumer._make_function()
@@ -102,6 +120,36 @@ class DeployedConsumer:
         found = (one for page in pages for one in page["EventSourceMappings"])
         return {one["EventSourceArn"].rpartition(":")[2]: one["State"] for one in found}
 
+    def remove(self) -> None:
+        """Delete mappings, function, role, table and queues; missing ones do no harm."""
+        session = self.session
+        lambda_, iam, sqs = session.client("lambda"), session.client("iam"), session.client("sqs")
+        for uuid in self._mapping_ids():
+            _unless_missing(lambda uuid=uuid: lambda_.delete_event_source_mapping(UUID=uuid))  # type: ignore[misc]
+        _unless_missing(lambda: lambda_.delete_function(FunctionName=self.name))
+        _unless_missing(lambda: iam.delete_role_policy(RoleName=self.name, PolicyName=POLICY))
+        _unless_missing(lambda: iam.delete_role(RoleName=self.name))
+        _unless_missing(lambda: session.client("dynamodb").delete_table(TableName=self.name))
+        for url in self.queues.values():
+            _unless_missing(lambda url=url: sqs.delete_queue(QueueUrl=url))  # type: ignore[misc]
+
+    def _arn(self, queue: QueueName) -> str:
+        """Return a queue's ARN, or nothing: SQS may not know a new queue for a second."""
+        sqs = self.session.client("sqs")
+        try:
+            found = sqs.get_queue_attributes(QueueUrl=self.queues[queue], AttributeNames=["QueueArn"])
+        except sqs.exceptions.QueueDoesNotExist:
+            return ""
+        return found["Attributes"]["QueueArn"]
+
+    def _mapping_ids(self) -> list[str]:
+        lambda_ = self.session.client("lambda")
+        try:
+            pages = lambda_.get_paginator("list_event_source_mappings").paginate(FunctionName=self.name)
+            return [one["UUID"] for page in pages for one in page["EventSourceMappings"]]
+        except lambda_.exceptions.ResourceNotFoundException:
+            return []
+
     def _make_table(self) -> None:
         dynamodb = self.session.client("dynamodb")
         _unless_existing(
@@ -133,12 +181,12 @@ class DeployedConsumer:
             "Action": ["dynamodb:BatchWriteItem", "dynamodb:PutItem"],
             "Resource": f"arn:aws:dynamodb:*:*:table/{self.name}",
         }
-        iam.put_role_policy(RoleName=self.name, PolicyName="consumer", PolicyDocument=_policy(reading, writing))
+        iam.put_role_policy(RoleName=self.name, PolicyName=POLICY, PolicyDocument=_policy(reading, writing))
 
     def _make_function(self) -> None:
         lambda_ = self.session.client("lambda")
         role = self.session.client("iam").get_role(RoleName=self.name)["Role"]["Arn"]
-        _unless_existing(
+        _once_role_is_known(
             lambda: lambda_.create_function(
                 FunctionName=self.name,
                 Runtime=RUNTIME,
@@ -155,11 +203,9 @@ class DeployedConsumer:
         if queue in self.mappings():
             return
         lambda_ = self.session.client("lambda")
-        attributes = self.session.client("sqs").get_queue_attributes(
-            QueueUrl=self.queues[queue], AttributeNames=["QueueArn"]
-        )
-        lambda_.create_event_source_mapping(
-            EventSourceArn=attributes["Attributes"]["QueueArn"], FunctionName=self.name, BatchSize=10
+        arn = wait_until(lambda: self._arn(queue), f"queue {queue} exists")
+        _once_role_is_known(
+            lambda: lambda_.create_event_source_mapping(EventSourceArn=arn, FunctionName=self.name, BatchSize=10)
         )
         wait_until(lambda: self.mappings().get(queue) == "Enabled", f"{self.name} reads {queue}")
 
@@ -223,8 +269,8 @@ def wait_until(look: Callable[[], T], what: str, *, seconds: float = READY_SECON
     return found
 
 
-def _queue(session: boto3.Session, name: QueueName) -> str:
-    attributes: dict[QueueAttributeNameType, str] = {"VisibilityTimeout": str(VISIBILITY_SECONDS)}
+def _queue(session: boto3.Session, name: QueueName, *, visibility_seconds: int) -> str:
+    attributes: dict[QueueAttributeNameType, str] = {"VisibilityTimeout": str(visibility_seconds)}
     if is_fifo(name):
         attributes["FifoQueue"] = "true"
     sqs = session.client("sqs")
@@ -252,12 +298,23 @@ def _policy(*statements: Mapping[str, object]) -> str:
 
 
 def _unless_existing(make: Callable[[], object]) -> None:
+    _except(make, EXISTING)
+
+
+def _unless_missing(delete: Callable[[], object]) -> None:
+    _except(delete, MISSING)
+
+
+def _once_role_is_known(make: Callable[[], object]) -> None:
+    wait_until(lambda: _except(lambda: _unless_existing(make), NEW_ROLE), "the role is known", seconds=ROLE_SECONDS)
+
+
+def _except(call: Callable[[], object], codes: Sequence[str]) -> bool:
+    """Make a call; return False if it fails with one of these codes."""
     try:
-        make()
+        call()
     except ClientError as error:
-        if error.response["Error"]["Code"] not in (
-            "ResourceInUseException",
-            "EntityAlreadyExists",
-            "ResourceConflictException",
-        ):
+        if error.response["Error"]["Code"] not in codes:
             raise
+        return False
+    return True

@@ -26,7 +26,7 @@ from signalbox.local.demo.weather import write_weather
 from signalbox.local.progress import step
 from signalbox.sarracenia.formats import v03
 from signalbox.sarracenia.formats.posts import PostSettings
-from signalbox.sarracenia.rights.names import ExchangeName, parse_user_name, source_exchange
+from signalbox.sarracenia.rights.names import ExchangeName, UserName, parse_user_name, source_exchange
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def exchange_rows(deployment: "Deployment") -> Iterator[Row]:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="signalbox-demo-")))
         files = write_weather(folder / "pump", now=datetime.now(UTC))
         with step("exchange: a user, an exchange and two queues"):
-            client = stack.enter_context(_user(deployment))
+            client = stack.enter_context(exchange_user(deployment, USER, Role.SOURCE))
             exchange = stack.enter_context(_declared(client))
         yield (
             "made",
@@ -155,6 +155,12 @@ def _settled(client: ExchangeClient, exchange: ExchangeName) -> Mapping[str, obj
 
 def _history(deployment: "Deployment", posted: Sequence["MessageId"]) -> dict[str, int]:
     """Return the numbers of the messages' events in the lake by kind and outcome, or nothing until it has all."""
+    found = events_in_lake(deployment, posted)
+    return found if sum(found.values()) == IN_BULLETINS + IN_ALERTS + UNROUTED else {}
+
+
+def events_in_lake(deployment: "Deployment", posted: Sequence["MessageId"]) -> dict[str, int]:
+    """Return the numbers of messages' events in the lake by kind and outcome."""
     outputs = deployment.outputs
     results = f"s3://{outputs['HistoryBucket']}/queries/"
     athena = Athena(deployment.session().client("athena"), outputs["HistoryDatabase"], results)
@@ -163,27 +169,26 @@ def _history(deployment: "Deployment", posted: Sequence["MessageId"]) -> dict[st
         f"SELECT kind, outcome, count(DISTINCT event_id) AS facts FROM {outputs['HistoryTable']} "  # noqa: S608 - quoted
         f"WHERE capability = 'exchange' AND message_id IN ({ids}) GROUP BY kind, outcome ORDER BY kind"
     )
-    found = {f"{row['kind']} ({row['outcome']})": int(row["facts"] or 0) for row in rows}
-    return found if sum(found.values()) == IN_BULLETINS + IN_ALERTS + UNROUTED else {}
+    return {f"{row['kind']} ({row['outcome']})": int(row["facts"] or 0) for row in rows}
 
 
 @contextmanager
-def _user(deployment: "Deployment") -> Iterator[ExchangeClient]:
-    """Create a user who may publish and subscribe; delete the user when the block ends."""
+def exchange_user(deployment: "Deployment", name: UserName, role: Role) -> Iterator[ExchangeClient]:
+    """Create a user with an access key; delete the user when the block ends."""
     session, outputs = deployment.session(), deployment.outputs
     users = ExchangeUsers.of(session, outputs)
     records = DynamoUsers(session.resource("dynamodb").Table(outputs["ExchangeTable"]))
     try:
-        user_id = users.make(USER, Role.SOURCE, Ownership.STRICT)
-        records.put(User(USER, Role.SOURCE, Ownership.STRICT, datetime.now(UTC), user_id))
-        key = users.new_key(USER)
+        user_id = users.make(name, role, Ownership.STRICT)
+        records.put(User(name, role, Ownership.STRICT, datetime.now(UTC), user_id))
+        key = users.new_key(name)
         sqs = deployment.session_of(ClientCredentials(key.access_key_id, key.secret_access_key)).client("sqs")
         url_prefix = outputs["ExchangeControlQueueUrl"].rpartition("/")[0] + "/"
-        with ExchangeClient(sqs, users.control_queues.names, url_prefix, USER) as client:
+        with ExchangeClient(sqs, users.control_queues.names, url_prefix, name) as client:
             yield client
     finally:
-        users.remove(USER)
-        records.remove(USER)
+        users.remove(name)
+        records.remove(name)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ def rendezvous_rows(deployment: "Deployment") -> Iterator[Row]:
     """Match a client and a proxy, and yield the results. Raises `UnavailableError` if the answer is wrong."""
     offer = sample_offer(secrets.token_hex(8))
     with step("rendezvous: an offer, an answer"):
-        answer, accepted = _exchange(deployment, offer)
+        answer, accepted = exchange_answer(deployment, offer)
     if answer.session_description != sample_answer(offer) or not accepted:
         raise UnavailableError("the answer is not the one that the proxy returned for this offer")
     yield (
@@ -38,7 +38,10 @@ def rendezvous_rows(deployment: "Deployment") -> Iterator[Row]:
     yield from _queue_rows(deployment, answer.client_id)
 
 
-def _exchange(deployment: "Deployment", offer: str) -> tuple[ReceivedAnswer, bool]:
+def exchange_answer(
+    deployment: "Deployment", offer: str, *, client_id: str | None = None
+) -> tuple[ReceivedAnswer, bool]:
+    """Send an offer over SQS while a proxy polls; return the answer, and whether the broker accepted it."""
     client = deployment.session_of(client_credentials(deployment.session(), deployment.outputs))
     rendezvous = SqsRendezvous(
         client.client("sqs"),
@@ -49,7 +52,7 @@ def _exchange(deployment: "Deployment", offer: str) -> tuple[ReceivedAnswer, boo
     with ThreadPoolExecutor() as pool:
         served = pool.submit(proxy.serve_once)
         wait_for_proxy(deployment.rendezvous_url)
-        answer = rendezvous.exchange(offer_body(offer))
+        answer = rendezvous.exchange(offer_body(offer), client_id=client_id)
         return answer, served.result().accepted is True
 
 

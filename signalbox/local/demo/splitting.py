@@ -2,16 +2,17 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from signalbox.clients.splitting.control import split_client
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.errors import UnavailableError
-from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer, wait_until
+from signalbox.local.demo.consumer import VISIBILITY_SECONDS, DeployedConsumer, LocalConsumer, wait_until
 from signalbox.local.progress import step
 from signalbox.queues import QueueName
 from signalbox.splitting.control.protocol import GONE, SessionStatus
@@ -26,6 +27,102 @@ DEVELOPERS = ("alice", "bob")
 DEPLOYED = "deployed"
 MESSAGES = 30
 TIMEOUT = timedelta(minutes=2)
+END_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class SplitTrial:
+    """A deployed consumer and developers who share its queue; the filter of each matches the attribute `author`.
+
+    `sessions` begins the names of their sessions.
+    """
+
+    deployment: "Deployment"
+    consumer: DeployedConsumer
+    developers: Sequence[str]
+    sessions: str
+
+    @classmethod
+    def deploy(
+        cls,
+        deployment: "Deployment",
+        name: str,
+        *,
+        queue: QueueName,
+        developers: Sequence[str],
+        sessions: str,
+        visibility_seconds: int = VISIBILITY_SECONDS,
+    ) -> "SplitTrial":
+        """Create the consumer with its queue, unless they exist."""
+        prefix = deployment.outputs["TemporaryQueuePrefix"]
+        consumer = DeployedConsumer.deploy(
+            deployment.session(), name, [queue], temporary_prefix=prefix, visibility_seconds=visibility_seconds
+        )
+        return cls(deployment, consumer, developers, sessions)
+
+    @contextmanager
+    def clients(self) -> Iterator[list[SessionClient]]:
+        """Register the consumer, and yield a client for each developer's session."""
+        with ExitStack() as stack:
+            clients = [stack.enter_context(self._client(name)) for name in self.developers]
+            clients[0].control.ask("apply", {"documents": [self.consumer.registry()]})
+            yield clients
+
+    def share(self, ready: Sequence[SessionStatus], *, messages: int, seen: int = 0) -> Counter[str]:
+        """Send messages of the developers and of others; return the number that each consumer received.
+
+        Raises `UnavailableError` if a message reaches a wrong consumer. The deployed one has `seen` earlier messages.
+        """
+        got = self._received(ready, messages, seen=seen)
+        wrong = [body for name, found in got.items() for body in found if self._owner(body) != name]
+        if wrong or sum(map(len, got.values())) != messages:
+            raise UnavailableError(f"messages reached wrong consumers: {wrong or got}")
+        return Counter({name: len(found) for name, found in got.items()})
+
+    def end(self, clients: Sequence[SessionClient]) -> None:
+        """End the sessions and wait until their split has ended."""
+        for client in clients:
+            client.stop()
+        for client in clients:
+            wait_until(lambda one=client: one.heartbeat().phase == GONE, "the session has ended", seconds=END_SECONDS)  # type: ignore[misc]
+        wait_until(lambda: not splits(clients[0]), "the split has ended", seconds=END_SECONDS)
+
+    @contextmanager
+    def _client(self, name: str) -> Iterator[SessionClient]:
+        (queue,) = self.consumer.queues
+        filters = {queue: {"queue_type": "SQS", "message_filter": {"author": f"^{name}$"}}}
+        config = {"feature": {"split_queues": filters}}
+        request = SessionRequest(self.consumer.target, f"{self.sessions}-{name}", f"{name}@laptop", config)
+        outputs = self.deployment.outputs
+        sqs, prefix = self.deployment.session().client("sqs"), outputs["SplitReplyQueuePrefix"]
+        with split_client(sqs, control_queue_url=outputs["SplitControlQueueUrl"], reply_queue_prefix=prefix) as control:
+            yield SessionClient(control, request)
+
+    def _received(self, ready: Sequence[SessionStatus], messages: int, *, seen: int) -> dict[str, list[str]]:
+        session, authors = self.consumer.session, [*self.developers, "others"]
+        (url,) = self.consumer.queues.values()
+        with ExitStack() as stack:
+            readers = [stack.enter_context(LocalConsumer(session, [one.queues[0].url]).reading()) for one in ready]
+            for number in range(messages):
+                author = authors[number % len(authors)]
+                session.client("sqs").send_message(
+                    QueueUrl=url,
+                    MessageBody=json.dumps({"number": number, "author": author}),
+                    MessageAttributes={"author": {"DataType": "String", "StringValue": author}},
+                )
+
+            def bodies() -> dict[str, list[str]]:
+                receipts = {DEPLOYED: self.consumer.received()[seen:]}
+                receipts |= {name: reader.received for name, reader in zip(self.developers, readers, strict=True)}
+                # A standard queue may deliver a message twice.
+                return {name: list(dict.fromkeys(one.body for one in found)) for name, found in receipts.items()}
+
+            wait_until(lambda: sum(map(len, bodies().values())) >= messages, "all messages are received", seconds=60)
+            return bodies()
+
+    def _owner(self, body: str) -> str:
+        author = json.loads(body)["author"]
+        return author if author in self.developers else DEPLOYED
 
 
 def splitting_rows(deployment: "Deployment") -> Iterator[Row]:
@@ -33,76 +130,27 @@ def splitting_rows(deployment: "Deployment") -> Iterator[Row]:
 
     Raises `UnavailableError` if a message reaches a wrong consumer, or the deployed one is not restored.
     """
-    session = deployment.session()
     with step("splitting: a deployed consumer"):
-        prefix = deployment.outputs["TemporaryQueuePrefix"]
-        consumer = DeployedConsumer.deploy(session, CONSUMER, [QUEUE], temporary_prefix=prefix)
+        trial = SplitTrial.deploy(deployment, CONSUMER, queue=QUEUE, developers=DEVELOPERS, sessions="demo")
+    consumer = trial.consumer
     before, seen = consumer.mappings(), len(consumer.received())
-    with ExitStack() as stack:
-        clients = [stack.enter_context(_session_client(deployment, name)) for name in DEVELOPERS]
-        clients[0].control.ask("apply", {"documents": [consumer.registry()]})
+    with trial.clients() as clients:
         with step("splitting: two sessions start"), ThreadPoolExecutor() as threads:
             ready = list(threads.map(lambda client: client.start(timeout=TIMEOUT), clients))
         yield "sessions", ", ".join(f"{one.session} reads {one.queues[0].temporary}" for one in ready)
         with step(f"splitting: {MESSAGES} messages"):
-            got = _shared(consumer, ready, seen=seen)
+            got = trial.share(ready, messages=MESSAGES, seen=seen)
         yield "deliveries", ", ".join(f"{name}: {count}" for name, count in sorted(got.items()))
         with step("splitting: the sessions end, and the consumer is restored"):
-            for client in clients:
-                client.stop()
-            for client in clients:
-                wait_until(lambda one=client: one.heartbeat().phase == GONE, "the session has ended", seconds=120)  # type: ignore[misc]
-            wait_until(lambda: not _splits(clients[0]), "the split has ended", seconds=120)
+            trial.end(clients)
     if consumer.mappings() != before:
         raise UnavailableError(f"{CONSUMER} reads {consumer.mappings()} instead of {before}")
-    left = session.client("sqs").list_queues(QueueNamePrefix=prefix).get("QueueUrls", [])
+    prefix = deployment.outputs["TemporaryQueuePrefix"]
+    left = consumer.session.client("sqs").list_queues(QueueNamePrefix=prefix).get("QueueUrls", [])
     yield "afterwards", f"{CONSUMER} reads {QUEUE} as before, {len(left)} temporary queues remain"
 
 
-@contextmanager
-def _session_client(deployment: "Deployment", name: str) -> Iterator[SessionClient]:
-    queues = {QUEUE: {"queue_type": "SQS", "message_filter": {"author": f"^{name}$"}}}
-    config = {"feature": {"split_queues": queues}}
-    request = SessionRequest(f"lambda/{CONSUMER}", f"demo-{name}", f"{name}@laptop", config)
-    outputs = deployment.outputs
-    sqs = deployment.session().client("sqs")
-    prefix = outputs["SplitReplyQueuePrefix"]
-    with split_client(sqs, control_queue_url=outputs["SplitControlQueueUrl"], reply_queue_prefix=prefix) as control:
-        yield SessionClient(control, request)
-
-
-def _splits(client: SessionClient) -> list[object]:
+def splits(client: SessionClient) -> list[object]:
+    """Return the splits of the session's target."""
     status = client.control.ask("status", {"target": client.request.target})
     return list(status["splits"]) if isinstance(status, dict) else []
-
-
-def _shared(consumer: DeployedConsumer, ready: list[SessionStatus], *, seen: int) -> Counter[str]:
-    """Send messages of the developers and of others; return the number that each consumer received."""
-    authors = [*DEVELOPERS, "others"]
-    sent = [authors[number % len(authors)] for number in range(MESSAGES)]
-    with ExitStack() as stack:
-        readers = [stack.enter_context(LocalConsumer(consumer.session, [one.queues[0].url]).reading()) for one in ready]
-        for number, author in enumerate(sent):
-            consumer.session.client("sqs").send_message(
-                QueueUrl=consumer.queues[QUEUE],
-                MessageBody=json.dumps({"number": number, "author": author}),
-                MessageAttributes={"author": {"DataType": "String", "StringValue": author}},
-            )
-
-        def bodies() -> dict[str, list[str]]:
-            receipts = {DEPLOYED: consumer.received()[seen:]}
-            receipts |= {name: reader.received for name, reader in zip(DEVELOPERS, readers, strict=True)}
-            # A standard queue may deliver a message twice.
-            return {name: list(dict.fromkeys(one.body for one in found)) for name, found in receipts.items()}
-
-        wait_until(lambda: sum(map(len, bodies().values())) >= MESSAGES, "all messages are received", seconds=60)
-        got = bodies()
-    wrong = [body for name, found in got.items() for body in found if _owner(body) != name]
-    if wrong or sum(map(len, got.values())) != MESSAGES:
-        raise UnavailableError(f"messages reached wrong consumers: {wrong or got}")
-    return Counter({name: len(found) for name, found in got.items()})
-
-
-def _owner(body: str) -> str:
-    author = json.loads(body)["author"]
-    return author if author in DEVELOPERS else DEPLOYED

@@ -15,6 +15,7 @@ from signalbox.rendezvous.rules.states import (
     OfferStep,
     Rendezvous,
     RendezvousMethod,
+    hidden_until,
     is_stale,
     next_step,
     was_matched,
@@ -32,10 +33,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """The result of a delivery; a message that is not `done` stays in flight until its visibility timeout ends."""
+    """The result of a delivery.
+
+    A message that is not `done` stays in flight: until `hidden_until`, or else until the broker queue's short
+    visibility timeout ends.
+    """
 
     done: bool
     events: tuple[HistoryEvent, ...] = ()
+    hidden_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +73,18 @@ class OfferService:
             # If another delivery of the same offer was faster, the redelivery of this one continues with its record.
             return self._open(delivery, replacing=record) or DeliveryResult(done=False)
         if step is OfferStep.STAY:
-            self.offers.renew(delivery.client_id, receipt_handle=delivery.receipt_handle)
-            return DeliveryResult(done=False)
+            return self._stay(record, delivery)
         if step is OfferStep.EXPIRE:
             return self._expire(record)
         if step is OfferStep.RESEND:
             return self._resend(record)
         return DeliveryResult(done=True, events=(events.duplicate_offer(record, delivery, at=self.clock.now()),))
+
+    def _stay(self, record: Rendezvous, delivery: OfferDelivery) -> DeliveryResult:
+        if not self.offers.renew(record.client_id, receipt_handle=delivery.receipt_handle):
+            # Answered at the same time, perhaps with the older receipt handle: the next delivery deletes the message.
+            return DeliveryResult(done=False)
+        return DeliveryResult(done=False, hidden_until=hidden_until(record, self.clock.now()))
 
     def _open(self, delivery: OfferDelivery, *, replacing: Rendezvous | None) -> DeliveryResult | None:
         """Store a new offer or its refusal; return None if the stored record is not `replacing`."""
@@ -101,7 +112,9 @@ class OfferService:
         record = replace(record, reserved_for=reservation.reserved_for, available_at=reservation.available_at(now))
         if not self.offers.open(record, replacing=replacing):
             return None
-        return DeliveryResult(done=False, events=(events.offer(record, "parked", at=now),))
+        # A held poll that got the offer is likely to answer before the message comes again: no call is spent on it.
+        hidden = None if record.reserved_for else hidden_until(record, now)
+        return DeliveryResult(done=False, events=(events.offer(record, "parked", at=now),), hidden_until=hidden)
 
     def _refuse(
         self, record: Rendezvous, *, replacing: Rendezvous | None, text: str, outcome: str

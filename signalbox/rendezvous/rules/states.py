@@ -11,9 +11,10 @@ from signalbox.rendezvous.wire.nat import Nat
 ClientId = NewType("ClientId", str)
 ProxySessionId = NewType("ProxySessionId", str)
 
-# SQS redelivers a message when the visibility timeout of its first receive ends. The record is written after that
-# receive, by at most the function's timeout, which SQS requires to be at most this fraction of the visibility timeout.
-TIMEOUT_SHARE = 6
+# A parked offer is delivered again at least this often, or three times until its deadline if that is less often. Such a
+# delivery sends an answer whose function was killed between storing and sending it.
+LONGEST_HIDDEN = timedelta(seconds=10)
+HIDDEN_PARTS = 3
 
 # An offer that is still open this long after its deadline has lost its message or the function that held its request.
 ABANDONED_AFTER = timedelta(seconds=10)
@@ -162,13 +163,13 @@ def next_step(record: Rendezvous | None, delivery: OfferDelivery, *, digest: str
 def _step_while_open(record: Rendezvous, delivery: OfferDelivery, *, now: datetime) -> OfferStep:
     if record.message_id != delivery.message_id:
         return OfferStep.DROP
-    return OfferStep.EXPIRE if is_patience_over(record, now) else OfferStep.STAY
+    return OfferStep.EXPIRE if now >= record.deadline else OfferStep.STAY
 
 
-def is_patience_over(record: Rendezvous, now: datetime) -> bool:
-    """Return whether a redelivery at `now` ends the offer's patience, and is not an early duplicate."""
-    patience = record.deadline - record.created_at
-    return now >= record.deadline - patience / TIMEOUT_SHARE
+def hidden_until(record: Rendezvous, now: datetime) -> datetime:
+    """Return the time until which the message of a parked offer is hidden: its deadline, or an earlier check."""
+    longest = max(LONGEST_HIDDEN, (record.deadline - record.created_at) / HIDDEN_PARTS)
+    return min(record.deadline, now + longest)
 
 
 def is_stale(delivery: OfferDelivery, *, patience: timedelta) -> bool:

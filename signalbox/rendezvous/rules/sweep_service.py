@@ -1,44 +1,117 @@
 """The sweep of client queues: it deletes queues whose lease has ended, and orphans without a lease."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from itertools import islice
+from string import ascii_letters, digits
+from typing import TYPE_CHECKING, TypeVar
 
+from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.history.event import HistoryEvent
-from signalbox.queues import StrayQueue, is_ours
+from signalbox.parallel import ParallelMap, serial_map
+from signalbox.queues import Lease, QueueUrl, StrayQueue, is_ours, queue_name
 from signalbox.rendezvous.reporting import events
 
 if TYPE_CHECKING:
     from signalbox.clock import Clock
-    from signalbox.rendezvous.ports import Leases, TemporaryQueues
+    from signalbox.rendezvous.ports import Leases, StrayCursor, TemporaryQueues
+
+# Queues between two looks at the clock. The leases of a part are one call.
+PART = 100
+# The first characters of a ClientID, in which the search for orphans proceeds; its cursor is an index of this text.
+FIRST_CHARACTERS = f"{digits}{ascii_letters}-_"
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class SweptPart:
+    """The result of some queues: an event for each deleted one, and the reason for each that could not be deleted."""
+
+    events: tuple[HistoryEvent, ...]
+    failures: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SweepService:
-    """Deletes client queues; it never deletes a queue without the tags of this stage."""
+    """Deletes client queues, several at a time; it never deletes a queue without the tags of this stage.
+
+    Each method yields its results in parts and stops when `until` has passed. The next run continues: leases are found
+    oldest first, and the search for orphans stores its place.
+    """
 
     leases: "Leases"
     queues: "TemporaryQueues"
+    cursor: "StrayCursor"
     clock: "Clock"
     stage: str
+    parallel_map: ParallelMap = serial_map
 
-    def end_leases(self) -> Iterator[HistoryEvent]:
-        """Delete the queues whose lease has ended, one call each, and yield an event for each."""
-        for lease in self.leases.due(events.CAPABILITY, now=self.clock.now()):
-            self.queues.delete(lease.queue_url)
-            self.leases.end(lease)
-            yield events.queue(lease.queue_name, "deleted", at=self.clock.now())
+    def end_leases(self, *, until: datetime) -> Iterator[SweptPart]:
+        """Delete the queues whose lease has ended, one call each."""
+        for part in _parts(self.leases.due(events.CAPABILITY, now=self.clock.now())):
+            if self.clock.now() >= until:
+                return
+            yield self._swept(self._end, part)
 
-    def delete_strays(self, *, prefix: str, age: timedelta) -> Iterator[HistoryEvent]:
-        """Delete this stage's queues that a crash left without a lease, and yield an event for each."""
-        now = self.clock.now()
-        for queue in self.queues.with_prefix(prefix):
-            if is_stray(queue, stage=self.stage, age=age, now=now) and not self.leases.is_leased(queue.queue_name):
-                self.queues.delete(queue.queue_url)
-                yield events.queue(queue.queue_name, "stray_deleted", at=self.clock.now())
+    def _end(self, lease: Lease) -> HistoryEvent:
+        self.queues.delete(lease.queue_url)
+        self.leases.end(lease)
+        return events.queue(lease.queue_name, "deleted", at=self.clock.now())
+
+    def start_strays(self) -> None:
+        """Begin the search for orphans, or let the current one continue."""
+        if self.cursor.position() is None:
+            self.cursor.save(0)
+
+    def delete_strays(self, *, prefix: str, age: timedelta, until: datetime) -> Iterator[SweptPart]:
+        """Delete this stage's queues that a crash left without a lease; do nothing if no search has begun."""
+        position = self.cursor.position()
+        if position is None:
+            return
+        for start in range(position, len(FIRST_CHARACTERS)):
+            self.cursor.save(start)
+            for part in _parts(self.queues.listed(prefix + FIRST_CHARACTERS[start])):
+                if self.clock.now() >= until:
+                    return
+                yield self._swept(lambda url: self._delete_stray(url, age=age), self._unleased(part))
+        self.cursor.clear()
+
+    def _unleased(self, queue_urls: Sequence[QueueUrl]) -> list[QueueUrl]:
+        # Nearly all queues have a lease: they cost no call of their own.
+        leased = self.leases.leased([queue_name(url) for url in queue_urls])
+        return [url for url in queue_urls if queue_name(url) not in leased]
+
+    def _delete_stray(self, queue_url: QueueUrl, *, age: timedelta) -> HistoryEvent | None:
+        queue, now = self.queues.described(queue_url), self.clock.now()
+        if queue is None or not is_stray(queue, stage=self.stage, age=age, now=now):
+            return None
+        if self.leases.leased([queue.queue_name]):
+            return None  # an offer of the same client arrived since the first look
+        self.queues.delete(queue.queue_url)
+        return events.queue(queue.queue_name, "stray_deleted", at=self.clock.now())
+
+    def _swept(self, step: Callable[[Value], HistoryEvent | None], values: Iterable[Value]) -> SweptPart:
+        def attempted(value: Value) -> HistoryEvent | EffectFailed | EffectRefused | None:
+            try:
+                return step(value)
+            except (EffectFailed, EffectRefused) as problem:
+                return problem  # one queue must not hinder the others
+
+        results = list(self.parallel_map(attempted, values))
+        return SweptPart(
+            events=tuple(one for one in results if isinstance(one, HistoryEvent)),
+            failures=tuple(str(one) for one in results if isinstance(one, Exception)),
+        )
 
 
 def is_stray(queue: StrayQueue, *, stage: str, age: timedelta, now: datetime) -> bool:
     """Return whether a queue belongs to this stage's rendezvous and was not modified for `age`."""
     return is_ours(queue.tags, stage=stage, capability=events.CAPABILITY) and now - queue.modified_at >= age
+
+
+def _parts(values: Iterable[Value]) -> Iterator[list[Value]]:
+    iterator = iter(values)
+    while part := list(islice(iterator, PART)):
+        yield part

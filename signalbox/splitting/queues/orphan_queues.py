@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from signalbox.clock import Clock
 from signalbox.control.orphan_queues import FoundQueues, Strays
-from signalbox.queues import QueueName
+from signalbox.parallel import ParallelMap, serial_map
+from signalbox.queues import QueueName, queue_name
 from signalbox.splitting.control.ports import temporary_names
 from signalbox.splitting.model.events import CAPABILITY
 from signalbox.splitting.model.ports import SplitQueues, Splits, UnreadableSplit
@@ -21,16 +22,18 @@ class OrphanQueueSweeper:
     split_queues: SplitQueues
     clock: Clock
     stage: str
+    parallel_map: ParallelMap = serial_map
 
     def delete_orphans(self, *, prefix: str) -> Iterator[QueueName]:
         """Delete empty temporary queues that no split knows, and yield their names.
 
         Raises `UnreadableRecord`, because the queues of an unreadable split are unknown.
         """
-        old = list(self._found.old(prefix=prefix, now=self.clock.now()))
+        listed = self._found.listed(prefix=prefix)
         # Splits are read after the queues were listed: a record names its queues before they are created.
         known = self._known()
-        strays = [queue for queue in old if queue.queue_name not in known]
+        unknown = [url for url in listed if queue_name(url) not in known]
+        strays = list(self._found.old(unknown, now=self.clock.now()))
         counters = self.split_queues.observe([queue.queue_name for queue in strays], now=self.clock.now())
         empty = {name for name, (_, sample) in counters.items() if sample.is_zero}
         yield from self._found.delete(queue for queue in strays if queue.queue_name in empty)
@@ -41,7 +44,7 @@ class OrphanQueueSweeper:
 
     @property
     def _found(self) -> Strays:
-        return Strays(self.temporary_queues, self.stage, CAPABILITY)
+        return Strays(self.temporary_queues, self.stage, CAPABILITY, self.parallel_map)
 
     def _known(self) -> set[QueueName]:
         known: set[QueueName] = set()

@@ -75,7 +75,7 @@ def test_a_failed_listing_can_be_retried(connections) -> None:
         LambdaConnections(stubbed, connections.control_queues, ARNS, TAGS).every()
 
 
-def test_a_user_gets_the_reader_and_the_dead_letter_queue_of_the_administrators(connections, sqs, functions) -> None:
+def test_a_user_gets_the_reader_and_dead_letters_of_the_administrators(connections, sqs, functions) -> None:
     for _ in range(2):
         connections.connect_user(ALICE)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timedelta
+from functools import partial
 
 import boto3
 import pytest
@@ -11,9 +12,10 @@ from botocore.exceptions import ClientError
 from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
 from signalbox.aws.rendezvous.offers import DynamoOffers
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
+from signalbox.aws.rendezvous.stray_cursor import DynamoStrayCursor
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.queues import Lease, QueueName, QueueUrl
-from signalbox.rendezvous.ports import HeldPolls, Leases, Offers, ProxyPresence, Statistics
+from signalbox.rendezvous.ports import HeldPolls, Leases, Offers, ProxyPresence, Statistics, StrayCursor
 from signalbox.rendezvous.rules.held_polls import HeldPoll
 from signalbox.rendezvous.rules.states import (
     Claimant,
@@ -28,11 +30,13 @@ from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.aws import STORES
 from tests.fakes.rendezvous import (
     START,
+    MemoryClock,
     MemoryHeldPolls,
     MemoryLeases,
     MemoryOffers,
     MemoryPresence,
     MemoryStatistics,
+    MemoryStrayCursor,
 )
 
 SECOND = timedelta(seconds=1)
@@ -73,10 +77,11 @@ def both_of(memory: Callable[[], object], adapter: Callable[[object], object], t
     return port
 
 
-offers = both_of(MemoryOffers, DynamoOffers, "rendezvous_table")
-held_polls = both_of(MemoryHeldPolls, DynamoHeldPolls, "rendezvous_table")
+offers = both_of(MemoryOffers, partial(DynamoOffers, shards=3), "rendezvous_table")
+held_polls = both_of(MemoryHeldPolls, partial(DynamoHeldPolls, limit=300), "rendezvous_table")
 presence = both_of(MemoryPresence, DynamoPresence, "rendezvous_table")
 leases = both_of(MemoryLeases, DynamoLeases, "lease_table")
+stray_cursor = both_of(MemoryStrayCursor, lambda table: DynamoStrayCursor(table, MemoryClock()), "rendezvous_table")
 statistics = both_of(MemoryStatistics, DynamoStatistics, "rendezvous_table")
 
 
@@ -295,8 +300,8 @@ class TestLeases:
         for lease in (later, LEASE, other):
             leases.put(lease)
 
-        assert leases.due("rendezvous", now=START) == [LEASE]
-        assert leases.due("rendezvous", now=START + SECOND) == [LEASE, later]
+        assert list(leases.due("rendezvous", now=START)) == [LEASE]
+        assert list(leases.due("rendezvous", now=START + SECOND)) == [LEASE, later]
 
     def test_a_lease_that_was_extended_does_not_end(self, leases: Leases) -> None:
         leases.put(LEASE)
@@ -304,14 +309,37 @@ class TestLeases:
 
         leases.end(LEASE)
 
-        assert leases.is_leased("q1")
+        assert leases.leased([QueueName("q1"), QueueName("q2")]) == {"q1"}
 
     def test_a_lease_ends(self, leases: Leases) -> None:
         leases.put(LEASE)
 
         leases.end(LEASE)
 
-        assert not leases.is_leased("q1")
+        assert leases.leased([QueueName("q1")]) == set()
+
+    def test_the_leases_of_many_queues_are_found_together(self, leases: Leases) -> None:
+        names = [QueueName(f"q{number}") for number in range(150)]
+        for name in names[::3]:
+            leases.put(replace(LEASE, queue_name=name))
+
+        assert leases.leased(names) == set(names[::3])
+        assert leases.leased([]) == set()
+
+
+class TestStrayCursor:
+    def test_there_is_no_search_at_first(self, stray_cursor: StrayCursor) -> None:
+        assert stray_cursor.position() is None
+
+    def test_a_search_continues_at_its_place_until_it_ends(self, stray_cursor: StrayCursor) -> None:
+        stray_cursor.save(0)
+        assert stray_cursor.position() == 0
+
+        stray_cursor.save(7)
+        assert stray_cursor.position() == 7
+
+        stray_cursor.clear()
+        assert stray_cursor.position() is None
 
 
 class TestStatistics:

@@ -1,13 +1,16 @@
 """The broker queue and the client queues in SQS: creation, replies, conflicts and deletion."""
 
 import json
+import logging
 from datetime import timedelta
 
 import pytest
+from botocore.exceptions import ClientError
 
 from signalbox.aws.rendezvous.queues import QueueGone, QueueTaken, SqsBrokerQueue, SqsClientQueues
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
+from signalbox.errors import EffectRefused
 from signalbox.queues import QueueUrl
 from signalbox.rendezvous.rules.states import ClientId
 from tests.fakes.rendezvous import START
@@ -45,7 +48,7 @@ def test_a_client_queue_has_its_tags_its_policy_and_a_lease(queues: SqsClientQue
     assert json.loads(attributes["Policy"])["Statement"][0]["Resource"] == PREFIX + "c1"
     assert attributes["MessageRetentionPeriod"] == "300"
     assert sqs.list_queue_tags(QueueUrl=url)["Tags"]["signalbox:capability"] == "rendezvous"
-    assert queues.leases.is_leased("snowflake-client-c1")
+    assert queues.leases.leased(["snowflake-client-c1"])
 
 
 def test_a_repeated_offer_gets_the_same_client_queue(queues: SqsClientQueues) -> None:
@@ -59,7 +62,7 @@ def test_a_foreign_queue_with_a_client_queues_name_is_neither_used_nor_leased(qu
 
     with pytest.raises(QueueTaken, match="not a client queue of ours"):
         queues.create(CLIENT, due_at=DUE)
-    assert not queues.leases.is_leased("snowflake-client-c1")
+    assert not queues.leases.leased(["snowflake-client-c1"])
 
 
 def test_a_reply_is_retried_while_the_queue_is_too_new(queues: SqsClientQueues, sqs) -> None:
@@ -124,11 +127,13 @@ def test_the_sweep_lists_queues_with_the_prefix_with_tags_and_age(queues: SqsCli
     sqs.create_queue(QueueName="snowflake-client-untagged")
     sqs.create_queue(QueueName="other")
 
-    found = {queue.queue_name: queue.tags for queue in SqsTemporaryQueues(sqs).with_prefix("snowflake-client-")}
+    temporary = SqsTemporaryQueues(sqs)
+    described = [temporary.described(url) for url in temporary.listed("snowflake-client-")]
 
+    found = {queue.queue_name: queue.tags for queue in described if queue}
     assert found["snowflake-client-untagged"] == {}
     assert found["snowflake-client-c1"]["signalbox:stage"] == "signalbox"
-    assert len(found) == 2
+    assert len(found) == len(described) == 2
 
 
 def test_deleting_a_missing_queue_does_nothing(sqs) -> None:
@@ -152,4 +157,71 @@ def test_a_queue_deleted_during_the_listing_is_skipped(sqs) -> None:
             sqs.delete_queue(QueueUrl=url)
             return sqs.list_queue_tags(**arguments)
 
-    assert list(SqsTemporaryQueues(DeletedAfterListing()).with_prefix("snowflake-client-")) == []
+    temporary = SqsTemporaryQueues(DeletedAfterListing())
+
+    assert [temporary.described(found) for found in temporary.listed("snowflake-client-")] == [None]
+
+
+def test_a_queue_that_sqs_does_not_delete_is_named(sqs) -> None:
+    class Refusing:
+        exceptions = sqs.exceptions
+
+        def delete_queue(self, **_: object) -> object:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "DeleteQueue")
+
+    with pytest.raises(EffectRefused, match="AccessDenied at DeleteQueue of snowflake-client-a: no"):
+        SqsTemporaryQueues(Refusing()).delete(QueueUrl(f"{QUEUES}/snowflake-client-a"))
+
+
+def test_parked_offers_are_hidden_together_for_whole_seconds(sqs, broker: SqsBrokerQueue) -> None:
+    handles = [received(sqs, broker) for _ in range(2)]
+    calls = counted(sqs)
+
+    broker.hide({handles[0]: timedelta(seconds=9.1), handles[1]: timedelta(seconds=-1)})
+
+    assert calls == [
+        [
+            {"Id": "0", "ReceiptHandle": handles[0], "VisibilityTimeout": 10},
+            {"Id": "1", "ReceiptHandle": handles[1], "VisibilityTimeout": 1},
+        ]
+    ]
+
+
+def test_an_offer_that_cannot_be_hidden_does_not_hinder_the_others(
+    sqs, broker: SqsBrokerQueue, caplog: pytest.LogCaptureFixture
+) -> None:
+    handle = received(sqs, broker)
+
+    with caplog.at_level(logging.INFO):
+        broker.hide({"unknown": timedelta(seconds=9), handle: timedelta(seconds=9)})
+
+    assert [record.levelname for record in caplog.records if "not hidden" in record.message] == ["INFO"]
+
+
+def test_a_failed_call_to_hide_offers_is_logged_and_not_raised(sqs, caplog: pytest.LogCaptureFixture) -> None:
+    """The messages are delivered again after three seconds, and are hidden then."""
+    with caplog.at_level(logging.ERROR):
+        SqsBrokerQueue(sqs, queue_url=f"{QUEUES}/gone").hide({"handle": timedelta(seconds=9)})
+
+    assert [record.message for record in caplog.records] == ["1 parked offers were not hidden"]
+
+
+QUEUES = "https://sqs.us-east-1.amazonaws.com/123456789012"
+
+
+@pytest.fixture
+def broker(sqs) -> SqsBrokerQueue:
+    return SqsBrokerQueue(sqs, queue_url=sqs.create_queue(QueueName="snowflake-broker")["QueueUrl"])
+
+
+def received(sqs, broker: SqsBrokerQueue) -> str:
+    sqs.send_message(QueueUrl=broker.queue_url, MessageBody="offer")
+    return str(sqs.receive_message(QueueUrl=broker.queue_url)["Messages"][0]["ReceiptHandle"])
+
+
+def counted(sqs) -> list[list[dict[str, object]]]:
+    """Return the list to which each later call to hide messages adds its entries."""
+    calls: list[list[dict[str, object]]] = []
+    event = "provide-client-params.sqs.ChangeMessageVisibilityBatch"
+    sqs.meta.events.register(event, lambda params, **_: calls.append(params["Entries"]))
+    return calls

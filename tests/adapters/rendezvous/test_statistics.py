@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from signalbox.aws.rendezvous.held_polls import DynamoPresence
-from signalbox.aws.rendezvous.statistics import DynamoStatistics
+from signalbox.aws.rendezvous.statistics import SHARDS, DynamoStatistics
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.rendezvous import START
 
@@ -62,3 +62,23 @@ def test_an_instance_writes_the_poll_time_of_a_nat_type_at_most_every_few_second
     presence.record_poll(Nat.UNKNOWN, now=START)
 
     assert presence.last_polls() == {}
+
+
+def test_the_counters_of_all_shards_and_of_versions_without_shards_add_up(rendezvous_table) -> None:
+    for shard in range(SHARDS):
+        DynamoStatistics(rendezvous_table, shard=shard).add(DAY, {"a": 1, f"b{shard}": 2})
+    rendezvous_table.put_item(Item={"pk": f"statistics#{DAY}", "sk": "old", "n": 3})
+
+    found = DynamoStatistics(rendezvous_table).counters(DAY)
+
+    assert found == {"a": SHARDS, "old": 3} | {f"b{shard}": 2 for shard in range(SHARDS)}
+
+
+def test_function_instances_share_their_writes_out_over_partitions(rendezvous_table) -> None:
+    """DynamoDB takes 1,000 writes a second to one item, and to one partition key at first."""
+    for _ in range(100):
+        DynamoStatistics(rendezvous_table).add(DAY, {"poll": 1})
+
+    partitions = {item["pk"] for item in rendezvous_table.scan()["Items"]}
+    assert len(partitions) > SHARDS / 2
+    assert DynamoStatistics(rendezvous_table).counters(DAY) == {"poll": 100}

@@ -10,6 +10,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from signalbox.aws.shared.mappings import EventSourceMappings
 from signalbox.aws.splitting.forwarders import LambdaForwarders
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
@@ -144,6 +145,16 @@ def test_the_forwarder_of_an_earlier_deployment_is_replaced(sqs) -> None:
 
     left = [one["FunctionArn"] for one in mappings(now) if one["State"] != "Deleting"]
     assert sorted(left) == sorted([consumer, now.function_arn])
+
+
+def test_the_stages_own_forwarder_and_mappings_in_deletion_are_not_earlier_ones(aws: None) -> None:
+    listing = Listing(
+        {**mapping("Enabled"), "FunctionArn": "split"}, {**mapping("Deleting", uuid="u2"), "FunctionArn": "split-1"}
+    )
+
+    EventSourceMappings(listing, "split", ARNS, concurrency=20).remove_earlier(ORIGINAL)
+
+    assert listing.changes == []
 
 
 def test_the_mapping_of_the_deployed_consumer_is_not_changed(forwarders: LambdaForwarders) -> None:

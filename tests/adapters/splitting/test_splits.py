@@ -302,3 +302,13 @@ class TestDynamo:
 
             with pytest.raises(ItemBusy, match="Splits"):
                 DynamoSplits(split_table).create(RECORD, documents=[])
+
+
+def test_a_removed_registry_is_gone(split_table):
+    registries = DynamoRegistries(split_table)
+    registries.put(StoredRegistry(APP, (), START))
+
+    registries.remove(APP)
+    registries.remove(APP)
+
+    assert registries.find(APP) is None

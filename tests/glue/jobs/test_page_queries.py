@@ -253,5 +253,5 @@ def test_a_query_of_the_page_answers_its_question(lake, raw, tmp_path, question)
 
 
 def in_order(question: str, rows: list[list[str | None]]) -> list[list[str | None]]:
-    """Return the rows in the query's order, or sorted if it asks for none."""
+    """Return the rows in the query's order, or sorted if it has none."""
     return rows if "ORDER BY" in QUERIES[question] else sorted(rows, key=str)

@@ -67,7 +67,7 @@ def test_fifo_queues_have_their_own_price(costs, event):
 
     found = costs(copy, copy | {"destination": "q"})
 
-    assert units(found["exchange", "publication", "SQS FIFO request"]) == (1, 1, 3)
+    assert units(found["exchange", "ordered publication", "SQS FIFO request"]) == (1, 1, 3)
     assert units(found["exchange", "copy", "SQS FIFO request"]) == (1, 1, 3)
     assert units(found["exchange", "copy", "SQS standard request"]) == (1, 1, 3)
 
@@ -110,8 +110,52 @@ def test_each_event_of_each_capability_has_its_billed_actions(costs, event):
     }
 
 
+def test_an_ordered_publication_is_billed_for_the_number_of_its_key(costs, event):
+    found = costs(event("exchange", "routed", "delivered", source="x.fifo", destination="q.fifo"))
+
+    assert ("exchange", "publication", "SQS FIFO request") not in found
+    assert units(found["exchange", "ordered publication", "DynamoDB read unit"]) == (1, 1, 2)
+    assert units(found["exchange", "ordered publication", "DynamoDB write unit"]) == (1, 1, 3)
+
+
+def test_a_live_publication_is_billed_for_its_log_and_the_search_for_subscribers(costs, event):
+    found = costs(event("exchange", "logged", "live", source="x.fifo"))
+
+    assert units(found["exchange", "ordered publication", "SQS FIFO request"]) == (1, 1, 3)
+    assert units(found["exchange", "logged event", "DynamoDB write unit"]) == (1, 1, 1)
+    assert units(found["exchange", "logged event", "DynamoDB read unit"]) == (1, 1, 2)
+
+
+def test_each_event_of_live_has_its_billed_actions(costs, event):
+    batch = {"labels": {"events": "3", "past": "2", "skipped": "1"}, "size_bytes": 900}
+    happened = [
+        ("session", "started", {}),
+        ("session", "ended", {}),
+        ("session", "refused", {}),
+        ("subscription", "subscribed", {}),
+        ("publication", "dropped", {}),
+        ("delivered", "posted", batch),
+        ("delivered", "posted", {"labels": {"events": "1"}}),
+        ("delivered", "failed", {}),
+    ]
+
+    found = costs(*(event("live", kind, outcome, **more) for kind, outcome, more in happened))
+
+    numbers = {what: row.number for (capability, what, _), row in found.items() if capability == "live"}
+    assert numbers == {
+        **dict.fromkeys(("session start", "session end", "refused login", "subscription", "dropped publication"), 1),
+        "delivery": 2,
+        "posted event": 6,
+        NOT_PRICED: 1,
+    }
+    assert units(found["live", "posted event", "WebSocket message"]) == (6, 6, 6)
+    assert units(found["live", "delivery", "SQS FIFO request"]) == (2, 1, 6)
+    assert units(found["live", "session start", "SQS standard request"]) == (1, 2, 3)
+    assert units(found["live", "session start", "WebSocket message"]) == (1, 4, 4)
+
+
 def test_an_action_without_a_price_is_listed_at_no_cost(costs, event):
-    found = costs(event("live", "session", "welcome"))
+    found = costs(event("live", "granted", "read"))
 
     row = found["live", NOT_PRICED, NOT_PRICED]
     assert (row.number, row.usd_least, row.usd_most) == (1, 0.0, 0.0)

@@ -1,6 +1,7 @@
 """The function `route`: routes publications and retries copies."""
 
 import base64
+import hashlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -62,12 +63,13 @@ class RouteStage:
         return self.urls[name]
 
     def publish(self, exchange: str, key: str, body: str, **headers: str) -> None:
-        deduplication_id = f"d-{body}" if exchange.endswith(".fifo") else None
+        deduplication_id = hashlib.sha256(body.encode()).hexdigest() if exchange.endswith(".fifo") else None
         message = MessageProperties.of_publication(key, body, headers).published(deduplication_id=deduplication_id)
         self.send(NAMES.queue(exchange), outgoing(message))
 
     def send(self, name: str, told: dict[str, Any]) -> None:
-        self.sqs.send_message_batch(QueueUrl=self.urls[name], Entries=[batch_entry("0", told)])
+        sent = self.sqs.send_message_batch(QueueUrl=self.urls[name], Entries=[batch_entry("0", told)])
+        assert not sent.get("Failed")
 
     def route(self, exchange: str) -> list[str]:
         return self.call(NAMES.queue(exchange))

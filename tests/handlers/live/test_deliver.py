@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -98,7 +99,7 @@ class DeliverStage:
     def put_unreadable(self, body: str) -> None:
         """Send a message to the connection's outbox that is not an item."""
         self.sqs.send_message(
-            QueueUrl=self.outbox_url, MessageBody=body, MessageGroupId=CONNECTION, MessageDeduplicationId=body[:9]
+            QueueUrl=self.outbox_url, MessageBody=body, MessageGroupId=CONNECTION, MessageDeduplicationId=uuid4().hex
         )
 
     def received(self) -> dict[str, Any]:

@@ -1,12 +1,17 @@
 """The function `sweep`."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from lambdas.rendezvous import offer, wiring
 from lambdas.rendezvous.sweep import handler
+from lambdas.shared import instance
+from signalbox.errors import EffectFailed
 from signalbox.queues import Lease, QueueName, QueueUrl
+from tests.handlers.environment import Context
 from tests.handlers.recorded_events import batch, event, message
 
 
@@ -19,24 +24,24 @@ def client_queue(stage) -> str:
 
 
 def test_the_queue_of_a_client_is_deleted_at_the_end_of_its_lease(stage, client_queue):
-    assert handler(event("sweep_leases"), None) == {"deleted": 0}
+    assert handler(event("sweep_leases"), Context()) == {"deleted": 0}
 
     name = QueueName("snowflake-client-client")
     over = datetime.now(UTC) - timedelta(seconds=1)
     wiring.leases().put(Lease(name, QueueUrl(client_queue), "rendezvous", due_at=over))
 
-    assert handler(event("sweep_leases"), None) == {"deleted": 1}
-    assert handler(event("sweep_leases"), None) == {"deleted": 0}
+    assert handler(event("sweep_leases"), Context()) == {"deleted": 1}
+    assert handler(event("sweep_leases"), Context()) == {"deleted": 0}
     assert not stage.has_queue("client")
     assert stage.history()[-1] == ("queue", "deleted")
 
 
 def test_a_queue_of_this_stage_without_a_lease_is_deleted(stage, client_queue, lease_table):
-    assert handler(event("sweep_strays"), None) == {"deleted": 0}
+    assert handler(event("sweep_strays"), Context()) == {"deleted": 0}
 
     lease_table.delete_item(Key={"queue_name": "snowflake-client-client"})
 
-    assert handler(event("sweep_strays"), None) == {"deleted": 1}
+    assert handler(event("sweep_strays"), Context()) == {"deleted": 1}
     assert not stage.has_queue("client")
     assert stage.history()[-1] == ("queue", "stray_deleted")
 
@@ -51,14 +56,49 @@ def test_queues_without_the_tags_of_this_stage_are_never_deleted(stage, sqs):
     )
     before = sqs.list_queues()["QueueUrls"]
 
-    assert handler(event("sweep_strays"), None) == {"deleted": 0}
+    assert handler(event("sweep_strays"), Context()) == {"deleted": 0}
     assert sqs.list_queues()["QueueUrls"] == before
+
+
+def test_a_search_that_ran_out_of_time_is_continued_by_the_next_run(stage, client_queue, lease_table):
+    lease_table.delete_item(Key={"queue_name": "snowflake-client-client"})
+
+    assert handler(event("sweep_strays"), Context(0)) == {"deleted": 0}
+    assert handler(event("sweep_leases"), Context()) == {"deleted": 1}
+    assert not stage.has_queue("client")
+    assert handler(event("sweep_leases"), Context()) == {"deleted": 0}
+
+
+def test_a_queue_that_cannot_be_deleted_fails_the_run_after_the_others(stage, client_queue):
+    stage.expect_proxies()
+    offer.handler(batch(message("other")), None)
+    over = datetime.now(UTC) - timedelta(seconds=1)
+    urls = {name: f"{client_queue.rpartition('-')[0]}-{name}" for name in ("client", "other")}
+    for name, url in urls.items():
+        wiring.leases().put(Lease(QueueName(f"snowflake-client-{name}"), QueueUrl(url), "rendezvous", due_at=over))
+    refuse(instance.sqs(), client_queue)
+
+    with pytest.raises(EffectFailed, match="1 queues were not deleted; the first: AccessDenied"):
+        handler(event("sweep_leases"), Context())
+
+    assert not stage.has_queue("other")
+    assert stage.history()[-1] == ("queue", "deleted")
+
+
+def refuse(sqs: Any, queue_url: str) -> None:
+    """Let every later deletion of a queue fail."""
+
+    def refused(params: dict[str, Any], **_: object) -> None:
+        if params["QueueUrl"] == queue_url:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "DeleteQueue")
+
+    sqs.meta.events.register("provide-client-params.sqs.DeleteQueue", refused)
 
 
 def test_a_deleted_broker_queue_is_created_again(stage, sqs):
     sqs.delete_queue(QueueUrl=stage.broker_queue_url)
 
-    handler(event("sweep_strays"), None)
+    handler(event("sweep_strays"), Context())
 
     attributes = sqs.get_queue_attributes(QueueUrl=stage.broker_queue_url, AttributeNames=["All"])["Attributes"]
     assert attributes["VisibilityTimeout"] == "30"
@@ -68,7 +108,7 @@ def test_an_imported_broker_queue_is_not_created_again(stage, sqs, monkeypatch):
     monkeypatch.setenv("BROKER_QUEUE_ATTRIBUTES", "{}")
     sqs.delete_queue(QueueUrl=stage.broker_queue_url)
 
-    handler(event("sweep_strays"), None)
+    handler(event("sweep_strays"), Context())
 
     assert "QueueUrls" not in sqs.list_queues(QueueNamePrefix="snowflake-broker")
 
@@ -78,7 +118,6 @@ def test_an_imported_broker_queue_is_not_created_again(stage, sqs, monkeypatch):
     [
         ("sweep_leases", "LEASE_TABLE"),
         ("sweep_leases", "STAGE"),
-        ("sweep_leases", "HISTORY_STREAM"),
         ("sweep_strays", "BROKER_QUEUE_NAME"),
         ("sweep_strays", "BROKER_QUEUE_ATTRIBUTES"),
         ("sweep_strays", "STRAY_QUEUE_AGE_SECONDS"),
@@ -89,4 +128,4 @@ def test_a_missing_setting_is_named_in_the_error(stage, monkeypatch, name, setti
     monkeypatch.delenv(setting)
 
     with pytest.raises(KeyError, match=setting):
-        handler(event(name), None)
+        handler(event(name), Context())

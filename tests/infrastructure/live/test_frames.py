@@ -18,6 +18,7 @@ from signalbox.errors import EffectFailed
 from signalbox.live.session.inbox import parse
 from tests.handlers.environment import clear_caches
 from tests.infrastructure.live.test_live import routes
+from tests.java.parts import Parts
 from tests.java.velocity import Frame, rendered
 
 pytestmark = pytest.mark.java
@@ -100,8 +101,8 @@ class Inbox:
 
 
 @pytest.fixture
-def inbox(sqs, real_parts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Inbox]:
-    found = Inbox(sqs, real_parts["AWS_ENDPOINT_URL_SQS"])
+def inbox(sqs, real_parts: Parts, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inbox]:
+    found = Inbox(sqs, real_parts.variables["AWS_ENDPOINT_URL_SQS"])
     monkeypatch.setenv("LIVE_INBOX_URL", found.url)
     clear_caches(wiring, receive)
     yield found

@@ -83,7 +83,7 @@ ALLOWED: dict[str, set[str]] = {
         mappings="see, make",
         metrics="read",
     )
-    | {f"user's control queue: {what}" for what in ("look", "receive", "remove")}
+    | {f"user's control queue: {what}" for what in ("look", "receive", "remove", "change")}
     | {"list queues", "write history"},
 }
 

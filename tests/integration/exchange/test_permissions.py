@@ -9,13 +9,12 @@ import pytest
 from botocore.exceptions import ClientError
 
 from signalbox.aws.exchange.exchanges import DynamoUsers
-from signalbox.aws.exchange.users import ExchangeUsers
+from signalbox.aws.exchange.users import ExchangeUsers, register
 from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient, user_client
 from signalbox.control.protocol import CommandRejected
-from signalbox.exchange.model.records import User
 from signalbox.sarracenia.rights.names import UserName, parse_queue_name
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.patience import wait_for
@@ -114,8 +113,7 @@ class Users:
 
     def become(self, role: Role, ownership: Ownership = Ownership.STRICT) -> None:
         """Create the user, or change the user's role."""
-        user_id = self.identities.make(self.name, role, ownership)
-        self.records.put(User(self.name, role, ownership, datetime.now(UTC), user_id))
+        register(self.identities, self.records, self.name, role=role, ownership=ownership, now=datetime.now(UTC))
 
     def remove(self) -> None:
         self.identities.remove(self.name)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
+from signalbox.clients.rendezvous.amp import amp_path, armored
 from signalbox.clients.rendezvous.client import new_client_id
 from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
-from tests.integration.rendezvous.amp import amp_path, armored
 from tests.integration.rendezvous.offers import OFFER, OFFERS, offer
 from tests.integration.rendezvous.peers import SOON_SECONDS, HttpResponse, Parties
 

@@ -65,7 +65,7 @@ def test_a_client_queue_is_deleted_when_its_lease_has_expired(parties: Parties, 
     parties.invoke("SweepFunctionName", LEASES)
 
     assert not exists(parties, queue)
-    assert not leases.is_leased(name_of(queue))
+    assert not leases.leased([name_of(queue)])
 
 
 def test_a_client_queue_without_a_lease_is_deleted_as_a_stray(parties: Parties, leases: DynamoLeases, queue: QueueUrl):
@@ -111,7 +111,7 @@ def test_an_untagged_queue_with_the_name_of_a_client_queue_is_neither_used_nor_d
 
     reason = parties.dead_letter(sent)["MessageAttributes"]["Reason"]["StringValue"]
     assert reason == f"queue {name!r} exists and is not a client queue of ours"
-    assert not leases.is_leased(name)
+    assert not leases.leased([name])
     with strays_of_any_age(parties):
         parties.invoke("SweepFunctionName", STRAYS)
     assert parties.messages_in(theirs) == 1

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import pytest
 
+from signalbox.clients.rendezvous.amp import amp_path, armored
 from signalbox.clients.rendezvous.client import new_client_id
 from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.reply import answer_reply
-from tests.integration.rendezvous.amp import amp_path, armored
 from tests.integration.rendezvous.peers import HttpResponse, Parties
 from tests.patience import scaled, wait_for
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import pytest
 
+from signalbox.clients.rendezvous.amp import amp_path
 from signalbox.clients.rendezvous.client import new_client_id
 from signalbox.clients.rendezvous.simulator import Behaviour, sample_offer
 from signalbox.rendezvous.wire.amp import armor
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
-from tests.integration.rendezvous.amp import amp_path
 from tests.integration.rendezvous.peers import (
     DENIED,
     HTTP_PATIENCE_SECONDS,

@@ -2,9 +2,11 @@
 
 import fcntl
 import hashlib
+import json
 import os
 import pwd
 import re
+import secrets
 import shutil
 import signal
 import subprocess
@@ -12,14 +14,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from signalbox.cli.exchange.stage import stage_name
+from signalbox.cli.shared.deployment import Deployment
 from signalbox.local import setup
 from signalbox.local.files import CHECKOUT
 from signalbox.sarracenia.broker_url import Broker
+from signalbox.sarracenia.rights.names import parse_user_name
 from tests import wheels
+from tests.integration.live.page import WorkingFolder
 from tests.patience import scaled
 
-SR3 = "metpx-sr3==3.3.1"
+SR3 = "metpx-sr3[ftppoll]==3.3.1"
+FTP_SERVER = "pyftpdlib==2.2.0"
 EXAMPLES = CHECKOUT / "examples" / "sarracenia"
 EXAMPLE_URL = re.compile(r"amqpsqs://alice@sqs\.ca-central-1\.amazonaws\.com/signalbox")
 FOLDER = CHECKOUT / ".signalbox" / "sr3"
@@ -41,7 +49,7 @@ def environment() -> Path:
         if not setup.is_current(VENV, stamp):
             shutil.rmtree(VENV, ignore_errors=True)
             wheels.uv("venv", VENV)
-            wheels.uv("pip", "install", "--python", _program("python"), SR3, f"{package}[sr3]")
+            wheels.uv("pip", "install", "--python", _program("python"), SR3, f"{package}[sr3]", FTP_SERVER)
             (VENV / "stamp").write_text(stamp)
         elif _digest(package) != _installed():
             wheels.uv("pip", "install", "--python", _program("python"), "--no-deps", "--reinstall", package)
@@ -63,6 +71,23 @@ def _program(name: str) -> Path:
     return VENV / "bin" / name
 
 
+@contextmanager
+def new_user(desk: WorkingFolder, deployment: Deployment, prefix: str) -> Iterator[Broker]:
+    """Add a user by the command, and remove it afterwards; yield the stage as the user's broker."""
+    name = f"{prefix}-{secrets.token_hex(4)}"
+    key = json.loads(desk.run("user", "add", name, "--role", "source", "--json"))
+    host, queue = urlsplit(deployment.endpoint_url or "").netloc, deployment.outputs["ExchangeControlQueueUrl"]
+    yield Broker(
+        parse_user_name(name),
+        host,
+        stage_name(queue),
+        key["access_key_id"],
+        key["secret_access_key"],
+        deployment.region,
+    )
+    desk.run("user", "remove", name)
+
+
 @dataclass(frozen=True, slots=True)
 class Sr3:
     """An sr3 installation of one user, with its own home directory and the configurations of the examples."""
@@ -75,7 +100,7 @@ class Sr3:
     def configured(cls, home: Path, broker: Broker, *, exchange: str, **changes: str) -> "Sr3":
         """Copy the examples for a broker; `changes` maps pieces of their text to replacements."""
         folder = home / ".config" / "sr3"
-        for path in (*EXAMPLES.glob("post/*.conf"), *EXAMPLES.glob("subscribe/*.conf")):
+        for path in EXAMPLES.glob("*/*.conf"):
             text = EXAMPLE_URL.sub(broker.url, path.read_text())
             for old, new in {**changes, "xs_alice": exchange}.items():
                 text = text.replace(old, new)
@@ -84,7 +109,7 @@ class Sr3:
             written.write_text(text)
         credentials = folder / "credentials.conf"
         credentials.touch(mode=0o600)
-        credentials.write_text(broker.url_with_key)
+        credentials.write_text(f"{broker.url_with_key}\n")
         for name in ("in", "out"):
             (home / "weather" / name).mkdir(parents=True)
         return cls(home, broker, exchange)
@@ -149,18 +174,37 @@ class Sr3:
                     process.wait()
 
     @contextmanager
-    def in_background(self) -> Iterator[None]:
-        """Run all instances during the context."""
-        self.run("sr3", "start", "subscribe/weather")
+    def in_background(self, *configurations: str) -> Iterator[None]:
+        """Run all instances of configurations, or of the subscription if none is given, during the context."""
+        chosen = configurations or ("subscribe/weather",)
+        self.run("sr3", "start", *chosen)
         try:
             yield
         finally:
-            self.run("sr3", "stop", "subscribe/weather")
+            self.run("sr3", "stop", *chosen)
+
+    def backlog(self) -> int | None:
+        """Return the backlog in the metrics of the subscription's first instance; None without metrics."""
+        metrics = self.home / ".cache" / "sr3" / "metrics" / "subscribe_weather_01.json"
+        if not metrics.exists():
+            return None
+        (of_broker,) = json.loads(metrics.read_text())["gather.message"].values()
+        return int(of_broker["brokerQueuedMessageCount"])
+
+    def status(self) -> dict[str, list[str]]:
+        """Return the rows of `sr3 status`: state, processes, retries and more by configuration."""
+        rows = (line.split() for line in self.run("sr3", "status").splitlines())
+        return {row[0]: row[1:] for row in rows if row and row[0].endswith("/weather")}
 
     def instance_logs(self) -> list[str]:
         """Return the log of each background instance."""
         folder = self.home / ".cache" / "sr3" / "log"
         return [path.read_text() for path in sorted(folder.glob("subscribe_weather_*.log"))]
+
+    def log(self, component: str) -> str:
+        """Return the log of a component's first background instance."""
+        path = self.home / ".cache" / "sr3" / "log" / f"{component}_weather_01.log"
+        return path.read_text() if path.exists() else ""
 
     def queue(self) -> str:
         """Return the name of the queue, which sr3 generates."""

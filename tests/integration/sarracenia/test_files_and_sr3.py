@@ -1,21 +1,15 @@
 """An unmodified sr3 downloads files that the command announces, and the command those that sr3 announces."""
 
-import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
-from signalbox.cli.exchange.stage import stage_name
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.cli.shared.user_keys import user_key
 from signalbox.local.stage_folder import StageFolder
-from signalbox.sarracenia.broker_url import Broker
-from signalbox.sarracenia.rights.names import parse_user_name
 from tests.integration.live.page import WorkingFolder
-from tests.integration.sarracenia.sr3 import Sr3, environment
+from tests.integration.sarracenia.sr3 import Sr3, environment, new_user
 from tests.patience import wait_for
 
 pytestmark = pytest.mark.emulator
@@ -45,21 +39,16 @@ class Both:
 @pytest.fixture
 def both(deployment: Deployment, stage_folder: StageFolder, tmp_path: Path) -> Iterator[Both]:
     environment()
-    desk, user = WorkingFolder.at(tmp_path, stage_folder), f"files-{secrets.token_hex(4)}"
-    desk.run("user", "add", user, "--role", "source")
-    key = user_key(replace(deployment, folder=stage_folder.path), parse_user_name(user))
-    host, stage = urlsplit(deployment.endpoint_url or "").netloc, deployment.outputs["ExchangeControlQueueUrl"]
-    broker = Broker(
-        parse_user_name(user), host, stage_name(stage), key.access_key_id, key.secret_access_key, deployment.region
-    )
-    sr3 = Sr3.configured(tmp_path / "sr3", broker, exchange=f"xs_{user}")
-    sr3.run("sr3", "--dangerWillRobinson=2", "declare", "post/weather", "subscribe/weather")
-    try:
-        yield Both(desk, sr3, user)
-    finally:
-        sr3.run("sr3", "cleanup", "subscribe/weather")
-        desk.run("exchange", "delete", f"xs_{user}", "--force", "--user", user)
-        desk.run("user", "remove", user)
+    desk = WorkingFolder.at(tmp_path, stage_folder)
+    with new_user(desk, deployment, "files") as broker:
+        user = broker.user
+        sr3 = Sr3.configured(tmp_path / "sr3", broker, exchange=f"xs_{user}")
+        sr3.run("sr3", "--dangerWillRobinson=2", "declare", "post/weather", "subscribe/weather")
+        try:
+            yield Both(desk, sr3, user)
+        finally:
+            sr3.run("sr3", "cleanup", "subscribe/weather")
+            desk.run("exchange", "delete", f"xs_{user}", "--force", "--user", user)
 
 
 @pytest.mark.parametrize("options", [[], ["--inline"], ["--identity", "md5"]], ids=" ".join)

@@ -4,24 +4,18 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
-from signalbox.aws.exchange.exchanges import DynamoUsers
-from signalbox.aws.exchange.users import ExchangeUsers
-from signalbox.cli.exchange.stage import stage_name
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.exchange.model.names import StageNames, dead_letter_name
-from signalbox.exchange.model.records import User
+from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from signalbox.sarracenia.broker_url import Broker
-from signalbox.sarracenia.rights.names import parse_user_name
-from signalbox.sarracenia.rights.permissions import Ownership, Role
 from signalbox.sr3.stage import client_of
-from tests.integration.sarracenia.sr3 import Sr3, environment
+from tests.integration.live.page import WorkingFolder
+from tests.integration.sarracenia.sr3 import Sr3, environment, new_user
 from tests.patience import wait_for
 
 pytestmark = pytest.mark.emulator
@@ -34,19 +28,13 @@ ARRIVAL_SECONDS = 90
 
 
 @pytest.fixture(scope="module")
-def alice(deployment: Deployment) -> Iterator[Broker]:
+def alice(
+    deployment: Deployment, stage_folder: StageFolder, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Broker]:
     """A user who may post and subscribe, with an access key as the only credential."""
     environment()
-    identities = ExchangeUsers.of(deployment.session(), deployment.outputs)
-    records = DynamoUsers(deployment.session().resource("dynamodb").Table(deployment.outputs["ExchangeTable"]))
-    name = parse_user_name(f"alice-{secrets.token_hex(4)}")
-    user_id = identities.make(name, Role.SOURCE, Ownership.STRICT)
-    records.put(User(name, Role.SOURCE, Ownership.STRICT, datetime.now(UTC), user_id))
-    key = identities.new_key(name)
-    host, stage = urlsplit(deployment.endpoint_url or "").netloc, deployment.outputs["ExchangeControlQueueUrl"]
-    yield Broker(name, host, stage_name(stage), key.access_key_id, key.secret_access_key, deployment.region)
-    identities.remove(name)
-    records.remove(name)
+    with new_user(WorkingFolder.at(tmp_path_factory.mktemp("desk"), stage_folder), deployment, "alice") as broker:
+        yield broker
 
 
 @pytest.fixture
@@ -117,6 +105,21 @@ def test_two_instances_share_the_messages_of_a_queue(configured, queue_of, deplo
     times = Counter(line.split("downloaded ok: ")[1].split()[0] for line in done)
     assert len(times) == len(posted)
     assert set(times.values()) == {1}
+
+
+def test_the_backlog_of_a_queue_is_in_sr3s_metrics(configured, queue_of, deployment):
+    sr3 = configured(**{"instances 2": "instances 1\nbatch 1\nprefetch 1"})
+    names = [f"bulletins/{number:04}" for number in range(20)]
+    sr3.post(*names)
+    wait_for(lambda: messages_in(deployment, queue_of(sr3)) == len(names), "all routed", seconds=ARRIVAL_SECONDS)
+
+    with sr3.in_background():
+        # Counted when the instance starts, and then every half minute; files that it takes at once are not counted.
+        backlog = wait_for(sr3.backlog, "a backlog", seconds=ARRIVAL_SECONDS)
+        _state, processes, *_ = sr3.status()["subscribe/weather"]
+
+    assert 0 < backlog <= len(names)
+    assert processes == "1/1"
 
 
 def test_messages_in_v02_keep_their_headers(configured):

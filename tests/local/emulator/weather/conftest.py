@@ -19,14 +19,18 @@ Client = Callable[[str], Any]
 
 
 @pytest.fixture(scope="session")
-def stormy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
+def stormy_folder(tmp_path_factory: pytest.TempPathFactory) -> StageFolder:
+    return StageFolder(tmp_path_factory.mktemp("stormy"))
+
+
+@pytest.fixture(scope="session")
+def stormy(stormy_folder: StageFolder) -> Iterator[Emulator]:
     """Return an emulator with weather."""
-    folder = StageFolder(tmp_path_factory.mktemp("stormy"))
     lifeline, held = os.pipe()
     try:
-        yield lifecycle.start(folder, port=0, lifeline=lifeline, weather=Weather(SEED, ACCOUNT_CONCURRENCY))
+        yield lifecycle.start(stormy_folder, port=0, lifeline=lifeline, weather=Weather(SEED, ACCOUNT_CONCURRENCY))
     finally:
-        lifecycle.stop(folder)
+        lifecycle.stop(stormy_folder)
         os.close(lifeline)
         os.close(held)
 

@@ -13,9 +13,13 @@ import pytest
 from botocore.exceptions import ClientError
 from websockets.sync.client import connect
 
+from signalbox.local.emulator import lifecycle
+from signalbox.local.emulator.lifecycle import Emulator
+from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.emulator.weather.dice import Dice
 from signalbox.local.emulator.weather.rules import CHAIN_LENGTH, FAULT_ODDS, GONE_ODDS
 from signalbox.local.session import LocalSession
+from signalbox.local.stage_folder import StageFolder
 from tests.integration.rendezvous.peers import wait_for
 from tests.local.emulator.functions import ANYTHING, make_function
 from tests.local.emulator.weather.conftest import ACCOUNT_CONCURRENCY, SEED, Client
@@ -107,8 +111,11 @@ def received(session: boto3.Session, url: str, *, until: int, attributes: bool =
     raise AssertionError(f"{len(found)} messages after {PATIENCE_SECONDS} s")
 
 
-def test_the_running_emulator_names_its_weather(stormy):
-    assert (stormy.weather.seed, stormy.weather.account_concurrency) == (SEED, ACCOUNT_CONCURRENCY)
+def test_a_running_emulator_is_found_with_its_weather(stormy: Emulator, stormy_folder: StageFolder):
+    found = lifecycle.running(stormy_folder)
+
+    assert found == stormy
+    assert found.weather == Weather(SEED, ACCOUNT_CONCURRENCY)
 
 
 def test_the_seed_decides_which_calls_fail(once: Client):
@@ -318,7 +325,33 @@ def test_concurrency_is_limited(session: boto3.Session, once: Client, reserved: 
     assert seen["ran"] <= runs
 
 
-def test_changes_of_iam_count_later(session: boto3.Session, stormy):
+def test_a_stacks_function_has_the_limits_of_its_template(session: boto3.Session):
+    function = {
+        "FunctionName": "limited",
+        "Runtime": "python3.12",
+        "Handler": "index.handler",
+        "Role": "arn:aws:iam::000000000000:role/limited",
+        "Code": {"ZipFile": NOTHING},
+    }
+    stacks, functions = session.client("cloudformation"), session.client("lambda")
+
+    def limits(template: dict[str, Any]) -> tuple[int | None, str]:
+        """Deploy the function with more properties; return what Lambda has."""
+        resources = {"Function": {"Type": "AWS::Lambda::Function", "Properties": {**function, **template}}}
+        exists = not code_of(stacks.describe_stacks, StackName="limited")
+        deploy = stacks.update_stack if exists else stacks.create_stack
+        deploy(StackName="limited", TemplateBody=json.dumps({"Resources": resources}))
+        stacks.get_waiter("stack_update_complete" if exists else "stack_create_complete").wait(
+            StackName="limited", WaiterConfig={"Delay": 1}
+        )
+        concurrency = functions.get_function_concurrency(FunctionName="limited").get("ReservedConcurrentExecutions")
+        return concurrency, functions.get_function_recursion_config(FunctionName="limited")["RecursiveLoop"]
+
+    assert limits({"ReservedConcurrentExecutions": 5, "RecursiveLoop": "Allow"}) == (5, "Allow")
+    assert limits({"MemorySize": 256}) == (None, "Terminate")
+
+
+def test_changes_of_iam_count_later(session: boto3.Session, stormy: Emulator):
     iam = session.client("iam")
     iam.create_user(UserName="newcomer")
     key = iam.create_access_key(UserName="newcomer")["AccessKey"]
@@ -337,7 +370,7 @@ def test_changes_of_iam_count_later(session: boto3.Session, stormy):
     wait_for(lambda: code_of(user.list_queues) == "AccessDenied", "the rights are gone", seconds=PATIENCE_SECONDS)
 
 
-def test_a_connection_ends_between_two_posts(session: boto3.Session, stormy):
+def test_a_connection_ends_between_two_posts(session: boto3.Session, stormy: Emulator):
     """As API Gateway ends connections: the post gets 410, and the client sees a close frame."""
     url = _make_websocket(session, "storm")
     posts = session.client("apigatewaymanagementapi", endpoint_url=url)

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.rendezvous.rules.states import OfferState
+from signalbox.rendezvous.rules.held_polls import HeldPoll
+from signalbox.rendezvous.rules.states import OfferState, ProxySessionId
 from signalbox.rendezvous.wire import sdp
 from signalbox.rendezvous.wire.gojson.codec import decode_map
 from signalbox.rendezvous.wire.nat import Nat
@@ -13,6 +14,7 @@ from signalbox.rendezvous.wire.offer import offer_body
 from tests.fakes.rendezvous import START
 from tests.unit.rendezvous.rules.services import ANSWER, CLIENT, OFFER, World, delivery, proxy
 
+SECOND = timedelta(seconds=1)
 DENIED = '{"error":"no snowflake proxies currently available"}'
 TIMED_OUT = '{"error":"timed out waiting for answer!"}'
 
@@ -110,6 +112,62 @@ def test_an_early_duplicate_of_a_parked_offer_stays_in_flight_and_renews_the_rec
 
     assert not receipt.done
     assert world.offers.records[CLIENT].receipt_handle == "h2"
+
+
+def test_a_parked_offer_is_hidden_beyond_the_short_visibility_of_its_queue() -> None:
+    world = World()
+    world.expect_proxies()
+
+    first = world.receive(delivery())
+    world.wait(10)
+    second = world.receive(delivery(handle="h2"))
+
+    assert (first.hidden_until, second.hidden_until) == (START + 10 * SECOND, START + 20 * SECOND)
+
+
+def test_an_offer_of_a_held_poll_is_hidden_only_when_it_comes_again() -> None:
+    """A held poll nearly always answers before that, which saves the call."""
+    world = World()
+    held = HeldPoll(0, ProxySessionId("p1"), Nat.UNRESTRICTED, "standalone", 0, since=START, until=START + 9 * SECOND)
+    world.held_polls.acquire(held, now=START)
+
+    first = world.receive(delivery())
+    world.wait(3)
+    second = world.receive(delivery(handle="h2"))
+
+    assert (first.done, first.hidden_until) == (False, None)
+    assert second.hidden_until == START + 13 * SECOND
+
+
+def test_an_offer_answered_while_it_is_delivered_again_comes_once_more_to_be_deleted() -> None:
+    """The answer may have deleted it with the older receipt handle, which SQS ignores."""
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.poll(proxy())
+    open_record = world.offers.records[CLIENT]
+    assert world.answer(proxy())
+    world.offers.find = lambda client_id: open_record
+
+    second = world.receive(delivery(handle="h2"))
+    world.offers.find = world.offers.records.get
+    third = world.receive(delivery(handle="h3"))
+
+    assert (second.done, second.hidden_until) == (False, None)
+    assert third.done
+    assert len(world.replies) == 1
+
+
+def test_a_delivery_just_before_the_deadline_does_not_end_the_patience() -> None:
+    world = World()
+    world.expect_proxies()
+    world.receive(delivery())
+    world.wait(29.9)
+
+    receipt = world.receive(delivery(handle="h2"))
+
+    assert not receipt.done
+    assert receipt.hidden_until == START + 30 * SECOND
 
 
 def test_the_same_offer_in_two_messages_uses_one_proxy_and_gives_one_answer() -> None:

@@ -19,6 +19,7 @@ from signalbox.rendezvous.rules.states import (
     Rendezvous,
     RendezvousMethod,
     compatible_pools,
+    hidden_until,
     is_claimable,
     offer_pool,
     parse_client_id,
@@ -94,6 +95,22 @@ def test_a_finished_offer_cannot_be_claimed(state: OfferState) -> None:
 )
 def test_when_an_open_offer_can_be_claimed(changes: dict, claimable: bool) -> None:  # noqa: FBT001
     assert is_claimable(replace(RECORD, **changes), sid=SID, now=START) is claimable
+
+
+@pytest.mark.parametrize(
+    ("patience", "after", "hidden"),
+    [
+        pytest.param(30, 0, 10, id="a check every ten seconds"),
+        pytest.param(30, 13, 23, id="from the time of the delivery"),
+        pytest.param(30, 23, 30, id="at most until the deadline"),
+        pytest.param(900, 0, 300, id="a third of a long patience"),
+        pytest.param(12, 3, 12, id="a short patience"),
+    ],
+)
+def test_a_parked_offer_is_hidden_until_its_next_check(patience: int, after: int, hidden: int) -> None:
+    record = replace(RECORD, deadline=START + timedelta(seconds=patience))
+
+    assert hidden_until(record, START + timedelta(seconds=after)) == START + timedelta(seconds=hidden)
 
 
 @given(limit=st.integers(1, 1000), random_bits=st.integers(0, 2**32 - 1))

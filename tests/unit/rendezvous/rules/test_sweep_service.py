@@ -1,19 +1,42 @@
 """The sweep of client queues."""
 
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from signalbox.history.event import HistoryEvent
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, Lease, QueueName, QueueUrl, StrayQueue, lease_tags
-from signalbox.rendezvous.rules.sweep_service import SweepService
-from tests.fakes.rendezvous import START, MemoryClock, MemoryLeases, MemoryTemporaryQueues
+from signalbox.rendezvous.rules.sweep_service import PART, SweepService, SweptPart
+from tests.fakes.rendezvous import START, MemoryClock, MemoryLeases, MemoryStrayCursor, MemoryTemporaryQueues
 
 OURS = {STAGE_TAG: "signalbox", CAPABILITY_TAG: "rendezvous"}
 OLD = START - timedelta(minutes=11)
+LATER = START + timedelta(seconds=40)
 
 
 def service() -> SweepService:
-    return SweepService(MemoryLeases(), MemoryTemporaryQueues(), MemoryClock(), stage="signalbox")
+    return SweepService(MemoryLeases(), MemoryTemporaryQueues(), MemoryStrayCursor(), MemoryClock(), stage="signalbox")
+
+
+def end_leases(sweep: SweepService) -> list[HistoryEvent]:
+    return [event for part in sweep.end_leases(until=LATER) for event in part.events]
+
+
+def delete_strays(sweep: SweepService) -> list[HistoryEvent]:
+    sweep.start_strays()
+    return [event for part in continued(sweep) for event in part.events]
+
+
+def continued(sweep: SweepService) -> list[SweptPart]:
+    return list(sweep.delete_strays(prefix="snowflake-client-", age=timedelta(minutes=10), until=LATER))
+
+
+def add_stray(sweep: SweepService, name: str) -> QueueUrl:
+    url = QueueUrl(f"https://queues.example/{name}")
+    sweep.queues.queues[url] = StrayQueue(QueueName(name), url, OURS, OLD)
+    return url
 
 
 def lease(name: str, *, seconds: float) -> Lease:
@@ -26,7 +49,7 @@ def test_only_queues_past_their_lease_are_deleted_with_one_call_each() -> None:
     sweep.leases.put(lease("over", seconds=0))
     sweep.leases.put(lease("running", seconds=1))
 
-    events = list(sweep.end_leases())
+    events = end_leases(sweep)
 
     assert sweep.queues.deleted == ["https://queues.example/over"]
     assert list(sweep.leases.leases) == ["running"]
@@ -38,7 +61,7 @@ def test_leases_of_other_capabilities_are_left_alone() -> None:
     other = Lease(QueueName("q"), QueueUrl("u"), "splitting", START)
     sweep.leases.put(other)
 
-    assert list(sweep.end_leases()) == []
+    assert end_leases(sweep) == []
     assert sweep.queues.deleted == []
 
 
@@ -58,7 +81,7 @@ def test_only_orphans_of_this_stage_are_deleted(name: str, tags: dict, modified_
     url = QueueUrl(f"https://queues.example/{name}")
     sweep.queues.queues[url] = StrayQueue(QueueName(name), url, tags, modified_at)
 
-    events = list(sweep.delete_strays(prefix="snowflake-client-", age=timedelta(minutes=10)))
+    events = delete_strays(sweep)
 
     assert (sweep.queues.deleted == [url]) is deleted
     assert (len(events) == 1) is deleted
@@ -70,7 +93,100 @@ def test_a_queue_with_a_lease_is_not_an_orphan() -> None:
     sweep.leases.put(held)
     sweep.queues.queues[held.queue_url] = StrayQueue(held.queue_name, held.queue_url, OURS, OLD)
 
-    assert list(sweep.delete_strays(prefix="snowflake-client-", age=timedelta(minutes=10))) == []
+    assert delete_strays(sweep) == []
+
+
+def test_a_queue_that_cannot_be_deleted_does_not_hinder_the_others() -> None:
+    sweep = service()
+    for name in ("a", "b", "c"):
+        sweep.leases.put(lease(name, seconds=-1))
+    sweep.queues.refused.add(QueueUrl("https://queues.example/b"))
+
+    (part,) = sweep.end_leases(until=LATER)
+
+    assert [event.destination for event in part.events] == ["a", "c"]
+    assert part.failures == ("b is refused",)
+    assert list(sweep.leases.leases) == ["b"]
+
+
+def test_a_sweep_stops_before_its_function_does_and_keeps_what_it_did() -> None:
+    sweep = service()
+    for number in range(3 * PART):
+        sweep.leases.put(lease(f"q{number:03}", seconds=-1))
+
+    parts = sweep.end_leases(until=LATER)
+    first = next(parts)
+    sweep.clock.sleep(41)
+
+    assert list(parts) == []
+    assert len(first.events) == PART
+    assert list(sweep.leases.leases) == [f"q{number:03}" for number in range(PART, 3 * PART)]
+
+
+def test_queues_are_deleted_side_by_side() -> None:
+    sweep, at_once = service(), []
+    for number in range(30):
+        sweep.leases.put(lease(f"q{number}", seconds=-1))
+
+    def parallel_map(function: Callable[[object], object], values: Iterable[object]) -> list[object]:
+        chosen = list(values)
+        at_once.append(len(chosen))
+        return list(map(function, chosen))
+
+    list(replace(sweep, parallel_map=parallel_map).end_leases(until=LATER))
+
+    assert at_once == [30]
+
+
+def test_a_search_for_orphans_that_ran_out_of_time_continues_where_it_was() -> None:
+    sweep = service()
+    urls = [add_stray(sweep, f"snowflake-client-{first}") for first in ("a1", "b1", "c1")]
+
+    parts = sweep.delete_strays(prefix="snowflake-client-", age=timedelta(minutes=10), until=LATER)
+    sweep.start_strays()
+    next(parts)
+    sweep.clock.sleep(41)
+    assert list(parts) == []
+    deleted_first = list(sweep.queues.deleted)
+    sweep.start_strays()  # the next day comes before the end
+    sweep.clock.moment = START
+    continued(sweep)
+
+    assert deleted_first == urls[:1]
+    assert sweep.queues.deleted == urls
+    assert sweep.cursor.position() is None
+
+
+def test_without_a_search_no_queue_is_looked_for() -> None:
+    sweep = service()
+    add_stray(sweep, "snowflake-client-a")
+
+    assert continued(sweep) == []
+    assert sweep.queues.deleted == []
+
+
+def test_a_queue_that_is_gone_or_leased_meanwhile_is_no_orphan() -> None:
+    sweep = service()
+    gone, leased = add_stray(sweep, "snowflake-client-a"), add_stray(sweep, "snowflake-client-b")
+    found = dict(sweep.queues.queues)
+
+    def described(url: QueueUrl) -> StrayQueue | None:
+        sweep.leases.put(lease("snowflake-client-b", seconds=60))
+        return None if url == gone else found[leased]
+
+    sweep.queues.described = described
+
+    assert delete_strays(sweep) == []
+    assert sweep.queues.deleted == []
+
+
+def test_a_leased_queue_costs_no_call_of_its_own() -> None:
+    sweep = service()
+    add_stray(sweep, "snowflake-client-a")
+    sweep.leases.put(lease("snowflake-client-a", seconds=60))
+    sweep.queues.described = lambda url: pytest.fail("described")
+
+    assert delete_strays(sweep) == []
 
 
 def test_tags_contain_stage_capability_and_lease_end() -> None:

@@ -22,12 +22,17 @@ REPLIES = "signalbox-split-reply-"
 class MemoryFoundQueues:
     queues: list[StrayQueue] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
+    looked_at: list[str] = field(default_factory=list)
 
     def delete(self, queue_url: QueueUrl) -> None:
         self.deleted.append(queue_url)
 
-    def with_prefix(self, prefix: str) -> Iterable[StrayQueue]:
-        return [queue for queue in self.queues if queue.queue_name.startswith(prefix)]
+    def listed(self, prefix: str) -> Iterable[QueueUrl]:
+        return [queue.queue_url for queue in self.queues if queue.queue_name.startswith(prefix)]
+
+    def described(self, queue_url: QueueUrl) -> StrayQueue | None:
+        self.looked_at.append(queue_url)
+        return next((queue for queue in self.queues if queue.queue_url == queue_url), None)
 
 
 class Sweep:

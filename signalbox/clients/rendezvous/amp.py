@@ -2,6 +2,14 @@
 
 import base64
 
+from signalbox.errors import RejectedError
+
+VERSION = "0"
+
+
+class InvalidAmpPage(RejectedError):
+    """Raised when a page contains no reply of a broker."""
+
 
 def amp_path(body: str | bytes) -> str:
     """Return the path with a client's body for an AMP cache."""
@@ -13,5 +21,6 @@ def armored(page: str) -> str:
     """Return the reply in an AMP page."""
     elements = [element.partition("</pre>")[0] for element in page.split("<pre>")[1:]]
     text = "".join("".join(elements).split())
-    assert text[0] == "0", "the version of the armor"
+    if text[:1] != VERSION:
+        raise InvalidAmpPage(f"the page is not of version {VERSION} of AMP's armor: {text[:20]!r}")
     return base64.b64decode(text[1:]).decode()

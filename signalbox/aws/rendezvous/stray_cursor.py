@@ -1,0 +1,39 @@
+"""The place of the search for orphaned client queues, in the table `Rendezvous`."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+
+    from signalbox.clock import Clock
+
+KEY = {"pk": "sweep", "sk": "strays"}
+# A search that ended with an error is repeated from its start after this time.
+KEPT_FOR = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoStrayCursor:
+    """`StrayCursor` in the table `Rendezvous`."""
+
+    table: "Table"
+    clock: "Clock"
+
+    def position(self) -> int | None:
+        """Return the place of the current search, or None if there is no search."""
+        item = self.table.get_item(Key=KEY, ConsistentRead=True).get("Item")
+        return int(str(item["position"])) if item else None
+
+    def save(self, position: int) -> None:
+        """Store the place of the search."""
+        self.table.put_item(Item=KEY | {"position": position, "expires_at": _seconds(self.clock.now() + KEPT_FOR)})
+
+    def clear(self) -> None:
+        """End the search."""
+        self.table.delete_item(Key=KEY)
+
+
+def _seconds(moment: datetime) -> int:
+    return round(moment.timestamp())

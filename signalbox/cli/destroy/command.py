@@ -1,0 +1,132 @@
+"""`signalbox destroy`: removes a stage, and says what it removes and what stays."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from signalbox.cli.shared.output import print_error, print_json, print_line, print_table
+from signalbox.cli.shared.stage import Aws, Json, say
+from signalbox.errors import RejectedError
+
+if TYPE_CHECKING:
+    import boto3
+
+    from signalbox.cli.destroy.inventory import Inventory
+    from signalbox.cli.destroy.plan import Plan
+    from signalbox.cli.destroy.removal import Result
+
+FAILED = 1
+HOW_TO_DELETE_DATA = (
+    "To delete the data too: `signalbox destroy {stage} --everything`. A new deployment of {stage} uses it again."
+)
+
+
+def destroy(
+    *,
+    stage: Annotated[str, typer.Argument(help="Name of the stage.")],
+    everything: Annotated[
+        bool, typer.Option("--everything", help="Delete the stage's data too: tables, history, secrets and keys.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    confirm: Annotated[
+        str | None, typer.Option("--confirm", metavar="STAGE", help="The stage's name again, for --everything.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
+    aws: Aws = False,
+    as_json: Json = False,
+) -> None:
+    """Remove a stage: what it created at run time, then its stack; its data stays unless --everything is given.
+
+    Exits with 0 when all is removed, with 1 when something is left or the answer is no. Run it again to continue.
+    """
+    from signalbox.cli.destroy.inventory import Inventory
+    from signalbox.cli.destroy.removal import Removal
+
+    if as_json and not (yes or dry_run):
+        raise RejectedError("--json cannot ask: give --yes, or --dry-run to see what would be removed")
+    inventory = Inventory(_session(stage, aws=aws), stage)
+    plan = _plan(inventory, everything=everything)
+    if dry_run:
+        _print_plan(plan, inventory, as_json=as_json)
+        return
+    if not as_json:
+        _print_plan(plan, inventory, as_json=False)
+    _ask(stage, everything=everything, yes=yes, confirm=confirm)
+    result = Removal(inventory, say).run(everything=everything)
+    _print_result(result, plan, stage, as_json=as_json)
+    if result.failed:
+        raise typer.Exit(FAILED)
+
+
+def _session(stage: str, *, aws: bool) -> "boto3.Session":
+    from signalbox.cli.exchange.stage import stage_name
+    from signalbox.cli.shared.deployment import aws_session, find_deployment
+
+    if aws:
+        return aws_session()
+    # The file of the local stage stays after its stack is gone, so that an interrupted removal can continue.
+    local = find_deployment()
+    known = stage_name(local.outputs.get("ExchangeControlQueueUrl", ""))
+    if known != stage:
+        raise RejectedError(f"the local stage is {known!r}, not {stage!r}; give --aws for a stage in AWS")
+    return local.session()
+
+
+def _plan(inventory: "Inventory", *, everything: bool) -> "Plan":
+    """Return the plan. Raises `RejectedError` when there is no such stage."""
+    from signalbox.cli.destroy.plan import STATE_SUFFIX, Item, Kind, planned
+
+    stack, state = inventory.stack(), inventory.state_stack()
+    say("look for what the stage has created")
+    found = [*inventory.mappings(), *inventory.queues(), *inventory.users(), *inventory.leftovers(stack)]
+    found += inventory.sessions(state)
+    if stack is not None:
+        found += [*inventory.client_keys(stack), *inventory.attachments(stack)]
+        found.append(Item(Kind.STACK, stack.name, stack.stack_id))
+    if state is None and not found:
+        stage = inventory.stage
+        hint = f"; the stage is {stage.removesuffix(STATE_SUFFIX)!r}" if stage.endswith(STATE_SUFFIX) else ""
+        raise RejectedError(f"there is no stage {stage!r} in region {inventory.session.region_name!r}{hint}")
+    return planned(found, inventory.data(state), everything=everything)
+
+
+def _ask(stage: str, *, everything: bool, yes: bool, confirm: str | None) -> None:
+    if not yes and not typer.confirm(f"Remove these resources of stage {stage}?", err=True):
+        raise typer.Exit(FAILED)
+    if not everything:
+        return
+    if confirm is None and not yes:
+        confirm = typer.prompt(f"This deletes the data of the stage for good. Type its name ({stage})", err=True)
+    if confirm != stage:
+        raise RejectedError(f"the data of {stage!r} is deleted only when its name is confirmed: --confirm {stage}")
+
+
+def _print_plan(plan: "Plan", inventory: "Inventory", *, as_json: bool) -> None:
+    from signalbox.cli.destroy.plan import WHY_IT_STAYS
+
+    if as_json:
+        print_json({"stage": inventory.stage, "region": inventory.session.region_name, **plan.document()})
+        return
+    title = f"Removed from stage {inventory.stage} in {inventory.session.region_name}"
+    print_table(["kind", "name", "effect"], [(one.kind, one.name, one.note) for one in plan.removed], title=title)
+    if plan.kept:
+        print_table(["stays", "name", "why"], [(one.kind, one.name, WHY_IT_STAYS[one.kind]) for one in plan.kept])
+        print_line(HOW_TO_DELETE_DATA.format(stage=inventory.stage))
+
+
+def _print_result(result: "Result", plan: "Plan", stage: str, *, as_json: bool) -> None:
+    from signalbox.cli.destroy.plan import WHY_IT_STAYS, item_document
+
+    if as_json:
+        print_json(
+            {
+                "stage": stage,
+                "removed": [item_document(item) for item in result.removed],
+                "failed": [{**item_document(one.item), "error": one.reason} for one in result.failed],
+                "stays": [{**item_document(item), "why": WHY_IT_STAYS[item.kind]} for item in plan.kept],
+            }
+        )
+        return
+    print_line(f"{len(result.removed)} resources of stage {stage} are removed, {len(plan.kept)} stay")
+    for failure in result.failed:
+        print_error(f"{failure.item.kind} {failure.item.name}: {failure.reason}")

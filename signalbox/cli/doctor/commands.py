@@ -1,0 +1,59 @@
+"""`signalbox doctor`: examines the account, the region and this machine before a deployment."""
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from signalbox.cli.shared.output import print_json, print_line
+from signalbox.cli.shared.stage import Json, say
+
+if TYPE_CHECKING:
+    from signalbox.doctor.findings import Finding
+
+STOPPED = 1
+Context = Annotated[
+    list[str] | None, typer.Option("--context", "-c", metavar="KEY=VALUE", help="A deployment setting; repeatable.")
+]
+Bootstrap = Annotated[
+    bool, typer.Option("--bootstrap", help="The deployment bootstraps the CDK, so that its absence is no obstacle.")
+]
+
+
+def doctor(*, context: Context = None, bootstrap: Bootstrap = False, as_json: Json = False) -> None:
+    """Examine the requirements of a deployment and change nothing; exit with 1 if a deployment would fail."""
+    from signalbox.doctor.findings import has_stop
+
+    findings = examine(context or [], bootstraps=bootstrap, on_finding=_keep_silent if as_json else print_finding)
+    if as_json:
+        print_json({"ready": not has_stop(findings), "findings": [one.to_document() for one in findings]})
+    if has_stop(findings):
+        raise typer.Exit(STOPPED)
+
+
+def examine(
+    context: Iterable[str], *, bootstraps: bool, on_finding: Callable[["Finding"], None]
+) -> Sequence["Finding"]:
+    """Return all findings; `on_finding` receives each when it arrives. Raises `InvalidSettings`."""
+    from signalbox.cli.doctor.examination import examination
+    from signalbox.cli.doctor.settings import read_settings
+
+    config = read_settings(context)
+    say("examining this machine, the credentials and the account")
+    findings = []
+    for finding in examination(config, bootstraps=bootstraps).findings():
+        findings.append(finding)
+        on_finding(finding)
+    return findings
+
+
+def _keep_silent(_finding: "Finding") -> None: ...
+
+
+def print_finding(finding: "Finding") -> None:
+    """Print a finding and its remedy."""
+    print_line(f"{finding.verdict:<4}  {finding.check}: {finding.text}")
+    if finding.remedy:
+        print_line(f"      → {finding.remedy}")
+    sys.stdout.flush()

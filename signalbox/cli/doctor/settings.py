@@ -1,0 +1,31 @@
+"""The deployment settings of `deploy` and `doctor`, read as the CDK app reads them."""
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from signalbox.errors import RejectedError
+from signalbox.local.files import CHECKOUT, checkout_modules
+
+if TYPE_CHECKING:
+    from stacks.settings.config import Config
+
+
+class InvalidSettings(RejectedError):
+    """Raised when settings given to a command, or in `cdk.json`, are unknown, not allowed or contradict each other."""
+
+
+def read_settings(given: Iterable[str]) -> "Config":
+    """Return the configuration of `cdk.json` and of settings of the form KEY=VALUE. Raises `InvalidSettings`."""
+    with checkout_modules():
+        from stacks.settings.context import InvalidConfig, read_config
+    context: dict[str, object] = json.loads((CHECKOUT / "cdk.json").read_text()).get("context", {})
+    for setting in given:
+        key, separator, value = setting.partition("=")
+        if not separator:
+            raise InvalidSettings(f"expected a setting as KEY=VALUE, not {setting!r}")
+        context[key] = value
+    try:
+        return read_config(context)
+    except InvalidConfig as error:
+        raise InvalidSettings("\n".join(error.problems)) from error

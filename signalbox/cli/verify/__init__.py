@@ -1,0 +1,1 @@
+"""The command `verify`: every capability of a stage, end to end."""

@@ -1,0 +1,146 @@
+"""The removal of a run's resources, by their names: after each run, on request, and of interrupted earlier runs."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from signalbox.aws.exchange.exchanges import DynamoUsers
+from signalbox.aws.exchange.users import ExchangeUsers
+from signalbox.aws.splitting.splits import DynamoRegistries
+from signalbox.cli.exchange.stage import client_of
+from signalbox.cli.splitting.stage import control_of
+from signalbox.errors import RejectedError
+from signalbox.exchange.model.names import dead_letter_name
+from signalbox.local.demo.consumer import DeployedConsumer, wait_until
+from signalbox.queues import QueueName
+from signalbox.sarracenia.rights.names import parse_user_name
+from signalbox.splitting.model.target import Target
+from signalbox.verify.names import MARK, RunId, RunNames, is_left_over, run_of
+from signalbox.verify.report import masked
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+
+    from signalbox.cli.shared.deployment import Deployment
+
+SPLIT_SECONDS = 180
+
+
+def clean(deployment: "Deployment", run: RunId) -> list[str]:
+    """Delete everything that a run made; return what could not be deleted, with the reason."""
+    names, left = RunNames(run), []
+    for what, remove in _removals(names):
+        try:
+            remove(deployment, names)
+        except Exception as error:  # noqa: BLE001 - the other resources go nevertheless, and this one is reported
+            left.append(masked(f"{what}: {type(error).__name__}: {error}"))
+    return left
+
+
+def left_over_runs(deployment: "Deployment") -> list[RunId]:
+    """Return the runs whose resources exist, and that cannot be in progress any more."""
+    sqs, prefix = deployment.session().client("sqs"), deployment.outputs.get("ExchangePrefix", "")
+    prefixes = (f"demo-{MARK}", f"{prefix}xs_{MARK}", f"{prefix}q_{MARK}")
+    queues = (name for beginning in prefixes for name in _queues(sqs, beginning))
+    users = (str(user.name) for user in _users(deployment).every())
+    found = {run for name in (*queues, *users) if (run := run_of(name)) is not None}
+    return sorted(run for run in found if is_left_over(run, now=datetime.now(UTC)))
+
+
+Remove = Callable[["Deployment", RunNames], None]
+
+
+def _removals(names: RunNames) -> Iterator[tuple[str, Remove]]:
+    """Yield the removals in order: the queues of exchange and consumer, by which leftovers are found, late."""
+    yield "sessions", _end_sessions
+    yield f"registry of {names.consumer}", _remove_registry
+    yield f"consumer {names.consumer}", _remove_consumer
+    yield "exchanges and queues", _remove_exchanges
+    yield f"users {names.user} and {names.reader}", _remove_users
+    yield "other queues", _remove_queues
+
+
+def _target(names: RunNames) -> str:
+    return f"lambda/{names.consumer}"
+
+
+def _end_sessions(deployment: "Deployment", names: RunNames) -> None:
+    with control_of(deployment) as control:
+
+        def splits() -> list[dict[str, object]]:
+            status = control.ask("status", {"target": _target(names)})
+            return list(status["splits"]) if isinstance(status, dict) else []
+
+        for split in splits():
+            for session in split.get("sessions", ()):  # type: ignore[attr-defined]  # a reply's document
+                with suppress(RejectedError):  # it has ended meanwhile
+                    control.ask("stop", {"target": _target(names), "session": session["session"]})
+        wait_until(lambda: not splits(), "the split has ended", seconds=SPLIT_SECONDS)
+
+
+def _remove_registry(deployment: "Deployment", names: RunNames) -> None:
+    table = deployment.session().resource("dynamodb").Table(deployment.outputs["SplitTable"])
+    DynamoRegistries(table).remove(Target.parse(_target(names)))
+
+
+def _remove_consumer(deployment: "Deployment", names: RunNames) -> None:
+    session, name = deployment.session(), QueueName(names.consumer)
+    url = _url(session.client("sqs"), name)
+    DeployedConsumer(session, names.consumer, {} if url is None else {name: url}).remove()
+
+
+def _remove_exchanges(deployment: "Deployment", names: RunNames) -> None:
+    sqs = deployment.session().client("sqs")
+    with client_of(deployment) as client:
+        for realm_user in (names.user, names.reader):
+            grant = {"user": realm_user, "exchange": names.realm, "right": "read", "match": "prefix", "uri": "verify."}
+            with suppress(RejectedError):  # the realm was not declared, or is deleted
+                client.ask("ungrant", grant)
+        for queue in names.queues:
+            client.delete_queue(queue)
+        for exchange in names.exchanges:
+            client.delete_exchange(exchange, force=True)
+        stage_names = client.names
+    for name in (*names.queues, *names.exchanges):
+        # Dead letters outlive their queue.
+        _delete(sqs, dead_letter_name(stage_names.queue(name)))
+
+
+def _remove_users(deployment: "Deployment", names: RunNames) -> None:
+    identities, records = ExchangeUsers.of(deployment.session(), deployment.outputs), _users(deployment)
+    with client_of(deployment) as client:
+        for name in map(parse_user_name, (names.user, names.reader)):
+            client.send_command("forget_secret", {"user": name})
+            identities.remove(name)
+            records.remove(name)
+
+
+def _remove_queues(deployment: "Deployment", names: RunNames) -> None:
+    sqs = deployment.session().client("sqs")
+    _delete(sqs, QueueName(names.probe_queue))
+    for name in _queues(sqs, deployment.outputs["ClientQueuePrefix"] + names.run):
+        _delete(sqs, QueueName(name))
+
+
+def _users(deployment: "Deployment") -> DynamoUsers:
+    return DynamoUsers(deployment.session().resource("dynamodb").Table(deployment.outputs["ExchangeTable"]))
+
+
+def _queues(sqs: "SQSClient", prefix: str) -> list[str]:
+    pages = sqs.get_paginator("list_queues").paginate(QueueNamePrefix=prefix)
+    return [url.rpartition("/")[2] for page in pages for url in page.get("QueueUrls", ())]
+
+
+def _delete(sqs: "SQSClient", name: QueueName) -> None:
+    url = _url(sqs, name)
+    if url is not None:
+        with suppress(sqs.exceptions.QueueDoesNotExist):
+            sqs.delete_queue(QueueUrl=url)
+
+
+def _url(sqs: "SQSClient", name: QueueName) -> str | None:
+    try:
+        return sqs.get_queue_url(QueueName=name)["QueueUrl"]
+    except sqs.exceptions.QueueDoesNotExist:
+        return None

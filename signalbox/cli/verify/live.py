@@ -1,0 +1,188 @@
+"""Live: a session, events with acknowledgement, the past, the order of frames, a revocation and refused connections."""
+
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from signalbox.cli.verify.trial import Trial, WrongResult, expect
+from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.clients.live.session import LOOKUP, Login, SubscriptionRevoked, join
+from signalbox.clients.web_socket import CONNECT_SECONDS, connector
+from signalbox.errors import SignalboxError
+from signalbox.live.admin.commands import secret_fields
+from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.codec import SUBPROTOCOL
+from signalbox.live.wamp.messages import Payload, Publish
+from signalbox.live.wamp.options import LastEvents
+from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.verify.report import Answer, inversions
+
+if TYPE_CHECKING:
+    from signalbox.clients.exchange.client import ExchangeClient
+
+CAPABILITY = "live"
+GET_EVENTS = "wamp.subscription.get_events"
+SECRET_BYTES, SALT_BYTES = 24, 16
+START_SECONDS = 120.0  # five functions start, and a client has 10 s to join
+EVENT_SECONDS = 60.0
+EVENTS, FRAMES = 10, 100
+TOPIC, FRAME_TOPIC = "verify.events", "verify.frames"
+
+
+def verify_live(trial: Trial, client: "ExchangeClient", administrator: "ExchangeClient") -> None:
+    """Run all steps; `client` is the user's, whose realm it is."""
+    names, journal = trial.names, trial.journal
+    with journal.step(CAPABILITY, "a realm with two users"):
+        client.declare_exchange(names.realm, live={"live": True})
+        writer, reader = (_login(administrator, names.realm, name) for name in (names.user, names.reader))
+        administrator.ask("grant", _grant(trial))
+    with journal.step(CAPABILITY, "a session joins"):
+        _await_functions(trial, writer)
+    with _client(trial, writer) as publisher, _client(trial, reader) as subscriber:
+        cursor = Cursor(TopicPattern.parse(TOPIC))
+        with journal.step(CAPABILITY, "events are published and received") as timing:
+            subscriber.follow(cursor)
+            list(subscriber.backfill())
+            for number in range(EVENTS):
+                started = time.monotonic()
+                publisher.publish(TOPIC, Payload((number,)))
+                event = _event(subscriber)
+                timing.latencies.append(time.monotonic() - started)
+                expect(event.payload.arguments == (number,), f"event {number} arrived as {event.payload.arguments}")
+        with journal.step(CAPABILITY, "a later client gets the past"):
+            _check_past(trial, reader)
+        with journal.step(CAPABILITY, "the order of a connection's frames") as timing:
+            timing.detail = _order_of_frames(trial, writer, reader)
+        with journal.step(CAPABILITY, "a revoked right ends a subscription") as timing, timing.measured():
+            administrator.ask("ungrant", _grant(trial))
+            _await_revocation(trial, subscriber)
+    with journal.step(CAPABILITY, "wrong connections are refused"):
+        refused = _refusals(trial)
+        journal.answer("refused WebSocket connections", refused)
+        expect(None not in refused.values(), f"a wrong connection was accepted: {refused}")
+    trial.meter.note("exchange", "publication", EVENTS + FRAMES)
+    trial.meter.note("history", "event", 2 * (EVENTS + FRAMES))
+    trial.meter.count("websocket", "message", 4 * EVENTS + 3 * FRAMES)
+
+
+def _grant(trial: Trial) -> dict[str, object]:
+    names = trial.names
+    return {"user": names.reader, "exchange": names.realm, "right": "read", "match": "prefix", "uri": "verify."}
+
+
+def _login(administrator: "ExchangeClient", realm: str, user: str) -> Login:
+    """Give a user a secret and return the login with it."""
+    ticket = secrets.token_urlsafe(SECRET_BYTES)
+    credentials = Credentials.of(ticket, salt=secrets.token_hex(SALT_BYTES), with_key=False)
+    administrator.ask("secret", {"user": user, **secret_fields(credentials)})
+    return Login(realm, user, ticket)
+
+
+@contextmanager
+def _client(trial: Trial, login: Login) -> Iterator[LiveClient]:
+    with LiveClient(connector(trial.deployment.websocket_url), login) as client:
+        yield client
+
+
+def _await_functions(trial: Trial, login: Login) -> None:
+    """Join once: functions that start for the first time take longer than a client has to join."""
+
+    def joins() -> bool:
+        try:
+            socket = connector(trial.deployment.websocket_url)()
+            try:
+                join(socket, login)
+            finally:
+                socket.close()
+        except SignalboxError:
+            return False
+        return True
+
+    trial.wait_until(joins, "a session joins the realm", seconds=START_SECONDS)
+
+
+def _event(client: LiveClient) -> ReceivedEvent:
+    event = client.receive(EVENT_SECONDS)
+    if event is None:
+        raise WrongResult(f"no event arrived within {EVENT_SECONDS:g} s")
+    return event
+
+
+def _check_past(trial: Trial, login: Login) -> None:
+    expected = list(range(EVENTS))
+    with _client(trial, login) as late:
+        late.follow(Cursor(TopicPattern.parse(TOPIC), LastEvents(EVENTS)))
+        past = [event.payload.arguments[0] for event in late.backfill()]
+        expect(past == expected, f"the backfill has {past}")
+        subscription = late.call(LOOKUP, Payload((TOPIC, {"match": "exact"}))).arguments[0]
+        found = late.call(GET_EVENTS, Payload((subscription,), {"limit": EVENTS})).arguments
+        numbers = [event["args"][0] for event in found if isinstance(event, Mapping)]
+        expect(numbers == expected, f"{GET_EVENTS} returns {numbers}")
+
+
+def _order_of_frames(trial: Trial, writer: Login, reader: Login) -> str:
+    """Send frames on one connection without waiting, and compare the order in the topic's log with it."""
+    received: list[int] = []
+    with _client(trial, reader) as subscriber:
+        subscriber.follow(Cursor(TopicPattern.parse(FRAME_TOPIC)))
+        list(subscriber.backfill())
+        socket = connector(trial.deployment.websocket_url)()
+        try:
+            session = join(socket, writer)
+            for number in range(FRAMES):
+                session.send_request(partial(Publish, options={}, topic=FRAME_TOPIC, payload=Payload((number,))))
+            received += [_number(_event(subscriber)) for _ in range(FRAMES)]
+        finally:
+            socket.close()
+    late = inversions(received)
+    answer = {"frames": FRAMES, "arrived": len(set(received)), "out_of_order": late}
+    trial.journal.answer("order of frames on their way into FIFO", answer)
+    expect(set(received) == set(range(FRAMES)), f"{FRAMES - len(set(received))} frames are missing")
+    expect(late == 0, f"{late} of {FRAMES} frames came after a later one")
+    return f"{FRAMES} frames in order"
+
+
+def _number(event: ReceivedEvent) -> int:
+    (number,) = event.payload.arguments
+    return int(str(number))
+
+
+def _await_revocation(trial: Trial, subscriber: LiveClient) -> None:
+    def is_revoked() -> bool:
+        try:
+            subscriber.receive(1.0)
+        except SubscriptionRevoked:
+            return True
+        return False
+
+    trial.wait_until(is_revoked, "the subscription ends", seconds=EVENT_SECONDS, pause=0)
+
+
+def _refusals(trial: Trial) -> dict[str, Answer]:
+    """Return the HTTP status of wrong connections, or None for one that was accepted."""
+    url = trial.deployment.websocket_url
+    tries: dict[str, tuple[str, Sequence[str]]] = {
+        "without a subprotocol": (url, ()),
+        "with another subprotocol": (url, ("wamp.2.msgpack",)),
+        "of another stage of the API": (f"{url.rpartition('/')[0]}/nothing", (SUBPROTOCOL,)),
+    }
+    return {name: _status(target, offered) for name, (target, offered) in tries.items()}
+
+
+def _status(url: str, offered: Sequence[str]) -> int | None:
+    from websockets.exceptions import InvalidHandshake, InvalidStatus
+    from websockets.sync.client import connect
+    from websockets.typing import Subprotocol
+
+    try:
+        subprotocols = [Subprotocol(one) for one in offered] or None
+        connect(url, subprotocols=subprotocols, open_timeout=CONNECT_SECONDS, compression=None).close()
+    except InvalidStatus as refused:
+        return int(refused.response.status_code)
+    except (InvalidHandshake, OSError):
+        return 0
+    return None

@@ -1,0 +1,123 @@
+"""Rendezvous: offers over SQS, HTTP and AMP, a proxy's poll and answer, and an offer without an answer."""
+
+import json
+import secrets
+import time
+from concurrent.futures import ThreadPoolExecutor
+from urllib.request import Request, urlopen
+
+from signalbox.aws.rendezvous.credentials import client_credentials
+from signalbox.cli.verify.trial import Trial, expect
+from signalbox.clients.rendezvous.amp import amp_path, armored
+from signalbox.clients.rendezvous.client import BrokerRefused, SqsRendezvous
+from signalbox.clients.rendezvous.simulator import ProxySimulator, sample_answer, sample_offer, wait_for_proxy
+from signalbox.local.demo.rendezvous import exchange_answer
+from signalbox.rendezvous.wire.offer import offer_body
+from signalbox.rendezvous.wire.reply import TIMED_OUT, ClientReply
+
+CAPABILITY = "rendezvous"
+OFFERS = 3
+KEY_SECONDS = 60.0  # a new access key counts after some seconds
+HTTP_SECONDS = 30.0
+PARKED_SECONDS = 5.0  # an offer that is denied at once gets its error within two
+
+
+def verify_rendezvous(trial: Trial) -> None:
+    """Run all steps."""
+    with trial.journal.step(CAPABILITY, "the client's key"):
+        _await_key(trial)
+    with trial.journal.step(CAPABILITY, "offer over SQS, answer over HTTP") as timing:
+        for _ in range(OFFERS):
+            offer = sample_offer(secrets.token_hex(8))
+            answer, accepted = exchange_answer(trial.deployment, offer, client_id=_client_id(trial))
+            expect(accepted, "the broker did not accept the proxy's answer")
+            expect(answer.session_description == sample_answer(offer), "the answer is not the proxy's")
+            timing.latencies.append(answer.after.total_seconds())
+            _note(trial, "client by SQS")
+        timing.detail = "with the second that a client sleeps first"
+    with trial.journal.step(CAPABILITY, "offer over HTTP") as timing:
+        _over_http(trial, "client", timing.latencies, use_amp=False)
+    with trial.journal.step(CAPABILITY, "offer over AMP") as timing:
+        _over_http(trial, "amp", timing.latencies, use_amp=True)
+    with trial.journal.step(CAPABILITY, "offer without an answer") as timing:
+        timing.latencies.append(_parked(trial))
+
+
+def _client_id(trial: Trial) -> str:
+    return trial.names.client_id(secrets.token_hex(8))
+
+
+def _note(trial: Trial, method: str) -> None:
+    for what in ("answer", "poll", "held poll", method):
+        trial.meter.note(CAPABILITY, what)
+
+
+def _sqs_client(trial: Trial) -> SqsRendezvous:
+    deployment = trial.deployment
+    client = deployment.session_of(client_credentials(deployment.session(), deployment.outputs))
+    outputs = deployment.outputs
+    return SqsRendezvous(
+        client.client("sqs"), outputs["BrokerQueueUrl"], client_queue_prefix=outputs["ClientQueuePrefix"]
+    )
+
+
+def _await_key(trial: Trial) -> None:
+    """Wait until AWS knows the client's key: only then is the error for a client without a queue that there is none."""
+    rendezvous = _sqs_client(trial)
+
+    def is_known() -> bool:
+        try:
+            rendezvous.queues.get_queue_url(QueueName=rendezvous.client_queue_prefix + _client_id(trial))
+        except rendezvous.queues.exceptions.QueueDoesNotExist:
+            return True
+        except Exception as error:
+            if "InvalidClientTokenId" not in str(error) and "AccessDenied" not in str(error):
+                raise
+        return False
+
+    trial.wait_until(is_known, "AWS knows the client's key", seconds=KEY_SECONDS)
+
+
+def _over_http(trial: Trial, path: str, latencies: list[float], *, use_amp: bool) -> None:
+    url, offer = trial.deployment.rendezvous_url, sample_offer(secrets.token_hex(8))
+    body = offer_body(offer)
+    request = Request(f"{url}{amp_path(body)}") if use_amp else Request(f"{url}{path}", data=body.encode())  # noqa: S310 - the stage's own URL
+    with ThreadPoolExecutor() as pool:
+        served = pool.submit(ProxySimulator(url).serve_once)
+        wait_for_proxy(url)
+        started = time.monotonic()
+        with urlopen(request, timeout=HTTP_SECONDS) as response:  # noqa: S310 - as above
+            text = response.read().decode()
+        latencies.append(time.monotonic() - started)
+        reply = ClientReply.parse((armored(text) if use_amp else text).encode())
+        expect(not reply.error, f"the broker refused the offer: {reply.error}")
+        expect(json.loads(reply.answer) == json.loads(sample_answer(offer)), "the answer is not the proxy's")
+        expect(served.result().accepted, "the broker did not accept the proxy's answer")
+    _note(trial, "client by HTTP")
+
+
+def _parked(trial: Trial) -> float:
+    """Send an offer that no proxy takes; return the time until the error, which its redelivery sends."""
+    outputs, sqs = trial.deployment.outputs, trial.deployment.session().client("sqs")
+    found = sqs.get_queue_attributes(QueueUrl=outputs["BrokerQueueUrl"], AttributeNames=["VisibilityTimeout"])
+    visibility = int(found["Attributes"]["VisibilityTimeout"])
+    started, text = time.monotonic(), ""
+    try:
+        _sqs_client(trial).exchange(offer_body(sample_offer(secrets.token_hex(8))), client_id=_client_id(trial))
+    except BrokerRefused as refused:
+        text = refused.text
+    took = time.monotonic() - started
+    trial.meter.note(CAPABILITY, "refusal")
+    trial.meter.note(CAPABILITY, "client by SQS")
+    expect(text, "an offer that no proxy took has an answer: another proxy polls this stage")
+    expect(took > PARKED_SECONDS, f"the offer was refused after {took:.1f} s with {text!r}, and not parked")
+    trial.journal.answer(
+        "redelivery of a failed batch item",
+        {
+            "visibility_timeout_seconds": visibility,
+            "seconds_until_the_error": round(took, 2),
+            "error": text,
+            "is_a_timeout": text == TIMED_OUT,
+        },
+    )
+    return took

@@ -1,0 +1,85 @@
+"""Questions about SQS: a queue that is created again, and the form of a SenderId."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from signalbox.aws.rendezvous.queues import CAPABILITY as RENDEZVOUS
+from signalbox.aws.rendezvous.queues import client_queue_attributes
+from signalbox.cli.verify.trial import Trial, expect
+from signalbox.queues import lease_tags
+from signalbox.verify.report import Answer, shape
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+
+CAPABILITY = "SQS"
+USABLE_SECONDS, RECEIVE_SECONDS = 30.0, 60.0
+LEASE = timedelta(minutes=30)
+
+
+def verify_sqs(trial: Trial) -> None:
+    """Run all steps."""
+    journal = trial.journal
+    sqs = trial.deployment.session().client("sqs")
+    with journal.step(CAPABILITY, "a queue is created again") as timing:
+        answer = _created_again(trial, sqs)
+        journal.answer("repeated CreateQueue", answer)
+        expect(answer["the same policy text"] == "the same queue", "the functions rely on it, see the answers")
+        timing.detail = f"an equal policy in other words: {answer['an equal policy in other words']}"
+    with journal.step(CAPABILITY, "a sender's id") as timing:
+        timing.detail = _sender_id(trial, sqs)
+
+
+def _created_again(trial: Trial, sqs: "SQSClient") -> dict[str, Answer]:
+    """Create a client queue as `offer` does, again with the same attributes, and with an equal policy."""
+    name = f"{trial.deployment.outputs['ClientQueuePrefix']}{trial.names.client_id('000000')}"
+    arn = f"{trial.deployment.outputs['BrokerQueueArn'].rpartition(':')[0]}:{name}"
+    stage = trial.deployment.outputs["ExchangeControlQueueUrl"].rpartition("/")[2].partition("-exchange-control")[0]
+    attributes = client_queue_attributes(arn)
+    tags = lease_tags(stage=stage, capability=RENDEZVOUS, due_at=datetime.now(UTC) + LEASE)
+    url = sqs.create_queue(QueueName=name, Attributes=attributes, tags=tags)["QueueUrl"]
+    policy = json.loads(attributes["Policy"])
+    reordered = json.dumps(dict(reversed(policy.items())), indent=1)
+
+    def again(changed: Mapping["QueueAttributeNameType", str]) -> str:
+        try:
+            made = sqs.create_queue(QueueName=name, Attributes={**attributes, **changed}, tags=tags)["QueueUrl"]
+        except ClientError as error:
+            return str(error.response["Error"]["Code"])
+        return "the same queue" if made == url else "another queue"
+
+    return {
+        "the same policy text": again({}),
+        "an equal policy in other words": again({"Policy": reordered}),
+        "another retention": again({"MessageRetentionPeriod": "301"}),
+    }
+
+
+def _sender_id(trial: Trial, sqs: "SQSClient") -> str:
+    url = sqs.create_queue(QueueName=trial.names.probe_queue)["QueueUrl"]
+
+    def is_sent() -> bool:
+        try:
+            sqs.send_message(QueueUrl=url, MessageBody="who sends this?")
+        except sqs.exceptions.QueueDoesNotExist:
+            return False
+        return True
+
+    trial.wait_until(is_sent, "a new queue takes a message", seconds=USABLE_SECONDS)
+    found: list[str] = []
+
+    def is_received() -> bool:
+        received = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=5, MessageSystemAttributeNames=["SenderId"])
+        found.extend(one["Attributes"]["SenderId"] for one in received.get("Messages", ()))
+        return bool(found)
+
+    trial.wait_until(is_received, "the message is received", seconds=RECEIVE_SECONDS, pause=0)
+    user_id = trial.deployment.session().client("sts").get_caller_identity()["UserId"]
+    answer: dict[str, Answer] = {"form": shape(found[0]), "equals_the_UserId_of_STS": found[0] == user_id}
+    trial.journal.answer("form of a SenderId", answer)
+    return shape(found[0])

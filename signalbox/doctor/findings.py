@@ -1,0 +1,52 @@
+"""Findings of the doctor: a verdict on one requirement of a deployment, with the remedy."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """The verdict on a requirement; with `STOP` a deployment would fail, or its stage would not work."""
+
+    OK = "ok"
+    WARN = "warn"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the doctor's report; `remedy` is empty when there is nothing to do."""
+
+    check: str
+    verdict: Verdict
+    text: str
+    remedy: str = ""
+
+    def to_document(self) -> dict[str, str]:
+        """Return the finding as JSON."""
+        return {"check": self.check, "verdict": self.verdict.value, "text": self.text, "remedy": self.remedy}
+
+
+def ok(check: str, text: str) -> Finding:
+    """Return the finding of a met requirement."""
+    return Finding(check, Verdict.OK, text)
+
+
+def warn(check: str, text: str, *, remedy: str) -> Finding:
+    """Return the finding of a risk."""
+    return Finding(check, Verdict.WARN, text, remedy)
+
+
+def stop(check: str, text: str, *, remedy: str) -> Finding:
+    """Return the finding of an obstacle."""
+    return Finding(check, Verdict.STOP, text, remedy)
+
+
+def unchecked(check: str, reason: str, *, remedy: str) -> Finding:
+    """Return the finding of a requirement that could not be examined."""
+    return Finding(check, Verdict.WARN, f"not checked: {reason}", remedy)
+
+
+def has_stop(findings: Iterable[Finding]) -> bool:
+    """Return whether a deployment must stop."""
+    return any(finding.verdict is Verdict.STOP for finding in findings)

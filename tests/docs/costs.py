@@ -1,0 +1,160 @@
+"""Write the costs of an idle stage and the list of prices into docs/operations.md: `python -m tests.docs.costs`."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from glue_jobs.transforms.prices import PRICE_PAGES, PRICES, PRICES_DATE, REGION, STANDING_PRICES
+from tests.infrastructure.templates import Resource, Templates, templates
+
+PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+BEGIN, END = "<!-- costs: written by tests/docs/costs.py -->", "<!-- /costs -->"
+MINUTES = 30 * 24 * 60  # of a month
+# Lambda's five pollers of a queue each wait 20 s for messages.
+RECEIVES = 15 * MINUTES
+# A scheduled run that finds nothing to do, and the lines that Lambda logs about it.
+RUN_MILLISECONDS, RUN_LOG_KILOBYTES = 100, 1
+# The smallest size of a job, and how long it runs when there is little history.
+WORKERS, JOB_MINUTES = 2, (1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An item of an idle stage with its cost a month, as lower and upper bound."""
+
+    item: str
+    least: float
+    most: float
+
+
+def section() -> str:
+    """Return the tables in Markdown."""
+    rows = list(_rows(templates()))
+    least, most = sum(row.least for row in rows), sum(row.most for row in rows)
+    found = f"An idle stage costs {least:.0f} to {most:.0f} USD a month at the list prices of {REGION}"
+    return "\n".join(
+        (
+            f"{found} of {PRICES_DATE}, without free tiers; look them up before you rely on them:",
+            "",
+            "| Item | USD a month |",
+            "|---|---|",
+            *(f"| {row.item} | {_range(row.least, row.most)} |" for row in rows),
+            "",
+            f"The list prices of {REGION}, as of {PRICES_DATE}, with which `cost_daily` is calculated too:",
+            "",
+            "| Item | USD | for | Source |",
+            "|---|---|---|---|",
+            *(f"| {name} | {price:,} | a million | {_page(name)} |" for name, price in PRICES.items()),
+            *(f"| {name} | {price} | {unit} | {_page(name)} |" for (name, unit), price in STANDING_PRICES.items()),
+            "",
+        )
+    )
+
+
+def _rows(stage: Templates) -> Iterator[Row]:
+    for kind, price, name in (
+        ("AWS::KMS::Key", "KMS key", "KMS keys"),
+        ("AWS::CloudWatch::Alarm", "CloudWatch alarm", "alarms"),
+        ("AWS::SecretsManager::Secret", "Secrets Manager secret", "secrets"),
+        ("AWS::CloudWatch::Dashboard", "CloudWatch dashboard", "dashboard, unless it is one of the first three"),
+    ):
+        count = len(stage.every(kind))
+        yield _row(f"{count} {name}", count * STANDING_PRICES[price, "a month"])
+    yield _polling(stage)
+    yield from _scheduled_runs(stage)
+    yield from _jobs(stage)
+
+
+def _polling(stage: Templates) -> Row:
+    queues = stage.every("AWS::SQS::Queue")
+    polled = [
+        stage.text(mapping["Properties"]["EventSourceArn"])
+        for mapping in stage.every("AWS::Lambda::EventSourceMapping").values()
+    ]
+    ordered = sum(1 for name in polled if queues[name]["Properties"].get("FifoQueue"))
+    cost = (len(polled) - ordered) * RECEIVES * _price("SQS standard request")
+    cost += ordered * RECEIVES * _price("SQS FIFO request")
+    return _row(
+        f"Lambda's polling of {len(polled)} queues ({len(polled) - ordered} standard, {ordered} FIFO), "
+        f"{len(polled) * RECEIVES:,} receives",
+        cost,
+    )
+
+
+def _scheduled_runs(stage: Templates) -> Iterator[Row]:
+    functions, runs, megabytes = stage.every("AWS::Lambda::Function"), 0, 0.0
+    for schedule in stage.every("AWS::Scheduler::Schedule").values():
+        target = stage.text(schedule["Properties"]["Target"]["Arn"])
+        if target in functions:
+            number = runs_of(schedule["Properties"]["ScheduleExpression"])
+            runs += number
+            megabytes += number * functions[target]["Properties"]["MemorySize"]
+    memory = megabytes / 1024 * RUN_MILLISECONDS * _price("Lambda GB-millisecond")
+    cost = runs * (_price("Scheduler invocation") + _price("Lambda request")) + memory
+    yield _row(f"{runs:,} scheduled runs of functions, 0.1 s each", cost)
+    yield _row("their X-Ray traces: one run a second is always traced", runs * _price("X-Ray trace"))
+    gigabytes = runs * RUN_LOG_KILOBYTES / 1024**2
+    yield _row("their logs, 1 KB each", gigabytes * STANDING_PRICES["CloudWatch Logs", "a GB"])
+
+
+def _jobs(stage: Templates) -> Iterator[Row]:
+    jobs = {job["Properties"]["Name"]: job["Properties"] for job in stage.every("AWS::Glue::Job").values()}
+    runs = {"FLEX": 0, "STANDARD": 0}
+    for schedule in stage.every("AWS::Scheduler::Schedule").values():
+        for name in _started(stage, schedule, jobs):
+            runs[jobs[name].get("ExecutionClass", "STANDARD")] += runs_of(schedule["Properties"]["ScheduleExpression"])
+    for kind, price, what in (
+        ("FLEX", "Glue DPU on spare capacity", "daily reports on spare capacity"),
+        ("STANDARD", "Glue DPU", "runs that merge history and export logs"),
+    ):
+        price_a_minute = runs[kind] * WORKERS / 60 * STANDING_PRICES[price, "an hour"]
+        least, most = (minutes * price_a_minute for minutes in JOB_MINUTES)
+        yield Row(f"{runs[kind]:,} {what}, two workers for a minute or two each", least, most)
+
+
+def _started(stage: Templates, schedule: Resource, jobs: dict[str, Resource]) -> Iterator[str]:
+    """Yield the name of the job that a schedule starts."""
+    text = stage.text(schedule["Properties"]["Target"]["Input"])
+    resources = {f"{name}": job["Properties"]["Name"] for name, job in stage.every("AWS::Glue::Job").items()}
+    for name, job_name in resources.items():
+        if f'"JobName":"{name}"' in text or f'"JobName":"{job_name}"' in text:
+            yield job_name
+
+
+def runs_of(expression: str) -> int:
+    """Return the runs a month of a rate in minutes, or of a cron expression with minute and hour."""
+    if rate := re.fullmatch(r"rate\((\d+) minutes?\)", expression):
+        return MINUTES // int(rate[1])
+    cron = re.fullmatch(r"cron\(\d+ (\d+|\*/\d+) \* \* \? \*\)", expression)
+    assert cron, expression
+    hours = 24 // int(cron[1][2:]) if cron[1].startswith("*/") else 1
+    return 30 * hours
+
+
+def _row(item: str, cost: float) -> Row:
+    return Row(item, cost, cost)
+
+
+def _range(least: float, most: float) -> str:
+    return f"{least:.2f}" if least == most else f"{least:.2f} to {most:.2f}"
+
+
+def _price(item: str) -> float:
+    return PRICES[item] / 1_000_000
+
+
+def _page(item: str) -> str:
+    (name,) = [page for start, page in PRICE_PAGES.items() if item.startswith(start)]
+    return f"[{name}](https://aws.amazon.com/{name}/pricing/)"
+
+
+def page(text: str) -> str:
+    """Return the page with its tables updated."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{section()}{END}{after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text()))

@@ -1,0 +1,55 @@
+"""What AWS bills for the events of live is what the cost report assumes."""
+
+import pytest
+
+from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
+from tests.handlers.billed_calls import READS, billed_units, priced_units
+from tests.handlers.live import test_deliver
+from tests.handlers.live.live_stage import REALM, LiveStage, stage  # noqa: F401 - fixtures
+from tests.handlers.live.test_deliver import event, event_batch
+
+posts = test_deliver.stage
+SNAPSHOT = 5  # read units of a connection when something is posted to it
+
+
+def hello(stage: LiveStage, secret: str) -> None:  # noqa: F811 - a type
+    stage.say("c1", 1, REALM, {"authid": "source", "authmethods": ["ticket"]})
+    stage.say("c1", 5, secret, {})
+
+
+def start(stage: LiveStage) -> None:  # noqa: F811 - a type
+    stage.connect("c1")
+    hello(stage, "a-secret")
+
+
+STEPS = {
+    "session start": (start, 2),
+    "subscription": (lambda live: live.say("c1", 32, 1, {}, "trial.a"), 1),
+    "dropped publication": (lambda live: live.say("c1", 16, 2, {}, "forbidden", ["a"]), 0),
+    "session end": (lambda live: live.say("c1", 6, {}, "wamp.close.normal"), 1),
+}
+
+
+@pytest.mark.parametrize("what", STEPS)
+def test_an_event_of_a_session(stage, what):  # noqa: F811 - fixture
+    stage.join("c0")
+    step, replies = STEPS[what]
+    if what != "session start":
+        start(stage)
+
+    with billed_units() as billed:
+        step(stage)
+
+    billed[READS] += SNAPSHOT * replies  # of the delivery, which this stage does not run
+    assert billed == priced_units(("live", what))
+
+
+def test_the_delivery_of_a_batch(posts):
+    posts.put(event_batch(event(1)))
+    posts.deliver()
+
+    with billed_units() as billed:
+        posts.put(event_batch(event(2)))
+        posts.deliver()
+
+    assert billed == priced_units(("live", "delivery"))

@@ -1,0 +1,346 @@
+"""The life of a stage: a failed first deployment, another stage next to it, deletion, redeployment and removal."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from signalbox.cli.main import app
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.session import Login
+from signalbox.clients.splitting.control import split_client
+from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
+from signalbox.clients.web_socket import connector
+from signalbox.live.wamp.messages import Payload
+from signalbox.live.wamp.options import LastEvents
+from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer
+from signalbox.queues import QueueName
+from signalbox.sarracenia.rights.names import UserName
+from tests.integration.shared.stages import (
+    Stages,
+    broken,
+    created_user,
+    functions,
+    mappings,
+    resources,
+    run_task,
+    synthesized,
+    within,
+)
+from tests.patience import scaled
+
+pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
+
+FIRST, SECOND = "signalbox", "second"
+# Names that the settings of a second stage in an account must change.
+SECOND_SETTINGS = (
+    f"stage={SECOND}",
+    "broker_queue_name=broker-of-second",
+    "client_queue_prefix=clients-of-second-",
+    "exchange_prefix=of-second-",
+)
+ALICE = UserName("alice")
+EXCHANGE, QUEUE, TOPIC = "xs_alice_images", "q_alice_images", "trial.life"
+ORIGINAL, CONSUMER = QueueName("demo-life"), "demo-life-of-a-stage"
+TABLE = "made_by_a_job"
+SECONDS = 60.0
+
+
+@dataclass
+class Story:
+    """What happened to the first stage, and what was seen; `before` has the resources of an empty account."""
+
+    stages: Stages
+    before: set[tuple[str, str]] = field(default_factory=set)
+    failed_deploy: str = ""
+    left_by_failure: set[tuple[str, str]] = field(default_factory=set)
+    outputs: list[dict[str, str]] = field(default_factory=list)
+    functions: list[set[str]] = field(default_factory=list)
+    mappings: list[dict[tuple[str, str], str]] = field(default_factory=list)
+    connected: list[dict[str, Any]] = field(default_factory=list)
+    received: list[str] = field(default_factory=list)
+    user: dict[str, Any] = field(default_factory=dict)
+    log: list[Any] = field(default_factory=list)
+    in_session: list[str] = field(default_factory=list)
+    by_consumer: list[str] = field(default_factory=list)
+    session_phase: str = ""
+    tables: list[str] = field(default_factory=list)
+    of_second: list[str] = field(default_factory=list)
+    destroyed: dict[str, Any] = field(default_factory=dict)
+    after: set[tuple[str, str]] = field(default_factory=set)
+    of_second_at_the_end: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    """Run the story once: its four deployments are enough for all tests here."""
+    path = tmp_path_factory.mktemp("life")
+    with Stages.started(path / ".signalbox") as stages, ExitStack() as stack:
+        told = Story(stages)
+        told.before = resources(stages.session)
+        assemblies = _assemblies(path)
+        told.failed_deploy = stages.try_to_deploy(assemblies["broken"])
+        told.left_by_failure = {one for one in resources(stages.session) if one[0] in ("schedule group", "function")}
+        deployment = stages.deploy(assemblies[FIRST])
+        alice = stack.enter_context(created_user(deployment, ALICE))
+        _use(told, deployment, alice)
+        second = stages.deploy_more(assemblies[SECOND], SECOND, like=deployment)
+        alice_of_second = stack.enter_context(created_user(second, ALICE))
+        _declare(alice_of_second)
+        session = stack.enter_context(_session(deployment))
+        _remember(told, deployment)
+        stages.delete(deployment, FIRST)
+        deployment = stages.deploy(assemblies[FIRST])
+        told.connected = [run_task(deployment, "ExchangeControlFunctionName", "connect") for _ in range(2)]
+        _use_again(told, deployment, alice, session)
+        _remember(told, deployment)
+        told.of_second = _delivered(alice_of_second, "to the second")
+        _destroy(told, path)
+        told.of_second_at_the_end = _delivered(alice_of_second, "still to the second")
+        yield told
+
+
+def _assemblies(path: Path) -> dict[str, Path]:
+    # With the retention and the deletion protection of a stage in AWS.
+    first = synthesized(path / FIRST, "retain_state=true")
+    return {
+        FIRST: first,
+        "broken": broken(first, path / "broken", stack=FIRST),
+        SECOND: synthesized(path / SECOND, *SECOND_SETTINGS),
+    }
+
+
+def _use(told: Story, deployment: Deployment, alice: ExchangeClient) -> None:
+    """Use every capability that keeps something."""
+    _declare(alice)
+    for number in range(3):
+        alice.publish(EXCHANGE, f"images.{number}", f"before {number}")
+    within(scaled(SECONDS), lambda: _queued(alice) == 3, "the messages wait in the queue")
+    with _live(deployment) as client:
+        client.publish(TOPIC, Payload(["before"]))
+    prefix = deployment.outputs["TemporaryQueuePrefix"]
+    consumer = DeployedConsumer.deploy(deployment.session(), CONSUMER, [ORIGINAL], temporary_prefix=prefix)
+    with _split_control(deployment) as control:
+        control.ask("apply", {"documents": [consumer.registry()]})
+    # What a job of the history leaves in the catalog.
+    glue = deployment.session().client("glue")
+    glue.create_table(DatabaseName=deployment.outputs["HistoryDatabase"], TableInput={"Name": TABLE})
+
+
+def _declare(alice: ExchangeClient) -> None:
+    alice.declare_exchange(EXCHANGE)
+    alice.declare_queue(QUEUE)
+    alice.bind(EXCHANGE, QUEUE, "images.#")
+
+
+def _queued(alice: ExchangeClient) -> int:
+    (queue,) = alice.status(QUEUE)["queues"]
+    return int(queue["queued"])
+
+
+def _session(deployment: Deployment) -> Any:
+    """Return a started session of a split."""
+    stack = ExitStack()
+    request = SessionRequest(
+        f"lambda/{CONSUMER}",
+        "alice-session",
+        "alice@laptop",
+        {"feature": {"split_queues": {"*": {"queue_type": "SQS", "message_filter": {"author": "^alice$"}}}}},
+    )
+    SessionClient(stack.enter_context(_split_control(deployment)), request).start(
+        timeout=timedelta(seconds=scaled(120))
+    )
+    stack.close()
+
+    class _Request:
+        def __enter__(self) -> SessionRequest:
+            return request
+
+        def __exit__(self, *_: object) -> None:
+            """Leave the session to the removal of the stage."""
+
+    return _Request()
+
+
+def _split_control(deployment: Deployment) -> Any:
+    outputs = deployment.outputs
+    return split_client(
+        deployment.session().client("sqs"),
+        control_queue_url=outputs["SplitControlQueueUrl"],
+        reply_queue_prefix=outputs["SplitReplyQueuePrefix"],
+    )
+
+
+def _live(deployment: Deployment) -> LiveClient:
+    login = Login(deployment.realm, "live-source", deployment.tickets["live-source"])
+    return LiveClient(connector(deployment.websocket_url), login)
+
+
+def _remember(told: Story, deployment: Deployment) -> None:
+    told.outputs.append(dict(deployment.outputs))
+    told.functions.append(functions(told.stages.session))
+    told.mappings.append(mappings(told.stages.session))
+
+
+def _use_again(told: Story, deployment: Deployment, alice: ExchangeClient, request: SessionRequest) -> None:
+    """Use the recorded resources, without a declaration."""
+    told.user = dict(alice.whoami())
+    alice.publish(EXCHANGE, "images.3", "after")
+    with alice.consumer(QUEUE) as consumer:
+
+        def bodies() -> bool:
+            found = consumer.receive(wait_seconds=1)
+            told.received.extend(one.delivered.body for one in found)
+            consumer.ack(*found)
+            return len(told.received) == 4
+
+        within(scaled(SECONDS), bodies, "all messages are received")
+    with _live(deployment) as client:
+        client.follow(Cursor(TopicPattern.parse(TOPIC), backfill_start=LastEvents(10)))
+        client.publish(TOPIC, Payload(["after"]), options={"exclude_me": False})
+        for _ in range(2):
+            event = client.receive(scaled(SECONDS))
+            assert event is not None
+            told.log.append((event.sequence, event.payload.arguments))
+    _use_split(told, deployment, request)
+    glue = deployment.session().client("glue")
+    listed = glue.get_tables(DatabaseName=deployment.outputs["HistoryDatabase"])["TableList"]
+    told.tables = sorted(one["Name"] for one in listed)
+
+
+def _use_split(told: Story, deployment: Deployment, request: SessionRequest) -> None:
+    session = deployment.session()
+    original = session.client("sqs").get_queue_url(QueueName=ORIGINAL)["QueueUrl"]
+    consumer = DeployedConsumer(session, CONSUMER, {ORIGINAL: original})
+    with _split_control(deployment) as control:
+        state = SessionClient(control, request).heartbeat()
+    told.session_phase = state.phase
+    run_task(deployment, "ControlFunctionName", "reconcile")
+    for author in ("alice", "bob"):
+        session.client("sqs").send_message(
+            QueueUrl=original,
+            MessageBody=f"for {author}",
+            MessageAttributes={"author": {"DataType": "String", "StringValue": author}},
+        )
+    reader = LocalConsumer(session, [queue.url for queue in state.queues])
+    with reader.reading():
+        within(scaled(SECONDS), lambda: reader.received and consumer.received(), "the split forwards messages")
+    told.in_session = [one.body for one in reader.received]
+    told.by_consumer = [one.body for one in consumer.received()]
+
+
+def _delivered(alice: ExchangeClient, body: str) -> list[str]:
+    alice.publish(EXCHANGE, "images.1", body)
+    with alice.consumer(QUEUE) as consumer:
+        found = within(scaled(SECONDS), lambda: consumer.receive(wait_seconds=1), "the message is received")
+        consumer.ack(*found)
+    return [one.delivered.body for one in found]
+
+
+def _destroy(told: Story, path: Path) -> None:
+    with pytest.MonkeyPatch.context() as environment:
+        environment.chdir(path)
+        # People attach this policy; the stack could not be deleted then.
+        policy = told.outputs[-1]["SplitUserPolicyArn"]
+        told.stages.session.client("iam").create_role(RoleName="developers", AssumeRolePolicyDocument="{}")
+        told.stages.session.client("iam").attach_role_policy(RoleName="developers", PolicyArn=policy)
+        run = CliRunner().invoke(
+            app,
+            ["destroy", FIRST, "--everything", "--yes", "--confirm", FIRST, "--json"],
+            catch_exceptions=False,
+        )
+    told.destroyed = {**json.loads(run.stdout), "status": run.exit_code}
+    told.after = resources(told.stages.session)
+
+
+def test_a_failed_first_deployment_names_its_cause_and_leaves_no_name_taken(story: Story):
+    assert "a-name-that-is-taken already exists" in story.failed_deploy
+    assert not [name for _, name in story.left_by_failure if name.startswith(FIRST)]
+
+
+def test_after_the_cause_is_removed_the_stage_is_deployed(story: Story):
+    assert "ExchangeControlQueueUrl" in story.outputs[0]
+
+
+def test_a_redeployed_stack_has_other_functions(story: Story):
+    first, second = ({name for name in found if name.startswith(f"{FIRST}-")} for found in story.functions)
+
+    assert len(first) == len(second)
+    assert not first & second
+
+
+def test_every_queue_is_read_by_a_function_that_exists(story: Story):
+    for functions_then, mappings_then in zip(story.functions, story.mappings, strict=True):
+        assert {function for _, function in mappings_then} <= functions_then
+    before, after = ({queue for queue, _ in found if FIRST not in queue} for found in story.mappings)
+    assert before == after
+    assert {EXCHANGE, "xtrial.fifo", ORIGINAL} <= after
+
+
+def test_the_first_check_after_the_deployment_connects_everything_and_the_next_one_nothing(story: Story):
+    first, second = story.connected
+
+    assert first["complete"]
+    assert second == {"connected": 0, "disconnected": 0, "complete": True}
+
+
+def test_users_keep_their_keys_and_rights(story: Story):
+    assert story.user["user"] == ALICE
+
+
+def test_no_message_in_a_queue_is_lost_and_bindings_work(story: Story):
+    assert sorted(story.received) == ["after", "before 0", "before 1", "before 2"]
+
+
+def test_realms_keep_their_logs_and_go_on_counting(story: Story):
+    assert story.log == [(1, ["before"]), (2, ["after"])]
+
+
+def test_a_split_goes_on_for_its_sessions_and_its_consumer(story: Story):
+    assert story.session_phase == "ready"
+    assert (story.in_session, story.by_consumer) == (["for alice"], ["for bob"])
+
+
+def test_the_tables_of_the_history_stay_in_the_catalog(story: Story):
+    assert TABLE in story.tables
+
+
+def test_a_second_stage_in_the_account_notices_nothing(story: Story):
+    assert story.of_second == ["to the second"]
+    of_second = [
+        {pair: uuid for pair, uuid in found.items() if pair[1].startswith(f"{SECOND}-")} for found in story.mappings
+    ]
+    assert of_second[0] == of_second[1]
+
+
+def test_destroy_leaves_nothing_of_the_stage(story: Story):
+    assert (story.destroyed["status"], story.destroyed["failed"], story.destroyed["stays"]) == (0, [], [])
+    mine = {
+        (kind, name)
+        for kind, name in story.after - story.before
+        if SECOND not in name and CONSUMER not in name and name not in (ORIGINAL, "developers")
+    }
+    # The CDK's bucket of assets belongs to the account, and a log group of functions' starts to the consumer.
+    assert {one for one in mine if not one[1].startswith("cdk-")} == set(), mine
+
+
+def test_destroy_ended_the_split_and_put_its_consumer_back(story: Story):
+    kinds = {one["kind"] for one in story.destroyed["removed"]}
+
+    assert {"session of a split", "attachment of a policy", "queue", "IAM user", "table", "KMS key"} <= kinds
+    assert (str((str(ORIGINAL), CONSUMER))) in {name for kind, name in story.after if kind == "mapping"}
+
+
+def test_destroy_leaves_the_second_stage_alone(story: Story):
+    assert story.of_second_at_the_end == ["still to the second"]
+    assert ("user", f"{SECOND}_{ALICE}") in story.after
