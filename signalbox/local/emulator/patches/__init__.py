@@ -8,6 +8,7 @@ from signalbox.local.emulator.patches import (
     message_senders,
     physical_names,
     queue_locks,
+    repeated_deletions,
     shared_code,
     websocket_refusals,
 )
@@ -27,6 +28,7 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
         message_senders.PATCH,
         physical_names.PATCH,
         queue_locks.PATCH,
+        repeated_deletions.PATCH,
         shared_code.PATCH,
         websocket_refusals.PATCH,
     )
