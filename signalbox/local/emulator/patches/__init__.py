@@ -9,6 +9,7 @@ from signalbox.local.emulator.patches import (
     message_senders,
     physical_names,
     queue_locks,
+    repeated_deletions,
     shared_code,
     websocket_refusals,
 )
@@ -29,6 +30,7 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
         message_senders.PATCH,
         physical_names.PATCH,
         queue_locks.PATCH,
+        repeated_deletions.PATCH,
         shared_code.PATCH,
         websocket_refusals.PATCH,
     )
