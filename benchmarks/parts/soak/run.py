@@ -32,6 +32,7 @@ SPARED_SECONDS = 3.0
 REPORT_SECONDS = 15.0
 # How long nothing may arrive before what is missing counts as lost.
 PATIENCE_SECONDS = 300.0
+LONGER = 4  # times as long as asked, a round waits at most for its counts and kills
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,8 @@ class Soak:
         end, over = time.monotonic() + seconds, threading.Event()
 
         def is_over(kills: Sequence[float]) -> bool:
+            if time.monotonic() >= end + LONGER * seconds:
+                return True
             is_enough = time.monotonic() >= end and len(kills) >= self.least_kills
             return is_enough and all(load.progress()[0] >= counts.get(load.name, 0) for load in loads)
 
