@@ -59,7 +59,7 @@ def totals(rounds: Sequence[Round]) -> list[Account]:
 
 
 def _missing(rounds: Sequence[Round], wanted: Mapping[str, int]) -> bool:
-    """Return whether the rounds together have fewer messages than wanted; `live` counts events, not deliveries."""
+    """Return whether the rounds together have fewer messages than `wanted`; `live` counts events, not deliveries."""
     sent = dict.fromkeys(wanted, 0)
     for account in totals(rounds):
         name = account.kind.partition(",")[0]

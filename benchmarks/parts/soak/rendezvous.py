@@ -1,4 +1,4 @@
-"""The load of rendezvous: clients over SQS, one after the other, and simulated proxies. Nobody promises an answer."""
+"""The load of rendezvous: clients over SQS, one after the other, and simulated proxies. An offer may find no proxy."""
 
 import secrets
 import threading

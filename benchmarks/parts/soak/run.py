@@ -23,7 +23,7 @@ from tests.integration.live.stage import TrialRealm
 from tests.integration.shared.fault_injection import FaultInjector
 from tests.patience import scaled
 
-# The functions of a stage that are part of it on AWS, too; `receive` stands for a part of API Gateway.
+# The functions of a stage that are part of it on AWS, too; `receive` replaces a part of API Gateway.
 HANDLERS = "lambdas."
 SPARED = ("live.receive", "live.page", "rendezvous.page", "rendezvous.sweep")
 BETWEEN_KILLS = (0.4, 0.6)
@@ -32,6 +32,7 @@ SPARED_SECONDS = 3.0
 REPORT_SECONDS = 15.0
 # How long nothing may arrive before what is missing counts as lost.
 PATIENCE_SECONDS = 300.0
+LONGER = 4  # times as long as asked, a round waits at most for its counts and kills
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +70,11 @@ class Soak:
     between_kills: tuple[float, float] = BETWEEN_KILLS
     reads_seconds: float = READS_SECONDS
     patience_seconds: float = PATIENCE_SECONDS
+    least_kills: int = 0
+    """The number of kills after which a round may end."""
 
     def round(self, *, seconds: float, counts: Mapping[str, int]) -> Round:
-        """Run all loads for some time and until they have sent `counts`; return the accounts."""
+        """Run all loads for some time, until they have sent `counts` and kills are enough; return the accounts."""
         deployment = local_deployment(self.local)
         place = TrialRealm.of(self.local)
         place.warm_up()
@@ -104,16 +107,17 @@ class Soak:
         """Run the loads, and kill functions until the loads are to end; return the number of kills."""
         end, over = time.monotonic() + seconds, threading.Event()
 
-        def is_over() -> bool:
-            return over.is_set() or (
-                time.monotonic() >= end and all(load.progress()[0] >= counts.get(load.name, 0) for load in loads)
-            )
+        def is_over(kills: Sequence[float]) -> bool:
+            if time.monotonic() >= end + LONGER * seconds:
+                return True
+            is_enough = time.monotonic() >= end and len(kills) >= self.least_kills
+            return is_enough and all(load.progress()[0] >= counts.get(load.name, 0) for load in loads)
 
         with ThreadPoolExecutor(len(loads)) as threads:
             running = [threads.submit(load.run, over.is_set) for load in loads]
             reported = time.monotonic()
             with injector.continuous_kills(between=self.between_kills) as kills:
-                while not is_over() and not any(one.done() for one in running):  # a load that fails ends the round
+                while not is_over(kills) and not any(one.done() for one in running):  # a load that fails ends the round
                     time.sleep(1)
                     if time.monotonic() - reported >= REPORT_SECONDS:
                         reported = time.monotonic()

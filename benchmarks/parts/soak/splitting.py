@@ -199,7 +199,7 @@ def _arrival(receipt: Receipt, receiver: str) -> Arrival:
 
 
 def _read(letter: DeadLetter) -> dict[str, Any]:
-    """Return the message of a dead letter; commands have no `queue`, and other letters no JSON object."""
+    """Return the message of a dead letter; a command has no `queue`, and other dead letters are no JSON objects."""
     with suppress(ValueError):
         message = json.loads(letter.body)
         return message if isinstance(message, dict) else {}
