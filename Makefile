@@ -4,7 +4,8 @@ SETUP = $(PYTHON) signalbox/local/setup.py
 SIGNALBOX = $(SETUP) && .venv/bin/signalbox
 # What `make bench` measures: all, or with arguments, which are one program's own, what OF names.
 OF ?= rendezvous $(if $(ARGS),,splitting exchange live)
-.PHONY: help up down test check format bench deploy clean
+MINUTES ?= 10
+.PHONY: help up down test check format bench soak deploy clean
 
 help: ; @sed -n 's,^\([a-z]*\): .* [#][#] ,make \1\t,p' Makefile
 up: ; @$(SIGNALBOX) local up $(ARGS) ## start the emulator, deploy, run the demo (ARGS="--port 4567 -c key=value")
@@ -13,5 +14,6 @@ test: ; @$(SETUP) && .venv/bin/python -m signalbox.local.check all ## all that a
 check: ; @$(SETUP) && .venv/bin/python -m signalbox.local.check fast ## format, lint, types, contracts, fast tests, synth, documents
 format: ; @$(SETUP) && .venv/bin/ruff format . && .venv/bin/ruff check --fix . && .venv/bin/python -m signalbox.local.javascript ## put the code into the house format
 bench: ; @$(SETUP) && for of in $(OF); do .venv/bin/python -m benchmarks.$$of $(ARGS) || exit 1; done ## measure, side by side with the originals
+soak: ; @$(SETUP) && .venv/bin/python -m benchmarks.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS) ## load and kill everything under AWS's weather, then account for each message (MINUTES=10 SEED=1)
 deploy: ; @$(SIGNALBOX) deploy $(ARGS) ## deploy to the AWS account of your credentials
 clean: ; @$(PYTHON) signalbox/local/setup.py --remove ## remove what the other targets made in this folder

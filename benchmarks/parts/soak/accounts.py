@@ -1,0 +1,120 @@
+"""Accounts of messages: what of everything that was sent is lost, repeated, out of order or late."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
+
+LATE_SECONDS = 60.0
+EXAMPLES = 5
+REASONS = ("Reason", "reason")
+LONGEST_REASON = 80
+
+
+class Stamp(NamedTuple):
+    """A message: its number within a stream, in which messages are sent in the order of their numbers."""
+
+    stream: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A message at one receiver; `at` is in seconds since 1970. `is_again` marks one that SQS delivers again."""
+
+    stamp: Stamp
+    receiver: str
+    at: float
+    is_again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A message of a dead-letter queue, with its text attributes."""
+
+    queue: str
+    body: str
+    attributes: Mapping[str, str]
+
+    @property
+    def reason(self) -> str:
+        """Return the reason, which SQS's own redrive does not give."""
+        texts = (self.attributes[name] for name in REASONS if name in self.attributes)
+        return next(texts, "no reason: received too often")[:LONGEST_REASON]
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The messages of one kind. Standard queues may repeat messages, and promise no order."""
+
+    kind: str
+    is_ordered: bool
+    sent: int = 0
+    received: int = 0
+    """Distinct messages."""
+    dead: int = 0
+    """Messages that arrived in a dead-letter queue only."""
+    lost: int = 0
+    repeated: int = 0
+    """Further copies of messages that had arrived."""
+    out_of_order: int = 0
+    """Messages that arrived first after a later one of their stream, at the same receiver; 0 without a promise."""
+    late: int = 0
+    """Messages that arrived more than a minute after they were sent."""
+    slowest_seconds: float = 0.0
+    examples: tuple[str, ...] = ()
+    receivers: int = 1
+    """Each of them must get every message, and the figures are sums over them."""
+
+    @property
+    def is_kept(self) -> bool:
+        """Return whether the promise is kept: nothing is lost, and nothing out of order."""
+        return not (self.lost or self.out_of_order)
+
+    def plus(self, other: "Account") -> "Account":
+        """Return the account of both."""
+        summed = {one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)[2:]}
+        slowest = max(self.slowest_seconds, other.slowest_seconds)
+        changed = {"slowest_seconds": slowest, "examples": summed["examples"][:EXAMPLES], "receivers": self.receivers}
+        return replace(self, **{**summed, **changed})
+
+
+def account(
+    kind: str,
+    sent: Mapping[Stamp, float],
+    arrivals: Iterable[Arrival],
+    *,
+    is_ordered: bool,
+    dead: Collection[Stamp] = (),
+) -> Account:
+    """Return the account of sent messages, by the time of sending, of their arrivals in order, and of dead letters."""
+    first: dict[Stamp, float] = {}
+    newest: dict[tuple[str, str], int] = {}
+    counts: Counter[str] = Counter()
+    examples: list[str] = []
+    for one in arrivals:
+        if one.stamp in first:
+            counts["repeated"] += not one.is_again
+            continue
+        first[one.stamp] = one.at
+        place = one.receiver, one.stamp.stream
+        if is_ordered and newest.get(place, -1) > one.stamp.number:
+            counts["out of order"] += 1
+            examples.append(f"{one.stamp} after {newest[place]} at {one.receiver}")
+        newest[place] = max(newest.get(place, -1), one.stamp.number)
+    missing = sent.keys() - first.keys()
+    lost = sorted(missing - set(dead))
+    waits = [first[stamp] - at for stamp, at in sent.items() if stamp in first]
+    return Account(
+        kind=kind,
+        is_ordered=is_ordered,
+        sent=len(sent),
+        received=len(sent.keys() & first.keys()),
+        dead=len(missing) - len(lost),
+        lost=len(lost),
+        repeated=counts["repeated"],
+        out_of_order=counts["out of order"],
+        late=sum(wait > LATE_SECONDS for wait in waits),
+        slowest_seconds=round(max(waits, default=0.0), 1),
+        examples=tuple([*(f"{stamp} is lost" for stamp in lost), *examples][:EXAMPLES]),
+    )

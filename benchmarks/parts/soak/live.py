@@ -1,0 +1,143 @@
+"""The load of live: subscribers of topics and of a prefix, and a publisher over SQS."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from benchmarks.parts.soak.accounts import Account, Arrival, DeadLetter, Stamp, account
+from benchmarks.parts.soak.loads import PASSING, Sent
+from signalbox.cli.exchange.stage import client_of
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.exchange.publisher import PublishRequest
+from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.session import ConnectionLost
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from tests.integration.live.stage import TrialRealm, new_topic
+from tests.patience import wait_for
+
+TOPICS, FOLLOWERS, CHUNK, BACKLOG = 10, 4, 20, 100
+LOOK_SECONDS = 0.5
+READY_SECONDS = 120.0
+
+
+@dataclass(slots=True)
+class SoakFollower:
+    """A client that follows patterns, reconnects, and notes every event."""
+
+    name: str
+    client: LiveClient
+    patterns: Sequence[TopicPattern]
+    arrivals: list[Arrival] = field(default_factory=list)
+    cursors: list[Cursor] = field(default_factory=list)
+    failures: int = 0
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether the client has subscribed to every pattern."""
+        return len(self.cursors) == len(self.patterns) and all(cursor.is_caught_up for cursor in self.cursors)
+
+    def follow(self, over: threading.Event) -> None:
+        """Follow until `over`; a client that gives up is started again with the same cursors."""
+        self.cursors = [Cursor(pattern) for pattern in self.patterns]
+        for cursor in self.cursors:
+            self.client.follow(cursor)
+        while not over.is_set():
+            try:
+                with self.client:
+                    while not over.is_set():
+                        self._receive()
+            except PASSING:
+                self.failures += 1
+                time.sleep(1)
+
+    def _receive(self) -> None:
+        with suppress(ConnectionLost):
+            event = self.client.receive(LOOK_SECONDS)
+            if event is not None:
+                number = int(str(event.payload.arguments[0]))
+                self.arrivals.append(Arrival(Stamp(event.topic, number), self.name, time.time()))
+
+
+@dataclass(slots=True)
+class LiveLoad:
+    """Followers of the same topics, and one publisher."""
+
+    deployment: Deployment
+    place: TrialRealm
+    name: str = "live"
+    root: str = field(default_factory=new_topic)
+    sent: Sent = field(default_factory=Sent)
+    followers: list[SoakFollower] = field(default_factory=list)
+    _over: threading.Event = field(default_factory=threading.Event)
+    _threads: list[threading.Thread] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Connect the followers."""
+        exact = [TopicPattern.parse(topic) for topic in self._topics]
+        prefix = [TopicPattern.parse(f"{self.root}.", MatchPolicy.PREFIX)]
+        for number in range(FOLLOWERS):
+            patterns = exact if number % 2 else prefix
+            self.followers.append(SoakFollower(f"follower {number}", self.place.client("subscriber"), patterns))
+        for one in self.followers:
+            thread = threading.Thread(target=one.follow, args=(self._over,), daemon=True)
+            thread.start()
+            self._threads.append(thread)
+        wait_for(lambda: all(one.is_ready for one in self.followers), "the followers ready", seconds=READY_SECONDS)
+
+    def run(self, until: Callable[[], bool]) -> None:
+        """Publish in order once every follower is ready."""
+        client, number = client_of(self.deployment), 0
+        while not until():
+            behind = len(self.sent) - min(len(one.arrivals) for one in self.followers)
+            if behind > BACKLOG:
+                time.sleep(0.2)
+                continue
+            left = [Stamp(self._topics[one % TOPICS], one) for one in range(number, number + CHUNK)]
+            number += CHUNK
+            while left:
+                requests = [
+                    PublishRequest(one.stream, str(one.number), {}, f"{self.root}-{one.number}") for one in left
+                ]
+                at, done = time.time(), 0
+                with suppress(*PASSING):
+                    for result in client.publish_all(self.place.realm, requests):
+                        if result.message_id is None:
+                            break
+                        self.sent.add([left[done]], at=at)
+                        done += 1
+                left = left[done:]
+
+    def progress(self) -> tuple[int, int]:
+        """Return the number of published events, and of those that every follower has."""
+        return len(self.sent), min(len(one.arrivals) for one in self.followers)
+
+    def is_complete(self) -> bool:
+        """Return whether every follower has every event."""
+        return all(self.sent.times.keys() <= {a.stamp for a in list(one.arrivals)} for one in self.followers)
+
+    def close(self) -> None:
+        """Disconnect the followers."""
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def accounts(self, letters: Sequence[DeadLetter]) -> Sequence[Account]:
+        """Return one account for the events of all followers."""
+        dead = [
+            Stamp(one.attributes["topic"], int(one.body))
+            for one in letters
+            if one.attributes.get("topic", "").startswith(self.root)
+        ]
+        first, *others = (
+            account("live", self.sent.times, one.arrivals, is_ordered=True, dead=dead) for one in self.followers
+        )
+        for one in others:
+            first = first.plus(one)
+        return [replace(first, receivers=len(self.followers))]
+
+    @property
+    def _topics(self) -> list[str]:
+        return [f"{self.root}.t{number}" for number in range(TOPICS)]

@@ -1,0 +1,86 @@
+"""The load of rendezvous: clients over SQS, one after the other, and simulated proxies. An offer may find no proxy."""
+
+import secrets
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import boto3
+
+from benchmarks.parts.soak.accounts import Account, DeadLetter
+from benchmarks.parts.soak.loads import PASSING
+from signalbox.clients.rendezvous.client import NoAnswer, SqsRendezvous
+from signalbox.clients.rendezvous.simulator import ProxySimulator, sample_offer
+from signalbox.errors import SignalboxError
+from signalbox.rendezvous.wire.nat import Nat
+from signalbox.rendezvous.wire.offer import offer_body
+
+PROXIES, CLIENTS = 4, 2
+
+
+@dataclass(slots=True)
+class RendezvousLoad:
+    """Clients with the limited key, and proxies; the outcomes are counted."""
+
+    local: dict[str, Any]
+    name: str = "rendezvous"
+    outcomes: Counter[str] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def run(self, until: Callable[[], bool]) -> None:
+        """Send offers, and answer them, until `until`."""
+        with ThreadPoolExecutor(PROXIES + CLIENTS) as threads:
+            running = [threads.submit(self._serve, until) for _ in range(PROXIES)]
+            running += [threads.submit(self._ask, until) for _ in range(CLIENTS)]
+            for one in running:
+                one.result()
+
+    def progress(self) -> tuple[int, int]:
+        """Return the number of offers, and of answers."""
+        return sum(self.outcomes.values()), self.outcomes["answered"]
+
+    def is_complete(self) -> bool:
+        """Return True: every client waits for its own outcome."""
+        return True
+
+    def close(self) -> None:
+        """Do nothing: proxies end with `run`."""
+
+    def accounts(self, _letters: Sequence[DeadLetter]) -> Sequence[Account]:
+        """Return no account: an offer may find no proxy."""
+        return ()
+
+    def _serve(self, until: Callable[[], bool]) -> None:
+        while not until():
+            with suppress(SignalboxError):
+                ProxySimulator(self.local["rendezvous_url"]).serve_once()
+
+    def _ask(self, until: Callable[[], bool]) -> None:
+        client = self._client()
+        while not until():
+            offer = offer_body(sample_offer(secrets.token_hex(8)), Nat.UNRESTRICTED)
+            outcome = "answered"
+            try:
+                client.exchange(offer)
+            except NoAnswer:
+                outcome = "without an answer"
+            except PASSING:
+                outcome = "refused"
+            with self._lock:
+                self.outcomes[outcome] += 1
+
+    def _client(self) -> SqsRendezvous:
+        key = self.local["client_credentials"]
+        sqs = boto3.client(
+            "sqs",
+            region_name=self.local["region"],
+            endpoint_url=self.local["endpoint_url"],
+            aws_access_key_id=key["access_key_id"],
+            aws_secret_access_key=key["secret_access_key"],
+        )
+        outputs = self.local["outputs"]
+        return SqsRendezvous(sqs, outputs["BrokerQueueUrl"], client_queue_prefix=outputs["ClientQueuePrefix"])

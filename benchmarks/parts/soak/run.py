@@ -1,0 +1,156 @@
+"""One round of the soak on a running stage: all loads at once, kills, and the accounts."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from random import Random
+from typing import Any
+
+from benchmarks.parts.soak.accounts import Account
+from benchmarks.parts.soak.dead_letters import dead_letters
+from benchmarks.parts.soak.exchange import ExchangeLoad
+from benchmarks.parts.soak.live import LiveLoad
+from benchmarks.parts.soak.loads import PASSING, Load
+from benchmarks.parts.soak.rendezvous import RendezvousLoad
+from benchmarks.parts.soak.splitting import READS_SECONDS, SplittingLoad
+from signalbox.cli.shared.deployment import Deployment, local_deployment
+from signalbox.local.stage_folder import StageFolder
+from tests.integration.live.stage import TrialRealm
+from tests.integration.shared.fault_injection import FaultInjector
+from tests.patience import scaled
+
+# The functions of a stage that are part of it on AWS, too; `receive` replaces a part of API Gateway.
+HANDLERS = "lambdas."
+SPARED = ("live.receive", "live.page", "rendezvous.page", "rendezvous.sweep")
+BETWEEN_KILLS = (0.4, 0.6)
+# Instances younger than this, on a free core, are not killed: a function that never starts processes nothing.
+SPARED_SECONDS = 3.0
+REPORT_SECONDS = 15.0
+# How long nothing may arrive before what is missing counts as lost.
+PATIENCE_SECONDS = 300.0
+LONGER = 4  # times as long as asked, a round waits at most for its counts and kills
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The results of one round."""
+
+    seed: int
+    seconds: float
+    settle_seconds: float
+    kills: int
+    sessions: int
+    rendezvous: Mapping[str, int]
+    accounts: tuple[Account, ...]
+    dead_letters: Mapping[str, int]
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> "Round":
+        """Return the round of a document that `document` returned."""
+        accounts = tuple(Account(**{**one, "examples": tuple(one["examples"])}) for one in document["accounts"])
+        return cls(**{**document, "accounts": accounts})
+
+    def document(self) -> dict[str, Any]:
+        """Return the round for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Soak:
+    """A stage, and how it is soaked."""
+
+    local: dict[str, Any]
+    folder: StageFolder
+    seed: int
+    say: Callable[[str], None]
+    between_kills: tuple[float, float] = BETWEEN_KILLS
+    reads_seconds: float = READS_SECONDS
+    patience_seconds: float = PATIENCE_SECONDS
+    least_kills: int = 0
+    """The number of kills after which a round may end."""
+
+    def round(self, *, seconds: float, counts: Mapping[str, int]) -> Round:
+        """Run all loads for some time, until they have sent `counts` and kills are enough; return the accounts."""
+        deployment = local_deployment(self.local)
+        place = TrialRealm.of(self.local)
+        place.warm_up()
+        splitting = SplittingLoad(deployment, self.reads_seconds)
+        rendezvous = RendezvousLoad(self.local)
+        loads: list[Load] = [ExchangeLoad(deployment), splitting, LiveLoad(deployment, place), rendezvous]
+        # The same seed draws the same functions at the same intervals.
+        chance = Random(self.seed)
+        injector = FaultInjector(self.folder, functions(deployment), scaled(SPARED_SECONDS), chance)
+        began = time.monotonic()
+        kills = self._run(loads, injector, seconds=seconds, counts=counts)
+        sent = time.monotonic()
+        self.say(f"{kills} kills in {sent - began:.0f} s; waiting for what is on the way")
+        self._settle(loads)
+        for load in loads:
+            load.close()
+        letters = dead_letters(deployment)
+        return Round(
+            seed=self.seed,
+            seconds=round(sent - began, 1),
+            settle_seconds=round(time.monotonic() - sent, 1),
+            kills=kills,
+            sessions=splitting.sessions,
+            rendezvous=dict(rendezvous.outcomes),
+            accounts=tuple(one for load in loads for one in load.accounts(letters)),
+            dead_letters=dict(Counter(f"{one.queue}: {one.reason}" for one in letters)),
+        )
+
+    def _run(self, loads: Sequence[Load], injector: FaultInjector, *, seconds: float, counts: Mapping[str, int]) -> int:
+        """Run the loads, and kill functions until the loads are to end; return the number of kills."""
+        end, over = time.monotonic() + seconds, threading.Event()
+
+        def is_over(kills: Sequence[float]) -> bool:
+            if time.monotonic() >= end + LONGER * seconds:
+                return True
+            is_enough = time.monotonic() >= end and len(kills) >= self.least_kills
+            return is_enough and all(load.progress()[0] >= counts.get(load.name, 0) for load in loads)
+
+        with ThreadPoolExecutor(len(loads)) as threads:
+            running = [threads.submit(load.run, over.is_set) for load in loads]
+            reported = time.monotonic()
+            with injector.continuous_kills(between=self.between_kills) as kills:
+                while not is_over(kills) and not any(one.done() for one in running):  # a load that fails ends the round
+                    time.sleep(1)
+                    if time.monotonic() - reported >= REPORT_SECONDS:
+                        reported = time.monotonic()
+                        self.say(_progress(loads))
+            over.set()
+            for one in running:
+                one.result()
+        return len(kills)
+
+    def _settle(self, loads: Sequence[Load]) -> None:
+        """Wait until everything has arrived, or nothing more arrives for some time."""
+        newest, seen = time.monotonic(), tuple(load.progress() for load in loads)
+        left = list(loads)
+        while left and time.monotonic() - newest < self.patience_seconds:
+            time.sleep(2)
+            with suppress(*PASSING):
+                left = [load for load in left if not load.is_complete()]
+            now = tuple(load.progress() for load in loads)
+            if now != seen:
+                newest, seen = time.monotonic(), now
+        self.say(_progress(loads))
+
+
+def functions(deployment: Deployment) -> list[str]:
+    """Return the names of the functions to kill."""
+    pages = deployment.session().client("lambda").get_paginator("list_functions").paginate()
+    found = {one["FunctionName"]: one["Handler"] for page in pages for one in page["Functions"]}
+    return sorted(
+        name
+        for name, handler in found.items()
+        if handler.startswith(HANDLERS) and handler.removeprefix(HANDLERS).removesuffix(".handler") not in SPARED
+    )
+
+
+def _progress(loads: Sequence[Load]) -> str:
+    return ", ".join(f"{load.name} {arrived} of {sent}" for load in loads for sent, arrived in (load.progress(),))

@@ -1,0 +1,50 @@
+"""The short form of `make soak`: all capabilities at once under weather and kills, and an account of every message."""
+
+import sys
+from typing import Any
+
+import pytest
+
+from benchmarks.parts.soak.run import Soak
+from benchmarks.soak import totals
+from signalbox.local.emulator.weather.conditions import Weather
+from signalbox.local.stage_folder import StageFolder
+
+pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
+
+SECONDS, READS_SECONDS = 40.0, 10.0
+# The emulator of a machine with two cores starts a killed function in some seconds, and `make test` keeps them busy.
+BETWEEN_KILLS = (1.5, 3.0)
+LEAST_SENT = {"exchange, standard": 200, "exchange, ordered": 100, "splitting, standard": 50, "splitting, FIFO": 50}
+LEAST_EVENTS, LEAST_KILLS = 40, 8
+PATIENCE_SECONDS = 90.0  # longer than a message waits that was received by a killed function
+
+
+def test_nothing_is_lost_or_reordered_while_functions_are_killed_in_any_weather(
+    deployed_in_weather: dict[str, Any], weather_stage_folder: StageFolder, weather: Weather
+):
+    soak = Soak(
+        deployed_in_weather,
+        weather_stage_folder,
+        weather.seed,
+        _say,
+        BETWEEN_KILLS,
+        READS_SECONDS,
+        PATIENCE_SECONDS,
+        LEAST_KILLS,
+    )
+
+    done = soak.round(seconds=SECONDS, counts={**dict.fromkeys(("exchange", "splitting"), 400), "live": LEAST_EVENTS})
+
+    _say(str(done.document()))
+    accounts = {one.kind: one for one in totals([done])}
+    assert [text for one in accounts.values() if not one.is_kept for text in one.examples] == []
+    assert [kind for kind, least in LEAST_SENT.items() if accounts[kind].sent < least] == []
+    assert accounts["live"].sent >= LEAST_EVENTS * accounts["live"].receivers
+    assert done.kills >= LEAST_KILLS
+    assert done.sessions > 0
+    assert sum(done.rendezvous.values()) > 0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"\n{text}\n")

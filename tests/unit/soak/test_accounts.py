@@ -1,0 +1,79 @@
+"""The accounts of the soak: each kind of trouble is counted, in whatever stream and at whatever receiver."""
+
+from typing import Any
+
+import pytest
+
+from benchmarks.parts.soak.accounts import LATE_SECONDS, Account, Arrival, Stamp, account
+from benchmarks.parts.soak.run import Round
+
+SENT = {Stamp(stream, number): 100.0 for stream in ("a", "b") for number in range(3)}
+
+
+def arrivals(*stamps: tuple[str, int], receiver: str = "r", at: float = 101.0) -> list[Arrival]:
+    return [Arrival(Stamp(*stamp), receiver, at) for stamp in stamps]
+
+
+EVERYTHING = [("a", 0), ("b", 0), ("a", 1), ("b", 1), ("b", 2), ("a", 2)]
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param(arrivals(*EVERYTHING), {}, id="everything in the order of each stream"),
+        pytest.param(arrivals(*EVERYTHING[:-1]), {"received": 5, "lost": 1}, id="lost"),
+        pytest.param(arrivals(*EVERYTHING, ("a", 0)), {"repeated": 1}, id="repeated"),
+        pytest.param([*arrivals(*EVERYTHING), Arrival(Stamp("a", 0), "r", 9, is_again=True)], {}, id="received again"),
+        pytest.param(arrivals(*EVERYTHING[::-1]), {"out_of_order": 4}, id="out of order"),
+        pytest.param(
+            [*arrivals(*EVERYTHING[1:]), *arrivals(("a", 0), receiver="s")], {}, id="earlier at another receiver"
+        ),
+        pytest.param(
+            [*arrivals(*EVERYTHING[:-1]), *arrivals(("a", 2), at=101 + LATE_SECONDS)],
+            {"late": 1, "slowest_seconds": LATE_SECONDS + 1},
+            id="late",
+        ),
+    ],
+)
+def test_what_becomes_of_messages_is_counted(found: list[Arrival], expected: dict[str, Any]):
+    counted = account("k", SENT, found, is_ordered=True)
+
+    figures = {"sent": 6, "received": 6, "slowest_seconds": 1.0, **expected}
+    assert counted == Account("k", is_ordered=True, **figures, examples=counted.examples)
+    assert bool(counted.examples) == (not counted.is_kept)
+
+
+def test_dead_letters_are_not_lost():
+    counted = account("k", SENT, arrivals(*EVERYTHING[2:]), is_ordered=True, dead=[Stamp("a", 0), Stamp("a", 1)])
+
+    assert (counted.received, counted.dead, counted.lost) == (4, 1, 1)
+
+
+def test_a_message_that_nobody_sent_is_not_received():
+    assert account("k", SENT, arrivals(*EVERYTHING, ("a", 7)), is_ordered=True).received == len(SENT)
+
+
+def test_a_standard_queue_promises_no_order():
+    counted = account("k", SENT, arrivals(*EVERYTHING[::-1]), is_ordered=False)
+
+    assert (counted.out_of_order, counted.is_kept) == (0, True)
+
+
+@pytest.mark.parametrize("trouble", [{"lost": 1}, {"out_of_order": 1}])
+def test_a_loss_and_a_wrong_order_break_the_promise(trouble: dict[str, int]):
+    assert not Account("k", is_ordered=True, **trouble).is_kept
+
+
+def test_accounts_add_up():
+    one = Account("k", is_ordered=True, sent=2, received=1, lost=1, slowest_seconds=3.0, examples=("x",))
+
+    assert one.plus(one) == Account(
+        "k", is_ordered=True, sent=4, received=2, lost=2, slowest_seconds=3.0, examples=("x", "x")
+    )
+
+
+def test_a_round_is_read_as_it_was_written():
+    counted = account("k", SENT, arrivals(*EVERYTHING[:-1]), is_ordered=True)
+    done = Round(1, 60.0, 5.0, 100, 3, {"answered": 4}, (counted,), {"q: reason": 1})
+
+    assert Round.parse(done.document()) == done
