@@ -1,4 +1,4 @@
-"""The state stack: keys, tables, the history bucket and secrets, which survive a redeploy."""
+"""The state stack: keys, tables, the history bucket with its database, and secrets, which survive a redeploy."""
 
 from aws_cdk import Duration, RemovalPolicy, SecretValue, Stack
 from aws_cdk import aws_glue as glue

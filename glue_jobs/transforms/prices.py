@@ -57,6 +57,8 @@ PRICE_PAGES = {
 # SQS bills a request for each 64 KiB; a request has up to ten messages.
 REQUEST_BYTES = 65_536
 REQUEST_MESSAGES = 10
+# Of a connection's snapshot: four items, and the exchange, which an instance keeps for a moment.
+SNAPSHOT_READS = (4, 5)
 SQS = "SQS request"  # standard or FIFO, depending on the queue
 
 
@@ -79,12 +81,15 @@ def _batched(capability: str, what: str, **units: float) -> list[Usage]:
     return [Usage(capability, what, items[name], number / REQUEST_MESSAGES, number) for name, number in units.items()]
 
 
-def _frames(what: str, *, frames: int, replies: int, reads: float, writes: float, runs: int = 0) -> list[Usage]:
+def _frames(
+    what: str, *, frames: int, replies: int, reads: float, writes: float, cached: int = 0, runs: int = 0
+) -> list[Usage]:
     """Return the usage of frames that clients of live send, with their replies; `runs` are those of other functions.
 
     API Gateway sends each frame to the inbox by itself. A reply is an item of the outbox, whose delivery reads the
-    snapshot of its connection.
+    snapshot of its connection. Of the `reads`, a function that has just read the exchange saves those `cached`.
     """
+    least, most = SNAPSHOT_READS
     messages = frames + replies
     received = runs + messages
     return [
@@ -92,7 +97,7 @@ def _frames(what: str, *, frames: int, replies: int, reads: float, writes: float
         Usage("live", what, SQS, frames * 1.2 + replies * 0.3, 3 * messages),
         Usage("live", what, "Lambda request", received / REQUEST_MESSAGES, received),
         Usage("live", what, "Lambda GB-millisecond", 60 * received / REQUEST_MESSAGES, 60 * received),
-        Usage("live", what, "DynamoDB read unit", reads + 5 * replies, reads + 5 * replies),
+        Usage("live", what, "DynamoDB read unit", reads - cached + least * replies, reads + most * replies),
         Usage("live", what, "DynamoDB write unit", writes, writes),
     ]
 
@@ -135,17 +140,18 @@ USAGES = (
     Usage("rendezvous", "held poll", "DynamoDB read unit", 0, 60),
     # The batch of one connection: send to the outbox, receive, delete; the snapshot of the connection.
     *_batched("live", "delivery", requests=3, runs=1, gb_ms=60),
-    Usage("live", "delivery", "DynamoDB read unit", 5, 5),
+    Usage("live", "delivery", "DynamoDB read unit", *SNAPSHOT_READS),
     Usage("live", "posted event", "WebSocket message", 1, 1),
     # $connect stores the session and counts it, and sends its timer, which the function `session` receives.
     Usage("live", "session start", "SQS standard request", 1.2, 3),
-    *_frames("session start", frames=2, replies=2, reads=19, writes=11, runs=2),
+    *_frames("session start", frames=2, replies=2, reads=19, cached=2, writes=11, runs=2),
     # The reply, and the item that closes the connection.
     *_frames("session end", frames=1, replies=1, reads=8, writes=6),
     Usage("live", "session end", SQS, 0.3, 3),
-    *_frames("refused login", frames=1, replies=1, reads=6, writes=2),
-    *_frames("subscription", frames=1, replies=1, reads=13, writes=3),
-    *_frames("dropped publication", frames=1, replies=0, reads=6, writes=1),
+    *_frames("refused login", frames=1, replies=1, reads=6, cached=1, writes=4),
+    Usage("live", "refused login", SQS, 0.3, 3),
+    *_frames("subscription", frames=1, replies=1, reads=13, cached=1, writes=3),
+    *_frames("dropped publication", frames=1, replies=0, reads=6, cached=1, writes=1),
     # Each record is billed as at least 5 KB; an event has about half a kilobyte.
     Usage("history", "event", "Firehose kilobyte", 0.5, 5),
 )

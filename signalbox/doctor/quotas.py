@@ -17,8 +17,7 @@ CONCURRENCY_QUOTA, REQUESTS_QUOTA, TABLES_QUOTA = "L-B99A9384", "L-8A5B8E43", "L
 DEFAULT_CONCURRENCY = 1_000
 # https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html: what reservations have to leave.
 UNRESERVED_MINIMUM = 100
-# Every mapping may run this many copies of its function, whatever the load: the minimum of `MaximumConcurrency`.
-LEAST_OF_A_MAPPING = 2
+SMALL = "reserve_concurrency=false and poll_hold_limit=0"
 # Each user of the exchange is an IAM user; fewer free places than this are worth a word.
 USERS_TO_SPARE = 50
 # https://docs.aws.amazon.com/scheduler/latest/UserGuide/scheduler-quotas.html
@@ -39,11 +38,6 @@ class Demand:
     schedules: int
     roles: int
     tables: int
-
-    @property
-    def least(self) -> int:
-        """The executions without which an idle stage with all polls held is throttled."""
-        return self.held_polls + LEAST_OF_A_MAPPING * self.mappings
 
     @property
     def most(self) -> int:
@@ -76,16 +70,15 @@ def concurrency_finding(account: Concurrency, demand: Demand, *, region: str) ->
     """Return the finding on Lambda's concurrent executions. New accounts often have 10."""
     text = (
         f"{account.limit} executions at a time, {account.unreserved} unreserved; the stage reserves {demand.reserved}, "
-        f"its {demand.mappings} mappings take {LEAST_OF_A_MAPPING * demand.mappings} to {demand.polled}, "
-        f"held polls {demand.held_polls}"
+        f"its {demand.mappings} mappings take up to {demand.polled}, held polls {demand.held_polls}"
     )
     wanted = max(DEFAULT_CONCURRENCY, demand.most + demand.reserved + UNRESERVED_MINIMUM)
     ask = f"request {wanted}: {_request('lambda', CONCURRENCY_QUOTA, wanted, region)}"
     if demand.reserved and account.limit - demand.reserved < UNRESERVED_MINIMUM:
         problem = f"{text}; Lambda refuses reservations that leave less than {UNRESERVED_MINIMUM}"
-        return stop(CONCURRENCY, problem, remedy=f"{ask}; until then deploy with reserve_concurrency=false")
-    if account.limit < demand.least:
-        return stop(CONCURRENCY, text, remedy=f"{ask}; or lower poll_hold_limit")
+        return stop(CONCURRENCY, problem, remedy=f"{ask}; until then deploy with {SMALL}")
+    if account.limit <= demand.held_polls:
+        return stop(CONCURRENCY, f"{text}: held polls would throttle all else", remedy=f"{ask}; or {SMALL}")
     if account.unreserved - demand.reserved < UNRESERVED_MINIMUM and demand.reserved:
         return warn(CONCURRENCY, text, remedy=f"{ask}; not needed if this stage has made its reservations before")
     if account.limit - demand.reserved < demand.most or account.unreserved < demand.most:

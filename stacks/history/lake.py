@@ -97,7 +97,9 @@ def _table(scope: Construct, database_name: str, *, bucket: s3.IBucket) -> glue.
     location = f"s3://{bucket.bucket_name}/{RAW_PREFIX}"
     return glue.CfnTable(
         scope,
-        "EventsRaw",
+        # Not the id of earlier versions, whose table is in another database: CloudFormation does not replace a resource
+        # by one of the same name.
+        "RawEvents",
         catalog_id=Aws.ACCOUNT_ID,
         database_name=database_name,
         table_input=glue.CfnTable.TableInputProperty(

@@ -11,6 +11,6 @@ HERE = Path(__file__).parent
 
 @pytest.mark.parametrize("entry", DIFFERENCES)
 def test_a_difference_is_of_a_test(entry: str) -> None:
-    file, _, test = entry.partition("::")
+    file, _, test = entry.partition("[")[0].partition("::")
 
-    assert f"def {test.replace('*', 'test_')}" in (HERE / file).read_text()
+    assert f"def {test}(" in (HERE / file).read_text()

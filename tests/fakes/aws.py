@@ -7,16 +7,20 @@ import boto3
 import pytest
 from botocore.model import StructureShape
 from moto import mock_aws
+from moto.awslambda.models import LambdaBackend
 from moto.core.serialize import JSONSerializer
+from moto.sqs.models import sqs_backends
 
 from signalbox.aws.rendezvous.offers import LISTED, OPEN_OFFERS_INDEX
 from signalbox.aws.shared.leases import BY_EXPIRY_INDEX
 from signalbox.aws.splitting.splits import BY_KIND_INDEX
+from tests.java.parts import Parts
 
 REGION = "us-east-1"
 TEXT, NUMBER = "S", "N"
-# What a test of a port runs on: the fake, and the adapter on moto and on DynamoDB Local.
-STORES = ("memory", "moto", pytest.param("java", marks=pytest.mark.java))
+# What a test of an adapter runs on: moto, and DynamoDB Local with ElasticMQ.
+BACKENDS = ("moto", pytest.param("java", marks=pytest.mark.java))
+STORES = ("memory", *BACKENDS)  # what a test of a port runs on: the fake, and the adapter on both
 
 
 def _of_one_kind(serialize: Callable[..., None]) -> Callable[..., None]:
@@ -53,10 +57,28 @@ def aws(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iter
     parts = request.getfixturevalue("real_parts") if request.node.get_closest_marker("java") else None
     for name, url in (parts.variables if parts else {}).items():
         monkeypatch.setenv(name, url)
+    if parts:
+        mapped = _with_queues_of(parts, LambdaBackend.create_event_source_mapping)
+        monkeypatch.setattr(LambdaBackend, "create_event_source_mapping", mapped)
     with mock_aws():
         yield
     if parts:
         parts.clear()
+
+
+def _with_queues_of(parts: Parts, create: Callable[..., Any]) -> Callable[..., Any]:
+    """Return moto's creation of an event source mapping, which finds the queues of ElasticMQ, too.
+
+    moto's Lambda reads nothing from queues here: it only needs a queue of the same name in moto's own SQS.
+    """
+
+    def created(self: LambdaBackend, spec: dict[str, Any]) -> object:
+        name, known = spec["EventSourceArn"].rpartition(":")[2], sqs_backends[self.account_id][self.region_name]
+        if parts.has_queue(name) and name not in known.queues:
+            known.create_queue(name, None, **({"FifoQueue": "true"} if name.endswith(".fifo") else {}))
+        return create(self, spec)
+
+    return created
 
 
 @pytest.fixture

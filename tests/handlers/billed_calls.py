@@ -32,13 +32,17 @@ def billed_units() -> Iterator[Counter[str]]:
         yield units
 
 
-def priced_units(*actions: tuple[str, str]) -> dict[str, float]:
-    """Return the upper bounds of the units of SQS and DynamoDB that the cost report assumes for actions together."""
+def priced_units(*actions: tuple[str, str], is_warm: bool = False) -> dict[str, float]:
+    """Return the upper bounds of the units of SQS and DynamoDB that the cost report assumes for actions together.
+
+    Those of reads are the lower bounds with `is_warm`, for functions that have just read what they may keep.
+    """
     items = {SQS: SQS, "SQS standard request": SQS, READS: READS, WRITES: WRITES}
     units: Counter[str] = Counter()
     for usage in USAGES:
         if usage.item in items:
-            units[items[usage.item]] += usage.most * actions.count((usage.capability, usage.what))
+            each = usage.least if is_warm and usage.item == READS else usage.most
+            units[items[usage.item]] += each * actions.count((usage.capability, usage.what))
     return {item: number for item, number in units.items() if number}
 
 

@@ -10,8 +10,8 @@ Who = frozenset[str]
 RESOURCES = {
     "MAPPING": "arn:aws:lambda:us-east-1:123456789012:event-source-mapping:0a1b",
     "WORKGROUP": "arn:aws:athena:us-east-1:123456789012:workgroup/primary",
-    "EVENTS": "arn:aws:glue:us-east-1:123456789012:table/signalbox_history/events",
-    "RAW_EVENTS": "arn:aws:glue:us-east-1:123456789012:table/signalbox_history/events_raw",
+    "EVENTS": "arn:aws:glue:us-east-1:123456789012:table/signalbox_lake/events",
+    "RAW_EVENTS": "arn:aws:glue:us-east-1:123456789012:table/signalbox_lake/events_raw",
     "COMPACTION": "arn:aws:glue:us-east-1:123456789012:job/signalbox-compact-history",
     "CONNECTION": "arn:aws:execute-api:us-east-1:123456789012:{websocket}/live/POST/@connections/L0SM9cOFvHcCIhw=",
 }
@@ -35,9 +35,13 @@ COMPACTION, EXPORT, REPLAY = who("CompactHistory/Role"), who("ExportLogs/Role"),
 REPORT = who("Report/Role")
 REPORTS = REPORT | who("SplitReport/Role TopicReport/Role DeliveryReport/Role OrderAudit/Role CostReport/Role")
 JOBS = COMPACTION | EXPORT | REPLAY | REPORTS
-OF_FUNCTIONS = "SweepLeases SweepStrays ReconcileSplits SweepSplits ExpireQueues SweepExchanges SweepSessions"
+OF_FUNCTIONS = (
+    "SweepLeases SweepStrays ReconcileSplits SweepSplits ExpireQueues SweepExchanges MeasureQueues ConnectQueues "
+    "SweepSessions"
+)
 OF_JOBS = "Report SplitReport TopicReport DeliveryReport OrderAudit CostReport CompactHours CompactDay ExportLogs"
 SCHEDULES = who(f"{OF_FUNCTIONS} {OF_JOBS}", "Schedules")
+OF_THE_EXCHANGE = who("ExpireQueues SweepExchanges MeasureQueues ConnectQueues", "Schedules")
 ADMIN, FEEDER, SOURCE, SUBSCRIBER = who("admin"), who("feeder"), who("source"), who("subscriber")
 LOOSE = who("loose-source")  # a source with Sarracenia's own rule of ownership
 USERS = ADMIN | FEEDER | SOURCE | SUBSCRIBER | LOOSE
@@ -63,7 +67,7 @@ RENDEZVOUS: dict[str, Who] = {
     "sqs:ReceiveMessage snowflake-client-a": PUBLIC_CLIENT,
     "sqs:DeleteMessage snowflake-client-a": NOBODY,
     "sqs:DeleteQueue snowflake-client-a": SWEEP,
-    "dynamodb:PutItem Rendezvous": MATCHING,
+    "dynamodb:PutItem Rendezvous": MATCHING | SWEEP,
     "dynamodb:UpdateItem Rendezvous": MATCHING,
     "dynamodb:Query Rendezvous/index/open_offers": MATCHING | PAGE,
     "dynamodb:PutItem Leases": OFFER,
@@ -174,7 +178,9 @@ HISTORY: dict[str, Who] = {
 SCHEDULED: dict[str, Who] = {
     "lambda:InvokeFunction Rendezvous/Sweep": who("SweepLeases SweepStrays", "Schedules"),
     "lambda:InvokeFunction Splitting/Control": who("ReconcileSplits SweepSplits", "Schedules"),
-    "lambda:InvokeFunction Exchange/Control": who("ExpireQueues SweepExchanges", "Schedules"),
+    "lambda:InvokeFunction Exchange/Control": who(
+        "ExpireQueues SweepExchanges MeasureQueues ConnectQueues", "Schedules"
+    ),
     "lambda:InvokeFunction Live/Session": who("SweepSessions", "Schedules"),
     "lambda:InvokeFunction Rendezvous/Offer": NOBODY,
     "glue:StartJobRun COMPACTION": who("CompactHours CompactDay", "Schedules"),

@@ -40,7 +40,7 @@ TYPED_NAMES = {
     "AWS::Glue::Job": {f"{name}/Job" for name in JOBS},
     "AWS::Glue::SecurityConfiguration": {"HistoryJobs/Security"},
     "AWS::Glue::Database": {"HistoryDatabase"},
-    "AWS::Glue::Table": {"HistoryLake/EventsRaw"},
+    "AWS::Glue::Table": {"HistoryLake/RawEvents"},
     "AWS::Scheduler::ScheduleGroup": {"Schedules/Group"},
     "AWS::CloudWatch::Dashboard": {"Monitoring/Dashboard"},
     "AWS::ApiGatewayV2::Api": {"Rendezvous/Api/Http", "Live/Api/Http", "Live/Connections/WebSocket"},

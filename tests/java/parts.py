@@ -51,6 +51,11 @@ class Parts:
         url = self.variables[f"AWS_ENDPOINT_URL_{service.upper()}"]
         return boto3.client(service, endpoint_url=url, region_name=REGION, **CREDENTIALS)
 
+    def has_queue(self, name: str) -> bool:
+        """Return whether ElasticMQ has a queue of this name."""
+        urls = self.queues.list_queues(QueueNamePrefix=name).get("QueueUrls", [])
+        return any(url.endswith(f"/{name}") for url in urls)
+
     def clear(self) -> None:
         """Delete all tables and queues."""
         for name in self.tables.list_tables()["TableNames"]:

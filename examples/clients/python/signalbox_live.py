@@ -10,6 +10,7 @@ from autobahn.asyncio.component import Component, run
 from autobahn.wamp.exception import ApplicationError
 from autobahn.wamp.types import EventDetails, SubscribeOptions
 
+REFUSALS = {f"wamp.error.{name}" for name in ("authentication_failed", "authorization_failed", "no_such_realm")}
 KEPT_PUBLICATIONS = 100_000  # per subscription, to recognize duplicates
 GRACE = timedelta(minutes=2)  # events of different topics may overtake one another, and clocks differ
 
@@ -111,6 +112,7 @@ class Live:
             transports=[{**transport, "max_retry_delay": 30.0, "serializers": ["json"]}],
             realm=realm,
             authentication={"ticket": {"authid": user, "ticket": ticket}},
+            is_fatal=self._is_refused,
         )
         self.component.on_join(self._joined)
 
@@ -124,8 +126,15 @@ class Live:
         return self
 
     def run(self) -> None:
-        """Follow until interrupted."""
+        """Follow until interrupted or refused."""
         run([self.component], log_level="error")
+
+    def _is_refused(self, error: Exception) -> bool:
+        """Report an error that another attempt would meet again, such as a wrong ticket; it ends `run`."""
+        if not isinstance(error, ApplicationError) or error.error not in REFUSALS:
+            return False
+        self.failed(error.error_message())
+        return True
 
     async def _joined(self, session: Any, _details: Any) -> None:
         await asyncio.gather(*(self._subscribe(session, one) for one in self.subscriptions))

@@ -9,6 +9,7 @@ from signalbox.aws.shared.errors import effect, look
 from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.aws.shared.mappings import DELETING, EventSourceMappings
 from signalbox.errors import RejectedError
+from signalbox.exchange.model.connections import QueueMissing
 from signalbox.exchange.model.names import CONTROL_MARK, StageNames
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import UserName
@@ -71,7 +72,11 @@ class UserControlQueues:
         like = self._reader(attributes["QueueArn"])
         with effect(f"queue {name!r}"):
             url = self._queues(attributes["QueueArn"]).url(name)
-            self.sqs.set_queue_attributes(QueueUrl=url, Attributes=_taken_over(attributes))
+            try:
+                self.sqs.set_queue_attributes(QueueUrl=url, Attributes=_taken_over(attributes))
+            except self.sqs.exceptions.QueueDoesNotExist as error:
+                remedy = f"`signalbox user add {user}` creates it"
+                raise QueueMissing(f"control queue {name!r} does not exist: {remedy}") from error
         self._connect(name, attributes["QueueArn"], like, tags)
 
     def remove(self, user: UserName) -> None:

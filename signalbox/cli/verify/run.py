@@ -28,6 +28,8 @@ from signalbox.verify.report import Answer, Report
 # The longest call of a flow without a look at the end: a client's receive, with its pauses.
 STOP_SECONDS = 45.0
 LOOK_SECONDS = 0.2
+# Half of the time after which another run considers this one dead: the cleanup needs some of it.
+LONGEST_SECONDS = 1_800.0
 Flow = Callable[[Trial], None]
 
 
@@ -41,15 +43,19 @@ class Run:
     _threads: list[threading.Thread] = field(default_factory=list)
 
     def wait(self) -> None:
-        """Start the flows and wait for their ends."""
+        """Start the flows and wait for their ends, at most `LONGEST_SECONDS`."""
         for name, flow in self.flows.items():
             # Daemons: an interrupted command does not wait for a call in progress.
-            thread = threading.Thread(target=self._follow, args=(name, flow), name=f"verify {name}", daemon=True)
+            thread = threading.Thread(target=self._follow, args=(name, flow), name=name, daemon=True)
             self._threads.append(thread)
             thread.start()
-        for thread in self._threads:
-            while thread.is_alive():
-                thread.join(LOOK_SECONDS)  # signals are handled between two looks
+        while alive := [thread.name for thread in self._threads if thread.is_alive()]:
+            if time.monotonic() - self.began > LONGEST_SECONDS:
+                for name in alive:
+                    self.trial.journal.fail(name, "the flow", TimeoutError(f"no end after {LONGEST_SECONDS:g} s"))
+                self.stop()
+                return
+            time.sleep(LOOK_SECONDS)  # signals are handled between two looks
 
     def stop(self) -> None:
         """End the flows after their current calls."""

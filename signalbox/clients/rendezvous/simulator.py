@@ -25,7 +25,7 @@ RELAY_PATTERN = "snowflake.torproject.net$"
 
 REQUEST_SECONDS = 30.0  # the response timeout of upstream's proxy (proxy/lib/snowflake.go)
 HANG_UP_SECONDS = 0.2
-WAIT_SECONDS = 0.2
+WAIT_SECONDS, WAIT_TRIES = 0.2, 300
 READ_LIMIT_BYTES = 100_000
 
 _SDP = """\
@@ -116,9 +116,15 @@ def available_proxies(base_url: str) -> int:
 
 
 def wait_for_proxy(base_url: str, *, sleep: Callable[[float], None] = time.sleep) -> None:
-    """Wait until a proxy is waiting at the broker; without a recent poll an offer is denied at once."""
-    while not available_proxies(base_url):
+    """Wait until a proxy is waiting at the broker; without a recent poll an offer is denied at once.
+
+    Raises `BrokerUnreachableError` when none is after a minute.
+    """
+    for _ in range(WAIT_TRIES):
+        if available_proxies(base_url):
+            return
         sleep(WAIT_SECONDS)
+    raise BrokerUnreachableError(f"no poll is held by the broker at {base_url}")
 
 
 def _read(request: urllib.request.Request, timeout_seconds: float) -> bytes:

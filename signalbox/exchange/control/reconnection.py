@@ -20,6 +20,7 @@ from signalbox.exchange.model.connections import (
     ConnectionChecks,
     Connections,
     FunctionArn,
+    QueueMissing,
     Readers,
 )
 from signalbox.exchange.model.control_ports import ControlPorts
@@ -33,13 +34,9 @@ PAGE = 10
 Value = TypeVar("Value")
 
 
-class QueueMissing(RejectedError):
-    """Raised when the SQS queue of an exchange on record does not exist."""
-
-
 @dataclass(slots=True)
 class Reconnection:
-    """The result of a check; an incomplete one has met its deadline or a temporary failure, and is repeated."""
+    """The result of a check. An incomplete one has met its deadline or a failure, and is repeated in a minute."""
 
     connected: list[QueueName] = field(default_factory=list)
     disconnected: list[QueueName] = field(default_factory=list)
@@ -149,7 +146,8 @@ class ReconnectionService:
             for value, (is_changed, problem) in zip(page, self.ports.parallel_map(attempt, page), strict=True):
                 if problem is not None:
                     done.problems.append(str(problem))
-                    done.is_complete = done.is_complete and isinstance(problem, RejectedError)
+                    # A refusal may be a new permission that does not count yet; only a missing queue lasts.
+                    done.is_complete = done.is_complete and isinstance(problem, QueueMissing)
                 elif is_changed:
                     yield value
 

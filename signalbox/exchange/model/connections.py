@@ -5,10 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NewType, Protocol
 
+from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import UserName
 
 FunctionArn = NewType("FunctionArn", str)
+
+
+class QueueMissing(RejectedError):
+    """Raised when the SQS queue of an exchange or a user on record does not exist."""
 
 
 @dataclass(frozen=True, slots=True)

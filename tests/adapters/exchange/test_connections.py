@@ -8,7 +8,7 @@ import pytest
 from signalbox.aws.exchange.connections import DynamoConnectionChecks, LambdaConnections
 from signalbox.aws.exchange.user_control_queues import UserControlQueues
 from signalbox.errors import EffectFailed, EffectRefused
-from signalbox.exchange.model.connections import Connection, ConnectionCheck, FunctionArn, Readers
+from signalbox.exchange.model.connections import Connection, ConnectionCheck, FunctionArn, QueueMissing, Readers
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import UserName
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, StubbedClient, TaggingLambda, attributes_of, error, function
@@ -93,7 +93,7 @@ def test_a_user_gets_the_reader_and_dead_letters_of_the_administrators(connectio
 def test_a_user_whose_queue_is_gone_is_refused(connections, sqs) -> None:
     sqs.delete_queue(QueueUrl=URLS + OWN)
 
-    with pytest.raises(EffectRefused, match=OWN):
+    with pytest.raises(QueueMissing, match=f"{OWN}.*signalbox user add alice"):
         connections.connect_user(ALICE)
 
 

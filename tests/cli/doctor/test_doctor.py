@@ -178,6 +178,15 @@ def test_the_settings_decide_what_is_needed(wire: Wire):
     ].endswith("held polls 600")
 
 
+def test_a_new_account_can_deploy_without_reservations_and_held_polls(wire: Wire):
+    wire.answers["GetAccountSettings"] = concurrency(10, 10)
+
+    found = findings("-c", "reserve_concurrency=false", "-c", "poll_hold_limit=0")["Lambda concurrency"]
+
+    assert found["verdict"] == "warn"
+    assert "under load functions are throttled" in found["remedy"]
+
+
 def test_a_bootstrap_that_the_deployment_makes_is_no_obstacle(wire: Wire):
     wire.answers["GetParameter"] = refusal("ParameterNotFound")
 

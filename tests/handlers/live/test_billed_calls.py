@@ -2,6 +2,7 @@
 
 import pytest
 
+from glue_jobs.transforms.prices import SNAPSHOT_READS
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.billed_calls import READS, billed_units, priced_units
 from tests.handlers.live import test_deliver
@@ -9,12 +10,20 @@ from tests.handlers.live.live_stage import REALM, LiveStage, stage  # noqa: F401
 from tests.handlers.live.test_deliver import event, event_batch
 
 posts = test_deliver.stage
-SNAPSHOT = 5  # read units of a connection when something is posted to it
 
 
 def hello(stage: LiveStage, secret: str) -> None:  # noqa: F811 - a type
     stage.say("c1", 1, REALM, {"authid": "source", "authmethods": ["ticket"]})
     stage.say("c1", 5, secret, {})
+
+
+def refuse(stage: LiveStage) -> None:  # noqa: F811 - a type
+    stage.say("c2", 5, "wrong", {})
+
+
+def begin(stage: LiveStage) -> None:  # noqa: F811 - a type
+    stage.connect("c2")
+    stage.say("c2", 1, REALM, {"authid": "source", "authmethods": ["ticket"]})
 
 
 def start(stage: LiveStage) -> None:  # noqa: F811 - a type
@@ -26,6 +35,7 @@ STEPS = {
     "session start": (start, 2),
     "subscription": (lambda live: live.say("c1", 32, 1, {}, "trial.a"), 1),
     "dropped publication": (lambda live: live.say("c1", 16, 2, {}, "forbidden", ["a"]), 0),
+    "refused login": (refuse, 1),
     "session end": (lambda live: live.say("c1", 6, {}, "wamp.close.normal"), 1),
 }
 
@@ -36,12 +46,13 @@ def test_an_event_of_a_session(stage, what):  # noqa: F811 - fixture
     step, replies = STEPS[what]
     if what != "session start":
         start(stage)
+        begin(stage)
 
     with billed_units() as billed:
         step(stage)
 
-    billed[READS] += SNAPSHOT * replies  # of the delivery, which this stage does not run
-    assert billed == priced_units(("live", what))
+    billed[READS] += SNAPSHOT_READS[0] * replies  # of the delivery, which this stage does not run
+    assert billed == priced_units(("live", what), is_warm=True)
 
 
 def test_the_delivery_of_a_batch(posts):
@@ -52,4 +63,4 @@ def test_the_delivery_of_a_batch(posts):
         posts.put(event_batch(event(2)))
         posts.deliver()
 
-    assert billed == priced_units(("live", "delivery"))
+    assert billed == priced_units(("live", "delivery"), is_warm=True)

@@ -31,6 +31,7 @@ STREAMS = ("stdout", "stderr")
 class Example:
     """A running example and its output lines."""
 
+    process: "subprocess.Popen[str]"
     lines: list[str] = field(default_factory=list)
 
     def logs(self, stream: str) -> list[str]:
@@ -84,11 +85,13 @@ def running(command: Sequence[str], container: str, login: Mapping[str, str | No
     """Run an example that follows a container."""
     names = {"SIGNALBOX_URL": "url", "SIGNALBOX_REALM": "realm", "SIGNALBOX_USER": "user", "SIGNALBOX_TICKET": "secret"}
     told = {variable: str(login[name]) for variable, name in names.items()}
-    example = Example()
+    # Users run the examples without this variable, and pipe their output.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with log.open("w") as errors:
         process = subprocess.Popen(  # noqa: S603 - our own examples
-            [*command, container], env={**os.environ, **told}, stdout=subprocess.PIPE, stderr=errors, text=True
+            [*command, container], env={**environment, **told}, stdout=subprocess.PIPE, stderr=errors, text=True
         )
+        example = Example(process)
 
         def listen() -> None:
             example.lines.extend(line.rstrip("\n") for line in process.stdout or ())
@@ -166,3 +169,4 @@ def test_a_permanent_error_ends_the_example_with_its_reason(command, place, tmp_
             seconds=SOON_SECONDS,
             progress=log.read_text,
         )
+        wait_for(lambda: example.process.poll() is not None, "the end", seconds=SOON_SECONDS)

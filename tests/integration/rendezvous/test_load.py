@@ -18,7 +18,7 @@ from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
 from tests.integration.rendezvous.peers import PATIENCE_SECONDS, Asked, Parties
 from tests.integration.shared.fault_injection import BETWEEN_KILLS, FaultInjector
-from tests.patience import Patience, fewer, wait_for
+from tests.patience import Patience, fewer, scaled, wait_for
 
 pytestmark = pytest.mark.emulator
 
@@ -31,6 +31,8 @@ KILLS = 12
 KILLED = ("offer", "poll", "answer")
 # Clients whose functions may be killed twice within their five seconds.
 UNLUCKY = 2
+# The client's queue has a lease of two minutes, which does not become longer on a busy machine.
+LONGEST_PAUSE_SECONDS = 5.0
 
 
 def test_tens_of_clients_and_proxies_at_once_find_each_other(parties: Parties):
@@ -77,7 +79,7 @@ def _start_instances(parties: Parties) -> None:
 
 
 def test_impatient_clients_are_answered_once_while_functions_are_killed(parties: Parties, stage_folder: StageFolder):
-    """A client gives up if it does not find its queue when it looks five times, once a second."""
+    """A client gives up if it does not find its queue when it looks five times, once a second of a free core."""
     parties.expect_proxies(*Nat)
     dead_letters = parties.dead_letters()
 
@@ -86,9 +88,9 @@ def test_impatient_clients_are_answered_once_while_functions_are_killed(parties:
     wait_for(lambda: parties.waiting_messages() == 0, "all offers deleted", seconds=2 * PATIENCE_SECONDS)
 
     unanswered = [exchange.problem for exchange in exchanges if exchange.answer != exchange.right_answer]
-    assert len(unanswered) <= UNLUCKY, unanswered
+    assert len(exchanges) - len(unanswered) >= fewer(len(exchanges) - UNLUCKY), unanswered
     assert "" not in unanswered, "a client got the answer to another offer"
-    assert [parties.messages_for(exchange.client_id) for exchange in exchanges] == [1] * CLIENTS_OF_THE_BURST
+    assert [parties.messages_for(exchange.client_id) for exchange in exchanges] == [1] * len(exchanges)
     assert parties.dead_letters() == dead_letters
     offered = {_offer(served) for served in rounds if served.accepted}
     assert offered <= {exchange.offer for exchange in exchanges}
@@ -111,10 +113,14 @@ class Exchanged:
 def _exchange(parties: Parties) -> Exchanged:
     client_id = new_client_id()
     offer = sample_offer(client_id)
-    rendezvous = SqsRendezvous(parties.client_sqs, parties.deployment.outputs["BrokerQueueUrl"])
+    rendezvous = SqsRendezvous(
+        parties.client_sqs,
+        parties.deployment.outputs["BrokerQueueUrl"],
+        sleep=lambda seconds: time.sleep(min(scaled(seconds), LONGEST_PAUSE_SECONDS)),
+    )
     try:
         received = rendezvous.exchange(offer_body(offer, Nat.RESTRICTED), client_id=client_id)
-    except (BrokerRefused, NoAnswer) as problem:
+    except (BrokerRefused, NoAnswer, parties.client_sqs.exceptions.QueueDoesNotExist) as problem:
         return Exchanged(client_id, offer, problem=str(problem))
     return Exchanged(client_id, offer, answer=received.session_description)
 
@@ -166,15 +172,18 @@ def _poll_until(parties: Parties, stopping: threading.Event, rounds: list[ServeR
 def _exchange_while_killing(parties: Parties, stage_folder: StageFolder) -> list[Exchanged]:
     """Start clients one after another until the last kill, and return their exchanges."""
     names = _function_names(parties)
-    killed = parties.pool.submit(FaultInjector(stage_folder, [names[function] for function in KILLED]).kill, KILLS)
-    exchanges = [_start_and_pause(parties) for _ in range(CLIENTS_OF_THE_BURST)]
+    injector = FaultInjector(stage_folder, [names[function] for function in KILLED])
+    between = scaled(BETWEEN_KILLS[0]), scaled(BETWEEN_KILLS[1])
+    killed = parties.pool.submit(injector.kill, KILLS, between=between)
+    count = fewer(CLIENTS_OF_THE_BURST)
+    exchanges = [_start_and_pause(parties, seconds=sum(between) / 2 * KILLS / count) for _ in range(count)]
     killed.result()
     return [exchange.result() for exchange in exchanges]
 
 
-def _start_and_pause(parties: Parties) -> Future[Exchanged]:
+def _start_and_pause(parties: Parties, *, seconds: float) -> Future[Exchanged]:
     started = parties.pool.submit(_exchange, parties)
-    time.sleep(sum(BETWEEN_KILLS) / 2 * KILLS / CLIENTS_OF_THE_BURST)
+    time.sleep(seconds)
     return started
 
 

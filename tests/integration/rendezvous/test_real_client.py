@@ -28,4 +28,6 @@ def test_upstreams_client_gets_the_proxys_answer(deployed: dict[str, Any], real_
         exchanges = real_clients(real_client)(side, CLIENTS, CLIENTS)
 
     assert [(exchange.error, exchange.is_right) for exchange in exchanges] == [("", True)] * CLIENTS
-    assert exchanges[0].calls == {"SendMessage": 1, "GetQueueUrl": 1, "ReceiveMessage": 1}
+    calls = exchanges[0].calls
+    assert calls.keys() == {"SendMessage", "GetQueueUrl", "ReceiveMessage"}
+    assert calls["SendMessage"] == 1  # the others are repeated until the queue and the reply exist

@@ -23,6 +23,7 @@ from signalbox.local import cdk, stage
 from signalbox.local.emulator import lifecycle
 from signalbox.local.session import stack_outputs
 from signalbox.local.stage_folder import StageFolder
+from signalbox.queues import STAGE_TAG
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 
@@ -178,16 +179,23 @@ def resources(session: boto3.Session) -> set[tuple[str, str]]:
         "schedule group": [one["Name"] for one in session.client("scheduler").list_schedule_groups()["ScheduleGroups"]],
         "schedule": [one["Name"] for one in session.client("scheduler").list_schedules()["Schedules"]],
         "stream": session.client("firehose").list_delivery_streams()["DeliveryStreamNames"],
-        "api": [one["ApiId"] for one in session.client("apigatewayv2").get_apis()["Items"]],
+        "api": [
+            f"{one['ApiId']} {one.get('Tags', {}).get(STAGE_TAG)}"
+            for one in session.client("apigatewayv2").get_apis()["Items"]
+        ],
         "alarm": [one["AlarmName"] for one in session.client("cloudwatch").describe_alarms()["MetricAlarms"]],
         "key": [
-            key["KeyId"]
+            f"{key['KeyId']} {_tags(kms.list_resource_tags(KeyId=key['KeyId'])['Tags']).get(STAGE_TAG)}"
             for key in kms.list_keys()["Keys"]
             if kms.describe_key(KeyId=key["KeyId"])["KeyMetadata"]["KeyState"] != "PendingDeletion"
         ],
         "secret": [one["Name"] for one in secrets.list_secrets()["SecretList"] if "DeletedDate" not in one],
     }
     return {(kind, name) for kind, names in found.items() for name in names}
+
+
+def _tags(listed: list[dict[str, str]]) -> dict[str, str]:
+    return {tag["TagKey"]: tag["TagValue"] for tag in listed}
 
 
 def within(seconds: float, look: Any, what: str) -> Any:

@@ -23,7 +23,9 @@ from signalbox.clients.web_socket import connector
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.options import LastEvents
 from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.local.cdk import QUALIFIER
 from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer
+from signalbox.local.emulator.lifecycle import ACCOUNT, REGION
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import UserName
 from tests.integration.shared.stages import (
@@ -92,17 +94,17 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         told.failed_deploy = stages.try_to_deploy(assemblies["broken"])
         told.left_by_failure = {one for one in resources(stages.session) if one[0] in ("schedule group", "function")}
         deployment = stages.deploy(assemblies[FIRST])
-        alice = stack.enter_context(created_user(deployment, ALICE))
-        _use(told, deployment, alice)
-        second = stages.deploy_more(assemblies[SECOND], SECOND, like=deployment)
-        alice_of_second = stack.enter_context(created_user(second, ALICE))
-        _declare(alice_of_second)
-        session = stack.enter_context(_session(deployment))
-        _remember(told, deployment)
-        stages.delete(deployment, FIRST)
-        deployment = stages.deploy(assemblies[FIRST])
-        told.connected = [run_task(deployment, "ExchangeControlFunctionName", "connect") for _ in range(2)]
-        _use_again(told, deployment, alice, session)
+        with created_user(deployment, ALICE) as alice:
+            _use(told, deployment, alice)
+            second = stages.deploy_more(assemblies[SECOND], SECOND, like=deployment)
+            alice_of_second = stack.enter_context(created_user(second, ALICE))
+            _declare(alice_of_second)
+            request = _start_session(deployment)
+            _remember(told, deployment)
+            stages.delete(deployment, FIRST)
+            deployment = stages.deploy(assemblies[FIRST])
+            told.connected = [run_task(deployment, "ExchangeControlFunctionName", "connect") for _ in range(2)]
+            _use_again(told, deployment, alice, request)
         _remember(told, deployment)
         told.of_second = _delivered(alice_of_second, "to the second")
         _destroy(told, path)
@@ -148,28 +150,17 @@ def _queued(alice: ExchangeClient) -> int:
     return int(queue["queued"])
 
 
-def _session(deployment: Deployment) -> Any:
-    """Return a started session of a split."""
-    stack = ExitStack()
+def _start_session(deployment: Deployment) -> SessionRequest:
+    """Start a session of a split, which the removal of the stage ends."""
     request = SessionRequest(
         f"lambda/{CONSUMER}",
         "alice-session",
         "alice@laptop",
         {"feature": {"split_queues": {"*": {"queue_type": "SQS", "message_filter": {"author": "^alice$"}}}}},
     )
-    SessionClient(stack.enter_context(_split_control(deployment)), request).start(
-        timeout=timedelta(seconds=scaled(120))
-    )
-    stack.close()
-
-    class _Request:
-        def __enter__(self) -> SessionRequest:
-            return request
-
-        def __exit__(self, *_: object) -> None:
-            """Leave the session to the removal of the stage."""
-
-    return _Request()
+    with _split_control(deployment) as control:
+        SessionClient(control, request).start(timeout=timedelta(seconds=scaled(120)))
+    return request
 
 
 def _split_control(deployment: Deployment) -> Any:
@@ -303,7 +294,7 @@ def test_no_message_in_a_queue_is_lost_and_bindings_work(story: Story):
 
 
 def test_realms_keep_their_logs_and_go_on_counting(story: Story):
-    assert story.log == [(1, ["before"]), (2, ["after"])]
+    assert story.log == [(1, ("before",)), (2, ("after",))]
 
 
 def test_a_split_goes_on_for_its_sessions_and_its_consumer(story: Story):
@@ -330,15 +321,14 @@ def test_destroy_leaves_nothing_of_the_stage(story: Story):
         for kind, name in story.after - story.before
         if SECOND not in name and CONSUMER not in name and name not in (ORIGINAL, "developers")
     }
-    # The CDK's bucket of assets belongs to the account, and a log group of functions' starts to the consumer.
-    assert {one for one in mine if not one[1].startswith("cdk-")} == set(), mine
+    assert mine == {("bucket", f"cdk-{QUALIFIER}-assets-{ACCOUNT}-{REGION}")}  # the CDK's own, for all stages
 
 
 def test_destroy_ended_the_split_and_put_its_consumer_back(story: Story):
     kinds = {one["kind"] for one in story.destroyed["removed"]}
 
     assert {"session of a split", "attachment of a policy", "queue", "IAM user", "table", "KMS key"} <= kinds
-    assert (str((str(ORIGINAL), CONSUMER))) in {name for kind, name in story.after if kind == "mapping"}
+    assert str((str(ORIGINAL), CONSUMER)) in {name for kind, name in story.after if kind == "mapping"}
 
 
 def test_destroy_leaves_the_second_stage_alone(story: Story):

@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 
 PATIENCE_SECONDS = 240.0
 CLIENTS, MESSAGES, KEYS = 5, 60, 4
-STANDARD, FIFO = QueueName("demo-weather"), QueueName("demo-weather.fifo")
+STANDARD, FIFO = QueueName("demo-storms"), QueueName("demo-orders.fifo")
 DEVELOPER, OTHERS = "alice", "others"
 
 

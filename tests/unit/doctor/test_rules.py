@@ -147,7 +147,8 @@ def test_a_missing_assets_bucket_is_the_bootstraps_matter():
     ("limit", "unreserved", "reserved", "verdict"),
     [
         (10, 10, 0, "stop"),
-        (DEMAND.least, DEMAND.least, 0, "warn"),
+        (DEMAND.held_polls, DEMAND.held_polls, 0, "stop"),
+        (DEMAND.held_polls + 1, DEMAND.held_polls + 1, 0, "warn"),
         (DEMAND.most, DEMAND.most, 0, "ok"),
         (1000, DEMAND.most - 1, 0, "warn"),
         (1000, 1000, 1000 - UNRESERVED_MINIMUM + 1, "stop"),
@@ -157,11 +158,12 @@ def test_a_missing_assets_bucket_is_the_bootstraps_matter():
     ],
     ids=[
         "new account",
+        "held polls take all",
         "idle only",
         "enough",
         "others reserve",
         "cannot reserve",
-        "enough beside it",
+        "enough for both",
         "just reserves",
         "perhaps its own",
     ],

@@ -5,9 +5,11 @@ from signalbox.local.emulator.patches import (
     batch_permissions,
     failed_starts,
     firehose_buffer,
+    function_priority,
     message_senders,
     physical_names,
     queue_locks,
+    repeated_deletions,
     shared_code,
     websocket_refusals,
 )
@@ -24,9 +26,11 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
         batch_permissions.PATCH,
         failed_starts.PATCH,
         firehose_buffer.PATCH,
+        function_priority.PATCH,
         message_senders.PATCH,
         physical_names.PATCH,
         queue_locks.PATCH,
+        repeated_deletions.PATCH,
         shared_code.PATCH,
         websocket_refusals.PATCH,
     )

@@ -72,6 +72,7 @@ def test_declared_queues_and_their_dead_letters_are_kept():
 
     assert list(sweep.desk.delete_strays()) == []
     assert len(sweep.found.queues) == 4
+    assert sweep.found.looked_at == []  # a known queue costs no call
 
 
 def test_a_queue_that_was_deleted_meanwhile_is_skipped():

@@ -1,0 +1,139 @@
+"""`signalbox verify` without a stage: its options, and how flows become rows. tests/integration runs it on a stage."""
+
+import json
+import threading
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from signalbox.cli.main import app
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.cli.verify.run import Flow, Run, flows
+from signalbox.cli.verify.trial import Journal, RunStopped, Trial, WrongResult, expect, metered
+from signalbox.errors import RejectedError
+from signalbox.verify.names import InvalidRunId, RunNames, parse_run_id
+from signalbox.verify.report import Outcome
+from tests.cli.shared.stage import serving
+from tests.fakes.aws import aws
+
+__all__ = ["aws"]
+STAGE = Deployment({}, "eu-west-1", "https://rendezvous.example/")
+
+
+def verify(*options: str) -> Result:
+    return CliRunner().invoke(app, ["verify", *options], catch_exceptions=False)
+
+
+def trial() -> Trial:
+    return Trial(metered(STAGE), RunNames(parse_run_id("6b0387e0f7")), Journal())
+
+
+def run_of(**named: Flow) -> Run:
+    return Run(trial(), named)
+
+
+def test_without_a_stage_nothing_is_made(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(RejectedError, match="no local stage runs"):
+        verify()
+
+
+def test_a_wrong_run_is_refused_before_any_call():
+    with pytest.raises(InvalidRunId):
+        verify("--aws", "--clean", "yesterday")
+
+
+def test_a_stage_of_an_older_version_is_refused(aws: None):
+    with serving({"BrokerQueueUrl": "https://q"}, []), pytest.raises(RejectedError, match="no output 'SplitTable'"):
+        verify("--aws")
+
+
+def test_a_step_is_a_row_with_its_measurements():
+    journal = Journal()
+    with journal.step("live", "events") as timing:
+        timing.latencies += [1.0, 2.0]
+        timing.detail = "two"
+
+    (row,) = journal.rows
+    assert (row.outcome, row.latencies, row.detail) == (Outcome.OK, (1.0, 2.0), "two")
+
+
+def test_a_failed_step_ends_its_flow_and_no_other():
+    def fails(trial: Trial) -> None:
+        with trial.journal.step("rendezvous", "offer"):
+            expect(False, "account 123456789012 has no answer")  # noqa: FBT003 - the condition
+        raise AssertionError("the flow continues after a failed step")
+
+    def works(trial: Trial) -> None:
+        with trial.journal.step("splitting", "session"):
+            pass
+
+    run = run_of(rendezvous=fails, splitting=works)
+    run.wait()
+
+    report = run.report(left=[])
+    assert [(row.capability, row.outcome) for row in report.rows] == [
+        ("rendezvous", Outcome.FAILED),
+        ("splitting", Outcome.OK),
+    ]
+    assert report.rows[0].detail == "WrongResult: account <account> has no answer"
+    assert not report.worked
+
+
+def test_an_unexpected_error_of_a_flow_is_a_row():
+    def breaks(_trial: Trial) -> None:
+        raise KeyError("Queues")
+
+    run = run_of(exchange=breaks)
+    run.wait()
+
+    (row,) = run.report(left=[]).rows
+    assert (row.what, row.outcome, row.detail) == ("the flow", Outcome.FAILED, "KeyError: 'Queues'")
+
+
+def test_the_end_of_a_run_interrupts_its_waits():
+    waiting = threading.Event()
+
+    def waits(trial: Trial) -> None:
+        with trial.journal.step("history", "events reach the lake"):
+            waiting.set()
+            trial.wait_until(lambda: False, "never", seconds=600)
+
+    run = run_of(history=waits)
+    thread = threading.Thread(target=run.wait)
+    thread.start()
+    assert waiting.wait(30)
+    run.stop()
+    thread.join()
+
+    report = run.report(left=[])
+    assert (report.is_complete, report.worked) == (False, False)
+    with pytest.raises(RunStopped), run.trial.journal.step("history", "a job"):
+        pass
+
+
+def test_a_condition_that_is_never_met_is_a_wrong_result():
+    with pytest.raises(WrongResult, match="not within 0 s: it rains"):
+        trial().wait_until(lambda: False, "it rains", seconds=0)
+
+
+def test_a_skipped_job_is_reported_as_skipped():
+    journal = Journal()
+    journal.skip("history", "a Glue job runs", "--without-jobs was given")
+
+    assert [row.outcome for row in journal.rows] == [Outcome.SKIPPED]
+
+
+def test_calls_are_counted_and_priced(aws: None):
+    run = Run(trial(), flows(with_jobs=False))
+    sqs = run.trial.deployment.session().client("sqs")
+    url = sqs.create_queue(QueueName="q")["QueueUrl"]
+    sqs.send_message(QueueUrl=url, MessageBody="m")
+    run.trial.meter.note("exchange", "publication", 1_000_000)
+
+    assert run.trial.meter.calls == {("sqs", "CreateQueue"): 1, ("sqs", "SendMessage"): 1}
+    document = run.report(left=["a queue"]).to_document()
+    assert document["price"]["calls"] == 2
+    assert document["price"]["usd"] > 1
+    assert json.loads(json.dumps(document))["left"] == ["a queue"]

@@ -1,0 +1,23 @@
+"""A function's process has a lower priority than the emulator."""
+
+import os
+import subprocess
+import sys
+
+from signalbox.local.emulator.patches.function_priority import NICENESS, with_low_priority
+
+
+def test_a_functions_process_gives_way_to_the_emulator():
+    process = with_low_priority(subprocess.Popen)([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+
+    try:
+        assert os.getpriority(os.PRIO_PROCESS, process.pid) == os.getpriority(os.PRIO_PROCESS, 0) + NICENESS
+    finally:
+        process.communicate(b"\n")
+
+
+def test_a_process_that_has_ended_is_no_error():
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+
+    assert with_low_priority(lambda: process)() is process
