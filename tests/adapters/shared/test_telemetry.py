@@ -1,10 +1,11 @@
 """Metrics in the log format that CloudWatch extracts (EMF)."""
 
 import json
+from datetime import timedelta
 
 import pytest
 
-from signalbox.aws.shared.telemetry import PowertoolsTelemetry
+from signalbox.aws.shared.telemetry import PowertoolsTelemetry, measure_oldest_message
 from signalbox.history.event import HistoryEvent
 from tests.fakes.rendezvous import START
 
@@ -42,3 +43,13 @@ def test_each_capability_has_metrics_of_its_own(capsys: pytest.CaptureFixture[st
     PowertoolsTelemetry().count([event("dead_letter", "dead"), event("queue", "deleted", capability="exchange")])
 
     assert {line["service"] for line in written(capsys)} == {"rendezvous", "exchange"}
+
+
+def test_the_age_of_the_oldest_message_is_a_metric_of_the_stage(capsys: pytest.CaptureFixture[str]) -> None:
+    measure_oldest_message(timedelta(minutes=2), capability="exchange", stage="trial")
+
+    (line,) = written(capsys)
+    assert (line["service"], line["stage"], line["OldestMessageAge"]) == ("exchange", "trial", [120.0])
+    (directive,) = line["_aws"]["CloudWatchMetrics"]
+    assert [sorted(names) for names in directive["Dimensions"]] == [["service", "stage"]]
+    assert directive["Metrics"] == [{"Name": "OldestMessageAge", "Unit": "Seconds"}]

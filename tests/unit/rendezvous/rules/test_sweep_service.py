@@ -167,11 +167,11 @@ def test_without_a_search_no_queue_is_looked_for() -> None:
 
 def test_a_queue_that_is_gone_or_leased_meanwhile_is_no_orphan() -> None:
     sweep = service()
-    gone, leased = add_stray(sweep, "snowflake-client-a"), add_stray(sweep, "snowflake-client-b")
+    gone, leased = add_stray(sweep, "snowflake-client-a"), add_stray(sweep, "snowflake-client-ab")
     found = dict(sweep.queues.queues)
 
     def described(url: QueueUrl) -> StrayQueue | None:
-        sweep.leases.put(lease("snowflake-client-b", seconds=60))
+        sweep.leases.put(lease("snowflake-client-ab", seconds=60))
         return None if url == gone else found[leased]
 
     sweep.queues.described = described
