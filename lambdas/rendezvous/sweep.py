@@ -61,7 +61,7 @@ def _service() -> SweepService:
     return SweepService(
         leases=wiring.leases(),
         queues=SqsTemporaryQueues(instance.sqs()),
-        cursor=DynamoStrayCursor(wiring.table(), instance.CLOCK),
+        cursor=DynamoStrayCursor(instance.table("LEASE_TABLE"), instance.CLOCK),
         clock=instance.CLOCK,
         stage=instance.settings().text("STAGE"),
         parallel_map=parallel_map,

@@ -33,9 +33,8 @@ def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: History
     allow_items(page, state.rendezvous_table, actions=READ_ITEMS, index=OPEN_OFFERS)
     allow_items(offer, state.lease_table, actions=("dynamodb:GetItem", "dynamodb:PutItem"))
     leases = ("dynamodb:Query", "dynamodb:BatchGetItem", "dynamodb:DeleteItem")
-    allow_items(sweep, state.lease_table, actions=leases, index=BY_EXPIRY)
-    cursor = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem")
-    allow_items(sweep, state.rendezvous_table, actions=cursor)
+    cursor = ("dynamodb:GetItem", "dynamodb:PutItem")  # the item of the search for orphans
+    allow_items(sweep, state.lease_table, actions=(*leases, *cursor), index=BY_EXPIRY)
     for function in (offer, poll, answer, client, sweep):
         allow(function, ["firehose:PutRecordBatch"], [lake.stream.delivery_stream_arn])
     for function in (offer, poll, answer, client, page, sweep):

@@ -67,10 +67,10 @@ RENDEZVOUS: dict[str, Who] = {
     "sqs:ReceiveMessage snowflake-client-a": PUBLIC_CLIENT,
     "sqs:DeleteMessage snowflake-client-a": NOBODY,
     "sqs:DeleteQueue snowflake-client-a": SWEEP,
-    "dynamodb:PutItem Rendezvous": MATCHING | SWEEP,
+    "dynamodb:PutItem Rendezvous": MATCHING,
     "dynamodb:UpdateItem Rendezvous": MATCHING,
     "dynamodb:Query Rendezvous/index/open_offers": MATCHING | PAGE,
-    "dynamodb:PutItem Leases": OFFER,
+    "dynamodb:PutItem Leases": OFFER | SWEEP,
     "dynamodb:Query Leases/index/by_expiry": SWEEP,
     "secretsmanager:GetSecretValue ClientKey": NOBODY,
 }

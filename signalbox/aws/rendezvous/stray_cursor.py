@@ -1,4 +1,4 @@
-"""The place of the search for orphaned client queues, in the table `Rendezvous`."""
+"""The place of the search for orphaned client queues, in the table `Leases`."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,14 +9,15 @@ if TYPE_CHECKING:
 
     from signalbox.clock import Clock
 
-KEY = {"pk": "sweep", "sk": "strays"}
+# No queue has such a name. The table `Rendezvous` has offers, to which the function `sweep` needs no access.
+KEY = {"queue_name": "sweep#strays"}
 # A search that ended with an error is repeated from its start after this time.
 KEPT_FOR = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoStrayCursor:
-    """`StrayCursor` in the table `Rendezvous`."""
+    """`StrayCursor` in the table `Leases`."""
 
     table: "Table"
     clock: "Clock"

@@ -81,7 +81,7 @@ offers = both_of(MemoryOffers, partial(DynamoOffers, shards=3), "rendezvous_tabl
 held_polls = both_of(MemoryHeldPolls, partial(DynamoHeldPolls, limit=300), "rendezvous_table")
 presence = both_of(MemoryPresence, DynamoPresence, "rendezvous_table")
 leases = both_of(MemoryLeases, DynamoLeases, "lease_table")
-stray_cursor = both_of(MemoryStrayCursor, lambda table: DynamoStrayCursor(table, MemoryClock()), "rendezvous_table")
+stray_cursor = both_of(MemoryStrayCursor, lambda table: DynamoStrayCursor(table, MemoryClock()), "lease_table")
 statistics = both_of(MemoryStatistics, DynamoStatistics, "rendezvous_table")
 
 

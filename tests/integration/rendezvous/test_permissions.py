@@ -153,6 +153,7 @@ ALLOWED: dict[str, set[str]] = {
         "delete a client queue",
         "list queues",
         "read a lease",
+        "write a lease",
         "delete a lease",
         "write history",
     },
