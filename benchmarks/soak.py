@@ -6,7 +6,6 @@ the exchange and splitting, and 20,000 events through live; a run that is interr
 
 import argparse
 import json
-import os
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from benchmarks.parts.soak.run import Round, Soak
 from benchmarks.shared.stage import FOLDER
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.local import stage
+from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.stage_folder import StageFolder
 
@@ -90,14 +90,12 @@ def _stage(seed: int, *, has_weather: bool) -> Iterator[tuple[dict[str, Any], St
     """Provide a stage of its own, which ends when this process ends or is killed."""
     folder = StageFolder(RESULTS / "stage")
     RESULTS.mkdir(parents=True, exist_ok=True)
-    lifeline, held = os.pipe()
-    try:
-        weather = Weather(seed) if has_weather else None
-        yield stage.up(folder, port=0, fresh=True, lifeline=lifeline, weather=weather), folder
-    finally:
-        stage.down(folder)
-        os.close(lifeline)
-        os.close(held)
+    with lifecycle.lifeline() as lifeline:
+        try:
+            weather = Weather(seed) if has_weather else None
+            yield stage.up(folder, port=0, fresh=True, lifeline=lifeline, weather=weather), folder
+        finally:
+            stage.down(folder)
 
 
 def _show(rounds: Sequence[Round]) -> None:

@@ -15,6 +15,7 @@ from hypothesis import settings
 
 from signalbox.cli.shared.deployment import Deployment, local_deployment
 from signalbox.local import cdk, stage
+from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.stage_folder import StageFolder
 from tests.java import parts
@@ -109,13 +110,11 @@ def weather_deployment(deployed_in_weather: dict[str, Any]) -> Deployment:
 @contextmanager
 def _deployed(stage_folder: StageFolder, assembly: Path, *, weather: Weather | None = None) -> Iterator[dict[str, Any]]:
     """Provide a stage that ends with the context, even if the test run is killed."""
-    lifeline, held = os.pipe()
-    try:
-        yield stage.up(stage_folder, port=0, lifeline=lifeline, assembly=assembly, weather=weather)
-    finally:
-        stage.down(stage_folder)
-        os.close(lifeline)
-        os.close(held)
+    with lifecycle.lifeline() as lifeline:
+        try:
+            yield stage.up(stage_folder, port=0, lifeline=lifeline, assembly=assembly, weather=weather)
+        finally:
+            stage.down(stage_folder)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """The stage of a benchmark: an emulator with the app deployed into it, removed when the run ends."""
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Any
 from benchmarks.shared.sides import SIGNALBOX, UPSTREAM, Side
 from signalbox.cli.shared.deployment import Deployment, local_deployment
 from signalbox.local import stage
+from signalbox.local.emulator import lifecycle
 from signalbox.local.files import CHECKOUT
 from signalbox.local.stage_folder import StageFolder
 
@@ -86,10 +86,8 @@ def running_stage(*, port: int) -> Iterator[Stage]:
     """Deploy the app into a new emulator, which ends when this process ends or is killed."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     state = StageFolder(FOLDER)
-    lifeline, held = os.pipe()
-    try:
-        yield Stage(stage.up(state, port=port, fresh=True, lifeline=lifeline))
-    finally:
-        stage.down(state)
-        os.close(lifeline)
-        os.close(held)
+    with lifecycle.lifeline() as lifeline:
+        try:
+            yield Stage(stage.up(state, port=port, fresh=True, lifeline=lifeline))
+        finally:
+            stage.down(state)

@@ -10,7 +10,8 @@ import signal
 import socket
 import subprocess
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -85,6 +86,17 @@ def process_id(stage_folder: StageFolder) -> int | None:
     except BlockingIOError:
         return int(stage_folder.lock.read_text() or 0) or None
     return None
+
+
+@contextmanager
+def lifeline() -> Iterator[int]:
+    """Yield the lifeline of an emulator that ends with the block, and also when this process is killed."""
+    reading, held = os.pipe()
+    try:
+        yield reading
+    finally:
+        os.close(reading)
+        os.close(held)
 
 
 def start(

@@ -1,7 +1,6 @@
 """Stages on an emulator of their own, which are deployed, broken, deleted and deployed again; and their users."""
 
 import json
-import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -71,14 +70,12 @@ class Stages:
     def started(cls, path: Path) -> Iterator["Stages"]:
         """Start an emulator; it ends with the block, even if the test run is killed."""
         folder = StageFolder(path)
-        lifeline, held = os.pipe()
-        try:
-            lifecycle.start(folder, port=0, lifeline=lifeline)
-            yield cls(folder)
-        finally:
-            lifecycle.stop(folder)
-            os.close(lifeline)
-            os.close(held)
+        with lifecycle.lifeline() as lifeline:
+            try:
+                lifecycle.start(folder, port=0, lifeline=lifeline)
+                yield cls(folder)
+            finally:
+                lifecycle.stop(folder)
 
     @property
     def session(self) -> boto3.Session:

@@ -1,6 +1,5 @@
 """An emulator for the tests, on a free port and in a folder with a space in its name."""
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -17,13 +16,11 @@ def emulator_folder(tmp_path_factory: pytest.TempPathFactory) -> StageFolder:
 
 @pytest.fixture(scope="session")
 def running(emulator_folder: StageFolder) -> Iterator[Emulator]:
-    lifeline, held = os.pipe()
-    try:
-        with pytest.MonkeyPatch.context() as environment:
-            environment.setenv("THEIR_SECRET", "not for functions")
-            started = lifecycle.start(emulator_folder, port=0, lifeline=lifeline)
-        yield started
-    finally:
-        lifecycle.stop(emulator_folder)
-        os.close(lifeline)
-        os.close(held)
+    with lifecycle.lifeline() as lifeline:
+        try:
+            with pytest.MonkeyPatch.context() as environment:
+                environment.setenv("THEIR_SECRET", "not for functions")
+                started = lifecycle.start(emulator_folder, port=0, lifeline=lifeline)
+            yield started
+        finally:
+            lifecycle.stop(emulator_folder)

@@ -1,6 +1,5 @@
 """An emulator with weather, a session without retries, and functions whose roles count already."""
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,13 +25,11 @@ def stormy_folder(tmp_path_factory: pytest.TempPathFactory) -> StageFolder:
 @pytest.fixture(scope="session")
 def stormy(stormy_folder: StageFolder) -> Iterator[Emulator]:
     """Return an emulator with weather."""
-    lifeline, held = os.pipe()
-    try:
-        yield lifecycle.start(stormy_folder, port=0, lifeline=lifeline, weather=Weather(SEED, ACCOUNT_CONCURRENCY))
-    finally:
-        lifecycle.stop(stormy_folder)
-        os.close(lifeline)
-        os.close(held)
+    with lifecycle.lifeline() as lifeline:
+        try:
+            yield lifecycle.start(stormy_folder, port=0, lifeline=lifeline, weather=Weather(SEED, ACCOUNT_CONCURRENCY))
+        finally:
+            lifecycle.stop(stormy_folder)
 
 
 @pytest.fixture(scope="session")
