@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.docs.markdown import with_section
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
 PACKAGES = ("signalbox", "lambdas", "stacks", "glue_jobs", "web")
@@ -22,10 +24,7 @@ def page(text: str) -> str:
     """Return the page with its generated parts updated."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     for part, written in {"layers": layers(contracts), "map": module_map(ROOT)}.items():
-        begin, end = MARKS[part]
-        before, _, rest = text.partition(begin)
-        _, _, after = rest.partition(end)
-        text = f"{before}{begin}\n{written}{end}{after}"
+        text = with_section(text, *MARKS[part], written)
     return text
 
 

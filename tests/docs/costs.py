@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glue_jobs.transforms.prices import PRICE_PAGES, PRICES, PRICES_DATE, REGION, STANDING_PRICES
+from tests.docs.markdown import with_section
 from tests.infrastructure.templates import Resource, Templates, templates
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
@@ -151,9 +152,7 @@ def _page(item: str) -> str:
 
 def page(text: str) -> str:
     """Return the page with its tables updated."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{section()}{END}{after}"
+    return with_section(text, BEGIN, END, section())
 
 
 if __name__ == "__main__":

@@ -12,6 +12,13 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 PARSER = MarkdownIt("commonmark").enable("table")
 
 
+def with_section(text: str, begin: str, end: str, written: str) -> str:
+    """Return a page's text with the lines between two marks replaced."""
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{written}{end}{after}"
+
+
 def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from stacks.settings.config import settings
 from stacks.settings.setting import Setting
+from tests.docs.markdown import with_section
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 BEGIN, END = "<!-- settings: written by tests/docs/settings.py -->", "<!-- /settings -->"
@@ -46,9 +47,7 @@ def _patterns() -> Iterator[str]:
 
 def page(text: str) -> str:
     """Return the page with its table updated."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{table()}{END}{after}"
+    return with_section(text, BEGIN, END, table())
 
 
 if __name__ == "__main__":
