@@ -1,6 +1,7 @@
 """Event source mappings of Lambda: the queues whose messages a function receives."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -86,12 +87,10 @@ class EventSourceMappings:
 def delete_tagged(functions: "LambdaClient", mapping_id: str, queue_arn_prefix: str, tags: Mapping[str, str]) -> bool:
     """Delete a mapping with these tags; return False, and keep it, if it has others. Raises AWS's errors."""
     arn = queue_arn_prefix.replace(":sqs:", ":lambda:") + f"event-source-mapping:{mapping_id}"
-    try:
+    with suppress(functions.exceptions.ResourceNotFoundException):
         if not tags.items() <= functions.list_tags(Resource=arn).get("Tags", {}).items():
             return False
         functions.delete_event_source_mapping(UUID=mapping_id)
-    except functions.exceptions.ResourceNotFoundException:
-        return True
     return True
 
 
