@@ -28,7 +28,7 @@ SPLIT_SECONDS = 180
 
 
 def clean(deployment: "Deployment", run: RunId) -> list[str]:
-    """Delete everything that a run made; return what could not be deleted, with the reason."""
+    """Delete everything that a run made; return the resources that could not be deleted, with the reasons."""
     names, left = RunNames(run), []
     for what, remove in _removals(names):
         try:

@@ -49,14 +49,14 @@ class ExchangeControlStage:
         assert document["id"] == f"id-{name}"
         return dict(document)
 
-    def told_of(self, about: str, name: str, **fields: object) -> Any:
+    def result_of(self, about: str, name: str, **fields: object) -> Any:
         """Send an administrator's command about a user; return its result."""
         document = {"command": name, "id": "id", "reply_queue_url": f"{URLS}{REPLIES}_1", "user": about, **fields}
         assert handler(batch(record_of(json.dumps(document))), None) == {"batchItemFailures": []}
         (reply,) = self.messages(f"{REPLIES}_1")
         return json.loads(reply["Body"])["result"]
 
-    def told(self, name: str, **fields: object) -> Any:
+    def result(self, name: str, **fields: object) -> Any:
         """Send a command that succeeds; return its result."""
         reply = self.ask(name, **fields)
         assert reply["ok"], reply
@@ -140,9 +140,9 @@ def forget_everything() -> None:
 
 
 def test_an_exchange_is_declared_and_connected_to_the_router(stage):
-    told = stage.told("declare_exchange", exchange="xpublic")
+    found = stage.result("declare_exchange", exchange="xpublic")
 
-    assert (told["sqs_name"], told["url"], told["connected"]) == ("xpublic", URLS + "xpublic", True)
+    assert (found["sqs_name"], found["url"], found["connected"]) == ("xpublic", URLS + "xpublic", True)
     assert stage.queues("x") == ["xpublic", "xpublic-dlq"]
     assert stage.connected() == ["xpublic"]
     made = stage.sqs.get_queue_attributes(QueueUrl=URLS + "xpublic", AttributeNames=["All"])["Attributes"]
@@ -151,22 +151,22 @@ def test_an_exchange_is_declared_and_connected_to_the_router(stage):
 
 
 def test_declared_twice_an_exchange_is_declared_once(stage):
-    first, second = (stage.told("declare_exchange", exchange="xs_alice.fifo", user="alice") for _ in range(2))
+    first, second = (stage.result("declare_exchange", exchange="xs_alice.fifo", user="alice") for _ in range(2))
 
     assert first == second
     assert stage.connected() == ["xs_alice.fifo"]
-    (told,) = stage.told("exchanges")
-    assert (told["ordered"], told["created_by"]) == (True, "alice")
+    (found,) = stage.result("exchanges")
+    assert (found["ordered"], found["created_by"]) == (True, "alice")
 
 
 def test_grants_of_a_realm_are_listed_until_they_are_revoked(stage):
-    stage.told("declare_exchange", exchange="xs_alice.fifo", user="alice", live=True)
+    stage.result("declare_exchange", exchange="xs_alice.fifo", user="alice", live=True)
     grant = {"exchange": "xs_alice.fifo", "match": "prefix", "uri": "logs."}
 
-    assert stage.told_of("alice", "grant", **grant)["granted"] is True
-    assert stage.told("grants") == [{"user": "alice", **grant, "right": "read"}]
-    assert stage.told_of("alice", "ungrant", **grant)["ungranted"] is True
-    assert stage.told("grants") == []
+    assert stage.result_of("alice", "grant", **grant)["granted"] is True
+    assert stage.result("grants") == [{"user": "alice", **grant, "right": "read"}]
+    assert stage.result_of("alice", "ungrant", **grant)["ungranted"] is True
+    assert stage.result("grants") == []
     assert [row for row in stage.history() if row[0].endswith("granted")] == [
         ("granted", "read"),
         ("ungranted", "read"),
@@ -174,33 +174,33 @@ def test_grants_of_a_realm_are_listed_until_they_are_revoked(stage):
 
 
 def test_a_secret_is_stored_for_the_caller(stage, live_table):  # noqa: F811 - a fixture
-    told = {"salt": "5a17" * 8, "verifier": "ab" * 32}
+    found = {"salt": "5a17" * 8, "verifier": "ab" * 32}
 
-    assert stage.told_of("alice", "secret", **told) == {"user": "alice", "methods": ["ticket"]}
-    assert live_table.get_item(Key={"pk": "secret#alice", "sk": "secret"})["Item"]["verifier"] == told["verifier"]
+    assert stage.result_of("alice", "secret", **found) == {"user": "alice", "methods": ["ticket"]}
+    assert live_table.get_item(Key={"pk": "secret#alice", "sk": "secret"})["Item"]["verifier"] == found["verifier"]
 
 
 def test_a_queue_is_declared_bound_and_listed(stage):
-    stage.told("declare_exchange", exchange="xpublic")
+    stage.result("declare_exchange", exchange="xpublic")
     name = "q_alice.subscribe.weather.alice_host_12345678"
 
-    queue = stage.told("declare_queue", queue=name, user="alice", expires_seconds=300)
-    stage.told("bind", exchange="xpublic", queue=name, pattern="v03.#", user="alice")
+    queue = stage.result("declare_queue", queue=name, user="alice", expires_seconds=300)
+    stage.result("bind", exchange="xpublic", queue=name, pattern="v03.#", user="alice")
 
     assert queue["sqs_name"] in stage.queues("q_alice_")
-    assert stage.told("bindings") == [{"exchange": "xpublic", "queue": name, "pattern": "v03.#"}]
-    assert [one["queue"] for one in stage.told("queues", user="alice")] == [name]
-    consuming = stage.told("consuming", queue=name, user="alice")
+    assert stage.result("bindings") == [{"exchange": "xpublic", "queue": name, "pattern": "v03.#"}]
+    assert [one["queue"] for one in stage.result("queues", user="alice")] == [name]
+    consuming = stage.result("consuming", queue=name, user="alice")
     assert consuming["consumed_at"] is not None
 
 
 def test_a_message_is_published_by_command(stage):
-    stage.told("declare_exchange", exchange="xpublic")
+    stage.result("declare_exchange", exchange="xpublic")
 
-    told = stage.told("publish", exchange="xpublic", routing_key="a.b", body="{}", headers={"h": "1"})
+    found = stage.result("publish", exchange="xpublic", routing_key="a.b", body="{}", headers={"h": "1"})
 
     (message,) = stage.messages("xpublic")
-    assert message["MessageId"] == told["message_id"]
+    assert message["MessageId"] == found["message_id"]
     assert {name: one["StringValue"] for name, one in message["MessageAttributes"].items()} == {
         "topic": "a.b",
         "publisher": "_",
@@ -209,33 +209,33 @@ def test_a_message_is_published_by_command(stage):
 
 
 def test_a_deletion_leaves_nothing(stage):
-    stage.told("declare_exchange", exchange="xpublic")
-    stage.told("declare_queue", queue="q_alice")
-    stage.told("bind", exchange="xpublic", queue="q_alice", pattern="#")
+    stage.result("declare_exchange", exchange="xpublic")
+    stage.result("declare_queue", queue="q_alice")
+    stage.result("bind", exchange="xpublic", queue="q_alice", pattern="#")
     assert "unbind it first" in stage.ask("delete_exchange", exchange="xpublic")["error"]
 
-    stage.told("delete_exchange", exchange="xpublic", force=True)
-    stage.told("delete_queue", queue="q_alice")
+    stage.result("delete_exchange", exchange="xpublic", force=True)
+    stage.result("delete_queue", queue="q_alice")
 
     assert stage.queues("x") == stage.queues("q_") == stage.connected() == []
     assert {item["pk"] for item in stage.table.scan()["Items"]} == {"user#alice", "sender#AIDA1"}
 
 
 def test_status_covers_existing_resources(stage):
-    stage.told("declare_exchange", exchange="xpublic")
-    stage.told("declare_queue", queue="q_alice")
+    stage.result("declare_exchange", exchange="xpublic")
+    stage.result("declare_queue", queue="q_alice")
 
-    told = stage.told("status")
+    found = stage.result("status")
 
-    assert [one["name"] for one in told["exchanges"]] == ["xpublic"]
-    assert [(one["name"], one["queued"]) for one in told["queues"]] == [("q_alice", 0)]
+    assert [one["name"] for one in found["exchanges"]] == ["xpublic"]
+    assert [(one["name"], one["queued"]) for one in found["queues"]] == [("q_alice", 0)]
 
 
 def test_the_control_queue_identifies_the_caller_and_the_message_does_not(stage):
     asked = {"user": None, "role": "admin", "ownership": "strict", "stage": "signalbox", "exchange_prefix": ""}
     place = {"account": ACCOUNT, "region": REGION}
-    assert stage.told("whoami") == {**asked, **place}
-    assert stage.told("whoami", user="alice") == {**asked, **place, "user": "alice", "role": "source"}
+    assert stage.result("whoami") == {**asked, **place}
+    assert stage.result("whoami", user="alice") == {**asked, **place, "user": "alice", "role": "source"}
 
 
 def test_a_name_outside_the_role_is_denied(stage):
@@ -277,7 +277,7 @@ def test_a_refused_command_without_a_reply_queue_is_dead_lettered_with_the_reaso
 
 
 def leaving(stage: ExchangeControlStage) -> None:
-    stage.told("declare_queue", queue="q_alice")
+    stage.result("declare_queue", queue="q_alice")
     stage.table.update_item(
         Key={"pk": "queue#q_alice", "sk": "queue"},
         UpdateExpression="SET is_leaving = :yes",
@@ -306,14 +306,14 @@ def test_a_concurrent_declaration_is_retried_and_succeeds(stage, monkeypatch):
 
     def made(queues: SqsExchangeQueues, wanted: QueueSpec) -> CreatedQueue:
         if next(meanwhile, None):
-            stage.told("declare_queue", queue="q_alice", user="alice")
+            stage.result("declare_queue", queue="q_alice", user="alice")
         return make(queues, wanted)
 
     monkeypatch.setattr(SqsExchangeQueues, "make", made)
 
-    assert stage.told("declare_queue", queue="q_alice", prefetch=7)["prefetch"] == 7
-    (told,) = stage.told("queues")
-    assert (told["queue"], told["prefetch"]) == ("q_alice", 7)
+    assert stage.result("declare_queue", queue="q_alice", prefetch=7)["prefetch"] == 7
+    (found,) = stage.result("queues")
+    assert (found["queue"], found["prefetch"]) == ("q_alice", 7)
 
 
 def test_repeated_conflicts_are_reported_as_unavailable(stage, monkeypatch):
@@ -333,8 +333,8 @@ def test_repeated_conflicts_are_reported_as_unavailable(stage, monkeypatch):
 
 
 def test_the_schedule_deletes_unused_queues(stage):
-    stage.told("declare_queue", queue="q_alice", expires_seconds=60)
-    stage.told("declare_queue", queue="q_bob")
+    stage.result("declare_queue", queue="q_alice", expires_seconds=60)
+    stage.result("declare_queue", queue="q_bob")
     assert handler({"task": "expire"}, None) == {"deleted": 0}
 
     stage.table.update_item(
@@ -364,7 +364,7 @@ def lose_connections() -> None:
 
 
 def test_the_schedule_connects_the_queues_of_an_earlier_deployment_once(stage):
-    stage.told("declare_exchange", exchange="xpublic")
+    stage.result("declare_exchange", exchange="xpublic")
     stage.sqs.create_queue(QueueName=f"{CONTROL}-alice")
     lose_connections()
     function_arn = function("control")
@@ -379,7 +379,7 @@ def test_the_schedule_connects_the_queues_of_an_earlier_deployment_once(stage):
 
 
 def test_queues_that_could_not_be_connected_are_logged_and_tried_again(stage, caplog):
-    stage.told("declare_exchange", exchange="xpublic")
+    stage.result("declare_exchange", exchange="xpublic")
     lose_connections()
 
     assert handler({"task": "connect"}, Context(function("control"), seconds=0)) == {
@@ -396,7 +396,7 @@ def test_queues_that_could_not_be_connected_are_logged_and_tried_again(stage, ca
 
 
 def test_the_schedule_measures_the_oldest_message_of_exchanges(stage, capsys):
-    stage.told("declare_exchange", exchange="xpublic")
+    stage.result("declare_exchange", exchange="xpublic")
     assert handler({"task": "measure"}, None) == {"oldest_seconds": None}
 
     stage.sqs.send_message(QueueUrl=URLS + "xpublic", MessageBody="waits")

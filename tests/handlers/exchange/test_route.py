@@ -67,8 +67,8 @@ class RouteStage:
         message = MessageProperties.of_publication(key, body, headers).published(deduplication_id=deduplication_id)
         self.send(NAMES.queue(exchange), outgoing(message))
 
-    def send(self, name: str, told: dict[str, Any]) -> None:
-        sent = self.sqs.send_message_batch(QueueUrl=self.urls[name], Entries=[batch_entry("0", told)])
+    def send(self, name: str, message: dict[str, Any]) -> None:
+        sent = self.sqs.send_message_batch(QueueUrl=self.urls[name], Entries=[batch_entry("0", message)])
         assert not sent.get("Failed")
 
     def route(self, exchange: str) -> list[str]:

@@ -84,12 +84,16 @@ def _ruby() -> list[str]:
 def running(command: Sequence[str], container: str, login: Mapping[str, str | None], log: Path) -> Iterator[Example]:
     """Run an example that follows a container."""
     names = {"SIGNALBOX_URL": "url", "SIGNALBOX_REALM": "realm", "SIGNALBOX_USER": "user", "SIGNALBOX_TICKET": "secret"}
-    told = {variable: str(login[name]) for variable, name in names.items()}
+    secrets = {variable: str(login[name]) for variable, name in names.items()}
     # Users run the examples without this variable, and pipe their output.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with log.open("w") as errors:
         process = subprocess.Popen(  # noqa: S603 - our own examples
-            [*command, container], env={**environment, **told}, stdout=subprocess.PIPE, stderr=errors, text=True
+            [*command, container],
+            env={**environment, **secrets},
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
         )
         example = Example(process)
 

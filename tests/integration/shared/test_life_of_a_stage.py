@@ -88,28 +88,28 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """Run the story once: its four deployments are enough for all tests here."""
     path = tmp_path_factory.mktemp("life")
     with Stages.started(path / ".signalbox") as stages, ExitStack() as stack:
-        told = Story(stages)
-        told.before = resources(stages.session)
+        story = Story(stages)
+        story.before = resources(stages.session)
         assemblies = _assemblies(path)
-        told.failed_deploy = stages.try_to_deploy(assemblies["broken"])
-        told.left_by_failure = {one for one in resources(stages.session) if one[0] in ("schedule group", "function")}
+        story.failed_deploy = stages.try_to_deploy(assemblies["broken"])
+        story.left_by_failure = {one for one in resources(stages.session) if one[0] in ("schedule group", "function")}
         deployment = stages.deploy(assemblies[FIRST])
         with created_user(deployment, ALICE) as alice:
-            _use(told, deployment, alice)
+            _use(story, deployment, alice)
             second = stages.deploy_more(assemblies[SECOND], SECOND, like=deployment)
             alice_of_second = stack.enter_context(created_user(second, ALICE))
             _declare(alice_of_second)
             request = _start_session(deployment)
-            _remember(told, deployment)
+            _remember(story, deployment)
             stages.delete(deployment, FIRST)
             deployment = stages.deploy(assemblies[FIRST])
-            told.connected = [run_task(deployment, "ExchangeControlFunctionName", "connect") for _ in range(2)]
-            _use_again(told, deployment, alice, request)
-        _remember(told, deployment)
-        told.of_second = _delivered(alice_of_second, "to the second")
-        _destroy(told, path)
-        told.of_second_at_the_end = _delivered(alice_of_second, "still to the second")
-        yield told
+            story.connected = [run_task(deployment, "ExchangeControlFunctionName", "connect") for _ in range(2)]
+            _use_again(story, deployment, alice, request)
+        _remember(story, deployment)
+        story.of_second = _delivered(alice_of_second, "to the second")
+        _destroy(story, path)
+        story.of_second_at_the_end = _delivered(alice_of_second, "still to the second")
+        yield story
 
 
 def _assemblies(path: Path) -> dict[str, Path]:
@@ -122,7 +122,7 @@ def _assemblies(path: Path) -> dict[str, Path]:
     }
 
 
-def _use(told: Story, deployment: Deployment, alice: ExchangeClient) -> None:
+def _use(story: Story, deployment: Deployment, alice: ExchangeClient) -> None:
     """Use every capability that keeps something."""
     _declare(alice)
     for number in range(3):
@@ -177,23 +177,23 @@ def _live(deployment: Deployment) -> LiveClient:
     return LiveClient(connector(deployment.websocket_url), login)
 
 
-def _remember(told: Story, deployment: Deployment) -> None:
-    told.outputs.append(dict(deployment.outputs))
-    told.functions.append(functions(told.stages.session))
-    told.mappings.append(mappings(told.stages.session))
+def _remember(story: Story, deployment: Deployment) -> None:
+    story.outputs.append(dict(deployment.outputs))
+    story.functions.append(functions(story.stages.session))
+    story.mappings.append(mappings(story.stages.session))
 
 
-def _use_again(told: Story, deployment: Deployment, alice: ExchangeClient, request: SessionRequest) -> None:
+def _use_again(story: Story, deployment: Deployment, alice: ExchangeClient, request: SessionRequest) -> None:
     """Use the recorded resources, without a declaration."""
-    told.user = dict(alice.whoami())
+    story.user = dict(alice.whoami())
     alice.publish(EXCHANGE, "images.3", "after")
     with alice.consumer(QUEUE) as consumer:
 
         def bodies() -> bool:
             found = consumer.receive(wait_seconds=1)
-            told.received.extend(one.delivered.body for one in found)
+            story.received.extend(one.delivered.body for one in found)
             consumer.ack(*found)
-            return len(told.received) == 4
+            return len(story.received) == 4
 
         within(scaled(SECONDS), bodies, "all messages are received")
     with _live(deployment) as client:
@@ -202,20 +202,20 @@ def _use_again(told: Story, deployment: Deployment, alice: ExchangeClient, reque
         for _ in range(2):
             event = client.receive(scaled(SECONDS))
             assert event is not None
-            told.log.append((event.sequence, event.payload.arguments))
-    _use_split(told, deployment, request)
+            story.log.append((event.sequence, event.payload.arguments))
+    _use_split(story, deployment, request)
     glue = deployment.session().client("glue")
     listed = glue.get_tables(DatabaseName=deployment.outputs["HistoryDatabase"])["TableList"]
-    told.tables = sorted(one["Name"] for one in listed)
+    story.tables = sorted(one["Name"] for one in listed)
 
 
-def _use_split(told: Story, deployment: Deployment, request: SessionRequest) -> None:
+def _use_split(story: Story, deployment: Deployment, request: SessionRequest) -> None:
     session = deployment.session()
     original = session.client("sqs").get_queue_url(QueueName=ORIGINAL)["QueueUrl"]
     consumer = DeployedConsumer(session, CONSUMER, {ORIGINAL: original})
     with _split_control(deployment) as control:
         state = SessionClient(control, request).heartbeat()
-    told.session_phase = state.phase
+    story.session_phase = state.phase
     run_task(deployment, "ControlFunctionName", "reconcile")
     for author in ("alice", "bob"):
         session.client("sqs").send_message(
@@ -226,8 +226,8 @@ def _use_split(told: Story, deployment: Deployment, request: SessionRequest) -> 
     reader = LocalConsumer(session, [queue.url for queue in state.queues])
     with reader.reading():
         within(scaled(SECONDS), lambda: reader.received and consumer.received(), "the split forwards messages")
-    told.in_session = [one.body for one in reader.received]
-    told.by_consumer = [one.body for one in consumer.received()]
+    story.in_session = [one.body for one in reader.received]
+    story.by_consumer = [one.body for one in consumer.received()]
 
 
 def _delivered(alice: ExchangeClient, body: str) -> list[str]:
@@ -238,20 +238,20 @@ def _delivered(alice: ExchangeClient, body: str) -> list[str]:
     return [one.delivered.body for one in found]
 
 
-def _destroy(told: Story, path: Path) -> None:
+def _destroy(story: Story, path: Path) -> None:
     with pytest.MonkeyPatch.context() as environment:
         environment.chdir(path)
         # People attach this policy; the stack could not be deleted then.
-        policy = told.outputs[-1]["SplitUserPolicyArn"]
-        told.stages.session.client("iam").create_role(RoleName="developers", AssumeRolePolicyDocument="{}")
-        told.stages.session.client("iam").attach_role_policy(RoleName="developers", PolicyArn=policy)
+        policy = story.outputs[-1]["SplitUserPolicyArn"]
+        story.stages.session.client("iam").create_role(RoleName="developers", AssumeRolePolicyDocument="{}")
+        story.stages.session.client("iam").attach_role_policy(RoleName="developers", PolicyArn=policy)
         run = CliRunner().invoke(
             app,
             ["destroy", FIRST, "--everything", "--yes", "--confirm", FIRST, "--json"],
             catch_exceptions=False,
         )
-    told.destroyed = {**json.loads(run.stdout), "status": run.exit_code}
-    told.after = resources(told.stages.session)
+    story.destroyed = {**json.loads(run.stdout), "status": run.exit_code}
+    story.after = resources(story.stages.session)
 
 
 def test_a_failed_first_deployment_names_its_cause_and_leaves_no_name_taken(story: Story):
