@@ -83,7 +83,7 @@ def test_a_deleted_pod_terminates_until_its_annotation_is_gone(namespace):
     name = old["metadata"]["name"]
 
     namespace.delete("pods", name)
-    wait_for(lambda: len(namespace.pods("app=web")) == 2, "another pod runs beside it")
+    wait_for(lambda: len(namespace.pods("app=web")) == 2, "another pod runs")
     assert "deletionTimestamp" in namespace.get("pods", name)["metadata"]
     namespace.patch("pods", name, {"metadata": {"annotations": {STAY: None}}})
 

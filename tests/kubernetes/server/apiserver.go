@@ -15,7 +15,7 @@ import (
 )
 
 // The settings that differ from a usual cluster's: nothing is reached by services, and no controller makes the
-// namespaces' default service accounts that the admission of pods asks for.
+// namespaces' default service accounts that the admission of pods needs.
 var usualFlags = []string{
 	"--authorization-mode=RBAC",
 	"--disable-admission-plugins=ServiceAccount",

@@ -80,7 +80,7 @@ func startEtcd(folder string) (*embed.Etcd, error) {
 	settings.Dir = folder
 	settings.LogLevel = "error"
 	settings.EnableGRPCGateway = false // it would dial the port 0
-	settings.UnsafeNoFsync = true // the data need not outlive the machine
+	settings.UnsafeNoFsync = true      // the data need not outlive the machine
 	settings.ListenClientUrls, settings.AdvertiseClientUrls = anyPort, anyPort
 	settings.ListenPeerUrls, settings.AdvertisePeerUrls = anyPort, anyPort
 	settings.InitialCluster = settings.InitialClusterFromName(settings.Name)
