@@ -18,6 +18,10 @@ class ClusterRefused(EffectRefused):
     """Raised when a cluster is unknown or not trusted, or refuses a call; the text has the call and the remedy."""
 
 
+class ClusterGone(ClusterRefused):
+    """Raised when EKS has no cluster of this name (any more)."""
+
+
 class FieldConflict(EffectRefused):
     """Raised when fields of an object belong to other managers; `managers` has their names, `fields` their paths."""
 
