@@ -2,6 +2,7 @@
 
 from signalbox.local.emulator.patches import (
     account_root,
+    attached_clusters,
     batch_permissions,
     failed_starts,
     firehose_buffer,
@@ -23,6 +24,7 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
     """
     return (
         account_root.patch(root_access_key_id),
+        attached_clusters.PATCH,
         batch_permissions.PATCH,
         failed_starts.PATCH,
         firehose_buffer.PATCH,
