@@ -36,10 +36,16 @@ from signalbox.splitting.queues.names import RANDOM_CHARACTERS, RANDOM_LENGTH
 from signalbox.splitting.queues.orphan_queues import OrphanQueueSweeper
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mypy_boto3_lambda.client import LambdaClient
+
+    from signalbox.aws.splitting.kubernetes.api import KubernetesApi
+    from signalbox.aws.splitting.kubernetes.settings import ClusterSetting
 
 # A response takes a second or two; a test checks that the function's timeout is longer.
 AUDIT_TIMEOUT = timedelta(seconds=20)
+NO_CLUSTERS = "{}"
 
 
 def stage() -> str:
@@ -110,6 +116,7 @@ def ports() -> ControlPorts:
         record=instance.record,
         timings=timings(),
         prefix=prefix(),
+        clusters=tuple(clusters()),
     )
 
 
@@ -131,6 +138,25 @@ def _audit_trail() -> AthenaAuditTrail:
         boto3.client("athena"), settings.text("HISTORY_DATABASE"), settings.text("QUERY_RESULTS"), timeout=AUDIT_TIMEOUT
     )
     return AthenaAuditTrail(lake, settings.text("HISTORY_TABLE"))
+
+
+@cache
+def clusters() -> "Mapping[str, ClusterSetting]":
+    """Return the Kubernetes clusters of the stage, in the order of the setting; the first is the default."""
+    text = instance.settings().text("KUBERNETES_CLUSTERS")
+    if text == NO_CLUSTERS:
+        return {}
+    from signalbox.aws.splitting.kubernetes.settings import parse_clusters  # noqa: PLC0415 - most stages have none
+
+    return parse_clusters(text)
+
+
+@cache
+def api_of(cluster: str) -> "KubernetesApi":
+    """Return the API of a cluster of the stage. Raises `ClusterRefused` for another."""
+    from signalbox.aws.splitting.kubernetes.clusters import Clusters  # noqa: PLC0415 - as above
+
+    return Clusters(clusters(), boto3.Session(), instance.CLOCK.now).api_of(cluster)
 
 
 def _targets(resolver: Resolver) -> dict[TargetKind, Targets]:
