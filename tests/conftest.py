@@ -19,6 +19,7 @@ from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.stage_folder import StageFolder
 from tests.java import parts
+from tests.kubernetes.cluster import Namespace, Server
 
 # No deadline: the duration of an example depends on the machine's load more than on the code. In CI the examples are
 # the same in every run, so that a change has caused a new failure; elsewhere they are random.
@@ -128,3 +129,21 @@ def real_parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[parts.Parts
 def deployment(deployed: dict[str, Any]) -> Deployment:
     """Return the same stage as a deployment of the CLI."""
     return local_deployment(deployed)
+
+
+@pytest.fixture(scope="session")
+def kubernetes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Run a Kubernetes cluster that ends with the test run, even if that is killed."""
+    server = Server(tmp_path_factory.mktemp("kubernetes") / "cluster")
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def namespace(kubernetes: Server) -> Iterator[Namespace]:
+    """Return a namespace of the cluster; its deletion goes on while the next test runs."""
+    namespace = kubernetes.new_namespace()
+    yield namespace
+    namespace.remove()
