@@ -57,9 +57,9 @@ def is_rolled_out(kind: TargetKind, workload: Document) -> bool:
     if any(count != replicas for count in counts):
         return False
     if kind is TargetKind.STATEFUL_SET:
-        return status.get("currentRevision") == status.get("updateRevision")
+        return bool(status.get("currentRevision") == status.get("updateRevision"))
     if kind is TargetKind.ROLLOUT:
-        return status.get("phase") == HEALTHY and status.get("stableRS") == status.get("currentPodHash")
+        return bool(status.get("phase") == HEALTHY and status.get("stableRS") == status.get("currentPodHash"))
     return True
 
 

@@ -6,7 +6,13 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from signalbox.aws.splitting.kubernetes.api import ClusterGone, ClusterUnavailable, KubernetesApi, PatchKind
+from signalbox.aws.splitting.kubernetes.api import (
+    ClusterGone,
+    ClusterRefused,
+    ClusterUnavailable,
+    KubernetesApi,
+    PatchKind,
+)
 from signalbox.aws.splitting.targets.original_queues import (
     OriginalQueues,
     deployed_names,
@@ -100,7 +106,7 @@ class KubernetesTargets:
             return TargetState.GONE if workload is None else self._state(workload, split, registry)
         except ClusterGone:
             return TargetState.GONE
-        except RejectedError as error:
+        except ClusterRefused as error:
             raise EffectFailed(str(error)) from error  # a right that is missing for a moment ends no split
 
     def switch(self, split: Split, registry: Registry) -> None:
