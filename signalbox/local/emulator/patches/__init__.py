@@ -1,6 +1,7 @@
 """Patches of MiniStack: one module for each, with its reason and the version and sources that it was written for."""
 
 from signalbox.local.emulator.patches import (
+    access_entries,
     account_root,
     attached_clusters,
     batch_permissions,
@@ -24,6 +25,7 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
     """
     return (
         account_root.patch(root_access_key_id),
+        access_entries.PATCH,
         attached_clusters.PATCH,
         batch_permissions.PATCH,
         failed_starts.PATCH,
