@@ -49,7 +49,7 @@ PATHS = {
     TargetKind.STATEFUL_SET: "/apis/apps/v1/namespaces/{}/statefulsets/{}",
     TargetKind.ROLLOUT: "/apis/argoproj.io/v1alpha1/namespaces/{}/rollouts/{}",
 }
-# A Rollout's definition does not always have its lists of containers and variables as maps, which an apply would replace.
+# The definition of Rollouts may have containers and variables as plain lists, which an apply would replace as a whole.
 APPLIED = frozenset({TargetKind.DEPLOYMENT, TargetKind.STATEFUL_SET})
 FINISHED = frozenset({"Succeeded", "Failed"})
 TRIES = 3
@@ -254,10 +254,12 @@ class KubernetesTargets:
         for left in reversed(range(TRIES)):
             workload = self._existing(target)
             try:
-                return work(workload)
+                work(workload)
             except ClusterUnavailable:
                 if not left:
                     raise
+            else:
+                return
 
     def _template(self, target: Target, workload: Document) -> PodTemplate:
         return PodTemplate(workload["spec"]["template"], self.resolver, self._config_maps(target))
