@@ -3,7 +3,7 @@
 import fcntl
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -34,6 +34,9 @@ botocore.session.create_loader = cache(botocore.session.create_loader)
 
 # The seed of the stage with weather: drawn anew in CI, so that each run meets other faults, and the same elsewhere.
 SEED_VARIABLE, USUAL_SEED, SEEDS = "SIGNALBOX_WEATHER_SEED", 1, 1_000_000
+
+SERVER = pytest.StashKey[Server]()
+LOG_LINES = 40
 
 
 def pytest_configure() -> None:
@@ -132,13 +135,24 @@ def deployment(deployed: dict[str, Any]) -> Deployment:
 
 
 @pytest.fixture(scope="session")
-def kubernetes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def kubernetes(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Server]:
     """Run a Kubernetes cluster that ends with the test run, even if that is killed."""
-    server = Server(tmp_path_factory.mktemp("kubernetes") / "cluster")
+    server = pytestconfig.stash[SERVER] = Server(tmp_path_factory.mktemp("kubernetes") / "cluster")
     try:
         yield server
     finally:
         server.stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the end of the cluster's log with a test that failed on it."""
+    report = yield
+    server = item.config.stash.get(SERVER, None)
+    if report.failed and server is not None and isinstance(item, pytest.Function) and "kubernetes" in item.fixturenames:
+        lines = server.log.read_text(errors="replace").splitlines()[-LOG_LINES:]
+        report.sections.append(("the Kubernetes cluster's log", "\n".join(lines)))
+    return report
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ NEEDS = {
         "HISTORY_DATABASE",
         "HISTORY_TABLE",
         "QUERY_RESULTS",
+        "KUBERNETES_CLUSTERS",
     ),
 }
 POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "splitting", "POWERTOOLS_METRICS_NAMESPACE": "Signalbox"}
@@ -67,4 +68,5 @@ def _everything(resources: Resources, config: Config) -> dict[str, str]:
         "SPLIT_CONCURRENCY": str(config.split_concurrency),
         "SPLIT_EMPTY_SECONDS": str(config.split_empty_seconds),
         "SPLIT_HEARTBEAT_SECONDS": str(config.split_heartbeat_seconds),
+        "KUBERNETES_CLUSTERS": config.clusters.variable,
     }

@@ -208,6 +208,17 @@ class Namespace:
         found = self.objects("pods", labelSelector=selector)
         return [pod for pod in found if pod["status"].get("phase") == "Running"]
 
+    def environment(self, pod: Mapping[str, Any], container: str = "main") -> dict[str, str]:
+        """Return the variables that a pod's container starts with, as the kubelet resolves them now."""
+        (found,) = (one for one in pod["spec"]["containers"] if one["name"] == container)
+        return {variable["name"]: self._value(variable) for variable in found.get("env", [])}
+
+    def _value(self, variable: Mapping[str, Any]) -> str:
+        if "valueFrom" not in variable:
+            return str(variable.get("value", ""))
+        reference = variable["valueFrom"]["configMapKeyRef"]
+        return str(self.get("configmaps", reference["name"])["data"][reference["key"]])
+
     def service_account(self, name: str, *rules: Mapping[str, Any]) -> "Namespace":
         """Create a service account with these rights in this namespace; return its own access."""
         self.create("serviceaccounts", {"metadata": {"name": name}})

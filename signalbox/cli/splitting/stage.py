@@ -22,7 +22,7 @@ ConfiguredTarget = Annotated[
     str | None,
     typer.Option(
         "--target",
-        help="Deployed consumer, such as lambda/meme-app or deployment/meme-app; by default `target` of the mirrord.json.",
+        help="Deployed consumer, such as lambda/meme-app or deployment/meme-app; by default mirrord.json's `target`.",
         metavar="KIND/NAME",
     ),
 ]

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from signalbox.clock import Clock
 from signalbox.dead_letters import DeadLetters
-from signalbox.errors import RejectedError
+from signalbox.errors import EffectFailed, RejectedError
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueName, QueueUrl
 from signalbox.sending import QueueSender
@@ -93,7 +93,7 @@ class Store:
 class ControlPorts:
     """The ports of the control plane.
 
-    `random_parts` yields the random parts of queue names; `record` accepts history events. `clusters` has the names of
+    `random_parts` yields the random parts of queue names; `record` accepts history events; `clusters` has the names of
     the Kubernetes clusters, the default one first.
     """
 
@@ -128,7 +128,9 @@ class ControlPorts:
         return completed_target(target, known, self.clusters)
 
     def targets_of(self, target: Target) -> Targets:
-        """Return the adapter that switches a target."""
+        """Return the adapter that switches a target. Raises `EffectFailed` if the setting lost all clusters."""
+        if target.kind not in self.targets:
+            raise EffectFailed(f"{target} runs on Kubernetes, and this stage has no cluster: set kubernetes_clusters")
         return self.targets[target.kind]
 
     def registry_of(self, stored: StoredSplit) -> Registry:

@@ -33,14 +33,14 @@ class Remedies:
 
 
 class Access(Protocol):
-    """The connection and the token of one cluster, kept for a time; with `again` they are read once more.
+    """The connection and the token of one cluster, kept for a time; with `again` they are read at once.
 
     Both methods raise `ClusterUnavailable` and `ClusterRefused`.
     """
 
     @property
     def remedies(self) -> Remedies:
-        """Return what an operator can do about failures."""
+        """The actions for an operator after a failure."""
         ...
 
     def connection(self, *, again: bool = False) -> Connection:
@@ -63,7 +63,7 @@ class Kept(Generic[T]):
     _until: datetime | None = None
 
     def get(self, *, again: bool) -> T:
-        """Return the value, read once more with `again`."""
+        """Return the value; `again` reads it whatever its age."""
         now = self.now()
         if self._value is None or self._until is None or now >= self._until or again:
             self._value, self._until = self.read(), now + self.age

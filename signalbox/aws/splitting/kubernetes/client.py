@@ -30,7 +30,7 @@ class _Retries(Retry):
     """Retries that wait no longer than a function can, whatever `Retry-After` says."""
 
     def get_retry_after(self, response: Any) -> float | None:  # noqa: ANN401 - urllib3 1 and 2 name it differently
-        """Return the seconds that the server asks for, within the limit."""
+        """Return the seconds of the server's `Retry-After`, within the limit."""
         asked = super().get_retry_after(response)
         return None if asked is None else min(asked, LONGEST_WAIT_SECONDS)
 

@@ -13,7 +13,7 @@ from signalbox.aws.splitting.kubernetes.api import ClusterRefused, ClusterUnavai
 from signalbox.aws.splitting.kubernetes.client import ClusterClient
 from signalbox.aws.splitting.kubernetes.eks import EksAccess
 from signalbox.aws.splitting.kubernetes.service_account import ServiceAccountAccess
-from signalbox.aws.splitting.kubernetes.settings import EksSetting, ServiceAccountSetting
+from signalbox.aws.splitting.kubernetes.settings import ClusterSetting, ServiceAccountSetting
 
 if TYPE_CHECKING:
     import boto3
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Clusters:
     """The clients of the clusters in the setting `kubernetes_clusters`, by name."""
 
-    settings: Mapping[str, EksSetting | ServiceAccountSetting]
+    settings: Mapping[str, ClusterSetting]
     session: "boto3.Session"
     now: Callable[[], datetime]
     _clients: dict[str, KubernetesApi] = field(default_factory=dict, init=False)
@@ -40,7 +40,7 @@ class Clusters:
             self._clients[cluster] = ClusterClient(cluster, self._access(cluster, setting))
         return self._clients[cluster]
 
-    def _access(self, name: str, setting: EksSetting | ServiceAccountSetting) -> Access:
+    def _access(self, name: str, setting: ClusterSetting) -> Access:
         if isinstance(setting, ServiceAccountSetting):
             secrets = self.session.client("secretsmanager")
             return ServiceAccountAccess(name, setting.connection, setting.token_secret, secrets, self.now)

@@ -59,7 +59,7 @@ class EksAccess:
 
     @property
     def remedies(self) -> Remedies:
-        """Return what an operator can do about failures."""
+        """The actions for an operator after a failure."""
         return Remedies(
             unreachable="the function `control` runs outside of VPCs and needs the cluster's public endpoint",
             untrusted=f"the CA is the one that EKS gives for the cluster {self.eks_name!r}",

@@ -34,7 +34,7 @@ class ServiceAccountAccess:
 
     @property
     def remedies(self) -> Remedies:
-        """Return what an operator can do about failures."""
+        """The actions for an operator after a failure."""
         return Remedies(
             unreachable=(
                 f"mend `endpoint` of {self.name!r} in `kubernetes_clusters`; the function `control` runs outside of "

@@ -22,12 +22,15 @@ class ServiceAccountSetting:
     token_secret: str
 
 
-def parse_clusters(text: str) -> Mapping[str, EksSetting | ServiceAccountSetting]:
+ClusterSetting = EksSetting | ServiceAccountSetting
+
+
+def parse_clusters(text: str) -> Mapping[str, ClusterSetting]:
     """Return the clusters of the variable `KUBERNETES_CLUSTERS`, by name, in the order of the setting."""
     return {name: _parsed(setting) for name, setting in json.loads(text).items()}
 
 
-def _parsed(setting: Mapping[str, str]) -> EksSetting | ServiceAccountSetting:
+def _parsed(setting: Mapping[str, str]) -> ClusterSetting:
     if "eks" in setting:
         return EksSetting(setting["eks"])
     return ServiceAccountSetting(Connection(setting["endpoint"], setting["ca"]), setting["token_secret"])

@@ -24,6 +24,7 @@ from signalbox.aws.splitting.targets.original_queues import (
 from signalbox.aws.splitting.targets.task_definition import flattened
 from signalbox.errors import EffectFailed, EffectRefused, RejectedError
 from signalbox.queues import QueueName
+from signalbox.splitting.consumers.discovery import Evidence
 from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
 from signalbox.splitting.control.problems import note_problem
@@ -94,6 +95,11 @@ class KubernetesTargets:
                 "know; the session can start when it reads the originals"
             )
         return _chosen(registry.target, template.renamed(registry, names))
+
+    def evidence(self, target: Target) -> Evidence:
+        """Return the variables of a workload's containers; those from secrets are left out."""
+        template = self._template(target, self._existing(target))
+        return Evidence(environments={name: found for name, found in template.environments.items()})
 
     def observe(self, split: Split, registry: Registry) -> TargetState:
         """Return which queues the workload's pods read.

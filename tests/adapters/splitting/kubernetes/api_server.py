@@ -77,7 +77,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: object) -> None:
-        """Say nothing: clients that trust no certificate, or read no further, are what tests are about."""
+        """Write nothing: some tests have clients that close the connection."""
 
 
 class ApiServer:

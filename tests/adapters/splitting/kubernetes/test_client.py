@@ -214,7 +214,7 @@ def test_the_wait_for_a_busy_server_is_limited(server, client, monkeypatch):
     monkeypatch.setattr(module, "LONGEST_WAIT_SECONDS", 0.01)
     server.answers = [Answer(429, {"reason": "TooManyRequests"}, {"Retry-After": "3600"})]
 
-    with pytest.raises(ClusterUnavailable, match="list pods in namespace shop: 429 TooManyRequests$"):
+    with pytest.raises(ClusterUnavailable, match=r"list pods in namespace shop: 429 TooManyRequests$"):
         client.get(PODS)
 
     assert len(server.requests) == 3
@@ -250,7 +250,7 @@ def test_an_answer_that_is_no_object_is_not_taken(server, client, body):
 def test_an_error_of_something_in_front_of_the_api_server_is_retried_later(server, client, body):
     server.answers = [Answer(502, body, {"Retry-After": "0"})]
 
-    with pytest.raises(ClusterUnavailable, match="get deployments/meme-app in namespace shop: 502$"):
+    with pytest.raises(ClusterUnavailable, match=r"get deployments/meme-app in namespace shop: 502$"):
         client.get(PATH)
 
 
