@@ -14,6 +14,7 @@ from signalbox.cli.shared.files import read_json
 from signalbox.cli.shared.output import print_json, print_line
 from signalbox.cli.shared.stage import Aws, Json, Stage, say
 from signalbox.cli.splitting.stage import (
+    ConfiguredTarget,
     Owner,
     SessionName,
     TargetName,
@@ -23,6 +24,7 @@ from signalbox.cli.splitting.stage import (
     warn_not_split,
 )
 from signalbox.clients.splitting.sessions import POLL_SECONDS, SessionRequest, mirror_config
+from signalbox.errors import RejectedError
 from signalbox.splitting.control.protocol import GONE, READY
 
 if TYPE_CHECKING:
@@ -39,15 +41,18 @@ ConfigFile = Annotated[
 Timeout = Annotated[int, typer.Option(help="Seconds to wait for the session to be ready.", min=1)]
 
 
-def session_request(*, target: str, session: str | None, owner: str | None, config: object) -> SessionRequest:
+def session_request(*, target: str | None, session: str | None, owner: str | None, config: object) -> SessionRequest:
     """Return a validated request; its problems are reported before anything is sent."""
     from signalbox.filters.languages import Languages
+    from signalbox.splitting.model.mirrord_target import configured_target
     from signalbox.splitting.model.session_config import parse_mirrord_file
     from signalbox.splitting.model.target import Target
 
-    name = str(Target.parse(target))
+    found = Target.parse(target) if target else configured_target(config)
+    if found is None:
+        raise RejectedError("give --target, or `target` in the mirrord.json: the deployed consumer of the session")
     warn_not_split(parse_mirrord_file(config, Languages()).other_brokers)
-    return SessionRequest(name, session or new_session_name(), owner or default_owner(), config)
+    return SessionRequest(found.with_container, session or new_session_name(), owner or default_owner(), config)
 
 
 @contextmanager
@@ -76,7 +81,7 @@ def _say_wait(text: str) -> None:
 
 def start(
     *,
-    target: TargetName,
+    target: ConfiguredTarget = None,
     config: ConfigFile,
     session: SessionName = None,
     owner: Owner = None,
@@ -128,7 +133,7 @@ def _wait(heartbeat: "HeartbeatThread") -> None:
 def run(
     *,
     command: Annotated[list[str], typer.Argument(help="The command and its arguments, after --.")],
-    target: TargetName,
+    target: ConfiguredTarget = None,
     config: ConfigFile,
     session: SessionName = None,
     owner: Owner = None,
@@ -184,7 +189,7 @@ def stop(
 
 def tail(
     *,
-    target: TargetName,
+    target: ConfiguredTarget = None,
     queue: Annotated[str, typer.Option(help="Queue id; all queues if not given.", metavar="ID")] = EVERY_QUEUE,
     message_filter: Annotated[
         list[str] | None,

@@ -69,11 +69,9 @@ def _placed(registry: Registry, section: Section, cluster: str | None) -> Regist
     """Return the registry of a Kubernetes workload with its namespace and its cluster, if that is known."""
     metadata = optional_section(section, "metadata")
     annotations = optional_section(metadata, "annotations")
-    target = registry.target.placed(
-        metadata.text("namespace") or DEFAULT_NAMESPACE, annotations.text(CLUSTER_ANNOTATION) or cluster
-    )
+    namespace, named = metadata.text("namespace") or DEFAULT_NAMESPACE, annotations.text(CLUSTER_ANNOTATION)
     try:
-        return replace(registry, target=Target.parse(str(target)))
+        return replace(registry, target=registry.target.placed(namespace, named or cluster))
     except InvalidTarget as error:
         section.problem("metadata", str(error))
         return registry

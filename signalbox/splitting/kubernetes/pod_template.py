@@ -43,6 +43,18 @@ class PodTemplate:
         """Return the containers."""
         return containers_of(self.pod)
 
+    @property
+    def environments(self) -> Environments:
+        """Return all variables of each container; those that are not read are left out."""
+        every = NameSource(SourceKind.VARIABLES_LIKE, "")
+        found: Environments = {}
+        for container in self.containers:
+            found[container["name"]] = dict(self._from_maps(every, container))
+            for entry in container.get("env", ()):
+                with suppress(UnresolvedQueue):
+                    found[container["name"]][entry["name"]] = self._value(container, entry) or ""
+        return found
+
     def queue_names(self, queue: RegisteredQueue) -> tuple[QueueName, ...]:
         """Return the queues of one queue id. Raises `UnresolvedQueue`."""
         found = (self._resolutions(source, {}) for source in queue.sources)

@@ -107,10 +107,13 @@ class Target:
         return f"{self}/{CONTAINER}/{self.container}" if self.container else str(self)
 
     def placed(self, namespace: str | None, cluster: str | None) -> "Target":
-        """Return a Kubernetes workload in a namespace and a cluster, where it has none yet."""
+        """Return a Kubernetes workload in a namespace and a cluster, where it has none yet. Raises `InvalidTarget`."""
         namespace, cluster = self.namespace or namespace, self.cluster or cluster
-        place = ".".join(part for part in (namespace, cluster) if part)
-        return replace(self, name=f"{self.workload}@{place}") if namespace else self
+        if namespace is None:
+            return self
+        _check_parts(str(self), [("namespace", namespace, LABEL_PATTERN)])
+        _check_parts(str(self), [("cluster", cluster, CLUSTER_PATTERN)] if cluster else [])
+        return replace(self, name=f"{self.workload}@{'.'.join(part for part in (namespace, cluster) if part)}")
 
     def __str__(self) -> str:
         short = {kind: name for name, kind in SHORT_NAMES.items()}
@@ -152,7 +155,11 @@ def _workload(kind: TargetKind, text: str) -> Target:
     parts += [("container", container, LABEL_PATTERN)] if container is not None else []
     parts += [("namespace", namespace, LABEL_PATTERN)] if has_place else []
     parts += [("cluster", cluster, CLUSTER_PATTERN)] if has_cluster else []
+    _check_parts(f"{kind} {text!r}", parts)
+    return Target(kind, name, container)
+
+
+def _check_parts(subject: str, parts: Iterable[tuple[str, str, re.Pattern[str]]]) -> None:
     for part, value, pattern in parts:
         if pattern.fullmatch(value) is None:
-            raise InvalidTarget(f"{kind} {text!r}: {value!r} is no {part} of Kubernetes; expected {EXPECTED}")
-    return Target(kind, name, container)
+            raise InvalidTarget(f"{subject}: {value!r} is no {part} of Kubernetes; expected {EXPECTED}")

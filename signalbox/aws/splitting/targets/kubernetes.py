@@ -24,6 +24,7 @@ from signalbox.aws.splitting.targets.original_queues import (
 from signalbox.aws.splitting.targets.task_definition import flattened
 from signalbox.errors import EffectFailed, EffectRefused, RejectedError
 from signalbox.queues import QueueName
+from signalbox.splitting.consumers.discovery import Evidence
 from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
 from signalbox.splitting.control.problems import note_problem
@@ -49,7 +50,7 @@ PATHS = {
     TargetKind.STATEFUL_SET: "/apis/apps/v1/namespaces/{}/statefulsets/{}",
     TargetKind.ROLLOUT: "/apis/argoproj.io/v1alpha1/namespaces/{}/rollouts/{}",
 }
-# A Rollout's definition does not always have its lists of containers and variables as maps, which an apply would replace.
+# The definition of Rollouts may have containers and variables as plain lists, which an apply would replace as a whole.
 APPLIED = frozenset({TargetKind.DEPLOYMENT, TargetKind.STATEFUL_SET})
 FINISHED = frozenset({"Succeeded", "Failed"})
 TRIES = 3
@@ -94,6 +95,11 @@ class KubernetesTargets:
                 "know; the session can start when it reads the originals"
             )
         return _chosen(registry.target, template.renamed(registry, names))
+
+    def evidence(self, target: Target) -> Evidence:
+        """Return the variables of a workload's containers; those from secrets are left out."""
+        template = self._template(target, self._existing(target))
+        return Evidence(environments={name: found for name, found in template.environments.items()})
 
     def observe(self, split: Split, registry: Registry) -> TargetState:
         """Return which queues the workload's pods read.
@@ -254,10 +260,12 @@ class KubernetesTargets:
         for left in reversed(range(TRIES)):
             workload = self._existing(target)
             try:
-                return work(workload)
+                work(workload)
             except ClusterUnavailable:
                 if not left:
                     raise
+            else:
+                return
 
     def _template(self, target: Target, workload: Document) -> PodTemplate:
         return PodTemplate(workload["spec"]["template"], self.resolver, self._config_maps(target))
