@@ -366,9 +366,10 @@ def test_an_interrupted_way_back_is_completed(workload, monkeypatch):
     def killed(*_: object, **__: object) -> object:
         raise Killed
 
-    with monkeypatch.context() as patched, pytest.raises(Killed):
+    with monkeypatch.context() as patched:
         patched.setattr(ClusterClient, "patch", killed)
-        workload.switch_back()
+        with pytest.raises(Killed):
+            workload.switch_back()
     interrupted = workload.observe(Stage.RESTORING)
     after = workload.switched_back()
 

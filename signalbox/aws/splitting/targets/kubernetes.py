@@ -99,7 +99,7 @@ class KubernetesTargets:
     def evidence(self, target: Target) -> Evidence:
         """Return the variables of a workload's containers; those from secrets are left out."""
         template = self._template(target, self._existing(target))
-        return Evidence(environments={name: found for name, found in template.environments.items()})
+        return Evidence(environments=dict(template.environments.items()))
 
     def observe(self, split: Split, registry: Registry) -> TargetState:
         """Return which queues the workload's pods read.
@@ -257,15 +257,14 @@ class KubernetesTargets:
 
     def _attempt(self, target: Target, work: Callable[[Document], None]) -> None:
         """Work on the newest version, again if it changed meanwhile: each step of a rollout changes the status."""
-        for left in reversed(range(TRIES)):
+        for _ in range(TRIES - 1):
             workload = self._existing(target)
             try:
                 work(workload)
             except ClusterUnavailable:
-                if not left:
-                    raise
-            else:
-                return
+                continue
+            return
+        work(self._existing(target))
 
     def _template(self, target: Target, workload: Document) -> PodTemplate:
         return PodTemplate(workload["spec"]["template"], self.resolver, self._config_maps(target))
