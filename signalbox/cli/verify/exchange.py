@@ -20,7 +20,7 @@ CAPABILITY = "exchange"
 # A key and its policy count after some seconds, the mapping of the user's control queue after up to a minute.
 KEY_SECONDS = 180.0
 USABLE_SECONDS = 30.0  # a new queue may be unknown for a second
-RECEIVE_SECONDS = 60.0
+RECEIVE_SECONDS = 150.0  # a message whose function failed comes again after its visibility timeout
 ALL, SOME = "v.#", "v.*.b"
 KEYS = ("v.1.a", "v.1.b", "v.2.b", "w.1.b")
 ROUTED, ROUTED_TO_SOME = ("v.1.a", "v.1.b", "v.2.b"), ("v.1.b", "v.2.b")
