@@ -22,7 +22,8 @@ from signalbox.cli.splitting.stage import (
     new_session_name,
     warn_not_split,
 )
-from signalbox.clients.splitting.sessions import POLL_SECONDS, SessionRequest, mirror_config
+from signalbox.clients.splitting.sessions import POLL_SECONDS, SessionRequest, exclusive_config, mirror_config
+from signalbox.errors import RejectedError
 from signalbox.splitting.control.protocol import GONE, READY
 
 if TYPE_CHECKING:
@@ -34,9 +35,19 @@ DEFAULT_TIMEOUT_SECONDS = 300
 EVERY_QUEUE = "*"
 
 ConfigFile = Annotated[
-    Path, typer.Option("--config", help="A mirrord.json with `feature.split_queues`; - for standard input.")
+    Path | None, typer.Option("--config", help="A mirrord.json with `feature.split_queues`; - for standard input.")
+]
+Exclusive = Annotated[
+    bool, typer.Option("--exclusive", help="Take every message of all queues; the deployed consumer gets none.")
 ]
 Timeout = Annotated[int, typer.Option(help="Seconds to wait for the session to be ready.", min=1)]
+
+
+def session_config(config: Path | None, *, exclusive: bool) -> object:
+    """Return the session's mirrord.json: that in a file, or one that takes all queues as a whole."""
+    if (config is None) != exclusive:
+        raise RejectedError("give either --config, for a mirrord.json, or --exclusive, for every message of all queues")
+    return exclusive_config() if config is None else read_json(config)
 
 
 def session_request(*, target: str, session: str | None, owner: str | None, config: object) -> SessionRequest:
@@ -77,7 +88,8 @@ def _say_wait(text: str) -> None:
 def start(
     *,
     target: TargetName,
-    config: ConfigFile,
+    config: ConfigFile = None,
+    exclusive: Exclusive = False,
     session: SessionName = None,
     owner: Owner = None,
     timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
@@ -92,7 +104,8 @@ def start(
     from signalbox.cli.shared.signals import Interrupted, interruptible
     from signalbox.cli.splitting.held_sessions import HeartbeatThread, held_session
 
-    request = session_request(target=target, session=session, owner=owner, config=read_json(config))
+    document = session_config(config, exclusive=exclusive)
+    request = session_request(target=target, session=session, owner=owner, config=document)
     try:
         with interruptible(), session_client(request, aws=aws, stage=stage) as client:
             if not hold:
@@ -129,7 +142,8 @@ def run(
     *,
     command: Annotated[list[str], typer.Argument(help="The command and its arguments, after --.")],
     target: TargetName,
-    config: ConfigFile,
+    config: ConfigFile = None,
+    exclusive: Exclusive = False,
     session: SessionName = None,
     owner: Owner = None,
     timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
@@ -140,7 +154,8 @@ def run(
     from signalbox.cli.shared.signals import Interrupted, interruptible
     from signalbox.cli.splitting.held_sessions import ChildProcess, HeartbeatThread, held_session
 
-    request = session_request(target=target, session=session, owner=owner, config=read_json(config))
+    document = session_config(config, exclusive=exclusive)
+    request = session_request(target=target, session=session, owner=owner, config=document)
     try:
         with (
             interruptible(),

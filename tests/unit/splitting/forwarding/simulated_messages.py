@@ -119,7 +119,8 @@ class Messages:
 
 
 def config_document(color: str, mode: str) -> dict[str, object]:
-    queue = {"queue_type": "SQS", "queue_mode": mode, "message_filter": {"color": f"^{color}$"}}
+    filters = {} if mode == "exclusive" else {"message_filter": {"color": f"^{color}$"}}
+    queue = {"queue_type": "SQS", "queue_mode": mode, **filters}
     return {"feature": {"split_queues": {"*": queue}}}
 
 
