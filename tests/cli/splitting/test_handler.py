@@ -1,15 +1,7 @@
 """`signalbox split run --handler`: a real handler process, against a fake stage."""
 
 import json
-import os
-import signal
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -18,102 +10,11 @@ import pytest
 from signalbox.clients.splitting.handler.settings import InvalidHandlerSettings
 from signalbox.clients.splitting.handler.template import InvalidTemplate
 from signalbox.errors import RejectedError
-from tests.cli.shared.stage import FakeStage, fake_stage, split
+from tests.cli.shared.stage import split
+from tests.cli.splitting.handler_desk import INTERRUPTED, TARGET, desk, desk_of  # noqa: F401 - a fixture
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
-from tests.patience import wait_for
 
-TARGET = ("--target", "ecs/demo/worker")
 FUNCTION = ("--target", "lambda/meme-app")
-INTERRUPTED = 130
-RECORDS = """
-import json, os, pathlib
-
-def note(**fields):
-    with open("seen.jsonl", "a") as seen:
-        seen.write(json.dumps(fields) + "\\n")
-"""
-
-
-@dataclass
-class Desk:
-    """A folder with a handler, the queue of its session, and what the handler noted."""
-
-    folder: Path
-    url: str
-    stage: FakeStage
-
-    def write(self, code: str, name: str = "app.py") -> None:
-        (self.folder / name).write_text(RECORDS + code)
-
-    def send(self, *bodies: str, **more: Any) -> None:
-        for body in bodies:
-            boto3.client("sqs").send_message(QueueUrl=self.url, MessageBody=body, **more)
-
-    def seen(self) -> list[Any]:
-        path = self.folder / "seen.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-    def left(self) -> tuple[int, int]:
-        """Return how many messages are visible, and how many are in flight."""
-        found = boto3.client("sqs").get_queue_attributes(QueueUrl=self.url, AttributeNames=["All"])["Attributes"]
-        return int(found["ApproximateNumberOfMessages"]), int(found["ApproximateNumberOfMessagesNotVisible"])
-
-    def said(self, text: str) -> bool:
-        """Return whether the command that runs has printed this to standard error."""
-        written = getattr(sys.stderr.buffer, "getvalue", bytes)()  # click's runner collects it there
-        return text in written.decode()
-
-    def run(self, *options: str, until: Callable[[], object], then: int = signal.SIGINT) -> Any:
-        """Run a handler until a condition holds, then interrupt it as Ctrl-C does."""
-        with interrupting(until, then):
-            return split("run", "--config", "mirrord.json", *options)
-
-
-@contextmanager
-def interrupting(condition: Callable[[], object], number: int) -> Iterator[None]:
-    failed: list[AssertionError] = []
-
-    def watch() -> None:
-        try:
-            wait_for(condition, "what the test waits for", seconds=30)
-        except AssertionError as error:
-            failed.append(error)
-        os.kill(os.getpid(), number)
-
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
-    assert not failed, failed
-
-
-@pytest.fixture
-def desk(aws, tmp_path, monkeypatch) -> Iterator[Desk]:  # noqa: F811
-    monkeypatch.chdir(tmp_path)
-    entry = {"queue_type": "SQS", "message_filter": {"tenant": "^ann$"}}
-    (tmp_path / "mirrord.json").write_text(json.dumps({"feature": {"split_queues": {"memes": entry}}}))
-    with fake_stage() as stage:
-        yield made(tmp_path, stage, "mirrord-1", VisibilityTimeout="30")
-
-
-def made(folder: Path, stage: FakeStage, name: str, **attributes: str) -> Desk:
-    url = boto3.client("sqs").create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
-    original = "memes.fifo" if name.endswith(".fifo") else "memes"
-    session = {
-        "session": "ann-1",
-        "phase": "ready",
-        "queues": [{"queue_id": "memes", "original": original, "temporary": name, "url": url}],
-        "environment": {"MEME_QUEUE": name},
-        "notes": [],
-    }
-    stage.replies |= {
-        "start": lambda _: session,
-        "heartbeat": lambda _: session,
-        "stop": lambda _: {**session, "phase": "ending"},
-    }
-    return Desk(folder, url, stage)
 
 
 def deploy(**options: Any) -> str:
@@ -143,7 +44,7 @@ def map_queue(**settings: Any) -> str:
     return arn
 
 
-def test_a_handler_gets_lambdas_event_of_the_original_queue_and_its_messages_are_deleted(desk):
+def test_a_handler_gets_lambdas_event_of_the_original_queue_and_its_messages_are_deleted(desk):  # noqa: F811
     desk.write("def handler(event, context):\n    note(event=event)\n")
     attributes = {
         "tenant": {"DataType": "String", "StringValue": "ann"},
@@ -170,7 +71,7 @@ def test_a_handler_gets_lambdas_event_of_the_original_queue_and_its_messages_are
     assert desk.stage.commands[-1] == "stop"
 
 
-def test_a_handler_sees_a_context_and_the_variables_of_lambda_and_of_its_session(desk):
+def test_a_handler_sees_a_context_and_the_variables_of_lambda_and_of_its_session(desk):  # noqa: F811
     desk.write("""
 def handler(event, context):
     remaining = context.get_remaining_time_in_millis()
@@ -199,7 +100,7 @@ def handler(event, context):
     assert "SIGNALBOX_HANDLER_REQUESTS" not in environment
 
 
-def test_a_failed_handlers_messages_stay_in_flight_and_are_not_deleted(desk):
+def test_a_failed_handlers_messages_stay_in_flight_and_are_not_deleted(desk):  # noqa: F811
     desk.write("def handler(event, context):\n    note()\n    raise ValueError('no such meme')\n")
     desk.send("hello")
 
@@ -213,7 +114,7 @@ def test_a_failed_handlers_messages_stay_in_flight_and_are_not_deleted(desk):
     assert (document["messages"], document["deleted"], len(document["failed"])) == (1, [], 1)
 
 
-def test_messages_that_a_handler_reports_come_again_and_the_others_are_deleted(desk):
+def test_messages_that_a_handler_reports_come_again_and_the_others_are_deleted(desk):  # noqa: F811
     desk.write("""
 def handler(event, context):
     note(bodies=[one["body"] for one in event["Records"]])
@@ -227,7 +128,7 @@ def handler(event, context):
     assert sorted(body for one in desk.seen() for body in one["bodies"]) == ["bad", "good"]
 
 
-def test_a_handler_is_killed_at_its_timeout_and_the_next_batch_gets_a_new_process(desk):
+def test_a_handler_is_killed_at_its_timeout_and_the_next_batch_gets_a_new_process(desk):  # noqa: F811
     desk.write("""
 def handler(event, context):
     (record,) = event["Records"]
@@ -252,7 +153,7 @@ def handler(event, context):
     assert processes["slow"] != processes["quick"]
 
 
-def test_no_timeout_lets_a_handler_run(desk):
+def test_no_timeout_lets_a_handler_run(desk):  # noqa: F811
     desk.write("""
 import time
 def handler(event, context):
@@ -267,7 +168,7 @@ def handler(event, context):
     assert desk.seen() == [{"remaining": 1000}]
 
 
-def test_a_debugger_stops_the_clock_of_the_timeout(desk):
+def test_a_debugger_stops_the_clock_of_the_timeout(desk):  # noqa: F811
     # As a debugger that steps; pdb at a terminal is tested on the stage.
     desk.write("""
 import sys, time
@@ -286,7 +187,7 @@ def handler(event, context):
     assert "a debugger is used: the time-out does not end this batch" in result.stderr
 
 
-def test_changed_code_is_loaded_before_the_next_batch(desk):
+def test_changed_code_is_loaded_before_the_next_batch(desk):  # noqa: F811
     desk.write("def handler(event, context):\n    note(version=1)\n")
     desk.send("one")
 
@@ -302,7 +203,7 @@ def test_changed_code_is_loaded_before_the_next_batch(desk):
     assert "app.py changed: the handler is loaded again" in result.stderr
 
 
-def test_no_message_is_received_while_the_handler_cannot_be_imported(desk):
+def test_no_message_is_received_while_the_handler_cannot_be_imported(desk):  # noqa: F811
     desk.write("raise RuntimeError('half written')\n")
     desk.send("hello")
     before = time.monotonic()
@@ -320,7 +221,7 @@ def test_no_message_is_received_while_the_handler_cannot_be_imported(desk):
     assert desk.seen()[0]["count"]["ApproximateReceiveCount"] == "1"
 
 
-def test_a_handler_that_exits_fails_its_batch(desk):
+def test_a_handler_that_exits_fails_its_batch(desk):  # noqa: F811
     desk.write("def handler(event, context):\n    note()\n    raise SystemExit(3)\n")
     desk.send("hello")
 
@@ -331,7 +232,7 @@ def test_a_handler_that_exits_fails_its_batch(desk):
     assert "Runtime.ExitError: Runtime exited with status 3" in result.stderr
 
 
-def test_messages_of_an_interrupted_batch_are_visible_at_once(desk):
+def test_messages_of_an_interrupted_batch_are_visible_at_once(desk):  # noqa: F811
     desk.write("import time\ndef handler(event, context):\n    note()\n    time.sleep(60)\n")
     desk.send("hello")
 
@@ -342,8 +243,8 @@ def test_messages_of_an_interrupted_batch_are_visible_at_once(desk):
     assert desk.stage.commands[-1] == "stop"
 
 
-def test_later_messages_of_a_failed_group_come_again_too(desk):
-    desk = made(desk.folder, desk.stage, "mirrord-1.fifo", FifoQueue="true", VisibilityTimeout="30")
+def test_later_messages_of_a_failed_group_come_again_too(desk):  # noqa: F811
+    desk = desk_of(desk.folder, desk.stage, "mirrord-1.fifo", FifoQueue="true", VisibilityTimeout="30")
     desk.write("""
 def handler(event, context):
     note(bodies=[one["body"] for one in event["Records"]])
@@ -359,7 +260,7 @@ def handler(event, context):
     assert "1 after a failed message of their group come again too; AWS would delete them" in result.stderr
 
 
-def test_batches_beyond_one_call_are_gathered_within_their_window(desk):
+def test_batches_beyond_one_call_are_gathered_within_their_window(desk):  # noqa: F811
     desk.write("def handler(event, context):\n    note(count=len(event['Records']))\n")
     desk.send(*map(str, range(25)))
 
@@ -369,13 +270,14 @@ def test_batches_beyond_one_call_are_gathered_within_their_window(desk):
     assert desk.seen() == [{"count": 25}]
 
 
-def test_the_deployed_function_and_its_mapping_have_the_settings(desk):
+def test_the_deployed_function_and_its_mapping_have_the_settings(desk):  # noqa: F811
     deploy(Timeout=42, MemorySize=512, Environment={"Variables": {"TABLE": "memes", "MEME_QUEUE": "mirrord-deployed"}})
     map_queue(BatchSize=2, FunctionResponseTypes=["ReportBatchItemFailures"])
     desk.write("""
 def handler(event, context):
     note(count=len(event["Records"]), memory=context.memory_limit_in_mb,
-         remaining=context.get_remaining_time_in_millis(), table=os.environ["TABLE"], queue=os.environ["MEME_QUEUE"], arn=context.invoked_function_arn)
+         remaining=context.get_remaining_time_in_millis(), arn=context.invoked_function_arn,
+         table=os.environ["TABLE"], queue=os.environ["MEME_QUEUE"])
     return {"batchItemFailures": [{"itemIdentifier": "of no message"}]}
 """)
     desk.send("one", "two", "three")
@@ -391,7 +293,7 @@ def handler(event, context):
     assert "itemIdentifier 'of no message' is no message of the batch" in result.stderr
 
 
-def test_options_override_the_deployed_settings(desk):
+def test_options_override_the_deployed_settings(desk):  # noqa: F811
     deploy(Timeout=42)
     map_queue(BatchSize=2)
     desk.write("def handler(event, context):\n    note()\n")
@@ -404,7 +306,7 @@ def test_options_override_the_deployed_settings(desk):
     assert "time-out 7 s" in result.stderr
 
 
-def test_settings_that_cannot_be_read_are_reported_and_lambdas_defaults_are_used(desk):
+def test_settings_that_cannot_be_read_are_reported_and_lambdas_defaults_are_used(desk):  # noqa: F811
     desk.write("def handler(event, context):\n    note()\n")
     desk.send("one")
 
@@ -414,7 +316,7 @@ def test_settings_that_cannot_be_read_are_reported_and_lambdas_defaults_are_used
     assert "memes: batches of 10 within 0 s" in result.stderr
 
 
-def test_messages_that_the_mappings_filters_reject_are_deleted_unseen(desk):
+def test_messages_that_the_mappings_filters_reject_are_deleted_unseen(desk):  # noqa: F811
     deploy()
     pattern = json.dumps({"body": {"kind": ["meme"]}})
     map_queue(FilterCriteria={"Filters": [{"Pattern": pattern}]})
@@ -458,7 +360,7 @@ Resources:
 """
 
 
-def test_a_template_has_the_variables_and_the_mapping(desk):
+def test_a_template_has_the_variables_and_the_mapping(desk):  # noqa: F811
     (desk.folder / "template.yaml").write_text(SAM)
     desk.write("def handler(event, context):\n    note(stage=os.environ['STAGE'], limit=os.environ['LIMIT'])\n")
     desk.send("one")
@@ -491,7 +393,7 @@ def handler(event, context):
 AUTHOR = {"author": {"DataType": "String", "StringValue": "ann"}}
 
 
-def test_powertools_batch_processing_works_as_deployed(desk):
+def test_powertools_batch_processing_works_as_deployed(desk):  # noqa: F811
     processor = "BatchProcessor(event_type=EventType.SQS)"
     desk.write(POWERTOOLS.format(names="BatchProcessor, EventType", processor=processor))
     desk.send("good", "bad", "fine", MessageAttributes=AUTHOR)
@@ -502,8 +404,8 @@ def test_powertools_batch_processing_works_as_deployed(desk):
     assert {one["author"] for one in desk.seen()} == {"ann"}
 
 
-def test_powertools_stops_a_fifo_batch_at_the_first_failure(desk):
-    desk = made(desk.folder, desk.stage, "mirrord-1.fifo", FifoQueue="true", VisibilityTimeout="30")
+def test_powertools_stops_a_fifo_batch_at_the_first_failure(desk):  # noqa: F811
+    desk = desk_of(desk.folder, desk.stage, "mirrord-1.fifo", FifoQueue="true", VisibilityTimeout="30")
     desk.write(POWERTOOLS.format(names="SqsFifoPartialProcessor", processor="SqsFifoPartialProcessor()"))
     for body in ("fine", "bad", "later"):
         desk.send(body, MessageGroupId="a", MessageDeduplicationId=body, MessageAttributes=AUTHOR)
@@ -531,7 +433,7 @@ def test_powertools_stops_a_fifo_batch_at_the_first_failure(desk):
         ),
     ],
 )
-def test_wrong_options_are_refused_before_a_session_starts(desk, options, error, text):
+def test_wrong_options_are_refused_before_a_session_starts(desk, options, error, text):  # noqa: F811
     desk.write("def handler(event, context): ...\n")
     (desk.folder / "template.yaml").write_text(SAM)
 
@@ -540,7 +442,7 @@ def test_wrong_options_are_refused_before_a_session_starts(desk, options, error,
     assert desk.stage.asked == []
 
 
-def test_a_batch_that_lambda_would_refuse_is_refused(desk):
+def test_a_batch_that_lambda_would_refuse_is_refused(desk):  # noqa: F811
     desk.write("def handler(event, context): ...\n")
 
     with pytest.raises(InvalidHandlerSettings, match="a batch size of 11 needs a window of at least 1 s"):
@@ -548,7 +450,7 @@ def test_a_batch_that_lambda_would_refuse_is_refused(desk):
     assert desk.stage.commands == ["start", "stop"]
 
 
-def test_an_interpreter_that_does_not_run_is_reported(desk):
+def test_an_interpreter_that_does_not_run_is_reported(desk):  # noqa: F811
     desk.write("def handler(event, context): ...\n")
 
     with pytest.raises(RejectedError, match="cannot run 'no-such-python'"):
