@@ -133,7 +133,7 @@ def run(
     config: ConfigFile,
     handler: handler_options.HandlerName = None,
     endpoint: handler_options.Endpoint = None,
-    code: handler_options.Code = Path(),
+    code: handler_options.Code = None,
     python: handler_options.Python = None,
     template: handler_options.Template = None,
     resource: handler_options.Resource = None,
@@ -150,17 +150,18 @@ def run(
     as_json: handler_options.BatchJson = False,
 ) -> None:
     """Run a command or a Lambda handler with its own session, which starts before it and ends when it ends."""
-    handler_options.check_one_way(command, handler, endpoint)
-    request = session_request(target=target, session=session, owner=owner, config=read_json(config))
-    if command:
-        _run_command(request, command, timeout=timedelta(seconds=timeout), aws=aws, stage=stage)
-    from signalbox.cli.splitting.handler.command import run_handler
     from signalbox.clients.splitting.handler.settings import Overrides
 
     overrides = Overrides(batch_size, window, timeout_seconds, report_failures)
     options = handler_options.HandlerOptions(
         handler, endpoint, code, python, template, resource, overrides, has_timeout=not no_timeout, as_json=as_json
     )
+    options.check(has_command=bool(command))
+    request = session_request(target=target, session=session, owner=owner, config=read_json(config))
+    if command:
+        _run_command(request, command, timeout=timedelta(seconds=timeout), aws=aws, stage=stage)
+    from signalbox.cli.splitting.handler.command import run_handler
+
     run_handler(request, options, timeout=timedelta(seconds=timeout), aws=aws, stage=stage)
 
 

@@ -1,18 +1,23 @@
 """`signalbox split run --handler`: a real handler process, against a fake stage."""
 
 import json
+import threading
 import time
 from typing import Any
 
 import boto3
 import pytest
 
-from signalbox.clients.splitting.handler.settings import InvalidHandlerSettings
+from signalbox.cli.splitting.handler.command import LocalFunction
+from signalbox.cli.splitting.handler.options import HandlerOptions
+from signalbox.clients.splitting.handler.settings import InvalidHandlerSettings, Overrides
 from signalbox.clients.splitting.handler.template import InvalidTemplate
 from signalbox.errors import RejectedError
+from signalbox.splitting.control.protocol import SessionStatus
 from tests.cli.shared.stage import split
 from tests.cli.splitting.handler_desk import INTERRUPTED, TARGET, desk, desk_of  # noqa: F401 - a fixture
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
+from tests.patience import wait_for
 
 FUNCTION = ("--target", "lambda/meme-app")
 
@@ -243,6 +248,20 @@ def test_messages_of_an_interrupted_batch_are_visible_at_once(desk):  # noqa: F8
     assert desk.stage.commands[-1] == "stop"
 
 
+def test_a_session_that_the_stage_ends_ends_its_running_handler(desk):  # noqa: F811
+    desk.write("import time\ndef handler(event, context):\n    note()\n    time.sleep(60)\n")
+    desk.send("hello")
+    options = HandlerOptions(
+        "app.handler", None, desk.folder, None, None, None, Overrides(), has_timeout=False, as_json=False
+    )
+    state, ended = SessionStatus.parse(desk.stage.replies["start"]({})), threading.Event()
+    threading.Thread(target=lambda: (wait_for(desk.seen, "the handler runs"), ended.set())).start()
+
+    LocalFunction.of("ecs/demo/worker", options, boto3.Session()).follow(state, until=ended)
+
+    assert desk.left() == (1, 0)
+
+
 def test_later_messages_of_a_failed_group_come_again_too(desk):  # noqa: F811
     desk = desk_of(desk.folder, desk.stage, "mirrord-1.fifo", FifoQueue="true", VisibilityTimeout="30")
     desk.write("""
@@ -422,6 +441,8 @@ def test_powertools_stops_a_fifo_batch_at_the_first_failure(desk):  # noqa: F811
         ((), RejectedError, "give one of these: a command after --, --handler"),
         (("--handler", "app.handler", "--", "true"), RejectedError, "give one of these"),
         (("--handler", "app.handler", "--endpoint", "http://localhost:9000/"), RejectedError, "give one of these"),
+        (("--batch-size", "2", "--", "true"), RejectedError, "--batch-size is for --handler and --endpoint only"),
+        (("--endpoint", "http://localhost:9000/", "--python", "x"), RejectedError, "--python is for --handler only"),
         (("--handler", "other.handler"), RejectedError, "there is no module 'other'"),
         (("--handler", "handler"), RejectedError, "is not MODULE.FUNCTION"),
         (("--endpoint", "localhost:9000"), RejectedError, "is not a URL such as http://localhost:9000/2015-03-31"),

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -156,7 +157,7 @@ class LocalFunction:
         }
         return Handler(
             name=name,
-            folder=self.options.code.resolve(),
+            folder=(self.options.code or Path()).resolve(),
             python=interpreter(self.options.python, os.environ),
             environment=environment,
             function_arn=function.arn,

@@ -1,5 +1,6 @@
 """Options of `signalbox split run` for a handler instead of a command."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -32,7 +33,12 @@ Endpoint = Annotated[
         metavar="URL",
     ),
 ]
-Code = Annotated[Path, typer.Option(help="Folder of the handler's code; the handler is loaded again when it changes.")]
+Code = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of the handler's code, by default the current one; the handler is loaded again when it changes."
+    ),
+]
 Python = Annotated[
     str | None, typer.Option(help="Python that runs the handler; by default that of the active virtual environment.")
 ]
@@ -73,8 +79,6 @@ ReportFailures = Annotated[
 ]
 BatchJson = Annotated[bool, typer.Option("--json", help="Print one JSON document for each batch of a handler.")]
 
-ENDPOINT_IS_SET = "an endpoint's function has its own code and environment"
-
 
 @dataclass(frozen=True, slots=True)
 class HandlerOptions:
@@ -82,13 +86,33 @@ class HandlerOptions:
 
     handler: str | None
     endpoint: str | None
-    code: Path
+    code: Path | None
     python: str | None
     template: Path | None
     resource: str | None
     overrides: Overrides
     has_timeout: bool
     as_json: bool
+
+    def check(self, *, has_command: bool) -> None:
+        """Raise `RejectedError` unless there is one way to consume, and no option of another way."""
+        if sum((has_command, self.handler is not None, self.endpoint is not None)) != 1:
+            raise RejectedError("give one of these: a command after --, --handler MODULE.FUNCTION, or --endpoint URL")
+        of_handlers = {"--code": self.code, "--python": self.python}
+        for name in _given(of_handlers) if self.handler is None else ():
+            raise RejectedError(f"{name} is for --handler only")
+        of_functions = {
+            "--template": self.template,
+            "--resource": self.resource,
+            "--batch-size": self.overrides.batch_size,
+            "--window": self.overrides.window_seconds,
+            "--timeout-seconds": self.overrides.timeout_seconds,
+            "--report-batch-item-failures": self.overrides.reports_failures,
+            "--no-timeout": None if self.has_timeout else True,
+            "--json": self.as_json or None,
+        }
+        for name in _given(of_functions) if has_command else ():
+            raise RejectedError(f"{name} is for --handler and --endpoint only")
 
     def template_function(self) -> TemplateFunction | None:
         """Return the function in the template. Raises `InvalidTemplate`."""
@@ -107,7 +131,5 @@ class HandlerOptions:
         return settings if self.has_timeout else None
 
 
-def check_one_way(command: list[str] | None, handler: str | None, endpoint: str | None) -> None:
-    """Raise `RejectedError` unless exactly one of the three ways to consume is given."""
-    if sum((bool(command), handler is not None, endpoint is not None)) != 1:
-        raise RejectedError("give one of these: a command after --, --handler MODULE.FUNCTION, or --endpoint URL")
+def _given(options: Mapping[str, object]) -> list[str]:
+    return [name for name, value in options.items() if value is not None]

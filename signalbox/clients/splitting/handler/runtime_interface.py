@@ -28,6 +28,7 @@ class RuntimeInterface:
     url: str
     timeout: timedelta | None
     on_problem: Callable[[str], None]
+    grace_seconds: float = GRACE_SECONDS
     _is_away: bool = False
 
     def check(self) -> None:
@@ -52,7 +53,7 @@ class RuntimeInterface:
 
     def invoke(self, event: Mapping[str, Any], _request_id: str) -> Invocation:
         """Post an event and return the function's response or error."""
-        limit = None if self.timeout is None else self.timeout.total_seconds() + GRACE_SECONDS
+        limit = None if self.timeout is None else self.timeout.total_seconds() + self.grace_seconds
         try:
             reply = urllib3.request(
                 "POST",
@@ -62,7 +63,7 @@ class RuntimeInterface:
                 timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=limit),
                 retries=False,
             )
-        except urllib3.exceptions.TimeoutError:
+        except urllib3.exceptions.ReadTimeoutError:
             return Invocation(error=f"{self.url} does not reply within {limit:g} s")
         except urllib3.exceptions.HTTPError as error:
             return Invocation(error=f"{self.url} does not reply: {error}")
