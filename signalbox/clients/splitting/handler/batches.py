@@ -86,7 +86,7 @@ class BatchQueue:
             try:
                 self.sqs.change_message_visibility_batch(QueueUrl=self.url, Entries=entries)  # type: ignore[arg-type]
             except (ClientError, BotoCoreError) as error:
-                # They come again after their visibility timeout all the same.
+                # Without it they come again after their visibility timeout.
                 self.on_problem(f"the visibility of {len(part)} messages is not changed: {error}")
 
     def _receive(self, seconds: int) -> None:

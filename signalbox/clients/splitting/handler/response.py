@@ -35,7 +35,7 @@ class BatchOutcome:
 def batch_outcome(
     invocation: Invocation, messages: Sequence[Mapping[str, Any]], *, reports_failures: bool
 ) -> BatchOutcome:
-    """Return what happens to the messages; an error or an invalid response fails the whole batch.
+    """Return the outcome of each message; an error or an invalid response fails the whole batch.
 
     `reports_failures`: the mapping has the response type `ReportBatchItemFailures`; otherwise responses are ignored.
     """
