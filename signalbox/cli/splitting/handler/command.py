@@ -22,6 +22,7 @@ from signalbox.clients.splitting.handler.deployed import DeployedFunction
 from signalbox.clients.splitting.handler.runtime_interface import RuntimeInterface
 from signalbox.clients.splitting.handler.settings import FunctionSettings, MappingSettings
 from signalbox.clients.splitting.handler.template import TemplateFunction
+from signalbox.errors import RejectedError
 from signalbox.queues import FIFO_SUFFIX
 from signalbox.splitting.model.target import Target, TargetKind
 
@@ -84,7 +85,9 @@ class LocalFunction:
             prefix = found["Attributes"]["QueueArn"].rpartition(":")[0]
             arns[queue.queue_id] = f"{prefix}:{queue.original}"
             visibilities[queue.queue_id] = int(found["Attributes"]["VisibilityTimeout"])
-        function = self._settings(next(iter(arns.values()), "arn:aws:sqs:us-east-1:000000000000:"))
+        if not arns:
+            raise RejectedError("the session has no queue, so a handler would get no message")
+        function = self._settings(next(iter(arns.values())))
         queues = [
             HandledQueue(
                 queue.queue_id,

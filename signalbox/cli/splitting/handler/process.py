@@ -112,7 +112,8 @@ class HandlerProcess:
                 status = self._end()
                 return Invocation(error=f"Runtime.ExitError: Runtime exited with status {status}")
             if reply and "debugging" in reply:
-                say("a debugger is used: the time-out does not end this batch")
+                if end is not None:
+                    say("a debugger is used: the time-out does not end this batch")
                 end = None
             elif reply:
                 return Invocation(reply.get("response", "null"), reply.get("error"))

@@ -47,14 +47,18 @@ class DeployedFunction:
         A split disables this mapping and leaves its settings as they are. Raises `InvalidEventPattern`.
         """
         try:
-            pages = self.functions.get_paginator("list_event_source_mappings").paginate(
-                EventSourceArn=queue_arn, FunctionName=self.name
-            )
-            found = self._readable(one for page in pages for one in page["EventSourceMappings"])
+            pages = self.functions.get_paginator("list_event_source_mappings").paginate(EventSourceArn=queue_arn)
+            found = self._readable(one for page in pages for one in page["EventSourceMappings"] if self._is_own(one))
         except (ClientError, BotoCoreError) as error:
             self.on_problem(f"the event source mapping from {queue_arn!r} cannot be read: {error}")
             return None
         return None if found is None else MappingSettings.of(found)
+
+    def _is_own(self, mapping: Mapping[str, Any]) -> bool:
+        """Return whether a mapping is of the function, or of its alias if the target has one."""
+        name, _, alias = self.name.partition(":")
+        found = mapping.get("FunctionArn", "").split(":")[6:]
+        return found[:1] == [name] and (not alias or found[1:] == [alias])
 
     def _readable(self, mappings: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
         found = next(iter(mappings), None)
