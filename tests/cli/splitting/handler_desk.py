@@ -18,7 +18,6 @@ from tests.cli.shared.stage import FakeStage, fake_stage, split
 from tests.patience import wait_for
 
 TARGET = ("--target", "ecs/demo/worker")
-INTERRUPTED = 130
 RECORDS = """
 import json, os, pathlib
 

@@ -15,9 +15,10 @@ from signalbox.clients.splitting.handler.template import InvalidTemplate
 from signalbox.errors import RejectedError
 from signalbox.splitting.control.protocol import SessionStatus
 from tests.cli.shared.stage import split
-from tests.cli.splitting.handler_desk import INTERRUPTED, TARGET, desk, desk_of  # noqa: F401 - a fixture
+from tests.cli.splitting.handler_desk import TARGET, desk, desk_of  # noqa: F401 - a fixture
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 from tests.patience import wait_for
+from tests.terminals import INTERRUPTED
 
 FUNCTION = ("--target", "lambda/meme-app")
 
@@ -174,7 +175,7 @@ def handler(event, context):
 
 
 def test_a_debugger_stops_the_clock_of_the_timeout(desk):  # noqa: F811
-    # As a debugger that steps; pdb at a terminal is tested on the stage.
+    # As a debugger that another program attaches; test_handler_files.py has pdb at a terminal.
     desk.write("""
 import sys, time
 def handler(event, context):

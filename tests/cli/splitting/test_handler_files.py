@@ -1,19 +1,16 @@
 """Changes of a handler's code, its terminal, and templates as files."""
 
-import os
-import pty
 import sys
-import termios
-import threading
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from signalbox.cli.splitting.handler.process import Handler, HandlerProcess, interpreter
+from signalbox.cli.splitting.handler.process import interpreter
 from signalbox.cli.splitting.handler.source_files import SourceFiles
 from signalbox.cli.splitting.handler.template_file import parse_template
 from signalbox.clients.splitting.handler.template import InvalidTemplate
+from tests.patience import scaled, wait_for
+from tests.terminals import CTRL_C, INTERRUPTED, terminal
 
 
 def test_changes_are_those_of_python_files_since_the_last_look(tmp_path):
@@ -43,21 +40,44 @@ def test_folders_that_are_not_the_users_code_are_not_watched(tmp_path, folder):
     assert files.changed() == []
 
 
-def test_the_terminal_is_left_as_it_was(tmp_path, monkeypatch):
-    (tmp_path / "app.py").write_text("def handler(event, context): ...\n")
-    handler = Handler("app.handler", tmp_path, sys.executable, os.environ, "arn", timedelta(seconds=3))
-    master, slave = pty.openpty()
-    with os.fdopen(slave) as terminal:
-        monkeypatch.setattr(sys, "stdin", terminal)
-        before = termios.tcgetattr(slave)
+DEBUGGED = """
+def handler(event, context):
+    breakpoint()
+    return "done"
+"""
+PROGRAM = """
+import os, pathlib, sys, termios, threading
+from datetime import timedelta
+from signalbox.cli.shared.signals import Interrupted, interruptible
+from signalbox.cli.splitting.handler.process import Handler, HandlerProcess
 
-        with HandlerProcess(handler, threading.Event()).running():
-            changed = list(before)
-            changed[3] &= ~termios.ECHO  # as a debugger that waits at its prompt
-            termios.tcsetattr(slave, termios.TCSANOW, changed)
+before = termios.tcgetattr(0)
+handler = Handler("app.handler", pathlib.Path.cwd(), sys.executable, os.environ, "arn", timedelta(seconds=1))
+try:
+    with interruptible(), HandlerProcess(handler, threading.Event()).running() as process:
+        print("result", process.invoke({}, "1").response, flush=True)
+        process.invoke({}, "2")
+except Interrupted as interruption:
+    print("ended", interruption.status, termios.tcgetattr(0) == before, flush=True)
+"""
 
-        assert termios.tcgetattr(slave)[3] == before[3]
-    os.close(master)
+
+def test_a_breakpoint_gets_the_terminal_beyond_the_timeout_and_ctrl_c_ends_it(tmp_path):
+    (tmp_path / "app.py").write_text(DEBUGGED)
+
+    with terminal([sys.executable, "-c", PROGRAM], tmp_path, {"PYTHONPATH": str(Path.cwd())}) as shown:
+        wait_for(lambda: shown.written.count(b"(Pdb) ") == 1, "the breakpoint")
+        shown.type(b"import time; time.sleep(1.2)\n")
+        wait_for(lambda: shown.written.count(b"(Pdb) ") == 2, "the debugger's next prompt")
+        shown.type(b"c\n")
+        wait_for(lambda: shown.written.count(b"(Pdb) ") == 3, "the second breakpoint")
+        shown.type(CTRL_C)
+        shown.process.wait(scaled(30))
+
+    assert shown.after("result ") == ['"done"']
+    text = shown.written.decode()
+    assert f"ended {INTERRUPTED} True" in text
+    assert "a debugger is used: the time-out does not end this batch" in text
 
 
 def test_the_handlers_python_is_chosen_or_that_of_the_virtual_environment_or_ours():

@@ -15,8 +15,8 @@ from signalbox.local.demo.consumer import DeployedConsumer
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from tests.integration.live.page import PROGRAM, WorkingFolder
-from tests.integration.splitting.terminals import CTRL_C, INTERRUPTED, terminal
 from tests.patience import scaled, wait_for
+from tests.terminals import CTRL_C, INTERRUPTED, terminal
 
 pytestmark = pytest.mark.emulator
 

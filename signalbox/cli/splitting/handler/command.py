@@ -104,7 +104,7 @@ class LocalFunction:
 
     def _settings(self, queue_arn: str) -> FunctionSettings:
         _, partition, _, region, account, *_ = queue_arn.split(":")
-        name = self.target.name.rpartition("/")[2]
+        name = self.target.name.rpartition("/")[2].partition("@")[0]
         settings = FunctionSettings(name, f"arn:{partition}:lambda:{region}:{account}:function:{name}")
         if (deployed := self._deployed()) is not None:
             settings = deployed.settings(settings)
