@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.local.demo.consumer import DeployedConsumer
+from signalbox.local.demo.consumer import FUNCTION_SECONDS, DeployedConsumer, variable_of
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from tests.integration.live.page import PROGRAM, WorkingFolder
@@ -46,7 +46,9 @@ def handler(event, context):
             continue
         print("got", record["body"], flush=True)
         with open("records.jsonl", "a") as records:
-            records.write(json.dumps({"record": record, "size": len(event["Records"])}) + "\\n")
+            more = {"size": len(event["Records"]), "remaining": context.get_remaining_time_in_millis()}
+            variables = {"table": os.environ["RECORD_TABLE"], "queue": os.environ["{variable}"]}
+            records.write(json.dumps({"record": record, **more, **variables}) + "\\n")
     return {"batchItemFailures": failed}
 """
 # What the emulator's own event lacks of Lambda's: https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html
@@ -98,7 +100,7 @@ def desk(deployment: Deployment, stage_folder: StageFolder, tmp_path: Path) -> D
     entry = {"queue_type": "SQS", "message_filter": {"author": "^ann$"}}
     (tmp_path / "mirrord.json").write_text(json.dumps({"feature": {"split_queues": {"*": entry}}}))
     (tmp_path / "registry.yaml").write_text(json.dumps(consumer.registry()))
-    (tmp_path / "app.py").write_text(HANDLER)
+    (tmp_path / "app.py").write_text(HANDLER.replace("{variable}", variable_of(QUEUE)))
     folder = WorkingFolder.at(tmp_path, stage_folder)
     folder.run("split", "registry", "apply", "--file", "registry.yaml")
     return Desk(consumer, folder)
@@ -151,11 +153,15 @@ def test_a_handler_gets_the_deployed_functions_event_and_settings_until_ctrl_c(
     assert status == INTERRUPTED
     assert sorted(one["record"]["body"] for one in desk.handled()) == ["fails at first", "one", "stop", "two"]
     assert max(one["size"] for one in desk.handled()) <= BATCH_SIZE
+    first = next(one for one in desk.handled() if one["record"]["body"] == "one")
+    assert first["table"] == CONSUMER  # a variable of the deployed function
+    assert first["queue"] != QUEUE  # the session's
+    assert 0 < first["remaining"] <= FUNCTION_SECONDS * 1000
     assert "batches of 2 within 0 s, failures by message" in text  # as the deployed mapping
     assert "a debugger is used: the time-out does not end this batch" in text
     assert desk.consumer.mappings() == before == {QUEUE: "Enabled"}
     (theirs,) = desk.deployed()
-    ours = next(one["record"] for one in desk.handled() if one["record"]["body"] == "one")
+    ours = first["record"]
     assert ours["messageAttributes"]["raw"] == {"binaryValue": "/wA=", "dataType": "Binary", **EMPTY_LISTS}
     assert ours["eventSourceARN"].endswith(f":{QUEUE}")
     assert set(ours) - set(theirs) == ABSENT_IN_EMULATOR
