@@ -122,6 +122,7 @@ def _store() -> Store:
         samples=DynamoSamples(table, timings()),
         annotations=DynamoAnnotations(table),
         ledger=wiring.ledger(),
+        uses=wiring.uses(),
     )
 
 
