@@ -26,10 +26,11 @@ DEFAULT_PORT = 4566
 # consistency are short, since the emulator is consistent, and failed calls are soon tried again.
 LOCAL_SETTINGS = {
     "splittable_queues": "demo-*",
-    "splittable_targets": "lambda/demo-*",
+    "splittable_targets": "lambda/demo-*,ecs/demo/demo-*,ssm/demo-*",
     "split_concurrency": "2",
     "split_timeout_seconds": "5",
     "split_empty_seconds": "3",
+    "split_parameter_seconds": "2",
     "route_concurrency": "2",
     "route_timeout_seconds": "5",
     "route_retry_seconds": "5",

@@ -10,6 +10,8 @@ from signalbox.local.emulator.patches import (
     physical_names,
     queue_locks,
     repeated_deletions,
+    service_deployments,
+    service_permissions,
     shared_code,
     websocket_refusals,
 )
@@ -31,6 +33,8 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
         physical_names.PATCH,
         queue_locks.PATCH,
         repeated_deletions.PATCH,
+        service_deployments.PATCH,
+        service_permissions.PATCH,
         shared_code.PATCH,
         websocket_refusals.PATCH,
     )
