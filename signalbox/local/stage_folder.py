@@ -57,7 +57,7 @@ class StageFolder:
 
     @property
     def is_used(self) -> bool:
-        """Whether a stage runs in the folder, or was started in it."""
+        """True if a stage runs in the folder, or was started in it."""
         return self.local.is_file() or self.lock.is_file()
 
 

@@ -7,7 +7,7 @@ SHOWN = 10
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return what an error adds about a name that is not known: the nearest known one, else all if they are few.
+    """Return the hint of an error about an unknown name: the nearest known one, or all of them if they are few.
 
     The text begins with a separator; it is empty if no name is near and there are none, or more than ten.
     """

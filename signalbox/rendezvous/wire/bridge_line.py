@@ -19,7 +19,7 @@ STUN_SERVERS = (
     "stun:stun.bethesda.net:3478",
     "stun:stun.nextcloud.com:443",
 )
-# Addresses that Tor requires and Snowflake ignores; each bridge has another one, since Tor tells bridges apart by it.
+# Addresses that Tor requires and Snowflake ignores; each bridge has another one, since Tor identifies bridges by it.
 FIRST_ADDRESS, ADDRESSES = 5, 250
 
 
