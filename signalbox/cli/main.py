@@ -84,7 +84,7 @@ def _end(text: str, status: int) -> NoReturn:
 
 
 def _end_usage(error: typer.TyperException) -> NoReturn:
-    """Print what is wrong with the words of the command, in one line, and how to get its help."""
+    """Print the error of a command line in one line, then the command that shows the help."""
     text = error.format_message()
     if "\n" in text or not text:  # the whole help, since the command has no words
         sys.stderr.write(text)

@@ -144,7 +144,7 @@ class PostRun:
         say(f"{messages} printed, none sent" if sink.is_dry else f"{messages} announced to {self.settings.exchange}")
 
     def _say_unread(self) -> None:
-        """Say which directories were announced without their contents."""
+        """Name the directories that were announced without their contents."""
         folders = [] if self.recursive else [path for path in self.paths if Path(path).is_dir()]
         if folders:
             say(f"without what is in {', '.join(folders)}: --recursive announces it too")

@@ -50,7 +50,7 @@ def answer(code: str, message: str = "AWS's words") -> ClientError:
         ),
         (answer("ValidationException"), "AWS: ValidationException at GetItem: AWS's words"),
         (NoRegionError(), "no AWS region is set: set AWS_REGION"),
-        (ProfileNotFound(profile="nosuch"), "correct AWS_PROFILE"),
+        (ProfileNotFound(profile="nosuch"), "AWS_PROFILE names no profile: correct it"),
         (TokenRetrievalError(provider="sso", error_msg="gone"), "the AWS session has ended or cannot be read: sign in"),
         (
             EndpointConnectionError(endpoint_url="http://127.0.0.1:4566/"),
