@@ -173,11 +173,7 @@ def _record(stage_folder: StageFolder, running: Emulator, stacks: Sequence[str])
         "exchange_control_queue_url": outputs["ExchangeControlQueueUrl"],
         "exchange_reply_queue_prefix": outputs["ExchangeReplyQueuePrefix"],
         "exchange_prefix": outputs["ExchangePrefix"],
-        "client_credentials": {
-            "access_key_id": client.access_key_id,
-            "secret_access_key": client.secret_access_key,
-            "sqscreds": client.sqscreds,
-        },
+        "client_credentials": client.document(),
         "admin_credentials": {
             "access_key_id": running.administrator.access_key_id,
             "secret_access_key": running.administrator.secret_access_key,

@@ -320,6 +320,11 @@ class Choices:
         minimum=5,
         maximum=60,
     )
+    page_lists_realms: bool = setting(
+        default=True,
+        description="Offer the names of all realms in the sign-in form of the live page, to anyone who opens it. With "
+        "`false` people type the realm.",
+    )
     report_hour_utc: int = setting(
         1, "Hour of the day at which yesterday's reports are made.", unit="h (UTC)", minimum=0, maximum=23
     )
