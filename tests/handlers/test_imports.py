@@ -33,7 +33,7 @@ BUDGET = {
     "rendezvous.page": ({"rendezvous"}, 38),
     "rendezvous.sweep": ({"rendezvous"}, 38),
     "splitting.split": ({"splitting"}, 46),
-    "splitting.control": ({"splitting"}, 93),
+    "splitting.control": ({"splitting"}, 96),
     "exchange.route": (LIVE, 81),
     "exchange.control": (LIVE, 103),
     "live.connect": (LIVE, 47),

@@ -139,9 +139,7 @@ class _Pass:
             check_unchanged(newest.split if newest else None, self.seen)
             if isinstance(action, SwitchTarget) and self.seen.split.stage is Stage.SPLIT:
                 target = self.seen.split.target
-                record_problem(
-                    self.ports, target, f"{target} reads its original queues again; it is switched once more"
-                )
+                record_problem(self.ports, target, f"{target} reads its original queues again; it is switched")
             try:
                 is_more = EffectExecutor(self.ports, self.seen, self.registry).execute(action)
             except RejectedError as error:
