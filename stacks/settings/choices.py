@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from stacks.settings.clusters import KubernetesClusters
 from stacks.settings.setting import listed, setting
 
 # CloudWatch Logs keeps logs for one of these numbers of days and for no other.
@@ -234,6 +235,12 @@ class Choices:
         "Names of the roles of those consumers, separated by commas; `*` may end a name. Discovery reads their "
         "policies, and ECS tasks are given them again. Default: none; locally `demo-*`.",
         pattern=listed(r"[A-Za-z0-9_+.@-]{1,64}\*?"),
+    )
+    kubernetes_clusters: KubernetesClusters | None = setting(  # noqa: RUF009 - the value is frozen
+        None,
+        'Kubernetes clusters whose workloads may be split, by names of your choice: `{"eks": NAME}` for a cluster of '
+        'EKS, otherwise `{"endpoint": URL, "ca": PEM, "token_secret": ARN}`. The first one is the default. '
+        "Default: none.",
     )
     split_concurrency: int = setting(
         20, "Batches of one queue that are forwarded in parallel.", unit="functions", minimum=2, maximum=1000

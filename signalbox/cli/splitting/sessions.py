@@ -15,6 +15,7 @@ from signalbox.cli.shared.output import print_json, print_line
 from signalbox.cli.shared.stage import Aws, Json, Stage, say
 from signalbox.cli.splitting.handler import options as handler_options
 from signalbox.cli.splitting.stage import (
+    ConfiguredTarget,
     Owner,
     SessionName,
     TargetName,
@@ -51,15 +52,18 @@ def session_config(config: Path | None, *, exclusive: bool) -> object:
     return exclusive_config() if config is None else read_json(config)
 
 
-def session_request(*, target: str, session: str | None, owner: str | None, config: object) -> SessionRequest:
+def session_request(*, target: str | None, session: str | None, owner: str | None, config: object) -> SessionRequest:
     """Return a validated request; its problems are reported before anything is sent."""
     from signalbox.filters.languages import Languages
+    from signalbox.splitting.model.mirrord_target import configured_target
     from signalbox.splitting.model.session_config import parse_mirrord_file
     from signalbox.splitting.model.target import Target
 
-    name = str(Target.parse(target))
+    found = Target.parse(target) if target else configured_target(config)
+    if found is None:
+        raise RejectedError("give --target, or `target` in the mirrord.json: the deployed consumer of the session")
     warn_not_split(parse_mirrord_file(config, Languages()).other_brokers)
-    return SessionRequest(name, session or new_session_name(), owner or default_owner(), config)
+    return SessionRequest(found.with_container, session or new_session_name(), owner or default_owner(), config)
 
 
 @contextmanager
@@ -88,7 +92,7 @@ def _say_wait(text: str) -> None:
 
 def start(
     *,
-    target: TargetName,
+    target: ConfiguredTarget = None,
     config: ConfigFile = None,
     exclusive: Exclusive = False,
     session: SessionName = None,
@@ -142,7 +146,7 @@ def _wait(heartbeat: "HeartbeatThread") -> None:
 def run(
     *,
     command: Annotated[list[str] | None, typer.Argument(help="The command and its arguments, after --.")] = None,
-    target: TargetName,
+    target: ConfiguredTarget = None,
     config: ConfigFile = None,
     exclusive: Exclusive = False,
     handler: handler_options.HandlerName = None,
@@ -227,7 +231,7 @@ def stop(
 
 def tail(
     *,
-    target: TargetName,
+    target: ConfiguredTarget = None,
     queue: Annotated[str, typer.Option(help="Queue id; all queues if not given.", metavar="ID")] = EVERY_QUEUE,
     message_filter: Annotated[
         list[str] | None,

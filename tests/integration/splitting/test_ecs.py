@@ -16,7 +16,7 @@ from tests.integration.splitting.consumer_processes import (
     ContainerAgent,
     consumer_processes,
 )
-from tests.integration.splitting.users import Users
+from tests.integration.splitting.sessions import Users
 from tests.patience import wait_for
 
 pytestmark = pytest.mark.emulator

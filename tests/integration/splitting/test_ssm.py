@@ -14,7 +14,7 @@ from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from tests.integration.live.page import WorkingFolder
 from tests.integration.splitting.consumer_processes import ConsumerProcesses, consumer_processes
-from tests.integration.splitting.users import Users
+from tests.integration.splitting.sessions import Users
 from tests.patience import wait_for
 
 pytestmark = pytest.mark.emulator
