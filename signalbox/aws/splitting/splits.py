@@ -203,6 +203,8 @@ class DynamoAnnotations:
 
     def remove(self, target: Target, names: Sequence[str]) -> None:
         """Delete annotations; names that do not exist are ignored."""
+        if not names:  # DynamoDB refuses an expression without names
+            return
         placeholders = {f"#note{number}": NOTE + name for number, name in enumerate(names)}
         write = {
             "Key": _key(target, "notes"),
