@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from signalbox.aws.splitting.kubernetes.api import ClusterUnavailable, PatchKind
+from signalbox.aws.splitting.kubernetes.api import ClusterRefused, ClusterUnavailable, PatchKind
 
 
 @dataclass
@@ -20,6 +20,7 @@ class MemoryKubernetes:
 
     objects: dict[str, Any] = field(default_factory=dict)
     refusal: Exception | None = None
+    refused_paths: set[str] = field(default_factory=set)
     conflicts: int = 0
     applied: list[Mapping[str, Any]] = field(default_factory=list)
     patches: list[list[Any]] = field(default_factory=list)
@@ -29,6 +30,8 @@ class MemoryKubernetes:
     def get(self, path: str, **query: str) -> Mapping[str, Any] | None:
         if self.refusal:
             raise self.refusal
+        if path in self.refused_paths:
+            raise ClusterRefused(f"403: {path}")
         self.queries.append((path, query))
         return copy.deepcopy(self.objects.get(path))
 

@@ -238,6 +238,16 @@ def test_a_deleted_workload_or_cluster_is_gone(cluster):
     assert cluster.observe() is TargetState.GONE
 
 
+def test_a_deleted_namespace_is_gone_although_its_role_went_with_it(cluster):
+    cluster.api.refused_paths.add(PATH)
+    deleted = cluster.observe()
+    cluster.api.objects["/api/v1/namespaces/shop"] = {}
+
+    assert deleted is TargetState.GONE
+    with pytest.raises(EffectFailed, match="403"):
+        cluster.observe()
+
+
 def test_a_switch_applies_the_variable_and_its_record_on_the_version_that_was_read(cluster):
     cluster.put(plain(Q="orders", LEVEL="info"))
     cluster.api.conflicts = 2

@@ -104,8 +104,8 @@ class KubernetesTargets:
     def observe(self, split: Split, registry: Registry) -> TargetState:
         """Return which queues the workload's pods read.
 
-        The requested state counts when the rollout is complete and no pod of the other state is left, also none that
-        is terminating; before the end also nothing of Signalbox may be left in the workload.
+        The requested state counts when the rollout is complete and every pod has it; terminating pods count. On the
+        way back, Signalbox may also manage no field of the workload any more.
         """
         try:
             workload = self._found(split.target)
@@ -113,6 +113,8 @@ class KubernetesTargets:
         except ClusterGone:
             return TargetState.GONE
         except ClusterRefused as error:
+            if not self._has_namespace(split.target):
+                return TargetState.GONE  # with the role that allowed to read its workloads
             raise EffectFailed(str(error)) from error  # a right that is missing for a moment ends no split
 
     def switch(self, split: Split, registry: Registry) -> None:
@@ -184,7 +186,8 @@ class KubernetesTargets:
                 f"{split.target} is set back to its original queues again and again, by its owner or by a controller; "
                 "pause that controller while the queue is split"
             )
-        self.annotations.remove(split.target, outdated(noted, self.now()))
+        if names := outdated(noted, self.now()):
+            self.annotations.remove(split.target, names)
 
     def _count_switch(self, target: Target) -> None:
         self.annotations.put(target, switch_annotation(self.now()), str(target))
@@ -293,6 +296,12 @@ class KubernetesTargets:
                 f"{target.namespace!r}"
             )
         return workload
+
+    def _has_namespace(self, target: Target) -> bool:
+        try:
+            return self._api(target).get(f"/api/v1/namespaces/{target.namespace}") is not None
+        except ClusterRefused:
+            return True
 
     def _found(self, target: Target) -> Document | None:
         return self._api(target).get(_path(target))

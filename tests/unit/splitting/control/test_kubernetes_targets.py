@@ -202,4 +202,4 @@ def test_a_target_that_is_set_back_is_switched_again_and_the_status_says_so():
     stage.ask("reconcile", target=str(APP), holder="x")
 
     assert stage.targets.switches == [("switch", APP)] * 2
-    assert stage.heartbeat()["notes"] == ["lambda/meme-app reads its original queues again; it is switched once more"]
+    assert stage.heartbeat()["notes"] == ["lambda/meme-app reads its original queues again; it is switched"]
