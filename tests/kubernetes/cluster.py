@@ -292,5 +292,5 @@ def _env(values: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def _is_established(definition: Mapping[str, Any]) -> bool:
-    conditions = definition.get("status", {}).get("conditions", [])
+    conditions = definition.get("status", {}).get("conditions") or []  # null at first
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)

@@ -52,11 +52,16 @@ def service_account(text: str) -> Document:
 
 
 def role_documents(rights: Rights, *, name: str, subject: Document) -> list[Document]:
-    """Return a Role and a RoleBinding for each namespace. Raises `InvalidRole`."""
+    """Return the roles and bindings of each namespace. Raises `InvalidRole`."""
     _check(rights.targets)
     namespaces = dict.fromkeys(target.namespace or "" for target in rights.targets)
     return [
-        document for namespace in namespaces for document in _documents(rights, namespace, name=name, subject=subject)
+        document
+        for namespace in namespaces
+        for document in (
+            *_bound("Role", {"name": name, "namespace": namespace}, _rules(rights, namespace), subject),
+            *_bound("ClusterRole", {"name": f"{name}-{namespace}"}, [_existence(namespace)], subject),
+        )
     ]
 
 
@@ -70,21 +75,29 @@ def _check(targets: Iterable[Target]) -> None:
         raise InvalidRole("the targets are in several clusters: each needs a role of its own")
 
 
-def _documents(rights: Rights, namespace: str, *, name: str, subject: Document) -> tuple[Document, Document]:
-    metadata = {"name": name, "namespace": namespace}
-    rules = [
+def _bound(kind: str, metadata: Document, rules: list[Document], subject: Document) -> tuple[Document, Document]:
+    reference = {"apiGroup": API, "kind": kind, "name": metadata["name"]}
+    head = {"apiVersion": f"{API}/v1"}
+    return (
+        {**head, "kind": kind, "metadata": metadata, "rules": rules},
+        {**head, "kind": f"{kind}Binding", "metadata": metadata, "roleRef": reference, "subjects": [subject]},
+    )
+
+
+def _existence(namespace: str) -> Document:
+    # A deleted namespace takes its role along: without this right every call of it would be refused, and its splits
+    # would wait for the role instead of ending.
+    return _rule("", ["namespaces"], ("get",), [namespace])
+
+
+def _rules(rights: Rights, namespace: str) -> list[Document]:
+    return [
         *_workloads([target for target in rights.targets if target.namespace == namespace]),
         # Their old pods have to be gone; names of pods are not known before.
         _rule("", ["pods"], READ),
         *_config_maps(rights.config_maps),
         *(_registries() if rights.reads_registries else ()),
     ]
-    reference = {"apiGroup": API, "kind": "Role", "name": name}
-    head = {"apiVersion": f"{API}/v1"}
-    return (
-        {**head, "kind": "Role", "metadata": metadata, "rules": rules},
-        {**head, "kind": "RoleBinding", "metadata": metadata, "roleRef": reference, "subjects": [subject]},
-    )
 
 
 def _workloads(targets: Sequence[Target]) -> Iterable[Document]:

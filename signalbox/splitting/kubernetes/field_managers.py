@@ -40,7 +40,7 @@ class Ownership:
 
 
 def owners(managed: Iterable[Entry], container: str, variable: str) -> Iterator[Ownership]:
-    """Yield what other managers have of a variable's value, and lose when its value changes."""
+    """Yield the fields of a variable's value that other managers have, and lose when the value changes."""
     path = variable_path(container, variable)
     for entry in _of_others(managed):
         depth, node = _deepest(entry["fieldsV1"], path)

@@ -7,7 +7,7 @@ from typing import Any
 
 from signalbox.splitting.kubernetes.field_managers import Ownership
 
-# On the pod template while it is switched; on the workload itself from the way back until its fields are handed over.
+# On the pod template while it is switched; on the workload itself from the way back until others manage its fields.
 ANNOTATION = "signalbox/split"
 
 Document = Mapping[str, Any]

@@ -11,12 +11,15 @@ from signalbox.aws.splitting.kubernetes.access import Connection, Remedies
 from signalbox.aws.splitting.kubernetes.api import ClusterUnavailable
 from signalbox.aws.splitting.kubernetes.client import ClusterClient
 from signalbox.aws.splitting.targets.kubernetes import KubernetesTargets, UnsuitableWorkload
+from signalbox.aws.splitting.targets.kubernetes_registries import RESOURCES as RESOURCES_OF_MIRRORD
+from signalbox.aws.splitting.targets.kubernetes_registries import ClusterRegistries
 from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.errors import EffectRefused
 from signalbox.filters.languages import Languages
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
+from signalbox.splitting.consumers.registry_file import parse_registries
 from signalbox.splitting.control.problems import problems
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model.observed_state import TargetState
@@ -44,7 +47,8 @@ ORDERS, DEPLOYED, SESSION = QueueName("orders"), QueueName("mirrord-tmp-x-fallba
 URL = "https://sqs.eu-central-1.amazonaws.com/123456789012/"
 ENV = {"LEVEL": "info", "QUEUE": URL + ORDERS}
 VARIABLE = NameSource(SourceKind.VARIABLE, "QUEUE")
-RESOURCES = {"Deployment": "deployments", "StatefulSet": "statefulsets"}
+RESOURCES = {"Deployment": "deployments", "StatefulSet": "statefulsets", "Rollout": "rollouts"}
+ANY_OBJECT = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 OWNER = "kubectl-client-side-apply"
 FROM_MAP = {"name": "QUEUE", "valueFrom": {"configMapKeyRef": {"name": "queues", "key": "orders"}}}
 
@@ -142,7 +146,7 @@ def workload(aws: None, kubernetes: Server, namespace: Namespace) -> Workload:
 
 
 def owned(document: dict[str, object]) -> dict[str, object]:
-    """Return what its owner determines of a workload: its specification, its metadata and the field managers."""
+    """Return the parts of a workload that its owner determines: specification, metadata and field managers."""
     metadata = copy.deepcopy(document["metadata"])
     for name in ("generation", "resourceVersion"):
         metadata.pop(name)
@@ -366,9 +370,10 @@ def test_an_interrupted_way_back_is_completed(workload, monkeypatch):
     def killed(*_: object, **__: object) -> object:
         raise Killed
 
-    with monkeypatch.context() as patched, pytest.raises(Killed):
+    with monkeypatch.context() as patched:
         patched.setattr(ClusterClient, "patch", killed)
-        workload.switch_back()
+        with pytest.raises(Killed):
+            workload.switch_back()
     interrupted = workload.observe(Stage.RESTORING)
     after = workload.switched_back()
 
@@ -443,3 +448,103 @@ def test_a_cluster_that_is_away_is_not_gone(workload, kubernetes):
         workload.observe(Stage.SPLIT)
 
     assert workload.observe(Stage.SPLIT) is TargetState.ORIGINAL
+
+
+def definition(group: str, version: str, kind: str, plural: str, *, schema: object = ANY_OBJECT) -> dict[str, object]:
+    """Return a CustomResourceDefinition with a status."""
+    fields = {"type": "object", "properties": {"spec": schema, "status": ANY_OBJECT}}
+    served = {
+        "name": version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": fields},
+        "subresources": {"status": {}},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+            "versions": [served],
+        },
+    }
+
+
+def listed(*names: str) -> dict[str, object]:
+    """Return the schema of a Rollout whose lists are maps by these keys, as in newer definitions of Argo Rollouts."""
+
+    def items(properties: dict[str, object]) -> dict[str, object]:
+        maps = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(names)} if names else {}
+        return {"type": "array", "items": {**ANY_OBJECT, "required": ["name"], "properties": properties}, **maps}
+
+    name = {"name": {"type": "string"}}
+    containers = items({**name, "env": items(name)})
+    pod = {**ANY_OBJECT, "properties": {"containers": containers}}
+    return {**ANY_OBJECT, "properties": {"template": {**ANY_OBJECT, "properties": {"spec": pod}}}}
+
+
+@pytest.mark.parametrize("names", [(), ("name",)], ids=["plain lists", "lists as maps"])
+def test_a_rollout_is_switched_and_is_as_before_after_the_way_back(workload, kubernetes, names):
+    """No controller of Argo Rollouts runs here: the test writes the status."""
+    group = "argoproj.io"
+    found = definition(group, "v1alpha1", "Rollout", "rollouts", schema=listed(*names))
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rollouts.{group}"
+    kubernetes.define(found)
+    kubernetes.api.call("PATCH", path, {"spec": found["spec"]}, kind=MERGE)
+    manifest = {**deployment("web", env=ENV), "apiVersion": f"{group}/v1alpha1", "kind": "Rollout"}
+    workload.kind = "Rollout"
+    workload.namespace.apply("rollouts", manifest, manager="argocd-controller")
+
+    def progress(phase: str = "Healthy") -> None:
+        counts = dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas"), 1)
+        generation = str(workload.find()["metadata"]["generation"])
+        status = {**counts, "observedGeneration": generation, "phase": phase, "stableRS": "a", "currentPodHash": "a"}
+        workload.namespace.api.call(
+            "PATCH", workload.namespace.path("rollouts", "web") + "/status", {"status": status}, kind=MERGE
+        )
+
+    progress()
+    before = workload.find()
+    workload.switch()
+    changing = workload.observe()
+    progress("Paused")
+    paused = workload.observe()
+    progress()
+    switched, env = workload.observe(), workload.env()
+    workload.switch_back()
+    progress()
+
+    assert changing is paused is TargetState.CHANGING
+    assert (switched, env) == (TargetState.TEMPORARY, {**ENV, "QUEUE": URL + DEPLOYED})
+    assert workload.observe(Stage.RESTORING) is TargetState.ORIGINAL
+    assert owned(workload.find()) == owned(before)
+    workload.namespace.apply("rollouts", manifest, manager="argocd-controller")  # without a conflict
+
+
+def test_the_registries_of_a_workload_are_read_from_its_namespace(workload, kubernetes):
+    client = ClusterClient("test", StaticAccess(kubernetes))
+    registries = ClusterRegistries(lambda _: client)
+    without = registries.documents(workload.target)
+    group = "queues.mirrord.metalbear.co"
+    for version, kind in (("v1alpha", "MirrordWorkloadQueueRegistry"), ("v1", "MirrordSplitConfig")):
+        kubernetes.define(definition(group, version, kind, RESOURCES_OF_MIRRORD[kind]))
+    kubernetes.define(definition("mirrord.metalbear.co", "v1", "MirrordPropertyList", "mirrordpropertylists"))
+    consumer = {"name": "web", "workloadType": "Deployment", "container": "main"}
+    queues = {"orders": {"queueType": "SQS", "nameSource": {"envVar": "QUEUE"}}}
+    document = {
+        "apiVersion": f"{group}/v1alpha",
+        "kind": "MirrordWorkloadQueueRegistry",
+        "metadata": {"name": "web", "namespace": workload.namespace.name},
+        "spec": {"consumer": consumer, "queues": queues},
+    }
+    path = f"/apis/{group}/v1alpha/namespaces/{workload.namespace.name}/mirrordworkloadqueueregistries"
+    workload.namespace.api.call("POST", path, document)
+
+    (registry,) = parse_registries(registries.documents(workload.target), Languages(), cluster="test")
+
+    assert without == []
+    assert registry.target == workload.target
+    assert registry.queues[0].sources == (replace(VARIABLE, containers=("main",)),)

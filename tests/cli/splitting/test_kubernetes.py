@@ -18,7 +18,7 @@ def printed(*options: str) -> str:
 def test_the_role_and_its_binding_are_yaml_for_the_group_of_the_stage():
     text = printed("--target", "deployment/meme-app", "--namespace", "shop", "--stage", "trial")
 
-    role, binding = yaml.safe_load_all(text)
+    role, binding, *_ = yaml.safe_load_all(text)
     assert role["metadata"] == {"name": "signalbox-trial", "namespace": "shop"}
     assert role["rules"][0]["resourceNames"] == ["meme-app"]
     assert binding["subjects"][0]["name"] == "signalbox:trial"
@@ -30,7 +30,7 @@ def test_json_is_a_list_that_kubectl_takes():
     options = ("--target", "statefulset/a@lab/main", "--config-map", "queues", "--config-map", "others", "--crd")
     found = json.loads(printed(*options, "--service-account", "tools/signalbox", "--json"))
 
-    role, binding = found["items"]
+    role, binding, *_ = found["items"]
     assert (found["kind"], found["apiVersion"]) == ("List", "v1")
     assert role["metadata"]["namespace"] == "lab"
     assert [rule.get("resourceNames") for rule in role["rules"]] == [["a"], None, ["queues", "others"], None, None]

@@ -27,7 +27,7 @@ AUTHORS = ("alice", "bob", "carol", "others")
 START_TIMEOUT = timedelta(minutes=4)
 END_SECONDS = 400
 BEAT_SECONDS = 10
-BETWEEN_KILLS = (5.0, 10.0)
+BETWEEN_KILLS = (3.0, 6.0)
 SLEEPS, LOSES_LAPTOP = "bob", "carol"
 SLEEP_SECONDS = 10
 THREADS = 16

@@ -99,13 +99,13 @@ class KubernetesTargets:
     def evidence(self, target: Target) -> Evidence:
         """Return the variables of a workload's containers; those from secrets are left out."""
         template = self._template(target, self._existing(target))
-        return Evidence(environments={name: found for name, found in template.environments.items()})
+        return Evidence(environments=dict(template.environments.items()))
 
     def observe(self, split: Split, registry: Registry) -> TargetState:
         """Return which queues the workload's pods read.
 
-        The requested state counts when the rollout is complete and no pod of the other state is left, also none that
-        is terminating; before the end also nothing of Signalbox may be left in the workload.
+        The requested state counts when the rollout is complete and every pod has it; terminating pods count. On the
+        way back, Signalbox may also manage no field of the workload any more.
         """
         try:
             workload = self._found(split.target)
@@ -113,6 +113,8 @@ class KubernetesTargets:
         except ClusterGone:
             return TargetState.GONE
         except ClusterRefused as error:
+            if not self._has_namespace(split.target):
+                return TargetState.GONE  # with the role that allowed to read its workloads
             raise EffectFailed(str(error)) from error  # a right that is missing for a moment ends no split
 
     def switch(self, split: Split, registry: Registry) -> None:
@@ -184,7 +186,8 @@ class KubernetesTargets:
                 f"{split.target} is set back to its original queues again and again, by its owner or by a controller; "
                 "pause that controller while the queue is split"
             )
-        self.annotations.remove(split.target, outdated(noted, self.now()))
+        if names := outdated(noted, self.now()):
+            self.annotations.remove(split.target, names)
 
     def _count_switch(self, target: Target) -> None:
         self.annotations.put(target, switch_annotation(self.now()), str(target))
@@ -257,15 +260,14 @@ class KubernetesTargets:
 
     def _attempt(self, target: Target, work: Callable[[Document], None]) -> None:
         """Work on the newest version, again if it changed meanwhile: each step of a rollout changes the status."""
-        for left in reversed(range(TRIES)):
+        for _ in range(TRIES - 1):
             workload = self._existing(target)
             try:
                 work(workload)
             except ClusterUnavailable:
-                if not left:
-                    raise
-            else:
-                return
+                continue
+            return
+        work(self._existing(target))
 
     def _template(self, target: Target, workload: Document) -> PodTemplate:
         return PodTemplate(workload["spec"]["template"], self.resolver, self._config_maps(target))
@@ -294,6 +296,12 @@ class KubernetesTargets:
                 f"{target.namespace!r}"
             )
         return workload
+
+    def _has_namespace(self, target: Target) -> bool:
+        try:
+            return self._api(target).get(f"/api/v1/namespaces/{target.namespace}") is not None
+        except ClusterRefused:
+            return True
 
     def _found(self, target: Target) -> Document | None:
         return self._api(target).get(_path(target))

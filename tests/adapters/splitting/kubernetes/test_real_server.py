@@ -62,7 +62,9 @@ def role(namespace: Namespace, *options: str) -> list[dict[str, object]]:
     account = ["--service-account", f"{namespace.name}/{ACCOUNT}"]
     items = json.loads(CliRunner().invoke(app, [*command, *account], catch_exceptions=False).stdout)["items"]
     for document in items:
-        namespace.create(f"{document['kind'].lower()}s", document)
+        place = f"/namespaces/{namespace.name}" if "namespace" in document["metadata"] else ""
+        path = f"/apis/{document['apiVersion']}{place}/{document['kind'].lower()}s"
+        namespace.api.call("POST", path, document)
     return items
 
 
@@ -97,6 +99,7 @@ def test_everything_that_splitting_does_is_allowed(limited):
     remove = [{"op": "remove", "path": "/metadata/annotations/a"}]
     assert "a" not in client.patch(path, remove, kind=PatchKind.JSON)["metadata"].get("annotations", {})
     assert client.get(limited.path("pods"), labelSelector="app=web")["kind"] == "PodList"
+    assert client.get(f"/api/v1/namespaces/{limited.namespace.name}")["metadata"]["name"] == limited.namespace.name
     assert client.get(limited.path("configmaps", "queues"))["data"] == {"queue": "orders"}
     registries = f"/apis/queues.mirrord.metalbear.co/v1alpha/namespaces/{limited.namespace.name}"
     assert client.get(f"{registries}/mirrordworkloadqueueregistries") is None  # they are not installed
@@ -148,6 +151,8 @@ def test_another_namespace_is_refused(limited, kubernetes):
         limited.client.get(other.path("deployments", WEB))
     with pytest.raises(ClusterRefused, match="403 Forbidden"):
         limited.client.get(other.path("pods"))
+    with pytest.raises(ClusterRefused, match="403 Forbidden"):
+        limited.client.get(f"/api/v1/namespaces/{other.name}")
 
 
 def test_a_role_without_config_maps_reads_none(stage):

@@ -1,4 +1,4 @@
-"""Roles of Kubernetes: exactly the named workloads, and nothing for anybody else."""
+"""Roles of Kubernetes: exactly the named workloads, and nothing else."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_registries_of_mirrord_are_read_on_demand():
 
 
 def test_each_namespace_has_a_role_and_a_binding():
-    shop, shop_binding, lab, _ = documents("deployment/a@shop", "deployment/b@lab")
+    shop, shop_binding, _, _, lab, *_ = documents("deployment/a@shop", "deployment/b@lab")
 
     assert (shop["kind"], shop["metadata"]) == ("Role", {"name": "signalbox-trial", "namespace": "shop"})
     assert shop_binding == {
@@ -69,9 +69,26 @@ def test_each_namespace_has_a_role_and_a_binding():
 
 
 def test_the_subject_may_be_a_service_account():
-    _, binding = documents("deployment/a@shop", subject=service_account("tools/signalbox"))
+    _, binding, _, cluster_binding = documents("deployment/a@shop", subject=service_account("tools/signalbox"))
 
-    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "signalbox", "namespace": "tools"}]
+    account = {"kind": "ServiceAccount", "name": "signalbox", "namespace": "tools"}
+    assert binding["subjects"] == cluster_binding["subjects"] == [account]
+
+
+def test_a_role_of_the_cluster_reads_only_whether_the_namespace_exists():
+    _, _, role, binding = documents("deployment/a@shop")
+
+    namespaces = {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"], "resourceNames": ["shop"]}
+    assert (role["kind"], role["metadata"], role["rules"]) == (
+        "ClusterRole",
+        {"name": "signalbox-trial-shop"},
+        [namespaces],
+    )
+    assert (binding["kind"], binding["roleRef"]["kind"], binding["roleRef"]["name"]) == (
+        "ClusterRoleBinding",
+        "ClusterRole",
+        "signalbox-trial-shop",
+    )
 
 
 @pytest.mark.parametrize("text", ["signalbox", "/signalbox", "tools/", "a/b/c"])
