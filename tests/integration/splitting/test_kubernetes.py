@@ -237,7 +237,7 @@ def session_of(stage: Stage, control: ControlClient, on_wait: Callable[[str], No
 
 
 def notes_of(stage: Stage) -> str:
-    """Return what the status says about the split."""
+    """Return the notes in the status of the split."""
     return "\n".join(note for split in stage.splits() for note in split["notes"])
 
 
