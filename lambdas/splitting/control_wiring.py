@@ -131,6 +131,7 @@ def _store() -> Store:
         samples=DynamoSamples(table, timings()),
         annotations=DynamoAnnotations(table),
         ledger=wiring.ledger(),
+        uses=wiring.uses(),
     )
 
 
@@ -186,7 +187,14 @@ def _targets() -> dict[TargetKind, Targets]:
     return {
         TargetKind.LAMBDA: LambdaTargets(_functions(), originals, annotations, resolver, _queue_arn_prefix(), tags),
         TargetKind.ECS_SERVICE: EcsTargets(boto3.client("ecs"), originals, resolver),
-        TargetKind.SSM_PARAMETER: SsmTargets(boto3.client("ssm"), originals, resolver, annotations, instance.CLOCK.now),
+        TargetKind.SSM_PARAMETER: SsmTargets(
+            boto3.client("ssm"),
+            originals,
+            resolver,
+            annotations,
+            instance.CLOCK.now,
+            propagation=instance.settings().seconds("SPLIT_PARAMETER_SECONDS"),
+        ),
         **(dict.fromkeys(KUBERNETES, workloads) if workloads else {}),
     }
 

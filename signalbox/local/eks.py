@@ -25,7 +25,7 @@ def create_cluster(session: boto3.Session, name: str = NAME) -> None:
 
 
 def token_reviews(emulator: Emulator, secret: str, name: str = NAME) -> str:
-    """Return the URL at which the emulator reviews tokens for the cluster; whoever knows the secret may ask."""
+    """Return the URL at which the emulator reviews tokens for the cluster; it contains the secret."""
     return f"{emulator.endpoint_url}/_ministack/eks-auth/{ACCOUNT}/{emulator.region}/{name}/{secret}"
 
 

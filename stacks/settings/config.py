@@ -9,7 +9,7 @@ from stacks.settings.setting import Setting, parts, settings_of
 # An offer that exceeds its patience by this much is not parked: the queue has no working reader.
 OFFER_AGE_GRACE_SECONDS = 60
 # The target of splitting's demo on the local stage.
-DEMO, DEMO_TARGETS = ("demo-*",), ("lambda/demo-*",)
+DEMO, DEMO_TARGETS = ("demo-*",), ("lambda/demo-*", "ecs/demo/demo-*", "ssm/demo-*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,3 +81,14 @@ def test_an_invalid_bridge_list_fails_the_synthesis(tmp_path):
     assert done.returncode == 2
     assert "error: bridge_list_file: line 1: bridge fingerprint invalid" in done.stderr
     assert "error: bridge_list_file: line 2: unexpected end of JSON input" in done.stderr
+
+
+def test_a_bridge_list_that_is_no_text_fails_the_synthesis(tmp_path):
+    bridges = tmp_path / "bridges.jsonl"
+    bridges.write_bytes(b"\xff")
+
+    done = run_app(tmp_path, bridge_list_file=str(bridges))
+
+    assert done.returncode == 2
+    assert "error: bridge_list_file: 'utf-8' codec can't decode byte 0xff" in done.stderr
+    assert "Traceback" not in done.stderr

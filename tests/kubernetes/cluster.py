@@ -22,6 +22,7 @@ GROUPS = {
     **dict.fromkeys(("pods", "configmaps", "secrets", "serviceaccounts", "events"), CORE),
     **dict.fromkeys(("roles", "rolebindings"), RBAC),
     "rollouts": "/apis/argoproj.io/v1alpha1",
+    "mirrordworkloadqueueregistries": "/apis/queues.mirrord.metalbear.co/v1alpha",
 }
 # Annotations of pods that the stand-in for the kubelet knows: see server/kubelet.go.
 READY, STAY = "kubelet.signalbox.example/ready", "kubelet.signalbox.example/stay"

@@ -10,6 +10,8 @@ from signalbox.clients.control import NoControlReply
 from signalbox.control.protocol import CommandUnavailable
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.splitting.control.protocol import READY, SessionStatus
+from signalbox.splitting.forwarding.matching import Mode
+from signalbox.splitting.model.session_config import WHOLE_TARGET, split_queues_of
 
 POLL_SECONDS = 1.0
 # Less than half of the time after which a session without a heartbeat ends.
@@ -132,14 +134,23 @@ def mirror_config(document: object) -> object:
     feature = document.get("feature") if isinstance(document, Mapping) else None
     if not isinstance(document, Mapping) or not isinstance(feature, Mapping):
         return document
-    queues = feature.get("split_queues")
+    queues = split_queues_of(document)
     changed: object = queues
     if isinstance(queues, Mapping):
         changed = {name: _as_mirror(entry) for name, entry in queues.items()}
     if isinstance(queues, list):
         changed = [_as_mirror(entry) for entry in queues]
-    return {**document, "feature": {**feature, "split_queues": changed}}
+    others = {name: value for name, value in feature.items() if name != "copy_target"}  # its effect is in the entries
+    return {**document, "feature": {**others, "split_queues": changed}}
 
 
 def _as_mirror(entry: object) -> object:
-    return {**entry, "queue_mode": "mirror"} if isinstance(entry, Mapping) else entry
+    if not isinstance(entry, Mapping):
+        return entry
+    everything = {"jq_filter": "true"} if entry.get("queue_mode") == Mode.EXCLUSIVE else {}
+    return {**entry, **everything, "queue_mode": "mirror"}
+
+
+def exclusive_config() -> object:
+    """Return a mirrord.json whose session takes every message of all queues."""
+    return {"feature": {"split_queues": {name: dict(entry) for name, entry in WHOLE_TARGET.items()}}}

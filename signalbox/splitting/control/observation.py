@@ -10,7 +10,7 @@ from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.control.ports import ControlPorts, temporary_names
 from signalbox.splitting.control.problems import record_problem
 from signalbox.splitting.model.observed_state import Forwarder, ObservedState, TargetState
-from signalbox.splitting.model.split import Split
+from signalbox.splitting.model.split import Phase, Split, Stage
 
 STARTED = "forwarding-started"
 
@@ -20,10 +20,14 @@ def observe(ports: ControlPorts, split: Split, registry: Registry, *, now: datet
     found = ports.queues.observe(temporary_names(split), now=now)
     ports.store.samples.add(split.target, {name: sample for name, (_, sample) in found.items()})
     samples = ports.store.samples.of(split.target)
+    uses = ports.store.uses.of([name for name in _being_emptied(split) if name in found])
     return ObservedState(
         target=_target_state(ports, split, registry),
         forwarders=_forwarders(ports, split),
-        queues={name: replace(queue, samples=samples.get(name, ())) for name, (queue, _) in found.items()},
+        queues={
+            name: replace(queue, samples=samples.get(name, ()), use=uses.get(name))
+            for name, (queue, _) in found.items()
+        },
     )
 
 
@@ -40,6 +44,15 @@ def _target_state(ports: ControlPorts, split: Split, registry: Registry) -> Targ
 def record_start(ports: ControlPorts, split: Split, original: QueueName, *, now: datetime) -> None:
     """Record a start of forwarding: unfinished calls that began earlier are not counted any more."""
     ports.store.annotations.put(split.target, f"{STARTED}:{original}:{now.isoformat()}", now.isoformat())
+
+
+def _being_emptied(split: Split) -> list[QueueName]:
+    """Return the queues whose recorded use counts: those that are to be empty soon."""
+    if not split.records_use:
+        return []
+    ending = [name for one in split.sessions if one.phase is Phase.ENDING for name in one.queues.values()]
+    is_undone = split.stage in (Stage.DRAINING, Stage.CLEANING)
+    return [*ending, *(queue.deployed for queue in split.queues if is_undone)]
 
 
 def _forwarders(ports: ControlPorts, split: Split) -> dict[QueueName, Forwarder]:

@@ -21,6 +21,7 @@ from signalbox.splitting.model.ports import (
     Forwarders,
     Ledger,
     Locks,
+    QueueUses,
     Registries,
     Samples,
     SplitQueues,
@@ -87,6 +88,7 @@ class Store:
     samples: Samples
     annotations: Annotations
     ledger: Ledger
+    uses: QueueUses
 
 
 @dataclass(frozen=True, slots=True)

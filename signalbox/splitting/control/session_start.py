@@ -17,7 +17,7 @@ from signalbox.splitting.control.record_updates import TRIES, RecordBusy
 from signalbox.splitting.control.registries import RegistryService
 from signalbox.splitting.model import events
 from signalbox.splitting.model.ports import StoredSplit
-from signalbox.splitting.model.session_config import parse_mirrord_file
+from signalbox.splitting.model.session_config import parse_mirrord_file, split_queues_of
 from signalbox.splitting.model.split import Split, SplitSession
 from signalbox.splitting.model.target import Target
 
@@ -134,8 +134,7 @@ class SessionStarter:
 
 def _stored_config_text(document: object) -> str:
     """Return the stored part of a mirrord.json; the rest is not needed and may be secret."""
-    feature = document.get("feature") if isinstance(document, Mapping) else None
-    queues = feature.get("split_queues") if isinstance(feature, Mapping) else None
+    queues = split_queues_of(document)
     text = json.dumps({"feature": {"split_queues": queues}}, separators=(",", ":"), sort_keys=True)
     if len(text.encode()) > MAXIMUM_CONFIG_BYTES:
         raise ConfigTooLarge(f"filters of {len(text.encode())} bytes; at most {MAXIMUM_CONFIG_BYTES} are allowed")

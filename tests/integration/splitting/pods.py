@@ -4,12 +4,13 @@ import random
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import boto3
 from botocore.config import Config
+from urllib3.exceptions import HTTPError
 
 from signalbox.local.demo.consumer import Receipt
 from signalbox.queues import QueueName
@@ -55,7 +56,8 @@ class Container:
                 self._ending.wait(LOOK_SECONDS)  # it crashes and is started again
                 continue
             if messages := found.get("Messages", []):
-                self._work(url, name, messages)
+                with suppress(self.sqs.exceptions.QueueDoesNotExist):
+                    self._work(url, name, messages)
 
     def _work(self, url: str, name: QueueName, messages: Sequence[Mapping[str, Any]]) -> None:
         receipts = [Receipt(time.time_ns(), message["Body"], name) for message in messages]
@@ -66,6 +68,9 @@ class Container:
             for one in deleted.get("Successful", []):
                 del left[one["Id"]]
                 self.received.append(receipts[int(one["Id"])])
+            for one in deleted.get("Failed", []):
+                if one["SenderFault"]:  # its visibility timeout is over: it comes again
+                    del left[one["Id"]]
 
 
 @dataclass(slots=True)
@@ -109,7 +114,8 @@ class Pods:
     def _follow(self, stopping: threading.Event) -> None:
         sqs = self.session.client("sqs", config=CONNECTIONS)
         while not stopping.wait(LOOK_SECONDS):
-            with self._lock:
+            # While the cluster is away, processes go on.
+            with self._lock, suppress(HTTPError, ApiError):
                 self._look(sqs)
 
     def _look(self, sqs: Any) -> None:

@@ -27,9 +27,10 @@ AUTHORS = ("alice", "bob", "carol", "others")
 START_TIMEOUT = timedelta(minutes=4)
 END_SECONDS = 400
 BEAT_SECONDS = 10
-BETWEEN_KILLS = (5.0, 10.0)
+BETWEEN_KILLS = (3.0, 6.0)
 SLEEPS, LOSES_LAPTOP = "bob", "carol"
 SLEEP_SECONDS = 10
+THREADS = 16
 
 Visits = Mapping[str, tuple[float, float]]
 """When who starts, and for how long they read: in seconds from the first message on."""
@@ -202,11 +203,13 @@ def prove_that_nothing_is_lost(
     sent = {queue: made(queue, count) for queue in stage.consumer.queues}
     last = max(sum(visit) for visit in visits.values())
 
-    with injector.continuous_kills(between=BETWEEN_KILLS) as kills, ThreadPoolExecutor() as threads:
+    with injector.continuous_kills(between=BETWEEN_KILLS) as kills, ThreadPoolExecutor(THREADS) as threads:
         arrived = {name: threading.Event() for name in visits}
         sending = [threads.submit(_send_slowly, stage, messages, arrived, last) for messages in sent.values()]
         visiting = [threads.submit(_visit, one, *visits[one.name], arrived[one.name]) for one in developers]
         others = [threads.submit(work) for work in meanwhile]
+        for visit in visiting:
+            visit.add_done_callback(lambda done: done.exception() and [one.set() for one in arrived.values()])
         ids = {message: message_id for done in sending for message, message_id in done.result().items()}
         for done in (*visiting, *others):
             done.result()

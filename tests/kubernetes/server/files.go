@@ -55,7 +55,7 @@ func writeFiles(folder string, reviews string) (files, error) {
 		flags = append(flags,
 			"--authentication-token-webhook-config-file="+path("token-reviews.json"),
 			"--authentication-token-webhook-version=v1",
-			"--authentication-token-webhook-cache-ttl=0s", // the API server keeps a result for 10 s all the same
+			"--authentication-token-webhook-cache-ttl=0s", // the API server itself keeps a result for 10 s
 		)
 	}
 	return files{flags: flags, ca: ca, adminToken: token}, nil

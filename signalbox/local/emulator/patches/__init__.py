@@ -12,6 +12,8 @@ from signalbox.local.emulator.patches import (
     physical_names,
     queue_locks,
     repeated_deletions,
+    service_deployments,
+    service_permissions,
     shared_code,
     websocket_refusals,
 )
@@ -35,6 +37,8 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
         physical_names.PATCH,
         queue_locks.PATCH,
         repeated_deletions.PATCH,
+        service_deployments.PATCH,
+        service_permissions.PATCH,
         shared_code.PATCH,
         websocket_refusals.PATCH,
     )

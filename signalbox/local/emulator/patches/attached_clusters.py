@@ -1,7 +1,7 @@
 """Patch: an EKS cluster has the endpoint and certificate of a Kubernetes API server that runs outside of the emulator.
 
-MiniStack starts a cluster in Docker. Without Docker it describes one with an empty certificate, whose secret for token
-reviews nobody knows. The file `clusters.json` has what belongs to a cluster: its API server may start at any time.
+MiniStack starts a cluster in Docker. Without Docker it describes one with an empty certificate, and keeps the secret in
+the URL of its token reviews to itself. The file `clusters.json` has all of these; an API server may start at any time.
 """
 
 import base64
