@@ -55,9 +55,7 @@ def owners(managed: Iterable[Entry], container: str, variable: str) -> Iterator[
             if lost:
                 yield Ownership(entry, depth, lost, keeps_entry=not UNCHANGED.isdisjoint(node))
         elif not node and depth and path[depth - 1].startswith("f:"):
-            yield Ownership(
-                entry, depth, {}, keeps_entry=False
-            )  # an atomic list or object above: a Rollout's, by its definition
+            yield Ownership(entry, depth, {}, keeps_entry=False)  # an atomic list above, by a Rollout's definition
 
 
 def is_given_up(managed: Iterable[Entry], before: Sequence[Ownership], container: str, variable: str) -> bool:
