@@ -251,6 +251,7 @@ def test_a_deleted_namespace_is_gone_although_its_role_went_with_it(cluster):
 def test_a_switch_applies_the_variable_and_its_record_on_the_version_that_was_read(cluster):
     cluster.put(plain(Q="orders", LEVEL="info"))
     cluster.api.conflicts = 2
+    cluster.annotations.put(WEB, f"switched:{(START - timedelta(hours=1)).isoformat()}", "")
 
     cluster.targets.switch(cluster.split(), cluster.registry)
 
@@ -261,6 +262,7 @@ def test_a_switch_applies_the_variable_and_its_record_on_the_version_that_was_re
     (before,) = read_record(template["metadata"]["annotations"], str(WEB)).before.values()
     assert before.entry == plain(Q="orders")[0]
     assert [one.fields for one in before.owners] == [{"f:value": {}}]
+    assert list(cluster.annotations.of(WEB)) == [f"switched:{START.isoformat()}"]
 
 
 def test_a_workload_that_changes_at_every_attempt_is_tried_again_later(cluster):

@@ -22,10 +22,11 @@ from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, 
 from signalbox.splitting.consumers.registry_file import parse_registries
 from signalbox.splitting.control.problems import problems
 from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.kubernetes.rollout import obstacle
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
-from signalbox.splitting.model.target import Target
+from signalbox.splitting.model.target import Target, TargetKind
 from tests.fakes.splitting import START, MemoryAnnotations, MemoryTime
 from tests.kubernetes.cluster import (
     MERGE,
@@ -405,7 +406,7 @@ def test_a_rollout_that_exceeds_its_deadline_ends_the_start_with_the_reason(work
     workload.namespace.patch("deployments", "web", unready, kind=MERGE)
 
     workload.switch()
-    wait_for(lambda: "ProgressDeadlineExceeded" in str(workload.find()["status"]), "the deadline is exceeded")
+    wait_for(lambda: obstacle(TargetKind.DEPLOYMENT, workload.find()), "the deadline is exceeded")
 
     with pytest.raises(EffectRefused, match="ProgressDeadlineExceeded"):
         workload.targets.observe(workload.split(live=True), workload.registry)

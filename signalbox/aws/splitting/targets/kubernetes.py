@@ -28,7 +28,7 @@ from signalbox.splitting.consumers.discovery import Evidence
 from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
 from signalbox.splitting.control.problems import note_problem
-from signalbox.splitting.kubernetes.field_managers import is_claimed, is_managed, owners, returned
+from signalbox.splitting.kubernetes.field_managers import is_given_up, is_managed, owners, returned
 from signalbox.splitting.kubernetes.pod_template import ConfigMaps, Environments, PodTemplate, containers_of, env_entry
 from signalbox.splitting.kubernetes.rollout import is_rolled_out, label_selector, obstacle, pause, unsuitability
 from signalbox.splitting.kubernetes.switch_limit import is_limit_reached, outdated, switch_annotation
@@ -224,8 +224,7 @@ class KubernetesTargets:
                 if entry is None or entry.get("value", "") == value or "valueFrom" in entry:
                     continue  # the owner changed it, and it names no temporary queue
                 before = known.before.get(key, VariableBefore({"name": name, "value": value}))
-                is_given_up = bool(before.owners) and not is_claimed(managed, container, name)
-                entries[key] = None if is_given_up else before.entry
+                entries[key] = None if is_given_up(managed, before.owners, container, name) else before.entry
         if not entries and ANNOTATION not in _annotations(pod):
             return None
         return TemplateChange(entries, on_workload=known.text())
