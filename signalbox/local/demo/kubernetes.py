@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment
 
 Row = tuple[str, str]
+WHERE = "on Kubernetes"
 STAGE = "signalbox"
 NAME, NAMESPACE, QUEUE = "demo-meme-app", "demo", QueueName("demo-memes-on-kubernetes")
 HOW = 'the cluster is not built yet: make up ARGS="--kubernetes" builds it once, in 5 to 13 minutes'
@@ -100,7 +101,7 @@ def kubernetes_rows(deployment: "Deployment", *, build: bool = False) -> Iterato
     wrong consumer, or the Deployment is not as before.
     """
     if not build and not kubernetes.is_built():
-        yield "on Kubernetes", HOW
+        yield WHERE, HOW
         return
     if not kubernetes.is_built():
         with step("splitting on Kubernetes: build the cluster (5 to 13 minutes, once)"):
@@ -130,15 +131,15 @@ def _shared(deployment: "Deployment", workload: DeployedWorkload) -> Iterator[Ro
     with trial.clients() as clients:
         with step("splitting on Kubernetes: two sessions start"), ThreadPoolExecutor() as threads:
             ready = list(threads.map(lambda client: client.start(timeout=TIMEOUT), clients))
-        yield "on Kubernetes", f"{workload.target} reads {ready[0].queues[0].original}'s other messages elsewhere"
+        yield f"{WHERE}: sessions", ", ".join(f"{one.session} reads {one.queues[0].temporary}" for one in ready)
         with step(f"splitting on Kubernetes: {MESSAGES} messages"):
             got = trial.share(ready, messages=MESSAGES)
-        yield "deliveries", ", ".join(f"{name}: {count}" for name, count in sorted(got.items()))
+        yield f"{WHERE}: deliveries", ", ".join(f"{name}: {count}" for name, count in sorted(got.items()))
         with step("splitting on Kubernetes: the sessions end, and the Deployment is restored"):
             trial.end(clients)
     if workload.specification() != before:
         raise UnavailableError(f"{workload.target} is not as before: {workload.specification()}")
-    yield "afterwards", f"{workload.target} is as before"
+    yield f"{WHERE}: afterwards", f"{workload.target} is as before"
 
 
 def _manifest() -> dict[str, Any]:

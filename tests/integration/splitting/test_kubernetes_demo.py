@@ -15,8 +15,8 @@ def test_the_demo_shares_the_queue_of_a_deployment(deployment: Deployment, stage
     seen = list(kubernetes_rows(replace(deployment, folder=stage_folder.path)))
 
     assert seen[1:] == [
-        ("deliveries", "alice: 10, bob: 10, deployed: 10"),
-        ("afterwards", "deployment/demo-meme-app@demo is as before"),
+        ("on Kubernetes: deliveries", "alice: 10, bob: 10, deployed: 10"),
+        ("on Kubernetes: afterwards", "deployment/demo-meme-app@demo is as before"),
     ]
 
 
