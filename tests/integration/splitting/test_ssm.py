@@ -66,11 +66,24 @@ def topic(deployment: Deployment, processes: ConsumerProcesses) -> str:
     for name in QUEUES.values():
         url = sqs.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "6"})["QueueUrl"]
         queue = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy(queue, topic=arn)})
         raw = {"RawMessageDelivery": "true"} if name == RAW else {}
         sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue, Attributes=raw)
     put_parameter(deployment)
     processes.start("news", {"PARAMETER": PARAMETER})
     return arn
+
+
+def policy(queue: str, *, topic: str) -> str:
+    """Return a queue's policy that lets a topic send messages to it."""
+    allowed = {
+        "Effect": "Allow",
+        "Principal": {"Service": "sns.amazonaws.com"},
+        "Action": "sqs:SendMessage",
+        "Resource": queue,
+        "Condition": {"ArnEquals": {"aws:SourceArn": topic}},
+    }
+    return json.dumps({"Version": "2012-10-17", "Statement": [allowed]})
 
 
 def put_parameter(deployment: Deployment) -> None:
