@@ -273,7 +273,7 @@ def test_a_used_fifo_queue_is_deleted_when_forwarding_has_paused(use, forwarder,
         pytest.param(off(ago(60)), [RemoveForwarding(ORDERS), MoveSplit(Stage.RESTORING)], id="it stopped before"),
         pytest.param(off(ago(59)), [], id="calls may still run"),
         pytest.param(Forwarder(OFF), [], id="it is unknown when it stopped"),
-        pytest.param(Forwarder(), [], id="somebody deleted it"),
+        pytest.param(Forwarder(), [], id="it was deleted by hand"),
     ],
 )
 def test_a_fifo_queue_whose_forwarding_stopped_long_ago_drains_at_once(forwarder, expected):
