@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from stacks.settings.clusters import KubernetesClusters
 from stacks.settings.setting import listed, setting
 
 # CloudWatch Logs keeps logs for one of these numbers of days and for no other.
@@ -235,6 +236,12 @@ class Choices:
         "policies, and ECS tasks are given them again. Default: none; locally `demo-*`.",
         pattern=listed(r"[A-Za-z0-9_+.@-]{1,64}\*?"),
     )
+    kubernetes_clusters: KubernetesClusters | None = setting(  # noqa: RUF009 - the value is frozen
+        None,
+        'Kubernetes clusters whose workloads may be split, by names of your choice: `{"eks": NAME}` for a cluster of '
+        'EKS, otherwise `{"endpoint": URL, "ca": PEM, "token_secret": ARN}`. The first one is the default. '
+        "Default: none.",
+    )
     split_concurrency: int = setting(
         20, "Batches of one queue that are forwarded in parallel.", unit="functions", minimum=2, maximum=1000
     )
@@ -319,6 +326,11 @@ class Choices:
         unit="s",
         minimum=5,
         maximum=60,
+    )
+    page_lists_realms: bool = setting(
+        default=True,
+        description="Offer the names of all realms in the sign-in form of the live page, to anyone who opens it. With "
+        "`false` people type the realm.",
     )
     report_hour_utc: int = setting(
         1, "Hour of the day at which yesterday's reports are made.", unit="h (UTC)", minimum=0, maximum=23

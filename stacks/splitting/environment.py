@@ -23,6 +23,7 @@ NEEDS = {
         "HISTORY_DATABASE",
         "HISTORY_TABLE",
         "QUERY_RESULTS",
+        "KUBERNETES_CLUSTERS",
     ),
 }
 POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "splitting", "POWERTOOLS_METRICS_NAMESPACE": "Signalbox"}
@@ -69,4 +70,5 @@ def _everything(resources: Resources, config: Config) -> dict[str, str]:
         "SPLIT_EMPTY_SECONDS": str(config.split_empty_seconds),
         "SPLIT_PARAMETER_SECONDS": str(config.split_parameter_seconds),
         "SPLIT_HEARTBEAT_SECONDS": str(config.split_heartbeat_seconds),
+        "KUBERNETES_CLUSTERS": config.clusters.variable,
     }

@@ -13,7 +13,7 @@ from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment
 from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.model.observed_state import QueueUse, Sample, Timings
-from signalbox.splitting.model.ports import StoredRegistry, StoredSplit, UnreadableSplit
+from signalbox.splitting.model.ports import APPLIED, StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.model.records import (
     UnreadableRecord,
     read_record,
@@ -154,6 +154,8 @@ class DynamoRegistries:
             "documents": _json(registry.documents),
             "applied_at": milliseconds(registry.applied_at),
         }
+        if registry.source != APPLIED:
+            item["source"] = registry.source
         self.table.put_item(Item=_registry_key(registry.target) | item)
 
     def remove(self, target: Target) -> None:
@@ -201,6 +203,8 @@ class DynamoAnnotations:
 
     def remove(self, target: Target, names: Sequence[str]) -> None:
         """Delete annotations; names that do not exist are ignored."""
+        if not names:  # DynamoDB refuses an expression without names
+            return
         placeholders = {f"#note{number}": NOTE + name for number, name in enumerate(names)}
         write = {
             "Key": _key(target, "notes"),
@@ -324,7 +328,8 @@ def _listed(item: Item) -> StoredSplit | UnreadableSplit:
 
 def _registry(item: Item) -> StoredRegistry:
     documents = tuple(json.loads(item["documents"]))
-    return StoredRegistry(Target.parse(item["target"]), documents, moment(item["applied_at"]))
+    source = str(item.get("source", APPLIED))
+    return StoredRegistry(Target.parse(item["target"]), documents, moment(item["applied_at"]), source)
 
 
 def _json(documents: Sequence[object]) -> str:

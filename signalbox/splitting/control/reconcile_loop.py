@@ -142,6 +142,9 @@ class _Pass:
             # Effects were decided by this record, so a changed record is read again first.
             newest = self.ports.store.splits.find(self.seen.split.target)
             check_unchanged(newest.split if newest else None, self.seen)
+            if isinstance(action, SwitchTarget) and self.seen.split.stage is Stage.SPLIT:
+                target = self.seen.split.target
+                record_problem(self.ports, target, f"{target} reads its original queues again; it is switched")
             try:
                 is_more = EffectExecutor(self.ports, self.seen, self.registry).execute(action)
             except RejectedError as error:

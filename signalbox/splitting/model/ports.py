@@ -30,13 +30,20 @@ class UnreadableSplit:
     reason: str
 
 
+APPLIED = "applied"
+
+
 @dataclass(frozen=True, slots=True)
 class StoredRegistry:
-    """An applied registry: the documents of its file, which are parsed again at each use."""
+    """A registry: the documents of its file, which are parsed again at each use.
+
+    `source` is `APPLIED`, or the cluster from which the documents were read at `applied_at`.
+    """
 
     target: Target
     documents: Sequence[object]
     applied_at: datetime
+    source: str = APPLIED
 
 
 # The attribute of a dead letter that names the queue which the message was sent to.

@@ -108,6 +108,8 @@ def _queue_document(queue: SplitQueue) -> Document:
 
 
 def _session_document(session: SplitSession) -> Document:
+    # Older versions end a session with the mode that they do not know, and ignore this field.
+    exclusive = {"exclusive": sorted(session.exclusive)} if session.exclusive else {}
     return {
         "session_id": session.session_id,
         "owner": session.owner,
@@ -120,6 +122,7 @@ def _session_document(session: SplitSession) -> Document:
         "stolen": sorted(session.stolen),
         "effective_at": session.effective_at.isoformat() if session.effective_at else None,
         "reason": session.reason,
+        **exclusive,
     }
 
 
@@ -161,6 +164,7 @@ def _session(document: Document) -> SplitSession:
         stolen=frozenset(QueueName(original) for original in document["stolen"]),
         effective_at=datetime.fromisoformat(document["effective_at"]) if document["effective_at"] else None,
         reason=document["reason"],
+        exclusive=frozenset(QueueName(original) for original in document.get("exclusive", ())),
     )
 
 

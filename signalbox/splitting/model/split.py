@@ -81,7 +81,8 @@ class SplitSession:
 
     Every original has one, even if the session claims nothing of it. `since` is when the phase began. `config` is the
     requested configuration as JSON. The session can own messages only of the originals in `stolen`; its other queues
-    hold copies or nothing. `effective_at` is when its filters apply in every function.
+    hold copies or nothing. Of those in `exclusive` no other session can own any. `effective_at` is when its filters
+    apply in every function.
     """
 
     session_id: SessionId
@@ -95,6 +96,7 @@ class SplitSession:
     stolen: frozenset[QueueName] = frozenset()
     effective_at: datetime | None = None
     reason: str | None = None
+    exclusive: frozenset[QueueName] = frozenset()
 
     @property
     def has_matched(self) -> bool:

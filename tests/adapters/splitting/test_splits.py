@@ -217,6 +217,7 @@ class TestNotes:
 
         store.annotations.remove(APP, ["a", "c: d", "never there"])
         store.annotations.remove(OTHER, ["a"])
+        store.annotations.remove(APP, [])
 
         assert (dict(store.annotations.of(APP)), dict(store.annotations.of(OTHER))) == ({"b": "text"}, {})
 

@@ -131,6 +131,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[Control
         "HISTORY_DATABASE": "signalbox_lake",
         "HISTORY_TABLE": "events_raw",
         "QUERY_RESULTS": f"s3://{BUCKET}/queries/",
+        "KUBERNETES_CLUSTERS": "{}",
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)

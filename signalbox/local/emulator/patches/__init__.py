@@ -1,7 +1,9 @@
 """Patches of MiniStack: one module for each, with its reason and the version and sources that it was written for."""
 
 from signalbox.local.emulator.patches import (
+    access_entries,
     account_root,
+    attached_clusters,
     batch_permissions,
     failed_starts,
     firehose_buffer,
@@ -25,6 +27,8 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
     """
     return (
         account_root.patch(root_access_key_id),
+        access_entries.PATCH,
+        attached_clusters.PATCH,
         batch_permissions.PATCH,
         failed_starts.PATCH,
         firehose_buffer.PATCH,

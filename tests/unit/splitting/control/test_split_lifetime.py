@@ -361,6 +361,40 @@ def test_a_session_that_starts_as_the_chain_ends_is_reconciled():
     assert stage.heartbeat("bob")["phase"] == "ready"
 
 
+def test_an_exclusive_session_has_its_queue_alone_and_copies_stay_possible():
+    stage = ControlStage()
+    stage.start("ann", config={"feature": {"copy_target": {"scale_down": True}}})
+    stage.pass_time(15, alive=["ann"])
+
+    with pytest.raises(SessionRejected, match="queue 'memes' is exclusive to session 'ann' of ann@laptop"):
+        stage.start("bob")
+    stage.start("eve", config=config("red", queue_mode="mirror"))
+    stage.pass_time(6, alive=["ann", "eve"])
+    (shown,) = stage.ask("status")["splits"]
+    explained = stage.ask("explain", target=str(APP), queue_id="memes", messages=[{"Body": "any"}])["decisions"][0]
+
+    assert [(one["session"], one["phase"]) for one in shown["sessions"]] == [("ann", "ready"), ("eve", "ready")]
+    assert [one["queues"][0]["exclusive"] for one in shown["sessions"]] == [True, False]
+    assert shown["target_reads"] == "temporary"
+    assert (explained["owner"], explained["verdicts"][0]["mode"]) == ("ann", "exclusive")
+    (started,) = [one for one in stage.events if (one.outcome, one.labels.get("session")) == ("started", "ann")]
+    assert started.labels["exclusive"] == MEMES
+
+
+def test_what_an_exclusive_session_leaves_goes_to_the_deployed_consumer():
+    stage = ControlStage()
+    stage.start("ann", config={"feature": {"copy_target": {"scale_down": True}}})
+    stage.pass_time(15, alive=["ann"])
+    deployed = stage.split().queues[0].deployed
+    stage.queues.queues[stage.session_queue("ann")].waiting += [message("unread", "any")]
+
+    stage.stop("ann")
+    stage.pass_time(120)
+
+    assert stage.sender.bodies(deployed) == ["unread"]
+    assert stage.split() is None
+
+
 def test_a_reconcile_without_a_split_does_nothing():
     stage = ControlStage()
 

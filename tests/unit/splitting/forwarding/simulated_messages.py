@@ -142,7 +142,8 @@ def decided(message: Message, sessions: Sequence[SplitSession], original: QueueN
 
 
 def config_document(color: str, mode: str) -> dict[str, object]:
-    queue = {"queue_type": "SQS", "queue_mode": mode, "message_filter": {"color": f"^{color}$"}}
+    filters = {} if mode == "exclusive" else {"message_filter": {"color": f"^{color}$"}}
+    queue = {"queue_type": "SQS", "queue_mode": mode, **filters}
     return {"feature": {"split_queues": {"*": queue}}}
 
 

@@ -12,6 +12,7 @@ from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import ConsumedQueue
 from signalbox.splitting.control.admission import (
     AdmissionRequest,
+    SessionRejected,
     SplitEnding,
     new_split,
     with_session,
@@ -154,7 +155,7 @@ class Simulation:
                 drain_timeout=self.drain_timeout,
             )
             split = with_session(split, request, names=names, random_parts=self._random_parts, now=self.now)
-        except SplitEnding:
+        except (SplitEnding, SessionRejected):
             return
         self.gone.discard(session)
         self.splits += self.split is None

@@ -13,7 +13,13 @@ from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from tests.unit.splitting.forwarding.simulated_messages import POISON
 from tests.unit.splitting.forwarding.simulation import FIFO, ORIGINALS, STANDARD, Simulation
 
-SESSIONS = {"ann": ("red", "steal"), "bob": ("red", "steal"), "cyd": ("blue", "steal"), "eve": ("red", "mirror")}
+SESSIONS = {
+    "ann": ("red", "steal"),
+    "bob": ("red", "steal"),
+    "cyd": ("blue", "steal"),
+    "eve": ("red", "mirror"),
+    "fay": ("any", "exclusive"),
+}
 kills = st.one_of(st.none(), st.integers(0, 6))
 queues = st.sampled_from(ORIGINALS)
 consumers = st.sampled_from(["deployed", *SESSIONS])
@@ -240,6 +246,39 @@ def test_two_sessions_and_the_deployed_consumer_receive_their_own_messages(origi
 
     assert sorted(simulation.consumed) == [(red, "ann"), (blue, "cyd"), (green, "deployed")]
     assert simulation.copies == [(red, "eve")]
+
+
+@pytest.mark.parametrize("original", ORIGINALS)
+def test_an_exclusive_session_receives_every_message_and_the_deployed_consumer_none_until_it_ends(original) -> None:
+    simulation = Simulation()
+    get_going(simulation, "fay", "ann", "eve")
+    sent = [simulation.send(original, color=color) for color in ("red", "blue", "green")]
+
+    simulation.begin_forwarding(original)
+    simulation.finish_forwarding()
+    for _ in sent:
+        for consumer in ("deployed", "fay", "eve"):
+            simulation.consume(consumer, original)
+    during, unread = list(simulation.consumed), simulation.send(original, color="red")
+    simulation.begin_forwarding(original)
+    simulation.finish_forwarding()
+    later = simulation.send(original, color="blue")
+    simulation.run_to_the_end(iter(SESSIONS))
+
+    assert simulation.split is None
+    assert during == [(key, "fay") for key in sent]
+    assert simulation.copies[:1] == [(sent[0], "eve")]
+    assert sorted(simulation.consumed[len(during) :]) == [(unread, "deployed"), (later, "deployed")]
+    assert_as_before(simulation)
+
+
+@pytest.mark.parametrize("first", ["ann", "fay"])
+def test_an_exclusive_session_shares_its_queues_with_no_session_that_takes_messages(first) -> None:
+    simulation = Simulation()
+
+    get_going(simulation, first, "eve", *({"ann", "fay"} - {first}))
+
+    assert [one.session_id for one in simulation.split.sessions] == [first, "eve"]
 
 
 @pytest.mark.parametrize("original", ORIGINALS)

@@ -53,6 +53,7 @@ sessions = st.builds(
     stolen=st.frozensets(names, max_size=3),
     effective_at=st.none() | moments,
     reason=st.none() | st.text(max_size=8),
+    exclusive=st.frozensets(names, max_size=2),
 )
 splits = st.builds(
     Split,
