@@ -305,6 +305,10 @@ def test_the_deployed_consumers_queue_is_deleted_by_its_recorded_use(use, expect
     assert actions(record, observed(TargetState.ORIGINAL, deployed_memes=with_use(holding(), use))) == expected
 
 
+def test_a_queue_that_does_not_exist_is_drained():
+    assert actions(split(Stage.DRAINING), observed(TargetState.TEMPORARY)) == [MoveSplit(Stage.RESTORING)]
+
+
 def test_a_forwarder_is_deleted_when_it_has_settled():
     def forwarded(forwarder: Forwarder, stage: Stage = Stage.DRAINING) -> list[Action]:
         return actions(split(stage, since=NOW), observed(TargetState.TEMPORARY, forwarder, deployed_memes=holding(1)))
