@@ -147,7 +147,7 @@ def copies(tail: Running) -> set[tuple[str, str]]:
 
 
 def read(processes: ConsumerProcesses, names: Mapping[str, str]) -> set[tuple[str, str]]:
-    """Return what the processes have read of these queues."""
+    """Return the messages that the processes have read in these queues."""
     return {(names[name], text(body)) for name, body in processes.received() if name in names}
 
 
