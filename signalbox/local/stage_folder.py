@@ -46,6 +46,11 @@ class StageFolder:
         return self.emulator / "routes.json"
 
     @property
+    def clusters(self) -> Path:
+        """The file with the Kubernetes API servers of the emulator's EKS clusters, which the emulator reads."""
+        return self.emulator / "clusters.json"
+
+    @property
     def temporary(self) -> Path:
         """The folder for temporary files of the emulator and its functions; part of every worker's command line."""
         return self.emulator / "tmp"

@@ -26,24 +26,24 @@ LIVE = {"live", "exchange", "sarracenia"}
 # The capabilities whose modules each function may load, and the maximum number of modules, without packages. A higher
 # number makes the cold start of that function slower.
 BUDGET = {
-    "rendezvous.offer": ({"rendezvous"}, 37),
-    "rendezvous.poll": ({"rendezvous"}, 40),
-    "rendezvous.answer": ({"rendezvous"}, 39),
-    "rendezvous.client": ({"rendezvous"}, 41),
-    "rendezvous.page": ({"rendezvous"}, 38),
-    "rendezvous.sweep": ({"rendezvous"}, 38),
-    "splitting.split": ({"splitting"}, 46),
-    "splitting.control": ({"splitting"}, 93),
-    "exchange.route": (LIVE, 81),
+    "rendezvous.offer": ({"rendezvous"}, 38),
+    "rendezvous.poll": ({"rendezvous"}, 41),
+    "rendezvous.answer": ({"rendezvous"}, 40),
+    "rendezvous.client": ({"rendezvous"}, 42),
+    "rendezvous.page": ({"rendezvous"}, 39),
+    "rendezvous.sweep": ({"rendezvous"}, 39),
+    "splitting.split": ({"splitting"}, 47),
+    "splitting.control": ({"splitting"}, 94),
+    "exchange.route": (LIVE, 82),
     "exchange.control": (LIVE, 103),
     "live.connect": (LIVE, 47),
     "live.receive": (LIVE, 46),
-    "live.session": (LIVE, 93),
-    "live.deliver": (LIVE, 76),
+    "live.session": (LIVE, 94),
+    "live.deliver": (LIVE, 77),
     "live.page": (LIVE, 25),
     # It summarizes every capability.
-    "live.overview": (CAPABILITIES, 102),
-    "history.drain": (set(), 12),
+    "live.overview": (CAPABILITIES, 103),
+    "history.drain": (set(), 14),
 }
 # The SDK imports these if they are installed; they do not ship (lambdas/requirements.lock).
 NOT_SHIPPED = {"certifi", "awscrt"}
@@ -91,3 +91,11 @@ def test_a_function_loads_modules_of_its_own_capability_within_its_budget(handle
 
     assert {part for name in loaded for part in name.split(".")[1:3]} & CAPABILITIES <= capabilities
     assert len(loaded) <= number
+
+
+def test_the_connection_to_kubernetes_clusters_is_loaded_only_for_a_stage_with_clusters():
+    package = "signalbox.aws.splitting.kubernetes."
+
+    loaded = {name for name in loaded_by("splitting.control")["modules"] if name.startswith(package)}
+
+    assert loaded <= {package + "api"}

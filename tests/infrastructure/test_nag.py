@@ -10,6 +10,7 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_sqs as sqs
 
 from app import build, check
+from tests.infrastructure.splitting.test_clusters import CLUSTERS
 from tests.infrastructure.splitting.test_splitting import SETTINGS
 from tests.infrastructure.templates import ROOT, context
 
@@ -30,9 +31,9 @@ def run_app(folder, *, region="eu-central-1", **settings):
         {},
         {"local": True},
         {"broker_queue_arn": ARN, "client_queue_prefix": "other-", "exchange_prefix": "trial-", "stage": "trial"},
-        {**SETTINGS, "temporary_queue_prefix": "tmp-"},
+        {**SETTINGS, "temporary_queue_prefix": "tmp-", "kubernetes_clusters": CLUSTERS},
     ],
-    ids=["default", "local", "existing queue and other names", "queues and consumers to split"],
+    ids=["default", "local", "existing queue and other names", "queues, consumers and clusters to split"],
 )
 def test_every_finding_is_fixed_or_acknowledged(settings, tmp_path):
     app = App(outdir=str(tmp_path), context=context(**settings))

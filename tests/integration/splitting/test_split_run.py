@@ -1,13 +1,7 @@
 """`signalbox split run` in a terminal: a command shares the queue of a deployed consumer until Ctrl-C."""
 
 import json
-import os
-import pty
-import subprocess
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +14,7 @@ from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from tests.integration.live.page import PROGRAM, WorkingFolder
 from tests.patience import scaled, wait_for
+from tests.terminals import CTRL_C, INTERRUPTED, terminal
 
 pytestmark = pytest.mark.emulator
 
@@ -27,12 +22,6 @@ QUEUE = QueueName("demo-memes-of-a-command")
 CONSUMER = "demo-consumer-and-a-command"
 MESSAGES = 12
 READY_SECONDS, END_SECONDS = 240, 240  # the emulator starts function instances meanwhile
-CTRL_C = b"\x03"
-INTERRUPTED = 130
-# Gives the process the terminal at its standard input, so that Ctrl-C there reaches it and its children.
-WITH_TERMINAL = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
-)
 # What a user runs: it knows the queue from the variable that the deployed consumer has, and nothing of the split.
 COMMAND = f"""
 import json, os, boto3
@@ -44,55 +33,6 @@ while True:
         print("got", message["Body"], flush=True)
         sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
 """
-
-
-@dataclass(slots=True)
-class Terminal:
-    """A process that has a terminal, and what it wrote there."""
-
-    process: "subprocess.Popen[bytes]"
-    master: int
-    written: bytes = b""
-
-    def after(self, beginning: str) -> list[str]:
-        """Return the rest of each complete line that begins so."""
-        lines = self.written.decode(errors="replace").split("\r\n")[:-1]
-        return [line.removeprefix(beginning) for line in lines if line.startswith(beginning)]
-
-    def listen(self) -> None:
-        with suppress(OSError):  # the last process closed the terminal
-            while data := os.read(self.master, 4096):
-                self.written += data
-
-    def type(self, keys: bytes) -> None:
-        os.write(self.master, keys)
-
-
-@contextmanager
-def terminal(command: Sequence[str], folder: Path, environment: dict[str, str]) -> Iterator[Terminal]:
-    """Run a command with a terminal of its own."""
-    master, slave = pty.openpty()
-    process = subprocess.Popen(  # noqa: S603 - our own program
-        [sys.executable, "-c", WITH_TERMINAL, *command],
-        cwd=folder,
-        env={**os.environ, **environment},
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        start_new_session=True,
-    )
-    os.close(slave)
-    shown = Terminal(process, master)
-    thread = threading.Thread(target=shown.listen, daemon=True)
-    thread.start()
-    try:
-        yield shown
-    finally:
-        process.kill()
-        process.wait()
-        thread.join()
-        os.close(master)
-        print(shown.written.decode(errors="replace"))  # shown when a test fails
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,25 +75,13 @@ def desk(deployment: Deployment, stage_folder: StageFolder, tmp_path: Path) -> D
     return Desk(consumer, folder)
 
 
-@pytest.fixture
-def environment(deployed: dict[str, Any]) -> dict[str, str]:
-    """What a consumer of the local stage needs to find its queues."""
-    key = deployed["admin_credentials"]
-    return {
-        "AWS_ENDPOINT_URL": deployed["endpoint_url"],
-        "AWS_DEFAULT_REGION": deployed["region"],
-        "AWS_ACCESS_KEY_ID": key["access_key_id"],
-        "AWS_SECRET_ACCESS_KEY": key["secret_access_key"],
-    }
-
-
-def test_a_command_gets_the_matching_messages_until_ctrl_c_and_the_consumer_the_others(
+def test_a_command_gets_the_matching_messages_or_all_until_ctrl_c_and_the_consumer_the_others(
     desk: Desk, environment: dict[str, str], tmp_path: Path
 ):
     before, own = desk.consumer.mappings(), ["split", "run", "--target", desk.consumer.target]
-    command = [*PROGRAM, *own, "--config", "mirrord.json", "--", sys.executable, "-c", COMMAND]
+    command = ["--", sys.executable, "-c", COMMAND]
 
-    with terminal(command, tmp_path, environment) as shown:
+    with terminal([*PROGRAM, *own, "--config", "mirrord.json", *command], tmp_path, environment) as shown:
         reads = wait_for(lambda: shown.after("reads "), "the command started", seconds=READY_SECONDS)
         desk.send(*["ann", "others"] * MESSAGES)
         wait_for(lambda: len(shown.after("got ")) >= MESSAGES, "all messages of ann", seconds=READY_SECONDS)
@@ -162,6 +90,16 @@ def test_a_command_gets_the_matching_messages_until_ctrl_c_and_the_consumer_the_
         shown.type(CTRL_C)
         status = shown.process.wait(scaled(END_SECONDS))
         afterwards = desk.phases()
+    # The split still drains, so that this session joins it when the first one is gone.
+    with terminal([*PROGRAM, *own, "--exclusive", *command], tmp_path, environment) as exclusive:
+        wait_for(lambda: exclusive.after("reads "), "the second command started", seconds=READY_SECONDS)
+        with pytest.raises(AssertionError, match="is exclusive to session"):
+            desk.folder.run("split", "start", "--target", desk.consumer.target, "--config", "mirrord.json")
+        desk.send(*["ann", "others"] * MESSAGES)
+        wait_for(lambda: len(exclusive.after("got ")) >= 2 * MESSAGES, "all messages", seconds=READY_SECONDS)
+        exclusive.type(CTRL_C)
+        exclusive.process.wait(scaled(END_SECONDS))
+    meanwhile = desk.deployed()
     wait_for(lambda: not desk.splits(), "the split is over", seconds=END_SECONDS, every=1)
     desk.send("ann")
     wait_for(lambda: "by ann" in desk.deployed(), "the consumer has all messages again", seconds=END_SECONDS)
@@ -171,5 +109,7 @@ def test_a_command_gets_the_matching_messages_until_ctrl_c_and_the_consumer_the_
     assert "ready" not in afterwards  # ended by the command, and not a minute later without its heartbeats
     assert status == INTERRUPTED
     assert shown.after("got ") == ["by ann"] * MESSAGES
+    assert sorted(exclusive.after("got ")) == ["by ann"] * MESSAGES + ["by others"] * MESSAGES
+    assert meanwhile == ["by others"] * MESSAGES
     assert sorted(desk.deployed()) == ["by ann"] + ["by others"] * MESSAGES
     assert desk.consumer.mappings() == before == {QUEUE: "Enabled"}
