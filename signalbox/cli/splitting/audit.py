@@ -69,6 +69,12 @@ def policy(
         list[str] | None, typer.Option(help="Name of a queue that may be split; repeatable.", metavar="NAME")
     ] = None,
     tag: Annotated[str | None, typer.Option(help="Tag of all queues that may be split.", metavar="KEY=VALUE")] = None,
+    temporary_tag: Annotated[
+        str | None,
+        typer.Option(
+            help="Tag of the temporary queues, which the registries must set; any if not given.", metavar="KEY=VALUE"
+        ),
+    ] = None,
     dead_letter_queue: Annotated[
         list[str] | None, typer.Option(help="Dead-letter queue of such a queue; repeatable.", metavar="NAME")
     ] = None,
@@ -93,5 +99,6 @@ def policy(
         dead_letter_queues=tuple(map(QueueName, dead_letter_queue or ())),
         key_arns=tuple(key or ()),
         prefix=prefix,
+        temporary_tag=None if temporary_tag is None else QueueTag.parse(temporary_tag),
     )
     print_json(policy_document(splittable))

@@ -15,6 +15,7 @@ from signalbox.cli.shared.output import print_json, print_line
 from signalbox.cli.shared.stage import Aws, Json, Stage, say
 from signalbox.cli.splitting.handler import options as handler_options
 from signalbox.cli.splitting.stage import (
+    ConfiguredTarget,
     Owner,
     SessionName,
     TargetName,
@@ -23,7 +24,8 @@ from signalbox.cli.splitting.stage import (
     new_session_name,
     warn_not_split,
 )
-from signalbox.clients.splitting.sessions import POLL_SECONDS, SessionRequest, mirror_config
+from signalbox.clients.splitting.sessions import POLL_SECONDS, SessionRequest, exclusive_config, mirror_config
+from signalbox.errors import RejectedError
 from signalbox.splitting.control.protocol import GONE, READY
 
 if TYPE_CHECKING:
@@ -35,20 +37,33 @@ DEFAULT_TIMEOUT_SECONDS = 300
 EVERY_QUEUE = "*"
 
 ConfigFile = Annotated[
-    Path, typer.Option("--config", help="A mirrord.json with `feature.split_queues`; - for standard input.")
+    Path | None, typer.Option("--config", help="A mirrord.json with `feature.split_queues`; - for standard input.")
+]
+Exclusive = Annotated[
+    bool, typer.Option("--exclusive", help="Take every message of all queues; the deployed consumer gets none.")
 ]
 Timeout = Annotated[int, typer.Option(help="Seconds to wait for the session to be ready.", min=1)]
 
 
-def session_request(*, target: str, session: str | None, owner: str | None, config: object) -> SessionRequest:
+def session_config(config: Path | None, *, exclusive: bool) -> object:
+    """Return the session's mirrord.json: that in a file, or one that takes all queues as a whole."""
+    if (config is None) != exclusive:
+        raise RejectedError("give either --config, for a mirrord.json, or --exclusive, for every message of all queues")
+    return exclusive_config() if config is None else read_json(config)
+
+
+def session_request(*, target: str | None, session: str | None, owner: str | None, config: object) -> SessionRequest:
     """Return a validated request; its problems are reported before anything is sent."""
     from signalbox.filters.languages import Languages
+    from signalbox.splitting.model.mirrord_target import configured_target
     from signalbox.splitting.model.session_config import parse_mirrord_file
     from signalbox.splitting.model.target import Target
 
-    name = str(Target.parse(target))
+    found = Target.parse(target) if target else configured_target(config)
+    if found is None:
+        raise RejectedError("give --target, or `target` in the mirrord.json: the deployed consumer of the session")
     warn_not_split(parse_mirrord_file(config, Languages()).other_brokers)
-    return SessionRequest(name, session or new_session_name(), owner or default_owner(), config)
+    return SessionRequest(found.with_container, session or new_session_name(), owner or default_owner(), config)
 
 
 @contextmanager
@@ -77,8 +92,9 @@ def _say_wait(text: str) -> None:
 
 def start(
     *,
-    target: TargetName,
-    config: ConfigFile,
+    target: ConfiguredTarget = None,
+    config: ConfigFile = None,
+    exclusive: Exclusive = False,
     session: SessionName = None,
     owner: Owner = None,
     timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
@@ -93,7 +109,8 @@ def start(
     from signalbox.cli.shared.signals import Interrupted, interruptible
     from signalbox.cli.splitting.held_sessions import HeartbeatThread, held_session
 
-    request = session_request(target=target, session=session, owner=owner, config=read_json(config))
+    document = session_config(config, exclusive=exclusive)
+    request = session_request(target=target, session=session, owner=owner, config=document)
     try:
         with interruptible(), session_client(request, aws=aws, stage=stage) as client:
             if not hold:
@@ -129,8 +146,9 @@ def _wait(heartbeat: "HeartbeatThread") -> None:
 def run(
     *,
     command: Annotated[list[str] | None, typer.Argument(help="The command and its arguments, after --.")] = None,
-    target: TargetName,
-    config: ConfigFile,
+    target: ConfiguredTarget = None,
+    config: ConfigFile = None,
+    exclusive: Exclusive = False,
     handler: handler_options.HandlerName = None,
     endpoint: handler_options.Endpoint = None,
     code: handler_options.Code = None,
@@ -157,7 +175,8 @@ def run(
         handler, endpoint, code, python, template, resource, overrides, has_timeout=not no_timeout, as_json=as_json
     )
     options.check(has_command=bool(command))
-    request = session_request(target=target, session=session, owner=owner, config=read_json(config))
+    document = session_config(config, exclusive=exclusive)
+    request = session_request(target=target, session=session, owner=owner, config=document)
     if command:
         _run_command(request, command, timeout=timedelta(seconds=timeout), aws=aws, stage=stage)
     from signalbox.cli.splitting.handler.command import run_handler
@@ -212,7 +231,7 @@ def stop(
 
 def tail(
     *,
-    target: TargetName,
+    target: ConfiguredTarget = None,
     queue: Annotated[str, typer.Option(help="Queue id; all queues if not given.", metavar="ID")] = EVERY_QUEUE,
     message_filter: Annotated[
         list[str] | None,

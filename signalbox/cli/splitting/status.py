@@ -59,7 +59,8 @@ def _session_rows(sessions: Iterable[Document]) -> Iterator[list[str]]:
         cells = [session["session"], session["target"], session["owner"], session["phase"]]
         cells += [age(session["started_at"]), age(session["heartbeat_at"])]
         for queue in session["queues"] or [{}]:
-            yield [*cells, str(queue.get("queue_id", "")), *_counts(queue)]
+            mark = " (exclusive)" if queue.get("exclusive") else ""
+            yield [*cells, f"{queue.get('queue_id', '')}{mark}", *_counts(queue)]
             cells = [""] * len(cells)
 
 
@@ -73,7 +74,9 @@ def _print_split(split: Document) -> None:
     print_table(columns, _queue_rows(split["queues"]), title=title)
     for session in split["sessions"]:
         reason = f": {session['reason']}" if session.get("reason") else ""
-        print_line(f"  {session['session']} of {session['owner']} is {session['phase']}{reason}")
+        exclusive = ", ".join(queue["queue_id"] for queue in session["queues"] if queue.get("exclusive"))
+        whole = f", exclusive on {exclusive}" if exclusive else ""
+        print_line(f"  {session['session']} of {session['owner']} is {session['phase']}{whole}{reason}")
     for note in split.get("notes", ()):
         print_line(f"  {note}")
 

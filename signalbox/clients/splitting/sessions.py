@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
@@ -10,6 +10,8 @@ from signalbox.clients.control import NoControlReply
 from signalbox.control.protocol import CommandUnavailable
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.splitting.control.protocol import READY, SessionStatus
+from signalbox.splitting.forwarding.matching import Mode
+from signalbox.splitting.model.session_config import WHOLE_TARGET, split_queues_of
 
 POLL_SECONDS = 1.0
 # Less than half of the time after which a session without a heartbeat ends.
@@ -48,9 +50,12 @@ def _ignore_state(_state: SessionStatus) -> None: ...
 def _ignore_text(_text: str) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SessionClient:
-    """The commands of one session; `on_progress` receives each new phase, `on_wait` the reason of a delay."""
+    """The commands of one session; `on_progress` receives each new phase, `on_wait` the reason of a delay.
+
+    After the start the target's name is the stage's, which completes that of a Kubernetes workload.
+    """
 
     control: Control
     request: SessionRequest
@@ -58,6 +63,10 @@ class SessionClient:
     on_wait: Callable[[str], None] = _ignore_text
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
+    _target: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._target = self.request.target
 
     def start(self, *, timeout: timedelta) -> SessionStatus:
         """Start the session and return its status when it is ready; an identical existing session is joined.
@@ -66,6 +75,7 @@ class SessionClient:
         """
         deadline = self.clock() + timeout.total_seconds()
         state = self._started(deadline)
+        self._target = str(state.document.get("target", self._target))
         self.on_progress(state)
         while state.phase != READY:
             if state.has_ended:
@@ -111,7 +121,7 @@ class SessionClient:
 
     @property
     def _named(self) -> dict[str, object]:
-        return {"target": self.request.target, "session": self.request.session}
+        return {"target": self._target, "session": self.request.session}
 
 
 def end_message(state: SessionStatus) -> str:
@@ -124,14 +134,23 @@ def mirror_config(document: object) -> object:
     feature = document.get("feature") if isinstance(document, Mapping) else None
     if not isinstance(document, Mapping) or not isinstance(feature, Mapping):
         return document
-    queues = feature.get("split_queues")
+    queues = split_queues_of(document)
     changed: object = queues
     if isinstance(queues, Mapping):
         changed = {name: _as_mirror(entry) for name, entry in queues.items()}
     if isinstance(queues, list):
         changed = [_as_mirror(entry) for entry in queues]
-    return {**document, "feature": {**feature, "split_queues": changed}}
+    others = {name: value for name, value in feature.items() if name != "copy_target"}  # its effect is in the entries
+    return {**document, "feature": {**others, "split_queues": changed}}
 
 
 def _as_mirror(entry: object) -> object:
-    return {**entry, "queue_mode": "mirror"} if isinstance(entry, Mapping) else entry
+    if not isinstance(entry, Mapping):
+        return entry
+    everything = {"jq_filter": "true"} if entry.get("queue_mode") == Mode.EXCLUSIVE else {}
+    return {**entry, **everything, "queue_mode": "mirror"}
+
+
+def exclusive_config() -> object:
+    """Return a mirrord.json whose session takes every message of all queues."""
+    return {"feature": {"split_queues": {name: dict(entry) for name, entry in WHOLE_TARGET.items()}}}

@@ -1,13 +1,14 @@
 """Admission of splits and sessions: all checks, and the record that names every queue before it exists."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from signalbox.errors import RejectedError, UnavailableError
+from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import ConsumedQueue
 from signalbox.splitting.forwarding.matching import DEPLOYED, SessionId
-from signalbox.splitting.model.session_config import SessionConfig
+from signalbox.splitting.model.session_config import QueueId, SessionConfig
 from signalbox.splitting.model.split import JOINABLE, Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.queues.names import QueueNames
@@ -58,7 +59,7 @@ def new_split(
         )
         for one in found
     )
-    return Split(target, queues, (), Stage.STARTING, now, switch_timeout, drain_timeout)
+    return Split(target, queues, (), Stage.STARTING, now, switch_timeout, drain_timeout, records_use=True)
 
 
 def with_session(
@@ -76,6 +77,8 @@ def with_session(
     if split.stage not in JOINABLE or (split.stage is Stage.STARTING and split.sessions and not split.live):
         raise SplitEnding(f"the split of {split.target} is being undone; the session can start afterwards")
     _check_request(split, request)
+    for queue in split.queues:
+        _check_modes(split, queue, request)
     session = SplitSession(
         session_id=request.session_id,
         owner=request.owner,
@@ -85,9 +88,14 @@ def with_session(
         phase=Phase.STARTING,
         since=now,
         queues={one.original: names.for_session(one.original, random=next(random_parts)) for one in split.queues},
-        stolen=frozenset(one.original for one in split.queues if request.parsed_config.steals(one.queue_id)),
+        stolen=_originals(split, request.parsed_config.steals),
+        exclusive=_originals(split, request.parsed_config.is_exclusive),
     )
     return replace(split, sessions=(*split.sessions, session))
+
+
+def _originals(split: Split, is_meant: Callable[[QueueId], bool]) -> frozenset[QueueName]:
+    return frozenset(queue.original for queue in split.queues if is_meant(queue.queue_id))
 
 
 def _check_same(same: SplitSession | None, request: AdmissionRequest) -> None:
@@ -106,3 +114,19 @@ def _check_request(split: Split, request: AdmissionRequest) -> None:
     unknown = sorted(set(request.parsed_config.named_queues) - {queue.queue_id for queue in split.queues})
     if unknown:
         raise SessionRejected(f"{split.target} has no queues {', '.join(unknown)}; it has {', '.join(known)}")
+
+
+def _check_modes(split: Split, queue: SplitQueue, request: AdmissionRequest) -> None:
+    """Refuse a second session that would own messages of a queue which one of the two takes as a whole."""
+    if not request.parsed_config.steals(queue.queue_id):
+        return
+    is_exclusive = request.parsed_config.is_exclusive(queue.queue_id)
+    for other in split.live:
+        holder = f"session {other.session_id!r} of {other.owner}"
+        if queue.original in other.exclusive:
+            raise SessionRejected(f"queue {queue.queue_id!r} is exclusive to {holder}; only queue_mode mirror can join")
+        if is_exclusive and queue.original in other.stolen:
+            raise SessionRejected(f"queue {queue.queue_id!r} cannot be exclusive: {holder} takes messages of it")
+    for other in split.sessions:  # those that end may still be given messages
+        if is_exclusive and queue.original in other.stolen:
+            raise SplitEnding(f"session {other.session_id!r} still has queue {queue.queue_id!r}, and is ending")

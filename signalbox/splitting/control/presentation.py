@@ -86,8 +86,8 @@ class SplitPresenter:
         queues = []
         for queue in split.queues:
             name = session.queues[queue.original]
-            document = {"queue_id": queue.queue_id, "original": queue.original, "temporary": name}
-            document["url"] = self.ports.queue_url(name)
+            document: dict[str, object] = {"queue_id": queue.queue_id, "original": queue.original, "temporary": name}
+            document |= {"url": self.ports.queue_url(name), "exclusive": queue.original in session.exclusive}
             queues.append(document if counts is None else {**document, **_counts(counts, name)})
         mine = [
             annotations[queue_annotation(name)]

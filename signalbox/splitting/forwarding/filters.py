@@ -182,4 +182,15 @@ class AnyOf:
         return Verdict(matches=False, reason="; ".join(refusals))
 
 
+@dataclass(frozen=True, slots=True)
+class MatchAll:
+    """A filter that claims every message."""
+
+    reason: str
+
+    def verdict(self, _filter_input: FilterInput) -> Verdict:
+        """Return a match."""
+        return Verdict(matches=True, reason=self.reason)
+
+
 MATCH_NONE = AllOf((), without_parts="no filter is given, so it matches nothing")

@@ -16,9 +16,10 @@ DEPLOYED = "deployed"
 
 
 class Mode(StrEnum):
-    """The ownership of claimed messages: the session takes them, or receives copies of them."""
+    """The ownership of claimed messages: the session takes them, takes all of them, or receives copies of them."""
 
     STEAL = "steal"
+    EXCLUSIVE = "exclusive"
     MIRROR = "mirror"
 
 
@@ -75,7 +76,7 @@ def decide(message: Message, claims: Iterable[Claim], *, sns: bool = False, ask_
     copies: list[SessionId] = []
     verdicts: list[SessionVerdict] = []
     for claim in claims:
-        if owner is not None and claim.mode is Mode.STEAL and not ask_all:
+        if owner is not None and claim.mode is not Mode.MIRROR and not ask_all:
             continue
         verdict = _verdict(claim, filter_input, with_refusal=ask_all)
         if verdict is None:
@@ -85,7 +86,7 @@ def decide(message: Message, claims: Iterable[Claim], *, sns: bool = False, ask_
             continue
         if claim.mode is Mode.MIRROR:
             copies.append(claim.session)
-        owner = owner or (claim.session if claim.mode is Mode.STEAL else None)
+        owner = owner or (None if claim.mode is Mode.MIRROR else claim.session)
     return Decision(owner, tuple(copies), tuple(verdicts))
 
 

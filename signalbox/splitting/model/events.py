@@ -69,6 +69,7 @@ def dead_letter(message: Message, *, target: Target, original: QueueName, reason
 def session(found: SplitSession, outcome: str, *, target: Target, at: datetime) -> HistoryEvent:
     """Return the event of a session that `started`, is `ready` or has `ended`; the latency counts from its start."""
     started = round(found.started_at.timestamp() * 1000)
+    exclusive = {"exclusive": ",".join(sorted(found.exclusive))} if found.exclusive else {}
     return HistoryEvent(
         event_id=f"session:{target}:{found.session_id}:{started}:{outcome}",
         occurred_at=at,
@@ -77,7 +78,7 @@ def session(found: SplitSession, outcome: str, *, target: Target, at: datetime) 
         outcome=outcome,
         reason=found.reason,
         latency_ms=_milliseconds(found.started_at, at),
-        labels={"target": str(target), "session": found.session_id, "owner": found.owner},
+        labels={"target": str(target), "session": found.session_id, "owner": found.owner, **exclusive},
     )
 
 

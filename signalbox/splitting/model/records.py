@@ -38,6 +38,7 @@ def record_text(split: Split) -> str:
         "was_split": split.was_split,
         "queues": [_queue_document(queue) for queue in split.queues],
         "sessions": [_session_document(session) for session in split.sessions],
+        **({"records_use": True} if split.records_use else {}),
     }
     return json.dumps(document, separators=(",", ":"))
 
@@ -107,6 +108,8 @@ def _queue_document(queue: SplitQueue) -> Document:
 
 
 def _session_document(session: SplitSession) -> Document:
+    # Older versions end a session with the mode that they do not know, and ignore this field.
+    exclusive = {"exclusive": sorted(session.exclusive)} if session.exclusive else {}
     return {
         "session_id": session.session_id,
         "owner": session.owner,
@@ -119,6 +122,7 @@ def _session_document(session: SplitSession) -> Document:
         "stolen": sorted(session.stolen),
         "effective_at": session.effective_at.isoformat() if session.effective_at else None,
         "reason": session.reason,
+        **exclusive,
     }
 
 
@@ -132,6 +136,7 @@ def _split(document: Document) -> Split:
         switch_timeout=timedelta(seconds=document["switch_timeout"]),
         drain_timeout=_duration(document["drain_timeout"]),
         was_split=document["was_split"],
+        records_use=document.get("records_use", False),  # older versions do not write it
     )
 
 
@@ -159,6 +164,7 @@ def _session(document: Document) -> SplitSession:
         stolen=frozenset(QueueName(original) for original in document["stolen"]),
         effective_at=datetime.fromisoformat(document["effective_at"]) if document["effective_at"] else None,
         reason=document["reason"],
+        exclusive=frozenset(QueueName(original) for original in document.get("exclusive", ())),
     )
 
 

@@ -14,11 +14,13 @@ from signalbox.splitting.forwarding.filters import (
     Compiler,
     Filter,
     InvalidExpression,
+    MatchAll,
     MetadataPattern,
     Pattern,
     ProgramFilter,
 )
 from signalbox.splitting.forwarding.matching import Claim, Mode, SessionId
+from signalbox.splitting.model.copy_target import is_scaled_down
 
 QueueId = NewType("QueueId", str)
 
@@ -35,9 +37,12 @@ OTHER_BROKERS = (
     "NATS",
     "NATSPubSub",
 )
-ENTRY_FIELDS = ("queue_type", "queue_mode", "message_filter", "jq_filter", "filter")
+FILTERS = ("message_filter", "jq_filter", "filter")
+ENTRY_FIELDS = ("queue_type", "queue_mode", *FILTERS)
 LIST_ENTRY_FIELDS = ("queue_id", *ENTRY_FIELDS)
 FILTER_FORMS = ("metadata", "any_of", "all_of")
+EVERY_MESSAGE = MatchAll("queue_mode exclusive: every message")
+WHOLE_TARGET = {EVERY_QUEUE: {"queue_type": SQS, "queue_mode": Mode.EXCLUSIVE}}
 
 
 class InvalidSessionConfig(RejectedError):
@@ -69,7 +74,11 @@ class SessionConfig:
         """Return whether the session can own messages of a queue."""
         claim = self.claim(SessionId(""), queue_id)
         claims_nothing = isinstance(claim.filter, AllOf) and not claim.filter.parts
-        return claim.mode is Mode.STEAL and not claims_nothing
+        return claim.mode is not Mode.MIRROR and not claims_nothing
+
+    def is_exclusive(self, queue_id: QueueId) -> bool:
+        """Return whether the session takes every message of a queue."""
+        return self.claim(SessionId(""), queue_id).mode is Mode.EXCLUSIVE
 
     def claim(self, session: SessionId, queue_id: QueueId) -> Claim:
         """Return the session's claim on a queue: the entry for its id, else for `*`, else one without matches."""
@@ -85,13 +94,36 @@ def parse_mirrord_file(document: object, compiler: Compiler) -> SessionConfig:
     """Return the session config of a mirrord.json. Raises `InvalidSessionConfig` with all problems."""
     problems = Problems()
     feature = Section.of(document, "", problems).section("feature") if isinstance(document, Mapping) else None
-    queues = feature.fields.get("split_queues") if feature else None
+    queues = _queues_of(feature) if feature else None
     if not queues:
         problems.add("feature.split_queues", "is missing or empty, so there is nothing to split")
         problems.refuse(InvalidSessionConfig)
     config = read_split_queues(queues, compiler, path="feature.split_queues", problems=problems)
     problems.refuse(InvalidSessionConfig)
     return config
+
+
+def split_queues_of(document: object) -> object:
+    """Return the `split_queues` of a mirrord.json, with the exclusive mode that `copy_target.scale_down` implies."""
+    feature = document.get("feature") if isinstance(document, Mapping) else None
+    return _queues_of(Section.of(feature, "feature", Problems())) if isinstance(feature, Mapping) else None
+
+
+def _queues_of(feature: Section) -> object:
+    queues = feature.fields.get("split_queues")
+    if not is_scaled_down(feature):
+        return queues
+    if isinstance(queues, Mapping):
+        return {name: _exclusive(entry) for name, entry in queues.items()} or WHOLE_TARGET
+    if isinstance(queues, Sequence) and not isinstance(queues, str):
+        return [_exclusive(entry) for entry in queues] or WHOLE_TARGET
+    return WHOLE_TARGET if queues is None else queues
+
+
+def _exclusive(entry: object) -> object:
+    if isinstance(entry, Mapping) and entry.get("queue_mode") in (None, Mode.STEAL):
+        return {**entry, "queue_mode": Mode.EXCLUSIVE.value} if entry.get("queue_type") == SQS else entry
+    return entry
 
 
 def read_split_queues(
@@ -133,7 +165,7 @@ def _merged(entries: list[QueueEntry], path: str, problems: Problems) -> Iterato
         modes = {entry.mode for entry in same}
         if len(modes) > 1:
             # A session has one temporary queue for each original: its messages are either all owned or all copies.
-            problems.add(path, f"queue {queue_id!r} is listed with both queue_mode steal and mirror")
+            problems.add(path, f"queue {queue_id!r} is listed with queue_mode {' and '.join(sorted(modes))}")
         parts = tuple(entry.filter for entry in same)
         yield QueueEntry(queue_id, same[0].mode, parts[0] if len(parts) == 1 else AnyOf(parts))
 
@@ -160,8 +192,12 @@ class _Reader:
         if section.fields.get("message_filter") is not None and section.fields.get("filter") is not None:
             section.problem("filter", "give either message_filter or filter, not both")
         parts = (*self._attributes(section), *self._composed(section), *self._program(section))
+        mode = _mode(section)
+        if mode is Mode.EXCLUSIVE:
+            _refuse_filters(section)
+            return QueueEntry(queue_id, mode, EVERY_MESSAGE)
         found = parts[0] if len(parts) == 1 else AllOf(parts, MATCH_NONE.without_parts)
-        return QueueEntry(queue_id, _mode(section), found)
+        return QueueEntry(queue_id, mode, found)
 
     def _attributes(self, section: Section) -> Iterator[Filter]:
         path = section.at("message_filter")
@@ -218,6 +254,16 @@ class _Reader:
 def _mode(section: Section) -> Mode:
     text = section.text("queue_mode")
     if text is not None and text not in tuple(Mode):
-        section.problem("queue_mode", f"expected steal or mirror, not {shown(text)}")
+        section.problem("queue_mode", f"expected steal, exclusive or mirror, not {shown(text)}")
         return Mode.STEAL
     return Mode(text or Mode.STEAL)
+
+
+def _refuse_filters(section: Section) -> None:
+    for name in FILTERS:
+        if section.fields.get(name) is not None:
+            section.problem(
+                name,
+                "is not allowed with queue_mode exclusive, which feature.copy_target.scale_down implies: the session "
+                "gets every message, and what a filter leaves would wait unread",
+            )

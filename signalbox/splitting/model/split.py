@@ -81,7 +81,8 @@ class SplitSession:
 
     Every original has one, even if the session claims nothing of it. `since` is when the phase began. `config` is the
     requested configuration as JSON. The session can own messages only of the originals in `stolen`; its other queues
-    hold copies or nothing. `effective_at` is when its filters apply in every function.
+    hold copies or nothing. Of those in `exclusive` no other session can own any. `effective_at` is when its filters
+    apply in every function.
     """
 
     session_id: SessionId
@@ -95,6 +96,7 @@ class SplitSession:
     stolen: frozenset[QueueName] = frozenset()
     effective_at: datetime | None = None
     reason: str | None = None
+    exclusive: frozenset[QueueName] = frozenset()
 
     @property
     def has_matched(self) -> bool:
@@ -117,7 +119,8 @@ class Split:
     """The record of a split; the settings of its registry stay fixed until the split ends.
 
     `since` is when the stage began. `sessions` are in order of start. `was_split` is true once messages may have been
-    forwarded.
+    forwarded. `records_use` is true if every call that sends messages to a temporary queue has recorded it before
+    (`QueueUses`); a version that does not, drops the mark when it writes the record.
     """
 
     target: Target
@@ -128,6 +131,7 @@ class Split:
     switch_timeout: timedelta
     drain_timeout: timedelta | None = None
     was_split: bool = False
+    records_use: bool = False
 
     @property
     def live(self) -> tuple[SplitSession, ...]:

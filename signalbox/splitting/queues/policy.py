@@ -15,16 +15,13 @@ READ_ORIGINALS = (
     "sqs:ReceiveMessage",
     "sqs:DeleteMessage",
 )
-USE_TEMPORARY_QUEUES = (
-    "sqs:CreateQueue",
-    "sqs:TagQueue",
-    "sqs:SendMessage",
-    "sqs:GetQueueAttributes",
-    "sqs:DeleteQueue",
-)
+CREATE_TEMPORARY_QUEUES = ("sqs:CreateQueue", "sqs:TagQueue")
+USE_TEMPORARY_QUEUES = ("sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:DeleteQueue")
 RETURN_INTO_ORIGINALS = ("sqs:SendMessage",)
 RETURN_FROM_TEMPORARY_QUEUES = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ListQueueTags")
 READ_DEAD_LETTER_QUEUES = ("sqs:GetQueueAttributes",)
+# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-abac-condition-keys.html
+OF_QUEUE, OF_REQUEST = "aws:ResourceTag", "aws:RequestTag"
 USE_KEYS = ("kms:Encrypt", "kms:Decrypt", "kms:GenerateDataKey")
 
 
@@ -34,7 +31,7 @@ class InvalidPolicy(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class QueueTag:
-    """A tag that marks queues that may be split."""
+    """A tag that marks queues which may be split, or temporary queues."""
 
     key: str
     value: str
@@ -47,6 +44,10 @@ class QueueTag:
             raise InvalidPolicy(f"tag {text!r} has no value; expected KEY=VALUE")
         return cls(key, value)
 
+    def condition(self, kind: str) -> dict[str, str]:
+        """Return the condition that a key of this kind, `aws:ResourceTag` or `aws:RequestTag`, has the value."""
+        return {f"{kind}/{self.key}": self.value}
+
 
 @dataclass(frozen=True, slots=True)
 class Splittable:
@@ -54,7 +55,7 @@ class Splittable:
 
     `arn_prefix` is a queue's ARN up to its name. `dead_letter_queues` are those of the originals; a temporary queue has
     none if the `RedriveAllowPolicy` of the dead-letter queue cannot be read. `key_arns` are the keys of encrypted
-    queues.
+    queues. Temporary queues are limited by their prefix and, if it is given, by `temporary_tag`, which registries set.
     """
 
     arn_prefix: str
@@ -63,6 +64,7 @@ class Splittable:
     dead_letter_queues: tuple[QueueName, ...] = ()
     key_arns: tuple[str, ...] = ()
     prefix: str = DEFAULT_PREFIX
+    temporary_tag: QueueTag | None = None
 
 
 def policy_document(splittable: Splittable) -> dict[str, object]:
@@ -71,12 +73,11 @@ def policy_document(splittable: Splittable) -> dict[str, object]:
     Raises `InvalidPolicy` with all problems.
     """
     _check(splittable)
-    temporary = [f"{splittable.arn_prefix}{splittable.prefix}*"]
     statements = [
         *_on_originals("ReadOriginals", READ_ORIGINALS, splittable),
-        _allowed("UseTemporaryQueues", USE_TEMPORARY_QUEUES, temporary),
+        *_on_temporary_queues(splittable),
         *_on_originals("ReturnIntoOriginals", RETURN_INTO_ORIGINALS, splittable),
-        _allowed("ReturnFromTemporaryQueues", RETURN_FROM_TEMPORARY_QUEUES, temporary),
+        _returned_from(splittable),
     ]
     if splittable.dead_letter_queues:
         arns = _arns(splittable, splittable.dead_letter_queues)
@@ -107,9 +108,34 @@ def _on_originals(name: str, actions: Sequence[str], splittable: Splittable) -> 
     if splittable.queues:
         statements.append(_allowed(name, actions, _arns(splittable, splittable.queues)))
     if splittable.tag:
-        tagged = {"StringEquals": {f"aws:ResourceTag/{splittable.tag.key}": splittable.tag.value}}
+        tagged = {"StringEquals": splittable.tag.condition(OF_QUEUE)}
         statements.append(_allowed(f"{name}ByTag", actions, [f"{splittable.arn_prefix}*"], tagged))
     return statements
+
+
+def _on_temporary_queues(splittable: Splittable) -> list[dict[str, object]]:
+    queues = _temporary_arns(splittable)
+    if splittable.temporary_tag is None:
+        return [_allowed("UseTemporaryQueues", (*CREATE_TEMPORARY_QUEUES, *USE_TEMPORARY_QUEUES), queues)]
+    tag = splittable.temporary_tag
+    # A queue is created with its tags, and has none before. One with another value must not be taken over by TagQueue.
+    created = {"StringEquals": tag.condition(OF_REQUEST), "StringEqualsIfExists": tag.condition(OF_QUEUE)}
+    return [
+        _allowed("CreateTemporaryQueuesByTag", CREATE_TEMPORARY_QUEUES, queues, created),
+        _allowed("UseTemporaryQueuesByTag", USE_TEMPORARY_QUEUES, queues, {"StringEquals": tag.condition(OF_QUEUE)}),
+    ]
+
+
+def _returned_from(splittable: Splittable) -> dict[str, object]:
+    queues, name = _temporary_arns(splittable), "ReturnFromTemporaryQueues"
+    if splittable.temporary_tag is None:
+        return _allowed(name, RETURN_FROM_TEMPORARY_QUEUES, queues)
+    tagged = {"StringEquals": splittable.temporary_tag.condition(OF_QUEUE)}
+    return _allowed(f"{name}ByTag", RETURN_FROM_TEMPORARY_QUEUES, queues, tagged)
+
+
+def _temporary_arns(splittable: Splittable) -> list[str]:
+    return [f"{splittable.arn_prefix}{splittable.prefix}*"]
 
 
 def _through_sqs(splittable: Splittable) -> Mapping[str, Mapping[str, str]]:

@@ -43,3 +43,11 @@ def test_a_policy_for_nothing_is_refused():
 def test_a_key_without_its_region_is_refused():
     with pytest.raises(RejectedError, match="--key needs --region"):
         policy("--queue", "memes", "--key", "arn:aws:kms:eu-west-1:1:key/2")
+
+
+def test_temporary_queues_are_limited_by_a_tag():
+    statements = policy("--tag", "team=memes", "--temporary-tag", "tool=split")
+
+    assert statements["UseTemporaryQueuesByTag"]["Condition"] == {"StringEquals": {"aws:ResourceTag/tool": "split"}}
+    with pytest.raises(InvalidPolicy, match="expected KEY=VALUE"):
+        policy("--tag", "team=memes", "--temporary-tag", "split")

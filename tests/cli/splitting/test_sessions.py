@@ -79,6 +79,42 @@ def test_a_session_is_started_without_holding_it(stage, config):
     assert reply_queues() == []
 
 
+def test_a_session_takes_all_queues_as_a_whole_without_a_file(stage):
+    split("start", *TARGET, "--exclusive", "--no-hold")
+    stage.replies["heartbeat"] = lambda _: session("ready")
+    split("run", *TARGET, "--exclusive", *python("pass"))
+
+    configs = [one["config"] for one in stage.asked if one["command"] == "start"]
+    assert configs == [{"feature": {"split_queues": {"*": {"queue_type": "SQS", "queue_mode": "exclusive"}}}}] * 2
+
+
+@pytest.mark.parametrize("command", [("start", "--no-hold"), ("run", *python("pass"))])
+@pytest.mark.parametrize("options", [(), ("--exclusive", "--config", "-")])
+def test_a_session_has_either_a_config_or_all_queues(stage, command, options):
+    with pytest.raises(RejectedError, match=r"give either --config, for .* or --exclusive"):
+        split(command[0], *TARGET, *options, *command[1:])
+    assert stage.commands == []
+
+
+def test_the_target_of_the_config_is_the_default_and_the_stage_completes_it(stage, tmp_path):
+    path = tmp_path / "mirrord.json"
+    path.write_text(json.dumps({"operator": True, "target": "deployment/meme-app/main", **CONFIG}))
+    stage.replies["start"] = lambda _: session("starting", target="deployment/meme-app@default.main")
+
+    split("start", "--config", str(path), "--no-hold")
+    split("start", *TARGET, "--config", str(path), "--no-hold")
+
+    asked = [one["target"] for one in stage.asked]
+    assert asked[:2] == ["deployment/meme-app/container/main", "deployment/meme-app@default.main"]
+    assert asked[2] == "lambda/meme-app"
+
+
+def test_a_session_without_a_target_is_refused(stage, config):
+    with pytest.raises(RejectedError, match=r"give --target, or `target` in the mirrord\.json"):
+        split("start", "--config", config)
+    assert stage.asked == []
+
+
 def test_a_session_is_named_after_its_user_by_default(stage, config):
     split("start", *TARGET, "--config", config, "--no-hold", "--json")
     split("start", *TARGET, "--config", config, "--no-hold", "--json")

@@ -61,6 +61,15 @@ def test_sessions_are_listed_with_their_backlog(stage):
     assert stage.asked[0].keys() == {"command", "id", "reply_queue_url"}
 
 
+def test_exclusive_queues_are_marked(stage):
+    document = split_document()
+    document["sessions"][0]["queues"][0]["exclusive"] = True
+    stage.replies["status"] = lambda _: {"splits": [document]}
+
+    assert ["memes", "(exclusive)", "3"] in [row[-3:] for row in cells(split("list").stdout)]
+    assert "ann-1 of ann@desk is ending, exclusive on memes: no sign of life" in split("status").stdout
+
+
 def test_sessions_can_be_listed_for_one_target(stage):
     listed = json.loads(split("list", "--target", "Lambda/meme-app", "--json").stdout)
 

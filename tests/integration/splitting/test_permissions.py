@@ -1,12 +1,16 @@
 """The permissions of splitting on the deployed stage, as a table; the stage's settings make `demo-*` splittable."""
 
+import json
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, cast
 
 import boto3
 import pytest
 
 from signalbox.cli.shared.deployment import Deployment
+from signalbox.splitting.queues.policy import QueueTag, Splittable, policy_document
 from tests.integration.shared import permission_checks
 from tests.integration.shared.api_calls import (
     MAPPINGS,
@@ -100,8 +104,27 @@ OTHERS: dict[str, Call] = {
     "history: see question": api_call("athena", "get_query_execution", **QUESTION),
     "history: see answer": api_call("athena", "get_query_results", **QUESTION),
     "history: ask elsewhere": _ask_history(f"demo-{OUR_MARK}"),
-    "parameter: see": api_call("ssm", "get_parameter", Name=constant(f"demo-{OUR_MARK}")),
-    "service: see": api_call("ecs", "describe_services", cluster=constant("demo"), services=constant(["demo"])),
+    **{
+        f"{whose}parameter: {what}": api_call("ssm", operation, Name=constant(f"{name}-{OUR_MARK}"), **more)
+        for whose, name in (("", "demo"), ("other ", "other"))
+        for what, operation, more in (
+            ("see", "get_parameter", {}),
+            ("see history", "get_parameter_history", {}),
+            ("change", "put_parameter", {"Value": constant("x"), "Overwrite": constant(value=True)}),
+            ("delete", "delete_parameter", {}),
+        )
+    },
+    **{
+        f"{whose}service: {what}": api_call("ecs", operation, cluster=constant("demo"), **{key: constant(name)})
+        for whose, service in (("", "demo"), ("other ", "other"))
+        for what, operation, key, name in (
+            ("see", "describe_services", "services", [f"{service}-{OUR_MARK}"]),
+            ("change", "update_service", "service", f"{service}-{OUR_MARK}"),
+            ("delete", "delete_service", "service", f"{service}-{OUR_MARK}"),
+        )
+    },
+    "task definition: see": api_call("ecs", "describe_task_definition", taskDefinition=constant("demo")),
+    "tasks: run": api_call("ecs", "run_task", cluster=constant("demo"), taskDefinition=constant("demo")),
     "secrets: list": api_call("secretsmanager", "list_secrets"),
 }
 CALLS: dict[str, Call] = {**TABLES, **FUNCTIONS, **OTHERS, **STAGE_CALLS, **QUEUES}
@@ -123,6 +146,9 @@ ALLOWED: dict[str, set[str]] = {
         mappings="see, make",
         history="read, ask, see question, see answer",
         answers="write",
+        parameter="see, see history, change",
+        service="see, change",
+        task_definition="see",
     )
     | {"target's role: see policies", "list queues", "list history", "write history"},
     "person": expected_calls(
@@ -183,3 +209,55 @@ def test_the_administrator_is_refused_none_of_it_but_the_key_itself(deployment: 
     refused = permission_checks.refused_to_administrator(CALLS, deployment, resources, without=HARMFUL)
 
     assert refused == {KEY_ITSELF}
+
+
+ORIGINAL, TEMPORARY = QueueTag("splittable", "yes"), QueueTag("tool", "split")
+
+
+@pytest.fixture
+def operator(deployment: Deployment) -> Iterator[boto3.Session]:
+    """A user with the policy that `signalbox split policy` prints, limited by both tags."""
+    iam, prefix = deployment.session().client("iam"), deployment.outputs["TemporaryQueuePrefix"]
+    document = policy_document(Splittable("arn:aws:sqs:*:*:", tag=ORIGINAL, temporary_tag=TEMPORARY, prefix=prefix))
+    name = f"printed-{secrets.token_hex(4)}"
+    policy = iam.create_policy(PolicyName=name, PolicyDocument=json.dumps(document))["Policy"]["Arn"]
+    try:
+        with user_with_policy(deployment, policy) as session:
+            yield session
+    finally:
+        iam.delete_policy(PolicyArn=policy)
+
+
+def test_a_printed_policy_reaches_queues_with_its_tags_only(deployment: Deployment, operator: boto3.Session):
+    prefix, mark = deployment.outputs["TemporaryQueuePrefix"], secrets.token_hex(4)
+    tags = {
+        f"demo-tagged-{mark}": {ORIGINAL.key: ORIGINAL.value},
+        f"demo-locked-{mark}": {ORIGINAL.key: "no"},
+        f"{prefix}ours-{mark}": {TEMPORARY.key: TEMPORARY.value},
+        f"{prefix}theirs-{mark}": {TEMPORARY.key: "other"},
+        f"{prefix}plain-{mark}": {},
+    }
+    made = deployment.session().client("sqs")
+    urls = {name: made.create_queue(QueueName=name, tags=of_queue)["QueueUrl"] for name, of_queue in tags.items()}
+    again = {TEMPORARY.key: TEMPORARY.value}
+    calls: dict[str, Call] = {}
+    for name, url in urls.items():
+        what = name.removesuffix(f"-{mark}").removeprefix(prefix)
+        calls[f"{what}: send"] = api_call("sqs", "send_message", QueueUrl=constant(url), MessageBody=constant("x"))
+        calls[f"{what}: receive"] = api_call("sqs", "receive_message", QueueUrl=constant(url))
+        calls[f"{what}: tag"] = api_call("sqs", "tag_queue", QueueUrl=constant(url), Tags=constant(again))
+    for what, of_queue in {"new": again, "new otherwise": {TEMPORARY.key: "other"}, "new and plain": {}}.items():
+        name = f"{prefix}{what.replace(' ', '-')}-{mark}"
+        calls[what] = api_call("sqs", "create_queue", QueueName=constant(name), tags=constant(of_queue))
+
+    allowed = permission_checks.allowed(calls, operator, cast("Any", None))
+
+    found = made.list_queues(QueueNamePrefix=prefix).get("QueueUrls", [])
+    for url in {*urls.values(), *(url for url in found if url.endswith(mark))}:
+        made.delete_queue(QueueUrl=url)
+    assert allowed == {
+        *("demo-tagged: send", "demo-tagged: receive"),
+        *("ours: send", "ours: receive", "ours: tag"),
+        "plain: tag",
+        "new",
+    }

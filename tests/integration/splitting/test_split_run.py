@@ -75,13 +75,13 @@ def desk(deployment: Deployment, stage_folder: StageFolder, tmp_path: Path) -> D
     return Desk(consumer, folder)
 
 
-def test_a_command_gets_the_matching_messages_until_ctrl_c_and_the_consumer_the_others(
+def test_a_command_gets_the_matching_messages_or_all_until_ctrl_c_and_the_consumer_the_others(
     desk: Desk, environment: dict[str, str], tmp_path: Path
 ):
     before, own = desk.consumer.mappings(), ["split", "run", "--target", desk.consumer.target]
-    command = [*PROGRAM, *own, "--config", "mirrord.json", "--", sys.executable, "-c", COMMAND]
+    command = ["--", sys.executable, "-c", COMMAND]
 
-    with terminal(command, tmp_path, environment) as shown:
+    with terminal([*PROGRAM, *own, "--config", "mirrord.json", *command], tmp_path, environment) as shown:
         reads = wait_for(lambda: shown.after("reads "), "the command started", seconds=READY_SECONDS)
         desk.send(*["ann", "others"] * MESSAGES)
         wait_for(lambda: len(shown.after("got ")) >= MESSAGES, "all messages of ann", seconds=READY_SECONDS)
@@ -90,6 +90,16 @@ def test_a_command_gets_the_matching_messages_until_ctrl_c_and_the_consumer_the_
         shown.type(CTRL_C)
         status = shown.process.wait(scaled(END_SECONDS))
         afterwards = desk.phases()
+    # The split still drains, so that this session joins it when the first one is gone.
+    with terminal([*PROGRAM, *own, "--exclusive", *command], tmp_path, environment) as exclusive:
+        wait_for(lambda: exclusive.after("reads "), "the second command started", seconds=READY_SECONDS)
+        with pytest.raises(AssertionError, match="is exclusive to session"):
+            desk.folder.run("split", "start", "--target", desk.consumer.target, "--config", "mirrord.json")
+        desk.send(*["ann", "others"] * MESSAGES)
+        wait_for(lambda: len(exclusive.after("got ")) >= 2 * MESSAGES, "all messages", seconds=READY_SECONDS)
+        exclusive.type(CTRL_C)
+        exclusive.process.wait(scaled(END_SECONDS))
+    meanwhile = desk.deployed()
     wait_for(lambda: not desk.splits(), "the split is over", seconds=END_SECONDS, every=1)
     desk.send("ann")
     wait_for(lambda: "by ann" in desk.deployed(), "the consumer has all messages again", seconds=END_SECONDS)
@@ -99,5 +109,7 @@ def test_a_command_gets_the_matching_messages_until_ctrl_c_and_the_consumer_the_
     assert "ready" not in afterwards  # ended by the command, and not a minute later without its heartbeats
     assert status == INTERRUPTED
     assert shown.after("got ") == ["by ann"] * MESSAGES
+    assert sorted(exclusive.after("got ")) == ["by ann"] * MESSAGES + ["by others"] * MESSAGES
+    assert meanwhile == ["by others"] * MESSAGES
     assert sorted(desk.deployed()) == ["by ann"] + ["by others"] * MESSAGES
     assert desk.consumer.mappings() == before == {QUEUE: "Enabled"}

@@ -12,6 +12,7 @@ from signalbox.clients.splitting.sessions import (
     SessionEnded,
     SessionNotReady,
     SessionRequest,
+    exclusive_config,
     mirror_config,
 )
 from signalbox.control.protocol import CommandRejected, CommandUnavailable
@@ -132,6 +133,19 @@ def test_both_forms_of_a_config_become_mirroring():
 
     assert mirror_config(file({"memes": entry})) == file({"memes": mirroring})
     assert mirror_config(file([{"queue_id": "memes", **entry}])) == file([{"queue_id": "memes", **mirroring}])
+
+
+def test_a_config_that_takes_whole_queues_becomes_mirroring_of_every_message():
+    exclusive = {"queue_type": "SQS", "queue_mode": "exclusive"}
+    everything = {"queue_type": "SQS", "queue_mode": "mirror", "jq_filter": "true"}
+
+    assert mirror_config({"feature": {"split_queues": {"memes": exclusive}}}) == {
+        "feature": {"split_queues": {"memes": everything}}
+    }
+    assert mirror_config({"feature": {"copy_target": {"scale_down": True}}}) == {
+        "feature": {"split_queues": {"*": everything}}
+    }
+    assert mirror_config(exclusive_config()) == {"feature": {"split_queues": {"*": everything}}}
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,54 @@ def test_a_session_that_mirrors_can_own_nothing():
     assert joined(begun(), request(queues=queues)).sessions[0].stolen == frozenset()
 
 
+MIRROR_ALL = {"*": {"queue_type": "SQS", "jq_filter": "true", "queue_mode": "mirror"}}
+ALL_OF_MEMES = {"memes": {"queue_type": "SQS", "queue_mode": "exclusive"}}
+SOME_ORDERS = {"orders": {"queue_type": "SQS", "jq_filter": "true"}}
+
+
+def test_an_exclusive_session_shares_a_queue_with_mirroring_sessions_and_other_queues_with_anyone():
+    sessions = request(queues=ALL_OF_MEMES), request("eve", queues=MIRROR_ALL), request("bob", queues=SOME_ORDERS)
+
+    ann, eve, bob = joined(begun(), *sessions).sessions
+
+    assert (ann.exclusive, ann.stolen) == ({"memes"}, {"memes"})
+    assert (eve.exclusive, eve.stolen, bob.exclusive, bob.stolen) == (set(), set(), set(), {"orders.fifo"})
+    assert [one.session_id for one in joined(begun(), *reversed(sessions)).sessions] == ["bob", "eve", "ann"]
+
+
+@pytest.mark.parametrize("queues", [ALL_OF_MEMES, None])
+def test_a_session_on_an_exclusive_queue_is_refused_with_the_name_of_the_holder(queues):
+    held = joined(begun(), request(queues=ALL_OF_MEMES))
+
+    with pytest.raises(
+        SessionRejected, match="queue 'memes' is exclusive to session 'ann' of Ann; only queue_mode mir"
+    ):
+        joined(held, request("bob", owner="Bob", queues=queues))
+
+
+def test_an_exclusive_session_is_refused_while_another_takes_messages_of_the_queue():
+    with pytest.raises(SessionRejected, match="queue 'memes' cannot be exclusive: session 'ann' of Ann takes messages"):
+        joined(begun(), request(), request("bob", queues=ALL_OF_MEMES))
+
+
+def test_an_exclusive_session_waits_until_a_session_on_the_queue_has_ended():
+    """A session that ends is still given messages of a FIFO queue, and those that it leaves go to others."""
+    ending = ended(joined(begun(), request("bob"), request("eve", queues=MIRROR_ALL)), "bob", reason="no", now=LATER)
+
+    with pytest.raises(SplitEnding, match="session 'bob' still has queue 'memes', and is ending"):
+        joined(ending, request(queues=ALL_OF_MEMES))
+    gone = apply_change(ending, ForgetSession(SessionId("bob")), now=LATER)
+    assert [one.session_id for one in joined(gone, request(queues=ALL_OF_MEMES)).sessions] == ["eve", "ann"]
+
+
+def test_a_session_starts_beside_an_exclusive_one_that_ends():
+    ending = ended(
+        joined(begun(), request(queues=ALL_OF_MEMES), request("eve", queues=MIRROR_ALL)), "ann", reason="no", now=LATER
+    )
+
+    assert [one.session_id for one in joined(ending, request("bob")).sessions] == ["ann", "eve", "bob"]
+
+
 def test_two_simultaneous_sessions_share_one_split():
     """Operator 3.118.1: the second write finds the first one's record and joins it."""
     split = joined(joined(begun(), request("ann")), request("bob"))

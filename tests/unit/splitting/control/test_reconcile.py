@@ -1,5 +1,7 @@
 """The next actions while a split starts and runs; test_no_loss.py shows that nothing is lost meanwhile."""
 
+from datetime import timedelta
+
 import pytest
 
 from signalbox.queues import QueueName
@@ -39,6 +41,7 @@ from tests.unit.splitting.control.observed_states import (
     ending,
     holding,
     observed,
+    off,
     on,
     session,
     split,
@@ -90,15 +93,34 @@ def test_filters_on_a_fifo_queue_apply_after_the_settle_time():
     record = split(Stage.SPLIT, starting, originals=[ORDERS], since=NOW)
     effective_at = NOW + TIMINGS.settle
 
-    assert actions(record, observed(TargetState.TEMPORARY, **queues)) == [
-        MoveSession(ANN, Phase.MATCHING, effective_at=effective_at)
-    ]
+    assert MoveSession(ANN, Phase.MATCHING, effective_at=effective_at) in actions(
+        record, observed(TargetState.TEMPORARY, on(), **queues)
+    )
     matching = session(ANN, Phase.MATCHING, ORDERS, effective_at=effective_at)
     assert (
         actions(split(Stage.SPLIT, matching, originals=[ORDERS]), observed(TargetState.TEMPORARY, on(), **queues)) == []
     )
     assert not matching.counts_for(ORDERS, NOW)
     assert matching.counts_for(ORDERS, effective_at)
+
+
+@pytest.mark.parametrize(
+    ("forwarder", "others", "wait"),
+    [
+        pytest.param(None, [], timedelta(0), id="never forwarded"),
+        pytest.param(off(), [], timedelta(0), id="not forwarded any more"),
+        pytest.param(off(ago(59)), [], TIMINGS.settle, id="calls may still run"),
+        pytest.param(on(), [], TIMINGS.settle, id="forwarded"),
+        pytest.param(None, [session(BOB, Phase.MATCHING, ORDERS)], TIMINGS.settle, id="about to be forwarded"),
+    ],
+)
+def test_filters_on_a_fifo_queue_apply_at_once_while_no_call_forwards_by_an_older_record(forwarder, others, wait):
+    record = split(Stage.SPLIT, session(ANN, Phase.STARTING, ORDERS, since=NOW), *others, originals=[ORDERS], since=NOW)
+    queues = {f"{name}_orders_fifo": holding() for name in ("ann", "bob", "deployed")}
+
+    assert MoveSession(ANN, Phase.MATCHING, effective_at=NOW + wait) in actions(
+        record, observed(TargetState.TEMPORARY, forwarder, **queues)
+    )
 
 
 def test_a_second_session_does_not_touch_the_target():

@@ -9,10 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from signalbox.splitting.control.reconcile import is_at_rest
+from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from tests.unit.splitting.forwarding.simulated_messages import POISON
 from tests.unit.splitting.forwarding.simulation import FIFO, ORIGINALS, STANDARD, Simulation
 
-SESSIONS = {"ann": ("red", "steal"), "bob": ("red", "steal"), "cyd": ("blue", "steal"), "eve": ("red", "mirror")}
+SESSIONS = {
+    "ann": ("red", "steal"),
+    "bob": ("red", "steal"),
+    "cyd": ("blue", "steal"),
+    "eve": ("red", "mirror"),
+    "fay": ("any", "exclusive"),
+}
 kills = st.one_of(st.none(), st.integers(0, 6))
 queues = st.sampled_from(ORIGINALS)
 consumers = st.sampled_from(["deployed", *SESSIONS])
@@ -169,6 +176,28 @@ def test_functions_killed_at_random_lose_nothing_double_nothing_and_keep_order(s
     assert_as_before(simulation)
 
 
+def is_lossless(seed: int) -> bool:
+    """Return whether a life by this seed loses nothing, doubles nothing and keeps the order."""
+    simulation, random = Simulation(), Random(seed)  # noqa: S311
+    get_going(simulation, *random.sample(sorted(SESSIONS), 2))
+    live_through(simulation, random, steps=150)
+    simulation.risk /= 4
+    try:
+        simulation.run_to_the_end(iter(SESSIONS))
+        assert_nothing_lost(simulation)
+        assert_order(simulation)
+    except AssertionError:
+        return False
+    return True
+
+
+def test_messages_are_lost_if_a_queue_is_deleted_as_unused_without_a_record_of_its_uses(monkeypatch):
+    """The counters alone do not show that a queue was never used."""
+    monkeypatch.setattr(UseRecorder, "is_open", lambda _recorder, _name: True)
+
+    assert not all(map(is_lossless, range(20)))
+
+
 @settings(max_examples=40)
 @given(st.integers(0, 2**32), st.sampled_from([0, 5]))
 def test_a_drain_time_out_returns_what_the_target_left_to_the_original(seed: int, seconds: int) -> None:
@@ -176,6 +205,7 @@ def test_a_drain_time_out_returns_what_the_target_left_to_the_original(seed: int
     get_going(simulation, "ann")
 
     live_through(simulation, random, steps=60)
+    simulation.risk /= 4
     for session in SESSIONS:
         simulation.stop(session)
     for _ in range(100):  # the target is asleep until it reads the originals again
@@ -216,6 +246,39 @@ def test_two_sessions_and_the_deployed_consumer_receive_their_own_messages(origi
 
     assert sorted(simulation.consumed) == [(red, "ann"), (blue, "cyd"), (green, "deployed")]
     assert simulation.copies == [(red, "eve")]
+
+
+@pytest.mark.parametrize("original", ORIGINALS)
+def test_an_exclusive_session_receives_every_message_and_the_deployed_consumer_none_until_it_ends(original) -> None:
+    simulation = Simulation()
+    get_going(simulation, "fay", "ann", "eve")
+    sent = [simulation.send(original, color=color) for color in ("red", "blue", "green")]
+
+    simulation.begin_forwarding(original)
+    simulation.finish_forwarding()
+    for _ in sent:
+        for consumer in ("deployed", "fay", "eve"):
+            simulation.consume(consumer, original)
+    during, unread = list(simulation.consumed), simulation.send(original, color="red")
+    simulation.begin_forwarding(original)
+    simulation.finish_forwarding()
+    later = simulation.send(original, color="blue")
+    simulation.run_to_the_end(iter(SESSIONS))
+
+    assert simulation.split is None
+    assert during == [(key, "fay") for key in sent]
+    assert simulation.copies[:1] == [(sent[0], "eve")]
+    assert sorted(simulation.consumed[len(during) :]) == [(unread, "deployed"), (later, "deployed")]
+    assert_as_before(simulation)
+
+
+@pytest.mark.parametrize("first", ["ann", "fay"])
+def test_an_exclusive_session_shares_its_queues_with_no_session_that_takes_messages(first) -> None:
+    simulation = Simulation()
+
+    get_going(simulation, first, "eve", *({"ann", "fay"} - {first}))
+
+    assert [one.session_id for one in simulation.split.sessions] == [first, "eve"]
 
 
 @pytest.mark.parametrize("original", ORIGINALS)

@@ -8,7 +8,7 @@ from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import Decision, Mode, Outcome, SessionId, SessionVerdict
 from signalbox.splitting.model import events
 from signalbox.splitting.model.split import Stage
-from tests.unit.splitting.control.observed_states import ANN, BOB, MEMES, NOW, session, split
+from tests.unit.splitting.control.observed_states import ANN, BOB, MEMES, NOW, ORDERS, session, split
 
 EVE = SessionId("eve")
 SPLIT = split(Stage.SPLIT, session(), session(BOB, owner="Bob"), session(EVE))
@@ -115,3 +115,11 @@ def test_a_session_event_is_identified_by_name_and_start():
     assert (ready.kind, ready.outcome, ready.latency_ms, ready.reason) == ("session", "ready", 2500, "stopped")
     assert ready.labels == {"target": "lambda/meme-app", "session": "ann", "owner": "Ann"}
     assert len({ready.event_id, ended.event_id, later.event_id}) == 3
+
+
+def test_the_events_of_an_exclusive_session_name_its_queues():
+    exclusive = session(exclusive=frozenset({ORDERS, MEMES}))
+
+    labels = [events.session(one, "ready", target=SPLIT.target, at=NOW).labels for one in (session(), exclusive)]
+
+    assert [one.get("exclusive") for one in labels] == [None, f"{MEMES},{ORDERS}"]

@@ -174,7 +174,9 @@ def test_without_queues_there_is_nothing_to_split(document):
             id="unknown field",
         ),
         pytest.param(
-            {"q": sqs(queue_mode="share")}, [".q.queue_mode: expected steal or mirror, not 'share'"], id="mode"
+            {"q": sqs(queue_mode="share")},
+            [".q.queue_mode: expected steal, exclusive or mirror, not 'share'"],
+            id="mode",
         ),
         pytest.param(
             {"q": sqs(message_filter={"a": 1})}, [".q.message_filter.a: expected a text, not 1"], id="pattern"
@@ -234,7 +236,7 @@ def test_without_queues_there_is_nothing_to_split(document):
         ),
         pytest.param(
             [{"queue_id": "q", **sqs(queue_mode=mode)} for mode in ("steal", "mirror")],
-            [": queue 'q' is listed with both queue_mode steal and mirror"],
+            [": queue 'q' is listed with queue_mode mirror and steal"],
             id="both modes",
         ),
     ],

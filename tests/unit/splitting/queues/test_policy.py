@@ -123,3 +123,33 @@ def test_a_tag_is_written_as_in_the_settings() -> None:
 def test_half_a_tag_is_refused(text: str) -> None:
     with pytest.raises(InvalidPolicy, match="expected KEY=VALUE"):
         QueueTag.parse(text)
+
+
+def test_temporary_queues_can_be_limited_by_a_tag_that_they_are_created_with() -> None:
+    """mirrord, docs: sqs.md, on the second statement; SQS' condition keys: sqs-abac-condition-keys.html."""
+    found = statements(replace(BY_TAG, temporary_tag=QueueTag("tool", "split")))
+
+    of_request, of_queue = {"aws:RequestTag/tool": "split"}, {"aws:ResourceTag/tool": "split"}
+    assert {name: (one["Action"], one["Condition"]) for name, one in found.items() if "Temporary" in name} == {
+        "CreateTemporaryQueuesByTag": (
+            ["sqs:CreateQueue", "sqs:TagQueue"],
+            {"StringEquals": of_request, "StringEqualsIfExists": of_queue},
+        ),
+        "UseTemporaryQueuesByTag": (
+            ["sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:DeleteQueue"],
+            {"StringEquals": of_queue},
+        ),
+        "ReturnFromTemporaryQueuesByTag": (
+            ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ListQueueTags"],
+            {"StringEquals": of_queue},
+        ),
+    }
+    assert all(one["Resource"] == [f"{ARNS}mirrord-*"] for name, one in found.items() if "Temporary" in name)
+
+
+def test_a_tag_of_temporary_queues_changes_no_permission_but_their_condition() -> None:
+    def actions(splittable: Splittable) -> set[tuple[str, str]]:
+        found = statements(splittable).values()
+        return {(action, resource) for one in found for action in one["Action"] for resource in one["Resource"]}
+
+    assert actions(replace(BY_TAG, temporary_tag=QueueTag("tool", "split"))) == actions(BY_TAG)
