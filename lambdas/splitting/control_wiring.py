@@ -110,6 +110,7 @@ def ports() -> ControlPorts:
         record=instance.record,
         timings=timings(),
         prefix=prefix(),
+        reads_objects=bool(wiring.buckets()),
     )
 
 

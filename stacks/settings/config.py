@@ -134,6 +134,11 @@ class Config(Choices):
         """The names of those consumers' roles."""
         return self._or_demo(parts(self.splittable_target_roles), DEMO)
 
+    @property
+    def buckets_to_read(self) -> tuple[str, ...]:
+        """The name patterns of the buckets whose objects' metadata filters may ask for."""
+        return self._or_demo(parts(self.splittable_buckets), DEMO)
+
     def _or_demo(self, named: tuple[str, ...], demo: tuple[str, ...]) -> tuple[str, ...]:
         return named or (demo if self.local else ())
 

@@ -77,7 +77,8 @@ class Store:
 class ControlPorts:
     """The ports of the control plane.
 
-    `random_parts` yields the random parts of queue names; `record` accepts history events.
+    `random_parts` yields the random parts of queue names; `record` accepts history events. `reads_objects` is whether
+    the function `split` may read the metadata of S3 objects.
     """
 
     store: Store
@@ -96,6 +97,7 @@ class ControlPorts:
     record: Callable[[Sequence[HistoryEvent]], None]
     timings: Timings = field(default_factory=Timings)
     prefix: str = DEFAULT_PREFIX
+    reads_objects: bool = False
 
     def now(self) -> datetime:
         """Return the current time."""
