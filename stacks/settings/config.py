@@ -136,7 +136,7 @@ class Config(Choices):
 
     @property
     def buckets_to_read(self) -> tuple[str, ...]:
-        """The name patterns of the buckets whose objects' metadata filters may ask for."""
+        """The name patterns of the buckets whose objects' metadata filters may use."""
         return self._or_demo(parts(self.splittable_buckets), DEMO)
 
     def _or_demo(self, named: tuple[str, ...], demo: tuple[str, ...]) -> tuple[str, ...]:

@@ -139,9 +139,9 @@ def _check_modes(split: Split, queue: SplitQueue, request: AdmissionRequest) -> 
 
 
 def _check_metadata(queue: SplitQueue, request: AdmissionRequest) -> None:
-    if not queue.s3_event or not request.parsed_config.asks_for_metadata(queue.queue_id):
+    if not queue.s3_event or not request.parsed_config.uses_metadata(queue.queue_id):
         return
-    asking = f"queue {queue.queue_id!r}: the filter asks for S3Metadata"
+    asking = f"queue {queue.queue_id!r}: the filter uses S3Metadata"
     if not request.reads_objects:
         raise SessionRejected(f"{asking}, and the stage may read no bucket: splittable_buckets names none")
     if queue.is_fifo:  # a redelivered message must be sent to the same queue again

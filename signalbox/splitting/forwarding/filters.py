@@ -138,7 +138,7 @@ class ProgramFilter:
     """
 
     program: Program
-    asks_for_metadata: bool = False
+    uses_metadata: bool = False
 
     @classmethod
     def of(cls, text: str, program: Program) -> "ProgramFilter":
@@ -147,11 +147,11 @@ class ProgramFilter:
 
     def verdict(self, filter_input: FilterInput) -> Verdict:
         """Return the verdict of the program on the SQS `Message` object: a match if it matches for any S3 object."""
-        for document in filter_input.documents(with_metadata=self.asks_for_metadata):
+        for document in filter_input.documents(with_metadata=self.uses_metadata):
             found = self._verdict(document)
             if found.matches:
                 return found
-        unread = filter_input.s3.unread if filter_input.s3 and self.asks_for_metadata else None
+        unread = filter_input.s3.unread if filter_input.s3 and self.uses_metadata else None
         return Verdict(matches=False, reason=f"{found.reason}; {unread}") if unread else found
 
     def _verdict(self, document: Mapping[str, Any]) -> Verdict:
@@ -211,11 +211,11 @@ class MatchAll:
         return Verdict(matches=True, reason=self.reason)
 
 
-def asks_for_metadata(filter_: Filter) -> bool:
-    """Return whether a filter asks for the metadata of S3 objects."""
+def uses_metadata(filter_: Filter) -> bool:
+    """Return whether a filter uses the metadata of S3 objects."""
     if isinstance(filter_, AllOf | AnyOf):
-        return any(map(asks_for_metadata, filter_.parts))
-    return isinstance(filter_, ProgramFilter) and filter_.asks_for_metadata
+        return any(map(uses_metadata, filter_.parts))
+    return isinstance(filter_, ProgramFilter) and filter_.uses_metadata
 
 
 MATCH_NONE = AllOf((), without_parts="no filter is given, so it matches nothing")

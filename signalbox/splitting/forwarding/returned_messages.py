@@ -13,7 +13,7 @@ from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery, batches
 from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.control.record_updates import changed
-from signalbox.splitting.forwarding.filters import asks_for_metadata
+from signalbox.splitting.forwarding.filters import uses_metadata
 from signalbox.splitting.forwarding.matching import Decision, decide
 from signalbox.splitting.forwarding.route import TOO_SLOW, Route
 from signalbox.splitting.model import events
@@ -35,7 +35,7 @@ class MessageReturner:
     def step(self, *, to_original: bool) -> bool:
         """Return some messages, in order; return whether all of them were returned and there may be more.
 
-        Messages of a session are matched again against the sessions that can receive them; where a filter asks for the
+        Messages of a session are matched again against the sessions that can receive them; where a filter uses the
         metadata of S3 objects, by the function `split`, which alone can read it.
         """
         received = self.ports.queues.receive(self.name)
@@ -53,7 +53,7 @@ class MessageReturner:
     def _needs_metadata(self) -> bool:
         live = {one.session_id for one in self.route.split.live}
         claims = [claim for session, claim in self.route.claims.items() if session in live]
-        return self.route.queue.s3_event and any(asks_for_metadata(claim.filter) for claim in claims)
+        return self.route.queue.s3_event and any(uses_metadata(claim.filter) for claim in claims)
 
     def _sent_back(self, messages: Sequence[Message], left_by: SplitSession | None) -> Sequence[Message]:
         undone = self.ports.queues.send_back(self.route.original, messages) if messages else ()

@@ -10,7 +10,7 @@ from urllib.parse import unquote_plus
 from signalbox.messages import Message
 
 METADATA, OBJECT = "S3Metadata", "S3Object"
-"""The fields that filters see beside those of the SQS `Message`: mirrord's, and one with the decoded key."""
+"""Fields that filters see in addition to the SQS `Message`: mirrord's, and one with the decoded key."""
 MAXIMUM_OBJECTS = 10  # of one message; S3 itself sends one
 
 Metadata = Mapping[str, str]
@@ -51,7 +51,7 @@ class ObjectMetadata(Protocol):
 
 @dataclass(slots=True)
 class BatchMetadata:
-    """The metadata of all objects of a batch, read when a filter asks for the first time; never without a port."""
+    """The metadata of all objects of a batch, read when the first filter uses it; never without a port."""
 
     messages: Sequence[Message]
     sns: bool

@@ -18,7 +18,7 @@ from signalbox.splitting.forwarding.filters import (
     MetadataPattern,
     Pattern,
     ProgramFilter,
-    asks_for_metadata,
+    uses_metadata,
 )
 from signalbox.splitting.forwarding.matching import Claim, Mode, SessionId
 from signalbox.splitting.model.copy_target import is_scaled_down
@@ -81,9 +81,9 @@ class SessionConfig:
         """Return whether the session takes every message of a queue."""
         return self.claim(SessionId(""), queue_id).mode is Mode.EXCLUSIVE
 
-    def asks_for_metadata(self, queue_id: QueueId) -> bool:
-        """Return whether the session's filter asks for the metadata of S3 objects."""
-        return asks_for_metadata(self.claim(SessionId(""), queue_id).filter)
+    def uses_metadata(self, queue_id: QueueId) -> bool:
+        """Return whether the session's filter uses the metadata of S3 objects."""
+        return uses_metadata(self.claim(SessionId(""), queue_id).filter)
 
     def claim(self, session: SessionId, queue_id: QueueId) -> Claim:
         """Return the session's claim on a queue: the entry for its id, else for `*`, else one without matches."""

@@ -181,7 +181,7 @@ def test_s3_events_are_matched_by_the_metadata_of_their_objects(stage):
     assert sorted(labels, key=str) == [None, "the S3 object does not exist"]
 
 
-def test_s3_is_connected_to_only_when_a_filter_asks_for_metadata(stage):
+def test_s3_is_connected_to_only_when_a_filter_uses_metadata(stage):
     stage.split(session("ann", "red"), s3_event=True)
 
     handler(batch(record_of(json.dumps({"Records": []}), color="red")), CONTEXT)

@@ -154,10 +154,10 @@ BY_METADATA = {"*": {"queue_type": "SQS", "jq_filter": '.S3Metadata.client == "a
 def test_a_filter_asks_for_the_metadata_of_s3_objects_if_the_settings_name_buckets():
     split, asking = begun((UPLOADS,)), request(queues=BY_METADATA)
 
-    with pytest.raises(SessionRejected, match=r"'uploads': the filter asks for S3Metadata, and .*splittable_buckets"):
+    with pytest.raises(SessionRejected, match=r"'uploads': the filter uses S3Metadata, and .*splittable_buckets"):
         joined(split, asking)
     assert joined(split, replace(asking, reads_objects=True)).queues[0].s3_event
-    assert len(joined(begun(), asking).sessions) == 1  # its queues hold no events, so nothing is asked for
+    assert len(joined(begun(), asking).sessions) == 1  # its queues hold no events, so nothing is read
     assert len(joined(split, request()).sessions) == 1
 
 

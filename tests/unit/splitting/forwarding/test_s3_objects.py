@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from signalbox.messages import Message
-from signalbox.splitting.forwarding.filters import AllOf, AnyOf, ProgramFilter, asks_for_metadata
+from signalbox.splitting.forwarding.filters import AllOf, AnyOf, ProgramFilter, uses_metadata
 from signalbox.splitting.forwarding.matching import Claim, Decision, Mode, SessionId, decide
 from signalbox.splitting.forwarding.s3_objects import BatchMetadata, Metadata, S3Object, Unread, objects_of
 from tests.unit.splitting.forwarding.languages import PlainProgram
@@ -165,9 +165,9 @@ def test_without_a_port_the_metadata_of_a_message_from_a_file_counts():
     assert unknown.verdicts[0].reason == f"jq_filter: does not say true; {Unread.NOT_HERE}"
 
 
-def test_a_filter_asks_for_metadata_if_one_of_its_programs_names_it():
+def test_a_filter_uses_metadata_if_one_of_its_programs_names_it():
     asking, other = owned_by("a"), keyed("a")
 
-    assert [asks_for_metadata(one) for one in (asking, other)] == [True, False]
-    assert asks_for_metadata(AnyOf((other, AllOf((asking,), ""))))
-    assert not asks_for_metadata(AllOf((other,), ""))
+    assert [uses_metadata(one) for one in (asking, other)] == [True, False]
+    assert uses_metadata(AnyOf((other, AllOf((asking,), ""))))
+    assert not uses_metadata(AllOf((other,), ""))
