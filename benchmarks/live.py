@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from benchmarks.parts.live import calls as live_calls
-from benchmarks.parts.live import crossbar_side
+from benchmarks.parts.live import crossbar_side, rules
 from benchmarks.parts.live import latency as live_latency
 from benchmarks.parts.live import order as live_order
 from benchmarks.parts.live import order_batches as live_order_batches
@@ -100,9 +100,9 @@ def _stage(local: Mapping[str, Any]) -> Router:
 
 
 def _rules(stack: ExitStack) -> Router:
-    router = stack.enter_context(live_router.running())
-    login = Login(live_router.REALM, "alice", live_router.TICKET)
-    return Router(OURS, router.url, login, login)
+    (url,) = stack.enter_context(rules.running(1))
+    login = Login(live_router.REALM, rules.USER, live_router.TICKET)
+    return Router(OURS, url, login, login)
 
 
 def _crossbar(stack: ExitStack, say: Callable[[str], None]) -> list[Router]:

@@ -37,9 +37,16 @@ class Backoff:
         End after eight attempts, or when the next pause would go beyond the deadline.
         """
         yield 0
-        for repetition in range(1, ATTEMPTS):
-            pause, deadline = self.draw() * longest_pause(repetition), self.deadline()
-            if deadline is not None and self.clock.now() + timedelta(seconds=pause) > deadline:
-                return
+        repetition = 1
+        while (pause := self.pause(repetition)) is not None:
             self.clock.sleep(pause)
             yield repetition
+            repetition += 1
+
+    def pause(self, repetition: int) -> float | None:
+        """Return the pause before a repetition, in seconds; None when there is none. The first repetition is 1."""
+        if repetition >= ATTEMPTS:
+            return None
+        pause, deadline = self.draw() * longest_pause(repetition), self.deadline()
+        is_too_late = deadline is not None and self.clock.now() + timedelta(seconds=pause) > deadline
+        return None if is_too_late else pause

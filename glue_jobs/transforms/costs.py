@@ -8,9 +8,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from glue_jobs.transforms.events import within_days
-from glue_jobs.transforms.prices import PRICES, REQUEST_BYTES, REQUEST_MESSAGES, SQS, USAGES
+from glue_jobs.transforms.prices import (
+    CONNECTION_MINUTE,
+    LONGEST_CONNECTION_MINUTES,
+    PRICES,
+    REQUEST_BYTES,
+    REQUEST_MESSAGES,
+    SQS,
+    USAGES,
+)
 
 NOT_PRICED = "not priced"
+SECONDS_OF_DAY = 86_400
 COUNTS = ("number", "bytes", "pieces")
 COLUMNS = ("day", "capability", "what", "item", "number", "bytes", "units_least", "units_most", "usd_least", "usd_most")
 
@@ -31,6 +40,7 @@ def cost_counts(events: DataFrame, first: date, *, last: date) -> DataFrame:
     action = F.explode(F.array_compact(F.array(*_actions(), _action(F.lit("history"), "event")))).alias("action")
     actions = rolled_up.select("day", action, *COUNTS).select("day", "action.*", *COUNTS)
     others = own.transform(_publications).unionByName(own.transform(_posted_events))
+    others = others.unionByName(own.transform(_connection_minutes))
     counted = actions.unionByName(others).groupBy("day", "capability", "what", "is_fifo")
     return counted.agg(*(F.sum(name).cast("long").alias(name) for name in COUNTS))
 
@@ -109,8 +119,34 @@ def _posted_events(events: DataFrame) -> DataFrame:
     is_posted = (F.col("capability") == "live") & (F.col("kind") == "delivered") & (F.col("outcome") == "posted")
     numbers = (F.coalesce(F.col("labels").getItem(name).cast("long"), F.lit(0)) for name in ("events", "past"))
     counted = events.where(is_posted).groupBy("day").agg(F.sum(reduce(add, numbers)).alias("number"))
-    action = (F.lit("live").alias("capability"), F.lit("posted event").alias("what"), F.lit(col=False).alias("is_fifo"))
-    return counted.select("day", *action, "number", F.lit(0).alias("bytes"), F.lit(0).alias("pieces"))
+    return counted.select("day", *_of_live("posted event"))
+
+
+def _connection_minutes(events: DataFrame) -> DataFrame:
+    """Count the minutes of connections in each day, from the events of their sessions; each is billed as begun.
+
+    A connection that was open at midnight, or whose end is not in the history, counts with its longest duration within
+    the day.
+    """
+    is_session = (F.col("capability") == "live") & (F.col("kind") == "session")
+    seconds = F.unix_timestamp("occurred_at")
+    started, ended = (F.min(F.when(F.col("outcome") == name, seconds)).alias(name) for name in ("started", "ended"))
+    # An id is `session:started:NUMBER:FRAME`.
+    session = F.split("event_id", ":").getItem(2).alias("session")
+    sessions = events.where(is_session & F.col("outcome").isin("started", "ended")).groupBy("day", session)
+    midnight, longest = F.unix_timestamp(F.col("day").cast("timestamp")), 60 * LONGEST_CONNECTION_MINUTES
+    first = F.coalesce("started", F.greatest(F.col("ended") - longest, midnight))
+    last = F.coalesce("ended", F.least(F.col("started") + longest, midnight + SECONDS_OF_DAY))
+    minutes = F.greatest(F.lit(1), F.ceil((last - first) / 60))
+    counted = sessions.agg(started, ended).groupBy("day").agg(F.sum(minutes).alias("number"))
+    return counted.select("day", *_of_live(CONNECTION_MINUTE))
+
+
+def _of_live(what: str) -> list[Column]:
+    """Return the columns of a count of live without sizes."""
+    named = {"capability": F.lit("live"), "what": F.lit(what), "is_fifo": F.lit(col=False)}
+    sizes = {"number": F.col("number"), "bytes": F.lit(0), "pieces": F.lit(0)}
+    return [column.alias(name) for name, column in (named | sizes).items()]
 
 
 def cost_daily(counts: DataFrame) -> DataFrame:

@@ -20,8 +20,8 @@ PRICES = {
     "HTTP API request": 1.00,
     "WebSocket message": 1.00,  # up to 32 KB, in either direction
     "Firehose kilobyte": 0.047,  # 0.029 for a GB of input, 0.018 for its conversion to Parquet
-    # Not in the history, so not in the report; docs/operations.md lists them all.
     "WebSocket connection minute": 0.25,
+    # Not in the history, so not in the report; docs/operations.md lists them all.
     "Scheduler invocation": 1.00,
     "X-Ray trace": 5.00,
     "KMS request": 3.00,
@@ -57,6 +57,10 @@ PRICE_PAGES = {
 # SQS bills a request for each 64 KiB; a request has up to ten messages.
 REQUEST_BYTES = 65_536
 REQUEST_MESSAGES = 10
+# API Gateway ends a connection after two hours
+# (https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-execution-service-websocket-limits-table.html).
+LONGEST_CONNECTION_MINUTES = 120
+CONNECTION_MINUTE = "connection minute"
 # Of a connection's snapshot: four items, and the exchange, which an instance keeps for a moment.
 SNAPSHOT_READS = (4, 5)
 SQS = "SQS request"  # standard or FIFO, depending on the queue
@@ -142,6 +146,7 @@ USAGES = (
     *_batched("live", "delivery", requests=3, runs=1, gb_ms=60),
     Usage("live", "delivery", "DynamoDB read unit", *SNAPSHOT_READS),
     Usage("live", "posted event", "WebSocket message", 1, 1),
+    Usage("live", CONNECTION_MINUTE, "WebSocket connection minute", 1, 1),
     # $connect stores the session and counts it, and sends its timer, which the function `session` receives.
     Usage("live", "session start", "SQS standard request", 1.2, 3),
     *_frames("session start", frames=2, replies=2, reads=19, cached=2, writes=11, runs=2),

@@ -13,6 +13,7 @@ import boto3
 from signalbox.aws.history.firehose import DeliveryStream, FirehoseHistory, Overflow
 from signalbox.aws.shared.settings import Settings, SystemClock
 from signalbox.aws.shared.telemetry import PowertoolsTelemetry
+from signalbox.aws.shared.throttled_keys import retry_throttled_keys
 from signalbox.backoff import Backoff
 from signalbox.history.event import HistoryEvent
 
@@ -70,8 +71,10 @@ def settings() -> Settings:
 
 @cache
 def sqs() -> "SQSClient":
-    """Return the SQS client."""
-    return boto3.client("sqs")
+    """Return the SQS client, which repeats calls that the key of a queue throttled."""
+    client = boto3.client("sqs")
+    retry_throttled_keys(client.meta.events, backoff())
+    return client
 
 
 @cache

@@ -17,7 +17,7 @@ from websockets.typing import Subprotocol
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Grant, Rights
-from signalbox.live.log.events import LoggedEvent, event_for, size_limited
+from signalbox.live.log.events import EventTexts, LoggedEvent
 from signalbox.live.log.get_events import get_events_result
 from signalbox.live.log.history_request import HistoryRequest, InvalidArgument
 from signalbox.live.log.selection import backfill_page, history_page, is_logged, latest_retained
@@ -67,8 +67,14 @@ class Peer:
     session: Session
 
     def post(self, message: Message) -> None:
+        self.send(codec.serialize(message))
+
+    def send(self, text: str) -> None:
         with suppress(ConnectionClosed):
-            self.connection.send(codec.serialize(message))
+            self.connection.send(text)
+
+    def close(self) -> None:
+        threading.Thread(target=self.connection.close, daemon=True).start()
 
     def cut(self) -> None:
         """Drop the connection without a closing handshake."""
@@ -86,6 +92,7 @@ class Router:
     roles: Mapping[str, str] = field(default_factory=dict)
     refuse_with: tuple[int, str] | None = None
     procedures: dict[str, Callable[[Payload], Payload]] = field(default_factory=dict)
+    texts: EventTexts = field(default_factory=EventTexts)
     _peers: list[Peer] = field(default_factory=list)
     _numbers: dict[RoutingKey, int] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -134,18 +141,25 @@ class Router:
 
     def serve(self, connection: ServerConnection) -> None:
         agent = connection.request.headers.get("User-Agent", "") if connection.request else ""
-        peer = Peer(connection, opened(ConnectionId(secrets.token_hex(8)), now=datetime.now(UTC), user_agent=agent))
+        with suppress(ConnectionClosed, OSError), self.connected(Peer(connection, new_session(agent))) as peer:
+            for text in connection:
+                self.receive_text(peer, str(text))
+
+    @contextmanager
+    def connected(self, peer: Peer) -> Iterator[Peer]:
+        """Serve a peer; in the end its session is lost."""
         with self._lock:
             self._peers.append(peer)
         try:
-            for text in connection:
-                self._receive(peer, codec.decode(str(text)), len(text))
-        except (ConnectionClosed, OSError):
-            pass
+            yield peer
         finally:
             with self._lock:
                 self._peers.remove(peer)
             self._receive(peer, Lost())
+
+    def receive_text(self, peer: Peer, text: str) -> None:
+        """Handle a frame of a peer."""
+        self._receive(peer, codec.decode(text), len(text))
 
     def _notify_all(self, received: Received) -> None:
         with self._lock:
@@ -192,17 +206,17 @@ class Router:
         elif isinstance(effect, AnswerCall):
             peer.post(self._answer(peer, effect))
         elif isinstance(effect, Close):
-            threading.Thread(target=peer.connection.close, daemon=True).start()
+            peer.close()
 
     def _attach(self, peer: Peer, attach: Attach) -> None:
         listener, pattern = peer.session.listener, attach.pattern
         events = [event for event in self.log if pattern.matches(event.topic)]
         if listener is not None and attach.get_retained:
             for event in latest_retained(events, listener):
-                peer.post(size_limited(event_for(pattern, event, is_retained=True)))
+                peer.send(self.texts.text(pattern, event, is_retained=True))
         if listener is not None and attach.history is not None:
             for event in backfill_page(events, attach.history, listener).events:
-                peer.post(size_limited(event_for(pattern, event)))
+                peer.send(self.texts.text(pattern, event))
 
     def _distribute(self, effect: Distribute) -> LoggedEvent:
         with self._lock:
@@ -229,7 +243,7 @@ class Router:
             return
         for pattern in peer.session.subscriptions.values():
             if pattern.matches(logged.topic):
-                peer.post(size_limited(event_for(pattern, logged)))
+                peer.send(self.texts.text(pattern, logged))
 
     def _answer(self, peer: Peer, answer: AnswerCall) -> Message:
         listener = peer.session.listener
@@ -250,6 +264,11 @@ class Router:
         return Result(
             RequestId(answer.request), {}, get_events_result(history_page(events, request, listener), pattern)
         )
+
+
+def new_session(user_agent: str) -> Session:
+    """Return the session of a new connection."""
+    return opened(ConnectionId(secrets.token_hex(8)), now=datetime.now(UTC), user_agent=user_agent)
 
 
 def _id(kind: Any) -> Any:

@@ -3,21 +3,22 @@
 Its argument is the number of routers. It prints their URLs as JSON, and ends when its standard input is closed.
 """
 
+import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from threading import Thread
-from typing import Any
+from typing import Any, cast
 
-from websockets.sync.server import serve
+from websockets.asyncio.server import ServerConnection, broadcast, serve
+from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.log.events import LoggedEvent, event_for, size_limited
+from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.directory import (
     CachedSubscriberDirectory,
@@ -112,7 +113,7 @@ class _Router(live_router.Router):
         listener = peer.session.listener
         for pattern in self._found.get(peer.session.connection, ()):
             if listener is not None and logged.audience.admits(listener):
-                peer.post(size_limited(event_for(pattern, logged)))
+                peer.send(self.texts.text(pattern, logged))
 
 
 @contextmanager
@@ -130,29 +131,55 @@ def running(count: int) -> Iterator[Sequence[str]]:
         process.stdout.close()
 
 
-@contextmanager
-def _serving() -> Iterator[str]:
+class _Connection:
+    """A connection as the tests' router uses it, over asyncio, where a frame costs less than with a thread each."""
+
+    def __init__(self, connection: ServerConnection) -> None:
+        self.connection = connection
+        self.closing: set[asyncio.Task[None]] = set()
+
+    def send(self, text: str) -> None:
+        broadcast((self.connection,), text)
+
+    def close(self) -> None:
+        self.closing.add(asyncio.get_running_loop().create_task(self.connection.close()))
+
+
+class _Peer(live_router.Peer):
+    """A peer whose connection is closed in the loop that serves it."""
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+async def _serve(count: int) -> None:
+    """Serve `count` routers until standard input is closed."""
+    async with AsyncExitStack() as stack:
+        urls = [await stack.enter_async_context(_serving()) for _ in range(count)]
+        print(json.dumps(urls), flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+
+
+@asynccontextmanager
+async def _serving() -> AsyncIterator[str]:
     router = _Router({USER: live_router.grants("trial.")})
+
+    async def handle(connection: ServerConnection) -> None:
+        agent = connection.request.headers.get("User-Agent", "") if connection.request else ""
+        peer = _Peer(cast("Any", _Connection(connection)), live_router.new_session(agent))
+        with suppress(ConnectionClosed), router.connected(peer):
+            async for text in connection:
+                router.receive_text(peer, str(text))
+
     options: dict[str, Any] = {
         "subprotocols": [Subprotocol(codec.SUBPROTOCOL)],
         "compression": None,
         "close_timeout": 1,
     }
-    with serve(router.serve, "127.0.0.1", 0, **options) as server:
-        thread = Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}/"
-        router.cut()
-        server.shutdown()
-        thread.join()
-
-
-def main() -> None:
-    """Serve until standard input is closed."""
-    with ExitStack() as stack:
-        print(json.dumps([stack.enter_context(_serving()) for _ in range(int(sys.argv[1]))]), flush=True)
-        sys.stdin.read()
+    async with serve(handle, "127.0.0.1", 0, **options) as server:
+        (socket,) = server.sockets
+        yield f"ws://127.0.0.1:{socket.getsockname()[1]}/"
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(_serve(int(sys.argv[1])))

@@ -7,11 +7,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.errors import EffectFailed, EffectRefused
 
+# SQS's code on the wire, and the name of the exception in botocore.
+KEY_THROTTLED = frozenset({"KMS.ThrottlingException", "KmsThrottled"})
 # Retryable codes that AWS returns with status 400 or 409.
-PASSING = frozenset(
+PASSING = KEY_THROTTLED | frozenset(
     {
-        "KMS.ThrottlingException",  # SQS's code on the wire; botocore names the exception KmsThrottled
-        "KmsThrottled",
         "PreconditionFailedException",
         "ProvisionedThroughputExceededException",
         "AWS.SimpleQueueService.QueueDeletedRecently",

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 
-from signalbox.clients.key_throttling import retry_throttled_keys
+from signalbox.aws.shared.backoff import BACKOFF
+from signalbox.aws.shared.throttled_keys import retry_throttled_keys
 from signalbox.errors import RejectedError
 from signalbox.local.session import LocalSession, stack_outputs
 
@@ -79,7 +80,7 @@ def aws_session() -> boto3.Session:
 
 
 def _retrying(session: boto3.Session) -> boto3.Session:
-    retry_throttled_keys(session)
+    retry_throttled_keys(session.events, BACKOFF)
     return session
 
 

@@ -1,12 +1,18 @@
-"""History: the run's events in the lake, and the run of a Glue job."""
+"""History: the run's events of each capability in the lake, and the run of a Glue job."""
 
 import time
 from datetime import UTC, datetime, timedelta
 
+from signalbox.aws.history.athena import Athena, quoted
 from signalbox.cli.history.jobs import run_jobs
+from signalbox.cli.verify.exchange import ORDERED_KEYS, PER_KEY, ROUNDS, ROUTED, ROUTED_TO_SOME
+from signalbox.cli.verify.live import EVENTS, FRAMES
+from signalbox.cli.verify.rendezvous import OFFERS
+from signalbox.cli.verify.splitting import MESSAGES
 from signalbox.cli.verify.trial import Trial, expect
 from signalbox.local.demo.exchange import events_in_lake
 from signalbox.messages import MessageId
+from signalbox.verify.report import Outcome
 
 CAPABILITY = "history"
 JOB = "compact_history"
@@ -14,6 +20,17 @@ PUBLISHED_SECONDS = 600.0
 # Firehose buffers for a minute, its first delivery takes longer, and it retries what fails.
 LAKE_SECONDS = 600.0
 PAUSE_SECONDS = {True: 10.0, False: 1.0}
+OTHERS_SECONDS = 1_500.0
+OTHERS = {"rendezvous", "splitting", "exchange"}
+# What the run did, as the least number of its events by capability and kind.
+FACTS = {
+    ("rendezvous", "answer"): OFFERS,
+    ("splitting", "routed"): MESSAGES,
+    ("exchange", "routed"): ROUNDS * (len(ROUTED) + len(ROUTED_TO_SOME)) + len(ORDERED_KEYS) * PER_KEY,
+    ("exchange", "logged"): EVENTS + FRAMES,
+    ("live", "session"): 1,
+    ("live", "subscription"): 1,
+}
 
 
 def verify_history(trial: Trial, *, with_jobs: bool) -> None:
@@ -32,10 +49,20 @@ def verify_history(trial: Trial, *, with_jobs: bool) -> None:
         timing.latencies += waits
         answer = {"newest_event_seconds": round(min(waits), 1), "oldest_event_seconds": round(max(waits), 1)}
         journal.answer("time from an event to the lake (Firehose's buffering)", answer)
-    if not with_jobs:
+    if with_jobs:
+        _verify_job(trial)
+    else:
         journal.skip(CAPABILITY, "a Glue job runs", "--without-jobs was given")
         journal.answer("run of a Glue job", {"job": JOB, "skipped": True})
-        return
+    trial.wait_until(lambda: trial.ended >= OTHERS, "the other parts have ended", seconds=OTHERS_SECONDS)
+    with journal.step(CAPABILITY, "the events of every capability are in the lake") as timing:
+        with timing.measured():
+            facts = _await_facts(trial)
+        timing.detail = ", ".join(f"{name} {kind} {count}" for (name, kind), count in sorted(facts.items()))
+
+
+def _verify_job(trial: Trial) -> None:
+    journal = trial.journal
     with journal.step(CAPABILITY, "a Glue job runs") as timing:
         with timing.measured():
             _run_job(trial)
@@ -49,6 +76,33 @@ def _has_all(trial: Trial) -> bool:
     """Return whether each published message has its event."""
     published = [MessageId(one) for one in trial.published]
     return sum(events_in_lake(trial.deployment, published).values()) >= len(published)
+
+
+def _await_facts(trial: Trial) -> dict[tuple[str, str], int]:
+    """Wait for the events of the capabilities that worked, and return the numbers of all of the run's events."""
+    failed = {row.capability for row in trial.journal.rows if row.outcome is Outcome.FAILED}
+    worked = {row.capability for row in trial.journal.rows} - failed
+    expected = {fact: least for fact, least in FACTS.items() if fact[0] in worked}
+
+    def found() -> dict[tuple[str, str], int]:
+        facts = _facts(trial)
+        return facts if all(facts.get(fact, 0) >= least for fact, least in expected.items()) else {}
+
+    pause = PAUSE_SECONDS[trial.is_in_aws]
+    return trial.wait_until(found, f"the lake has at least {expected}", seconds=LAKE_SECONDS, pause=pause)
+
+
+def _facts(trial: Trial) -> dict[tuple[str, str], int]:
+    """Return the numbers of events whose message, source or destination has the run in its name."""
+    outputs, run = trial.deployment.outputs, trial.names.run
+    results = f"s3://{outputs['HistoryBucket']}/queries/"
+    athena = Athena(trial.deployment.session().client("athena"), outputs["HistoryDatabase"], results)
+    named = " OR ".join(f"{column} LIKE {quoted(f'%{run}%')}" for column in ("message_id", "source", "destination"))
+    rows = athena.rows(
+        "SELECT capability, kind, count(DISTINCT event_id) AS facts "  # noqa: S608 - quoted
+        f"FROM {outputs['HistoryTable']} WHERE {named} GROUP BY capability, kind"
+    )
+    return {(str(row["capability"]), str(row["kind"])): int(row["facts"] or 0) for row in rows}
 
 
 def _run_job(trial: Trial) -> None:

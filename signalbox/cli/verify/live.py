@@ -2,15 +2,25 @@
 
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, TypeVar
 
 from signalbox.cli.verify.trial import Trial, WrongResult, expect
-from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.client import LiveClient, RequestUnconfirmed
 from signalbox.clients.live.cursor import Cursor, ReceivedEvent
-from signalbox.clients.live.session import LOOKUP, Login, SubscriptionRevoked, join
+from signalbox.clients.live.session import (
+    LOOKUP,
+    ClientSession,
+    ConnectionLost,
+    Login,
+    RequestRefused,
+    Socket,
+    SubscriptionRevoked,
+    join,
+)
 from signalbox.clients.web_socket import CONNECT_SECONDS, connector
 from signalbox.errors import SignalboxError
 from signalbox.live.admin.commands import secret_fields
@@ -24,6 +34,7 @@ from signalbox.verify.report import Answer, inversions
 if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient
 
+T = TypeVar("T")
 CAPABILITY = "live"
 GET_EVENTS = "wamp.subscription.get_events"
 SECRET_BYTES, SALT_BYTES = 24, 16
@@ -49,10 +60,10 @@ def verify_live(trial: Trial, client: "ExchangeClient", administrator: "Exchange
             list(subscriber.backfill())
             for number in range(EVENTS):
                 started = time.monotonic()
-                publisher.publish(TOPIC, Payload((number,)))
-                event = _event(subscriber)
+                _repeated(trial, lambda number=number: publisher.publish(TOPIC, Payload((number,))))  # type: ignore[misc]
+                found = _next(subscriber, after=number - 1)
                 timing.latencies.append(time.monotonic() - started)
-                expect(event.payload.arguments == (number,), f"event {number} arrived as {event.payload.arguments}")
+                expect(found == number, f"event {number} arrived as {found}")
         with journal.step(CAPABILITY, "a later client gets the past"):
             _check_past(trial, reader)
         with journal.step(CAPABILITY, "the order of a connection's frames") as timing:
@@ -90,19 +101,50 @@ def _client(trial: Trial, login: Login) -> Iterator[LiveClient]:
 
 def _await_functions(trial: Trial, login: Login) -> None:
     """Join once: functions that start for the first time take longer than a client has to join."""
+    with _session(trial, login):
+        pass
+
+
+@contextmanager
+def _session(trial: Trial, login: Login) -> Iterator[ClientSession]:
+    """Provide a session that does not reconnect; joining is tried until it succeeds."""
+    joined: list[tuple[Socket, ClientSession]] = []
 
     def joins() -> bool:
-        try:
+        with suppress(SignalboxError):
             socket = connector(trial.deployment.websocket_url)()
             try:
-                join(socket, login)
-            finally:
+                joined.append((socket, join(socket, login)))
+            except SignalboxError:
                 socket.close()
-        except SignalboxError:
-            return False
-        return True
+        return bool(joined)
 
     trial.wait_until(joins, "a session joins the realm", seconds=START_SECONDS)
+    ((socket, session),) = joined
+    try:
+        yield session
+    finally:
+        socket.close()
+
+
+def _repeated(trial: Trial, request: Callable[[], T]) -> T:
+    """Return the result of a request that is repeated when its reply is lost: connections end now and then."""
+    done: list[T] = []
+
+    def is_confirmed() -> bool:
+        with suppress(RequestUnconfirmed, ConnectionLost):
+            done.append(request())
+        return bool(done)
+
+    trial.wait_until(is_confirmed, "a request has a reply", seconds=EVENT_SECONDS)
+    return done[0]
+
+
+def _next(client: LiveClient, *, after: int) -> int:
+    """Return the number of the next event, without repetitions of the last one whose reply was lost."""
+    while (number := _number(_event(client))) == after:
+        pass
+    return number
 
 
 def _event(client: LiveClient) -> ReceivedEvent:
@@ -115,13 +157,19 @@ def _event(client: LiveClient) -> ReceivedEvent:
 def _check_past(trial: Trial, login: Login) -> None:
     expected = list(range(EVENTS))
     with _client(trial, login) as late:
-        late.follow(Cursor(TopicPattern.parse(TOPIC), LastEvents(EVENTS)))
-        past = [event.payload.arguments[0] for event in late.backfill()]
-        expect(past == expected, f"the backfill has {past}")
-        subscription = late.call(LOOKUP, Payload((TOPIC, {"match": "exact"}))).arguments[0]
-        found = late.call(GET_EVENTS, Payload((subscription,), {"limit": EVENTS})).arguments
+        late.follow(Cursor(TopicPattern.parse(TOPIC), LastEvents(2 * EVENTS)))
+        past = [_number(event) for event in late.backfill()]
+        expect(_distinct(past) == expected, f"the backfill has {past}")
+        subscription = _repeated(trial, lambda: late.call(LOOKUP, Payload((TOPIC, {"match": "exact"})))).arguments[0]
+        asked = Payload((subscription,), {"limit": 2 * EVENTS})
+        found = _repeated(trial, lambda: late.call(GET_EVENTS, asked)).arguments
         numbers = [event["args"][0] for event in found if isinstance(event, Mapping)]
-        expect(numbers == expected, f"{GET_EVENTS} returns {numbers}")
+        expect(_distinct(numbers) == expected, f"{GET_EVENTS} returns {numbers}")
+
+
+def _distinct(numbers: Sequence[int]) -> list[int]:
+    """Return the numbers without repetitions of the one before: a publication is repeated when its reply is lost."""
+    return [number for number, _ in groupby(numbers)]
 
 
 def _order_of_frames(trial: Trial, writer: Login, reader: Login) -> str:
@@ -130,14 +178,10 @@ def _order_of_frames(trial: Trial, writer: Login, reader: Login) -> str:
     with _client(trial, reader) as subscriber:
         subscriber.follow(Cursor(TopicPattern.parse(FRAME_TOPIC)))
         list(subscriber.backfill())
-        socket = connector(trial.deployment.websocket_url)()
-        try:
-            session = join(socket, writer)
+        with _session(trial, writer) as session:
             for number in range(FRAMES):
                 session.send_request(partial(Publish, options={}, topic=FRAME_TOPIC, payload=Payload((number,))))
             received += [_number(_event(subscriber)) for _ in range(FRAMES)]
-        finally:
-            socket.close()
     late = inversions(received)
     answer = {"frames": FRAMES, "arrived": len(set(received)), "out_of_order": late}
     trial.journal.answer("order of frames on their way into FIFO", answer)
@@ -155,7 +199,7 @@ def _await_revocation(trial: Trial, subscriber: LiveClient) -> None:
     def is_revoked() -> bool:
         try:
             subscriber.receive(1.0)
-        except SubscriptionRevoked:
+        except (SubscriptionRevoked, RequestRefused):  # refused, if the connection was lost and the client subscribes
             return True
         return False
 

@@ -91,6 +91,8 @@ class Run:
             return  # its reason is a row
         except Exception as error:  # noqa: BLE001 - every failure is a row, and the cleanup follows
             self.trial.journal.fail(name, "the flow", error)
+        finally:
+            self.trial.ended.add(name)
 
 
 # The flow in which the rows of a capability arise.

@@ -149,6 +149,8 @@ class Trial:
     published: list[str] = field(default_factory=list)
     published_at: list[float] = field(default_factory=list)
     has_published: threading.Event = field(default_factory=threading.Event)
+    ended: set[str] = field(default_factory=set)
+    """The flows that have ended, by their names."""
 
     @property
     def meter(self) -> Meter:

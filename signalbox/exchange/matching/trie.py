@@ -1,10 +1,10 @@
 """The topic matcher: a trie of binding patterns that is searched once for each message."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from sys import intern
 from typing import Any, Generic, TypeVar
 
-from signalbox.exchange.model.patterns import MANY, ONE, WILDCARDS, Pattern
+from signalbox.exchange.model.patterns import MANY, ONE, Pattern
 from signalbox.exchange.model.topics import RoutingKey, words_of
 
 Target = TypeVar("Target", bound=Hashable)
@@ -16,24 +16,50 @@ FEW = 8  # up to this number of targets a tuple is searched as fast as a dict
 class _Node(Generic[Target]):
     """A node of the trie: `targets` are bound by exactly the words on the path to it, each once, in order.
 
-    Most nodes have no edge or a single target and allocate no dict for them. With 100,000 bindings, routing time is
-    dominated by memory that does not fit into the processor's caches.
+    `edges` are its children by word, `one` the child by `*`, and `many` the child by `#`. Most nodes have no edge or a
+    single target and allocate no dict for them. With 100,000 bindings, routing time is dominated by memory that does
+    not fit into the processor's caches.
     """
 
-    __slots__ = ("edges", "targets")
+    __slots__ = ("edges", "many", "one", "targets")
 
     def __init__(self) -> None:
         self.edges: dict[str, _Node[Target]] = NO_EDGES
+        self.one: _Node[Target] | None = None
+        self.many: _Node[Target] | None = None
         self.targets: tuple[Target, ...] | dict[Target, None] = ()
 
-    def child(self, word: str) -> "_Node[Target]":
-        """Return the child node of a word, creating it if necessary."""
-        if self.edges is NO_EDGES:
-            self.edges = {}
-        found = self.edges.get(word)
-        if found is None:
-            found = self.edges[intern(word)] = _Node()  # stations and dates occur in many patterns
-        return found
+    def __bool__(self) -> bool:
+        return bool(self.targets or self.edges or self.one is not None or self.many is not None)
+
+    def child(self, word: str) -> "_Node[Target] | None":
+        """Return the child node of a pattern's word."""
+        return self.one if word == ONE else self.many if word == MANY else self.edges.get(word)
+
+    def grow(self, word: str) -> "_Node[Target]":
+        """Return the child node of a pattern's word, creating it if necessary."""
+        found = self.child(word)
+        if found is not None:
+            return found
+        created: _Node[Target] = _Node()
+        if word == ONE:
+            self.one = created
+        elif word == MANY:
+            self.many = created
+        else:
+            if self.edges is NO_EDGES:
+                self.edges = {}
+            self.edges[intern(word)] = created  # stations and dates occur in many patterns
+        return created
+
+    def prune(self, word: str) -> None:
+        """Drop the child node of a pattern's word."""
+        if word == ONE:
+            self.one = None
+        elif word == MANY:
+            self.many = None
+        else:
+            del self.edges[word]
 
     def add(self, target: Target) -> None:
         """Bind a target to this node's words."""
@@ -61,58 +87,90 @@ class BindingTrie(Generic[Target]):
     words differ from the key's.
     """
 
-    __slots__ = ("_root",)
+    __slots__ = ("_many_nodes", "_root")
 
     def __init__(self) -> None:
         self._root: _Node[Target] = _Node()
+        self._many_nodes = 0  # the number of nodes that a `#` leads to; without any, matching is simpler
+
+    def __bool__(self) -> bool:
+        """Return whether anything is bound."""
+        return bool(self._root)
 
     def add(self, pattern: Pattern, target: Target) -> None:
         """Bind a target. Binding it again has no effect."""
         node = self._root
         for word in pattern.words:
-            node = node.child(word)
+            self._many_nodes += word == MANY and node.many is None
+            node = node.grow(word)
         node.add(target)
 
     def remove(self, pattern: Pattern, target: Target) -> None:
         """Unbind a target, and drop the nodes that no binding needs. Unbinding an unbound target has no effect."""
         path = [self._root]
         for word in pattern.words:
-            child = path[-1].edges.get(word)
+            child = path[-1].child(word)
             if child is None:
                 return
             path.append(child)
         path[-1].discard(target)
         for word in reversed(pattern.words):
-            node = path.pop()
-            if node.edges or node.targets:
+            if path.pop():
                 return
-            del path[-1].edges[word]
+            path[-1].prune(word)
+            self._many_nodes -= word == MANY
 
     def matching(self, key: RoutingKey) -> list[Target]:
         """Return every target with a binding that matches, each once."""
-        found: dict[Target, None] = {}
+        # A `*` or `#` in a key is an ordinary word, which a pattern can match only with a wildcard; no edge has it.
+        words = words_of(key)
+        if self._many_nodes:
+            return self._matching_many(words)
+        here = [self._root]
+        for word in words:
+            here = _after(here, word)
+            if not here:
+                return []
+        return _targets(here)
+
+    def _matching_many(self, words: Sequence[str]) -> list[Target]:
         # A reached `#` node matches any word, so it stays; the nodes in `here` were reached by the current word.
         # A node has one parent, and no node in `here` is a `#`, so no node is visited twice for a word.
-        staying: dict[_Node[Target], None] = {}
         here = [self._root]
-        _reach_many(here, staying, found)
-        for word in words_of(key):
-            # A `*` or `#` in a key is an ordinary word, which a pattern can match only with a wildcard.
-            edges = (ONE,) if word in WILDCARDS else (word, ONE)
-            here = [node.edges[edge] for node in (*here, *staying) for edge in edges if edge in node.edges]
-            _reach_many(here, staying, found)
-        for node in here:
-            for target in node.targets:
-                found[target] = None
-        return list(found)
+        staying: dict[_Node[Target], None] = {}
+        _stay(self._root.many, staying)
+        for word in words:
+            here = _after((*here, *staying) if staying else here, word)
+            for node in here:
+                if node.many is not None:
+                    _stay(node.many, staying)
+            if not here and not staying:
+                return []
+        return _targets((*staying, *here))
 
 
-def _reach_many(nodes: Iterable[_Node[Target]], staying: dict[_Node[Target], None], found: dict[Target, None]) -> None:
-    """Add the `#` nodes after `nodes` to `staying`, since `#` matches no word too, and their targets to `found`."""
+def _after(nodes: Iterable[_Node[Target]], word: str) -> list[_Node[Target]]:
+    """Return the nodes to which a word leads, by itself and by `*`."""
+    after = []
     for node in nodes:
-        many = node.edges.get(MANY)
-        while many is not None and many not in staying:
-            staying[many] = None
-            for target in many.targets:
-                found[target] = None
-            many = many.edges.get(MANY)
+        child = node.edges.get(word)
+        if child is not None:
+            after.append(child)
+        if node.one is not None:
+            after.append(node.one)
+    return after
+
+
+def _stay(many: _Node[Target] | None, staying: dict[_Node[Target], None]) -> None:
+    """Add a `#` node to `staying`, and those after it, since `#` matches no word too."""
+    while many is not None and many not in staying:
+        staying[many] = None
+        many = many.many
+
+
+def _targets(nodes: Sequence[_Node[Target]]) -> list[Target]:
+    """Return the targets of nodes, each once."""
+    found = [node.targets for node in nodes if node.targets]
+    if len(found) == 1:
+        return list(found[0])
+    return list(dict.fromkeys(target for targets in found for target in targets))

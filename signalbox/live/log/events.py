@@ -12,6 +12,7 @@ from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 
 ROOM_BYTES = 1_024  # for what a message contains in addition to the event
 MAXIMUM_EVENT_BYTES = MAXIMUM_MESSAGE_BYTES - ROOM_BYTES
+KEPT_TEXTS = 64  # at most 8 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +51,39 @@ def size_limited(event: Event) -> Event:
 
     The detail `_omitted_bytes` is then its size. An SQS message may be eight times as large as a connection's limit.
     """
-    size = size_bytes(serialize(event))
+    return _size_limited(event)[0]
+
+
+def _size_limited(event: Event) -> tuple[Event, str]:
+    text = serialize(event)
+    size = size_bytes(text)
     if size <= MAXIMUM_EVENT_BYTES:
-        return event
-    return replace(event, details={**event.details, "_omitted_bytes": size}, payload=EMPTY)
+        return event, text
+    omitted = replace(event, details={**event.details, "_omitted_bytes": size}, payload=EMPTY)
+    return omitted, serialize(omitted)
+
+
+@dataclass(slots=True)
+class EventTexts:
+    """The serialized EVENT messages of the newest events: each is serialized once for all receivers of a subscription.
+
+    An event is compared as a whole, since a publisher may choose the publication id of another one.
+    """
+
+    maximum: int = KEPT_TEXTS
+    _texts: dict[tuple[PublicationId, TopicPattern, bool], tuple[LoggedEvent, str]] = field(default_factory=dict)
+
+    def text(self, pattern: TopicPattern, logged: LoggedEvent, *, is_retained: bool = False) -> str:
+        """Return the EVENT for a subscription within the size limit of a connection; see `event_for`."""
+        key = logged.publication, pattern, is_retained
+        known = self._texts.get(key)
+        if known is not None and (known[0] is logged or known[0] == logged):
+            return known[1]
+        _, text = _size_limited(event_for(pattern, logged, is_retained=is_retained))
+        if len(self._texts) >= self.maximum:
+            self._texts = {}  # replaced and not changed: connections are written to in parallel
+        self._texts[key] = logged, text
+        return text
 
 
 def rfc3339(at: datetime) -> str:

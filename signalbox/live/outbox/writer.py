@@ -9,7 +9,7 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Rights
 from signalbox.live.log.backfill import BackfillReader
-from signalbox.live.log.events import event_for, size_limited
+from signalbox.live.log.events import EventTexts
 from signalbox.live.outbox.decisions import (
     ItemAction,
     OutboxState,
@@ -30,7 +30,7 @@ from signalbox.live.outbox.items import BackfillRequest, CloseRequest, EventBatc
 from signalbox.live.outbox.ports import Connections, PostResult, TopicLog
 from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
 from signalbox.live.session.state import ConnectionId, Session
-from signalbox.live.wamp.codec import serialize, size_bytes
+from signalbox.live.wamp.codec import size_bytes
 from signalbox.messages import MessageId
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -87,6 +87,7 @@ class OutboxWriter:
     connections: Connections
     now: Callable[[], datetime]
     parallel_map: ParallelMap = serial_map
+    texts: EventTexts = field(default_factory=EventTexts)
 
     def deliver(self, connection: ConnectionId, incoming: Sequence[ReceivedItem], *, until: datetime) -> DeliveryResult:
         """Post a connection's items in their order; begin no event after `until`."""
@@ -229,7 +230,7 @@ class _ConnectionWriter:
     def _post_event(self, candidate: SubscriptionEvent, *, is_latest: bool = False) -> DeliveryOutcome:
         if self.writer.now() >= self.until:
             return DeliveryOutcome.OUT_OF_TIME
-        text = serialize(size_limited(event_for(candidate.pattern, candidate.event, is_retained=is_latest)))
+        text = self.writer.texts.text(candidate.pattern, candidate.event, is_retained=is_latest)
         return EVENT_OUTCOMES[self._post(text, is_repeatable=True)]
 
     def _post(self, text: str, *, is_repeatable: bool) -> PostResult:

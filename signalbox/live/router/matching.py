@@ -1,7 +1,7 @@
 """An index of topic patterns that finds the subscriptions matching a topic."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Hashable
 from itertools import chain
 from typing import Generic, TypeVar
 
@@ -47,35 +47,53 @@ class SubscriptionIndex(Generic[Target]):
 
     def matching(self, topic: RoutingKey) -> list[Target]:
         """Return every target with a matching pattern, each once."""
-        found = chain(self._exact.get(topic, ()), self._prefixes.matching(topic), self._wildcards.matching(_key(topic)))
-        return list(dict.fromkeys(found))
+        found: list[Collection[Target]] = []
+        exact = self._exact.get(topic)
+        if exact:
+            found.append(exact)
+        found += self._prefixes.matching(topic)
+        if self._wildcards:
+            found.append(self._wildcards.matching(_key(topic)))
+        if len(found) == 1:
+            return list(found[0])
+        return list(dict.fromkeys(chain.from_iterable(found)))
 
 
 class _PrefixIndex(Generic[Target]):
     """Targets by prefix, and the number of prefixes of each length."""
 
-    __slots__ = ("_lengths", "_targets")
+    __slots__ = ("_counts", "_lengths", "_targets")
 
     def __init__(self) -> None:
         self._targets: dict[str, dict[Target, None]] = {}
-        self._lengths: Counter[int] = Counter()
+        self._counts: Counter[int] = Counter()
+        self._lengths: list[int] = []  # in ascending order
 
     def add(self, prefix: str, target: Target) -> None:
         if prefix not in self._targets:
-            self._lengths[len(prefix)] += 1
+            self._counts[len(prefix)] += 1
+            if self._counts[len(prefix)] == 1:
+                self._lengths = sorted(self._counts)
         self._targets.setdefault(prefix, {})[target] = None
 
     def remove(self, prefix: str, target: Target) -> None:
         if not _discard(self._targets, prefix, target):
             return
-        self._lengths[len(prefix)] -= 1
-        if not self._lengths[len(prefix)]:
-            del self._lengths[len(prefix)]
+        self._counts[len(prefix)] -= 1
+        if not self._counts[len(prefix)]:
+            del self._counts[len(prefix)]
+            self._lengths = sorted(self._counts)
 
-    def matching(self, topic: str) -> Iterator[Target]:
+    def matching(self, topic: str) -> list[dict[Target, None]]:
+        """Return the targets of each prefix that a topic has."""
+        found, size, targets = [], len(topic), self._targets
         for length in self._lengths:
-            if length <= len(topic):
-                yield from self._targets.get(topic[:length], ())
+            if length > size:
+                break
+            of_prefix = targets.get(topic[:length])
+            if of_prefix is not None:
+                found.append(of_prefix)
+        return found
 
 
 def _discard(targets: dict[str, dict[Target, None]], text: str, target: Target) -> bool:

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -94,6 +95,9 @@ FORMATS: Mapping[int, MessageFormat] = MappingProxyType(
 )
 TYPE_CODES: Mapping[object, int] = MappingProxyType({form.kind: code for code, form in FORMATS.items()})
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_Layout = tuple[int, Callable[[Message], tuple[object, ...]], Callable[[Message], Payload] | None]
+
 
 def decode(text: str) -> Message | MalformedFrame:
     """Parse a client's frame; return a `MalformedFrame` instead of raising."""
@@ -141,25 +145,46 @@ def _payload(arguments: list[object] | None = None, keywords: dict[str, object] 
 
 def serialize(message: Message) -> str:
     """Serialize a message as compact JSON in which characters that SQS refuses are escaped."""
-    text = json.dumps(list(_elements(message)), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return NOT_IN_SQS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    text = _ENCODER.encode(_elements(message))
+    return text if text.isascii() else NOT_IN_SQS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def _elements(message: Message) -> Iterator[object]:
-    yield TYPE_CODES[type(message)]
-    for one in fields(message):
-        value = getattr(message, one.name)
-        if isinstance(value, Payload):
-            # An empty list or object is omitted, except for the list before a non-empty object.
-            yield from ([value.arguments] if value.arguments or value.keywords else [])
-            yield from ([value.keywords] if value.keywords else [])
-        elif value is not None:
-            yield value
+def _elements(message: Message) -> list[object]:
+    code, read, payload_of = _LAYOUTS[type(message)]
+    elements = [code, *read(message)]
+    if elements[-1] is None:
+        elements.pop()  # an optional element
+    payload = payload_of(message) if payload_of else EMPTY
+    # An empty list or object is omitted, except for the list before a non-empty object.
+    if payload.arguments or payload.keywords:
+        elements.append(payload.arguments)
+    if payload.keywords:
+        elements.append(payload.keywords)
+    return elements
+
+
+def _layout(code: int, form: MessageFormat) -> _Layout:
+    names = [one.name for one in fields(form.kind)]  # type: ignore[arg-type]  # a dataclass
+    payload_of = attrgetter(names.pop()) if form.has_payload else None
+    return code, _reader(names), payload_of
+
+
+def _reader(names: list[str]) -> Callable[[Message], tuple[object, ...]]:
+    if len(names) > 1:
+        return attrgetter(*names)
+    (name,) = names
+    return lambda message: (getattr(message, name),)
+
+
+# For each class of messages: its type code, the reader of its elements, and the reader of its payload.
+_LAYOUTS: Mapping[object, _Layout] = MappingProxyType(
+    {form.kind: _layout(code, form) for code, form in FORMATS.items()}
+)
 
 
 def size_bytes(text: str) -> int:
     """Return the size of a text in UTF-8, by which API Gateway limits messages."""
-    return len(text.encode(errors="surrogatepass"))
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
 def parse_json(text: str) -> object:
@@ -170,7 +195,7 @@ def parse_json(text: str) -> object:
         raise
     except (ValueError, RecursionError) as error:  # an integer of more digits than Python parses is a ValueError
         raise MalformedMessage("expected JSON") from error
-    if _is_deep(document):
+    if text.count("[") + text.count("{") > MAXIMUM_DEPTH and _is_deep(document):
         raise MalformedMessage(f"lists and objects are nested more than {MAXIMUM_DEPTH} levels deep")
     return document
 

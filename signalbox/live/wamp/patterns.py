@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from signalbox.exchange.model.topics import RoutingKey, words_of
 from signalbox.live.wamp.codec import MAXIMUM_ID
@@ -59,5 +60,10 @@ class TopicPattern:
         It is a hash of the pattern, so it is neither stored nor looked up, and stays valid when a client reconnects.
         With a million subscriptions in a realm, one realm in 18,000 has a collision.
         """
-        digest = hashlib.sha256(f"{self.match}\n{self.uri}".encode()).digest()
-        return SubscriptionId(int.from_bytes(digest[:8]) % MAXIMUM_ID + 1)
+        return _subscription_id(self.match, self.uri)
+
+
+@lru_cache(maxsize=10_000)  # it is computed once for each receiver of an event
+def _subscription_id(match: MatchPolicy, uri: str) -> SubscriptionId:
+    digest = hashlib.sha256(f"{match}\n{uri}".encode()).digest()
+    return SubscriptionId(int.from_bytes(digest[:8]) % MAXIMUM_ID + 1)

@@ -2,13 +2,14 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from signalbox.clients.control import NoControlReply
 from signalbox.clients.splitting.control import split_client
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.errors import UnavailableError
@@ -82,10 +83,14 @@ class SplitTrial:
     def end(self, clients: Sequence[SessionClient]) -> None:
         """End the sessions and wait until their split has ended."""
         for client in clients:
-            client.stop()
+            wait_until(lambda one=client: _phase(one.stop), "the session is stopped", seconds=END_SECONDS)  # type: ignore[misc]
         for client in clients:
-            wait_until(lambda one=client: one.heartbeat().phase == GONE, "the session has ended", seconds=END_SECONDS)  # type: ignore[misc]
-        wait_until(lambda: not splits(clients[0]), "the split has ended", seconds=END_SECONDS)
+            wait_until(
+                lambda one=client: _phase(one.heartbeat) == GONE,  # type: ignore[misc]
+                "the session has ended",
+                seconds=END_SECONDS,
+            )
+        wait_until(lambda: _is_without_split(clients[0]), "the split has ended", seconds=END_SECONDS)
 
     @contextmanager
     def _client(self, name: str) -> Iterator[SessionClient]:
@@ -123,6 +128,19 @@ class SplitTrial:
     def _owner(self, body: str) -> str:
         author = json.loads(body)["author"]
         return author if author in self.developers else DEPLOYED
+
+
+def _phase(command: Callable[[], SessionStatus]) -> str:
+    """Return a session's phase after a command, or an empty text if the stage does not reply: it may be repeated."""
+    with suppress(NoControlReply):
+        return command().phase
+    return ""
+
+
+def _is_without_split(client: SessionClient) -> bool:
+    with suppress(NoControlReply):
+        return not splits(client)
+    return False
 
 
 def splitting_rows(deployment: "Deployment") -> Iterator[Row]:

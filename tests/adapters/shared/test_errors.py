@@ -68,7 +68,7 @@ def test_a_key_that_is_denied_or_disabled_does_not_pass(kind, query_error):
 @pytest.mark.parametrize(
     "kind", ["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"]
 )
-def test_a_hot_item_of_dynamodb_passes(kind):
+def test_a_hot_key_of_dynamodb_passes(kind):
     client = answered("dynamodb", f"com.amazonaws.dynamodb.v20120810#{kind}")
 
     with pytest.raises(ClientError) as caught:

@@ -126,6 +126,31 @@ def test_a_live_publication_is_billed_for_its_log_and_the_search_for_subscribers
     assert units(found["exchange", "logged event", "DynamoDB read unit"]) == (1, 1, 2)
 
 
+@pytest.mark.parametrize(
+    ("times", "minutes"),
+    [
+        ({"started": "10:00:00", "ended": "10:00:00"}, 1),
+        ({"started": "10:00:00", "ended": "10:01:00"}, 1),
+        ({"started": "10:00:00", "ended": "10:01:01"}, 2),
+        ({"started": "10:00:00"}, 120),
+        ({"started": "23:30:00"}, 30),
+        ({"ended": "10:00:00"}, 120),
+        ({"ended": "00:30:00"}, 30),
+    ],
+)
+def test_a_connection_is_billed_for_each_begun_minute_within_its_longest_duration(costs, event, at, times, minutes):
+    events = [
+        event("live", "session", outcome, occurred_at=at(f"{DAY} {time}"), event_id=f"session:{outcome}:{session}:f")
+        for outcome, time in times.items()
+        for session in (7, 8)
+    ]
+
+    row = costs(*events)["live", "connection minute", "WebSocket connection minute"]
+
+    assert units(row) == (2 * minutes,) * 3
+    assert row.usd_most == pytest.approx(2 * minutes * 0.25 / 1_000_000)
+
+
 def test_each_event_of_live_has_its_billed_actions(costs, event):
     batch = {"labels": {"events": "3", "past": "2", "skipped": "1"}, "size_bytes": 900}
     happened = [
@@ -144,6 +169,7 @@ def test_each_event_of_live_has_its_billed_actions(costs, event):
     numbers = {what: row.number for (capability, what, _), row in found.items() if capability == "live"}
     assert numbers == {
         **dict.fromkeys(("session start", "session end", "refused login", "subscription", "dropped publication"), 1),
+        "connection minute": 1,
         "delivery": 2,
         "posted event": 6,
         NOT_PRICED: 1,

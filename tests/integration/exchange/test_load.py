@@ -21,7 +21,7 @@ from tests.patience import wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 
-BETWEEN_KILLS = (5.0, 10.0)
+BETWEEN_KILLS = (2.0, 5.0)
 LEAST_KILLS = 5
 END_SECONDS = 600
 

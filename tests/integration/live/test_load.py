@@ -20,10 +20,10 @@ from tests.patience import wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 
-GROUPS, TOPICS = 25, 20  # of each topic there are two subscriptions: its own, and that of its group
-EVENTS = 2_000
-BETWEEN_CUTS = (1.0, 4.0)
-BETWEEN_KILLS = (3.0, 8.0)
+GROUPS, TOPICS = 12, 20  # of each topic there are two subscriptions: its own, and that of its group
+EVENTS = 1_000
+BETWEEN_CUTS = (1.0, 3.0)
+BETWEEN_KILLS = (3.0, 6.0)
 LEAST_CUTS, LEAST_KILLS = 8, 4
 FUNCTIONS = ("SessionFunctionName", "DeliverFunctionName", "RouteFunctionName")
 READY_SECONDS, END_SECONDS = 600, 900

@@ -25,17 +25,17 @@ from tests.patience import wait_for
 from tests.unit.exchange.matching.naive_topics import is_match
 
 PLAIN, LOG = "xs_load", "xs_load.fifo"
-MESSAGES = {PLAIN: 18_000, LOG: 2_000}
+MESSAGES = {PLAIN: 3_600, LOG: 400}
 QUEUES = {PLAIN: [f"q_load_{n:02}" for n in range(40)], LOG: [f"q_load_{n:02}.fifo" for n in range(10)]}
 BINDINGS = {PLAIN: 180, LOG: 20}
 # Consecutive messages have equal keys, as files of one directory do, so the copies of a batch share calls.
-NEIGHBOURS = 100
+NEIGHBOURS = 25
 SITES, KINDS, STATIONS = 8, 4, 6
 LOG_KEYS = 40
 PUBLISHERS, CONSUMERS, DECLARERS = 3, 4, 4
 PREFETCH = 100
 # The emulator scans the whole queue for each batch, so publishers wait for a short backlog, checked at this interval.
-BACKLOG, POSTS_PER_LOOK = 600, 100
+BACKLOG, POSTS_PER_LOOK = 600, 50
 BACKLOG_SECONDS = 300
 SECONDS_BETWEEN_BINDINGS = 2
 IMPATIENCE = timedelta(seconds=5)

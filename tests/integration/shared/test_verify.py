@@ -25,7 +25,7 @@ from tests.patience import wait_for
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 
 # The fixtures of tests/conftest.py with the local.json and the folder of each stage that the whole command is run on.
-STAGES = {"calm": ("deployed", "stage_folder")}
+STAGES = {"calm": ("deployed", "stage_folder"), "weather": ("deployed_in_weather", "weather_stage_folder")}
 CAPABILITIES = {"rendezvous", "splitting", "exchange", "live", "history", "SQS"}
 QUESTIONS = {
     "order of frames on their way into FIFO",

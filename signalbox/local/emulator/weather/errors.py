@@ -106,7 +106,7 @@ QUEUE_DELETED_RECENTLY = ServiceError(
     "You must wait 60 seconds after deleting a queue before you can create another with the same name.",
     query_code="AWS.SimpleQueueService.QueueDeletedRecently",
 )
-HOT_ITEM = ServiceError(
+HOT_KEY = ServiceError(
     "ThrottlingException",
     400,
     "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling your table or "

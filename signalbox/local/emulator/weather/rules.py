@@ -20,6 +20,8 @@ DELETED_NAME_SECONDS = 60.0
 STALE_SECONDS = 2.0
 MAPPING_SECONDS = 3.0
 PROPAGATION_SECONDS = 5.0
+# Of the 60 s that AWS allows, so that a test sees the change.
+POLICY_SECONDS = (1.0, 5.0)
 CHAIN_LENGTH = 16
 READ_UNITS = 3000
 WRITE_UNITS = 1000
@@ -100,10 +102,11 @@ RULES = (
         f"{DYNAMODB}/APIReference/API_BatchWriteItem.html",
     ),
     Rule(
-        "hot items",
-        "One item of DynamoDB takes no more units in a second: ThrottlingException, or UnprocessedKeys and -Items.",
+        "hot keys",
+        "The items of one partition key of DynamoDB take no more units together in a second: ThrottlingException, or "
+        "UnprocessedKeys and -Items.",
         f"{READ_UNITS:,} read and {WRITE_UNITS:,} write units in a second",
-        f"{DYNAMODB}/developerguide/throttling-key-range-limit-exceeded-mitigation.html",
+        f"{DYNAMODB}/developerguide/bp-partition-key-design.html",
     ),
     Rule(
         "event source mappings",
@@ -116,6 +119,12 @@ RULES = (
         "A changed policy counts later, and a new access key is not known: InvalidClientTokenId.",
         f"{PROPAGATION_SECONDS:g} s after the change",
         f"{DOCS}/IAM/latest/UserGuide/troubleshoot.html",
+    ),
+    Rule(
+        "queue policies",
+        "A changed policy of a queue counts later; AWS says up to a minute.",
+        f"{POLICY_SECONDS[0]:g} to {POLICY_SECONDS[1]:g} s after SetQueueAttributes, AddPermission or RemovePermission",
+        f"{SQS_API}/API_SetQueueAttributes.html",
     ),
     Rule(
         "recursive loops",

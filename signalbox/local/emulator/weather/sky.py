@@ -1,18 +1,19 @@
 """The weather of an emulator: its rules, in the order in which a call passes them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 
 from signalbox.local.emulator.weather.calls import Answer, Call, CallRule, Clock, Forward
 from signalbox.local.emulator.weather.dice import Dice
 from signalbox.local.emulator.weather.faults import Faults
-from signalbox.local.emulator.weather.hot_items import HotItems
+from signalbox.local.emulator.weather.hot_keys import HotKeys
 from signalbox.local.emulator.weather.iam_changes import IamChanges, Policies, Principal
 from signalbox.local.emulator.weather.lineage import TraceHeaders
 from signalbox.local.emulator.weather.mapping_states import MappingStates
 from signalbox.local.emulator.weather.partial_batches import PartialBatches
 from signalbox.local.emulator.weather.queue_names import QueueNames
+from signalbox.local.emulator.weather.queue_policies import QueuePolicies
 from signalbox.local.emulator.weather.stale_views import StaleViews
 
 
@@ -22,10 +23,12 @@ class Lookups:
 
     is_encrypted: Callable[[str], bool]
     """Whether the queue of a name has a key of KMS."""
-    key_names: Callable[[str], Sequence[str]]
-    """The key attributes of a table."""
+    partition_key: Callable[[str], str]
+    """The name of the partition key of a table."""
     policies: Callable[[Principal], Policies]
     """The policies of a user or role."""
+    queue_policy: Callable[[str], str]
+    """The policy of the queue of a name, or an empty text."""
 
 
 class Sky:
@@ -34,15 +37,17 @@ class Sky:
     def __init__(self, seed: int, clock: Clock, lookups: Lookups) -> None:
         self.dice = Dice(seed)
         self.iam = IamChanges(clock, lookups.policies)
+        self.queue_policies = QueuePolicies(clock, self.dice, lookups.queue_policy)
         self.mappings = MappingStates(clock)
         self.call_rules: tuple[CallRule, ...] = (
             Faults(self.dice, lookups.is_encrypted),
             QueueNames(clock),
             StaleViews(clock),
             self.iam,
+            self.queue_policies,
             TraceHeaders(),
             PartialBatches(self.dice),
-            HotItems(clock, lookups.key_names),
+            HotKeys(clock, lookups.partition_key),
         )
 
     async def answer(self, call: Call, forward: Forward) -> Answer:

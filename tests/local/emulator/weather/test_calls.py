@@ -11,7 +11,7 @@ from signalbox.local.emulator.weather.calls import Call, Request, Wire, parse_ca
 from signalbox.local.emulator.weather.errors import (
     FAULTS,
     GONE,
-    HOT_ITEM,
+    HOT_KEY,
     KMS_THROTTLED,
     MAPPING_IN_USE,
     QUEUE_DELETED_RECENTLY,
@@ -45,7 +45,7 @@ ERRORS = [
     ("sqs", QUEUE_MISSING, "AWS.SimpleQueueService.NonExistentQueue"),
     ("sqs", QUEUE_DELETED_RECENTLY, "AWS.SimpleQueueService.QueueDeletedRecently"),
     ("sqs", KMS_THROTTLED, "KMS.ThrottlingException"),
-    ("dynamodb", HOT_ITEM, "ThrottlingException"),
+    ("dynamodb", HOT_KEY, "ThrottlingException"),
     ("lambda", MAPPING_IN_USE, "ResourceInUseException"),
     ("execute-api", GONE, "GoneException"),
 ]

@@ -370,6 +370,22 @@ def test_changes_of_iam_count_later(session: boto3.Session, stormy: Emulator):
     wait_for(lambda: code_of(user.list_queues) == "AccessDenied", "the rights are gone", seconds=PATIENCE_SECONDS)
 
 
+def test_a_changed_policy_of_a_queue_counts_later(session: boto3.Session):
+    url, sqs = usable_queue(session, "guarded"), session.client("sqs")
+    denial = {"Effect": "Deny", "Principal": "*", "Action": "sqs:SendMessage", "Resource": arn_of(session, url)}
+    message = {"QueueUrl": url, "MessageBody": "x"}
+
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": json.dumps({"Statement": [denial]})})
+
+    assert code_of(sqs.send_message, **message) == ""
+    wait_for(
+        lambda: code_of(sqs.send_message, **message) == "AccessDenied", "the policy counts", seconds=PATIENCE_SECONDS
+    )
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": ""})
+    assert code_of(sqs.send_message, **message) == "AccessDenied"
+    wait_for(lambda: not code_of(sqs.send_message, **message), "the policy is gone", seconds=PATIENCE_SECONDS)
+
+
 def test_a_connection_ends_between_two_posts(session: boto3.Session, stormy: Emulator):
     """As API Gateway ends connections: the post gets 410, and the client sees a close frame."""
     url = _make_websocket(session, "storm")

@@ -24,7 +24,9 @@ HEADERS = {"x-amz-target": "AmazonSQS.SendMessageBatch"}
 
 def requests_of(seed: int, count: int, body: Mapping[str, Any], *, text: bool = False) -> list[tuple[int, bytes]]:
     """Return the bodies that a service gets under weather, with the status that each caller gets."""
-    sky = Sky(seed, Clock(), Lookups(lambda _queue: False, lambda _table: ["pk"], lambda _principal: []))
+    sky = Sky(
+        seed, Clock(), Lookups(lambda _queue: False, lambda _table: "pk", lambda _principal: [], lambda _queue: "")
+    )
     seen = []
 
     async def handler(*request: Any) -> tuple[int, dict[str, str], Any]:

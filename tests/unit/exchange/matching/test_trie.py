@@ -51,8 +51,8 @@ def test_a_tree_from_which_all_is_unbound_holds_nothing(bound, random):
     for pattern, target in bound:
         trie.remove(Pattern.stored(pattern), target)
 
-    assert not trie._root.edges
-    assert not trie._root.targets
+    assert not trie
+    assert not trie._many_nodes
 
 
 def test_binding_twice_is_binding_once():

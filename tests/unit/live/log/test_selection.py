@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from signalbox.exchange.model.records import Retention
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent, event_for, size_limited
+from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, EventTexts, LoggedEvent, event_for, size_limited
 from signalbox.live.log.get_events import get_events_result
 from signalbox.live.log.history_request import HistoryRequest, InvalidArgument
 from signalbox.live.log.retention import expired, retention_of
@@ -470,3 +470,42 @@ def test_the_largest_event_fits_into_a_result() -> None:
 
 def test_a_result_has_at_least_one_event() -> None:
     assert len(get_events_result(HistoryPage((logged(3), logged(4))), LOGS, maximum_bytes=0).arguments) == 1
+
+
+@pytest.mark.parametrize("is_retained", [False, True])
+@pytest.mark.parametrize("size", [1, MAXIMUM_EVENT_BYTES])
+def test_a_text_is_the_event_within_the_size_limit(size: int, *, is_retained: bool) -> None:
+    event = replace(logged(3), payload=Payload(("x" * size,)))
+
+    text = EventTexts().text(LOGS, event, is_retained=is_retained)
+
+    assert text == serialize(size_limited(event_for(LOGS, event, is_retained=is_retained)))
+
+
+def test_an_event_is_serialized_once_for_all_receivers_of_a_subscription() -> None:
+    texts = EventTexts()
+    event = replace(logged(3), payload=Payload(("x",)))
+
+    first, again, copy = texts.text(LOGS, event), texts.text(LOGS, event), texts.text(LOGS, replace(event))
+
+    assert first is again is copy
+    assert texts.text(TopicPattern.parse("logs.a"), event) != first
+
+
+def test_a_publication_id_that_another_event_has_too_never_gives_its_text() -> None:
+    texts = EventTexts()
+    event, other = logged(3), replace(logged(3), payload=Payload(("secret",)))
+
+    assert texts.text(LOGS, event) != texts.text(LOGS, other)
+    assert texts.text(LOGS, event) == serialize(event_for(LOGS, event))
+
+
+def test_the_kept_texts_are_bounded() -> None:
+    texts = EventTexts(maximum=2)
+    first = texts.text(LOGS, logged(1))
+
+    for number in range(2, 5):
+        texts.text(LOGS, logged(number))
+
+    assert texts.text(LOGS, logged(1)) == first
+    assert texts.text(LOGS, logged(1)) is not first

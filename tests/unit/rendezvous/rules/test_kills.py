@@ -33,6 +33,16 @@ def receive_until_done(world: World, *, hidden_until: datetime | None = None) ->
     raise AssertionError("the offer is still in flight")
 
 
+def receive_again_after_a_kill(world: World, *, is_first: bool) -> None:
+    """Deliver an offer, and again after the visibility timeout if the function is killed; proxies poll all the time."""
+    try:
+        world.receive(replace(delivery(), is_first=is_first))
+    except Killed:
+        world.wait(VISIBILITY.total_seconds())
+        world.expect_proxies()
+        world.receive(delivery(handle="h2"))
+
+
 kills = st.integers(0, 14)
 moments = st.booleans()
 
@@ -46,11 +56,7 @@ def test_after_a_kill_the_client_has_its_queue_within_its_five_seconds(
     world.expect_proxies()
     world.fuse.calls_left, world.fuse.after = calls, after
 
-    try:
-        world.receive(replace(delivery(), is_first=is_first))
-    except Killed:
-        world.wait(VISIBILITY.total_seconds())
-        world.receive(delivery(handle="h2"))
+    receive_again_after_a_kill(world, is_first=is_first)
 
     assert world.client_queues.due
     assert world.clock.now() < START + timedelta(seconds=5)
@@ -95,12 +101,7 @@ def test_a_killed_offer_function_loses_no_offer(calls: int, *, after: bool, is_f
     world.expect_proxies()
     world.fuse.calls_left, world.fuse.after = calls, after
 
-    try:
-        world.receive(replace(delivery(), is_first=is_first))
-    except Killed:
-        world.wait(VISIBILITY.total_seconds())
-        world.expect_proxies()
-        world.receive(delivery(handle="h2"))
+    receive_again_after_a_kill(world, is_first=is_first)
     world.fuse.calls_left = None
     if world.impatient.poll(proxy()).match:
         assert world.answer(proxy())

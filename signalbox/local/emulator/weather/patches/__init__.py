@@ -1,7 +1,7 @@
 """Patches of MiniStack that are applied with weather only: one module for each, as those of the parent package."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from signalbox.local.emulator.patches.patch import Patch, original
 from signalbox.local.emulator.weather.conditions import Weather
@@ -13,6 +13,7 @@ from signalbox.local.emulator.weather.patches import (
     iam_delays,
     mapping_changes,
     queue_deliveries,
+    queue_policies,
     recursive_loops,
     service_calls,
 )
@@ -32,11 +33,12 @@ def weather_patches(weather: Weather) -> tuple[Patch, ...]:
         found: Policies = gather[kind](name, original(ACCOUNT_ID)())
         return found
 
-    sky = Sky(weather.seed, time.monotonic, Lookups(_is_encrypted, _key_names, policies))
+    sky = Sky(weather.seed, time.monotonic, Lookups(_is_encrypted, _partition_key, policies, _queue_policy))
     return (
         iam_delays.patch(sky.iam),
         service_calls.patch(sky),
         queue_deliveries.patch(sky.dice),
+        queue_policies.patch(sky.queue_policies),
         mapping_changes.patch(sky.mappings),
         recursive_loops.PATCH,
         function_limits.patch(weather.account_concurrency),
@@ -46,10 +48,18 @@ def weather_patches(weather: Weather) -> tuple[Patch, ...]:
 
 
 def _is_encrypted(queue: str) -> bool:
+    return bool(_attributes(queue).get("KmsMasterKeyId"))
+
+
+def _queue_policy(queue: str) -> str:
+    return _attributes(queue).get("Policy") or ""
+
+
+def _attributes(queue: str) -> Mapping[str, str]:
     entry = original(QUEUES).get(original(QUEUE_URLS).get(queue) or "")
-    return bool(entry and entry["attributes"].get("KmsMasterKeyId"))
+    return entry["attributes"] if entry else {}
 
 
-def _key_names(table: str) -> Sequence[str]:
+def _partition_key(table: str) -> str:
     entry = original(TABLES).get(table.rpartition("/")[2]) or {}
-    return [name for name in (entry.get("pk_name"), entry.get("sk_name")) if name]
+    return entry.get("pk_name") or ""
