@@ -167,11 +167,17 @@ class _Step:
     def _proceed(self, session: SplitSession) -> Iterator[Action]:
         is_split = self.split.stage is Stage.SPLIT
         if session.phase is Phase.STARTING and is_split and self._are_usable(session.queues.values()):
-            settle = self.timings.settle if any(queue.is_fifo for queue in self.split.queues) else timedelta(0)
+            settle = self.timings.settle if self._must_settle(session) else timedelta(0)
             yield MoveSession(session.session_id, Phase.MATCHING, effective_at=self.now + settle)
         is_effective = session.effective_at is not None and session.effective_at <= self.now
         if session.phase is Phase.MATCHING and is_effective and all(map(self._is_on, self.split.queues)):
             yield MoveSession(session.session_id, Phase.READY)
+
+    def _must_settle(self, session: SplitSession) -> bool:
+        """Return whether the session is ready only when every forwarding function has loaded it."""
+        # Until then, messages of an exclusive queue may still be forwarded to the deployed consumer.
+        exclusive = (queue for queue in self.split.queues if queue.original in session.exclusive)
+        return any(queue.is_fifo for queue in self.split.queues) or not all(map(self._is_still, exclusive))
 
     def _finish(self, session: SplitSession) -> Iterator[Action]:
         for queue in self.split.queues:

@@ -1,5 +1,7 @@
 """The next actions while a split starts and runs; test_no_loss.py shows that nothing is lost meanwhile."""
 
+from datetime import timedelta
+
 import pytest
 
 from signalbox.queues import QueueName
@@ -39,6 +41,7 @@ from tests.unit.splitting.control.observed_states import (
     ending,
     holding,
     observed,
+    off,
     on,
     session,
     split,
@@ -81,6 +84,19 @@ def test_forwarding_starts_only_when_the_target_reads_its_temporary_queue():
     assert actions(split(Stage.SPLIT, matching), observed(TargetState.TEMPORARY, on(), **queues)) == [
         MoveSession(ANN, Phase.READY)
     ]
+
+
+@pytest.mark.parametrize(("forwarder", "settle"), [(None, timedelta(0)), (off(), timedelta(0)), (on(), TIMINGS.settle)])
+def test_an_exclusive_session_is_ready_when_nothing_is_forwarded_without_it_any_more(forwarder, settle):
+    """For example while another session mirrors the queue."""
+    starting = session(ANN, Phase.STARTING, since=NOW, exclusive=frozenset({MEMES}))
+    record = split(Stage.SPLIT, starting, session(BOB, stolen=frozenset()))
+    queues = {name: holding() for name in ("deployed_memes", "ann_memes", "bob_memes")}
+    found = observed(TargetState.TEMPORARY, forwarder, **queues)
+
+    moved = [one for one in actions(record, found) if isinstance(one, MoveSession)]
+
+    assert moved == [MoveSession(ANN, Phase.MATCHING, effective_at=NOW + settle)]
 
 
 def test_filters_on_a_fifo_queue_apply_after_the_settle_time():
