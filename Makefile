@@ -9,7 +9,7 @@ MINUTES ?= 10
 
 help: ; @sed -n 's,^\([a-z]*\): .* [#][#] ,make \1\t,p' Makefile
 up: ; @$(SIGNALBOX) local up $(ARGS) ## start the emulator, deploy, run the demo (ARGS="--port 4567 -c key=value")
-down: ; @$(SIGNALBOX) local down ## stop everything that `make up` started
+down: ; @$(SIGNALBOX) local down --yes ## stop everything that `make up` started
 test: ; @$(SETUP) && .venv/bin/python -m signalbox.local.check all ## all that a machine can check, emulator and Spark too
 check: ; @$(SETUP) && .venv/bin/python -m signalbox.local.check fast ## format, lint, types, contracts, fast tests, synth, documents
 format: ; @$(SETUP) && .venv/bin/ruff format . && .venv/bin/ruff check --fix . && .venv/bin/python -m signalbox.local.javascript ## put the code into the house format

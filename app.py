@@ -6,7 +6,7 @@ import sys
 from aws_cdk import App, CliCredentialsStackSynthesizer, Environment, IStackSynthesizer, Tags, Validations
 from cdk_nag import AwsSolutionsChecks
 
-from signalbox.rendezvous.wire.bridges import BridgeList, InvalidBridgeList
+from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES, BridgeList, InvalidBridgeList
 from stacks.settings.config import Config
 from stacks.settings.context import InvalidConfig, check_partition, read_config
 from stacks.shared.acknowledgements import acknowledge
@@ -18,24 +18,37 @@ from stacks.state_stack import StateStack
 def build(app: App) -> tuple[StateStack, SignalboxStack]:
     """Create the stacks of the stage that the app's context describes."""
     config = read_config(app.node.get_all_context())
-    check_bridges(config)
+    bridges = check_bridges(config)
     options = {"env": Environment(region=config.region) if config.region else None}
     state = StateStack(app, f"{config.stage}-state", config=config, synthesizer=_synthesizer(config), **options)
-    stack = SignalboxStack(app, config.stage, state=state, config=config, synthesizer=_synthesizer(config), **options)
+    stack = SignalboxStack(
+        app,
+        config.stage,
+        state=state,
+        config=config,
+        bridges=bridges,
+        synthesizer=_synthesizer(config),
+        **options,
+    )
     acknowledge(state, stack, config)
     Tags.of(app).add("signalbox:stage", config.stage)
     return state, stack
 
 
-def check_bridges(config: Config) -> None:
-    """Reject an invalid bridge list at synthesis, as upstream's broker does at its start."""
+def check_bridges(config: Config) -> tuple[str, ...]:
+    """Return the fingerprints of the stage's bridges.
+
+    Rejects an invalid list at synthesis, as upstream's broker does at its start.
+    """
     if config.bridge_list_file is None:
-        return
+        return tuple(DEFAULT_BRIDGES.bridges)
     try:
-        BridgeList.parse(config.bridge_list_file.read_text())
+        return tuple(BridgeList.parse(config.bridge_list_file.read_text(encoding="utf-8")).bridges)
     except InvalidBridgeList as error:
         problems = str(error).split("; ")
         raise InvalidConfig(tuple(f"bridge_list_file: {problem}" for problem in problems)) from error
+    except UnicodeDecodeError as error:
+        raise InvalidConfig((f"bridge_list_file: {error}",)) from error
 
 
 def check(app: App) -> None:

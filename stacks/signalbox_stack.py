@@ -1,6 +1,6 @@
 """The stack of a stage: composes the capabilities, grants permissions and declares outputs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from aws_cdk import Aws, CfnOutput, Duration, Stack, TimeZone
 from aws_cdk import aws_scheduler as scheduler
@@ -32,7 +32,16 @@ READERS = ("page", "receive", "connect")
 class SignalboxStack(Stack):
     """All resources without state; safe to delete."""
 
-    def __init__(self, scope: Construct, name: str, *, state: StateStack, config: Config, **options: object) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        state: StateStack,
+        config: Config,
+        bridges: Sequence[str],
+        **options: object,
+    ) -> None:
         super().__init__(scope, name, **options)  # type: ignore[arg-type]  # passed through to the stack
         key = state.state_key
         self.lake = HistoryLake(self, "HistoryLake", state=state, config=config)
@@ -72,7 +81,7 @@ class SignalboxStack(Stack):
         for job in self.jobs.values():
             grant_job(job, lake=self.lake, state=state, config=config)
         grant_schedules(self.schedules, calls=self._calls, jobs=self.jobs.values(), state=state)
-        self._name_results(state, config)
+        self._name_results(state, config, bridges)
 
     def _schedule(self, config: Config) -> None:
         tasks = {
@@ -108,7 +117,7 @@ class SignalboxStack(Stack):
             "SweepSessions": self.live.functions["session"],
         }
 
-    def _name_results(self, state: StateStack, config: Config) -> None:
+    def _name_results(self, state: StateStack, config: Config, bridges: Sequence[str]) -> None:
         broker, api = self.rendezvous.broker, self.rendezvous.api
         results = {
             "BrokerQueueUrl": broker.queue.queue_url,
@@ -127,6 +136,7 @@ class SignalboxStack(Stack):
             "ClientSecretArn": state.client_secret.secret_arn,
             "SweepFunctionName": self.rendezvous.functions["sweep"].function_name,
             "ClientQueuePrefix": config.client_queue_prefix,
+            "BridgeFingerprints": ",".join(bridges),
             "ReportJobName": self.jobs["Report"].job.job_name,
             "ReportPrefix": REPORT_PREFIX,
             **self._splitting_results(state, config),

@@ -3,7 +3,7 @@
 import fcntl
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -19,6 +19,7 @@ from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.stage_folder import StageFolder
 from tests.java import parts
+from tests.kubernetes.cluster import Namespace, Server
 
 # No deadline: the duration of an example depends on the machine's load more than on the code. In CI the examples are
 # the same in every run, so that a change has caused a new failure; elsewhere they are random.
@@ -33,6 +34,9 @@ botocore.session.create_loader = cache(botocore.session.create_loader)
 
 # The seed of the stage with weather: drawn anew in CI, so that each run meets other faults, and the same elsewhere.
 SEED_VARIABLE, USUAL_SEED, SEEDS = "SIGNALBOX_WEATHER_SEED", 1, 1_000_000
+
+SERVER = pytest.StashKey[Server]()
+LOG_LINES = 40
 
 
 def pytest_configure() -> None:
@@ -128,3 +132,32 @@ def real_parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[parts.Parts
 def deployment(deployed: dict[str, Any]) -> Deployment:
     """Return the same stage as a deployment of the CLI."""
     return local_deployment(deployed)
+
+
+@pytest.fixture(scope="session")
+def kubernetes(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Server]:
+    """Run a Kubernetes cluster that ends with the test run, even if that is killed."""
+    server = pytestconfig.stash[SERVER] = Server(tmp_path_factory.mktemp("kubernetes") / "cluster")
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the end of the cluster's log with a test that failed on it."""
+    report = yield
+    server = item.config.stash.get(SERVER, None)
+    if report.failed and server is not None and isinstance(item, pytest.Function) and "kubernetes" in item.fixturenames:
+        lines = server.log.read_text(errors="replace").splitlines()[-LOG_LINES:]
+        report.sections.append(("the Kubernetes cluster's log", "\n".join(lines)))
+    return report
+
+
+@pytest.fixture
+def namespace(kubernetes: Server) -> Iterator[Namespace]:
+    """Return a namespace of the cluster; its deletion goes on while the next test runs."""
+    namespace = kubernetes.new_namespace()
+    yield namespace
+    namespace.remove()

@@ -22,9 +22,15 @@ def handler(event: dict[str, Any], _context: object) -> Response:
     if name is None:
         return _answer(status=HTTPStatus.PERMANENT_REDIRECT, Location=f"live/{pages.FIRST_PAGE}")
     if name == "config.json":
-        realms = (exchange.name for exchange in page_wiring.exchanges().every() if exchange.live)
-        return _answer(pages.config(_websocket_url(), realms), content_type=pages.JSON)
+        return _answer(pages.config(_websocket_url(), _listed_realms()), content_type=pages.JSON)
     return _file(name, request.headers.get("if-none-match", ""))
+
+
+def _listed_realms() -> list[str]:
+    """Return the realms that strangers may know: all, or none."""
+    if instance.settings().text("PAGE_LISTS_REALMS") != "yes":
+        return []
+    return [exchange.name for exchange in page_wiring.exchanges().every() if exchange.live]
 
 
 def _file(name: str, if_none_match: str) -> Response:

@@ -26,20 +26,27 @@ from signalbox.aws.splitting.targets.ssm import SsmTargets
 from signalbox.filters.languages import Languages
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 from signalbox.splitting.consumers.environment import Resolver
-from signalbox.splitting.control.ports import ControlPorts, Store
+from signalbox.splitting.control.ports import ControlPorts, DeclaredRegistries, NothingDeclared, Store
 from signalbox.splitting.forwarding.splitter import RECORD_AGE
 from signalbox.splitting.model.events import CAPABILITY
 from signalbox.splitting.model.observed_state import Timings
 from signalbox.splitting.model.ports import Targets
-from signalbox.splitting.model.target import TargetKind
+from signalbox.splitting.model.target import KUBERNETES, TargetKind
 from signalbox.splitting.queues.names import RANDOM_CHARACTERS, RANDOM_LENGTH
 from signalbox.splitting.queues.orphan_queues import OrphanQueueSweeper
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mypy_boto3_lambda.client import LambdaClient
+
+    from signalbox.aws.splitting.kubernetes.api import KubernetesApi
+    from signalbox.aws.splitting.kubernetes.settings import ClusterSetting
+    from signalbox.aws.splitting.targets.kubernetes import KubernetesTargets
 
 # A response takes a second or two; a test checks that the function's timeout is longer.
 AUDIT_TIMEOUT = timedelta(seconds=20)
+NO_CLUSTERS = "{}"
 
 
 def stage() -> str:
@@ -99,8 +106,8 @@ def ports() -> ControlPorts:
             stage=stage(),
             concurrency=instance.settings().number("SPLIT_CONCURRENCY"),
         ),
-        targets=_targets(Resolver(compiler)),
-        discovery=AwsDiscovery(_functions(), boto3.client("ecs"), boto3.client("iam"), prefix()),
+        targets=_targets(),
+        discovery=AwsDiscovery(_functions(), boto3.client("ecs"), boto3.client("iam"), prefix(), _workloads()),
         audit_trail=_audit_trail(),
         control_queue=SqsControlQueue(instance.sqs(), instance.settings().text("CONTROL_QUEUE_URL")),
         compiler=compiler,
@@ -110,6 +117,8 @@ def ports() -> ControlPorts:
         record=instance.record,
         timings=timings(),
         prefix=prefix(),
+        clusters=tuple(clusters()),
+        declared=_declared_registries(),
         reads_objects=bool(wiring.buckets()),
     )
 
@@ -123,6 +132,7 @@ def _store() -> Store:
         samples=DynamoSamples(table, timings()),
         annotations=DynamoAnnotations(table),
         ledger=wiring.ledger(),
+        uses=wiring.uses(),
     )
 
 
@@ -134,13 +144,59 @@ def _audit_trail() -> AthenaAuditTrail:
     return AthenaAuditTrail(lake, settings.text("HISTORY_TABLE"))
 
 
-def _targets(resolver: Resolver) -> dict[TargetKind, Targets]:
+@cache
+def clusters() -> "Mapping[str, ClusterSetting]":
+    """Return the Kubernetes clusters of the stage, in the order of the setting; the first is the default."""
+    text = instance.settings().text("KUBERNETES_CLUSTERS")
+    if text == NO_CLUSTERS:
+        return {}
+    from signalbox.aws.splitting.kubernetes.settings import parse_clusters  # noqa: PLC0415 - most stages have none
+
+    return parse_clusters(text)
+
+
+@cache
+def api_of(cluster: str) -> "KubernetesApi":
+    """Return the API of a cluster of the stage. Raises `ClusterRefused` for another."""
+    from signalbox.aws.splitting.kubernetes.clusters import Clusters  # noqa: PLC0415 - as above
+
+    return Clusters(clusters(), boto3.Session(), instance.CLOCK.now).api_of(cluster)
+
+
+def _declared_registries() -> DeclaredRegistries:
+    if not clusters():
+        return NothingDeclared()
+    from signalbox.aws.splitting.targets.kubernetes_registries import ClusterRegistries  # noqa: PLC0415 - as above
+
+    return ClusterRegistries(api_of)
+
+
+@cache
+def _workloads() -> "KubernetesTargets | None":
+    if not clusters():
+        return None
+    from signalbox.aws.splitting.targets.kubernetes import KubernetesTargets  # noqa: PLC0415 - as above
+
+    annotations, originals = DynamoAnnotations(wiring.table()), OriginalQueues(instance.sqs())
+    return KubernetesTargets(api_of, originals, Resolver(Languages()), annotations, instance.CLOCK.now)
+
+
+def _targets() -> dict[TargetKind, Targets]:
+    resolver, workloads = Resolver(Languages()), _workloads()
     originals, annotations = OriginalQueues(instance.sqs()), DynamoAnnotations(wiring.table())
     tags = {STAGE_TAG: stage(), CAPABILITY_TAG: CAPABILITY}
     return {
         TargetKind.LAMBDA: LambdaTargets(_functions(), originals, annotations, resolver, _queue_arn_prefix(), tags),
         TargetKind.ECS_SERVICE: EcsTargets(boto3.client("ecs"), originals, resolver),
-        TargetKind.SSM_PARAMETER: SsmTargets(boto3.client("ssm"), originals, resolver, annotations, instance.CLOCK.now),
+        TargetKind.SSM_PARAMETER: SsmTargets(
+            boto3.client("ssm"),
+            originals,
+            resolver,
+            annotations,
+            instance.CLOCK.now,
+            propagation=instance.settings().seconds("SPLIT_PARAMETER_SECONDS"),
+        ),
+        **(dict.fromkeys(KUBERNETES, workloads) if workloads else {}),
     }
 
 

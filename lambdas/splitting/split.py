@@ -14,6 +14,7 @@ from signalbox.aws.splitting.objects import S3ObjectMetadata
 from signalbox.filters.languages import Languages
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.splitter import RECORD_AGE, Splitter, SplitUnknown
+from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model.records import UnreadableRecord
 
 logger = logging.getLogger(__name__)
@@ -54,6 +55,7 @@ def _splitter() -> Splitter:
     return Splitter(
         splits=wiring.splits(),
         ledger=wiring.ledger(),
+        uses=UseRecorder(wiring.uses(), instance.CLOCK.now),
         sender=wiring.sender(),
         dead_letters=wiring.dead_letters(),
         queues=wiring.queues(),

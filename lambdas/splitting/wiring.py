@@ -11,7 +11,7 @@ from lambdas.shared import instance
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.aws.splitting.queues import SqsSplitQueues
-from signalbox.aws.splitting.splits import DynamoLedger, DynamoSplits
+from signalbox.aws.splitting.splits import DynamoLedger, DynamoQueueUses, DynamoSplits
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
@@ -33,6 +33,12 @@ def splits() -> DynamoSplits:
 def ledger() -> DynamoLedger:
     """Return the ledger of unfinished calls."""
     return DynamoLedger(table())
+
+
+@cache
+def uses() -> DynamoQueueUses:
+    """Return the recorded uses of temporary queues."""
+    return DynamoQueueUses(table())
 
 
 @cache

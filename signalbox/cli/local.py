@@ -1,13 +1,16 @@
 """`signalbox local`: start, stop and inspect the stage on this machine."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from signalbox.cli.shared.confirmation import Yes, confirm
 from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
 
 if TYPE_CHECKING:
     from signalbox.local.emulator.weather.conditions import Weather
+    from signalbox.local.stage_folder import StageFolder
 
 app = typer.Typer(
     help="Run a stage on this machine: an emulated AWS with the app deployed to it.", no_args_is_help=True
@@ -42,6 +45,7 @@ def up(
     context: Context = None,
     demo: Demo = None,
     fresh: Fresh = False,
+    yes: Yes = False,
     weather: Seed = None,
     account_concurrency: Concurrency = None,
     as_json: Json = False,
@@ -55,6 +59,8 @@ def up(
 
     require_checkout()
     conditions = _weather(weather, account_concurrency)
+    if fresh:
+        _confirm_loss(StageFolder(), yes=yes, as_json=as_json)
     local = stage.up(StageFolder(), port=port, context=context or [], fresh=fresh, weather=conditions)
     is_shown = demo if demo is not None else local["weather"] is None
     rows = list(evidence(local_deployment(local))) if is_shown else []
@@ -93,6 +99,7 @@ def _print_addresses(local: dict[str, Any]) -> None:
     print_fields(
         {
             **weather,
+            "  folder": str(StageFolder().path.parent),
             "  AWS endpoint": local["endpoint_url"],
             "  rendezvous": f"{local['rendezvous_url']}debug",
             "  live page": local["page_url"],
@@ -102,28 +109,57 @@ def _print_addresses(local: dict[str, Any]) -> None:
     print_line("Next: .venv/bin/signalbox --help · .venv/bin/signalbox local logs · make test · make down")
 
 
-@app.command()
-def down() -> None:
-    """Stop the stage and delete its stage_folder."""
-    from signalbox.local import stage
-    from signalbox.local.stage_folder import StageFolder
+def _confirm_loss(stage_folder: "StageFolder", *, yes: bool, as_json: bool = False) -> None:
+    """Ask before a running stage is deleted, also one that does not respond."""
+    from signalbox.local.emulator import lifecycle
 
-    print_line("Stopped." if stage.down(StageFolder()) else "The stage was not running.")
+    if lifecycle.process_id(stage_folder) is not None:
+        where = f"The stage in {stage_folder.path} runs{_on_port(stage_folder)}."
+        confirm(f"{where} Delete it with all of its queues, tables and messages?", yes=yes, as_json=as_json)
+
+
+def _on_port(stage_folder: "StageFolder") -> str:
+    from signalbox.local.files import read_json
+
+    started = read_json(stage_folder.running)
+    return "" if started is None else f" on port {started['port']}"
+
+
+@app.command()
+def down(*, yes: Yes = False) -> None:
+    """Stop the stage of this folder and delete its state."""
+    from signalbox.local import stage
+
+    stage_folder = _stage_folder()
+    _confirm_loss(stage_folder, yes=yes)
+    port = _on_port(stage_folder)
+    if stage.down(stage_folder):
+        print_line(f"Stopped: the stage in {stage_folder.path}{port}; its state is deleted.")
+    else:
+        print_line(f"The stage in {stage_folder.path} was not running.")
+
+
+def _stage_folder() -> "StageFolder":
+    """Return the stage of the current folder. Raises `RejectedError` if it has none."""
+    from signalbox.local.stage_folder import find_stage_folder
+
+    return find_stage_folder(Path.cwd())
 
 
 @app.command()
 def status(*, as_json: Json = False) -> None:
-    """Show whether the stage runs, and its addresses; exit with 1 if it does not run."""
+    """Show whether the stage of this folder runs, and its addresses; exit with 1 if it does not run."""
     from signalbox.local.emulator import lifecycle
     from signalbox.local.files import read_json
-    from signalbox.local.stage_folder import StageFolder
 
-    stage_folder = StageFolder()
+    stage_folder = _stage_folder()
     running = lifecycle.running(stage_folder)
     local = read_json(stage_folder.local) if running else None
     shown = {
         "running": running is not None,
         "deployed": local is not None,
+        "folder": str(stage_folder.path),
+        "port": None if running is None else running.port,
         "process": lifecycle.process_id(stage_folder),
         "log": str(stage_folder.log),
         **_public(local or {}),
@@ -146,12 +182,12 @@ def logs(
 ) -> None:
     """Print the emulator's log, or that of a function."""
     from signalbox.local.logs import emulator_lines, function_lines
-    from signalbox.local.stage_folder import StageFolder
 
+    stage_folder = _stage_folder()
     lines = (
-        emulator_lines(StageFolder(), follow=follow)
+        emulator_lines(stage_folder, follow=follow)
         if function is None
-        else function_lines(StageFolder(), function, follow=follow)
+        else function_lines(stage_folder, function, follow=follow)
     )
     for line in lines:
         print_line(line)

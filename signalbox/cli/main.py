@@ -1,8 +1,10 @@
 """The `signalbox` command: one group of commands per capability, and one for the local stage."""
 
 import os
+import re
 import sys
-from typing import Annotated
+from difflib import get_close_matches
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -23,13 +25,24 @@ from signalbox.errors import RejectedError, SignalboxError
 
 REJECTED = 2
 UNAVAILABLE = 1
+INTERRUPTED = 130
+# The words of typer's parser, which is pydantic.
+PARSERS_WORDS = {
+    "Value error, ": "",
+    "Input should be a valid integer, unable to parse string as an integer": "expected a whole number",
+    "Input should be a valid number, unable to parse string as a number": "expected a number",
+    "Input should be": "expected a number",
+}
+CHOICE = re.compile(r"'(?P<given>[^']*)' is not one of (?P<expected>.*)")
+QUOTED = re.compile(r"'([^']*)'")
 
 app = typer.Typer(
     name="signalbox",
     help="A serverless message broker on AWS.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    # Subcommands inherit it.
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(local.app, name="local")
 app.add_typer(rendezvous.app, name="rendezvous")
@@ -47,17 +60,50 @@ app.command()(verify)
 def main() -> None:
     """Run the command line; an error of Signalbox or AWS ends in one line and an exit status."""
     try:
-        app()
+        # Not in Typer's own mode, which draws frames around errors and breaks their lines.
+        sys.exit(app(prog_name="signalbox", standalone_mode=False))
     except SignalboxError as error:
-        print_error(str(error))
-        sys.exit(REJECTED if isinstance(error, RejectedError) else UNAVAILABLE)
+        _end(str(error), REJECTED if isinstance(error, RejectedError) else UNAVAILABLE)
+    except typer.TyperException as error:
+        _end_usage(error)
+    except typer.Abort:
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # The reader of the output has closed it, as `head` does; the rest of the buffer goes to the null device.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(UNAVAILABLE)
     except _aws_errors() as error:
-        print_error(f"AWS: {error}")
-        sys.exit(UNAVAILABLE)
+        from signalbox.cli.shared.aws_errors import explained
+
+        _end(explained(error), UNAVAILABLE)
+
+
+def _end(text: str, status: int) -> NoReturn:
+    print_error(text)
+    sys.exit(status)
+
+
+def _end_usage(error: typer.TyperException) -> NoReturn:
+    """Print the error of a command line in one line, then the command that shows the help."""
+    text = error.format_message()
+    if "\n" in text or not text:  # the whole help, since the command has no words
+        sys.stderr.write(text)
+        sys.exit(error.exit_code)
+    context = getattr(error, "ctx", None)
+    help_hint = f"\n`{context.command_path} --help` shows the options" if context else ""
+    _end(_readable(text) + help_hint, error.exit_code)
+
+
+def _readable(text: str) -> str:
+    """Return an error of the parser without its own words, and with the nearest of the values that it lists."""
+    for own, ours in PARSERS_WORDS.items():
+        text = text.replace(own, ours)
+    text = text.rstrip(".")
+    choice = CHOICE.search(text)
+    if choice is None:
+        return text
+    near = get_close_matches(choice["given"], QUOTED.findall(choice["expected"]), n=1)
+    return text + (f"; did you mean {near[0]!r}?" if near else "")
 
 
 def _aws_errors() -> tuple[type[Exception], ...]:

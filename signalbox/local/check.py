@@ -17,11 +17,13 @@ REPORTS = CHECKOUT / ".signalbox" / "reports"
 ASSEMBLY = CHECKOUT / ".signalbox" / "check"
 SLOW = "emulator or spark or browser"
 IN_JAVA = "java"
-FAST = f"not ({SLOW} or {IN_JAVA})"
+ON_KUBERNETES = "kubernetes"
+FAST = f"not ({SLOW} or {IN_JAVA} or {ON_KUBERNETES})"
 # Measuring coverage takes half as long as the tests themselves, so only the tests of these files measure it.
 OF_THE_CORE = ("tests/unit", "tests/adapters")
 OF_THE_JOBS = "tests/glue"
 WITH_JAVA = ("tests/adapters", "tests/infrastructure/live")
+WITH_KUBERNETES = ("tests/kubernetes", "tests/adapters/splitting")
 COUNTED = ("--cov", "--cov-report=")
 # Every branch of these files is tested without AWS, and every branch of the jobs' transformations in Spark.
 CORE = tuple(
@@ -94,6 +96,12 @@ def spark_check() -> Check:
 def java_check() -> Check:
     """Return the check with parts in Java, in one process: each process starts its own."""
     return Check("tests with parts in Java", (_pytest("java", *WITH_JAVA, "-m", IN_JAVA),))
+
+
+def kubernetes_check() -> Check:
+    """Return the check on a Kubernetes cluster, in one process: each starts its own; the first one builds it."""
+    tests = _pytest("kubernetes", *WITH_KUBERNETES, "-m", f"{ON_KUBERNETES} and not ({SLOW})", "--durations=5")
+    return Check("tests on a Kubernetes cluster", (tests,))
 
 
 def _pytest(report: str, *options: str) -> tuple[str, ...]:
@@ -183,7 +191,9 @@ def main(arguments: Sequence[str]) -> int:
     REPORTS.mkdir(parents=True, exist_ok=True)
     _say("Checking")
     is_whole = "all" in arguments
-    passed = run_all([*([spark_check(), java_check()] if is_whole else []), *fast_checks()], environment)
+    # The cluster is built first: where it has changed, that takes longer than all other checks, and stages need it.
+    slow = [kubernetes_check(), spark_check(), java_check()] if is_whole else []
+    passed = run_all([*slow, *fast_checks()], environment)
     if is_whole:
         _say("Testing on the emulator and in a browser")
         passed = run_on_stages(environment) and passed

@@ -10,8 +10,16 @@ from signalbox.errors import RejectedError
 class LocalSession(boto3.Session):
     """A session whose clients use one endpoint URL; boto3 takes it for each client only."""
 
-    def __init__(self, endpoint_url: str, *, region: str, access_key_id: str, secret_access_key: str) -> None:
-        super().__init__(access_key_id, secret_access_key, region_name=region)
+    def __init__(
+        self,
+        endpoint_url: str,
+        *,
+        region: str,
+        access_key_id: str,
+        secret_access_key: str,
+        session_token: str | None = None,
+    ) -> None:
+        super().__init__(access_key_id, secret_access_key, session_token, region_name=region)
         self._endpoint_url = endpoint_url
 
     def client(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - boto3's own signature, for its stubs

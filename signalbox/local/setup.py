@@ -174,7 +174,7 @@ def _remove() -> int:
     """Stop the local stage, and remove the environments, the emulator's files and the caches."""
     signalbox = ENVIRONMENT / "bin" / "signalbox"
     if signalbox.exists():
-        subprocess.run([str(signalbox), "local", "down"], check=False)
+        subprocess.run([str(signalbox), "local", "down", "--yes"], cwd=str(ROOT), check=False)
     for name in MADE_HERE:
         _remove_tree(ROOT / name)
     return 0

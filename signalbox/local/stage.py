@@ -1,6 +1,7 @@
 """The local stage: the app deployed to the emulator, and `local.json`, the file with its URLs and credentials."""
 
 import fcntl
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -11,7 +12,7 @@ import boto3
 
 from signalbox.aws.rendezvous.credentials import client_credentials
 from signalbox.errors import RejectedError
-from signalbox.local import cdk, tools
+from signalbox.local import cdk, eks, tools
 from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.lifecycle import ACCOUNT, REGION, Emulator
 from signalbox.local.emulator.weather.conditions import Weather
@@ -26,10 +27,12 @@ DEFAULT_PORT = 4566
 # consistency are short, since the emulator is consistent, and failed calls are soon tried again.
 LOCAL_SETTINGS = {
     "splittable_queues": "demo-*",
-    "splittable_targets": "lambda/demo-*",
+    "splittable_targets": "lambda/demo-*,ecs/demo/demo-*,ssm/demo-*",
+    "kubernetes_clusters": json.dumps({eks.NAME: {"eks": eks.NAME}}),
     "split_concurrency": "2",
     "split_timeout_seconds": "5",
     "split_empty_seconds": "3",
+    "split_parameter_seconds": "2",
     "route_concurrency": "2",
     "route_timeout_seconds": "5",
     "route_retry_seconds": "5",
@@ -78,6 +81,7 @@ def up(
                     stage_folder, port=chosen_port, region=region, lifeline=lifeline, weather=weather
                 )
         with step("deploy") as say:
+            eks.create_cluster(running.session())
             cdk.deploy(assembly, emulator=running, say=say)
         local = _record(stage_folder, running, cdk.stacks(assembly))
         with step("start the functions of live"):
@@ -172,11 +176,7 @@ def _record(stage_folder: StageFolder, running: Emulator, stacks: Sequence[str])
         "exchange_control_queue_url": outputs["ExchangeControlQueueUrl"],
         "exchange_reply_queue_prefix": outputs["ExchangeReplyQueuePrefix"],
         "exchange_prefix": outputs["ExchangePrefix"],
-        "client_credentials": {
-            "access_key_id": client.access_key_id,
-            "secret_access_key": client.secret_access_key,
-            "sqscreds": client.sqscreds,
-        },
+        "client_credentials": client.document(),
         "admin_credentials": {
             "access_key_id": running.administrator.access_key_id,
             "secret_access_key": running.administrator.secret_access_key,

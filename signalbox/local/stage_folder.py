@@ -3,14 +3,17 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from signalbox.errors import RejectedError
 from signalbox.local.files import CHECKOUT
+
+STAGE_FOLDER = ".signalbox"
 
 
 @dataclass(frozen=True, slots=True)
 class StageFolder:
     """The folder of one local stage: `.signalbox` in the checkout, or a temporary folder in tests."""
 
-    path: Path = CHECKOUT / ".signalbox"
+    path: Path = CHECKOUT / STAGE_FOLDER
 
     @property
     def local(self) -> Path:
@@ -43,6 +46,11 @@ class StageFolder:
         return self.emulator / "routes.json"
 
     @property
+    def clusters(self) -> Path:
+        """The file with the Kubernetes API servers of the emulator's EKS clusters, which the emulator reads."""
+        return self.emulator / "clusters.json"
+
+    @property
     def temporary(self) -> Path:
         """The folder for temporary files of the emulator and its functions; part of every worker's command line."""
         return self.emulator / "tmp"
@@ -51,3 +59,25 @@ class StageFolder:
     def assembly(self) -> Path:
         """The folder of the synthesized app."""
         return self.path / "cdk.out"
+
+    @property
+    def is_used(self) -> bool:
+        """True if a stage runs in the folder, or was started in it."""
+        return self.local.is_file() or self.lock.is_file()
+
+
+def find_stage_folder(start: Path) -> StageFolder:
+    """Return the stage folder of `start` or of its nearest parent that has one; in the checkout, the checkout's.
+
+    Raises `RejectedError` elsewhere: a command must not stop a stage that its folder does not name.
+    """
+    here = start.resolve()
+    for parent in (here, *here.parents):
+        found = StageFolder(parent / STAGE_FOLDER)
+        if found.is_used or parent == CHECKOUT:
+            return found
+    own = StageFolder()
+    elsewhere = f"; this program's own stage is that of {str(CHECKOUT)!r}" if own.is_used else ""
+    raise RejectedError(
+        f"no local stage was started in {str(here)!r} or above{elsewhere}: run the command in its folder"
+    )

@@ -125,16 +125,17 @@ def install_npm_packages(folder: Path, *packages: str) -> None:
 def install_once(home: Path, install: Callable[[Path], None]) -> None:
     """Make a folder unless it exists: `install` fills a temporary one, which is renamed when it is complete.
 
-    An interruption or an error of `install` leaves nothing. Other processes wait, so that each tool is fetched once.
+    An interruption or an error of `install` leaves nothing. Other processes that make a folder in the same one wait, so
+    that each tool is fetched once.
     """
     if home.exists():
         return
-    TOOLS.mkdir(parents=True, exist_ok=True)
-    handle = os.open(TOOLS, os.O_RDONLY)
+    home.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(home.parent, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         if not home.exists():
-            with tempfile.TemporaryDirectory(dir=TOOLS) as folder:
+            with tempfile.TemporaryDirectory(dir=home.parent) as folder:
                 unfinished = Path(folder) / home.name
                 install(unfinished)
                 unfinished.rename(home)

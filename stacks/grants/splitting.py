@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from aws_cdk import Aws
+from aws_cdk import Aws, CfnResource
 from aws_cdk import aws_iam as iam
 
 from stacks.grants.permissions import (
@@ -18,6 +18,7 @@ from stacks.grants.permissions import (
 from stacks.history.lake import HistoryLake
 from stacks.settings.config import Config
 from stacks.shared.arns import arn, queue_arn
+from stacks.shared.function import Function
 from stacks.shared.keys import through
 from stacks.shared.tables import BY_KIND
 from stacks.splitting.construct import Splitting
@@ -56,6 +57,7 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
     allow(control, ["sqs:ListQueues"], ["*"])  # supports no resource-level permissions
     allow_mappings(control, [split.function_arn, *_function_arns(config)], capability="splitting", config=config)
     _allow_targets(control, config)
+    _allow_clusters(control, config)
 
     allow_items(split, state.split_table, actions=("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem"))
     allow_items(control, state.split_table, actions=(*READ_ITEMS, *WRITE_ITEMS), index=BY_KIND)
@@ -153,6 +155,34 @@ def _allow_services(control: iam.IGrantable, services: Sequence[str], config: Co
     allow(control, ["ecs:TagResource"], [TASK_DEFINITIONS], registering)
     to_tasks: Conditions = {"StringEquals": {"iam:PassedToService": "ecs-tasks.amazonaws.com"}}
     allow(control, ["iam:PassRole"], _role_arns(config), to_tasks)
+
+
+def _allow_clusters(control: Function, config: Config) -> None:
+    """Grant access to Kubernetes clusters; what it may do there is said by roles of Kubernetes, which owners apply."""
+    clusters = config.clusters
+    if names := clusters.eks:
+        allow(control, ["eks:DescribeCluster"], [arn("eks", f"cluster/{name}") for name in names.values()])
+    for name, eks_name in names.items():
+        _enter(control, name, eks_name, config)
+    if clusters.token_secrets:
+        allow(control, ["secretsmanager:GetSecretValue"], clusters.token_secrets)
+    if clusters.token_secret_keys:
+        allow(control, ["kms:Decrypt"], clusters.token_secret_keys, through("secretsmanager"))
+
+
+def _enter(control: Function, name: str, eks_name: str, config: Config) -> None:
+    # Not `aws_eks.CfnAccessEntry`: importing that module takes a second and a half of every synthesis.
+    CfnResource(
+        control,
+        f"AccessEntry-{name}",
+        type="AWS::EKS::AccessEntry",
+        properties={
+            "ClusterName": eks_name,
+            "PrincipalArn": control.own_role.role_arn,
+            "Type": "STANDARD",
+            "KubernetesGroups": [config.kubernetes_group],
+        },
+    )
 
 
 def _function_arns(config: Config) -> list[str]:

@@ -25,7 +25,10 @@ NEEDS = {
         *("LIVE_TABLE", "EXCHANGE_TABLE", "HISTORY_STREAM"),
         *("LIVE_INBOX_URL", "LIVE_OUTBOX_URL", "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL", "LIVE_CONNECTIONS_URL"),
     ),
-    "page": ("LIVE_TABLE", "EXCHANGE_TABLE", "LIVE_INBOX_URL", "LIVE_OUTBOX_URL", "LIVE_WEBSOCKET_URL"),
+    "page": (
+        *("LIVE_TABLE", "EXCHANGE_TABLE", "LIVE_INBOX_URL", "LIVE_OUTBOX_URL", "LIVE_WEBSOCKET_URL"),
+        "PAGE_LISTS_REALMS",
+    ),
 }
 POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "live", "POWERTOOLS_METRICS_NAMESPACE": "Signalbox"}
 
@@ -85,6 +88,7 @@ def _everything(resources: Resources, config: Config) -> dict[str, str]:
         "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL": resources.ordered_dead_letter_queue_url,
         "LIVE_CONNECTIONS_URL": _connections_url(resources.api_id, config),
         "LIVE_WEBSOCKET_URL": _websocket_url(resources.api_id, config),
+        "PAGE_LISTS_REALMS": "yes" if config.page_lists_realms else "no",
     }
 
 

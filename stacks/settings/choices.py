@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from stacks.settings.clusters import KubernetesClusters
 from stacks.settings.setting import listed, setting
 
 # CloudWatch Logs keeps logs for one of these numbers of days and for no other.
@@ -223,7 +224,8 @@ class Choices:
     splittable_targets: str | None = setting(
         None,
         "Consumers that may be switched to temporary queues, as `lambda/NAME`, `ecs/CLUSTER/SERVICE` or `ssm/NAME`, "
-        "separated by commas; `*` may end a name. Default: none; locally `lambda/demo-*`.",
+        "separated by commas; `*` may end a name. Default: none; locally `lambda/demo-*`, `ecs/demo/demo-*` and "
+        "`ssm/demo-*`.",
         pattern=listed(
             r"(?:lambda/[A-Za-z0-9_-]{1,64}|ecs/[A-Za-z0-9_-]{1,255}/[A-Za-z0-9_-]{1,255}|ssm/[A-Za-z0-9_./-]{1,1011})\*?"
         ),
@@ -240,6 +242,12 @@ class Choices:
         "commas; `*` may end a name. Default: none; locally `demo-*`.",
         pattern=listed(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9*]"),
     )
+    kubernetes_clusters: KubernetesClusters | None = setting(  # noqa: RUF009 - the value is frozen
+        None,
+        'Kubernetes clusters whose workloads may be split, by names of your choice: `{"eks": NAME}` for a cluster of '
+        'EKS, otherwise `{"endpoint": URL, "ca": PEM, "token_secret": ARN}`. The first one is the default. '
+        "Default: none.",
+    )
     split_concurrency: int = setting(
         20, "Batches of one queue that are forwarded in parallel.", unit="functions", minimum=2, maximum=1000
     )
@@ -253,6 +261,13 @@ class Choices:
     split_empty_seconds: int = setting(
         60,
         "How long all counters of a temporary queue are zero before it counts as empty: SQS counts approximately.",
+        unit="s",
+        minimum=1,
+        maximum=3600,
+    )
+    split_parameter_seconds: int = setting(
+        60,
+        "How long the readers of an SSM parameter have to read a new value: as long as the slowest of them keeps one.",
         unit="s",
         minimum=1,
         maximum=3600,
@@ -317,6 +332,11 @@ class Choices:
         unit="s",
         minimum=5,
         maximum=60,
+    )
+    page_lists_realms: bool = setting(
+        default=True,
+        description="Offer the names of all realms in the sign-in form of the live page, to anyone who opens it. With "
+        "`false` people type the realm.",
     )
     report_hour_utc: int = setting(
         1, "Hour of the day at which yesterday's reports are made.", unit="h (UTC)", minimum=0, maximum=23

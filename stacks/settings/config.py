@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 
 from stacks.settings.choices import LONGEST_HTTP_TIMEOUT_SECONDS, OFFER_VISIBILITY_SECONDS, WORKING_SECONDS, Choices
+from stacks.settings.clusters import KubernetesClusters
 from stacks.settings.setting import Setting, parts, settings_of
 
 # An offer that exceeds its patience by this much is not parked: the queue has no working reader.
 OFFER_AGE_GRACE_SECONDS = 60
 # The target of splitting's demo on the local stage.
-DEMO, DEMO_TARGETS = ("demo-*",), ("lambda/demo-*",)
+DEMO, DEMO_TARGETS = ("demo-*",), ("lambda/demo-*", "ecs/demo/demo-*", "ssm/demo-*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,16 @@ class Config(Choices):
     def buckets_to_read(self) -> tuple[str, ...]:
         """The name patterns of the buckets whose objects' metadata filters may use."""
         return self._or_demo(parts(self.splittable_buckets), DEMO)
+
+    @property
+    def clusters(self) -> KubernetesClusters:
+        """The Kubernetes clusters whose workloads may be split."""
+        return self.kubernetes_clusters or KubernetesClusters(())
+
+    @property
+    def kubernetes_group(self) -> str:
+        """The group of Kubernetes that the function `control` has in clusters of EKS."""
+        return f"signalbox:{self.stage}"
 
     def _or_demo(self, named: tuple[str, ...], demo: tuple[str, ...]) -> tuple[str, ...]:
         return named or (demo if self.local else ())

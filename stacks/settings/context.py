@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from stacks.settings.choices import OFFER_VISIBILITY_SECONDS
+from stacks.settings.clusters import KubernetesClusters
 from stacks.settings.config import OFFER_AGE_GRACE_SECONDS, Config, settings
 from stacks.settings.setting import Setting
 
@@ -76,6 +77,8 @@ def _value(setting: Setting, given: object) -> object:
         return _truth(given)
     if setting.kind is int:
         return _number(setting, given)
+    if setting.kind is KubernetesClusters:
+        return KubernetesClusters.read(given)
     if not isinstance(given, str):
         raise ValueError(f"must be text, not {given!r}")  # noqa: TRY004  # one kind of problem for the caller
     return _existing_file(given) if setting.kind is Path else _text(setting, given)
@@ -177,6 +180,9 @@ def _broken_splitting(config: Config) -> Iterator[str]:
             yield f"splittable_queues: {queue!r} would open queues of the stage {config.stage!r} itself"
     if any(target.startswith("ecs/") for target in config.targets_to_switch) and not config.target_roles:
         yield "splittable_targets names ECS services: set splittable_target_roles too, to the roles of their tasks"
+    for secret in config.clusters.token_secrets:
+        if config.region and secret.split(":")[3] != config.region:
+            yield f"kubernetes_clusters: token_secret {secret!r} must be in region {config.region!r}"
 
 
 def _broken_exchanges(config: Config) -> Iterator[str]:

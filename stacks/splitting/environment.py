@@ -25,10 +25,12 @@ NEEDS = {
         "TEMPORARY_QUEUE_PREFIX",
         "TEMPORARY_QUEUE_ARN_PREFIX",
         "SPLIT_EMPTY_SECONDS",
+        "SPLIT_PARAMETER_SECONDS",
         "SPLIT_HEARTBEAT_SECONDS",
         "HISTORY_DATABASE",
         "HISTORY_TABLE",
         "QUERY_RESULTS",
+        "KUBERNETES_CLUSTERS",
     ),
 }
 POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "splitting", "POWERTOOLS_METRICS_NAMESPACE": "Signalbox"}
@@ -74,5 +76,7 @@ def _everything(resources: Resources, config: Config) -> dict[str, str]:
         "SPLIT_TIMEOUT_SECONDS": str(config.split_timeout_seconds),
         "SPLIT_CONCURRENCY": str(config.split_concurrency),
         "SPLIT_EMPTY_SECONDS": str(config.split_empty_seconds),
+        "SPLIT_PARAMETER_SECONDS": str(config.split_parameter_seconds),
         "SPLIT_HEARTBEAT_SECONDS": str(config.split_heartbeat_seconds),
+        "KUBERNETES_CLUSTERS": config.clusters.variable,
     }

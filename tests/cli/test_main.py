@@ -1,10 +1,12 @@
 """The `signalbox` command itself: the stage that it finds, its exit statuses, and the imports of its help."""
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
+from botocore.exceptions import NoCredentialsError
 
 from signalbox.cli import local, main
 from signalbox.cli.shared.deployment import find_deployment, local_deployment
@@ -70,7 +72,7 @@ def test_the_printed_stage_has_no_keys_and_no_tickets():
     ids=["rejected", "unavailable"],
 )
 def test_an_error_is_printed_on_stderr_with_an_exit_status(monkeypatch, capsys, error, status, printed):
-    def fail() -> None:
+    def fail(**_options: object) -> None:
         raise error
 
     monkeypatch.setattr(main, "app", fail)
@@ -82,12 +84,89 @@ def test_an_error_is_printed_on_stderr_with_an_exit_status(monkeypatch, capsys, 
     assert capsys.readouterr().err == printed
 
 
+def run(monkeypatch, capsys, *words: str) -> tuple[object, str, str]:
+    """Run the command line; return its exit status and what it prints."""
+    monkeypatch.setattr(sys, "argv", ["signalbox", *words])
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    printed = capsys.readouterr()
+    return ended.value.code, printed.out, printed.err
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("statsu",), "No such command 'statsu'. Did you mean 'status'?"),
+        (("user", "add", "bob", "--role", "sorce"), "'subscriber'; did you mean 'source'?"),
+        (("user", "add", "bob", "--role", "boss"), "'boss' is not one of 'admin', 'feeder', 'source', 'subscriber'"),
+        (("tail", "x", "--match", "wild"), "did you mean 'wildcard'?"),
+        (("rendezvous", "proxy", "--rounds", "x"), "Invalid value for '--rounds': expected a whole number"),
+        (("rendezvous", "stats", "--dya", "x"), "No such option: --dya (Possible options: --aws, --day)"),
+        (("publish",), "Missing argument 'EXCHANGE'"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_a_mistyped_command_is_answered_in_one_line_with_the_nearest_word(monkeypatch, capsys, words, error):
+    status, out, err = run(monkeypatch, capsys, *words)
+
+    assert (status, out) == (2, "")
+    first, hint = err.splitlines()
+    assert first.startswith("error: ")
+    assert first.endswith(error)
+    assert "Value error" not in first
+    assert hint.endswith("--help` shows the options")
+
+
+@pytest.mark.parametrize("words", [(), ("local",)], ids=" ".join)
+def test_a_group_without_a_command_prints_its_help(monkeypatch, capsys, words):
+    status, out, err = run(monkeypatch, capsys, *words)
+
+    assert status == 2
+    assert "Usage: signalbox" in out + err
+    assert "error:" not in err
+
+
+@pytest.mark.parametrize("words", [("-h",), ("queue", "-h"), ("queue", "delete", "-h")], ids=" ".join)
+def test_every_command_has_the_short_option_for_help(monkeypatch, capsys, words):
+    status, out, _ = run(monkeypatch, capsys, *words)
+
+    assert not status
+    assert "Usage: signalbox" in out
+
+
+def test_a_shell_completes_commands_and_options():
+    environment = {"_SIGNALBOX_COMPLETE": "complete_bash", "COMP_WORDS": "signalbox queue de", "COMP_CWORD": "2"}
+    program = "from signalbox.cli.main import main; import sys; sys.argv = ['signalbox']; main()"
+
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", program],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.stdout.split() == ["declare", "delete"]
+
+
+def test_an_error_of_aws_is_explained(monkeypatch, capsys):
+    def fail(**_options: object) -> None:
+        raise NoCredentialsError
+
+    monkeypatch.setattr(main, "app", fail)
+
+    status, _, err = run(monkeypatch, capsys)
+
+    assert status == 1
+    assert err.startswith("error: there are no AWS credentials: set AWS_PROFILE")
+
+
 def test_an_interrupted_command_has_exit_status_130(monkeypatch):
     def interrupted(*_arguments: object, **_options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("signalbox.local.stage.down", interrupted)
-    monkeypatch.setattr(sys, "argv", ["signalbox", "local", "down"])
+    monkeypatch.setattr(sys, "argv", ["signalbox", "local", "down", "--yes"])
 
     with pytest.raises(SystemExit) as ended:
         main.main()

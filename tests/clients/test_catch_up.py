@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -111,6 +112,59 @@ def test_the_python_example_catches_up(library: ModuleType, case: dict[str, Any]
         catch_up.check_request(procedure.request, requested.get("by_procedure", requested["by_publication"]))
 
     assert delivered == catch_up.delivered(case, "by_procedure")
+
+
+class Refused(Exception):
+    """An error of WAMP, as Autobahn raises it."""
+
+    def __init__(self, error: str) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class Lost(Exception):
+    """A lost connection, as Autobahn raises it."""
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "reported"),
+    [
+        ([None, None, Refused("wamp.error.no_such_subscription")], ["trial.log: the right to it was revoked"]),
+        ([None, Refused("wamp.error.invalid_argument"), Lost()], []),
+        ([None, "left"], []),
+    ],
+    ids=["revoked", "connection lost", "session left"],
+)
+def test_the_python_example_notices_a_revoked_right(
+    library: ModuleType, monkeypatch: pytest.MonkeyPatch, outcomes: list[Any], reported: list[str]
+) -> None:
+    monkeypatch.setattr(library, "ApplicationError", Refused)
+    monkeypatch.setattr(library, "TransportLost", Lost)
+    monkeypatch.setattr(library, "CHECK_SECONDS", 0)
+    failures = list[str]()
+    live = library.Live(url="ws://x/", realm="x.fifo", user="ann", ticket="t", failed=failures.append)
+    session = CheckedSession(outcomes)
+
+    asyncio.run(live.check(session, "trial.log", 7))
+
+    assert failures == reported
+    assert session.outcomes == []
+
+
+@dataclass
+class CheckedSession:
+    """A session that answers each check with the next outcome; `left` ends it."""
+
+    outcomes: list[Any]
+
+    def is_attached(self) -> bool:
+        return bool(self.outcomes)
+
+    async def call(self, procedure: str, subscription: int, **query: Any) -> None:
+        assert (procedure, subscription, query) == ("wamp.subscription.get_events", 7, {"limit": 1})
+        outcome = self.outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
 
 
 def _deliver(subscription: Any, events: Iterable[Any], *, retained: bool = False) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from stacks.settings.clusters import KubernetesClusters
 from stacks.settings.config import settings
 from stacks.settings.setting import Setting
 from tests.docs.markdown import with_section
@@ -34,8 +35,8 @@ def _allowed(setting: Setting) -> str:
         return f"{len(setting.choices)} values from {min(setting.choices)} to {max(setting.choices)} {setting.unit}"
     if setting.minimum is not None:
         return f"{setting.minimum} to {setting.maximum} {setting.unit}".rstrip()
-    if setting.kind is str:
-        return "text"
+    if setting.kind in (str, KubernetesClusters):
+        return "text" if setting.kind is str else "a JSON object"
     return "`true`, `false`" if setting.kind is bool else "a file"
 
 

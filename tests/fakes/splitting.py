@@ -14,7 +14,14 @@ from signalbox.queues import QueueName
 from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery
 from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
 from signalbox.splitting.forwarding.matching import SessionId
-from signalbox.splitting.model.observed_state import Forwarder, ForwardingState, Sample, TargetState, TemporaryQueue
+from signalbox.splitting.model.observed_state import (
+    Forwarder,
+    ForwardingState,
+    QueueUse,
+    Sample,
+    TargetState,
+    TemporaryQueue,
+)
 from signalbox.splitting.model.ports import ORIGINAL_QUEUE, StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
@@ -156,6 +163,28 @@ class MemoryLedger:
 
     def unfinished(self, original: QueueName, *, since: datetime) -> int:
         return sum(name == original and began >= since for (name, _), began in self.calls.items())
+
+
+@dataclass
+class MemoryQueueUses:
+    uses: dict[QueueName, QueueUse] = field(default_factory=dict)
+
+    def extend(self, name: QueueName, *, until: datetime) -> bool:
+        known = self.uses.get(name, QueueUse())
+        if known.is_closed:
+            return False
+        self.uses[name] = QueueUse(max(until, known.until or until))
+        return True
+
+    def close(self, name: QueueName, *, seen: QueueUse, now: datetime) -> bool:
+        known = self.uses.get(name, QueueUse())
+        if known.until != seen.until:
+            return False
+        self.uses[name] = QueueUse(known.until, is_closed=True)
+        return True
+
+    def of(self, names: Iterable[QueueName]) -> Mapping[QueueName, QueueUse]:
+        return {name: self.uses.get(name, QueueUse()) for name in names}
 
 
 @dataclass
@@ -387,6 +416,7 @@ class MemoryStore:
     samples: MemorySamples = field(default_factory=MemorySamples)
     annotations: MemoryAnnotations = field(default_factory=MemoryAnnotations)
     ledger: MemoryLedger = field(default_factory=MemoryLedger)
+    uses: MemoryQueueUses = field(default_factory=MemoryQueueUses)
 
     def __post_init__(self) -> None:
         self.splits.beside = [self.samples.samples, self.annotations.annotations]

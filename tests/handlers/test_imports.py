@@ -32,8 +32,8 @@ BUDGET = {
     "rendezvous.client": ({"rendezvous"}, 42),
     "rendezvous.page": ({"rendezvous"}, 39),
     "rendezvous.sweep": ({"rendezvous"}, 39),
-    "splitting.split": ({"splitting"}, 53),
-    "splitting.control": ({"splitting"}, 96),
+    "splitting.split": ({"splitting"}, 54),
+    "splitting.control": ({"splitting"}, 98),
     "exchange.route": (LIVE, 82),
     "exchange.control": (LIVE, 103),
     "live.connect": (LIVE, 47),
@@ -91,3 +91,11 @@ def test_a_function_loads_modules_of_its_own_capability_within_its_budget(handle
 
     assert {part for name in loaded for part in name.split(".")[1:3]} & CAPABILITIES <= capabilities
     assert len(loaded) <= number
+
+
+def test_the_connection_to_kubernetes_clusters_is_loaded_only_for_a_stage_with_clusters():
+    package = "signalbox.aws.splitting.kubernetes."
+
+    loaded = {name for name in loaded_by("splitting.control")["modules"] if name.startswith(package)}
+
+    assert loaded <= {package + "api"}

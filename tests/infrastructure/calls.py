@@ -13,6 +13,8 @@ RESOURCES = {
     "EVENTS": "arn:aws:glue:us-east-1:123456789012:table/signalbox_lake/events",
     "RAW_EVENTS": "arn:aws:glue:us-east-1:123456789012:table/signalbox_lake/events_raw",
     "COMPACTION": "arn:aws:glue:us-east-1:123456789012:job/signalbox-compact-history",
+    "CLUSTER": "arn:aws:eks:us-east-1:123456789012:cluster/prod",
+    "TOKEN": "arn:aws:secretsmanager:us-east-1:123456789012:secret:token-AbCdEf",
     "CONNECTION": "arn:aws:execute-api:us-east-1:123456789012:{websocket}/live/POST/@connections/L0SM9cOFvHcCIhw=",
 }
 
@@ -95,6 +97,9 @@ SPLITTING: dict[str, Who] = {
     "lambda:CreateEventSourceMapping * for Rendezvous/Offer": NOBODY,
     "lambda:DeleteEventSourceMapping MAPPING for Rendezvous/Offer": NOBODY,
     "athena:StartQueryExecution WORKGROUP": SPLIT_CONTROL | DEVELOPER,
+    # Without the setting `kubernetes_clusters`; tests/infrastructure/splitting/test_clusters.py has it.
+    "eks:DescribeCluster CLUSTER": NOBODY,
+    "secretsmanager:GetSecretValue TOKEN": NOBODY,
     "glue:GetTable RAW_EVENTS": SPLIT_CONTROL | DEVELOPER | FIREHOSE,
 }
 EXCHANGE: dict[str, Who] = {

@@ -7,6 +7,7 @@ import botocore.session
 import pytest
 
 from stacks.settings.choices import LOG_RETENTION_DAYS
+from stacks.settings.clusters import KubernetesClusters
 from stacks.settings.config import Config, settings
 from stacks.settings.context import UNTRIED_REGIONS, InvalidConfig, read_config
 from stacks.shared.logs import RETENTION
@@ -230,7 +231,7 @@ def test_a_file_is_found_by_its_path(tmp_path):
 def test_every_setting_has_a_description_and_numbers_have_units():
     for setting in settings():
         assert setting.description.endswith("."), setting.name
-        assert setting.kind in {str, int, bool, Path}, setting.name
+        assert setting.kind in {str, int, bool, Path, KubernetesClusters}, setting.name
         assert setting.kind is not int or setting.unit or setting.name == "broker_queue_maximum_receives", setting.name
 
 

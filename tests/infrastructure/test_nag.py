@@ -10,6 +10,7 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_sqs as sqs
 
 from app import build, check
+from tests.infrastructure.splitting.test_clusters import CLUSTERS
 from tests.infrastructure.splitting.test_splitting import SETTINGS
 from tests.infrastructure.templates import ROOT, context
 
@@ -30,9 +31,9 @@ def run_app(folder, *, region="eu-central-1", **settings):
         {},
         {"local": True},
         {"broker_queue_arn": ARN, "client_queue_prefix": "other-", "exchange_prefix": "trial-", "stage": "trial"},
-        {**SETTINGS, "temporary_queue_prefix": "tmp-"},
+        {**SETTINGS, "temporary_queue_prefix": "tmp-", "kubernetes_clusters": CLUSTERS},
     ],
-    ids=["default", "local", "existing queue and other names", "queues and consumers to split"],
+    ids=["default", "local", "existing queue and other names", "queues, consumers and clusters to split"],
 )
 def test_every_finding_is_fixed_or_acknowledged(settings, tmp_path):
     app = App(outdir=str(tmp_path), context=context(**settings))
@@ -80,3 +81,14 @@ def test_an_invalid_bridge_list_fails_the_synthesis(tmp_path):
     assert done.returncode == 2
     assert "error: bridge_list_file: line 1: bridge fingerprint invalid" in done.stderr
     assert "error: bridge_list_file: line 2: unexpected end of JSON input" in done.stderr
+
+
+def test_a_bridge_list_that_is_no_text_fails_the_synthesis(tmp_path):
+    bridges = tmp_path / "bridges.jsonl"
+    bridges.write_bytes(b"\xff")
+
+    done = run_app(tmp_path, bridge_list_file=str(bridges))
+
+    assert done.returncode == 2
+    assert "error: bridge_list_file: 'utf-8' codec can't decode byte 0xff" in done.stderr
+    assert "Traceback" not in done.stderr

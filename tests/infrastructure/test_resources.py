@@ -406,6 +406,7 @@ def test_the_outputs_have_their_documented_names(stage):
         "ClientUserName",
         "ClientSecretArn",
         "ClientQueuePrefix",
+        "BridgeFingerprints",
         "ReportJobName",
         "ReportPrefix",
         "SweepFunctionName",
@@ -440,3 +441,13 @@ def test_the_outputs_have_their_documented_names(stage):
         "DeliverFunctionName",
         "Region",
     }
+
+
+def test_the_output_has_the_fingerprints_of_the_given_bridge_list(tmp_path):
+    bridges = tmp_path / "bridges.jsonl"
+    line = '{{"displayName":"a","webSocketAddress":"wss://a.example/","fingerprint":"{}"}}\n'
+    bridges.write_text(line.format("a" * 40) + line.format("B" * 64))
+
+    outputs = templates(bridge_list_file=str(bridges)).stage["Outputs"]
+
+    assert outputs["BridgeFingerprints"]["Value"] == f"{'A' * 40},{'B' * 64}"

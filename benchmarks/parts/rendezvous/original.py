@@ -50,6 +50,13 @@ def build_client() -> Path:
     return client
 
 
+def build_transport() -> Path:
+    """Build upstream's client program, which Tor runs. Raises `NoGo`."""
+    transport = FOLDER / "upstream" / "transport"
+    _go("build", "-o", str(transport), f"{MODULE}/client")
+    return transport
+
+
 def _go(*arguments: str) -> str:
     try:
         command = [str(tools.go()), *arguments]

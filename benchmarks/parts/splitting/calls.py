@@ -1,7 +1,7 @@
 """The number of SQS calls for forwarding, counted with the real rules and a counting sender."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -12,6 +12,8 @@ from signalbox.sending import Batch, Delivery
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.forwarding.route import Route
 from signalbox.splitting.forwarding.splitter import Splitter
+from signalbox.splitting.forwarding.use_recorder import UseRecorder
+from signalbox.splitting.model.observed_state import QueueUse
 from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
@@ -92,6 +94,19 @@ class _OneSplit:
         return self.stored
 
 
+class _AllOpen:
+    """`QueueUses` in which every queue is open; its writes are not SQS's."""
+
+    def extend(self, name: QueueName, *, until: datetime) -> bool:  # noqa: ARG002 - the port's parameters
+        return True
+
+    def close(self, name: QueueName, *, seen: QueueUse, now: datetime) -> bool:  # noqa: ARG002
+        return False
+
+    def of(self, names: Iterable[QueueName]) -> Mapping[QueueName, QueueUse]:
+        return dict.fromkeys(names, QueueUse())
+
+
 def count() -> Iterator[Calls]:
     """Yield the calls of each case."""
     for case in CASES:
@@ -103,6 +118,7 @@ def _counted(case: Case) -> Calls:
     splitter = Splitter(
         splits=_OneSplit(StoredSplit(split_of(case.sessions), 1, ())),  # type: ignore[arg-type] # all that is asked
         ledger=None,  # type: ignore[arg-type] # nothing closes
+        uses=UseRecorder(_AllOpen(), lambda: NOW),
         sender=sender,
         dead_letters=None,  # type: ignore[arg-type] # every message is accepted
         queues=None,  # type: ignore[arg-type] # nothing closes

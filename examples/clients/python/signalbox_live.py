@@ -7,10 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from autobahn.asyncio.component import Component, run
-from autobahn.wamp.exception import ApplicationError
+from autobahn.wamp.exception import ApplicationError, TransportLost
 from autobahn.wamp.types import EventDetails, SubscribeOptions
 
 REFUSALS = {f"wamp.error.{name}" for name in ("authentication_failed", "authorization_failed", "no_such_realm")}
+ENDED = "wamp.error.no_such_subscription"
+CHECK_SECONDS = 60.0  # Autobahn for Python gets no notice of a revoked right, so each subscription is checked
 KEPT_PUBLICATIONS = 100_000  # per subscription, to recognize duplicates
 GRACE = timedelta(minutes=2)  # events of different topics may overtake one another, and clocks differ
 
@@ -107,6 +109,7 @@ class Live:
     def __init__(self, *, url: str, realm: str, user: str, ticket: str, failed: Callable[[str], None] = print) -> None:
         self.subscriptions: list[Subscription] = []
         self.failed = failed
+        self.checks: set[asyncio.Task[None]] = set()
         transport = {"type": "websocket", "url": url, "max_retries": -1, "initial_retry_delay": 0.5}
         self.component = Component(
             transports=[{**transport, "max_retry_delay": 30.0, "serializers": ["json"]}],
@@ -147,3 +150,20 @@ class Live:
             await one.catch_up(session.call, subscription.id)
         except ApplicationError as error:
             self.failed(f"{one.topic}: {error.error_message()}")
+            return
+        check = asyncio.get_running_loop().create_task(self.check(session, one.topic, subscription.id))
+        self.checks.add(check)
+        check.add_done_callback(self.checks.discard)
+
+    async def check(self, session: Any, topic: str, subscription: int) -> None:
+        """Report when the router has ended a subscription, because the right to it was revoked."""
+        while session.is_attached():
+            await asyncio.sleep(CHECK_SECONDS)
+            try:
+                await session.call("wamp.subscription.get_events", subscription, limit=1)
+            except ApplicationError as error:
+                if error.error == ENDED:
+                    self.failed(f"{topic}: the right to it was revoked")
+                    return
+            except TransportLost:
+                return  # the next session subscribes again

@@ -28,6 +28,14 @@ class ClientCredentials:
         pair = {KEY_ID: self.access_key_id, SECRET: self.secret_access_key}
         return base64.b64encode(json.dumps(pair).encode()).decode()
 
+    def document(self) -> dict[str, str]:
+        """Return the key as the local stage's file has it."""
+        return {
+            "access_key_id": self.access_key_id,
+            "secret_access_key": self.secret_access_key,
+            "sqscreds": self.sqscreds,
+        }
+
 
 def client_credentials(
     session: "boto3.Session", outputs: Mapping[str, str], *, rotate: bool = False
@@ -50,12 +58,17 @@ def client_credentials(
     return made
 
 
+def client_key_ids(session: "boto3.Session", outputs: Mapping[str, str]) -> list[str]:
+    """Return the ids of the keys of the client's user."""
+    listed = session.client("iam").list_access_keys(UserName=outputs["ClientUserName"])["AccessKeyMetadata"]
+    return [key["AccessKeyId"] for key in listed]
+
+
 def revoke_client_credentials(session: "boto3.Session", outputs: Mapping[str, str]) -> int:
     """Delete every key of the client's user and return their number; CloudFormation cannot delete a user with keys."""
-    iam, user = session.client("iam"), outputs["ClientUserName"]
-    known = iam.list_access_keys(UserName=user)["AccessKeyMetadata"]
-    for key in known:
-        iam.delete_access_key(UserName=user, AccessKeyId=key["AccessKeyId"])
+    iam, known = session.client("iam"), client_key_ids(session, outputs)
+    for key_id in known:
+        iam.delete_access_key(UserName=outputs["ClientUserName"], AccessKeyId=key_id)
     return len(known)
 
 

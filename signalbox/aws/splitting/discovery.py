@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote
 
 from botocore.exceptions import ClientError
@@ -28,6 +28,14 @@ class NotDiscoverable(RejectedError):
     """Raised when a target does not exist, or is of a kind that consumes no queues itself."""
 
 
+class Workloads(Protocol):
+    """The Kubernetes workloads of a stage with clusters."""
+
+    def evidence(self, target: Target) -> Evidence:
+        """Return the facts about a workload. Raises `RejectedError`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class AwsDiscovery:
     """`Discovery` by event source mappings, variables and roles' policies.
@@ -39,13 +47,22 @@ class AwsDiscovery:
     ecs: "ECSClient"
     iam: "IAMClient"
     prefix: str
+    workloads: "Workloads | None" = None
 
     def discover(self, target: Target) -> Sequence[Mapping[str, object]]:
         """Return the documents of a registry file. Raises `RejectedError`."""
         if target.kind is TargetKind.SSM_PARAMETER:
             raise NotDiscoverable(f"{target} does not consume queues itself; write its registry by hand")
-        evidence = self._of_function(target) if target.kind is TargetKind.LAMBDA else self._of_service(target)
-        return registry_documents(target, evidence, prefix=self.prefix)
+        return registry_documents(target, self._evidence(target), prefix=self.prefix)
+
+    def _evidence(self, target: Target) -> Evidence:
+        if target.kind is TargetKind.LAMBDA:
+            return self._of_function(target)
+        if target.is_on_kubernetes:
+            if self.workloads is None:
+                raise NotDiscoverable(f"{target} runs on Kubernetes, and this stage has no cluster")
+            return self.workloads.evidence(target)
+        return self._of_service(target)
 
     def _of_function(self, target: Target) -> Evidence:
         name, _, qualifier = target.name.partition(":")

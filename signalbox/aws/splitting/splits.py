@@ -1,7 +1,7 @@
 """The table `Splits`: records of splits, locks, registries, samples, annotations and unfinished calls."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -12,8 +12,8 @@ from botocore.exceptions import ClientError
 from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment, reasons, succeeds, transacted, updated
 from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
-from signalbox.splitting.model.observed_state import Sample, Timings
-from signalbox.splitting.model.ports import StoredRegistry, StoredSplit, UnreadableSplit
+from signalbox.splitting.model.observed_state import QueueUse, Sample, Timings
+from signalbox.splitting.model.ports import APPLIED, StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.model.records import (
     UnreadableRecord,
     read_record,
@@ -26,6 +26,7 @@ from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
 
 if TYPE_CHECKING:
+    from boto3.dynamodb.conditions import ConditionBase
     from mypy_boto3_dynamodb.service_resource import Table
     from mypy_boto3_dynamodb.type_defs import DeleteTypeDef, PutTypeDef, TransactWriteItemTypeDef
 
@@ -36,6 +37,8 @@ BESIDE = ("samples", "notes")  # deleted with a split
 NOTE = "note:"
 # Longer than the closing of any queue takes, so that no record of a killed call expires before its end.
 LEDGER_KEPT_FOR = timedelta(days=7)
+# Longer than SQS keeps a message (14 days): a use that is forgotten earlier would let a queue count as never used.
+USE_KEPT_FOR = timedelta(days=30)
 LOCK_KEPT_FOR = timedelta(days=1)
 
 
@@ -151,6 +154,8 @@ class DynamoRegistries:
             "documents": _json(registry.documents),
             "applied_at": milliseconds(registry.applied_at),
         }
+        if registry.source != APPLIED:
+            item["source"] = registry.source
         self.table.put_item(Item=_registry_key(registry.target) | item)
 
     def remove(self, target: Target) -> None:
@@ -198,6 +203,8 @@ class DynamoAnnotations:
 
     def remove(self, target: Target, names: Sequence[str]) -> None:
         """Delete annotations; names that do not exist are ignored."""
+        if not names:  # DynamoDB refuses an expression without names
+            return
         placeholders = {f"#note{number}": NOTE + name for number, name in enumerate(names)}
         write = {
             "Key": _key(target, "notes"),
@@ -231,6 +238,47 @@ class DynamoLedger:
             "ConsistentRead": True,
         }
         return sum(1 for _ in every_item(self.table.query, query))
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoQueueUses:
+    """`QueueUses` over the table `Splits`: an item for each temporary queue that was used or closed."""
+
+    table: "Table"
+
+    def extend(self, name: QueueName, *, until: datetime) -> bool:
+        """Record that calls which begin before `until` may send messages to a queue; return False if it is closed."""
+        is_earlier = Attr("is_closed").eq(value=False) & Attr("until").lt(milliseconds(until))
+        condition = Attr("pk").not_exists() | is_earlier
+        if self._put(name, QueueUse(until), condition=condition, kept_from=until):
+            return True
+        return not self._of(name).is_closed
+
+    def close(self, name: QueueName, *, seen: QueueUse, now: datetime) -> bool:
+        """Close a queue if its recorded use is still `seen`; return whether it is closed."""
+        known = Attr("until").eq(milliseconds(seen.until)) if seen.until else Attr("until").not_exists()
+        return self._put(name, QueueUse(seen.until, is_closed=True), condition=known, kept_from=now)
+
+    def of(self, names: Iterable[QueueName]) -> Mapping[QueueName, QueueUse]:
+        """Return the recorded use of each queue."""
+        return {name: self._of(name) for name in names}
+
+    def _of(self, name: QueueName) -> QueueUse:
+        item = _read(self.table, _use_key(name))
+        if item is None:
+            return QueueUse()
+        return QueueUse(moment(item["until"]) if "until" in item else None, is_closed=item["is_closed"])
+
+    def _put(self, name: QueueName, use: QueueUse, *, condition: "ConditionBase", kept_from: datetime) -> bool:
+        expires_at = round((kept_from + USE_KEPT_FOR).timestamp())
+        item = _use_key(name) | {"is_closed": use.is_closed, "expires_at": expires_at}
+        if use.until is not None:
+            item["until"] = milliseconds(use.until)
+        return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=condition))
+
+
+def _use_key(name: QueueName) -> Item:
+    return {"pk": f"use#{name}", "sk": "use"}
 
 
 def _key(target: Target, sort_key: str) -> Item:
@@ -280,7 +328,8 @@ def _listed(item: Item) -> StoredSplit | UnreadableSplit:
 
 def _registry(item: Item) -> StoredRegistry:
     documents = tuple(json.loads(item["documents"]))
-    return StoredRegistry(Target.parse(item["target"]), documents, moment(item["applied_at"]))
+    source = str(item.get("source", APPLIED))
+    return StoredRegistry(Target.parse(item["target"]), documents, moment(item["applied_at"]), source)
 
 
 def _json(documents: Sequence[object]) -> str:

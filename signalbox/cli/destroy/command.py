@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from signalbox.cli.shared.confirmation import confirm as ask
 from signalbox.cli.shared.output import print_error, print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, say
 from signalbox.errors import RejectedError
@@ -91,8 +92,7 @@ def _plan(inventory: "Inventory", *, everything: bool) -> "Plan":
 
 
 def _ask(stage: str, *, everything: bool, yes: bool, confirm: str | None) -> None:
-    if not yes and not typer.confirm(f"Remove these resources of stage {stage}?", err=True):
-        raise typer.Exit(FAILED)
+    ask(f"Remove these resources of stage {stage}?", yes=yes)
     if not everything:
         return
     if confirm is None and not yes:

@@ -34,7 +34,7 @@ def bind(
 ) -> None:
     """Bind a queue, or another exchange, to an exchange."""
     _check_order(exchange, target)
-    with exchanges(aws=aws, stage=stage, user=user) as client:
+    with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
         done = [client.bind(exchange, target, pattern) for pattern in patterns]
     if as_json:
         print_json(done)
@@ -55,7 +55,7 @@ def unbind(
 ) -> None:
     """Remove bindings; messages that are already in the queue stay."""
     _check_order(exchange, target)
-    with exchanges(aws=aws, stage=stage, user=user) as client:
+    with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
         done = [client.unbind(exchange, target, pattern) for pattern in patterns]
     if as_json:
         print_json(done)

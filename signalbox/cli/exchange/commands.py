@@ -12,13 +12,15 @@ from signalbox.cli.exchange import users
 from signalbox.cli.exchange.bindings import bind, list_bindings, unbind
 from signalbox.cli.exchange.consume import consume
 from signalbox.cli.exchange.publish import publish
-from signalbox.cli.exchange.stage import User, exchanges, print_deletion, print_resource
+from signalbox.cli.exchange.stage import User, confirmed, exchanges, print_deletion, print_resource
 from signalbox.cli.exchange.status import status
 from signalbox.cli.live import grants
 from signalbox.cli.live.settings import Anonymous, Keep, KeepFor, Live, Order, Rules, live_fields
+from signalbox.cli.shared.confirmation import Yes
 from signalbox.cli.shared.files import read_json
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, Stage, age, say
+from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError
 
 app = typer.Typer(help="Topic exchanges: declare, delete, list and match.", no_args_is_help=True)
@@ -69,7 +71,7 @@ def declare(
 ) -> None:
     """Create an exchange, or update the given settings; a name that ends with .fifo makes it ordered."""
     said = live_fields(live, order_by, anonymous=anonymous, keep=keep, keep_for=keep_for, rules=rules)
-    with exchanges(aws=aws, stage=stage, user=user) as client:
+    with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
         document = client.declare_exchange(name, alternate=alternate, live=said)
     print_resource(document, as_json=as_json)
     if document.get("connected") is False:
@@ -81,14 +83,20 @@ def delete(
     *,
     name: Name,
     force: Annotated[bool, typer.Option("--force", help="Also delete its bindings and its unrouted messages.")] = False,
+    yes: Yes = False,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Delete an exchange; without --force, only if it has no bindings and no messages."""
-    with exchanges(aws=aws, stage=stage, user=user) as client:
-        document = client.delete_exchange(name, force=force)
+    """Delete an exchange; without --force, only if it has no bindings and no messages. With --force, asks first."""
+    question = f"Delete exchange {name!r} of {{place}} with its bindings and unrouted messages?"
+    with confirmed(question, yes=yes or not force, as_json=as_json, aws=aws, stage=stage, user=user) as client:
+        try:
+            document = client.delete_exchange(name, force=force)
+        except CommandRejected as error:
+            # The stage names the field of the command; here it is an option.
+            raise CommandRejected(str(error).replace("delete with force", "delete with --force")) from error
     print_deletion(document, name, as_json=as_json)
 
 

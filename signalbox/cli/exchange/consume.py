@@ -61,6 +61,7 @@ def consume(
             say(f"{consumer.expired} dropped because they exceeded the queue's message TTL")
         if consumer.unreadable:
             say(f"{consumer.unreadable} left in the queue because no exchange sent them; they become dead letters")
+    ending.exit_if_interrupted()
 
 
 @dataclass(frozen=True, slots=True)

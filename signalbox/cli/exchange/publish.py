@@ -14,8 +14,11 @@ from signalbox.cli.exchange.stage import User, exchanges
 from signalbox.cli.shared.files import read_text
 from signalbox.cli.shared.output import print_error, print_line
 from signalbox.cli.shared.stage import Aws, Stage, say
-from signalbox.errors import RejectedError
+from signalbox.errors import RejectedError, SignalboxError
+from signalbox.exchange.matching.trie import BindingTrie
+from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import OrderBy
+from signalbox.exchange.model.topics import parse_routing_key
 
 if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient
@@ -55,15 +58,39 @@ def publish(
         raise RejectedError("--deduplication-id is for one message: with --lines all but the first would be dropped")
     to = _PublishTarget(exchange, routing_key, dict(map(_header, header or ())), deduplication_id, order_by, as_json)
     if lines:
-        with exchanges(aws=aws, stage=stage, user=user) as client, _opened(file) as source:
+        with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client, _opened(file) as source:
             _publish_lines(client, to, source)
         return
     text = _body(body, file)
-    with exchanges(aws=aws, stage=stage, user=user) as client:
+    with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
         message_id = client.publish(
             exchange, routing_key, text, to.headers, deduplication_id=deduplication_id, order_by=order_by
         )
         to.print_id(message_id)
+        _note_unbound(client, to)
+
+
+def _note_unbound(client: "ExchangeClient", to: "_PublishTarget") -> None:
+    """Note at a terminal that no binding matches the key; programs are spared the time of the two commands."""
+    if not _is_watched():
+        return
+    try:
+        found = next((one for one in client.exchanges() if one["exchange"] == to.exchange), None)
+        if found is None or found.get("live"):
+            return  # a live exchange also has connections, which need no binding
+        bindings: BindingTrie[str] = BindingTrie()
+        for one in client.bindings(to.exchange):
+            bindings.add(Pattern.parse(one["pattern"]), one.get("queue") or one["destination"])
+    except SignalboxError:
+        return  # the message is published; this note is not worth an error
+    if bindings.matching(parse_routing_key(to.routing_key)):
+        return
+    outcome = f"goes to {found['alternate']}" if found.get("alternate") else "is dropped"
+    say(f"no binding of {to.exchange} that you may read matches {to.routing_key!r}: a message without one {outcome}")
+
+
+def _is_watched() -> bool:
+    return sys.stderr.isatty()
 
 
 @dataclass(frozen=True, slots=True)

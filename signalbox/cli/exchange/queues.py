@@ -7,6 +7,7 @@ import typer
 
 from signalbox.cli.exchange.stage import (
     User,
+    confirmed,
     duration_text,
     exchanges,
     note_sqs_name,
@@ -14,6 +15,7 @@ from signalbox.cli.exchange.stage import (
     print_resource,
     seconds,
 )
+from signalbox.cli.shared.confirmation import Yes
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, Stage, age
 
@@ -54,7 +56,7 @@ def declare(
 ) -> None:
     """Create a queue, or update the given settings of an existing one."""
     expires_seconds, ttl_seconds = seconds(expires, "--expires"), seconds(message_ttl, "--message-ttl")
-    with exchanges(aws=aws, stage=stage, user=user) as client:
+    with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
         document = client.declare_queue(
             name,
             expires=None if expires_seconds is None else timedelta(seconds=expires_seconds),
@@ -71,13 +73,15 @@ def delete(
     *,
     name: Name,
     if_empty: Annotated[bool, typer.Option("--if-empty", help="Only if it has no messages.")] = False,
+    yes: Yes = False,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Delete a queue with its bindings and its messages."""
-    with exchanges(aws=aws, stage=stage, user=user) as client:
+    """Delete a queue with its bindings and its messages; asks first, except with --if-empty."""
+    question = f"Delete queue {name!r} of {{place}} with its bindings and messages?"
+    with confirmed(question, yes=yes or if_empty, as_json=as_json, aws=aws, stage=stage, user=user) as client:
         document = client.delete_queue(name, if_empty=if_empty)
     print_deletion(document, name, as_json=as_json)
 

@@ -1,14 +1,15 @@
 """Shared parts of the exchange's commands: the client of the stage, durations and output."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from signalbox.cli.exchange.names import nearest_names
+from signalbox.cli.shared.confirmation import confirm
 from signalbox.cli.shared.output import print_fields, print_json, print_line
-from signalbox.cli.shared.stage import output, say
+from signalbox.cli.shared.stage import local_time, output, say
 from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
@@ -30,16 +31,35 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800}
 
 
 @contextmanager
-def exchanges(*, aws: bool, stage: str, user: str | None) -> "Iterator[ExchangeClient]":
-    """Yield a client of a stage's exchanges."""
+def exchanges(*, aws: bool, stage: str, user: str | None, says_where: bool = False) -> "Iterator[ExchangeClient]":
+    """Yield a client of a stage's exchanges; with `says_where`, name the stage when the context ends without error."""
+    client, place = _client_and_place(aws=aws, stage=stage, user=user)
+    with client, nearest_names(client):
+        yield client
+    if says_where:
+        say(f"in {place}" + ("" if user is None else f", as user {user}"))
+
+
+@contextmanager
+def confirmed(
+    question: str, *, yes: bool, as_json: bool, aws: bool, stage: str, user: str | None
+) -> "Iterator[ExchangeClient]":
+    """Yield a client after a yes to a question, in which {place} is the stage. Raises `RejectedError`."""
+    client, place = _client_and_place(aws=aws, stage=stage, user=user)
+    confirm(question.format(place=place), yes=yes, as_json=as_json)
+    with client, nearest_names(client):
+        yield client
+    say(f"in {place}")
+
+
+def _client_and_place(*, aws: bool, stage: str, user: str | None) -> "tuple[ExchangeClient, str]":
     from signalbox.cli.shared.deployment import find_deployment
 
     if aws and user is not None:
         client = _user_in_aws(user, stage=stage)
-    else:
-        client = client_of(find_deployment(aws=aws, stage=stage), user=user)
-    with client:
-        yield client
+        return client, f"stage {stage} in account {client.url_prefix.rstrip('/').rpartition('/')[2]}"
+    deployment = find_deployment(aws=aws, stage=stage)
+    return client_of(deployment, user=user), deployment.place
 
 
 def client_of(deployment: "Deployment", *, user: str | None = None) -> "ExchangeClient":
@@ -100,15 +120,19 @@ def print_resource(document: Document, *, as_json: bool) -> None:
     if as_json:
         print_json(dict(document))
     else:
-        print_fields({name.replace("_", " "): _text(value) for name, value in document.items()})
+        print_fields({name.replace("_", " "): _text(name, value) for name, value in document.items()})
 
 
-def _text(value: object) -> str:
+def _text(name: str, value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return json.dumps(value) if isinstance(value, dict) else str(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key.replace('_', ' ')} {_text(key, one)}" for key, one in value.items()) or "-"
+    if name.endswith("_seconds"):
+        return duration_text(value)
+    return local_time(value) if name.endswith("_at") else str(value)
 
 
 def note_sqs_name(document: Document, name: str) -> None:

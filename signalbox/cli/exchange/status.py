@@ -4,13 +4,17 @@ import json
 import sys
 import time
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from signalbox.cli.exchange.names import known_names
 from signalbox.cli.exchange.stage import Document, User, exchanges
+from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.output import print_json, print_line
 from signalbox.cli.shared.stage import Aws, Json, Stage, age, duration
+from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -18,9 +22,17 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
+    from signalbox.clients.exchange.client import ExchangeClient
+
 SECONDS = 5.0
 WIDTH = 200  # columns of output that is not a terminal
 NOTHING = "no exchanges and no queues"
+KINDS = ("exchange", "queue")
+UNKNOWN = "?"
+WITHOUT_RATE = (
+    "?  not known: CloudWatch counts what consumers delete, minutes later and for queues in use only; "
+    "the local stage has no such figures"
+)
 COLUMNS = ("state", "queued", "in flight", "lag", "in/s", "out/s", "rejects", "retries", "dead letters", "last")
 # By urgency: red needs repair, yellow needs attention.
 COLOURS = {
@@ -62,10 +74,24 @@ def status(
         _screen(as_json=as_json, watch=watch) as show,
         ending.waiting(),
     ):
-        show(client.status(*names or ()))
+        document = client.status(*names or ())
+        _refuse_unknown(client, names or (), document)
+        show(document)
         while watch:
             time.sleep(interval)
             show(client.status(*names or ()))
+    ending.exit_if_interrupted()
+
+
+def _refuse_unknown(client: "ExchangeClient", names: "Sequence[str]", document: Document) -> None:
+    """Raise `RejectedError` for names that match nothing, with the nearest existing names."""
+    found = [one["name"] for kind in KINDS for one in document.get(f"{kind}s") or ()]
+    unknown = [name for name in names if not any(fnmatchcase(one, name) for one in found)]
+    if unknown:
+        known = known_names(client)
+        problems = (f"there is no exchange or queue {name!r} that you may read" for name in unknown)
+        hints = (suggestion(name, known) for name in unknown)
+        raise RejectedError("\n".join(map("".join, zip(problems, hints, strict=True))))
 
 
 @contextmanager
@@ -92,8 +118,11 @@ def _print_line_of_json(document: Document) -> None:
 def _tables(document: Document) -> "RenderableType":
     from rich.console import Group
 
-    tables = [_table(kind, document.get(f"{kind}s") or ()) for kind in ("exchange", "queue")]
-    return Group(*(table for table in tables if table.row_count)) if any(t.row_count for t in tables) else NOTHING
+    tables = [_table(kind, document.get(f"{kind}s") or ()) for kind in KINDS]
+    shown: list[RenderableType] = [table for table in tables if table.row_count]
+    if any(one["rate_out"] is None for one in document.get("queues") or ()):
+        shown.append(WITHOUT_RATE)
+    return Group(*shown) if shown else NOTHING
 
 
 def _table(kind: str, conditions: "Sequence[Document]") -> "Table":
@@ -116,7 +145,7 @@ def _cells(one: Document) -> "Iterator[str]":
     yield str(one["in_flight"])
     yield "" if one["lag_seconds"] is None else duration(one["lag_seconds"])
     for rate in ("rate_in", "rate_out"):
-        yield "" if one[rate] is None else f"{one[rate]:g}"
+        yield UNKNOWN if one[rate] is None else f"{one[rate]:g}"
     for count in ("rejects", "retries", "dead_letters"):
         yield str(one[count])
     yield age(one["last_activity"])

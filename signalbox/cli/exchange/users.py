@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 import typer
 
 from signalbox.cli.exchange.stage import stage_name
+from signalbox.cli.shared.confirmation import Yes, confirm
+from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, Stage, age, output, say
 from signalbox.errors import RejectedError
@@ -58,6 +60,7 @@ def add(
     if known is not None and known.user_id == added.user_id and users.identities.has_key(users.name):
         say(f"user {name!r} existed ({known.role}, {known.ownership}) and keeps the key; `user rotate` creates another")
         _print(document, as_json=as_json)
+        say(f"in {users.deployment.place}")
         return
     users.issue_key(document, as_json=as_json)
 
@@ -98,12 +101,16 @@ def list_users(*, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = 
 
 
 @app.command()
-def remove(*, name: Name, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
-    """Delete a user with all access keys; the user's exchanges and queues stay."""
+def remove(
+    *, name: Name, yes: Yes = False, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False
+) -> None:
+    """Delete a user with all access keys, after a question; the user's exchanges and queues stay."""
     from signalbox.cli.shared.user_keys import forget_user_key
 
     users = _Users.of(name, aws=aws, stage=stage)
     known = users.records.find(users.name)
+    question = f"Delete user {name!r} of {users.deployment.place} with all keys? Programs that use them stop working."
+    confirm(question, yes=yes or known is None, as_json=as_json)
     users.identities.remove(users.name)
     users.records.remove(users.name)
     users.forget_secret()
@@ -111,7 +118,9 @@ def remove(*, name: Name, aws: Aws = False, stage: Stage = "signalbox", as_json:
     if as_json:
         print_json({"user": name, "removed": known is not None})
     else:
-        print_line(f"{name}  {'removed' if known else 'did not exist'}")
+        hint = "" if known else suggestion(name, [one.name for one in users.records.every()])
+        print_line(f"{name}  {'removed' if known else 'did not exist'}{hint}")
+    say(f"in {users.deployment.place}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +148,9 @@ class _Users:
         """Return the user's record. Raises `RejectedError` if it does not exist."""
         found = self.records.find(self.name)
         if found is None:
+            hint = suggestion(self.name, [one.name for one in self.records.every()])
             raise RejectedError(
-                f"user {self.name!r} does not exist: `signalbox user add {self.name} --role ROLE` creates it"
+                f"user {self.name!r} does not exist: `signalbox user add {self.name} --role ROLE` creates it{hint}"
             )
         return found
 
@@ -160,6 +170,7 @@ class _Users:
         kept = keep_user_key(self.deployment, self.name, ClientCredentials(key.access_key_id, key.secret_access_key))
         _print({**document, **self._key_document(key)}, as_json=as_json)
         say("the secret is not shown again" + ("" if kept is None else f"; commands find it in {kept}"))
+        say(f"in {self.deployment.place}")
 
     def _key_document(self, key: "AccessKey") -> dict[str, object]:
         from signalbox.sarracenia.broker_url import Broker

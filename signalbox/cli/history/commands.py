@@ -7,13 +7,15 @@ import tempfile
 import webbrowser
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from signalbox.cli.history.jobs import run_jobs
+from signalbox.cli.shared.days import METAVAR, past_day, today
+from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
 from signalbox.errors import RejectedError
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Query the event history with SQL.", no_args_is_help=True)
 
 QUERY_PREFIX = "queries/"
+ATHENA_MISSING = "TABLE_NOT_FOUND"  # Athena's error name
+HOW_TABLES_APPEAR = (
+    "a new stage has no tables: the schedules make `events` within hours and those of reports daily; "
+    "`signalbox report NAME --fresh` makes them now, and `events_raw` has what is a minute old"
+)
 QUERY_KEYWORDS = ("select", "with", "show", "describe", "explain", "values")
 
 
@@ -64,11 +71,16 @@ def query(
 
 
 def _query_athena(deployment: "Deployment", sql: str) -> QueryResult:
-    from signalbox.aws.history.athena import Athena
+    from signalbox.aws.history.athena import Athena, QueryFailed
 
     results = f"s3://{output(deployment, 'HistoryBucket')}/{QUERY_PREFIX}"
     athena = Athena(deployment.session().client("athena"), output(deployment, "HistoryDatabase"), results)
-    columns, rows = athena.table(sql)
+    try:
+        columns, rows = athena.table(sql)
+    except QueryFailed as error:
+        if ATHENA_MISSING not in str(error):
+            raise
+        raise RejectedError(f"{error}\n{HOW_TABLES_APPEAR}") from error
     return QueryResult(columns, rows)
 
 
@@ -77,7 +89,17 @@ def _query_spark(deployment: "Deployment", sql: str) -> QueryResult:
         output_file = Path(folder, "answer.json")
         run_jobs(deployment, [("query", {"query": sql, "output": str(output_file)})], _ignore_output)
         found = json.loads(output_file.read_text())
+    if "problem" in found:
+        raise RejectedError(_explained(found["problem"], is_missing=found["is_missing"], tables=found["tables"]))
     return QueryResult(found["columns"], found["rows"])
+
+
+def _explained(problem: str, *, is_missing: bool, tables: Sequence[str]) -> str:
+    """Return why a query cannot run, and what makes the tables if it names one that is not there."""
+    if not is_missing:
+        return problem
+    known = f"there are the tables {', '.join(sorted(tables))}" if tables else "there is no history yet"
+    return f"{problem}\n{known}: `signalbox report NAME` makes the tables of its report, and `events`, from new events"
 
 
 def _print_result(result: QueryResult, *, as_csv: bool, as_json: bool) -> None:
@@ -95,11 +117,10 @@ def report(
     *,
     name: Annotated[str, typer.Argument(help=f"The report: one of {', '.join(REPORTS)}.", metavar="NAME")],
     first: Annotated[
-        datetime | None, typer.Option("--from", formats=["%Y-%m-%d"], help="First UTC day; default: today.")
+        str | None,
+        typer.Option("--from", help="First UTC day, such as 2026-11-23; default: today.", metavar=METAVAR),
     ] = None,
-    last: Annotated[
-        datetime | None, typer.Option("--to", formats=["%Y-%m-%d"], help="Last UTC day; default: the first.")
-    ] = None,
+    last: Annotated[str | None, typer.Option("--to", help="Last UTC day; default: the first.", metavar=METAVAR)] = None,
     fresh: Annotated[
         bool | None,
         typer.Option("--fresh/--no-fresh", help="Compact new raw events first; default on the local stage."),
@@ -117,7 +138,7 @@ def report(
     from signalbox.cli.shared.deployment import find_deployment
 
     if name not in REPORTS:
-        raise RejectedError(f"unknown report {name!r}; expected one of {', '.join(REPORTS)}")
+        raise RejectedError(f"unknown report {name!r}{suggestion(name, REPORTS)}")
     days = _days(first, last)
     deployment = find_deployment(aws=aws, stage=stage)
     is_fresh = deployment.endpoint_url is not None if fresh is None else fresh
@@ -135,9 +156,9 @@ def report(
                 webbrowser.open(path.resolve().as_uri())
 
 
-def _days(first: datetime | None, last: datetime | None) -> list[date]:
-    begin = (first or last or datetime.now(UTC)).date()
-    end = (last or first or datetime.now(UTC)).date()
+def _days(first: str | None, last: str | None) -> list[date]:
+    from_day, to_day = past_day(first, "--from"), past_day(last, "--to")
+    begin, end = from_day or to_day or today(), to_day or from_day or today()
     if end < begin:
         raise RejectedError(f"--to {end} is before --from {begin}")
     return [begin + timedelta(days=ahead) for ahead in range((end - begin).days + 1)]

@@ -73,6 +73,7 @@ def tail(
             _print(json.dumps(document(event)) if as_json else _line(event))
             if number == maximum:
                 return
+    ending.exit_if_interrupted()
 
 
 def watch(
@@ -101,6 +102,7 @@ def watch(
                 _print("\n".join([_heading(event), *(f"  {change}" for change in changes(before, state))]))
             if number == maximum:
                 return
+    ending.exit_if_interrupted()
 
 
 def _past(last: int | None, since: str | None) -> "BackfillStart | None":

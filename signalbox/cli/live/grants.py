@@ -8,7 +8,10 @@ import typer
 from signalbox.cli.exchange.stage import User, exchanges
 from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, Stage, say
-from signalbox.live.wamp.patterns import MatchPolicy
+from signalbox.errors import RejectedError
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.live.wamp.uris import InvalidUri
+from signalbox.queues import FIFO_SUFFIX
 from signalbox.sarracenia.rights.permissions import Right
 
 if TYPE_CHECKING:
@@ -47,7 +50,7 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Grant a user topics that a pattern matches, in addition to the rights of the user's role."""
-    with exchanges(aws=aws, stage=stage, user=user) as client:
+    with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
         result = _asked(client, "grant", _fields(name, realm, pattern, match=match, right=right))
     _print(result, as_json=as_json)
     if not result["granted"]:
@@ -68,7 +71,7 @@ def remove(
     as_json: Json = False,
 ) -> None:
     """Remove a grant: events that are published later, and were visible by it alone, do not reach the user."""
-    with exchanges(aws=aws, stage=stage, user=user) as client:
+    with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
         result = _asked(client, "ungrant", _fields(name, realm, pattern, match=match, right=right))
     _print(result, as_json=as_json)
     if not result["ungranted"]:
@@ -115,7 +118,7 @@ def secret(
 
     created = secrets.token_urlsafe(SECRET_BYTES)
     credentials = Credentials.of(created, salt=secrets.token_hex(SALT_BYTES), with_key=wampcra)
-    with exchanges(aws=aws, stage=stage, user=user) as client:
+    with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
         result = _asked(client, "secret", {"user": name, **secret_fields(credentials)})
     shown = {"user": name, "secret": created, "methods": result["methods"]}
     if as_json:
@@ -126,6 +129,14 @@ def secret(
 
 
 def _fields(name: str, realm: str, pattern: str, *, match: MatchPolicy, right: Right) -> dict[str, object]:
+    if not realm.endswith(FIFO_SUFFIX):
+        raise RejectedError(
+            f"exchange {realm!r} is not live: only an ordered exchange, whose name ends with {FIFO_SUFFIX}, can be"
+        )
+    try:
+        TopicPattern.parse(pattern, match)
+    except InvalidUri as error:
+        raise InvalidUri(f"PATTERN: {error}") from error
     return {"user": name, "exchange": realm, "right": right.value, "match": match.value, "uri": pattern}
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.stage import say
 from signalbox.errors import RejectedError
 
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from signalbox.clients.live.client import LiveClient
     from signalbox.clients.live.cursor import Cursor, ReceivedEvent
     from signalbox.clients.live.session import Login
+    from signalbox.live.wamp.patterns import TopicPattern
 
-TICKET = "SIGNALBOX_TICKET"
+TICKET, USER, REALM = "SIGNALBOX_TICKET", "SIGNALBOX_USER", "SIGNALBOX_REALM"
+TOPICS = "signalbox.topics"
 
 Exchange = Annotated[
     str | None,
@@ -26,6 +29,7 @@ Exchange = Annotated[
         "--exchange",
         help="Live exchange to join; on the local stage, the trial exchange by default.",
         metavar="NAME",
+        envvar=REALM,
     ),
 ]
 User = Annotated[
@@ -34,6 +38,7 @@ User = Annotated[
         "--user",
         help=f"User to join as, with the ticket in {TICKET}; on the local stage, a trial user by default.",
         metavar="NAME",
+        envvar=USER,
     ),
 ]
 
@@ -54,9 +59,14 @@ def joining(*, aws: bool, stage: str, exchange: str | None, user: str | None) ->
 
 
 def login_of(deployment: "Deployment", *, exchange: str | None, user: str | None) -> "Login":
-    """Return the realm, user and ticket to join with; the defaults are the local stage's trial realm and user."""
+    """Return the realm, user and ticket to join with; the defaults are the local stage's trial realm and user.
+
+    Raises `RejectedError` for a ticket in the environment without its user: it is not sent for another one.
+    """
     from signalbox.clients.live.session import Login
 
+    if user is None and os.environ.get(TICKET):
+        raise RejectedError(f"{TICKET} is set, but not its user: set {USER} too, or give --user")
     realm = exchange or deployment.realm
     name = user or next(iter(deployment.tickets), "")
     missing = [option for option, value in (("--exchange", realm), ("--user", name)) if not value]
@@ -84,9 +94,25 @@ def is_terminal() -> bool:
 def events(
     client: "LiveClient", cursor: "Cursor", ending: "Ending", *, follow: bool = True
 ) -> "Iterator[ReceivedEvent]":
-    """Yield events until a signal or, without `follow`, the end of the past events; report gaps and reconnects."""
+    """Yield events until a signal or, without `follow`, the end of the past events; report gaps and reconnects.
+
+    Reports an empty past, too: the topic may be mistyped.
+    """
     client.follow(cursor)
-    source, connections = iter(client) if follow else client.backfill(), 1
+    is_empty = True
+    for event in _noted(client, client.backfill(), ending):
+        is_empty = False
+        yield event
+    if is_empty and not ending.is_due:
+        with ending.waiting():
+            _say_nothing_yet(client, cursor.pattern)
+    if follow:
+        yield from _noted(client, iter(client), ending)
+
+
+def _noted(client: "LiveClient", source: "Iterator[ReceivedEvent]", ending: "Ending") -> "Iterator[ReceivedEvent]":
+    """Yield events until a signal; report gaps and reconnects."""
+    connections = max(client.connections, 1)
     while not ending.is_due:
         event = None
         with ending.waiting():
@@ -100,3 +126,22 @@ def events(
             lost = f"{event.skipped} before #{event.sequence} of {event.topic}"
             say(f"{lost} are no longer kept, or not visible to this user")
         yield event
+
+
+def _say_nothing_yet(client: "LiveClient", pattern: "TopicPattern") -> None:
+    from signalbox.live.wamp.patterns import MatchPolicy
+
+    kind = "" if pattern.match is MatchPolicy.EXACT else f"{pattern.match.value} "
+    say(f"nothing yet on {kind}{pattern.uri!r} of {client.login.realm}{_near(client, pattern.uri)}")
+
+
+def _near(client: "LiveClient", uri: str) -> str:
+    """Return the topics that may be meant; nothing if the stage does not list them."""
+    from signalbox.errors import SignalboxError
+
+    try:
+        (listed, *_) = client.call(TOPICS).arguments
+        topics = [str(one["topic"]) for one in listed]
+    except (SignalboxError, TypeError, KeyError, ValueError):
+        return ""
+    return suggestion(uri, (topic for topic in topics if topic != uri))

@@ -1,16 +1,18 @@
-"""The commands `signalbox rendezvous`: client credentials, test offers and polls, and statistics."""
+"""The commands `signalbox rendezvous`: test offers and polls, and statistics."""
 
 import sys
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from signalbox.cli.shared.output import print_fields, print_json, print_line
+from signalbox.cli.rendezvous.credentials import credentials, fingerprints
+from signalbox.cli.shared.days import METAVAR, past_day, today
+from signalbox.cli.shared.output import print_json, print_line
+from signalbox.cli.shared.stage import Aws, Json, Stage, say
 from signalbox.errors import RejectedError
-from signalbox.rendezvous.wire.bridges import DEFAULT_FINGERPRINT
 from signalbox.rendezvous.wire.nat import Nat
 
 if TYPE_CHECKING:
@@ -18,68 +20,11 @@ if TYPE_CHECKING:
     from signalbox.clients.rendezvous.client import ExchangeProgress
 
 app = typer.Typer(help="Connect Snowflake clients and proxies.", no_args_is_help=True)
+app.command()(credentials)
 
-Aws = Annotated[
-    bool, typer.Option("--aws", help="Use a stage in AWS with your standard credentials, not the local stage.")
-]
-Stage = Annotated[str, typer.Option(help="Name of the stage in AWS.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Rotate = Annotated[
-    bool, typer.Option("--rotate", help="Create a new key; the previous one stays valid until the next rotation.")
-]
-Revoke = Annotated[
-    bool,
-    typer.Option("--revoke", help="Delete all keys, so that no client can send; required before the stack is deleted."),
-]
 Sdp = Annotated[
     Path | None, typer.Option(help="File with the offer: SDP, or JSON with `type` and `sdp`; `-` for standard input.")
 ]
-
-
-@app.command()
-def credentials(
-    *,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
-    rotate: Rotate = False,
-    revoke: Revoke = False,
-) -> None:
-    """Print the settings of a Snowflake client: queue URL, encoded credentials, arguments and bridge line."""
-    from signalbox.aws.rendezvous.credentials import client_credentials, revoke_client_credentials
-    from signalbox.cli.shared.deployment import find_deployment
-
-    deployment = find_deployment(aws=aws, stage=stage)
-    if revoke:
-        print_line(f"{revoke_client_credentials(deployment.session(), deployment.outputs)} deleted")
-        return
-    key = client_credentials(deployment.session(), deployment.outputs, rotate=rotate)
-    queue_url = sqsqueue(deployment.outputs)
-    shown = {
-        "sqsqueue": queue_url,
-        "sqscreds": key.sqscreds,
-        "arguments": f"-sqsqueue {queue_url} -sqscreds {key.sqscreds}",
-        "bridge_line": _bridge_line(queue_url, key.sqscreds),
-    }
-    if deployment.endpoint_url:
-        # Upstream's client parses the queue's region from an amazonaws.com URL only (rendezvous_sqs.go).
-        shown["environment"] = f"AWS_ENDPOINT_URL_SQS={deployment.endpoint_url}"
-    if as_json:
-        print_json(shown)
-    else:
-        print_fields(shown)
-
-
-def sqsqueue(outputs: Mapping[str, str]) -> str:
-    """Return the broker queue's URL in the only form that upstream's client accepts."""
-    _, _, _, region, account, name = outputs["BrokerQueueArn"].split(":")
-    return f"https://sqs.{region}.amazonaws.com/{account}/{name}"
-
-
-def _bridge_line(queue_url: str, sqscreds: str) -> str:
-    # The address is a placeholder that Tor requires and Snowflake ignores.
-    arguments = f"fingerprint={DEFAULT_FINGERPRINT} sqsqueue={queue_url} sqscreds={sqscreds}"
-    return f"Bridge snowflake 192.0.2.5:80 {DEFAULT_FINGERPRINT} {arguments}"
 
 
 @app.command()
@@ -87,7 +32,9 @@ def offer(
     *,
     sdp: Sdp = None,
     nat: Annotated[Nat, typer.Option(help="NAT type of the client.")] = Nat.UNKNOWN,
-    fingerprint: Annotated[str, typer.Option(help="Fingerprint of the bridge.")] = DEFAULT_FINGERPRINT,
+    fingerprint: Annotated[
+        str | None, typer.Option(help="Fingerprint of the bridge; default: the first of the stage's list.")
+    ] = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
@@ -106,7 +53,8 @@ def offer(
         deployment.outputs["BrokerQueueUrl"],
         client_queue_prefix=deployment.outputs["ClientQueuePrefix"],
     )
-    answer = rendezvous.exchange(offer_body(description, nat, fingerprint=fingerprint), on_progress=_print_progress)
+    bridge = fingerprint or fingerprints(deployment.outputs)[0]
+    answer = rendezvous.exchange(offer_body(description, nat, fingerprint=bridge), on_progress=_print_progress)
     if as_json:
         seconds = answer.after.total_seconds()
         print_json({"answer": answer.session_description, "client_id": answer.client_id, "seconds": round(seconds, 3)})
@@ -182,7 +130,10 @@ def _outcome(accepted: bool | None) -> str:  # noqa: FBT001 - it has three value
 @app.command()
 def stats(
     *,
-    day: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="UTC day; default: today.")] = None,
+    day: Annotated[
+        str | None,
+        typer.Option(help="UTC day, such as 2026-11-23, or `yesterday`; default: today.", metavar=METAVAR),
+    ] = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
@@ -191,19 +142,31 @@ def stats(
     from signalbox.cli.shared.deployment import find_deployment
     from signalbox.rendezvous.reporting.statistics import DayStatistics, log_block
 
-    chosen = (day or datetime.now(UTC)).date()
-    counters = _counters(find_deployment(aws=aws, stage=stage), chosen.isoformat())
+    chosen = past_day(day, "--day") or today()
+    _check_kept(chosen)
+    counters = _counters(find_deployment(aws=aws, stage=stage), chosen)
     statistics = DayStatistics.from_counters(counters, chosen)
     if as_json:
         print_json({"day": chosen.isoformat(), "counters": counters})
-    else:
-        print_line(log_block(statistics, end=statistics.end).rstrip("\n"))
+        return
+    print_line(log_block(statistics, end=statistics.end).rstrip("\n"))
+    if not counters:
+        say(f"nothing was counted on {chosen}")
 
 
-def _counters(deployment: "Deployment", day: str) -> Mapping[str, int]:
-    from datetime import date
+def _check_kept(day: date) -> None:
+    """Raise `RejectedError` for a day whose counters are deleted."""
+    from signalbox.aws.rendezvous.statistics import COUNTERS_KEPT_FOR
 
+    if today() - day > COUNTERS_KEPT_FOR:
+        raise RejectedError(
+            f"counters are kept for {COUNTERS_KEPT_FOR.days} days, not since {day}: "
+            f"`signalbox report rendezvous --from {day}` makes the statistics from the history"
+        )
+
+
+def _counters(deployment: "Deployment", day: date) -> Mapping[str, int]:
     from signalbox.aws.rendezvous.statistics import DynamoStatistics
 
     table = deployment.session().resource("dynamodb").Table(deployment.outputs["RendezvousTable"])
-    return DynamoStatistics(table).counters(date.fromisoformat(day))
+    return DynamoStatistics(table).counters(day)

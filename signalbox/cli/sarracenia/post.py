@@ -81,7 +81,7 @@ def post(
     if dry_run:
         run.run(PrintingSink(as_json=as_json))
     else:
-        with exchanges(aws=aws, stage=stage, user=user) as client:
+        with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
             run.run(PublishingSink(client, settings.exchange, as_json=as_json))
     raise typer.Exit(1 if run.problems else 0)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from signalbox.cli.shared.output import print_error, print_line
@@ -35,6 +36,11 @@ class MessageSink(Protocol):
         """Return whether each message is printed, which excludes a progress bar."""
         ...
 
+    @property
+    def is_dry(self) -> bool:
+        """Return whether messages are not sent."""
+        ...
+
     def send(self, messages: Iterable[AnnouncementMessage]) -> Iterator[str | None]:
         """Send messages; yield for each its problem, or None."""
         ...
@@ -46,6 +52,7 @@ class PrintingSink:
 
     as_json: bool
     is_printing: bool = True
+    is_dry: bool = True
 
     def send(self, messages: Iterable[AnnouncementMessage]) -> Iterator[str | None]:
         """Print each message."""
@@ -62,6 +69,7 @@ class PublishingSink:
     client: "ExchangeClient"
     exchange: ExchangeName
     as_json: bool
+    is_dry: bool = False
 
     @property
     def is_printing(self) -> bool:
@@ -112,8 +120,8 @@ class PostRun:
         shows = sys.stderr.isatty() and not sink.is_printing
         with _progress(self._entries) if shows else nullcontext(self._entries()) as entries:
             self._send(sink, entries)
-        if shows:
-            say(f"{self.announced} messages announced")
+        self._say_count(sink)
+        self._say_unread()
 
     def _watch(self, sink: MessageSink) -> None:
         watch, ending = TreeWatch(), Ending()
@@ -128,7 +136,18 @@ class PostRun:
                 took = time.monotonic() - started
                 with ending.waiting():
                     time.sleep(max(self.seconds_between, REST_FACTOR * took))
-        say(f"{self.announced} messages announced")
+        self._say_count(sink)
+        ending.exit_if_interrupted()
+
+    def _say_count(self, sink: MessageSink) -> None:
+        messages = f"{self.announced} message{'' if self.announced == 1 else 's'}"
+        say(f"{messages} printed, none sent" if sink.is_dry else f"{messages} announced to {self.settings.exchange}")
+
+    def _say_unread(self) -> None:
+        """Name the directories that were announced without their contents."""
+        folders = [] if self.recursive else [path for path in self.paths if Path(path).is_dir()]
+        if folders:
+            say(f"without what is in {', '.join(folders)}: --recursive announces it too")
 
     def _send_pending(self, sink: MessageSink) -> None:
         """Announce pending changes; after an outage they are announced again, some of them twice."""

@@ -1,5 +1,6 @@
 """The command `signalbox subscribe`: prints or downloads the files announced to a queue."""
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +18,7 @@ from signalbox.cli.sarracenia.subscribe_options import (
     duration,
     filter_lines,
 )
+from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.stage import say
 from signalbox.sarracenia.formats.topics import binding_key
 
@@ -27,8 +29,10 @@ if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient
     from signalbox.clients.sarracenia.file_subscription import FileSubscription, QueueDeclaration
     from signalbox.clients.sarracenia.message_loop import MessageLoop
+    from signalbox.sarracenia.subscription.filters import FileFilter
 
 ALL = "#"
+LINE = re.compile(r"^line \d+, ", re.MULTILINE)
 
 
 @with_option_groups
@@ -48,12 +52,10 @@ def subscribe(
     """Print or download announced files; of instances that share a queue, each file goes to one."""
     from signalbox.clients.sarracenia.file_subscription import FileSubscription
     from signalbox.clients.sarracenia.subscriber import MessageOutcome
-    from signalbox.filters.patterns import compile_anchored
-    from signalbox.sarracenia.subscription.filters import FileFilter
 
     subscription = FileSubscription(
         queue_options.queue,
-        FileFilter.parse(filter_lines(context), compile_anchored, accept_unmatched=not filter_options.reject_unmatched),
+        _filter(context, filter_options),
         limit_options.limits(),
         download,
         run_options.state_dir,
@@ -63,9 +65,22 @@ def subscribe(
     declaration = _declaration(queue_options)
     with exchanges(aws=stage_options.aws, stage=stage_options.stage, user=stage_options.user) as client:
         if declaration is not None:
+            _check_exchange(declaration.exchange, client)
             _declare(declaration, client, subscription.queue)
         loop = _run(subscription, client, stage_options, as_json=as_json)
     raise typer.Exit(1 if loop.counts[MessageOutcome.GIVEN_UP] else 0)
+
+
+def _filter(context: typer.Context, options: FilterOptions) -> "FileFilter":
+    """Return the filter of the options. Raises `InvalidFilter`, which names them."""
+    from signalbox.filters.patterns import compile_anchored
+    from signalbox.sarracenia.subscription.filters import FileFilter, InvalidFilter
+
+    try:
+        return FileFilter.parse(filter_lines(context), compile_anchored, accept_unmatched=not options.reject_unmatched)
+    except InvalidFilter as error:
+        # The lines of a file of sr3 are options here.
+        raise InvalidFilter(LINE.sub("--", str(error))) from error
 
 
 def _declaration(options: QueueOptions) -> "QueueDeclaration | None":
@@ -81,6 +96,15 @@ def _declaration(options: QueueOptions) -> "QueueDeclaration | None":
         duration(options.message_ttl, "--message-ttl"),
         options.prefetch,
     )
+
+
+def _check_exchange(exchange: str, client: "ExchangeClient") -> None:
+    """Raise `NotFound` before a queue is declared for nothing."""
+    from signalbox.exchange.control.errors import NotFound
+
+    known = [one["exchange"] for one in client.exchanges()]
+    if exchange not in known:
+        raise NotFound(f"there is no exchange {exchange!r} that you may read{suggestion(exchange, known)}")
 
 
 def _declare(declaration: "QueueDeclaration", client: "ExchangeClient", queue: str) -> None:
@@ -107,6 +131,7 @@ def run_until_signal(loop: "MessageLoop", ending: "Ending") -> None:
     with ending.awaited():
         loop.run()
     say(loop.summary("ended"))
+    ending.exit_if_interrupted()
 
 
 def _session(*, aws: bool, stage: str) -> "boto3.Session":

@@ -39,6 +39,17 @@ class Deployment:
     """The live exchange of the local stage; empty in AWS."""
     tickets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The tickets of users of that exchange, by name."""
+    stage: str = ""
+    """The name of a stage in AWS; empty for the local stage."""
+
+    @property
+    def place(self) -> str:
+        """The stage as messages name it: by the folder of the local stage, or by account and region."""
+        if self.endpoint_url is not None:
+            return f"the local stage of {self.folder.parent if self.folder else self.endpoint_url}"
+        arns = (value.split(":") for value in self.outputs.values() if value.startswith("arn:"))
+        account = next((f"account {arn[4]}, " for arn in arns), "")
+        return f"stage {self.stage} in {account}{self.region}"
 
     def session(self) -> boto3.Session:
         """Return a boto3 session for this deployment."""
@@ -107,4 +118,5 @@ def aws_deployment(session: boto3.Session, *, stage: str) -> Deployment:
         region=str(session.region_name),
         rendezvous_url=outputs["RendezvousUrl"],
         websocket_url=outputs.get("LiveWebSocketUrl", ""),
+        stage=stage,
     )

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+import typer
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STATUS_OF_SIGNALS = 128  # what shells add to a signal's number
 
@@ -45,6 +47,15 @@ class Ending:
     def __init__(self) -> None:
         self.is_due = False
         self._waits = False
+        self._number: int | None = None
+
+    def exit_if_interrupted(self) -> None:
+        """End the command with 130 after Ctrl-C.
+
+        After SIGTERM and SIGHUP it ends as usual: a supervisor has requested the end, and counts it as success.
+        """
+        if self._number == signal.SIGINT:
+            raise typer.Exit(STATUS_OF_SIGNALS + self._number)
 
     @contextmanager
     def awaited(self) -> Iterator[None]:
@@ -64,6 +75,6 @@ class Ending:
             self._waits = False
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
-        self.is_due = True
+        self.is_due, self._number = True, number
         if self._waits:
             raise Interrupted(number)

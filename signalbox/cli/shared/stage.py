@@ -32,6 +32,14 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
+def local_time(moment: object) -> str:
+    """Return an ISO 8601 time in this machine's time zone, to the second."""
+    try:
+        return datetime.fromisoformat(str(moment)).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    except ValueError:
+        return str(moment)
+
+
 def age(moment: object) -> str:
     """Return the age of an ISO 8601 time as a short text."""
     try:

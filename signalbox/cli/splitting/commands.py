@@ -11,7 +11,7 @@ from signalbox.cli.shared.files import read_json
 from signalbox.cli.shared.output import print_line, print_table
 from signalbox.cli.shared.stage import Aws, Stage
 from signalbox.cli.splitting import audit as splitting_history
-from signalbox.cli.splitting import registry
+from signalbox.cli.splitting import kubernetes, registry
 from signalbox.cli.splitting import sessions as splitting_sessions
 from signalbox.cli.splitting import status as splitting_status
 from signalbox.cli.splitting.stage import control, warn_not_split
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 
 app.add_typer(registry.app, name="registry")
+app.add_typer(kubernetes.app, name="kubernetes")
 app.command()(splitting_sessions.start)
 app.command()(splitting_sessions.run)
 app.command(name="list")(splitting_status.list_sessions)

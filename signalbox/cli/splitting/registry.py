@@ -25,6 +25,22 @@ def registry() -> None:
 
 
 @app.command()
+def check(*, file: File, as_json: Json = False) -> None:
+    """Check a file without a stage, and show what its registries split and where the names come from."""
+    from signalbox.filters.languages import Languages
+    from signalbox.splitting.consumers.registry_file import parse_registries
+    from signalbox.splitting.consumers.registry_summary import registry_summary
+
+    documents = parse_documents(read_text(file), str(file))
+    found = [registry_summary(one) for one in parse_registries(documents, Languages())]
+    if as_json:
+        print_json(found)
+        return
+    rows = ((one["target"], queue["id"], "\n".join(queue["names"])) for one in found for queue in one["queues"])
+    print_table(["target", "queue", "names from"], rows)
+
+
+@app.command()
 def apply(*, file: File, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
     """Store the registries in a file; each replaces its target's older one."""
     from signalbox.cli.shared.deployment import find_deployment
@@ -94,7 +110,9 @@ def list_registries(*, aws: Aws = False, stage: Stage = "signalbox", as_json: Js
         print_json(result)
         return
     found = result if isinstance(result, list) else []
-    print_table(["target", "applied", "kinds"], ((one["target"], one["applied_at"], _kinds(one)) for one in found))
+    # A stage of an older version gives no source.
+    rows = ((one["target"], one.get("source", ""), one["applied_at"], _kinds(one)) for one in found)
+    print_table(["target", "from", "at", "kinds"], rows)
 
 
 def _kinds(registry: dict[str, object]) -> str:

@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from signalbox.cli.shared.files import read_json
 from signalbox.cli.shared.output import print_json, print_line
 from signalbox.cli.shared.stage import Aws, Json, Stage, say
+from signalbox.cli.splitting.handler import options as handler_options
 from signalbox.cli.splitting.stage import (
+    ConfiguredTarget,
     Owner,
     SessionName,
     TargetName,
@@ -50,15 +52,18 @@ def session_config(config: Path | None, *, exclusive: bool) -> object:
     return exclusive_config() if config is None else read_json(config)
 
 
-def session_request(*, target: str, session: str | None, owner: str | None, config: object) -> SessionRequest:
+def session_request(*, target: str | None, session: str | None, owner: str | None, config: object) -> SessionRequest:
     """Return a validated request; its problems are reported before anything is sent."""
     from signalbox.filters.languages import Languages
+    from signalbox.splitting.model.mirrord_target import configured_target
     from signalbox.splitting.model.session_config import parse_mirrord_file
     from signalbox.splitting.model.target import Target
 
-    name = str(Target.parse(target))
+    found = Target.parse(target) if target else configured_target(config)
+    if found is None:
+        raise RejectedError("give --target, or `target` in the mirrord.json: the deployed consumer of the session")
     warn_not_split(parse_mirrord_file(config, Languages()).other_brokers)
-    return SessionRequest(name, session or new_session_name(), owner or default_owner(), config)
+    return SessionRequest(found.with_container, session or new_session_name(), owner or default_owner(), config)
 
 
 @contextmanager
@@ -87,7 +92,7 @@ def _say_wait(text: str) -> None:
 
 def start(
     *,
-    target: TargetName,
+    target: ConfiguredTarget = None,
     config: ConfigFile = None,
     exclusive: Exclusive = False,
     session: SessionName = None,
@@ -140,27 +145,54 @@ def _wait(heartbeat: "HeartbeatThread") -> None:
 
 def run(
     *,
-    command: Annotated[list[str], typer.Argument(help="The command and its arguments, after --.")],
-    target: TargetName,
+    command: Annotated[list[str] | None, typer.Argument(help="The command and its arguments, after --.")] = None,
+    target: ConfiguredTarget = None,
     config: ConfigFile = None,
     exclusive: Exclusive = False,
+    handler: handler_options.HandlerName = None,
+    endpoint: handler_options.Endpoint = None,
+    code: handler_options.Code = None,
+    python: handler_options.Python = None,
+    template: handler_options.Template = None,
+    resource: handler_options.Resource = None,
+    batch_size: handler_options.BatchSize = None,
+    window: handler_options.Window = None,
+    timeout_seconds: handler_options.TimeoutSeconds = None,
+    no_timeout: handler_options.NoTimeout = False,
+    report_failures: handler_options.ReportFailures = None,
     session: SessionName = None,
     owner: Owner = None,
     timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
     aws: Aws = False,
     stage: Stage = "signalbox",
+    as_json: handler_options.BatchJson = False,
 ) -> None:
-    """Run a command with its own session, which starts before the command and ends when it ends."""
+    """Run a command or a Lambda handler with its own session, which starts before it and ends when it ends."""
+    from signalbox.clients.splitting.handler.settings import Overrides
+
+    overrides = Overrides(batch_size, window, timeout_seconds, report_failures)
+    options = handler_options.HandlerOptions(
+        handler, endpoint, code, python, template, resource, overrides, has_timeout=not no_timeout, as_json=as_json
+    )
+    options.check(has_command=bool(command))
+    document = session_config(config, exclusive=exclusive)
+    request = session_request(target=target, session=session, owner=owner, config=document)
+    if command:
+        _run_command(request, command, timeout=timedelta(seconds=timeout), aws=aws, stage=stage)
+    from signalbox.cli.splitting.handler.command import run_handler
+
+    run_handler(request, options, timeout=timedelta(seconds=timeout), aws=aws, stage=stage)
+
+
+def _run_command(request: SessionRequest, command: list[str], *, timeout: timedelta, aws: bool, stage: str) -> NoReturn:
     from signalbox.cli.shared.signals import Interrupted, interruptible
     from signalbox.cli.splitting.held_sessions import ChildProcess, HeartbeatThread, held_session
 
-    document = session_config(config, exclusive=exclusive)
-    request = session_request(target=target, session=session, owner=owner, config=document)
     try:
         with (
             interruptible(),
             session_client(request, aws=aws, stage=stage) as client,
-            held_session(client, timeout=timedelta(seconds=timeout)) as state,
+            held_session(client, timeout=timeout) as state,
         ):
             running = ChildProcess(command, state.environment)
             with HeartbeatThread(client, on_end=running.end).running() as heartbeat:
@@ -199,7 +231,7 @@ def stop(
 
 def tail(
     *,
-    target: TargetName,
+    target: ConfiguredTarget = None,
     queue: Annotated[str, typer.Option(help="Queue id; all queues if not given.", metavar="ID")] = EVERY_QUEUE,
     message_filter: Annotated[
         list[str] | None,

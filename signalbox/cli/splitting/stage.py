@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 TargetName = Annotated[
     str, typer.Option("--target", help="Deployed consumer, such as lambda/meme-app.", metavar="KIND/NAME")
 ]
+ConfiguredTarget = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        help="Deployed consumer, such as lambda/meme-app or deployment/meme-app; by default mirrord.json's `target`.",
+        metavar="KIND/NAME",
+    ),
+]
 SessionName = Annotated[
     str | None, typer.Option("--session", help="Name of the session; by default your name and a random part.")
 ]

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
@@ -50,9 +50,12 @@ def _ignore_state(_state: SessionStatus) -> None: ...
 def _ignore_text(_text: str) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SessionClient:
-    """The commands of one session; `on_progress` receives each new phase, `on_wait` the reason of a delay."""
+    """The commands of one session; `on_progress` receives each new phase, `on_wait` the reason of a delay.
+
+    After the start the target's name is the stage's, which completes that of a Kubernetes workload.
+    """
 
     control: Control
     request: SessionRequest
@@ -60,6 +63,10 @@ class SessionClient:
     on_wait: Callable[[str], None] = _ignore_text
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
+    _target: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._target = self.request.target
 
     def start(self, *, timeout: timedelta) -> SessionStatus:
         """Start the session and return its status when it is ready; an identical existing session is joined.
@@ -68,6 +75,7 @@ class SessionClient:
         """
         deadline = self.clock() + timeout.total_seconds()
         state = self._started(deadline)
+        self._target = str(state.document.get("target", self._target))
         self.on_progress(state)
         while state.phase != READY:
             if state.has_ended:
@@ -113,7 +121,7 @@ class SessionClient:
 
     @property
     def _named(self) -> dict[str, object]:
-        return {"target": self.request.target, "session": self.request.session}
+        return {"target": self._target, "session": self.request.session}
 
 
 def end_message(state: SessionStatus) -> str:

@@ -10,8 +10,14 @@ from signalbox.local.emulator.routes import Routes
 
 HEALTH = "/_signalbox/health"
 # MiniStack's own pages need no signature and can reset everything, so only these are open. A stack's custom resources
-# and wait conditions answer at the last two, at a URL that only they have.
-OPEN_PAGES = ("/_ministack/health", "/_ministack/ready", "/_ministack/cfn-response/", "/_ministack/cfn-signal/")
+# and wait conditions answer at a URL that only they have, and a Kubernetes API server asks about tokens at such a one.
+OPEN_PAGES = (
+    "/_ministack/health",
+    "/_ministack/ready",
+    "/_ministack/cfn-response/",
+    "/_ministack/cfn-signal/",
+    "/_ministack/eks-auth/",
+)
 CLOSED_PAGES = ("/_ministack/", "/_localstack/")
 
 

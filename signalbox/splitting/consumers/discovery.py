@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.queues import FIFO_SUFFIX, InvalidQueueName, QueueName, parse_queue_name
 from signalbox.splitting.consumers.environment import ARN_PARTS, QueueReference
-from signalbox.splitting.consumers.registry_file import API_VERSIONS, OLD
+from signalbox.splitting.consumers.registry_file import API_VERSIONS, CLUSTER_ANNOTATION, OLD
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.queues.names import DEFAULT_PREFIX
 
@@ -98,17 +98,19 @@ def _entry(source: Mapping[str, str]) -> dict[str, object]:
 
 
 def _document(target: Target, container: str | None, queues: Mapping[str, object]) -> dict[str, object]:
-    consumer = {"name": target.name, "workloadType": str(target.kind)} | ({"container": container} if container else {})
+    name = target.workload if target.is_on_kubernetes else target.name
+    consumer = {"name": name, "workloadType": str(target.kind)} | ({"container": container} if container else {})
+    place = {"namespace": target.namespace, "annotations": {CLUSTER_ANNOTATION: target.cluster}}
     return {
         "apiVersion": API_VERSIONS[OLD],
         "kind": OLD,
-        "metadata": {"name": _name(target, container)},
+        "metadata": {"name": _name(target, container)} | (place if target.is_on_kubernetes else {}),
         "spec": {"queues": dict(queues), "consumer": consumer},
     }
 
 
 def _name(target: Target, container: str | None) -> str:
-    words = (target.name, *([container] if container else []))
+    words = (target.workload if target.is_on_kubernetes else target.name, *([container] if container else []))
     return "-".join(words).replace("/", "-").replace(":", "-").lower()
 
 

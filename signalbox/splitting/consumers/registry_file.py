@@ -6,9 +6,9 @@ from dataclasses import replace
 from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
 from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.consumers.registry_reader import RegistryReader
+from signalbox.splitting.consumers.registry_reader import RegistryReader, optional_section
 from signalbox.splitting.forwarding.filters import Compiler
-from signalbox.splitting.model.target import Target
+from signalbox.splitting.model.target import DEFAULT_NAMESPACE, InvalidTarget, Target
 from signalbox.splitting.queues.names import DEFAULT_PREFIX
 
 OLD, NEW, PROPERTIES = "MirrordWorkloadQueueRegistry", "MirrordSplitConfig", "MirrordPropertyList"
@@ -17,6 +17,8 @@ API_VERSIONS = {
     NEW: "queues.mirrord.metalbear.co/v1",
     PROPERTIES: "mirrord.metalbear.co/v1",
 }
+# Names the cluster of a Kubernetes workload, for a stage with several.
+CLUSTER_ANNOTATION = "signalbox/cluster"
 
 
 class InvalidRegistry(RejectedError):
@@ -24,13 +26,16 @@ class InvalidRegistry(RejectedError):
 
 
 def parse_registries(
-    documents: Iterable[object], compiler: Compiler, *, prefix: str = DEFAULT_PREFIX
+    documents: Iterable[object], compiler: Compiler, *, prefix: str = DEFAULT_PREFIX, cluster: str | None = None
 ) -> tuple[Registry, ...]:
-    """Return the registries in a file's documents, one for each target. Raises `InvalidRegistry` with all problems."""
+    """Return the registries in a file's documents, one for each target. Raises `InvalidRegistry` with all problems.
+
+    `cluster` is that of Kubernetes workloads whose document names none.
+    """
     problems = Problems()
     resources = [resource for one in enumerate(documents) if (resource := _resource(*one, problems))]
     reader = RegistryReader(compiler, prefix, dict(_property_lists(resources)))
-    found = [(kind, read) for kind, section in resources if (read := _read(reader, kind, section))]
+    found = [(kind, read) for kind, section in resources if (read := _read(reader, kind, section, cluster))]
     registries = tuple(_one_a_target(found, problems))
     if not found and not problems.found:
         problems.add("file", f"holds neither a {OLD} nor a {NEW}")
@@ -51,12 +56,25 @@ def _resource(number: int, document: object, problems: Problems) -> tuple[str, S
     return kind, section
 
 
-def _read(reader: RegistryReader, kind: str, section: Section) -> Registry | None:
+def _read(reader: RegistryReader, kind: str, section: Section, cluster: str | None) -> Registry | None:
     section.refuse_unknown(("apiVersion", "kind", "metadata", "spec", "status"))
     if kind == PROPERTIES:
         return None
     spec = section.section("spec")
-    return reader.workload_queue_registry(spec) if kind == OLD else reader.split_config(spec)
+    found = reader.workload_queue_registry(spec) if kind == OLD else reader.split_config(spec)
+    return _placed(found, section, cluster) if found and found.target.is_on_kubernetes else found
+
+
+def _placed(registry: Registry, section: Section, cluster: str | None) -> Registry:
+    """Return the registry of a Kubernetes workload with its namespace and its cluster, if that is known."""
+    metadata = optional_section(section, "metadata")
+    annotations = optional_section(metadata, "annotations")
+    namespace, named = metadata.text("namespace") or DEFAULT_NAMESPACE, annotations.text(CLUSTER_ANNOTATION)
+    try:
+        return replace(registry, target=registry.target.placed(namespace, named or cluster))
+    except InvalidTarget as error:
+        section.problem("metadata", str(error))
+        return registry
 
 
 def _property_lists(resources: Iterable[tuple[str, Section]]) -> Iterator[tuple[str, Section]]:

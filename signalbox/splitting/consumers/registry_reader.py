@@ -1,7 +1,7 @@
 """The reader that converts both kinds of mirrord registries into a `Registry`."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -15,14 +15,22 @@ from signalbox.splitting.consumers.registry import (
 )
 from signalbox.splitting.forwarding.filters import Compiler, InvalidExpression
 from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.target import InvalidTarget, Target, TargetKind
+from signalbox.splitting.model.target import KUBERNETES, InvalidTarget, Target, TargetKind
 from signalbox.splitting.queues.names import DEFAULT_TEMPLATE, template_problem
 
 ALL_VALUES = ".[]"
 SOURCE_KINDS = {
     TargetKind.LAMBDA: (SourceKind.VARIABLE, SourceKind.VARIABLES_LIKE, SourceKind.EVENT_SOURCE),
-    TargetKind.ECS_SERVICE: (SourceKind.VARIABLE, SourceKind.VARIABLES_LIKE),
+    **dict.fromkeys((TargetKind.ECS_SERVICE, *KUBERNETES), (SourceKind.VARIABLE, SourceKind.VARIABLES_LIKE)),
 }
+API_VERSIONS = {
+    TargetKind.DEPLOYMENT: "apps/v1",
+    TargetKind.STATEFUL_SET: "apps/v1",
+    TargetKind.ROLLOUT: "argoproj.io/v1alpha1",
+}
+# Both replace all pods in a rollout of the workload here; `isolatePods` only matters to mirrord's operator.
+STRATEGIES = ("standard", "isolatePods")
+EVERY_POD = "all"
 # The fields of `nameSource` and of `appConfig.queue[]`; mirrord has no event sources.
 OLD_FIELDS = {
     "envVar": SourceKind.VARIABLE,
@@ -48,7 +56,7 @@ class RegistryReader:
         consumer.refuse_unknown(("name", "container", "workloadType"))
         target = _target(consumer, "workloadType")
         container = consumer.text("container")
-        queues = _optional_section(spec, "queues")
+        queues = optional_section(spec, "queues")
         read = tuple(self._old_queue(queues.section(name), name, target, container) for name in queues.fields)
         timeout = _seconds(spec, "workloadRestartTimeout")
         return _registry(spec, target, read, timeout) if target else None
@@ -59,11 +67,10 @@ class RegistryReader:
         reference = spec.section("targetRef")
         reference.refuse_unknown(("apiVersion", "kind", "name"))
         target = _target(reference, "kind")
+        _check_api_version(reference, target)
         read = tuple(self._new_queue(queue, target) for queue in spec.sections("queues"))
-        restart = _optional_section(spec, "restart")
-        restart.refuse_unknown(("strategy", "timeout"))
-        if restart.fields.get("strategy", "standard") != "standard":
-            restart.problem("strategy", "only standard is supported")
+        restart = optional_section(spec, "restart")
+        _check_restart(restart, target)
         timeout, drain_timeout = _seconds(restart, "timeout"), _seconds(spec, "drainTimeout")
         template = self._template(spec)
         if target is None:
@@ -76,7 +83,7 @@ class RegistryReader:
         _only_sqs(queue, "queueType", "SQS")
         # Only a parameter needs no source: its own value is the name.
         may_be_missing = target is not None and target.kind is TargetKind.SSM_PARAMETER
-        names = _optional_section(queue, "nameSource") if may_be_missing else queue.section("nameSource")
+        names = optional_section(queue, "nameSource") if may_be_missing else queue.section("nameSource")
         names.refuse_unknown(tuple(OLD_FIELDS))
         source = replace(
             self._source(names, OLD_FIELDS, target),
@@ -175,10 +182,33 @@ def _target(section: Section, kind: str) -> Target | None:
     if not found or not name:
         return None
     try:
-        return Target.of(found, name)
+        target = Target.of(found, name)
     except InvalidTarget as error:
         section.problem(kind, str(error))
         return None
+    if target.name != name or target.namespace:
+        section.problem("name", f"expected a workload's name alone, not {shown(name)}: see metadata.namespace")
+    return target
+
+
+def _check_api_version(reference: Section, target: Target | None) -> None:
+    found, expected = reference.text("apiVersion"), API_VERSIONS.get(target.kind) if target else None
+    if found is not None and expected is not None and found != expected:
+        reference.problem("apiVersion", f"expected {expected}, not {shown(found)}")
+
+
+def _check_restart(restart: Section, target: Target | None) -> None:
+    is_on_kubernetes = target is not None and target.is_on_kubernetes
+    restart.refuse_unknown(("strategy", "timeout", *(["waitForPods"] if is_on_kubernetes else [])))
+    strategies = STRATEGIES if is_on_kubernetes else STRATEGIES[:1]
+    if restart.fields.get("strategy", STRATEGIES[0]) not in strategies:
+        restart.problem("strategy", f"only {' and '.join(strategies)} {_are(strategies)} supported")
+    if is_on_kubernetes and restart.fields.get("waitForPods") != EVERY_POD:
+        restart.whole_number("waitForPods")  # every pod is waited for, whatever the number
+
+
+def _are(words: Sequence[str]) -> str:
+    return "is" if len(words) == 1 else "are"
 
 
 def _only_sqs(queue: Section, name: str, word: str) -> None:
@@ -193,8 +223,8 @@ def _with_fallback(source: NameSource, section: Section, name: str) -> NameSourc
     return replace(source, fallback=fallback)
 
 
-def _optional_section(section: Section, name: str) -> Section:
-    """Return an optional object; empty if it is missing."""
+def optional_section(section: Section, name: str) -> Section:
+    """Return an optional object; empty if it is absent."""
     if section.fields.get(name) is None:
         return Section({}, section.at(name), section.problems)
     return section.section(name)

@@ -64,7 +64,7 @@ def new_split(
         )
         for one in found
     )
-    return Split(target, queues, (), Stage.STARTING, now, switch_timeout, drain_timeout)
+    return Split(target, queues, (), Stage.STARTING, now, switch_timeout, drain_timeout, records_use=True)
 
 
 def with_session(

@@ -1,14 +1,12 @@
 """The control service of splitting, which executes commands; all of them are idempotent."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from signalbox.errors import RejectedError
-from signalbox.splitting.consumers.registry_file import PROPERTIES, parse_registries
 from signalbox.splitting.control.commands import (
     Apply,
     Audit,
@@ -26,20 +24,15 @@ from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.control.presentation import SplitPresenter, gone_session
 from signalbox.splitting.control.reconcile_loop import STOPPED, ReconcileLoop
 from signalbox.splitting.control.record_updates import changed
+from signalbox.splitting.control.registries import RegistryService
 from signalbox.splitting.control.session_start import SessionStarter
 from signalbox.splitting.forwarding.explanation import DescribedSession, as_document, explained, parse_messages
 from signalbox.splitting.forwarding.route import stored_config
-from signalbox.splitting.model.ports import StoredRegistry, StoredSplit, UnreadableSplit
+from signalbox.splitting.model.ports import StoredSplit, UnreadableSplit
 from signalbox.splitting.model.session_config import SessionConfig
 from signalbox.splitting.model.split import Split, ended, with_heartbeat
-from signalbox.splitting.model.target import Target
 
-MAXIMUM_DOCUMENT_BYTES = 100_000  # of one registry, which is part of its split's item: DynamoDB's limit is 400 KB
 MAXIMUM_EXPLAINED = 100
-
-
-class RegistryTooLarge(RejectedError):
-    """Raised when a registry is too large to be stored."""
 
 
 class NoSplit(RejectedError):
@@ -70,32 +63,24 @@ class ControlService:
             Audit: self._audit,
             Reconcile: ReconcileLoop(self.ports).run,
         }
-        return answers[type(command)](command)
+        return answers[type(command)](self._completed(command))
+
+    def _completed(self, command: Command) -> Command:
+        """Return a command with its target's full name."""
+        if isinstance(command, Discover | Start | Heartbeat | Stop | Explain):
+            return replace(command, target=self.ports.completed(command.target))
+        if isinstance(command, Status) and command.target is not None:
+            return Status(self.ports.completed(command.target))
+        return command
 
     def _apply(self, command: Apply) -> object:
-        registries = parse_registries(command.documents, self.ports.compiler, prefix=self.ports.prefix)
-        of_target = {one.target: self._documents(command.documents, one.target) for one in registries}
-        for target, documents in of_target.items():
-            size = len(json.dumps(documents).encode())
-            if size > MAXIMUM_DOCUMENT_BYTES:
-                raise RegistryTooLarge(f"registry of {target} has {size} bytes; at most {MAXIMUM_DOCUMENT_BYTES}")
-        now = self.ports.now()
-        for target, documents in of_target.items():
-            self.ports.store.registries.put(StoredRegistry(target, documents, now))
-        return {"targets": [str(target) for target in of_target]}
+        return {"targets": [str(target) for target in RegistryService(self.ports).apply(command.documents)]}
 
     def _registries(self, _command: ListRegistries) -> object:
-        return [_registry(stored) for stored in self.ports.store.registries.every()]
+        return RegistryService(self.ports).every()
 
     def _discover(self, command: Discover) -> object:
         return {"documents": list(self.ports.discovery.discover(command.target))}
-
-    def _documents(self, documents: Sequence[object], target: Target) -> list[object]:
-        """Return the documents of a file that describe a target, with all of the file's property lists."""
-        lists = [one for one in documents if isinstance(one, Mapping) and one.get("kind") == PROPERTIES]
-        others = [one for one in documents if one is not None and one not in lists]
-        read = partial(parse_registries, compiler=self.ports.compiler, prefix=self.ports.prefix)
-        return [*(one for one in others if read([one, *lists])[0].target == target), *lists]
 
     def _changed(self, command: Heartbeat | Stop) -> object:
         """Save a heartbeat or a stop and return the session's status; a heartbeat does not revive an ending session."""
@@ -143,11 +128,3 @@ class ControlService:
 
 def _unreadable(split: UnreadableSplit) -> dict[str, str]:
     return {"target": split.target, "reason": split.reason}
-
-
-def _registry(stored: StoredRegistry) -> dict[str, object]:
-    return {
-        "target": str(stored.target),
-        "applied_at": stored.applied_at.isoformat(),
-        "documents": list(stored.documents),
-    }

@@ -9,7 +9,9 @@ from signalbox.splitting.control.observation import record_start
 from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.forwarding.returned_messages import MessageReturner
 from signalbox.splitting.forwarding.route import Route
+from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model.actions import (
+    CloseQueue,
     CreateQueue,
     DeleteQueue,
     Effect,
@@ -53,6 +55,16 @@ class EffectExecutor:
                 targets.switch(self.split, self.registry)
             case SwitchTargetBack():
                 targets.switch_back(self.split, self.registry)
+            case CloseQueue(name, _, seen):
+                return self.ports.store.uses.close(name, seen=seen, now=self.ports.now())
+            case ReturnMessages():
+                return self._return(effect)
+            case _:
+                self._forward(effect)
+        return False  # AWS shows the result only after some time
+
+    def _forward(self, effect: StartForwarding | StopForwarding | RemoveForwarding) -> None:
+        match effect:
             case StartForwarding(original):
                 record_start(self.ports, self.split, original, now=self.ports.now())
                 self.ports.forwarders.start(original)
@@ -60,9 +72,6 @@ class EffectExecutor:
                 self.ports.forwarders.stop(original)
             case RemoveForwarding(original):
                 self.ports.forwarders.remove(original)
-            case _:
-                return self._return(effect)
-        return False  # AWS shows the result only after some time
 
     def _create(self, effect: CreateQueue) -> None:
         session = self.split.session(effect.session_id) if effect.session_id else None
@@ -76,7 +85,7 @@ class EffectExecutor:
         now, queue = self.ports.now(), self._queue(effect.original)
         settle, until = self.ports.timings.settle, now + RETURNING_FOR
         route = Route.of(self.stored, queue, compiler=self.ports.compiler, read_at=now, settle=settle, known={})
-        work = MessageReturner(self.ports, route, effect.name)
+        work = MessageReturner(self.ports, route, effect.name, UseRecorder(self.ports.store.uses, self.ports.now))
         while is_done := work.step(to_original=effect.to_original):
             if self.ports.now() >= until:
                 break

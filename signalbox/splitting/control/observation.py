@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from signalbox.errors import EffectFailed
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.control.ports import ControlPorts, temporary_names
-from signalbox.splitting.model.observed_state import Forwarder, ObservedState
-from signalbox.splitting.model.split import Split
+from signalbox.splitting.control.problems import record_problem
+from signalbox.splitting.model.observed_state import Forwarder, ObservedState, TargetState
+from signalbox.splitting.model.split import Phase, Split, Stage
 
 STARTED = "forwarding-started"
 
@@ -18,16 +20,39 @@ def observe(ports: ControlPorts, split: Split, registry: Registry, *, now: datet
     found = ports.queues.observe(temporary_names(split), now=now)
     ports.store.samples.add(split.target, {name: sample for name, (_, sample) in found.items()})
     samples = ports.store.samples.of(split.target)
+    uses = ports.store.uses.of([name for name in _being_emptied(split) if name in found])
     return ObservedState(
-        target=ports.targets_of(split.target).observe(split, registry),
+        target=_target_state(ports, split, registry),
         forwarders=_forwarders(ports, split),
-        queues={name: replace(queue, samples=samples.get(name, ())) for name, (queue, _) in found.items()},
+        queues={
+            name: replace(queue, samples=samples.get(name, ()), use=uses.get(name))
+            for name, (queue, _) in found.items()
+        },
     )
+
+
+def _target_state(ports: ControlPorts, split: Split, registry: Registry) -> TargetState:
+    """Return the state of the target; one that cannot be observed counts as changing, and nothing waits for it."""
+    try:
+        return ports.targets_of(split.target).observe(split, registry)
+    except EffectFailed as error:
+        # Sessions still end and join, and messages are forwarded, while for example a cluster is away.
+        record_problem(ports, split.target, str(error))
+        return TargetState.CHANGING
 
 
 def record_start(ports: ControlPorts, split: Split, original: QueueName, *, now: datetime) -> None:
     """Record a start of forwarding: unfinished calls that began earlier are not counted any more."""
     ports.store.annotations.put(split.target, f"{STARTED}:{original}:{now.isoformat()}", now.isoformat())
+
+
+def _being_emptied(split: Split) -> list[QueueName]:
+    """Return the queues whose recorded use counts: those that are to be empty soon."""
+    if not split.records_use:
+        return []
+    ending = [name for one in split.sessions if one.phase is Phase.ENDING for name in one.queues.values()]
+    is_undone = split.stage in (Stage.DRAINING, Stage.CLEANING)
+    return [*ending, *(queue.deployed for queue in split.queues if is_undone)]
 
 
 def _forwarders(ports: ControlPorts, split: Split) -> dict[QueueName, Forwarder]:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from signalbox.clock import Clock
 from signalbox.dead_letters import DeadLetters
-from signalbox.errors import RejectedError
+from signalbox.errors import EffectFailed, RejectedError
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueName, QueueUrl
 from signalbox.sending import QueueSender
@@ -21,6 +21,7 @@ from signalbox.splitting.model.ports import (
     Forwarders,
     Ledger,
     Locks,
+    QueueUses,
     Registries,
     Samples,
     SplitQueues,
@@ -29,7 +30,7 @@ from signalbox.splitting.model.ports import (
     Targets,
 )
 from signalbox.splitting.model.split import Split
-from signalbox.splitting.model.target import Target, TargetKind
+from signalbox.splitting.model.target import Target, TargetKind, completed_target
 from signalbox.splitting.queues.names import DEFAULT_PREFIX, QueueNames
 
 
@@ -53,6 +54,22 @@ class Discovery(Protocol):
         ...
 
 
+class DeclaredRegistries(Protocol):
+    """The registries that Kubernetes workloads have in their cluster."""
+
+    def documents(self, target: Target) -> Sequence[object]:
+        """Return the documents of a workload's registry; empty if it has none. Raises `RejectedError`."""
+        ...
+
+
+class NothingDeclared:
+    """`DeclaredRegistries` of a stage without clusters."""
+
+    def documents(self, target: Target) -> Sequence[object]:  # noqa: ARG002 - the port has it
+        """Return no documents."""
+        return ()
+
+
 class AuditTrail(Protocol):
     """The history events of single messages."""
 
@@ -71,14 +88,16 @@ class Store:
     samples: Samples
     annotations: Annotations
     ledger: Ledger
+    uses: QueueUses
 
 
 @dataclass(frozen=True, slots=True)
 class ControlPorts:
     """The ports of the control plane.
 
-    `random_parts` yields the random parts of queue names; `record` accepts history events. `reads_objects` is whether
-    the function `split` may read the metadata of S3 objects.
+    `random_parts` yields the random parts of queue names; `record` accepts history events; `clusters` has the names of
+    the Kubernetes clusters, the default one first. `reads_objects` is whether the function `split` may read metadata of
+    S3 objects.
     """
 
     store: Store
@@ -97,14 +116,25 @@ class ControlPorts:
     record: Callable[[Sequence[HistoryEvent]], None]
     timings: Timings = field(default_factory=Timings)
     prefix: str = DEFAULT_PREFIX
+    clusters: Sequence[str] = ()
+    declared: DeclaredRegistries = field(default_factory=NothingDeclared)
     reads_objects: bool = False
 
     def now(self) -> datetime:
         """Return the current time."""
         return self.clock.now()
 
+    def completed(self, target: Target) -> Target:
+        """Return a Kubernetes workload with its namespace and cluster. Raises `InvalidTarget`."""
+        if not target.is_on_kubernetes or target.cluster:
+            return target
+        known = (stored.target for stored in self.store.registries.every())
+        return completed_target(target, known, self.clusters)
+
     def targets_of(self, target: Target) -> Targets:
-        """Return the adapter that switches a target."""
+        """Return the adapter that switches a target. Raises `EffectFailed` if the setting lost all clusters."""
+        if target.kind not in self.targets:
+            raise EffectFailed(f"{target} runs on Kubernetes, and this stage has no cluster: set kubernetes_clusters")
         return self.targets[target.kind]
 
     def registry_of(self, stored: StoredSplit) -> Registry:
@@ -113,7 +143,7 @@ class ControlPorts:
 
     def registry_in(self, documents: Sequence[object], target: Target) -> Registry:
         """Return a target's registry from the documents of a file."""
-        found = parse_registries(documents, self.compiler, prefix=self.prefix)
+        found = parse_registries(documents, self.compiler, prefix=self.prefix, cluster=target.cluster)
         return next(registry for registry in found if registry.target == target)
 
     def names(self, registry: Registry) -> QueueNames:

@@ -2,8 +2,10 @@
 
 import logging
 from collections.abc import Mapping
+from datetime import datetime
 
 from signalbox.splitting.control.ports import ControlPorts
+from signalbox.splitting.model.ports import Annotations
 from signalbox.splitting.model.target import Target
 
 # All annotations of a split share one item, whose limit is 400 KB in DynamoDB, and some are needed to undo the split.
@@ -15,16 +17,21 @@ logger = logging.getLogger(__name__)
 
 
 def record_problem(ports: ControlPorts, target: Target, text: str) -> None:
-    """Store a problem unless it is stored already; the oldest are dropped. The caller must hold the target's lock."""
+    """Store a problem of a split, as `note_problem` does. The caller must hold the target's lock."""
     logger.warning("%s: %s", target, text)
-    shortened, known = text[:MAXIMUM_LENGTH], _problem_annotations(ports.store.annotations.of(target))
+    note_problem(ports.store.annotations, target, text, now=ports.now())
+
+
+def note_problem(annotations: Annotations, target: Target, text: str, *, now: datetime) -> None:
+    """Store a problem unless it is stored already; the oldest are dropped."""
+    shortened, known = text[:MAXIMUM_LENGTH], _problem_annotations(annotations.of(target))
     if shortened in known.values():
         return
-    at = ports.now().isoformat(timespec="microseconds")
-    ports.store.annotations.put(target, f"{PROBLEM_ANNOTATION}:{at}:{shortened}"[:200], shortened)
+    at = now.isoformat(timespec="microseconds")
+    annotations.put(target, f"{PROBLEM_ANNOTATION}:{at}:{shortened}"[:200], shortened)
     oldest = list(known)[: max(len(known) + 1 - KEPT, 0)]
     if oldest:
-        ports.store.annotations.remove(target, oldest)
+        annotations.remove(target, oldest)
 
 
 def problems(annotations: Mapping[str, str]) -> list[str]:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from signalbox.queues import QueueName
 from signalbox.splitting.model.actions import (
     Action,
+    CloseQueue,
     CreateQueue,
     DeleteQueue,
     Effect,
@@ -29,8 +30,10 @@ from signalbox.splitting.model.observed_state import (
     ForwardingState,
     ObservedState,
     TargetState,
+    TemporaryQueue,
     Timings,
     is_empty,
+    looks_empty,
 )
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 
@@ -138,8 +141,24 @@ class _Step:
         timeout = self.split.drain_timeout
         if timeout is not None and self.now - self.split.since >= timeout:
             return True
-        since = self.split.since + self.timings.settle
-        return all(self._is_empty(name, since) for name in self._deployed())
+        return all(map(self._is_drained, self.split.queues))
+
+    def _is_drained(self, queue: SplitQueue) -> bool:
+        """Return whether the target has emptied its temporary queue.
+
+        A few samples are enough for a standard queue, because what they missed is returned to the original afterwards.
+        In a FIFO queue it would be behind newer messages there.
+        """
+        found = self.observed.queues.get(queue.deployed)
+        if found is None:
+            return True
+        if not queue.is_fifo:
+            return looks_empty(found, since=self.split.since, timings=self.timings)
+        settled = self.split.since + self.timings.settle
+        if settled > self.now:
+            return False
+        since = self._quiet_since(found, settled)
+        return found.is_unused or self._is_empty(queue.deployed, since)
 
     def _restoring(self) -> Iterator[Action]:
         yield from self._remove_forwarding()
@@ -150,8 +169,11 @@ class _Step:
 
     def _cleaning(self) -> Iterator[Action]:
         for queue in self.split.queues:
-            is_used = self.split.was_split
-            yield from self._clear(queue.deployed, queue, since=self.split.since, is_used=is_used, to_original=True)
+            found = self.observed.queues.get(queue.deployed)
+            if found is not None:
+                is_used = self.split.was_split and not found.is_unused
+                since = self._quiet_since(found, self.split.since)
+                yield from self._clear(queue.deployed, queue, since=since, is_used=is_used, to_original=True)
         if not self._is_any_there(self._deployed()):
             yield ForgetSplit()
 
@@ -167,28 +189,53 @@ class _Step:
     def _proceed(self, session: SplitSession) -> Iterator[Action]:
         is_split = self.split.stage is Stage.SPLIT
         if session.phase is Phase.STARTING and is_split and self._are_usable(session.queues.values()):
-            settle = self.timings.settle if self._must_settle(session) else timedelta(0)
+            is_unread = all(self._is_unread(queue, session) for queue in self.split.queues)
+            settle = timedelta(0) if is_unread else self.timings.settle
             yield MoveSession(session.session_id, Phase.MATCHING, effective_at=self.now + settle)
         is_effective = session.effective_at is not None and session.effective_at <= self.now
         if session.phase is Phase.MATCHING and is_effective and all(map(self._is_on, self.split.queues)):
             yield MoveSession(session.session_id, Phase.READY)
 
-    def _must_settle(self, session: SplitSession) -> bool:
-        """Return whether the session is ready only when every forwarding function has loaded it."""
-        # Until then, messages of an exclusive queue may still be forwarded to the deployed consumer.
-        exclusive = (queue for queue in self.split.queues if queue.original in session.exclusive)
-        return any(queue.is_fifo for queue in self.split.queues) or not all(map(self._is_still, exclusive))
+    def _is_unread(self, queue: SplitQueue, session: SplitSession) -> bool:
+        """Return whether no call forwards messages of a queue by an older record.
+
+        It matters for FIFO queues, and for queues of which the deployed consumer is to get nothing.
+        """
+        if not queue.is_fifo and queue.original not in session.exclusive:
+            return True
+        forwarder = self.observed.forwarder(queue.original)
+        if any(one.has_matched for one in self.split.sessions):
+            return False
+        return forwarder.state is ForwardingState.ABSENT or (self._is_still(queue) and self._has_settled(forwarder))
 
     def _finish(self, session: SplitSession) -> Iterator[Action]:
         for queue in self.split.queues:
-            name, since = session.queues[queue.original], self._left_alone_since(session, queue)
-            if since is not None:
-                yield from self._clear(name, queue, since=since, is_used=session.may_own(queue.original))
+            yield from self._empty(session, queue)
         is_last = not self.split.live
         if is_last and session.has_matched and not all(map(self._is_clean, self.split.queues)):
             return  # the record must not change before forwarding has stopped for good
         if not self._is_any_there(session.queues.values()):
             yield ForgetSession(session.session_id)
+
+    def _empty(self, session: SplitSession, queue: SplitQueue) -> Iterator[Action]:
+        name, is_used = session.queues[queue.original], session.may_own(queue.original)
+        since = self._left_alone_since(session, queue)
+        found = self.observed.queues.get(name)
+        use = found.use if found is not None and is_used else None
+        if found is not None and use is not None and use.is_closed:
+            is_used = not found.is_unused
+            since = self._quiet_since(found, since or self.now + self.timings.settle) if is_used else self.now
+        elif use is not None and (use.until is None or not queue.is_fifo):
+            # What a killed call sent to a FIFO queue is sent again: to the same queue, which must be open then.
+            yield CloseQueue(name, session.session_id, use)
+        if since is not None:
+            yield from self._clear(name, queue, since=since, is_used=is_used)
+
+    def _quiet_since(self, found: TemporaryQueue, since: datetime) -> datetime:
+        """Return from when on a queue has received nothing, if it can receive nothing after `since`."""
+        if found.use is None or found.use.until is None:
+            return since
+        return min(since, found.use.until + self.timings.settle)
 
     def _left_alone_since(self, session: SplitSession, queue: SplitQueue) -> datetime | None:
         """Return from when on an ending session's queue receives nothing; None while it still may."""

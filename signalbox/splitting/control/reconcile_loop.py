@@ -97,13 +97,18 @@ class ReconcileLoop:
         locks.release(target, holder=command.holder)
         newest = self.ports.store.splits.find(target)
         if runs < MAXIMUM_RUNS and newest and (progress is not Progress.NONE or not is_at_rest(newest.split)):
-            delay = SOON if _is_waited_for(newest.split) else self._later()
+            delay = SOON if _is_waited_for(newest.split) else self._later(newest.split)
             self.wake(target, delay=delay, runs_before=runs)
 
-    def _later(self) -> timedelta:
-        """Return the delay when no client waits: at most the interval of the samples that show an empty queue."""
+    def _later(self, split: Split) -> timedelta:
+        """Return the delay when no client waits: a quarter of the time since the last change.
+
+        Most changes follow one another at once. At most it is the interval of the samples that show an empty queue.
+        """
         timings = self.ports.timings
-        return min(LATER, max(SOON, timings.empty_for / timings.empty_samples))
+        changed = max((split.since, *(session.since for session in split.sessions)))
+        latest = min(LATER, max(SOON, timings.empty_for / timings.empty_samples))
+        return min(latest, max(SOON, (self.ports.now() - changed) / 4))
 
     def _pass(self, target: Target) -> Progress:
         stored = self.ports.store.splits.find(target)
@@ -137,6 +142,9 @@ class _Pass:
             # Effects were decided by this record, so a changed record is read again first.
             newest = self.ports.store.splits.find(self.seen.split.target)
             check_unchanged(newest.split if newest else None, self.seen)
+            if isinstance(action, SwitchTarget) and self.seen.split.stage is Stage.SPLIT:
+                target = self.seen.split.target
+                record_problem(self.ports, target, f"{target} reads its original queues again; it is switched")
             try:
                 is_more = EffectExecutor(self.ports, self.seen, self.registry).execute(action)
             except RejectedError as error:
@@ -189,7 +197,9 @@ class _Pass:
 
 
 def _is_waited_for(split: Split) -> bool:
-    return any(_is_starting(session) for session in split.live)
+    """Return whether a client waits for its session, or the target for the end of a split without sessions."""
+    is_over = split.stage is Stage.SPLIT and not split.sessions
+    return is_over or any(_is_starting(session) for session in split.live)
 
 
 def _is_starting(session: SplitSession) -> bool:

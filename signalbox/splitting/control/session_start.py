@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from signalbox.errors import RejectedError
@@ -10,10 +10,11 @@ from signalbox.optimistic_update import optimistic_update
 from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.control.admission import AdmissionRequest, new_split, with_session
 from signalbox.splitting.control.commands import Start
-from signalbox.splitting.control.ports import ControlPorts, NoRegistry
+from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.control.presentation import SplitPresenter
 from signalbox.splitting.control.reconcile_loop import ReconcileLoop
 from signalbox.splitting.control.record_updates import TRIES, RecordBusy
+from signalbox.splitting.control.registries import RegistryService
 from signalbox.splitting.model import events
 from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.session_config import parse_mirrord_file, split_queues_of
@@ -87,7 +88,7 @@ class SessionStarter:
     ) -> tuple[StoredSplit, Admission] | None:
         splits = self.ports.store.splits
         stored = splits.find(target)
-        joinable = self._existing_split(stored) if stored else self._new_split(target, now=now)
+        joinable = self._existing_split(stored, target) if stored else self._new_split(target, now=now)
         admission = self._admission(joinable, request, now=now)
         if stored is not None and admission.split == stored.split:
             return stored, admission
@@ -100,14 +101,13 @@ class SessionStarter:
         self._refuse_taken(admission.split)
         return None
 
-    def _existing_split(self, stored: StoredSplit) -> JoinableSplit:
-        return JoinableSplit(stored.split, self.ports.registry_of(stored), stored.documents)
+    def _existing_split(self, stored: StoredSplit, target: Target) -> JoinableSplit:
+        registry = replace(self.ports.registry_of(stored), target=target)  # with the container
+        return JoinableSplit(stored.split, registry, stored.documents)
 
     def _new_split(self, target: Target, *, now: datetime) -> JoinableSplit:
-        known = self.ports.store.registries.find(target)
-        if known is None:
-            raise NoRegistry(f"{target} has no registry: apply or discover one first")
-        registry = self.ports.registry_in(known.documents, target)
+        found, documents = RegistryService(self.ports).of_new_split(target, now=now)
+        registry = replace(found, target=target)  # with the container
         split = new_split(
             target,
             tuple(self.ports.targets_of(target).find(registry)),
@@ -117,7 +117,7 @@ class SessionStarter:
             switch_timeout=registry.switch_timeout,
             drain_timeout=registry.drain_timeout,
         )
-        return JoinableSplit(split, registry, known.documents)
+        return JoinableSplit(split, registry, documents)
 
     def _admission(self, joinable: JoinableSplit, request: AdmissionRequest, *, now: datetime) -> Admission:
         names = self.ports.names(joinable.registry)

@@ -16,6 +16,7 @@ from signalbox.splitting.control.record_updates import changed
 from signalbox.splitting.forwarding.filters import uses_metadata
 from signalbox.splitting.forwarding.matching import Decision, decide
 from signalbox.splitting.forwarding.route import TOO_SLOW, Route
+from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model import events
 from signalbox.splitting.model.ports import ORIGINAL_QUEUE
 from signalbox.splitting.model.split import SplitSession, ended
@@ -31,6 +32,7 @@ class MessageReturner:
     ports: ControlPorts
     route: Route
     name: QueueName
+    uses: UseRecorder
 
     def step(self, *, to_original: bool) -> bool:
         """Return some messages, in order; return whether all of them were returned and there may be more.
@@ -87,6 +89,8 @@ class MessageReturner:
 
     def _failed(self, call: Batch) -> Sequence[tuple[Delivery, str | None]]:
         try:
+            if not self.uses.is_open(call.destination):
+                return [(delivery, None) for delivery in call.deliveries]
             return self.ports.sender.send(call)
         except EffectFailed:
             return [(delivery, None) for delivery in call.deliveries]
@@ -116,7 +120,11 @@ class MessageReturner:
         heirs = self.route.split.heirs(left_by, self.route.original, received_at=received_at)
         claims = [self.route.claims[one.session_id] for one in heirs if one.session_id in self.route.claims]
         metadata = self.route.metadata((message,), None)
-        return decide(message, claims, sns=self.route.queue.sns, metadata=metadata)
+        decision = decide(message, claims, sns=self.route.queue.sns, metadata=metadata)
+        while decision.owner is not None and not self.uses.is_open(self.route.queue_of(decision.owner)):
+            claims = [claim for claim in claims if claim.session != decision.owner]
+            decision = decide(message, claims, sns=self.route.queue.sns, metadata=metadata)
+        return decision
 
     def _end_slow(self, decisions: Sequence[Decision]) -> None:
         for verdict in (slow for decision in decisions for slow in decision.too_slow):

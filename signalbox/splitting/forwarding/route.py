@@ -97,6 +97,10 @@ class Route:
         ]
         return decide(message, claims, sns=self.queue.sns, metadata=metadata)
 
+    def queue_of(self, session_id: SessionId) -> QueueName:
+        """Return a session's temporary queue. Raises `StopIteration` for an unknown session."""
+        return next(one.queues[self.original] for one in self.split.sessions if one.session_id == session_id)
+
     def deliveries(self, message: Message, decision: Decision) -> tuple[Delivery, ...]:
         """Return the deliveries of a message."""
         names = {session.session_id: session.queues[self.original] for session in self.split.sessions}

@@ -1,6 +1,6 @@
 """The splitter: forwards received messages by the record of their split, and cancels failing sessions."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain
@@ -16,7 +16,8 @@ from signalbox.sending import Batch, Delivery, QueueSender, batches
 from signalbox.splitting.forwarding.filters import Compiler
 from signalbox.splitting.forwarding.matching import Decision, SessionId
 from signalbox.splitting.forwarding.route import TOO_SLOW, Route
-from signalbox.splitting.forwarding.s3_objects import ObjectMetadata
+from signalbox.splitting.forwarding.s3_objects import BatchMetadata, ObjectMetadata
+from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model import events
 from signalbox.splitting.model.ports import ORIGINAL_QUEUE, Ledger, SplitQueues, Splits
 from signalbox.splitting.model.split import ended
@@ -64,6 +65,7 @@ class Splitter:
 
     splits: Splits
     ledger: Ledger
+    uses: UseRecorder
     sender: QueueSender
     dead_letters: DeadLetters
     queues: SplitQueues
@@ -115,11 +117,30 @@ class Splitter:
             # In a FIFO queue every message is evaluated: a retry must send it to the same queue again.
             without = () if route.queue.is_fifo else slow
             received_at = message.first_received_at or started
-            decisions[message.message_id] = route.decision(
-                message, received_at=received_at, without=without, metadata=metadata
+            decisions[message.message_id] = self._decision(
+                message, route, received_at=received_at, without=without, metadata=metadata
             )
             slow |= {verdict.session for verdict in decisions[message.message_id].too_slow}
         return decisions
+
+    def _decision(
+        self,
+        message: Message,
+        route: Route,
+        *,
+        received_at: datetime,
+        without: Collection[SessionId],
+        metadata: BatchMetadata | None,
+    ) -> Decision:
+        """Return the decision by the sessions whose queues are open.
+
+        Nothing has been sent to a FIFO queue that is closed, so that this changes no earlier decision on a message.
+        """
+        decision = route.decision(message, received_at=received_at, without=without, metadata=metadata)
+        while decision.owner is not None and not self.uses.is_open(route.queue_of(decision.owner)):
+            without = {*without, decision.owner}
+            decision = route.decision(message, received_at=received_at, without=without, metadata=metadata)
+        return decision
 
     def _cancelled(self, decisions: Mapping[MessageId, Decision], route: Route) -> tuple[SessionId, ...]:
         """End the sessions whose filters are too slow or unreadable, each with its reason; return their ids."""
@@ -180,7 +201,8 @@ class Splitter:
     def _send(self, call: Batch, work: _Work) -> None:
         failed: Sequence[tuple[Delivery, str | None]]
         try:
-            failed = self.sender.send(call)
+            # A queue that was closed since the decision is not the owner's at the next attempt.
+            failed = self.sender.send(call) if self.uses.is_open(call.destination) else _unsent(call)
         except EffectFailed:
             work.is_certain = False
             failed = [(delivery, None) for delivery in call.deliveries]
@@ -213,6 +235,10 @@ class Splitter:
                 yield events.dead_letter(message, target=split.target, original=queue.original, reason=reason, at=at)
             else:
                 yield from events.routed(message, _taken(message, work), split=split, queue=queue, at=at)
+
+
+def _unsent(call: Batch) -> Sequence[tuple[Delivery, str | None]]:
+    return [(delivery, None) for delivery in call.deliveries]
 
 
 def _taken(message: Message, work: _Work) -> Decision:

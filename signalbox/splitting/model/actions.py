@@ -5,6 +5,7 @@ from datetime import datetime
 
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.observed_state import QueueUse
 from signalbox.splitting.model.split import STAGES, Phase, Split, Stage, ended, moved
 
 
@@ -62,6 +63,15 @@ class ReturnMessages:
 
 
 @dataclass(frozen=True, slots=True)
+class CloseQueue:
+    """Let no further call send messages to an ending session's queue, unless one has since its use was read."""
+
+    name: QueueName
+    session_id: SessionId
+    seen: QueueUse
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteQueue:
     """Delete a temporary queue that is empty or holds only copies."""
 
@@ -106,6 +116,7 @@ Effect = (
     | StopForwarding
     | RemoveForwarding
     | ReturnMessages
+    | CloseQueue
     | DeleteQueue
 )
 Action = Record | Effect

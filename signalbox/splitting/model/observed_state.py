@@ -58,16 +58,41 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueUse:
+    """The recorded use of a temporary queue.
+
+    Only calls that began before `until` may have sent messages to it; None if no call has. When `is_closed`, no further
+    call may send to it.
+    """
+
+    until: datetime | None = None
+    is_closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TemporaryQueue:
-    """An existing temporary queue, with the newest samples of its counters, oldest first."""
+    """An existing temporary queue, with the newest samples of its counters, oldest first.
+
+    `use` is None where it is not recorded: in a split that an older version began.
+    """
 
     created_at: datetime
     samples: tuple[Sample, ...] = ()
+    use: QueueUse | None = None
 
     @property
     def has_waiting(self) -> bool:
         """Return whether the newest sample counts messages that can be received."""
         return bool(self.samples) and self.samples[-1].waiting > 0
+
+    @property
+    def is_unused(self) -> bool:
+        """Return whether no call has sent messages to the queue, by its record, and the newest sample counts none.
+
+        The sample counts what others sent there.
+        """
+        is_recorded = self.use is not None and self.use.until is None
+        return is_recorded and bool(self.samples) and self.samples[-1].is_zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +132,12 @@ def is_empty(queue: TemporaryQueue, *, since: datetime, timings: Timings) -> boo
             break
         zeros.append(sample)
     return len(zeros) >= timings.empty_samples and zeros[0].at - zeros[-1].at >= timings.empty_for
+
+
+def looks_empty(queue: TemporaryQueue, *, since: datetime, timings: Timings) -> bool:
+    """Return whether the newest samples after `since` are zero: too few to delete a queue by."""
+    newest = queue.samples[-timings.empty_samples :]
+    return len(newest) == timings.empty_samples and all(one.is_zero and one.at >= since for one in newest)
 
 
 def combined_state(states: Iterable[TargetState]) -> TargetState:

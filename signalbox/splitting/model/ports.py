@@ -8,7 +8,7 @@ from typing import Protocol
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
-from signalbox.splitting.model.observed_state import Forwarder, Sample, TargetState, TemporaryQueue
+from signalbox.splitting.model.observed_state import Forwarder, QueueUse, Sample, TargetState, TemporaryQueue
 from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
 
@@ -30,13 +30,20 @@ class UnreadableSplit:
     reason: str
 
 
+APPLIED = "applied"
+
+
 @dataclass(frozen=True, slots=True)
 class StoredRegistry:
-    """An applied registry: the documents of its file, which are parsed again at each use."""
+    """A registry: the documents of its file, which are parsed again at each use.
+
+    `source` is `APPLIED`, or the cluster from which the documents were read at `applied_at`.
+    """
 
     target: Target
     documents: Sequence[object]
     applied_at: datetime
+    source: str = APPLIED
 
 
 # The attribute of a dead letter that names the queue which the message was sent to.
@@ -140,6 +147,22 @@ class Ledger(Protocol):
 
     def unfinished(self, original: QueueName, *, since: datetime) -> int:
         """Return the number of calls that began at or after `since` and have not finished."""
+        ...
+
+
+class QueueUses(Protocol):
+    """The recorded uses of temporary queues, whose names are never used again."""
+
+    def extend(self, name: QueueName, *, until: datetime) -> bool:
+        """Record that calls which begin before `until` may send messages to a queue; return False if it is closed."""
+        ...
+
+    def close(self, name: QueueName, *, seen: QueueUse, now: datetime) -> bool:
+        """Close a queue if its recorded use is still `seen`; return whether it is closed."""
+        ...
+
+    def of(self, names: Iterable[QueueName]) -> Mapping[QueueName, QueueUse]:
+        """Return the recorded use of each queue."""
         ...
 
 

@@ -38,6 +38,7 @@ def record_text(split: Split) -> str:
         "was_split": split.was_split,
         "queues": [_queue_document(queue) for queue in split.queues],
         "sessions": [_session_document(session) for session in split.sessions],
+        **({"records_use": True} if split.records_use else {}),
     }
     return json.dumps(document, separators=(",", ":"))
 
@@ -136,6 +137,7 @@ def _split(document: Document) -> Split:
         switch_timeout=timedelta(seconds=document["switch_timeout"]),
         drain_timeout=_duration(document["drain_timeout"]),
         was_split=document["was_split"],
+        records_use=document.get("records_use", False),  # older versions do not write it
     )
 
 

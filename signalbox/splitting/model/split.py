@@ -123,7 +123,8 @@ class Split:
     """The record of a split; the settings of its registry stay fixed until the split ends.
 
     `since` is when the stage began. `sessions` are in order of start. `was_split` is true once messages may have been
-    forwarded.
+    forwarded. `records_use` is true if every call that sends messages to a temporary queue has recorded it before
+    (`QueueUses`); a version that does not, drops the mark when it writes the record.
     """
 
     target: Target
@@ -134,6 +135,7 @@ class Split:
     switch_timeout: timedelta
     drain_timeout: timedelta | None = None
     was_split: bool = False
+    records_use: bool = False
 
     @property
     def live(self) -> tuple[SplitSession, ...]:

@@ -157,6 +157,18 @@ def test_containers_with_different_values_of_a_variable_are_refused(targets: Ecs
         targets.find(registry())
 
 
+A_SECRET = (
+    "^variable 'QUEUE' of container 'app' comes from a secret, which is not read: add the queue's name to "
+    "`environment` of the container and remove it from `secrets`, or let the program read an SSM parameter at "
+    "run time and split that one, as ssm/NAME$"
+)
+A_FILE = (
+    "^variable 'QUEUE' is not in `environment` of container 'app', which takes others from files in S3 "
+    r"\(`environmentFiles`\), which are not read: add the queue's name to `environment`, which counts more "
+    "than a file, or name another container in the registry$"
+)
+
+
 @pytest.mark.parametrize(
     ("containers", "source", "says"),
     [
@@ -165,12 +177,12 @@ def test_containers_with_different_values_of_a_variable_are_refused(targets: Ecs
         (
             [container("app", secrets=[{"name": "QUEUE", "valueFrom": "arn:x"}])],
             replace(VARIABLE, fallback="orders"),
-            "'QUEUE' of container 'app' comes from a secret",
+            A_SECRET,
         ),
         (
             [container("app", environmentFiles=[{"type": "s3", "value": "arn:aws:s3:::b/e.env"}])],
             VARIABLE,
-            "takes some from files in S3",
+            A_FILE,
         ),
         ([container("app", {"QUEUE": "gone"})], VARIABLE, "SQS has no queue 'gone'"),
     ],

@@ -12,13 +12,14 @@ from signalbox.aws.splitting.splits import (
     DynamoAnnotations,
     DynamoLedger,
     DynamoLocks,
+    DynamoQueueUses,
     DynamoRegistries,
     DynamoSamples,
     DynamoSplits,
     SplitTooLarge,
 )
 from signalbox.queues import QueueName
-from signalbox.splitting.model.observed_state import Sample
+from signalbox.splitting.model.observed_state import QueueUse, Sample
 from signalbox.splitting.model.ports import StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.model.records import UnreadableRecord
 from signalbox.splitting.model.split import Phase, Split, Stage
@@ -46,6 +47,7 @@ class DynamoStore:
             DynamoAnnotations(table),
             DynamoLedger(table),
         )
+        self.uses = DynamoQueueUses(table)
 
 
 @pytest.fixture(params=STORES)
@@ -215,6 +217,7 @@ class TestNotes:
 
         store.annotations.remove(APP, ["a", "c: d", "never there"])
         store.annotations.remove(OTHER, ["a"])
+        store.annotations.remove(APP, [])
 
         assert (dict(store.annotations.of(APP)), dict(store.annotations.of(OTHER))) == ({"b": "text"}, {})
 
@@ -312,3 +315,36 @@ def test_a_removed_registry_is_gone(split_table):
     registries.remove(APP)
 
     assert registries.find(APP) is None
+
+
+class TestQueueUses:
+    def test_a_queue_has_the_latest_use_that_was_recorded(self, store):
+        late, early = START + 2 * SECOND, START + SECOND
+
+        taken = [store.uses.extend(MEMES, until=until) for until in (early, late, early)]
+
+        assert taken == [True] * 3
+        assert store.uses.of([MEMES, ORDERS]) == {MEMES: QueueUse(late), ORDERS: QueueUse()}
+
+    @pytest.mark.parametrize("until", [None, START], ids=["never used", "used"])
+    def test_a_closed_queue_keeps_its_use_and_takes_no_other(self, store, until):
+        if until is not None:
+            store.uses.extend(MEMES, until=until)
+
+        assert store.uses.close(MEMES, seen=QueueUse(until), now=START)
+        assert store.uses.close(MEMES, seen=QueueUse(until), now=START)
+        assert not store.uses.extend(MEMES, until=START + SECOND)
+        assert store.uses.of([MEMES]) == {MEMES: QueueUse(until, is_closed=True)}
+
+    @pytest.mark.parametrize("seen", [None, START], ids=["never used", "used"])
+    def test_a_queue_that_was_used_meanwhile_is_not_closed(self, store, seen):
+        store.uses.extend(MEMES, until=START + SECOND)
+
+        assert not store.uses.close(MEMES, seen=QueueUse(seen), now=START)
+        assert store.uses.extend(MEMES, until=START + 2 * SECOND)
+
+    def test_a_use_is_kept_longer_than_sqs_keeps_a_message(self, split_table):
+        DynamoQueueUses(split_table).extend(MEMES, until=START)
+
+        (item,) = split_table.scan()["Items"]
+        assert item["expires_at"] >= (START + timedelta(days=14)).timestamp()

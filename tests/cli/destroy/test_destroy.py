@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.cli.destroy import removal, splits
 from signalbox.cli.main import app
+from signalbox.cli.shared import confirmation
 from signalbox.errors import RejectedError
 from signalbox.splitting.model.split import SplitSession, Stage
 from tests.cli.shared.stage import FakeStage, serving
@@ -77,6 +78,7 @@ STATE = {
 @pytest.fixture
 def stage(aws: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeStage]:  # noqa: F811 - the fixture
     """A stage that has created a queue, a user and keys, next to those of others."""
+    monkeypatch.setattr(confirmation, "is_terminal", lambda: True)
     monkeypatch.setattr(removal, "PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(splits, "PAUSE_SECONDS", 0.01)
     sqs, iam = boto3.client("sqs"), boto3.client("iam")
@@ -106,6 +108,13 @@ def stage(aws: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeStage]:  #
     with serving(outputs, [control]) as stage:
         stage.replies["status"] = lambda _: {"splits": []}
         yield stage
+
+
+def test_without_a_terminal_nothing_is_removed_unasked(stage: FakeStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confirmation, "is_terminal", lambda: False)
+
+    with pytest.raises(RejectedError, match="give --yes to confirm"):
+        destroy("signalbox", input="y\n")
 
 
 def destroy(*arguments: str, **options: Any) -> Result:

@@ -11,6 +11,7 @@ from signalbox.cli.main import app
 from tests.cli.shared.stage import FakeStage, serving
 
 CONTROL = "signalbox-exchange-control"
+PLACE = "· in stage signalbox in us-east-1\n"  # what a command that changes something reports
 DECLARED_AT = "2026-11-21T12:00:00+00:00"
 
 
@@ -25,6 +26,9 @@ def exchange_stage() -> Iterator[FakeStage]:
             "declare_exchange": _exchange,
             "declare_queue": _queue,
             "consuming": lambda command: {"queue": command["queue"], "prefetch": 25, "expires_seconds": None},
+            "exchanges": lambda _: [_exchange({"exchange": name}) for name in ("xpublic", "xs_alice")],
+            "queues": lambda _: [_queue({"queue": name}) for name in ("q_alice", "q_bob")],
+            "bindings": lambda _: [{"exchange": "xpublic", "queue": "q_alice", "pattern": "v03.#"}],
             "whoami": lambda _: {"exchange_prefix": ""},
             "bind": lambda command: {**_binding(command), "bound": True},
             "unbind": lambda command: {**_binding(command), "unbound": command["pattern"] == "a.#"},

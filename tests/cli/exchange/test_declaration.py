@@ -2,18 +2,21 @@
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 
 import pytest
 
 from signalbox.cli.exchange.stage import client_of
+from signalbox.cli.shared import confirmation
 from signalbox.cli.shared.deployment import Deployment
+from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError
 from signalbox.exchange.control.errors import NotFound
 from signalbox.exchange.model.patterns import InvalidPattern
 from signalbox.queues import InvalidQueueName
 from signalbox.sarracenia.rights.names import InvalidExchangeName
-from tests.cli.exchange.stage import CONTROL, DECLARED_AT, exchange_stage, signalbox
-from tests.cli.shared.stage import FakeStage
+from tests.cli.exchange.stage import CONTROL, DECLARED_AT, PLACE, exchange_stage, signalbox
+from tests.cli.shared.stage import FakeStage, Refusal
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 
 
@@ -39,7 +42,7 @@ def test_declaring_an_exchange_prints_it(stage):
     assert ["exchange", "xpublic"] in cells(result.stdout)
     assert ["ordered", "no"] in cells(result.stdout)
     assert ["created", "by", "-"] in cells(result.stdout)
-    assert result.stderr == ""
+    assert result.stderr == PLACE
 
 
 def test_an_alternate_may_be_taken_away(stage):
@@ -86,11 +89,72 @@ def test_json_output_of_a_declaration_is_the_stages_reply(stage):
 def test_a_deletion_prints_what_was_deleted_and_what_is_kept(stage, deleted, shown, progress):
     stage.replies["delete_exchange"] = lambda _: deleted
 
-    result = signalbox("exchange", "delete", "xpublic", "--force")
+    result = signalbox("exchange", "delete", "xpublic", "--force", "--yes")
 
     assert said(stage) == [{"command": "delete_exchange", "exchange": "xpublic", "force": True}]
-    assert (result.stdout, result.stderr) == (shown, progress)
+    assert (result.stdout, result.stderr) == (shown, PLACE + progress)
     assert json.loads(signalbox("exchange", "delete", "xpublic", "--json").stdout) == deleted
+
+
+DELETIONS = [("exchange", "delete", "xpublic", "--force"), ("queue", "delete", "q_alice")]
+
+
+@pytest.mark.parametrize("command", DELETIONS, ids=" ".join)
+def test_a_deletion_with_messages_is_asked_for(stage, monkeypatch, command):
+    monkeypatch.setattr(confirmation, "is_terminal", lambda: True)
+    deleted = {"deleted": True, "unbound": [], "lost": 3, "dead_letters": None}
+    stage.replies |= {"delete_exchange": lambda _: deleted, "delete_queue": lambda _: deleted}
+
+    declined = signalbox(*command, input="no\n")
+
+    assert declined.exit_code == 1
+    assert stage.asked == []
+    assert f"Delete {command[0]} '{command[2]}' of stage signalbox in us-east-1 with its bindings" in declined.stderr
+    assert signalbox(*command, input="yes\n").stdout == f"{command[2]}  deleted\n"
+
+
+@pytest.mark.parametrize("command", DELETIONS, ids=" ".join)
+@pytest.mark.parametrize("option", [(), ("--json",)], ids=["text", "json"])
+def test_a_deletion_that_cannot_be_confirmed_is_refused(stage, command, option):
+    with pytest.raises(RejectedError, match="give --yes to confirm"):
+        signalbox(*command, *option)
+    assert stage.asked == []
+
+
+def test_the_stages_word_for_an_option_is_the_option(stage):
+    def refuse(_command: object) -> object:
+        raise Refusal("exchange 'xpublic' is bound (…): unbind it first, or delete with force")
+
+    stage.replies["delete_exchange"] = refuse
+
+    with pytest.raises(CommandRejected, match=r"or delete with --force$"):
+        signalbox("exchange", "delete", "xpublic")
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "nearest"),
+    [("bind", "exchange 'xpublc'", "xpublic"), ("consuming", "queue 'q_alcie'", "q_alice")],
+)
+def test_a_mistyped_name_is_answered_with_the_nearest(stage, command, name, nearest):
+    def refuse(_command: object) -> object:
+        raise Refusal(f"{name} does not exist: declare it first")
+
+    stage.replies[command] = refuse
+    words = ("bind", "xpublc", "q_alice", "#") if command == "bind" else ("consume", "q_alcie", "--no-follow")
+
+    with pytest.raises(CommandRejected, match=rf"declare it first; did you mean '{nearest}'\?$"):
+        signalbox(*words)
+
+
+def test_times_are_local_and_settings_are_words_for_people(stage):
+    live = {"retention": {"count": 100, "age_seconds": 3600}, "order_by": "topic"}
+    stage.replies["declare_exchange"] = lambda _: {"exchange": "xs_a.fifo", "created_at": DECLARED_AT, "live": live}
+
+    rows = signalbox("exchange", "declare", "xs_a.fifo").stdout.splitlines()
+
+    at = datetime.fromisoformat(DECLARED_AT).astimezone()
+    assert rows[1].split() == ["created", "at", f"{at:%Y-%m-%d}", f"{at:%H:%M:%S}"]
+    assert rows[2].endswith("  retention count 100, age seconds 1h, order by topic")
 
 
 def test_exchanges_are_listed(stage):
@@ -156,7 +220,8 @@ def test_a_queue_whose_name_sqs_does_not_take_is_shown_with_both(stage):
 
     assert ["queue", "q_alice.in"] in cells(result.stdout)
     assert ["sqs", "name", "q_alice_in"] in cells(result.stdout)
-    assert result.stderr == "· SQS does not allow the name 'q_alice.in': in SQS the queue is 'q_alice_in'\n"
+    note = "· SQS does not allow the name 'q_alice.in': in SQS the queue is 'q_alice_in'\n"
+    assert sorted(result.stderr.splitlines()) == sorted((PLACE + note).splitlines())
 
 
 def test_a_queue_is_deleted(stage):
@@ -164,7 +229,7 @@ def test_a_queue_is_deleted(stage):
 
     assert signalbox("queue", "delete", "q_alice", "--if-empty").stdout == "q_alice  deleted\n"
     assert said(stage) == [{"command": "delete_queue", "queue": "q_alice", "if_empty": True}]
-    assert json.loads(signalbox("queue", "delete", "q_alice", "--json").stdout)["deleted"] is True
+    assert json.loads(signalbox("queue", "delete", "q_alice", "--yes", "--json").stdout)["deleted"] is True
 
 
 def test_queues_are_listed_with_their_names_in_sqs(stage):

@@ -14,8 +14,8 @@ import pytest
 from signalbox.errors import RejectedError
 from signalbox.exchange.control.errors import NotFound
 from signalbox.exchange.messages.properties import InvalidPublication
-from tests.cli.exchange.stage import exchange_stage, queue, signalbox
-from tests.cli.shared.stage import FakeStage
+from tests.cli.exchange.stage import PLACE, exchange_stage, queue, signalbox
+from tests.cli.shared.stage import FakeStage, Refusal
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 
 QUEUE = "q_alice"
@@ -97,7 +97,7 @@ def test_each_line_may_be_a_message(stage):
 
     assert sorted(bodies("xpublic")) == ["one", "three", "two"]
     assert len(result.stdout.splitlines()) == 3
-    assert result.stderr == "· 3 published to xpublic\n"
+    assert result.stderr == f"· 3 published to xpublic\n{PLACE}"
 
 
 def test_lines_of_a_file_and_more_than_one_call_takes(stage, tmp_path):
@@ -145,6 +145,43 @@ def test_conflicting_options_are_refused(stage, arguments, text):
 def test_a_message_that_cannot_be_published_is_refused_with_the_reason(stage):
     with pytest.raises(InvalidPublication, match="256 bytes of UTF-8"):
         signalbox("publish", "xpublic", "k" * 256, "hello")
+
+
+@pytest.mark.parametrize(
+    ("key", "exchange", "outcome"),
+    [
+        ("v03.a.b", {}, None),
+        ("v04.a", {}, "no binding of xpublic that you may read matches 'v04.a': a message without one is dropped"),
+        ("v04.a", {"alternate": "xrest"}, "a message without one goes to xrest"),
+        ("v04.a", {"live": {"retention": {}}}, None),
+    ],
+    ids=["bound", "not bound", "alternate", "live"],
+)
+def test_at_a_terminal_a_key_without_binding_is_noted(stage, monkeypatch, key, exchange, outcome):
+    monkeypatch.setattr("signalbox.cli.exchange.publish._is_watched", lambda: True)
+    stage.replies["exchanges"] = lambda _: [{"exchange": "xpublic", "alternate": None, **exchange}]
+
+    result = signalbox("publish", "xpublic", key, "hello")
+
+    assert result.exit_code == 0
+    assert ("no binding" in result.stderr) is (outcome is not None)
+    assert (outcome or "") in result.stderr
+
+
+def test_a_note_that_cannot_be_made_is_no_error(stage, monkeypatch):
+    monkeypatch.setattr("signalbox.cli.exchange.publish._is_watched", lambda: True)
+
+    def refuse(_command: object) -> object:
+        raise Refusal("not now")
+
+    stage.replies["bindings"] = refuse
+
+    assert signalbox("publish", "xpublic", "a", "hello").exit_code == 0
+
+
+def test_a_mistyped_exchange_is_answered_with_the_nearest(stage):
+    with pytest.raises(NotFound, match=r"'xpublc' does not exist: declare it first; did you mean 'xpublic'\?"):
+        signalbox("publish", "xpublc", "a", "hello")
 
 
 def test_a_missing_exchange_is_named(stage):

@@ -10,7 +10,7 @@ import boto3
 import pytest
 
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared import deployment
+from signalbox.cli.shared import confirmation, deployment
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.errors import RejectedError
 from signalbox.sarracenia.broker_url import Broker
@@ -35,7 +35,7 @@ def here(exchange_table, monkeypatch, tmp_path) -> Iterator[Path]:  # noqa: F811
         Enabled=False,  # no function consumes it
     )
     outputs = {"ExchangeControlQueueUrl": URLS + CONTROL, "ExchangePrefix": "", "ExchangeTable": exchange_table.name}
-    stage = Deployment(outputs, "us-east-1", "", folder=tmp_path)
+    stage = Deployment(outputs, "us-east-1", "", folder=tmp_path, stage="signalbox")
     monkeypatch.setattr(deployment, "find_deployment", lambda **_: stage)
     return tmp_path
 
@@ -57,7 +57,8 @@ def test_a_new_user_gets_a_key_and_a_line_for_sr3(here):
     assert (broker.user, broker.host, broker.stage) == ("alice", "sqs.us-east-1.amazonaws.com", "signalbox")
     assert (broker.access_key_id, broker.secret_access_key) == tuple(told[name] for name in KEYS)
     assert told["broker"] == "amqpsqs://alice@sqs.us-east-1.amazonaws.com/signalbox"
-    assert result.stderr == f"· the secret is not shown again; commands find it in {here}/users/alice.json\n"
+    assert result.stderr.startswith(f"· the secret is not shown again; commands find it in {here}/users/alice.json\n")
+    assert result.stderr.endswith("· in stage signalbox in us-east-1\n")
 
 
 def test_the_text_output_has_a_line_for_each_value(here):
@@ -95,7 +96,7 @@ def test_in_aws_a_key_is_not_stored_locally(here, monkeypatch):
 
     result = signalbox("user", "add", "alice", "--role", "source")
 
-    assert result.stderr == "· the secret is not shown again\n"
+    assert result.stderr.startswith("· the secret is not shown again\n")
     assert list(here.iterdir()) == []
 
 
@@ -159,18 +160,31 @@ def test_a_missing_user_has_no_key_to_rotate(here):
 def test_removing_a_user_leaves_nothing_behind(here):
     added()
 
-    assert signalbox("user", "remove", "alice").stdout == "alice  removed\n"
-    assert json.loads(signalbox("user", "remove", "alice", "--json").stdout) == {"user": "alice", "removed": False}
+    assert signalbox("user", "remove", "alice", "--yes").stdout == "alice  removed\n"
+    told = signalbox("user", "remove", "alice", "--json").stdout
+    assert json.loads(told) == {"user": "alice", "removed": False}
     assert signalbox("user", "remove", "alice").stdout == "alice  did not exist\n"
     assert listed() == []
     assert list((here / "users").iterdir()) == []
     assert boto3.client("iam").list_users()["Users"] == []
 
 
+def test_a_user_is_removed_after_a_yes_only(here, monkeypatch):
+    monkeypatch.setattr(confirmation, "is_terminal", lambda: True)
+    added()
+
+    declined = signalbox("user", "remove", "alice", input="n\n")
+
+    assert declined.exit_code == 1
+    assert "Delete user 'alice' of stage signalbox in us-east-1 with all keys?" in declined.stderr
+    assert len(listed()) == 1
+    assert "did you mean 'alice'?" in signalbox("user", "remove", "alcie").stdout
+
+
 def test_a_removed_user_cannot_join(here):
     added()
 
-    signalbox("user", "remove", "alice")
+    signalbox("user", "remove", "alice", "--yes")
 
     (asked,) = boto3.client("sqs").receive_message(QueueUrl=URLS + CONTROL)["Messages"]
     told = json.loads(asked["Body"])

@@ -1,16 +1,20 @@
 """The commands `history`, `report` and `replay` on a fake AWS stage with Athena, Glue and S3."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import boto3
 import pytest
 import requests
 from typer.testing import CliRunner, Result
 
+from signalbox.aws.history.athena import Athena, QueryFailed
 from signalbox.aws.history.replay_records import S3ReplayRecords
+from signalbox.cli.history.jobs import Job
 from signalbox.cli.main import app
+from signalbox.cli.shared.deployment import Deployment
 from signalbox.errors import RejectedError, SignalboxError
 from signalbox.exchange.model.patterns import InvalidPattern
 from signalbox.history.jobs import FILE_EXTENSIONS, REPORTS
@@ -88,6 +92,61 @@ def test_an_invalid_query_is_refused_before_any_call(arguments, problem):
         signalbox("history", "query", *arguments)
 
 
+@pytest.fixture
+def failing_query(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, object]], Result]:
+    """Run a query on a local stage whose Spark writes this document."""
+
+    def query(document: dict[str, object]) -> Result:
+        def run_jobs(_deployment: object, jobs: Sequence[Job], _on_line: object) -> None:
+            ((script, arguments),) = jobs
+            assert script == "query"
+            Path(arguments["output"]).write_text(json.dumps(document))
+
+        deployment = Deployment({}, "us-east-1", "", endpoint_url="http://127.0.0.1:4566")
+        monkeypatch.setattr("signalbox.cli.history.commands.run_jobs", run_jobs)
+        monkeypatch.setattr("signalbox.cli.shared.deployment.find_deployment", lambda **_: deployment)
+        return signalbox("history", "query", "SELECT * FROM events")
+
+    return query
+
+
+def test_a_query_of_a_stage_without_tables_names_the_command_that_makes_them(failing_query):
+    problem = {"problem": "[TABLE_OR_VIEW_NOT_FOUND] `events`", "is_missing": True, "tables": []}
+
+    with pytest.raises(RejectedError, match=r"`events`\nthere is no history yet: `signalbox report NAME` makes"):
+        failing_query(problem)
+
+
+def test_a_query_of_a_missing_table_names_those_that_exist(failing_query):
+    with pytest.raises(RejectedError, match=r"there are the tables events, split_daily: `signalbox report NAME`"):
+        failing_query({"problem": "…", "is_missing": True, "tables": ["split_daily", "events"]})
+
+
+def test_another_problem_of_a_query_is_one_line(failing_query):
+    problem = "[UNRESOLVED_COLUMN] A column with name `knd` cannot be resolved. Did you mean `kind`?"
+
+    with pytest.raises(RejectedError) as refused:
+        failing_query({"problem": problem, "is_missing": False, "tables": ["events"]})
+
+    assert str(refused.value) == problem
+
+
+@pytest.mark.usefixtures("stage")
+@pytest.mark.parametrize(
+    ("reason", "hint"), [("TABLE_NOT_FOUND: line 1:15: Table does not exist", True), ("SYNTAX_ERROR: line 1:8", False)]
+)
+def test_a_missing_table_in_athena_is_explained(monkeypatch, reason, hint):
+    def fail(*_: object) -> None:
+        raise QueryFailed(f"Athena: FAILED: {reason}")
+
+    monkeypatch.setattr(Athena, "table", fail)
+
+    with pytest.raises(RejectedError) as refused:
+        signalbox("history", "query", "SELECT * FROM events")
+
+    assert ("a new stage has no tables" in str(refused.value)) is hint
+
+
 def put_report(name: str, day: str) -> None:
     for kind in FILE_EXTENSIONS:
         body = json.dumps({"day": day}) if kind == "json" else f"{kind} of {day}"
@@ -122,8 +181,11 @@ def test_in_aws_a_report_runs_no_compaction_by_default(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["weather"], "expected one of rendezvous, splitting"),
+        (["weather"], "there are 'cost', 'delivery'"),
         (["topics", "--from", "2026-11-20", "--to", "2026-11-19"], "--to 2026-11-19 is before"),
+        (["topics", "--from", "2999-01-01"], "--from: 2999-01-01 has not begun"),
+        (["topics", "--to", "soon"], "--to: expected a day such as"),
+        (["topic"], "unknown report 'topic'; did you mean 'topics'?"),
     ],
 )
 def test_an_invalid_report_is_refused(arguments, problem):

@@ -7,7 +7,7 @@ import pytest
 
 from signalbox.errors import RejectedError
 from signalbox.live.wamp.authentication import Credentials
-from tests.cli.exchange.stage import exchange_stage, signalbox
+from tests.cli.exchange.stage import PLACE, exchange_stage, signalbox
 from tests.cli.exchange.test_declaration import said
 from tests.cli.shared.stage import FakeStage
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
@@ -53,7 +53,7 @@ def test_without_json_a_grant_is_one_line(stage):
     first, second = (signalbox("grant", "add", "bob", REALM, "logs.a", "--right", "write") for _ in range(2))
 
     assert first.stdout == second.stdout == "bob may write xs_alice.fifo  exact 'logs.a'\n"
-    assert (first.stderr, second.stderr) == ("", "· the grant existed before\n")
+    assert (first.stderr, second.stderr) == (PLACE, f"{PLACE}· the grant existed before\n")
 
 
 def test_a_grant_is_removed(stage):
@@ -61,8 +61,18 @@ def test_a_grant_is_removed(stage):
     never = signalbox("grant", "remove", "bob", REALM, "other")
 
     assert gone.stdout == "bob may no longer read xs_alice.fifo  prefix 'logs.'\n"
-    assert never.stderr == "· there was no such grant\n"
+    assert never.stderr == f"{PLACE}· there was no such grant\n"
     assert stage.asked_in[0].endswith("-alice")
+
+
+@pytest.mark.parametrize(
+    ("realm", "pattern", "problem"),
+    [("xpublic", "a.#", "'xpublic' is not live: only an ordered"), (REALM, "a b", "^PATTERN: ")],
+)
+def test_a_grant_that_cannot_be_is_refused_in_the_commands_words(stage, realm, pattern, problem):
+    with pytest.raises(RejectedError, match=problem):
+        signalbox("grant", "add", "bob", realm, pattern)
+    assert stage.asked == []
 
 
 def test_grants_are_listed(stage):

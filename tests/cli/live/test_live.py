@@ -37,7 +37,8 @@ def router(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Router]:
     with running() as router:
         write_local(tmp_path, websocket_url=router.url)
         monkeypatch.chdir(tmp_path)
-        monkeypatch.delenv("SIGNALBOX_TICKET", raising=False)
+        for name in ("TICKET", "USER", "REALM"):
+            monkeypatch.delenv(f"SIGNALBOX_{name}", raising=False)
         yield router
 
 
@@ -255,6 +256,46 @@ def test_a_ticket_may_be_typed_in(router, monkeypatch):
 
     assert result.exit_code == 0
     assert TICKET not in result.output
+
+
+def test_a_user_may_come_from_the_environment_with_the_ticket(router, monkeypatch):
+    router.rights["bob"] = router.rights["alice"]
+    router.publish("trial.log", 1)
+    monkeypatch.setenv("SIGNALBOX_USER", "bob")
+    monkeypatch.setenv("SIGNALBOX_TICKET", TICKET)
+    monkeypatch.setenv("SIGNALBOX_REALM", REALM)
+
+    assert len(printed(signalbox("tail", "trial.log", "--no-follow", "--json"))) == 1
+
+
+def test_a_ticket_in_the_environment_is_not_sent_for_another_user(router, monkeypatch):
+    monkeypatch.setenv("SIGNALBOX_TICKET", "the ticket of another user")
+
+    result = signalbox("tail", "trial.log", "--no-follow")
+
+    assert isinstance(result.exception, RejectedError)
+    assert "SIGNALBOX_TICKET is set, but not its user: set SIGNALBOX_USER too" in str(result.exception)
+
+
+def test_a_topic_without_events_is_named_with_its_realm(router):
+    result = signalbox("tail", "trial.lgo", "--no-follow")
+
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith(f"· nothing yet on 'trial.lgo' of {REALM}")
+
+
+def test_a_mistyped_topic_is_answered_with_the_nearest(router):
+    router.procedures["signalbox.topics"] = lambda _: Payload(([{"topic": "trial.log"}, {"topic": "trial.other"}],))
+
+    result = signalbox("tail", "trial.lgo", "--no-follow")
+
+    assert result.stderr == f"· nothing yet on 'trial.lgo' of {REALM}; did you mean 'trial.log'?\n"
+
+
+def test_a_pattern_without_events_is_named_with_its_kind(router):
+    result = signalbox("tail", "trial.", "--match", "prefix", "--no-follow")
+
+    assert result.stderr.startswith(f"· nothing yet on prefix 'trial.' of {REALM}")
 
 
 def test_without_a_ticket_the_error_names_the_command_that_creates_one(router):

@@ -216,7 +216,7 @@ def test_changes_are_announced_until_a_signal_arrives(existing, tree):
     assert (new["relPath"], new["size"]) == ("a/new", 1)
     assert (gone["relPath"], gone["fileOp"]) == ("a/new", {"remove": ""})
     assert watching.returncode == 0
-    assert "messages announced" in errors
+    assert f"{len(there) + 2} messages printed, none sent" in errors
 
 
 @dataclass
@@ -225,6 +225,7 @@ class UnreliableSink:
 
     failures: int
     is_printing: bool = True
+    is_dry: bool = False
     sent: list[str] = field(default_factory=list)
 
     def send(self, messages):
@@ -249,5 +250,21 @@ def test_changes_during_an_outage_are_announced_later(tree, capsys):
     assert capsys.readouterr().err.splitlines() == [
         "· looks for changes every 0 s",
         *["· cannot announce now, and tries again: outage"] * 2,
-        "· 3 messages announced",
+        "· 3 messages announced to xs_alice",
     ]
+
+
+def test_in_a_pipe_too_the_number_of_announcements_is_printed_and_the_option_for_contents(stage, tree):
+    stage.queue_url("xs_alice")
+    where = ["--exchange", "xs_alice", "--base-url", "https://e/", "--base-dir", str(tree), "--aws"]
+
+    alone = CliRunner().invoke(app, ["post", str(tree / "a"), *where], catch_exceptions=False)
+    whole = CliRunner().invoke(app, ["post", str(tree / "a"), "-r", *where], catch_exceptions=False)
+
+    assert alone.stderr.splitlines() == [
+        "· 1 message announced to xs_alice",
+        f"· without what is in {tree / 'a'}: --recursive announces it too",
+        "· in stage signalbox in us-east-1",
+    ]
+    assert whole.stderr.splitlines()[0] == "· 3 messages announced to xs_alice"
+    assert len(whole.stderr.splitlines()) == 2

@@ -23,6 +23,7 @@ from signalbox.clients.sarracenia.message_loop import MessageLoop
 from signalbox.clients.sarracenia.subscriber import AnnouncedMessage, FailedMessage, MessageOutcome, Subscriber
 from signalbox.clients.sarracenia.subscriber_store import StoreUnavailable, SubscriberStore, open_store
 from signalbox.errors import RejectedError, UnavailableError
+from signalbox.exchange.control.errors import NotFound
 from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.sarracenia.subscription.filters import FileFilter
 from signalbox.sarracenia.subscription.limits import Limits
@@ -75,7 +76,8 @@ def test_a_queue_is_declared_and_bound_by_each_subtopic(stage, folder):
 
     result = subscribe("--exchange", "xs_alice", *subtopics, "--expires", "5m", "--prefetch", "7", "--count", "1")
 
-    assert stage.asked[:3] == [
+    assert stage.asked[:4] == [
+        {"command": "exchanges"},
         {"command": "declare_queue", "queue": QUEUE, "expires_seconds": 300, "prefetch": 7},
         {"command": "bind", "exchange": "xs_alice", "queue": QUEUE, "pattern": "v03.a.#"},
         {"command": "bind", "exchange": "xs_alice", "queue": QUEUE, "pattern": "v03.b.*"},
@@ -84,13 +86,20 @@ def test_a_queue_is_declared_and_bound_by_each_subtopic(stage, folder):
 
 
 def test_without_a_subtopic_everything_is_bound(stage, folder):
-    with pytest.raises(RejectedError, match="there is no exchange 'xs_bob'"):
-        subscribe("--exchange", "xs_bob", "--topic-prefix", "v02.post", "--expires", "never")
+    with pytest.raises(RejectedError, match="there is no exchange 'xpublic'"):
+        subscribe("--exchange", "xpublic", "--topic-prefix", "v02.post", "--expires", "never")
 
-    assert stage.asked == [
+    assert stage.asked[1:3] == [
         {"command": "declare_queue", "queue": QUEUE, "expires_seconds": 0},
-        {"command": "bind", "exchange": "xs_bob", "queue": QUEUE, "pattern": "v02.post.#"},
+        {"command": "bind", "exchange": "xpublic", "queue": QUEUE, "pattern": "v02.post.#"},
     ]
+
+
+def test_a_mistyped_exchange_declares_no_queue(stage, folder):
+    with pytest.raises(NotFound, match=r"no exchange 'xs_alcie' that you may read; did you mean 'xs_alice'\?"):
+        subscribe("--exchange", "xs_alcie")
+
+    assert stage.asked == [{"command": "exchanges"}]
 
 
 @pytest.mark.parametrize("form", ["v02", "v03"])
@@ -132,7 +141,7 @@ def test_unmatched_files_can_be_rejected(stage, folder):
 
 
 def test_invalid_filters_are_refused_before_the_stage_is_called(stage, folder):
-    with pytest.raises(RejectedError, match=r"line 2, accept: '\[': unterminated character set at position 1"):
+    with pytest.raises(RejectedError, match=r"^--accept: '\[': unterminated character set at position 1"):
         subscribe("--reject", "x", "--accept", "[", "--exchange", "xs_alice")
 
     assert stage.asked == []

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner, Result
 
+from signalbox.cli.main import app
 from signalbox.control.protocol import CommandRejected, CommandUnavailable
 from signalbox.errors import RejectedError
 from tests.cli.shared.stage import FakeStage, Refusal, fake_stage, reply_queues, split
@@ -63,11 +65,71 @@ def test_json_output_is_the_stages_result(stage, file):
 
 
 def test_an_invalid_file_is_refused_before_anything_is_sent(stage, file):
-    file.write_text(REGISTRY.replace("workloadType: Lambda", "workloadType: Deployment"))
+    file.write_text(REGISTRY.replace("workloadType: Lambda", "workloadType: DaemonSet"))
 
-    with pytest.raises(RejectedError, match="runs on Kubernetes, which is not supported"):
+    with pytest.raises(RejectedError, match="'DaemonSet' of Kubernetes cannot be switched and is not supported"):
         split("registry", "apply", "-f", str(file))
     assert stage.asked == []
+
+
+# The registry of metalbear-co/docs, sharing-the-cluster/queue-splitting.
+FIRST_EXAMPLE = """
+apiVersion: queues.mirrord.metalbear.co/v1alpha
+kind: MirrordWorkloadQueueRegistry
+metadata:
+  name: meme-app-q-registry
+spec:
+  queues:
+    meme-queue:
+      queueType: SQS
+      nameSource:
+        envVar: INCOMING_MEME_QUEUE_NAME
+      tags:
+        tool: mirrord
+    ad-queue:
+      queueType: SQS
+      nameSource:
+        envVar: AD_QUEUE_NAME
+      tags:
+        tool: mirrord
+  consumer:
+    name: meme-app
+    container: main
+    workloadType: Deployment
+"""
+
+
+def checked(*arguments: str, **options: str) -> Result:
+    """Run the command, which has no stage and no `--aws`."""
+    command = ["split", "registry", "check", *arguments]
+    return CliRunner().invoke(app, command, catch_exceptions=False, env={"AWS_PROFILE": "none"}, **options)
+
+
+def test_a_file_is_checked_without_a_stage(file):
+    file.write_text(FIRST_EXAMPLE)
+
+    shown = checked("-f", str(file))
+    (found,) = json.loads(checked("-f", "-", "--json", input=FIRST_EXAMPLE).stdout)
+
+    assert "deployment/meme-app@default" in shown.stdout
+    assert "variable INCOMING_MEME_QUEUE_NAME, container main" in shown.stdout
+    assert found["target"] == "deployment/meme-app@default"
+    assert [(one["id"], one["names"], one["tags"]) for one in found["queues"]] == [
+        ("meme-queue", ["variable INCOMING_MEME_QUEUE_NAME, container main"], {"tool": "mirrord"}),
+        ("ad-queue", ["variable AD_QUEUE_NAME, container main"], {"tool": "mirrord"}),
+    ]
+
+
+def test_a_check_reports_all_problems_with_their_paths(file):
+    file.write_text(FIRST_EXAMPLE.replace("Deployment", "Job").replace("queueType: SQS", "queueType: RMQ", 1))
+
+    with pytest.raises(RejectedError) as refusal:
+        checked("-f", str(file))
+
+    assert [line.partition(": ")[0] for line in str(refusal.value).splitlines()] == [
+        "document 1.spec.consumer.workloadType",
+        "document 1.spec.queues.meme-queue.queueType",
+    ]
 
 
 @pytest.mark.parametrize("text", ["{", "? [a]\n: b", "&a [*a]"], ids=["no YAML", "key that is a list", "endless"])
@@ -115,3 +177,10 @@ def test_registries_are_listed(stage):
 
     assert "lambda/meme-app" in split("registry", "list").stdout
     assert json.loads(split("registry", "list", "--json").stdout) == found
+
+
+def test_the_list_says_where_each_registry_comes_from(stage):
+    one = {"target": "deployment/a@b.main", "applied_at": "2026-11-20T10:00:00+00:00", "documents": []}
+    stage.replies["registries"] = lambda _: [{**one, "source": "cluster main"}]
+
+    assert "cluster main" in split("registry", "list").stdout

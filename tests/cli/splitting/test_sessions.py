@@ -96,6 +96,25 @@ def test_a_session_has_either_a_config_or_all_queues(stage, command, options):
     assert stage.commands == []
 
 
+def test_the_target_of_the_config_is_the_default_and_the_stage_completes_it(stage, tmp_path):
+    path = tmp_path / "mirrord.json"
+    path.write_text(json.dumps({"operator": True, "target": "deployment/meme-app/main", **CONFIG}))
+    stage.replies["start"] = lambda _: session("starting", target="deployment/meme-app@default.main")
+
+    split("start", "--config", str(path), "--no-hold")
+    split("start", *TARGET, "--config", str(path), "--no-hold")
+
+    asked = [one["target"] for one in stage.asked]
+    assert asked[:2] == ["deployment/meme-app/container/main", "deployment/meme-app@default.main"]
+    assert asked[2] == "lambda/meme-app"
+
+
+def test_a_session_without_a_target_is_refused(stage, config):
+    with pytest.raises(RejectedError, match=r"give --target, or `target` in the mirrord\.json"):
+        split("start", "--config", config)
+    assert stage.asked == []
+
+
 def test_a_session_is_named_after_its_user_by_default(stage, config):
     split("start", *TARGET, "--config", config, "--no-hold", "--json")
     split("start", *TARGET, "--config", config, "--no-hold", "--json")

@@ -40,6 +40,27 @@ def test_raw_events_are_queried_by_day_with_or_without_the_database(lake, histor
         assert ask(lake, tmp_path, sql)["rows"] == [["2026-11-20", "12", "offer"]]
 
 
+@pytest.mark.parametrize(
+    ("sql", "is_missing", "problem"),
+    [
+        ("SELECT * FROM event", True, "`event` cannot be found"),
+        ("SELECT * FROM events_raw", True, "Path does not exist"),
+        ("SELECT knd FROM events", False, "`kind`"),
+        ("SELECT ((", False, "Syntax error"),
+    ],
+)
+def test_a_query_that_cannot_run_has_its_reason_in_one_line(lake, tmp_path, sql, is_missing, problem):
+    lake.ensure(EVENTS.name)
+
+    answer = ask(lake, tmp_path, sql)
+
+    assert answer["is_missing"] is is_missing
+    assert answer["tables"] == [EVENTS.name]
+    assert problem in answer["problem"]
+    assert "\n" not in answer["problem"]
+    assert "Project" not in answer["problem"]
+
+
 def test_every_query_of_the_history_page_is_valid_in_spark(lake, history, tmp_path):
     """Spark parses them; they use the common grammar of Athena and Spark."""
     for table in TABLES:

@@ -29,6 +29,7 @@ def live(exchange_table, sqs, monkeypatch: pytest.MonkeyPatch):
         BillingMode="PAY_PER_REQUEST",
     )
     settings = {"LIVE_TABLE": "Live", "EXCHANGE_TABLE": "Exchanges", "LIVE_WEBSOCKET_URL": WEBSOCKET_URL}
+    settings["PAGE_LISTS_REALMS"] = "yes"
     for name in ("inbox", "outbox"):
         settings[f"LIVE_{name.upper()}_URL"] = sqs.create_queue(QueueName=name)["QueueUrl"]
     for name, value in settings.items():
@@ -99,6 +100,14 @@ def test_the_configuration_names_the_websocket_url_and_the_realms(live, exchange
 
     assert told["headers"]["Content-Type"] == "application/json"
     assert json.loads(told["body"]) == {"websocket_url": WEBSOCKET_URL, "realms": ["trial.fifo"]}
+
+
+def test_a_stage_can_keep_the_names_of_its_realms_from_strangers(live, exchange_table, monkeypatch):
+    DynamoExchanges(exchange_table).create(Exchange(ExchangeName("trial.fifo"), None, NOW, live=LiveSettings()))
+    monkeypatch.setenv("PAGE_LISTS_REALMS", "no")
+    instance.settings.cache_clear()
+
+    assert json.loads(asked("/live/config.json")["body"]) == {"websocket_url": WEBSOCKET_URL, "realms": []}
 
 
 def test_a_healthy_stage_returns_ok(live):

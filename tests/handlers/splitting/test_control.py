@@ -127,10 +127,12 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[Control
         "SPLIT_TIMEOUT_SECONDS": "20",
         "SPLITTABLE_BUCKETS": "demo-*",
         "SPLIT_EMPTY_SECONDS": "60",
+        "SPLIT_PARAMETER_SECONDS": "60",
         "SPLIT_HEARTBEAT_SECONDS": "60",
         "HISTORY_DATABASE": "signalbox_lake",
         "HISTORY_TABLE": "events_raw",
         "QUERY_RESULTS": f"s3://{BUCKET}/queries/",
+        "KUBERNETES_CLUSTERS": "{}",
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)

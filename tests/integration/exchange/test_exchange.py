@@ -465,7 +465,7 @@ def test_the_command_publishes_and_two_of_it_consume_until_they_are_interrupted(
     publisher.communicate("".join(f"{number}\n" for number in range(20)))
     wait_for(lambda: len(_lines(outputs)) >= 20, "all messages", every=0.2, seconds=LATE_SECONDS)
     for worker in workers:
-        worker.send_signal(signal.SIGINT)
+        worker.send_signal(signal.SIGTERM)
 
     assert publisher.returncode == 0
     assert [worker.wait(scaled(SOON_SECONDS)) for worker in workers] == [0] * WORKERS

@@ -50,7 +50,7 @@ def visitor(place: TrialRealm, stage_folder: StageFolder, tmp_path: Path) -> Ite
     # Who may see nothing else in a realm could not come back to ask.
     visitor.grant("trial.open")
     yield visitor
-    desk.run("user", "remove", name)
+    desk.run("user", "remove", name, "--yes")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -58,7 +58,7 @@ def test_no_later_event_reaches_a_client_whose_right_was_revoked(kind, visitor):
     topic = f"{visitor.topic}.a"
     with ExitStack() as stack, visitor.place.publisher() as publisher:
         client = joined(stack, command_of(kind), visitor.place.login("visitor"))
-        client.ask("subscribe", name="it", topic=topic)
+        subscription = client.ask("subscribe", name="it", topic=topic)
         before = [f"before {number}" for number in range(EVENTS)]
         for value in before:
             publisher.publish(topic, Payload((value,)))
@@ -75,6 +75,10 @@ def test_no_later_event_reaches_a_client_whose_right_was_revoked(kind, visitor):
         found = [one["reason"] for one in client.output if "revoked" in one]
         assert len(found) == (1 if kind == "autobahn-js" else 0)
         assert client.joins() == 1
+        # The check of the example client for Python, which gets no notice.
+        with pytest.raises(Refused) as ended:
+            client.ask("call", procedure="wamp.subscription.get_events", args=[subscription], kwargs={"limit": 1})
+        assert ended.value.error == "wamp.error.no_such_subscription"
 
 
 def test_our_client_reports_the_revocation(visitor):

@@ -85,7 +85,7 @@ def new_user(desk: WorkingFolder, deployment: Deployment, prefix: str) -> Iterat
         key["secret_access_key"],
         deployment.region,
     )
-    desk.run("user", "remove", name)
+    desk.run("user", "remove", name, "--yes")
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,9 +38,9 @@ def desk(deployed: dict[str, Any], stage_folder: StageFolder, tmp_path: Path) ->
     try:
         yield desk
     finally:
-        desk.run("exchange", "delete", EXCHANGE, "--force", "--user", USER)
-        desk.run("queue", "delete", QUEUE, "--user", USER)
-        desk.run("user", "remove", USER)
+        desk.run("exchange", "delete", EXCHANGE, "--force", "--yes", "--user", USER)
+        desk.run("queue", "delete", QUEUE, "--yes", "--user", USER)
+        desk.run("user", "remove", USER, "--yes")
 
 
 def post(base_url: str, *options: str) -> list[str]:

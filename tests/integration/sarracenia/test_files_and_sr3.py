@@ -48,7 +48,7 @@ def both(deployment: Deployment, stage_folder: StageFolder, tmp_path: Path) -> I
             yield Both(desk, sr3, user)
         finally:
             sr3.run("sr3", "cleanup", "subscribe/weather")
-            desk.run("exchange", "delete", f"xs_{user}", "--force", "--user", user)
+            desk.run("exchange", "delete", f"xs_{user}", "--force", "--yes", "--user", user)
 
 
 @pytest.mark.parametrize("options", [[], ["--inline"], ["--identity", "md5"]], ids=" ".join)
@@ -71,7 +71,7 @@ def test_the_command_downloads_files_announced_by_sr3(both):
         wait_for(lambda: "bulletins.#" in fetching.said, "bound", seconds=ARRIVAL_SECONDS)
         both.sr3.post(*NAMES, NOT_ROUTED)
         wait_for(lambda: all((here / name).exists() for name in NAMES), "all files", seconds=ARRIVAL_SECONDS)
-    both.desk.run("queue", "delete", both.queue, "--user", both.user)
+    both.desk.run("queue", "delete", both.queue, "--yes", "--user", both.user)
 
     assert {name: (here / name).read_text() for name in NAMES} == {name: name for name in NAMES}
     assert not (here / NOT_ROUTED).exists()

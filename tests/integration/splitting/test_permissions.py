@@ -104,8 +104,27 @@ OTHERS: dict[str, Call] = {
     "history: see question": api_call("athena", "get_query_execution", **QUESTION),
     "history: see answer": api_call("athena", "get_query_results", **QUESTION),
     "history: ask elsewhere": _ask_history(f"demo-{OUR_MARK}"),
-    "parameter: see": api_call("ssm", "get_parameter", Name=constant(f"demo-{OUR_MARK}")),
-    "service: see": api_call("ecs", "describe_services", cluster=constant("demo"), services=constant(["demo"])),
+    **{
+        f"{whose}parameter: {what}": api_call("ssm", operation, Name=constant(f"{name}-{OUR_MARK}"), **more)
+        for whose, name in (("", "demo"), ("other ", "other"))
+        for what, operation, more in (
+            ("see", "get_parameter", {}),
+            ("see history", "get_parameter_history", {}),
+            ("change", "put_parameter", {"Value": constant("x"), "Overwrite": constant(value=True)}),
+            ("delete", "delete_parameter", {}),
+        )
+    },
+    **{
+        f"{whose}service: {what}": api_call("ecs", operation, cluster=constant("demo"), **{key: constant(name)})
+        for whose, service in (("", "demo"), ("other ", "other"))
+        for what, operation, key, name in (
+            ("see", "describe_services", "services", [f"{service}-{OUR_MARK}"]),
+            ("change", "update_service", "service", f"{service}-{OUR_MARK}"),
+            ("delete", "delete_service", "service", f"{service}-{OUR_MARK}"),
+        )
+    },
+    "task definition: see": api_call("ecs", "describe_task_definition", taskDefinition=constant("demo")),
+    "tasks: run": api_call("ecs", "run_task", cluster=constant("demo"), taskDefinition=constant("demo")),
     "secrets: list": api_call("secretsmanager", "list_secrets"),
 }
 CALLS: dict[str, Call] = {**TABLES, **FUNCTIONS, **OTHERS, **STAGE_CALLS, **QUEUES}
@@ -127,6 +146,9 @@ ALLOWED: dict[str, set[str]] = {
         mappings="see, make",
         history="read, ask, see question, see answer",
         answers="write",
+        parameter="see, see history, change",
+        service="see, change",
+        task_definition="see",
     )
     | {"target's role: see policies", "list queues", "list history", "write history"},
     "person": expected_calls(

@@ -1,13 +1,8 @@
 """`signalbox split run` in a terminal: a command shares the queue of a deployed consumer until Ctrl-C."""
 
 import json
-import os
-import pty
-import subprocess
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +15,7 @@ from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from tests.integration.live.page import PROGRAM, WorkingFolder
 from tests.patience import scaled, wait_for
+from tests.terminals import CTRL_C, INTERRUPTED, terminal
 
 pytestmark = pytest.mark.emulator
 
@@ -28,12 +24,6 @@ CONSUMER = "demo-consumer-and-a-command"
 BUCKET = "demo-uploads-of-a-command"
 MESSAGES = 12
 READY_SECONDS, END_SECONDS = 240, 240  # the emulator starts function instances meanwhile
-CTRL_C = b"\x03"
-INTERRUPTED = 130
-# Gives the process the terminal at its standard input, so that Ctrl-C there reaches it and its children.
-WITH_TERMINAL = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
-)
 # What a user runs: it knows the queue from the variable that the deployed consumer has, and nothing of the split.
 COMMAND = f"""
 import json, os, boto3
@@ -45,55 +35,6 @@ while True:
         print("got", message["Body"], flush=True)
         sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
 """
-
-
-@dataclass(slots=True)
-class Terminal:
-    """A process that has a terminal, and what it wrote there."""
-
-    process: "subprocess.Popen[bytes]"
-    master: int
-    written: bytes = b""
-
-    def after(self, beginning: str) -> list[str]:
-        """Return the rest of each complete line that begins so."""
-        lines = self.written.decode(errors="replace").split("\r\n")[:-1]
-        return [line.removeprefix(beginning) for line in lines if line.startswith(beginning)]
-
-    def listen(self) -> None:
-        with suppress(OSError):  # the last process closed the terminal
-            while data := os.read(self.master, 4096):
-                self.written += data
-
-    def type(self, keys: bytes) -> None:
-        os.write(self.master, keys)
-
-
-@contextmanager
-def terminal(command: Sequence[str], folder: Path, environment: dict[str, str]) -> Iterator[Terminal]:
-    """Run a command with a terminal of its own."""
-    master, slave = pty.openpty()
-    process = subprocess.Popen(  # noqa: S603 - our own program
-        [sys.executable, "-c", WITH_TERMINAL, *command],
-        cwd=folder,
-        env={**os.environ, **environment},
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        start_new_session=True,
-    )
-    os.close(slave)
-    shown = Terminal(process, master)
-    thread = threading.Thread(target=shown.listen, daemon=True)
-    thread.start()
-    try:
-        yield shown
-    finally:
-        process.kill()
-        process.wait()
-        thread.join()
-        os.close(master)
-        print(shown.written.decode(errors="replace"))  # shown when a test fails
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,18 +117,6 @@ def desk(deployment: Deployment, stage_folder: StageFolder, tmp_path: Path) -> D
     folder = WorkingFolder.at(tmp_path, stage_folder)
     folder.run("split", "registry", "apply", "--file", "registry.yaml")
     return Desk(consumer, folder)
-
-
-@pytest.fixture
-def environment(deployed: dict[str, Any]) -> dict[str, str]:
-    """What a consumer of the local stage needs to find its queues."""
-    key = deployed["admin_credentials"]
-    return {
-        "AWS_ENDPOINT_URL": deployed["endpoint_url"],
-        "AWS_DEFAULT_REGION": deployed["region"],
-        "AWS_ACCESS_KEY_ID": key["access_key_id"],
-        "AWS_SECRET_ACCESS_KEY": key["secret_access_key"],
-    }
 
 
 def test_a_command_gets_the_matching_messages_or_all_until_ctrl_c_and_the_consumer_the_others(

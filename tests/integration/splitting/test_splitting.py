@@ -1,149 +1,44 @@
 """Several users share the queues of a deployed consumer: no message is lost, and everything is restored."""
 
-import json
-import threading
-import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.clients.control import ControlClient, NoControlReply
-from signalbox.clients.splitting.control import split_client
-from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
+from signalbox.clients.splitting.sessions import SessionClient
 from signalbox.control.protocol import CommandRejected
-from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer, Receipt
+from signalbox.local.demo.consumer import DeployedConsumer
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
-from signalbox.splitting.control.protocol import SessionStatus
-from tests.integration.shared.fault_injection import FaultInjector
+from tests.integration.splitting.users import (
+    END_SECONDS,
+    START_TIMEOUT,
+    Developer,
+    Stage,
+    Visits,
+    prove_that_nothing_is_lost,
+)
 from tests.patience import slowness, wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 
 MEMES, ORDERS = QueueName("demo-memes-of-many"), QueueName("demo-orders.fifo")
 CONSUMER = "demo-consumer-of-many"
-GROUPS = 25
-AUTHORS = ("alice", "bob", "carol", "others")
-START_TIMEOUT = timedelta(minutes=4)
-END_SECONDS = 400
-BEAT_SECONDS = 10
 # Of each kind, in the proof that nothing is lost.
 EACH = 1_000
-BETWEEN_KILLS = (3.0, 6.0)
-# When who starts, and for how long they read: in seconds from the first message on.
-VISITS = {"alice": (0, 20), "bob": (4, 15), "carol": (8, 15)}
-SLEEPS, LOSES_LAPTOP = "bob", "carol"
-SLEEP_SECONDS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """A sent message; its body contains all fields."""
-
-    number: int
-    queue: QueueName
-    author: str
-    group: str
-
-    @classmethod
-    def of(cls, body: str) -> "Sent":
-        return cls(**json.loads(body))
-
-    @property
-    def body(self) -> str:
-        return json.dumps({"number": self.number, "queue": self.queue, "author": self.author, "group": self.group})
-
-
-@dataclass(slots=True)
-class Stage:
-    """The stage, the deployed consumer and the users with sessions."""
-
-    deployment: Deployment
-    consumer: DeployedConsumer
-
-    @contextmanager
-    def control(self) -> Iterator[ControlClient]:
-        outputs, sqs = self.deployment.outputs, self.deployment.session().client("sqs")
-        prefix = outputs["SplitReplyQueuePrefix"]
-        with split_client(sqs, control_queue_url=outputs["SplitControlQueueUrl"], reply_queue_prefix=prefix) as control:
-            yield control
-
-    def splits(self) -> list[Any]:
-        with self.control() as control:
-            status: Any = control.ask("status", {"target": self.consumer.target})
-        return list(status["splits"])
-
-    def temporary_queues(self) -> list[str]:
-        prefix = self.deployment.outputs["TemporaryQueuePrefix"]
-        sqs = self.deployment.session().client("sqs")
-        return list(sqs.list_queues(QueueNamePrefix=prefix).get("QueueUrls", []))
-
-    def waiting(self) -> int:
-        """Return the number of messages in the originals."""
-        sqs = self.deployment.session().client("sqs")
-        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-        found = (sqs.get_queue_attributes(QueueUrl=u, AttributeNames=names) for u in self.consumer.queues.values())
-        return sum(int(page["Attributes"][name]) for page in found for name in names)
-
-
-@dataclass(slots=True)
-class Developer:
-    """A user with a session and a local consumer."""
-
-    stage: Stage
-    name: str
-    received: list[Receipt] = field(default_factory=list)
-
-    @contextmanager
-    def session(self, control: ControlClient) -> Iterator[SessionStatus]:
-        client = SessionClient(control, self.request())
-        state = client.start(timeout=START_TIMEOUT * slowness())
-        urls = [queue.url for queue in state.queues]
-        reader = LocalConsumer(self.stage.deployment.session(), urls, self.received)
-        with self._runing():
-            with reader.reading():
-                yield state
-            if self.name == SLEEPS:
-                time.sleep(SLEEP_SECONDS)
-        if self.name != LOSES_LAPTOP:
-            client.stop()
-
-    @contextmanager
-    def _runing(self) -> Iterator[None]:
-        ended = threading.Event()
-
-        def heartbeat() -> None:
-            with self.stage.control() as control:
-                while not ended.wait(BEAT_SECONDS):
-                    with suppress(NoControlReply):  # the function was killed
-                        SessionClient(control, self.request()).heartbeat()
-
-        thread = threading.Thread(target=heartbeat, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
-
-    def request(self, **changed: object) -> SessionRequest:
-        entry = {"queue_type": "SQS", "message_filter": {"author": f"^{self.name}$"}}
-        config = {"feature": {"split_queues": {"*": {**entry, **changed}}}}
-        return SessionRequest(self.stage.consumer.target, self.name, f"{self.name}@laptop", config)
+VISITS: Visits = {"alice": (0, 20), "bob": (4, 15), "carol": (8, 15)}
 
 
 @pytest.fixture(scope="module")
-def stage(deployment: Deployment) -> Stage:
-    """The stage with a consumer of a standard and a FIFO queue, whose registry is applied."""
+def consumer(deployment: Deployment) -> DeployedConsumer:
+    """A consumer of a standard and a FIFO queue."""
     prefix = deployment.outputs["TemporaryQueuePrefix"]
-    consumer = DeployedConsumer.deploy(deployment.session(), CONSUMER, [MEMES, ORDERS], temporary_prefix=prefix)
+    return DeployedConsumer.deploy(deployment.session(), CONSUMER, [MEMES, ORDERS], temporary_prefix=prefix)
+
+
+@pytest.fixture(scope="module")
+def stage(deployment: Deployment, consumer: DeployedConsumer) -> Stage:
+    """The stage with the consumer, whose registry is applied."""
     stage = Stage(deployment, consumer)
     with stage.control() as control:
         assert control.ask("apply", {"documents": [consumer.registry()]}) == {"targets": [consumer.target]}
@@ -151,46 +46,13 @@ def stage(deployment: Deployment) -> Stage:
 
 
 @pytest.fixture(autouse=True)
-def as_before(stage: Stage) -> Iterator[None]:
+def as_before(stage: Stage, consumer: DeployedConsumer) -> Iterator[None]:
     """Assert that everything is restored afterwards."""
-    before = stage.consumer.mappings()
+    before = consumer.mappings()
     yield
     wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS)
     assert stage.temporary_queues() == []
-    assert stage.consumer.mappings() == before == {MEMES: "Enabled", ORDERS: "Enabled"}
-
-
-def send(stage: Stage, messages: Sequence[Sent]) -> dict[Sent, str]:
-    """Send messages to one queue in batches of ten; return their ids."""
-    sqs = stage.deployment.session().client("sqs")
-    ids = {}
-    for start in range(0, len(messages), 10):
-        part = messages[start : start + 10]
-        url = stage.consumer.queues[part[0].queue]
-        entries = [_entry(message) for message in part]
-        answer = sqs.send_message_batch(QueueUrl=url, Entries=entries)
-        assert not answer.get("Failed")
-        taken = {one["Id"]: one["MessageId"] for one in answer["Successful"]}
-        ids |= {message: taken[entry["Id"]] for message, entry in zip(part, entries, strict=True)}
-    return ids
-
-
-def _entry(message: Sent) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "Id": str(message.number % 10),
-        "MessageBody": message.body,
-        "MessageAttributes": {"author": {"DataType": "String", "StringValue": message.author}},
-    }
-    if message.queue == ORDERS:
-        entry |= {"MessageGroupId": message.group, "MessageDeduplicationId": f"{message.group}-{message.number}"}
-    return entry
-
-
-def made(queue: QueueName, count: int, *, first: int = 0) -> list[Sent]:
-    return [
-        Sent(number, queue, AUTHORS[number % len(AUTHORS)], f"g{number % GROUPS}")
-        for number in range(first, first + count)
-    ]
+    assert consumer.mappings() == before == {MEMES: "Enabled", ORDERS: "Enabled"}
 
 
 def test_an_invalid_filter_is_refused_before_anything_is_created(stage: Stage):
@@ -202,96 +64,4 @@ def test_an_invalid_filter_is_refused_before_anything_is_created(stage: Stage):
 
 
 def test_nothing_is_lost_while_sessions_come_and_go_and_functions_are_killed(stage: Stage, stage_folder: StageFolder):
-    """Forwarding and control functions are killed at random, while the deployed consumer and three users read.
-
-    One user stops reading before his session ends, and one loses her laptop: their messages go to others.
-    """
-    seen = len(stage.consumer.received())
-    outputs = stage.deployment.outputs
-    injector = FaultInjector(stage_folder, [outputs["SplitFunctionName"], outputs["ControlFunctionName"]])
-    developers = [Developer(stage, name) for name in VISITS]
-    sent = {queue: made(queue, EACH) for queue in (MEMES, ORDERS)}
-
-    with injector.continuous_kills(between=BETWEEN_KILLS) as kills, ThreadPoolExecutor() as threads:
-        arrived = {name: threading.Event() for name in VISITS}
-        sending = [threads.submit(_send_slowly, stage, messages, arrived) for messages in sent.values()]
-        visits = [threads.submit(_visit, one, *VISITS[one.name], arrived[one.name]) for one in developers]
-        ids = {message: message_id for done in sending for message, message_id in done.result().items()}
-        for done in visits:
-            done.result()
-    everything = Counter(message for messages in sent.values() for message in messages)
-
-    def received() -> dict[str, list[Receipt]]:
-        deployed = stage.consumer.received()[seen:]
-        return {"deployed": deployed} | {developer.name: developer.received for developer in developers}
-
-    def distinct() -> int:
-        return len({one.body for receipts in received().values() for one in receipts})
-
-    wait_for(lambda: distinct() == len(everything), "all messages", seconds=END_SECONDS)
-    wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS)
-    got = received()
-
-    assert len(kills) >= len(VISITS)
-    found = Counter(Sent.of(one.body) for receipts in got.values() for one in receipts)
-    assert set(everything) - set(found) == set()
-    assert {message: n for message, n in found.items() if message.queue == ORDERS and n > 1} == {}
-    assert [name for name, receipts in got.items() if not receipts] == []
-    for name, receipts in got.items():
-        assert _out_of_order(receipts) == [], name
-        assert {Sent.of(one.body).author for one in receipts} <= ({name} if name != "deployed" else set(AUTHORS))
-        one = _first_split(name, receipts)
-        assert (name, one.queue) in _routes(stage, ids[Sent.of(one.body)])
-
-
-def _first_split(name: str, receipts: Sequence[Receipt]) -> Receipt:
-    """Return the first message that arrived through a temporary queue without having been another session's before."""
-    author = name if name in VISITS else "others"
-    return next(one for one in receipts if one.queue not in (MEMES, ORDERS) and Sent.of(one.body).author == author)
-
-
-def _routes(stage: Stage, message_id: str) -> set[tuple[str, str]]:
-    """Return the recipient and the queue of a message, as the control plane finds them in the history."""
-
-    def found() -> list[Any]:
-        with stage.control() as control:
-            audit: Any = control.ask("audit", {"message_id": message_id, "days": 1})
-        return [event for event in audit["events"] if event["kind"] == "routed"]
-
-    events = wait_for(found, f"the history has {message_id}")
-    return {(event["labels"].get("session", "deployed"), event["destination"]) for event in events}
-
-
-def _send_slowly(stage: Stage, messages: Sequence[Sent], arrived: Mapping[str, threading.Event]) -> dict[Sent, str]:
-    """Send for as long as the visits last; return the ids. The second half is sent after everyone has joined."""
-    last = max(sum(visit) for visit in VISITS.values())
-    parts = [messages[start : start + 50] for start in range(0, len(messages), 50)]
-    ids: dict[Sent, str] = {}
-    for number, part in enumerate(parts):
-        if number == len(parts) // 2:
-            wait_for(lambda: all(one.is_set() for one in arrived.values()), "everybody", seconds=END_SECONDS)
-        ids |= send(stage, part)
-        time.sleep(last / len(parts))
-    return ids
-
-
-def _visit(developer: Developer, after: float, seconds: float, arrived: threading.Event) -> None:
-    time.sleep(after)
-    with developer.stage.control() as control, developer.session(control):
-        arrived.set()
-        time.sleep(seconds)
-
-
-def _out_of_order(receipts: Sequence[Receipt]) -> list[tuple[Sent, Sent]]:
-    """Return pairs of one author's messages of a group of which the later one arrived first."""
-    newest: dict[tuple[str, str], Sent] = {}
-    wrong = []
-    for one in sorted(receipts, key=lambda receipt: receipt.moment_ns):
-        message = Sent.of(one.body)
-        if message.queue != ORDERS:
-            continue
-        before = newest.get((message.group, message.author))
-        if before is not None and before.number > message.number:
-            wrong.append((before, message))
-        newest[message.group, message.author] = message
-    return wrong
+    prove_that_nothing_is_lost(stage, stage_folder, visits=VISITS, count=EACH)

@@ -113,7 +113,9 @@ def test_administration_pages_that_need_no_signature_are_closed(gateway, emulato
     assert emulator.scopes == []
 
 
-@pytest.mark.parametrize("path", ["/_ministack/health", "/_ministack/cfn-response/token"])
+@pytest.mark.parametrize(
+    "path", ["/_ministack/health", "/_ministack/cfn-response/token", "/_ministack/eks-auth/1/r/c/secret"]
+)
 def test_pages_that_stacks_need_are_open(gateway, emulator, path):
     call(gateway, path)
 

@@ -2,7 +2,10 @@ module signalbox/benchmarks/upstream
 
 go 1.24.0
 
-tool gitlab.torproject.org/tpo/anti-censorship/pluggable-transports/snowflake/v2/broker
+tool (
+	gitlab.torproject.org/tpo/anti-censorship/pluggable-transports/snowflake/v2/broker
+	gitlab.torproject.org/tpo/anti-censorship/pluggable-transports/snowflake/v2/client
+)
 
 require (
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.42.16
@@ -67,6 +70,7 @@ require (
 	github.com/xtaci/kcp-go/v5 v5.6.24 // indirect
 	github.com/xtaci/smux v1.5.56 // indirect
 	gitlab.torproject.org/tpo/anti-censorship/geoip v0.0.0-20210928150955-7ce4b3d98d01 // indirect
+	gitlab.torproject.org/tpo/anti-censorship/pluggable-transports/goptlib v1.6.0 // indirect
 	gitlab.torproject.org/tpo/anti-censorship/pluggable-transports/ptutil v0.0.0-20250815012447-418f76dcf315 // indirect
 	go.yaml.in/yaml/v2 v2.4.2 // indirect
 	golang.org/x/crypto v0.45.0 // indirect

@@ -122,17 +122,21 @@ class TaskDefinition:
     def _refuse_secrets(self, source: NameSource, container: "ContainerDefinitionOutputTypeDef") -> None:
         found = self._matching(source, (secret["name"] for secret in container.get("secrets", [])))
         if found:
+            # A task gets the value of a secret when it starts, so that switching the parameter would not reach it
+            # (ECS developer guide, "Pass sensitive data to an Amazon ECS container").
             raise UnresolvedQueue(
-                f"variable {found[0]!r} of container {container['name']!r} comes from a secret, which is not read; "
-                "give the queue's name as a plain variable, or split by the SSM parameter that holds it"
+                f"variable {found[0]!r} of container {container['name']!r} comes from a secret, which is not read: "
+                "add the queue's name to `environment` of the container and remove it from `secrets`, or let the "
+                "program read an SSM parameter at run time and split that one, as ssm/NAME"
             )
 
     def _refuse_files(self, source: NameSource, chosen: "list[ContainerDefinitionOutputTypeDef]") -> None:
         for container in chosen:
             if container.get("environmentFiles"):
                 raise UnresolvedQueue(
-                    f"container {container['name']!r} has no variable {source.key!r} but takes some from files in S3, "
-                    "which are not read; give the queue's name as a plain variable"
+                    f"variable {source.key!r} is not in `environment` of container {container['name']!r}, which takes "
+                    "others from files in S3 (`environmentFiles`), which are not read: add the queue's name to "
+                    "`environment`, which counts more than a file, or name another container in the registry"
                 )
 
     def _matching(self, source: NameSource, variables: Iterable[str]) -> list[str]:

@@ -1,7 +1,9 @@
 """Patches of MiniStack: one module for each, with its reason and the version and sources that it was written for."""
 
 from signalbox.local.emulator.patches import (
+    access_entries,
     account_root,
+    attached_clusters,
     batch_permissions,
     failed_starts,
     firehose_buffer,
@@ -10,6 +12,8 @@ from signalbox.local.emulator.patches import (
     physical_names,
     queue_locks,
     repeated_deletions,
+    service_deployments,
+    service_permissions,
     shared_code,
     websocket_refusals,
 )
@@ -23,6 +27,8 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
     """
     return (
         account_root.patch(root_access_key_id),
+        access_entries.PATCH,
+        attached_clusters.PATCH,
         batch_permissions.PATCH,
         failed_starts.PATCH,
         firehose_buffer.PATCH,
@@ -31,6 +37,8 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
         physical_names.PATCH,
         queue_locks.PATCH,
         repeated_deletions.PATCH,
+        service_deployments.PATCH,
+        service_permissions.PATCH,
         shared_code.PATCH,
         websocket_refusals.PATCH,
     )

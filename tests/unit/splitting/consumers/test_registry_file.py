@@ -5,6 +5,8 @@ from datetime import timedelta
 import pytest
 
 from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
+from signalbox.splitting.consumers.registry_file import parse_registries
+from signalbox.splitting.consumers.registry_summary import registry_summary
 from tests.unit.splitting.consumers.registries import (
     MEME_APP,
     new,
@@ -15,6 +17,7 @@ from tests.unit.splitting.consumers.registries import (
     property_list,
     source,
 )
+from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 
 def test_both_forms_of_mirrords_migration_example_are_equal():
@@ -129,3 +132,81 @@ def test_a_queue_of_s3_events_is_marked_in_both_forms():
     for registry in (parse(before), parse(after, property_list(sns="true", s3_event="true"))):
         (queue,) = registry[0].queues
         assert (queue.sns, queue.s3_event) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "cluster", "expected"),
+    [
+        ({"name": "meme-app-q-registry"}, None, "deployment/meme-app@default"),
+        ({"name": "meme-app-q-registry", "namespace": "meme"}, None, "deployment/meme-app@meme"),
+        ({"name": "meme-app-q-registry", "namespace": "meme"}, "main", "deployment/meme-app@meme.main"),
+        ({"name": "r", "annotations": {"signalbox/cluster": "east"}}, "main", "deployment/meme-app@default.east"),
+    ],
+)
+def test_mirrords_first_example_is_a_registry_of_a_deployment(metadata, cluster, expected):
+    """The registry in metalbear-co/docs, sharing-the-cluster/queue-splitting, with its two queues."""
+    queues = {
+        "meme-queue": old_queue(nameSource={"envVar": "INCOMING_MEME_QUEUE_NAME"}, tags={"tool": "mirrord"}),
+        "ad-queue": old_queue(nameSource={"envVar": "AD_QUEUE_NAME"}, tags={"tool": "mirrord"}),
+    }
+    document = {**old(queues, kind="Deployment"), "metadata": metadata}
+
+    (registry,) = parse_registries([document], PlainLanguages(), cluster=cluster)
+
+    assert str(registry.target) == expected
+    assert [(one.queue_id, one.sources[0].key, one.sources[0].containers) for one in registry.queues] == [
+        ("meme-queue", "INCOMING_MEME_QUEUE_NAME", ("main",)),
+        ("ad-queue", "AD_QUEUE_NAME", ("main",)),
+    ]
+
+
+@pytest.mark.parametrize("restart", [{"waitForPods": "all"}, {"waitForPods": 1}, {"strategy": "isolatePods"}])
+def test_a_split_config_of_a_deployment_may_say_how_its_pods_are_replaced(restart):
+    (registry,) = parse(new(new_queue({"env": "Q"}), kind="Deployment", restart=restart))
+
+    assert str(registry.target) == "deployment/meme-app@default"
+
+
+def test_registries_of_one_workload_in_two_namespaces_are_two():
+    documents = [
+        {**old({"q": old_queue()}, kind="StatefulSet"), "metadata": {"name": "r", "namespace": namespace}}
+        for namespace in ("one", "two")
+    ]
+
+    assert [str(one.target) for one in parse(*documents)] == ["statefulset/meme-app@one", "statefulset/meme-app@two"]
+
+
+def test_a_summary_has_the_queues_and_where_their_names_come_from():
+    document = new(
+        new_queue(
+            {"env": "Q", "containers": ["a", "b"], "valuePattern": "q=(.*)", "fallback": "memes"},
+            {"envLike": "^Q_", "valueSelector": ".[]"},
+        ),
+        drainTimeout=5,
+    )
+    mapped = old({"q": old_queue(nameSource={"eventSource": "memes", "envVar": "Q"})}, name="other")
+    parameter = old({"q": old_queue(nameSource={"envVar": "Q"})}, name="/q", kind="SsmParameter")
+
+    found = [registry_summary(one) for one in parse(document, mapped, parameter)]
+
+    assert found[0] == {
+        "target": "lambda/meme-app",
+        "queues": [
+            {
+                "id": "q",
+                "names": [
+                    "variable Q, container a or b, the part that matches q=(.*), otherwise memes",
+                    "variables like ^Q_, JSON values .[]",
+                ],
+                "sns": False,
+                "tags": {},
+            }
+        ],
+        "switch_timeout": 120.0,
+        "drain_timeout": 5.0,
+    }
+    assert found[1]["queues"][0]["names"] == [
+        "event source mapping of memes, container main, given to local commands as Q"
+    ]
+    assert found[1]["drain_timeout"] is None
+    assert found[2]["queues"][0]["names"] == ["the parameter's value, container main, given to local commands as Q"]

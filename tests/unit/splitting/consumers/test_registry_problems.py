@@ -5,14 +5,37 @@ import pytest
 from tests.unit.splitting.consumers.registries import OLD, new, new_queue, old, old_queue, problems, property_list
 
 
-def test_a_kubernetes_workload_is_refused_with_the_supported_kinds():
-    assert problems(old({"q": old_queue()}, kind="Deployment")) == [
+def test_an_unsupported_kubernetes_workload_is_refused_with_the_supported_kinds():
+    assert problems(old({"q": old_queue()}, kind="DaemonSet")) == [
         (
-            "document 1.spec.consumer.workloadType: workload kind 'Deployment' runs on Kubernetes, which is not "
-            "supported; supported kinds: Lambda, EcsService, SsmParameter"
+            "document 1.spec.consumer.workloadType: workload kind 'DaemonSet' of Kubernetes cannot be switched and is "
+            "not supported; supported kinds: Lambda, EcsService, SsmParameter, Deployment, StatefulSet, Rollout"
         )
     ]
-    assert problems(new(new_queue({"env": "Q"}), kind="Rollout"))[0].startswith("document 1.spec.targetRef.kind: ")
+    assert problems(new(new_queue({"env": "Q"}), kind="Job"))[0].startswith("document 1.spec.targetRef.kind: ")
+
+
+def test_all_problems_of_a_kubernetes_workload_are_reported_with_their_paths():
+    document = new(
+        new_queue({"eventSource": "memes"}),
+        kind="Deployment",
+        name="meme-app/main",
+        restart={"strategy": "recreate", "waitForPods": "some"},
+    )
+    document["spec"]["targetRef"]["apiVersion"] = "v1"
+    document["metadata"] = {"name": "x", "namespace": "a.b"}
+
+    assert problems(document) == [
+        "document 1.spec.targetRef.name: expected a workload's name alone, not 'meme-app/main': see metadata.namespace",
+        "document 1.spec.targetRef.apiVersion: expected apps/v1, not 'v1'",
+        "document 1.spec.queues[0].appConfig.queue[0]: expected exactly one of env, envLike",
+        "document 1.spec.restart.strategy: only standard and isolatePods are supported",
+        "document 1.spec.restart.waitForPods: expected a whole number from 0 on, not 'some'",
+        (
+            "document 1.metadata: deployment/meme-app: 'a.b' is no namespace of Kubernetes; expected "
+            "NAME[@NAMESPACE[.CLUSTER]][/CONTAINER]"
+        ),
+    ]
 
 
 SPEC = "document 1.spec"

@@ -79,6 +79,7 @@ class ControlStage:
                 self.memory.samples,
                 self.memory.annotations,
                 self.memory.ledger,
+                self.memory.uses,
             ),
             sender=self.sender,
             dead_letters=self.dead_letters,

@@ -9,10 +9,11 @@ from signalbox.control.envelope import Envelope, InvalidCommand, InvalidEnvelope
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.control.admission import SessionRejected
-from signalbox.splitting.control.command_handlers import NoSplit, RegistryTooLarge, TooManyMessages
+from signalbox.splitting.control.command_handlers import NoSplit, TooManyMessages
 from signalbox.splitting.control.commands import COMMANDS, Reconcile, reconcile_body
 from signalbox.splitting.control.ports import NoRegistry
 from signalbox.splitting.control.record_updates import RecordBusy
+from signalbox.splitting.control.registries import RegistryTooLarge
 from signalbox.splitting.control.session_start import ConfigTooLarge
 from signalbox.splitting.model.ports import UnreadableSplit
 from tests.unit.splitting.consumers.registries import new, new_queue, old, old_queue, property_list

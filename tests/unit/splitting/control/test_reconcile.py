@@ -86,15 +86,22 @@ def test_forwarding_starts_only_when_the_target_reads_its_temporary_queue():
     ]
 
 
-@pytest.mark.parametrize(("forwarder", "settle"), [(None, timedelta(0)), (off(), timedelta(0)), (on(), TIMINGS.settle)])
-def test_an_exclusive_session_is_ready_when_nothing_is_forwarded_without_it_any_more(forwarder, settle):
+@pytest.mark.parametrize(
+    ("others", "forwarder", "settle"),
+    [
+        ((), None, timedelta(0)),
+        ((), off(), timedelta(0)),
+        ((), on(), TIMINGS.settle),
+        ((session(BOB, stolen=frozenset()),), on(), TIMINGS.settle),
+    ],
+)
+def test_an_exclusive_session_is_ready_when_nothing_is_forwarded_without_it_any_more(others, forwarder, settle):
     """For example while another session mirrors the queue."""
     starting = session(ANN, Phase.STARTING, since=NOW, exclusive=frozenset({MEMES}))
-    record = split(Stage.SPLIT, starting, session(BOB, stolen=frozenset()))
     queues = {name: holding() for name in ("deployed_memes", "ann_memes", "bob_memes")}
     found = observed(TargetState.TEMPORARY, forwarder, **queues)
 
-    moved = [one for one in actions(record, found) if isinstance(one, MoveSession)]
+    moved = [one for one in actions(split(Stage.SPLIT, starting, *others), found) if isinstance(one, MoveSession)]
 
     assert moved == [MoveSession(ANN, Phase.MATCHING, effective_at=NOW + settle)]
 
@@ -106,15 +113,34 @@ def test_filters_on_a_fifo_queue_apply_after_the_settle_time():
     record = split(Stage.SPLIT, starting, originals=[ORDERS], since=NOW)
     effective_at = NOW + TIMINGS.settle
 
-    assert actions(record, observed(TargetState.TEMPORARY, **queues)) == [
-        MoveSession(ANN, Phase.MATCHING, effective_at=effective_at)
-    ]
+    assert MoveSession(ANN, Phase.MATCHING, effective_at=effective_at) in actions(
+        record, observed(TargetState.TEMPORARY, on(), **queues)
+    )
     matching = session(ANN, Phase.MATCHING, ORDERS, effective_at=effective_at)
     assert (
         actions(split(Stage.SPLIT, matching, originals=[ORDERS]), observed(TargetState.TEMPORARY, on(), **queues)) == []
     )
     assert not matching.counts_for(ORDERS, NOW)
     assert matching.counts_for(ORDERS, effective_at)
+
+
+@pytest.mark.parametrize(
+    ("forwarder", "others", "wait"),
+    [
+        pytest.param(None, [], timedelta(0), id="never forwarded"),
+        pytest.param(off(), [], timedelta(0), id="not forwarded any more"),
+        pytest.param(off(ago(59)), [], TIMINGS.settle, id="calls may still run"),
+        pytest.param(on(), [], TIMINGS.settle, id="forwarded"),
+        pytest.param(None, [session(BOB, Phase.MATCHING, ORDERS)], TIMINGS.settle, id="about to be forwarded"),
+    ],
+)
+def test_filters_on_a_fifo_queue_apply_at_once_while_no_call_forwards_by_an_older_record(forwarder, others, wait):
+    record = split(Stage.SPLIT, session(ANN, Phase.STARTING, ORDERS, since=NOW), *others, originals=[ORDERS], since=NOW)
+    queues = {f"{name}_orders_fifo": holding() for name in ("ann", "bob", "deployed")}
+
+    assert MoveSession(ANN, Phase.MATCHING, effective_at=NOW + wait) in actions(
+        record, observed(TargetState.TEMPORARY, forwarder, **queues)
+    )
 
 
 def test_a_second_session_does_not_touch_the_target():

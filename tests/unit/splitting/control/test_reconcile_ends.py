@@ -1,13 +1,14 @@
 """The next actions while sessions and splits end; test_no_loss.py shows that nothing is lost meanwhile."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model.actions import (
     Action,
+    CloseQueue,
     DeleteQueue,
     ForgetSession,
     ForgetSplit,
@@ -21,6 +22,8 @@ from signalbox.splitting.model.actions import (
 from signalbox.splitting.model.observed_state import (
     Forwarder,
     ForwardingState,
+    QueueUse,
+    Sample,
     TargetState,
     TemporaryQueue,
 )
@@ -45,6 +48,12 @@ from tests.unit.splitting.control.observed_states import (
     session,
     split,
 )
+
+ZERO = Sample(NOW, 0, 0)
+
+
+def with_use(queue: TemporaryQueue, use: QueueUse | None) -> TemporaryQueue:
+    return replace(queue, use=use)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +172,7 @@ def test_after_the_last_session_forwarding_stops_and_the_target_drains():
         pytest.param(None, holding(1), LONG_AGO, [], id="unset: as long as it takes"),
         pytest.param(None, holding(0, 1), LONG_AGO, [], id="also what is in flight"),
         pytest.param(None, holding(), LONG_AGO, [MoveSplit(Stage.RESTORING)], id="drained"),
-        pytest.param(None, holding(), ago(100), [], id="not for long enough since functions have settled"),
+        pytest.param(None, holding(), ago(50), [], id="too few samples since then"),
         pytest.param(0, holding(9), NOW, [MoveSplit(Stage.RESTORING)], id="0: at once"),
         pytest.param(10, holding(9), ago(9), [], id="N: not yet"),
         pytest.param(10, holding(9), ago(10), [MoveSplit(Stage.RESTORING)], id="N: now"),
@@ -175,6 +184,92 @@ def test_draining(timeout, queue, since, expected):
     record = split(Stage.DRAINING, since=since, drain_timeout=drain_timeout)
 
     assert actions(record, observed(TargetState.TEMPORARY, deployed_memes=queue)) == expected
+
+
+@pytest.mark.parametrize(
+    ("queue", "since", "is_drained"),
+    [
+        pytest.param(holding(1), LONG_AGO, False, id="messages wait"),
+        pytest.param(holding(), ago(100), False, id="not for long enough since functions have settled"),
+        pytest.param(holding(), ago(120), True, id="long enough"),
+        pytest.param(with_use(holding(), QueueUse(ago(200))), ago(100), True, id="long enough since its last use"),
+        pytest.param(with_use(holding(), QueueUse(ago(200))), ago(59), False, id="functions may still send"),
+        pytest.param(with_use(holding(), QueueUse(ago(90))), ago(100), False, id="used lately"),
+        pytest.param(with_use(TemporaryQueue(LONG_AGO, (ZERO,)), QueueUse()), ago(60), True, id="never used"),
+    ],
+)
+def test_a_fifo_queue_is_drained_when_it_is_certainly_empty(queue, since, is_drained):
+    """The rest would be returned behind newer messages of the original."""
+    record = split(Stage.DRAINING, since=since, originals=[ORDERS])
+
+    moves = actions(record, observed(TargetState.TEMPORARY, deployed_orders_fifo=queue))
+
+    assert moves == ([MoveSplit(Stage.RESTORING)] if is_drained else [])
+
+
+def closed(until: datetime | None) -> QueueUse:
+    return QueueUse(until, is_closed=True)
+
+
+@pytest.mark.parametrize(
+    ("queue", "use", "expected"),
+    [
+        pytest.param(holding(), None, [], id="a use that is not recorded"),
+        pytest.param(holding(), QueueUse(), [CloseQueue("ann-memes", ANN, QueueUse())], id="never used"),
+        pytest.param(
+            holding(), QueueUse(ago(5)), [CloseQueue("ann-memes", ANN, QueueUse(ago(5)))], id="used a moment ago"
+        ),
+        pytest.param(holding(), closed(None), [DeleteQueue("ann-memes")], id="closed and never used"),
+        pytest.param(holding(1), closed(None), [ReturnMessages("ann-memes", MEMES)], id="others sent messages"),
+        pytest.param(TemporaryQueue(LONG_AGO), closed(None), [], id="no sample"),
+        pytest.param(holding(), closed(ago(119)), [], id="empty, but not for long since its last use"),
+        pytest.param(holding(), closed(ago(120)), [DeleteQueue("ann-memes")], id="empty for long since its last use"),
+        pytest.param(holding(0, 1), closed(LONG_AGO), [], id="what is in flight is waited for"),
+        pytest.param(holding(2), closed(ago(1)), [ReturnMessages("ann-memes", MEMES)], id="returned at once"),
+    ],
+)
+def test_the_queue_of_an_ended_session_is_closed_and_deleted_by_its_recorded_use(queue, use, expected):
+    record = split(Stage.SPLIT, ending(since=ago(10)), session(BOB))
+    queues = {"ann_memes": with_use(queue, use), "bob_memes": holding(), "deployed_memes": holding()}
+
+    assert actions(record, observed(TargetState.TEMPORARY, on(), **queues)) == expected
+
+
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [
+        pytest.param(QueueUse(), [CloseQueue("ann-orders.fifo", ANN, QueueUse())], id="never used"),
+        pytest.param(closed(None), [DeleteQueue("ann-orders.fifo")], id="closed"),
+        pytest.param(QueueUse(ago(5)), [], id="used: what a killed call sent is sent there again"),
+    ],
+)
+def test_only_an_unused_fifo_queue_is_closed(use, expected):
+    record = fifo(ending(ANN, ORDERS, since=ago(10)), session(BOB, Phase.READY, ORDERS))
+    queues = QUEUES | {"ann_orders_fifo": with_use(holding(), use)}
+
+    assert actions(record, observed(TargetState.TEMPORARY, on(), **queues)) == expected
+
+
+def test_a_queue_of_copies_is_not_closed():
+    record = split(Stage.SPLIT, ending(since=ago(10), stolen=frozenset()), session(BOB))
+    queues = {"ann_memes": with_use(holding(), QueueUse()), "bob_memes": holding(), "deployed_memes": holding()}
+
+    assert actions(record, observed(TargetState.TEMPORARY, on(), **queues)) == []
+
+
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [
+        pytest.param(QueueUse(), [DeleteQueue("deployed-memes")], id="never used"),
+        pytest.param(QueueUse(ago(120)), [DeleteQueue("deployed-memes")], id="long enough since its last use"),
+        pytest.param(QueueUse(ago(119)), [], id="used lately"),
+        pytest.param(None, [], id="not recorded"),
+    ],
+)
+def test_the_deployed_consumers_queue_is_deleted_by_its_recorded_use(use, expected):
+    record = split(Stage.CLEANING, since=ago(10))
+
+    assert actions(record, observed(TargetState.ORIGINAL, deployed_memes=with_use(holding(), use))) == expected
 
 
 def test_a_forwarder_is_deleted_when_it_has_settled():

@@ -15,7 +15,7 @@ from signalbox.splitting.control.commands import Reconcile
 from signalbox.splitting.control.problems import problems, record_problem
 from signalbox.splitting.control.reconcile import is_at_rest
 from signalbox.splitting.control.reconcile_loop import MAXIMUM_RUNS, ReconcileLoop
-from signalbox.splitting.model.observed_state import ForwardingState, TargetState
+from signalbox.splitting.model.observed_state import ForwardingState, QueueUse, TargetState
 from signalbox.splitting.model.ports import UnreadableSplit
 from signalbox.splitting.model.split import Phase, Stage
 from tests.unit.splitting.control.control_stage import APP, MEMES, ORDERS, OTHER_APP, ControlStage, config, message
@@ -461,6 +461,72 @@ def test_a_returned_message_that_no_queue_accepts_is_dead_lettered():
     assert "ann" not in [session.session_id for session in stage.split().sessions]
 
 
+def test_a_split_whose_queues_were_never_used_is_undone_within_seconds():
+    stage = ControlStage().ready("ann")
+
+    stage.stop()
+    stage.pass_time(5)
+    is_back = stage.targets.states[APP] is TargetState.ORIGINAL
+    stage.pass_time(15)
+
+    assert is_back
+    assert stage.split() is None
+    assert stage.queues.queues == {}
+
+
+def test_a_session_that_received_nothing_for_long_ends_within_seconds():
+    stage = ControlStage().ready("ann", "bob")
+    stage.memory.uses.extend(stage.session_queue("ann"), until=stage.time.now())
+    for _ in range(4):  # by the schedule
+        stage.pass_time(30, alive=["ann", "bob"])
+        ReconcileLoop(stage.ports).wake_all()
+
+    stage.stop("ann")
+    stage.pass_time(5, alive=["bob"])
+
+    assert [session.session_id for session in stage.split().sessions] == ["bob"]
+
+
+def test_a_split_that_an_older_version_has_written_is_undone_by_its_counters():
+    stage = ControlStage().ready("ann")
+    stored = stage.memory.splits.find(APP)
+    stage.memory.splits.records[APP] = replace(stored, split=replace(stored.split, records_use=False))
+
+    stage.stop()
+    stage.pass_time(5)
+
+    assert [session.phase for session in stage.split().sessions] == [Phase.ENDING]
+    assert stage.memory.uses.uses == {}
+
+
+def test_unconsumed_messages_go_past_a_session_whose_queue_is_closed():
+    stage = ControlStage().ready("ann", "bob")
+    stage.start("cyd", color="ann")
+    stage.pass_time(6, alive=["ann", "bob", "cyd"])
+    deployed, cyds = stage.split().queues[0].deployed, stage.session_queue("cyd")
+    stage.queues.queues[stage.session_queue("ann")].waiting += [message("1", "ann"), message("2", "bob")]
+    stage.memory.uses.close(cyds, seen=QueueUse(), now=stage.time.now())
+
+    stage.stop("ann")
+    stage.pass_time(40, alive=["bob", "cyd"])
+
+    assert (stage.sender.bodies(cyds), stage.sender.bodies(deployed)) == ([], ["1"])
+    assert stage.sender.bodies(stage.session_queue("bob")) == ["2"]
+
+
+def test_a_message_is_not_returned_into_a_closed_queue():
+    stage = ControlStage().ready("ann", "bob")
+    deployed, anns = stage.split().queues[0].deployed, stage.session_queue("ann")
+    stage.queues.queues[anns].waiting.append(message("1"))
+    stage.memory.uses.close(deployed, seen=QueueUse(), now=stage.time.now())
+
+    stage.stop("ann")
+    stage.pass_time(40, alive=["bob"])
+
+    assert stage.sender.bodies(deployed) == []
+    assert [one.body for one in stage.queues.queues[anns].in_flight.values()] == ["1"]
+
+
 @pytest.mark.parametrize("trouble", ["queue", "call", "burial"])
 def test_a_failed_return_is_retried(trouble, monkeypatch):
     stage = ControlStage().ready("ann", "bob")
@@ -497,7 +563,7 @@ def test_a_filter_that_is_too_slow_ends_its_session_and_not_the_return():
     stage.queues.queues[stage.session_queue("ann")].waiting.append(message("x", "red"))
 
     stage.stop("ann")
-    stage.pass_time(15, alive=["bob", "slow"])
+    stage.pass_time(10, alive=["bob", "slow"])
 
     status = stage.heartbeat("slow")
     assert status["phase"] == "ending"
@@ -529,7 +595,8 @@ def test_messages_of_the_deployed_consumer_return_to_the_original():
     stage = ControlStage().ready("ann")
     deployed = stage.split().queues[0].deployed
     stage.stop()
-    stage.pass_time(25)
+    while stage.split().stage is not Stage.DRAINING:
+        stage.pass_time(1)
     stage.queues.not_taken = {"second"}
 
     stage.targets.states[APP] = TargetState.ORIGINAL  # a new deployment, so it does not drain any more
@@ -578,6 +645,7 @@ def test_a_reconcile_returns_messages_only_while_its_record_is_valid():
 def test_forwarding_continues_until_every_call_since_its_start_has_finished(killed, starts):
     stage = ControlStage(ORDERS).ready("ann", "bob")
     stage.pass_time(10, alive=["ann", "bob"])
+    stage.memory.uses.extend(stage.session_queue("ann", ORDERS), until=stage.time.now())
     stage.stop("ann")
     if killed:
         stage.memory.ledger.begin(ORDERS, "killed", now=stage.time.now())

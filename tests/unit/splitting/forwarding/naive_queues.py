@@ -50,6 +50,8 @@ class Queue:
     entries: list[Entry] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
     samples: list[Sample] = field(default_factory=list)
+    counted: list[tuple[int, int]] = field(default_factory=list)
+    """The newest numbers of waiting messages and of messages in flight, oldest first."""
 
     def send(self, entry: Entry) -> bool:
         if self.is_fifo and entry.deduplication_id in self.seen:

@@ -1,6 +1,6 @@
 """Forwarding and return in the simulation: the shell around the rules, which may be killed at any step."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -11,7 +11,8 @@ from signalbox.messages import Message, outgoing
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery, batches
 from signalbox.splitting.forwarding.deliveries import deliveries, return_request
-from signalbox.splitting.forwarding.matching import decide
+from signalbox.splitting.forwarding.matching import Decision, decide
+from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model.session_config import QueueId, SessionConfig, parse_mirrord_file
 from signalbox.splitting.model.split import Split, SplitSession
 from tests.unit.splitting.forwarding.languages import PlainLanguages
@@ -55,6 +56,7 @@ class Messages:
                 split=split,
                 routed=lambda at: split.heirs(session, original, received_at=at),
                 how="return",
+                uses=self.simulation.recorder(),
             )
             return
         for entry in entries:
@@ -73,6 +75,7 @@ class Messages:
         split: Split,
         routed: Callable[[datetime], tuple[SplitSession, ...]],
         how: str,
+        uses: UseRecorder,
     ) -> None:
         is_fifo = original.endswith(".fifo")
         by_id = {entry.message_id: entry for entry in entries}
@@ -83,15 +86,16 @@ class Messages:
         for message in messages:
             assert message.first_received_at is not None
             sessions = routed(message.first_received_at)
-            claims = [stored_config(one).claim(one.session_id, QueueId(original)) for one in sessions]
-            found = deliveries(message, decide(message, claims), deployed=deployed, sessions=names)
+            self.simulation.burn()
+            decision = decided(message, sessions, original, uses)
+            found = deliveries(message, decision, deployed=deployed, sessions=names)
             # The copies were made when the message was forwarded.
             planned.append((message, found[:1] if how == "return" else found))
         work = FifoBatch(planned, is_fifo)
         while ready := work.take_ready():
             for batch in batches(chain.from_iterable(ready)):
                 self.simulation.burn()
-                self._send(batch, work, by_id, how)
+                self._send(batch, work, by_id, how, uses)
         self.simulation.burn()
         undone = work.not_done()
         for message in messages:
@@ -99,12 +103,20 @@ class Messages:
                 self.simulation.queues[source].delete(by_id[message.message_id])
                 self.simulation.burn()
 
-    def _send(self, batch: Batch, work: FifoBatch[tuple[Delivery, ...]], by_id: dict[str, Entry], how: str) -> None:
+    def _send(
+        self,
+        batch: Batch,
+        work: FifoBatch[tuple[Delivery, ...]],
+        by_id: dict[str, Entry],
+        how: str,
+        uses: UseRecorder,
+    ) -> None:
+        is_open = uses.is_open(batch.destination)
         for delivery in batch.deliveries:
             entry = by_id[delivery.message.message_id]
             if entry.color == POISON:
                 self.simulation.dead.append(entry.key)
-            elif batch.destination not in self.simulation.queues:
+            elif batch.destination not in self.simulation.queues or not is_open:
                 work.fail(delivery.message.message_id)
             else:
                 request = outgoing(delivery.message)
@@ -116,6 +128,17 @@ class Messages:
         copy = Entry(entry.key, entry.color, entry.group, deduplication_id or f"{number}", f"{queue}-{number}")
         if self.simulation.queues[queue].send(copy):
             self.simulation.arrivals.append(Arrival(number, entry.key, queue, how))
+
+
+def decided(message: Message, sessions: Sequence[SplitSession], original: QueueName, uses: UseRecorder) -> Decision:
+    """Return the routing of a message among the sessions whose queues are open."""
+    names = {one.session_id: one.queues[original] for one in sessions}
+    claims = [stored_config(one).claim(one.session_id, QueueId(original)) for one in sessions]
+    decision = decide(message, claims)
+    while decision.owner is not None and not uses.is_open(names[decision.owner]):
+        claims = [claim for claim in claims if claim.session != decision.owner]
+        decision = decide(message, claims)
+    return decision
 
 
 def config_document(color: str, mode: str) -> dict[str, object]:

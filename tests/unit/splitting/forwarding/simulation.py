@@ -19,8 +19,10 @@ from signalbox.splitting.control.admission import (
 )
 from signalbox.splitting.control.reconcile import next_actions
 from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model.actions import (
     Action,
+    CloseQueue,
     CreateQueue,
     DeleteQueue,
     ForgetSession,
@@ -52,12 +54,15 @@ from signalbox.splitting.model.split import (
 )
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.queues.names import QueueNames
+from tests.fakes.splitting import MemoryQueueUses
 from tests.unit.splitting.forwarding.naive_queues import START, VISIBILITY, Entry, Queue
-from tests.unit.splitting.forwarding.simulated_messages import Arrival, Messages, config
+from tests.unit.splitting.forwarding.simulated_messages import Arrival, Messages, config, decided
 
 STANDARD, FIFO = QueueName("memes"), QueueName("orders.fifo")
 ORIGINALS = (STANDARD, FIFO)
 FUNCTION_TIMEOUT = 10
+MEANWHILE = 0.3  # the odds of calls of the forwarding function between two actions
+STALE = 5  # samples, a second apart; less than `empty_for`, as on AWS
 TIMINGS = Timings(
     settle=timedelta(seconds=FUNCTION_TIMEOUT + 1),
     empty_for=timedelta(seconds=6),
@@ -77,6 +82,7 @@ class Invocation:
     split: Split
     entries: list[Entry]
     began: float
+    recorder: UseRecorder
 
 
 class Simulation:
@@ -101,6 +107,7 @@ class Simulation:
         self.gone: set[str] = set()
         self.invocations: list[Invocation] = []
         self.unfinished: Counter[QueueName] = Counter()
+        self.uses = MemoryQueueUses()
         self.fuse: int | None = None
         self.chance: Random | None = None
         self.risk = 0.0
@@ -174,9 +181,14 @@ class Simulation:
                     self.forwarders[name] = Forwarder(settled[forwarder.state], self.now)
             for queue in self.queues.values():
                 waiting = [one for one in queue.entries if one.invisible_until <= self.seconds]
-                sample = Sample(self.now, len(waiting), len(queue.entries) - len(waiting))
-                queue.samples = [*queue.samples[-9:], sample]
+                queue.counted = [*queue.counted[-STALE:], (len(waiting), len(queue.entries) - len(waiting))]
+                (seen, _), (_, in_flight) = self._stale(queue.counted), self._stale(queue.counted)
+                queue.samples = [*queue.samples[-99:], Sample(self.now, seen, in_flight)]
             self._poll()
+
+    def _stale(self, counted: list[tuple[int, int]]) -> tuple[int, int]:
+        """Return one of the newest counts of a queue: each counter of SQS may be old on its own."""
+        return counted[-1] if self.chance is None else self.chance.choice(counted)
 
     def _poll(self) -> None:
         """Lambda polls without a pause while it forwards."""
@@ -184,15 +196,16 @@ class Simulation:
             if self.split and self.forwarders.get(original, Forwarder()).state is ForwardingState.ON:
                 entries = self.queues[original].receive(10, now=self.seconds)
                 if entries:
-                    self.invoke(Invocation(original, self.split, entries, self.seconds))
+                    self.invoke(self._invocation(original, self.split, entries))
 
     def observed(self) -> ObservedState:
         reading = {read == original for original, read in self.reads.items()}
         target = TargetState.MIXED if len(reading) > 1 else TargetState.ORIGINAL
         if reading == {False}:
             target = TargetState.TEMPORARY
+        uses = self.uses.of(self.queues)
         temporary = {
-            name: TemporaryQueue(START + timedelta(seconds=queue.created), tuple(queue.samples))
+            name: TemporaryQueue(START + timedelta(seconds=queue.created), tuple(queue.samples), uses[name])
             for name, queue in self.queues.items()
             if name not in ORIGINALS
         }
@@ -206,6 +219,8 @@ class Simulation:
         actions = next_actions(self.split, self.observed(), now=self.now, timings=TIMINGS)
         for action in actions:
             self.burn()
+            if self.chance is not None and self.chance.random() < MEANWHILE:
+                self._poll()
             self.carry_out(action)
         return actions
 
@@ -216,6 +231,8 @@ class Simulation:
                 self.split = apply_change(self.split, action, now=self.now)
             case CreateQueue(name, original):
                 self.queues.setdefault(name, Queue(original.endswith(".fifo"), self.seconds))
+            case CloseQueue(name, _, seen):
+                self.uses.close(name, seen=seen, now=self.now)
             case DeleteQueue(name):
                 self.queues.pop(name, None)
             case SwitchTarget():
@@ -246,7 +263,7 @@ class Simulation:
         if self.split and state in (ForwardingState.STARTING, ForwardingState.ON, ForwardingState.STOPPING):
             entries = self.queues[original].receive(10, now=self.seconds)
             if entries:
-                self.invocations.append(Invocation(original, self.split, entries, self.seconds))
+                self.invocations.append(self._invocation(original, self.split, entries))
 
     def finish_forwarding(self) -> None:
         """The oldest call continues, unless its timeout is over."""
@@ -257,6 +274,21 @@ class Simulation:
     def invoke(self, work: Invocation) -> None:
         with contextlib.suppress(Killed):
             self._invoke(work)
+
+    def recorder(self) -> UseRecorder:
+        """Return the recorder of a call that begins now, which asks once for each queue."""
+        began = self.now
+        return UseRecorder(self.uses, lambda: began)
+
+    def _invocation(self, original: QueueName, split: Split, entries: list[Entry]) -> Invocation:
+        """Return a call that has decided on its messages, and sends them when it is finished."""
+        call = Invocation(original, split, entries, self.seconds, self.recorder())
+        for entry in entries:
+            message = entry.message(is_fifo=original.endswith(".fifo"))
+            assert message.first_received_at is not None
+            sessions = split.routed(original, received_at=message.first_received_at)
+            decided(message, sessions, original, call.recorder)
+        return call
 
     def _invoke(self, work: Invocation) -> None:
         if self.seconds - work.began > FUNCTION_TIMEOUT:
@@ -270,6 +302,7 @@ class Simulation:
             split=work.split,
             routed=lambda at: work.split.routed(work.original, received_at=at),
             how="forward",
+            uses=work.recorder,
         )
         self.unfinished[work.original] -= is_closing
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from signalbox.splitting.control.reconcile import is_at_rest
+from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from tests.unit.splitting.forwarding.simulated_messages import POISON
 from tests.unit.splitting.forwarding.simulation import FIFO, ORIGINALS, STANDARD, Simulation
 
@@ -175,6 +176,28 @@ def test_functions_killed_at_random_lose_nothing_double_nothing_and_keep_order(s
     assert_as_before(simulation)
 
 
+def is_lossless(seed: int) -> bool:
+    """Return whether a life by this seed loses nothing, doubles nothing and keeps the order."""
+    simulation, random = Simulation(), Random(seed)  # noqa: S311
+    get_going(simulation, *random.sample(sorted(SESSIONS), 2))
+    live_through(simulation, random, steps=150)
+    simulation.risk /= 4
+    try:
+        simulation.run_to_the_end(iter(SESSIONS))
+        assert_nothing_lost(simulation)
+        assert_order(simulation)
+    except AssertionError:
+        return False
+    return True
+
+
+def test_messages_are_lost_if_a_queue_is_deleted_as_unused_without_a_record_of_its_uses(monkeypatch):
+    """The counters alone do not show that a queue was never used."""
+    monkeypatch.setattr(UseRecorder, "is_open", lambda _recorder, _name: True)
+
+    assert not all(map(is_lossless, range(20)))
+
+
 @settings(max_examples=40)
 @given(st.integers(0, 2**32), st.sampled_from([0, 5]))
 def test_a_drain_time_out_returns_what_the_target_left_to_the_original(seed: int, seconds: int) -> None:
@@ -182,6 +205,7 @@ def test_a_drain_time_out_returns_what_the_target_left_to_the_original(seed: int
     get_going(simulation, "ann")
 
     live_through(simulation, random, steps=60)
+    simulation.risk /= 4
     for session in SESSIONS:
         simulation.stop(session)
     for _ in range(100):  # the target is asleep until it reads the originals again

@@ -15,6 +15,8 @@ from signalbox.sending import Batch
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.forwarding.s3_objects import ObjectMetadata, S3Object, Unread
 from signalbox.splitting.forwarding.splitter import RECORD_AGE, ForwardResult, Splitter, SplitUnknown
+from signalbox.splitting.forwarding.use_recorder import USE_LASTS, UseRecorder
+from signalbox.splitting.model.observed_state import QueueUse
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage, ended, with_heartbeat
 from signalbox.splitting.model.target import Target
@@ -121,6 +123,7 @@ class SplitterStage:
         self.splitter = Splitter(
             splits=self.store.splits,
             ledger=self.store.ledger,
+            uses=UseRecorder(self.store.uses, self.now),
             sender=self.sender,
             dead_letters=self.dead_letters,
             queues=self.queues,
@@ -402,6 +405,40 @@ class TestSlowFilters:
         stage.store.splits.forget(stored)
 
         assert stage.forward(message("2", "x")).cancelled == ()
+
+
+class TestClosedQueues:
+    @pytest.mark.parametrize("original", [STANDARD, FIFO])
+    def test_the_use_of_a_queue_is_recorded_before_messages_are_sent_to_it(self, original):
+        stage = SplitterStage(session("ann", "red"), session("eve", "red", mode="mirror"))
+        stage.sender.failing = {QueueName(f"{name}-{original}") for name in ("ann", "eve", "deployed")}
+
+        stage.forward(message("1", "red", group="g"), message("2", group="h"), original=original)
+
+        assert sorted(stage.store.uses.uses) == sorted(stage.sender.failing)
+
+    @pytest.mark.parametrize("original", [STANDARD, FIFO])
+    def test_messages_of_a_session_whose_queue_is_closed_go_to_the_next(self, original):
+        stage = SplitterStage(session("ann", "red"), session("bob", "red"), session("cyd", "red"))
+        for name in ("ann", "bob"):
+            stage.store.uses.close(QueueName(f"{name}-{original}"), seen=QueueUse(), now=START)
+
+        done = stage.forward(message("1", "red", group="g"), message("2", "blue", group="g"), original=original)
+
+        assert done.not_done == ()
+        assert stage.sent() == {f"cyd-{original}": ["1"], f"deployed-{original}": ["2"]}
+
+    def test_a_queue_that_is_closed_after_the_decision_gets_nothing(self):
+        stage = SplitterStage(session("ann", "red"))
+        extend = stage.store.uses.extend
+        answers = iter([True, False])  # the first use has passed when the call sends
+        stage.store.uses.extend = lambda name, until: next(answers) and extend(name, until=START)
+
+        stage.step = USE_LASTS
+        done = stage.forward(message("1", "red"))
+
+        assert done.not_done == ("id-1",)
+        assert stage.sent() == {}
 
 
 class TestUnreadableFilters:

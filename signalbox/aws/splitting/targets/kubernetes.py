@@ -1,0 +1,351 @@
+"""Kubernetes workloads as targets: switched by other variables of their pod template, and a rollout."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from signalbox.aws.splitting.kubernetes.api import (
+    ClusterGone,
+    ClusterRefused,
+    ClusterUnavailable,
+    KubernetesApi,
+    PatchKind,
+)
+from signalbox.aws.splitting.targets.original_queues import (
+    OriginalQueues,
+    deployed_names,
+    is_switching,
+    original_names,
+    switch_errors,
+    target_state,
+)
+from signalbox.aws.splitting.targets.task_definition import flattened
+from signalbox.errors import EffectFailed, EffectRefused, RejectedError
+from signalbox.queues import QueueName
+from signalbox.splitting.consumers.discovery import Evidence
+from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
+from signalbox.splitting.control.problems import note_problem
+from signalbox.splitting.kubernetes.field_managers import is_claimed, is_managed, owners, returned
+from signalbox.splitting.kubernetes.pod_template import ConfigMaps, Environments, PodTemplate, containers_of, env_entry
+from signalbox.splitting.kubernetes.rollout import is_rolled_out, label_selector, obstacle, pause, unsuitability
+from signalbox.splitting.kubernetes.switch_limit import is_limit_reached, outdated, switch_annotation
+from signalbox.splitting.kubernetes.switch_record import (
+    ANNOTATION,
+    SwitchRecord,
+    Variable,
+    VariableBefore,
+    read_record,
+)
+from signalbox.splitting.kubernetes.template_change import TemplateChange, at_version, with_entries
+from signalbox.splitting.model.observed_state import TargetState
+from signalbox.splitting.model.ports import Annotations
+from signalbox.splitting.model.split import Split, Stage
+from signalbox.splitting.model.target import Target, TargetKind
+
+PATHS = {
+    TargetKind.DEPLOYMENT: "/apis/apps/v1/namespaces/{}/deployments/{}",
+    TargetKind.STATEFUL_SET: "/apis/apps/v1/namespaces/{}/statefulsets/{}",
+    TargetKind.ROLLOUT: "/apis/argoproj.io/v1alpha1/namespaces/{}/rollouts/{}",
+}
+# The definition of Rollouts may have containers and variables as plain lists, which an apply would replace as a whole.
+APPLIED = frozenset({TargetKind.DEPLOYMENT, TargetKind.STATEFUL_SET})
+FINISHED = frozenset({"Succeeded", "Failed"})
+TRIES = 3
+
+Document = Mapping[str, Any]  # an object as the API returns it
+
+
+class UnsuitableWorkload(RejectedError):
+    """Raised when a Kubernetes workload does not exist, or its pods would not follow a change of its template."""
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesTargets:
+    """`Targets` of the kinds `Deployment`, `StatefulSet` and `Rollout`.
+
+    A switched template has an annotation with each variable's entry before the switch, and nothing else is stored:
+    what the owner changes during the split stays.
+    """
+
+    api_of: Callable[[str], KubernetesApi]
+    originals: OriginalQueues
+    resolver: Resolver
+    annotations: Annotations
+    now: Callable[[], datetime]
+
+    def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
+        """Return the queues that a workload consumes. Raises `UnsuitableWorkload` and `UnresolvedQueue`."""
+        template = self._template(registry.target, self._suitable(registry.target))
+        _chosen(registry.target, template.renamed(registry, {}))  # raises for what a local command could not be given
+        found = (self.originals.described(queue, template.queue_names(queue)) for queue in registry.queues)
+        return tuple(queue for queues in found for queue in queues)
+
+    def environment(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Mapping[str, str]:
+        """Return the variables for a local command: the values before the split with the queue names replaced."""
+        workload = self._existing(registry.target)
+        template = self._template(registry.target, workload)
+        if not template.reading(registry).names <= names.keys():
+            template = self._template(registry.target, _before(registry.target, workload))
+        if unknown := template.reading(registry).names - names.keys():
+            raise UnresolvedQueue(
+                f"{registry.target} was deployed anew and reads {', '.join(sorted(unknown))}, which the split does not "
+                "know; the session can start when it reads the originals"
+            )
+        return _chosen(registry.target, template.renamed(registry, names))
+
+    def evidence(self, target: Target) -> Evidence:
+        """Return the variables of a workload's containers; those from secrets are left out."""
+        template = self._template(target, self._existing(target))
+        return Evidence(environments=dict(template.environments.items()))
+
+    def observe(self, split: Split, registry: Registry) -> TargetState:
+        """Return which queues the workload's pods read.
+
+        The requested state counts when the rollout is complete and every pod has it; terminating pods count. On the
+        way back, Signalbox may also manage no field of the workload any more.
+        """
+        try:
+            workload = self._found(split.target)
+            return TargetState.GONE if workload is None else self._state(workload, split, registry)
+        except ClusterGone:
+            return TargetState.GONE
+        except ClusterRefused as error:
+            if not self._has_namespace(split.target):
+                return TargetState.GONE  # with the role that allowed to read its workloads
+            raise EffectFailed(str(error)) from error  # a right that is missing for a moment ends no split
+
+    def switch(self, split: Split, registry: Registry) -> None:
+        """Write the names of the temporary queues into the pod template."""
+
+        def write(workload: Document) -> None:
+            self._write(split.target, workload, self._switched(workload, split, registry))
+
+        with switch_errors(split.target):
+            self._check_limit(split)
+            self._attempt(split.target, write)
+            self._count_switch(split.target)
+
+    def switch_back(self, split: Split, registry: Registry) -> None:
+        """Restore the variables, then hand their fields over to their managers."""
+
+        def restore(workload: Document) -> None:
+            change = self._restored(workload, split, registry)
+            if change is not None:
+                self._write(split.target, workload, change)
+
+        with switch_errors(split.target):
+            self._attempt(split.target, restore)
+            self._attempt(split.target, lambda workload: self._hand_over(split.target, workload))
+
+    def _state(self, workload: Document, split: Split, registry: Registry) -> TargetState:
+        config_maps = self._config_maps(split.target)
+        state = self._reads(workload["spec"]["template"], split, registry, config_maps)
+        is_wanted = state is (TargetState.TEMPORARY if is_switching(split) else TargetState.ORIGINAL)
+        if not is_wanted:
+            return state
+        if split.stage is Stage.RESTORING and _has_remnants(workload):
+            return TargetState.MIXED  # an interrupted way back
+        kind = split.target.kind
+        if is_rolled_out(kind, workload) and self._are_pods(state, workload, split, registry, config_maps):
+            return state
+        if reason := obstacle(kind, workload) or pause(kind, workload):
+            self._report(split, f"{split.target} {reason}", is_final=pause(kind, workload) is None)
+        return TargetState.CHANGING
+
+    def _are_pods(
+        self,
+        state: TargetState,
+        workload: Document,
+        split: Split,
+        registry: Registry,
+        config_maps: ConfigMaps,
+    ) -> bool:
+        path = f"/api/v1/namespaces/{split.target.namespace}/pods"
+        pods = self._api(split.target).get(path, labelSelector=label_selector(workload)) or {"items": ()}
+        running = (pod for pod in pods["items"] if pod.get("status", {}).get("phase") not in FINISHED)
+        return all(self._reads(pod, split, registry, config_maps) is state for pod in running)
+
+    def _reads(self, pod: Document, split: Split, registry: Registry, config_maps: ConfigMaps) -> TargetState:
+        reading = PodTemplate(pod, self.resolver, config_maps).reading(registry)
+        state = target_state(reading.names, split)
+        return state if reading.is_complete or state is TargetState.ORIGINAL else TargetState.MIXED
+
+    def _report(self, split: Split, text: str, *, is_final: bool) -> None:
+        """End a start that cannot succeed; otherwise the split's status says what it waits for."""
+        if is_final and split.stage is Stage.STARTING and split.live:
+            raise EffectRefused(text)
+        note_problem(self.annotations, split.target, text, now=self.now())
+
+    def _check_limit(self, split: Split) -> None:
+        noted = self.annotations.of(split.target)
+        if is_limit_reached(noted, self.now()):
+            raise EffectRefused(
+                f"{split.target} is set back to its original queues again and again, by its owner or by a controller; "
+                "pause that controller while the queue is split"
+            )
+        if names := outdated(noted, self.now()):
+            self.annotations.remove(split.target, names)
+
+    def _count_switch(self, target: Target) -> None:
+        self.annotations.put(target, switch_annotation(self.now()), str(target))
+
+    def _switched(self, workload: Document, split: Split, registry: Registry) -> TemplateChange:
+        template = self._template(split.target, workload)
+        if template.reading(registry).names.isdisjoint(queue.original for queue in split.queues):
+            raise EffectRefused(f"{split.target} no longer reads the queues with which its split began")
+        changed = template.renamed(registry, deployed_names(split))
+        originals = template.renamed(registry, original_names(split))
+        known = read_record(_annotations(workload["spec"]["template"]), str(split.target))
+        entries: dict[Variable, Document | None] = {}
+        before: dict[Variable, VariableBefore] = {}
+        for container, variables in changed.items():
+            for name, value in variables.items():
+                key, entry = (container, name), {"name": name, "value": value}
+                entries[key] = entry
+                if env_entry(template.pod, container, name) != entry:
+                    before[key] = _variable_before(workload, key)
+                else:
+                    original = VariableBefore({"name": name, "value": originals[container][name]})
+                    before[key] = known.before.get(key, original)
+        return TemplateChange(entries, on_template=SwitchRecord(str(split.target), before).text())
+
+    def _restored(self, workload: Document, split: Split, registry: Registry) -> TemplateChange | None:
+        """Return the change that undoes the switch, or None if nothing of it is left in the pod template."""
+        pod, managed = workload["spec"]["template"], workload["metadata"].get("managedFields", ())
+        known = read_record(_annotations(pod), str(split.target))
+        entries: dict[Variable, Document | None] = {}
+        originals = self._template(split.target, workload).renamed_where_found(registry, original_names(split))
+        for container, variables in originals.items():
+            for name, value in variables.items():
+                key, entry = (container, name), env_entry(pod, container, name)
+                if entry is None or entry.get("value", "") == value or "valueFrom" in entry:
+                    continue  # the owner changed it, and it names no temporary queue
+                before = known.before.get(key, VariableBefore({"name": name, "value": value}))
+                is_given_up = bool(before.owners) and not is_claimed(managed, container, name)
+                entries[key] = None if is_given_up else before.entry
+        if not entries and ANNOTATION not in _annotations(pod):
+            return None
+        return TemplateChange(entries, on_workload=known.text())
+
+    def _hand_over(self, target: Target, workload: Document) -> None:
+        """Give the fields of restored variables to their managers, and remove what is left of Signalbox."""
+        if not _has_remnants(workload):
+            return
+        pod, metadata = workload["spec"]["template"], workload["metadata"]
+        known = read_record(_annotations(workload), str(target))
+        restored = {
+            key: before.owners
+            for key, before in known.before.items()
+            if before.entry is not None and env_entry(pod, *key) == before.entry
+        }
+        operations: list[dict[str, object]] = [at_version(workload)]
+        if ANNOTATION in _annotations(workload):
+            operations.append({"op": "remove", "path": f"/metadata/annotations/{ANNOTATION.replace('/', '~1')}"})
+        fields = returned(metadata.get("managedFields", ()), restored)
+        operations.append({"op": "add", "path": "/metadata/managedFields", "value": fields})
+        self._api(target).patch(_path(target), operations, kind=PatchKind.JSON)
+
+    def _write(self, target: Target, workload: Document, change: TemplateChange) -> None:
+        """Apply a change, by a patch where an apply cannot: it never removes `valueFrom`, which others manage."""
+        pod = workload["spec"]["template"]
+        before = [env_entry(pod, *key) for key in change.entries]
+        has_sources = any(entry and "valueFrom" in entry for entry in (*before, *change.entries.values()))
+        if target.kind in APPLIED and not has_sources:
+            self._api(target).apply(_path(target), change.applied(workload), force=True)
+        else:
+            self._api(target).patch(_path(target), change.operations(workload), kind=PatchKind.JSON)
+
+    def _attempt(self, target: Target, work: Callable[[Document], None]) -> None:
+        """Work on the newest version, again if it changed meanwhile: each step of a rollout changes the status."""
+        for _ in range(TRIES - 1):
+            workload = self._existing(target)
+            try:
+                work(workload)
+            except ClusterUnavailable:
+                continue
+            return
+        work(self._existing(target))
+
+    def _template(self, target: Target, workload: Document) -> PodTemplate:
+        return PodTemplate(workload["spec"]["template"], self.resolver, self._config_maps(target))
+
+    def _config_maps(self, target: Target) -> ConfigMaps:
+        api = self._api(target)
+
+        @cache
+        def data(name: str) -> Mapping[str, str] | None:
+            found = api.get(f"/api/v1/namespaces/{target.namespace}/configmaps/{name}")
+            return None if found is None else found.get("data") or {}
+
+        return data
+
+    def _suitable(self, target: Target) -> Document:
+        workload = self._existing(target)
+        if reason := unsuitability(target.kind, workload):
+            raise UnsuitableWorkload(f"{target} {reason}")
+        return workload
+
+    def _existing(self, target: Target) -> Document:
+        workload = self._found(target)
+        if workload is None:
+            raise UnsuitableWorkload(
+                f"{target}: cluster {target.cluster!r} has no {target.kind} {target.workload!r} in namespace "
+                f"{target.namespace!r}"
+            )
+        return workload
+
+    def _has_namespace(self, target: Target) -> bool:
+        try:
+            return self._api(target).get(f"/api/v1/namespaces/{target.namespace}") is not None
+        except ClusterRefused:
+            return True
+
+    def _found(self, target: Target) -> Document | None:
+        return self._api(target).get(_path(target))
+
+    def _api(self, target: Target) -> KubernetesApi:
+        return self.api_of(str(target.cluster))
+
+
+def _before(target: Target, workload: Document) -> Document:
+    """Return a workload with the variables of its record as they were before the switch."""
+    pod = workload["spec"]["template"]
+    before = read_record(_annotations(pod), str(target)).before
+    containers = []
+    for container in containers_of(pod):
+        changes = {name: one.entry for (of, name), one in before.items() if of == container["name"]}
+        containers.append({**container, "env": with_entries(container.get("env", ()), changes)})
+    return {**workload, "spec": {"template": {"spec": {"containers": containers}}}}
+
+
+def _variable_before(workload: Document, variable: Variable) -> VariableBefore:
+    entry = env_entry(workload["spec"]["template"], *variable)
+    managed = workload["metadata"].get("managedFields", ())
+    return VariableBefore(entry, tuple(owners(managed, *variable)) if entry is not None else ())
+
+
+def _chosen(target: Target, environments: Environments) -> dict[str, str]:
+    """Return the variables of a local command: those of the target's container, if it names one."""
+    if target.container is None:
+        return flattened(environments)
+    if target.container not in environments:
+        known = ", ".join(environments)
+        raise UnresolvedQueue(f"{target} has no container {target.container!r}; it has {known}")
+    return environments[target.container]
+
+
+def _has_remnants(workload: Document) -> bool:
+    return ANNOTATION in _annotations(workload) or is_managed(workload["metadata"].get("managedFields", ()))
+
+
+def _annotations(document: Document) -> Mapping[str, str]:
+    """Return the annotations of a workload or of a pod template."""
+    found: Mapping[str, str] = document.get("metadata", {}).get("annotations") or {}
+    return found
+
+
+def _path(target: Target) -> str:
+    return PATHS[target.kind].format(target.namespace, target.workload)

@@ -1,0 +1,135 @@
+"""Options of `signalbox split run` for a handler instead of a command."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from signalbox.clients.splitting.handler.settings import (
+    LARGEST_BATCH,
+    LONGEST_TIMEOUT_SECONDS,
+    LONGEST_WINDOW_SECONDS,
+    Overrides,
+)
+from signalbox.clients.splitting.handler.template import TemplateFunction
+from signalbox.errors import RejectedError
+
+HandlerName = Annotated[
+    str | None,
+    typer.Option(
+        "--handler",
+        help="Python handler to invoke with Lambda's event, instead of a command.",
+        metavar="MODULE.FUNCTION",
+    ),
+]
+Endpoint = Annotated[
+    str | None,
+    typer.Option(
+        "--endpoint",
+        help="URL of a Lambda runtime interface emulator to invoke with Lambda's event, instead of a command.",
+        metavar="URL",
+    ),
+]
+Code = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of the handler's code, by default the current one; the handler is loaded again when it changes."
+    ),
+]
+Python = Annotated[
+    str | None, typer.Option(help="Python that runs the handler; by default that of the active virtual environment.")
+]
+Template = Annotated[
+    Path | None,
+    typer.Option(help="SAM or CloudFormation template (such as cdk.out/STACK.template.json) with the function."),
+]
+Resource = Annotated[
+    str | None,
+    typer.Option(help="The function's logical id or construct path in the template, if it has several.", metavar="ID"),
+]
+BatchSize = Annotated[
+    int | None,
+    typer.Option(help="Messages in a batch; by default the mapping's, or 10.", min=1, max=LARGEST_BATCH),
+]
+Window = Annotated[
+    int | None,
+    typer.Option(
+        help="Seconds in which a batch is gathered; by default the mapping's, or 0.", min=0, max=LONGEST_WINDOW_SECONDS
+    ),
+]
+TimeoutSeconds = Annotated[
+    int | None,
+    typer.Option(
+        help="Seconds after which a handler is killed; by default the function's, or 3.",
+        min=1,
+        max=LONGEST_TIMEOUT_SECONDS,
+    ),
+]
+NoTimeout = Annotated[bool, typer.Option("--no-timeout", help="Let a handler run as long as it takes.")]
+ReportFailures = Annotated[
+    bool | None,
+    typer.Option(
+        "--report-batch-item-failures/--ignore-batch-item-failures",
+        help="Whether the handler's response names the failed messages; by default as the mapping says.",
+        show_default=False,
+    ),
+]
+BatchJson = Annotated[bool, typer.Option("--json", help="Print one JSON document for each batch of a handler.")]
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerOptions:
+    """What a user says of a handler; exactly one of `handler` and `endpoint` is set."""
+
+    handler: str | None
+    endpoint: str | None
+    code: Path | None
+    python: str | None
+    template: Path | None
+    resource: str | None
+    overrides: Overrides
+    has_timeout: bool
+    as_json: bool
+
+    def check(self, *, has_command: bool) -> None:
+        """Raise `RejectedError` unless there is one way to consume, and no option of another way."""
+        if sum((has_command, self.handler is not None, self.endpoint is not None)) != 1:
+            raise RejectedError("give one of these: a command after --, --handler MODULE.FUNCTION, or --endpoint URL")
+        of_handlers = {"--code": self.code, "--python": self.python}
+        for name in _given(of_handlers) if self.handler is None else ():
+            raise RejectedError(f"{name} is for --handler only")
+        of_functions = {
+            "--template": self.template,
+            "--resource": self.resource,
+            "--batch-size": self.overrides.batch_size,
+            "--window": self.overrides.window_seconds,
+            "--timeout-seconds": self.overrides.timeout_seconds,
+            "--report-batch-item-failures": self.overrides.reports_failures,
+            "--no-timeout": None if self.has_timeout else True,
+            "--json": self.as_json or None,
+        }
+        for name in _given(of_functions) if has_command else ():
+            raise RejectedError(f"{name} is for --handler and --endpoint only")
+
+    def template_function(self) -> TemplateFunction | None:
+        """Return the function in the template. Raises `InvalidTemplate`."""
+        from signalbox.cli.shared.files import read_text
+        from signalbox.cli.splitting.handler.template_file import parse_template
+        from signalbox.clients.splitting.handler.template import template_function
+
+        if self.template is None:
+            if self.resource is not None:
+                raise RejectedError("--resource needs --template")
+            return None
+        return template_function(parse_template(read_text(self.template), str(self.template)), self.resource)
+
+    def timeout(self, settings: timedelta) -> timedelta | None:
+        """Return the time-out to enforce, or None."""
+        return settings if self.has_timeout else None
+
+
+def _given(options: Mapping[str, object]) -> list[str]:
+    return [name for name, value in options.items() if value is not None]

@@ -1,0 +1,94 @@
+"""`signalbox split kubernetes`: rights of a stage in Kubernetes clusters."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from signalbox.cli.shared.output import print_json, print_line
+from signalbox.cli.shared.stage import Json, Stage
+from signalbox.errors import RejectedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from signalbox.splitting.consumers.rbac import Document, Rights
+    from signalbox.splitting.model.target import Target
+
+app = typer.Typer(help="Kubernetes clusters whose workloads may be split.", no_args_is_help=True)
+
+Workloads = Annotated[
+    list[str] | None,
+    typer.Option("--target", help="Workload that may be split; repeatable.", metavar="KIND/NAME[@NAMESPACE]"),
+]
+Namespace = Annotated[str, typer.Option(help="Namespace of the workloads that name none.")]
+ConfigMaps = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--config-map",
+        help="Config map with names of queues; repeatable. Default: all of the namespace.",
+        metavar="NAME",
+    ),
+]
+NoConfigMaps = Annotated[bool, typer.Option("--no-config-maps", help="Allow no config map: names are in variables.")]
+Crd = Annotated[bool, typer.Option("--crd", help="Allow reading mirrord's registries in the namespace.")]
+ServiceAccount = Annotated[
+    str | None,
+    typer.Option(
+        help="Service account of the stage, outside of EKS; there it is the group signalbox:STAGE.",
+        metavar="NAMESPACE/NAME",
+    ),
+]
+
+
+@app.callback()
+def kubernetes() -> None:
+    """Set up Kubernetes clusters whose workloads may be split."""
+
+
+@app.command()
+def rbac(
+    *,
+    target: Workloads = None,
+    namespace: Namespace = "default",
+    config_map: ConfigMaps = None,
+    no_config_maps: NoConfigMaps = False,
+    crd: Crd = False,
+    service_account: ServiceAccount = None,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
+    """Print the minimal role for splitting workloads, and its binding; needs no stage and no cluster.
+
+    An administrator of the cluster applies it: `signalbox split kubernetes rbac … | kubectl apply -f -`.
+    """
+    from signalbox.splitting.consumers import rbac as roles
+    from signalbox.splitting.model.target import Target
+
+    if no_config_maps and config_map:
+        raise RejectedError("give either --config-map or --no-config-maps")
+    rights = roles.Rights(
+        tuple(_placed(Target.parse(text), namespace) for text in target or ()),
+        config_maps=() if no_config_maps else None if config_map is None else tuple(config_map),
+        reads_registries=crd,
+    )
+    subject = roles.group(stage) if service_account is None else roles.service_account(service_account)
+    documents = roles.role_documents(rights, name=f"signalbox-{stage}", subject=subject)
+    if as_json:
+        print_json({"apiVersion": "v1", "kind": "List", "items": documents})
+        return
+    import yaml
+
+    for line in _remarks(rights, subject):
+        print_line(f"# {line}")
+    print_line(yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True).rstrip("\n"))
+
+
+def _placed(target: "Target", namespace: str) -> "Target":
+    return target.placed(namespace, None) if target.is_on_kubernetes else target
+
+
+def _remarks(rights: "Rights", subject: "Document") -> "Iterator[str]":
+    yield "Apply it as an administrator of the cluster: kubectl apply -f FILE"
+    yield f"It gives {subject['kind']} {subject['name']} what splitting needs, and nothing else."
+    if rights.config_maps is None:
+        yield "It allows reading every config map of the namespace; limit it to those with queue names by --config-map."

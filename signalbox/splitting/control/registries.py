@@ -1,0 +1,92 @@
+"""The registries of targets: applied ones, and those that Kubernetes workloads have in their cluster."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from signalbox.errors import RejectedError
+from signalbox.splitting.consumers.registry import Registry
+from signalbox.splitting.consumers.registry_file import PROPERTIES, parse_registries
+from signalbox.splitting.control.ports import ControlPorts, NoRegistry
+from signalbox.splitting.model.ports import APPLIED, StoredRegistry
+from signalbox.splitting.model.target import InvalidTarget, Target
+
+MAXIMUM_DOCUMENT_BYTES = 100_000  # of one registry, which is part of its split's item: DynamoDB's limit is 400 KB
+
+
+class RegistryTooLarge(RejectedError):
+    """Raised when a registry is too large to be stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryService:
+    """Stores, lists and finds registries."""
+
+    ports: ControlPorts
+
+    def apply(self, documents: Sequence[object]) -> list[Target]:
+        """Store the registries in a file's documents and return their targets. Raises `RejectedError`."""
+        targets = [self._known_place(registry.target) for registry in self._parsed(documents)]
+        of_target = {target: self._of_target(documents, target) for target in targets}
+        now = self.ports.now()
+        stored = [StoredRegistry(target, found, now) for target, found in of_target.items()]
+        for one in stored:
+            _check_size(one)
+        for one in stored:
+            self.ports.store.registries.put(one)
+        return targets
+
+    def every(self) -> list[dict[str, object]]:
+        """Return a document for each registry."""
+        return [_document(stored) for stored in self.ports.store.registries.every()]
+
+    def of_new_split(self, target: Target, *, now: datetime) -> tuple[Registry, Sequence[object]]:
+        """Return the registry of a target, and its documents. Raises `NoRegistry` and `RejectedError`.
+
+        Without an applied registry a Kubernetes workload has that in its cluster, which is read for each new split.
+        """
+        known = self.ports.store.registries.find(target)
+        if known is None or known.source != APPLIED:
+            documents = self.ports.declared.documents(target) if target.is_on_kubernetes else ()
+            known = StoredRegistry(target, documents, now, f"cluster {target.cluster}") if documents else None
+        if known is None:
+            where = ", or create one in its namespace" if target.is_on_kubernetes else ""
+            raise NoRegistry(f"{target} has no registry: apply or discover one first{where}")
+        registry = self.ports.registry_in(known.documents, target)
+        if known.source != APPLIED:
+            _check_size(known)
+            self.ports.store.registries.put(known)
+        return registry, known.documents
+
+    def _known_place(self, target: Target) -> Target:
+        clusters = self.ports.clusters
+        if target.cluster is not None and target.cluster not in clusters:
+            known = ", ".join(clusters) or "none"
+            raise InvalidTarget(f"{target}: kubernetes_clusters has no {target.cluster!r}; it has {known}")
+        return self.ports.completed(target)
+
+    def _of_target(self, documents: Sequence[object], target: Target) -> list[object]:
+        """Return the documents of a file that describe a target, with all of the file's property lists."""
+        lists = [one for one in documents if isinstance(one, Mapping) and one.get("kind") == PROPERTIES]
+        others = [one for one in documents if one is not None and one not in lists]
+        return [*(one for one in others if self._parsed([one, *lists])[0].target == target), *lists]
+
+    def _parsed(self, documents: Sequence[object]) -> tuple[Registry, ...]:
+        cluster = next(iter(self.ports.clusters), None)
+        return parse_registries(documents, self.ports.compiler, prefix=self.ports.prefix, cluster=cluster)
+
+
+def _check_size(registry: StoredRegistry) -> None:
+    size = len(json.dumps(registry.documents).encode())
+    if size > MAXIMUM_DOCUMENT_BYTES:
+        raise RegistryTooLarge(f"registry of {registry.target} has {size} bytes; at most {MAXIMUM_DOCUMENT_BYTES}")
+
+
+def _document(stored: StoredRegistry) -> dict[str, object]:
+    return {
+        "target": str(stored.target),
+        "source": stored.source,
+        "applied_at": stored.applied_at.isoformat(),
+        "documents": list(stored.documents),
+    }

@@ -1,0 +1,1 @@
+"""Kubernetes workloads: their pod templates, rollouts, pods and field managers."""

@@ -1,0 +1,117 @@
+"""Field managers of a workload: who loses a variable to the switch, and how each gets it back.
+
+`managedFields` are sets of paths in the format FieldsV1: a node's keys are `f:FIELD`, `k:KEYS` of a list item, and `.`
+for the node itself (https://pkg.go.dev/sigs.k8s.io/structured-merge-diff/v6/fieldpath#Set).
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+FIELD_MANAGER = "signalbox"
+CONTAINERS = ("f:spec", "f:template", "f:spec", "f:containers")
+SELF, NAME = ".", "f:name"
+# These stay with their managers: the switch does not change them.
+UNCHANGED = frozenset({SELF, NAME})
+IDENTITY = ("manager", "operation", "apiVersion", "subresource")
+
+Fields = Mapping[str, Any]  # a node of FieldsV1
+Entry = Mapping[str, Any]  # an element of `managedFields`
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """The fields of a variable that a manager has: `depth` keys of the variable's path, and the nodes below."""
+
+    entry: Entry
+    depth: int
+    fields: Fields
+
+    def document(self) -> dict[str, object]:
+        """Return the JSON form: the manager's entry without its fields, and what it has of the variable."""
+        return {**_without_fields(self.entry), "depth": self.depth, "fields": self.fields}
+
+    @classmethod
+    def of_document(cls, document: Mapping[str, Any]) -> "Ownership":
+        """Return the ownership in a document."""
+        entry = {name: value for name, value in document.items() if name not in ("depth", "fields")}
+        return cls(entry, document["depth"], document["fields"])
+
+
+def owners(managed: Iterable[Entry], container: str, variable: str) -> Iterator[Ownership]:
+    """Yield the fields of a variable's value that other managers have, and lose when the value changes."""
+    path = variable_path(container, variable)
+    for entry in _of_others(managed):
+        depth, node = _deepest(entry["fieldsV1"], path)
+        if depth == len(path):
+            lost = {name: fields for name, fields in node.items() if name not in UNCHANGED}
+            if lost:
+                yield Ownership(entry, depth, lost)
+        elif not node and depth and path[depth - 1].startswith("f:"):
+            yield Ownership(entry, depth, {})  # an atomic list or object above: a Rollout's, by its definition
+
+
+def is_claimed(managed: Iterable[Entry], container: str, variable: str) -> bool:
+    """Return whether another manager has the variable, or an atomic list or object above it."""
+    path = variable_path(container, variable)
+    found = (_deepest(entry["fieldsV1"], path) for entry in _of_others(managed))
+    return any(depth == len(path) or not node for depth, node in found)
+
+
+def is_managed(managed: Iterable[Entry]) -> bool:
+    """Return whether Signalbox manages fields."""
+    return any(entry.get("manager") == FIELD_MANAGER for entry in managed)
+
+
+def returned(
+    managed: Iterable[Entry], variables: Mapping[tuple[str, str], Sequence[Ownership]]
+) -> list[dict[str, object]]:
+    """Return `managedFields` without Signalbox, with the given ownerships of variables, by container and name."""
+    entries = {_identity(one): {**one, "fieldsV1": _copied(one["fieldsV1"])} for one in _of_others(managed)}
+    for (container, variable), of_variable in variables.items():
+        path = variable_path(container, variable)
+        for ownership in of_variable:
+            entry = entries.setdefault(
+                _identity(ownership.entry), {"fieldsType": "FieldsV1", **ownership.entry, "fieldsV1": {}}
+            )
+            node = entry["fieldsV1"]
+            for key in path[: ownership.depth]:
+                node = node.setdefault(key, {})
+            node.update(_copied(ownership.fields))
+    return list(entries.values())
+
+
+def variable_path(container: str, variable: str) -> tuple[str, ...]:
+    """Return the path of a variable of a container."""
+    return (*CONTAINERS, _item(container), "f:env", _item(variable))
+
+
+def _item(name: str) -> str:
+    return "k:" + json.dumps({"name": name}, separators=(",", ":"))
+
+
+def _of_others(managed: Iterable[Entry]) -> Iterator[Entry]:
+    return (one for one in managed if one.get("manager") != FIELD_MANAGER and "fieldsV1" in one)
+
+
+def _deepest(node: Fields, path: Sequence[str]) -> tuple[int, Fields]:
+    """Return how many keys of a path exist, and the last node."""
+    depth = 0
+    for depth, key in enumerate(path):
+        if key not in node:
+            return depth, node
+        node = node[key]
+    return depth + 1, node
+
+
+def _identity(entry: Entry) -> tuple[object, ...]:
+    return tuple(entry.get(name, "") for name in IDENTITY)
+
+
+def _without_fields(entry: Entry) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name not in ("fieldsV1", "fieldsType")}
+
+
+def _copied(node: Fields) -> dict[str, Any]:
+    return {name: _copied(inner) for name, inner in node.items()}

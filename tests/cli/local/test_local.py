@@ -1,0 +1,119 @@
+"""`signalbox local` acts on the stage of the current folder, and asks before it deletes one."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from signalbox.cli.main import app
+from signalbox.cli.shared import confirmation
+from signalbox.errors import RejectedError
+from signalbox.local.files import CHECKOUT
+from signalbox.local.processes import is_alive
+from signalbox.local.stage_folder import StageFolder, find_stage_folder
+
+# A process in a group of its own that holds a stage's lock with its id in it, as the emulator does.
+HOLD = """
+import fcntl, os, sys
+lock = open(sys.argv[1], "w")
+fcntl.flock(lock, fcntl.LOCK_EX)
+print(os.getpid(), file=lock, flush=True)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def local(*arguments: str, **options: str) -> Result:
+    return CliRunner().invoke(app, ["local", *arguments], catch_exceptions=False, **options)
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[tuple[StageFolder, int]]:
+    """A stage whose emulator runs, and the emulator's process id."""
+    stage_folder = StageFolder(tmp_path / "theirs" / ".signalbox")
+    stage_folder.emulator.mkdir(parents=True)
+    stage_folder.running.write_text(json.dumps({"port": 4599}))
+    command = [sys.executable, "-c", HOLD, str(stage_folder.lock)]
+    with subprocess.Popen(  # noqa: S603 - our own interpreter
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as emulator:
+        assert emulator.stdout is not None
+        emulator.stdout.readline()
+        yield stage_folder, emulator.pid
+        emulator.kill()
+
+
+@pytest.mark.parametrize("command", ["down", "status", "logs"])
+def test_a_folder_without_a_stage_is_refused(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(RejectedError, match=f"no local stage was started in '{tmp_path}' or above"):
+        local(command)
+
+
+def test_the_stage_is_that_of_the_nearest_folder(tmp_path, stage):
+    stage_folder, _ = stage
+    inside = stage_folder.path.parent / "a" / "b"
+    inside.mkdir(parents=True)
+    (inside / ".signalbox").mkdir()  # such as that of reports: no stage
+
+    assert find_stage_folder(inside) == stage_folder
+    assert find_stage_folder(CHECKOUT / "docs").path == CHECKOUT / ".signalbox"
+
+
+def test_the_refusal_names_the_stage_of_the_program(tmp_path, monkeypatch):
+    monkeypatch.setattr(StageFolder, "is_used", property(lambda self: self.path == CHECKOUT / ".signalbox"))
+
+    with pytest.raises(RejectedError, match=f"this program's own stage is that of '{CHECKOUT}'"):
+        find_stage_folder(tmp_path)
+
+
+def test_a_stage_is_stopped_by_yes_and_named_with_its_port(stage, monkeypatch):
+    stage_folder, emulator = stage
+    monkeypatch.chdir(stage_folder.path.parent)
+
+    result = local("down", "--yes")
+
+    assert result.stdout == f"Stopped: the stage in {stage_folder.path} on port 4599; its state is deleted.\n"
+    assert not is_alive(emulator)
+
+
+def test_a_stage_is_stopped_after_a_yes_only(stage, monkeypatch):
+    stage_folder, emulator = stage
+    monkeypatch.chdir(stage_folder.path.parent)
+    monkeypatch.setattr(confirmation, "is_terminal", lambda: True)
+
+    declined = local("down", input="n\n")
+
+    assert declined.exit_code == 1
+    assert f"The stage in {stage_folder.path} runs on port 4599." in declined.stderr
+    assert is_alive(emulator)
+    assert local("down", input="y\n").stdout.startswith("Stopped: ")
+
+
+@pytest.mark.parametrize("command", [("down",), ("up", "--fresh")], ids=" ".join)
+def test_a_running_stage_is_not_deleted_where_nobody_can_be_asked(stage, monkeypatch, command):
+    stage_folder, emulator = stage
+    monkeypatch.chdir(stage_folder.path.parent)
+    if command[0] == "up":  # which starts the stage of its own checkout only
+        monkeypatch.setattr("signalbox.local.stage_folder.StageFolder", lambda: stage_folder)
+
+    with pytest.raises(RejectedError, match=r"standard input is no terminal.* give --yes"):
+        local(*command)
+    assert is_alive(emulator)
+
+
+def test_the_status_names_the_folder(tmp_path, monkeypatch):
+    stage_folder = StageFolder(tmp_path / ".signalbox")
+    stage_folder.emulator.mkdir(parents=True)
+    stage_folder.lock.touch()
+    monkeypatch.chdir(tmp_path)
+
+    result = local("status", "--json")
+
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["folder"] == str(stage_folder.path)

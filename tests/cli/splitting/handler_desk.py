@@ -1,0 +1,109 @@
+"""A folder with a handler, its session's queue, and a fake stage."""
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from tests.cli.shared.stage import FakeStage, fake_stage, split
+from tests.patience import wait_for
+
+TARGET = ("--target", "ecs/demo/worker")
+RECORDS = """
+import json, os, pathlib
+
+def note(**fields):
+    with open("seen.jsonl", "a") as seen:
+        seen.write(json.dumps(fields) + "\\n")
+"""
+
+
+@dataclass
+class Desk:
+    """A folder with a handler, the queue of its session, and what the handler noted."""
+
+    folder: Path
+    url: str
+    stage: FakeStage
+
+    def write(self, code: str, name: str = "app.py") -> None:
+        (self.folder / name).write_text(RECORDS + code)
+
+    def send(self, *bodies: str, **more: Any) -> None:
+        for body in bodies:
+            boto3.client("sqs").send_message(QueueUrl=self.url, MessageBody=body, **more)
+
+    def seen(self) -> list[Any]:
+        path = self.folder / "seen.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def left(self) -> tuple[int, int]:
+        """Return how many messages are visible, and how many are in flight."""
+        found = boto3.client("sqs").get_queue_attributes(QueueUrl=self.url, AttributeNames=["All"])["Attributes"]
+        return int(found["ApproximateNumberOfMessages"]), int(found["ApproximateNumberOfMessagesNotVisible"])
+
+    def said(self, text: str) -> bool:
+        """Return whether the command that runs has printed this to standard error."""
+        written = getattr(sys.stderr.buffer, "getvalue", bytes)()  # click's runner collects it there
+        return text in written.decode()
+
+    def run(self, *options: str, until: Callable[[], object], then: int = signal.SIGINT) -> Any:
+        """Run a handler until a condition holds, then interrupt it as Ctrl-C does."""
+        with interrupting(until, then):
+            return split("run", "--config", "mirrord.json", *options)
+
+
+@contextmanager
+def interrupting(condition: Callable[[], object], number: int) -> Iterator[None]:
+    failed: list[AssertionError] = []
+
+    def watch() -> None:
+        try:
+            wait_for(condition, "what the test waits for", seconds=30)
+        except AssertionError as error:
+            failed.append(error)
+        os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+    assert not failed, failed
+
+
+@pytest.fixture
+def desk(aws, tmp_path, monkeypatch) -> Iterator[Desk]:
+    monkeypatch.chdir(tmp_path)
+    entry = {"queue_type": "SQS", "message_filter": {"tenant": "^ann$"}}
+    (tmp_path / "mirrord.json").write_text(json.dumps({"feature": {"split_queues": {"memes": entry}}}))
+    with fake_stage() as stage:
+        yield desk_of(tmp_path, stage, "mirrord-1", VisibilityTimeout="30")
+
+
+def desk_of(folder: Path, stage: FakeStage, name: str, **attributes: str) -> Desk:
+    url = boto3.client("sqs").create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+    original = "memes.fifo" if name.endswith(".fifo") else "memes"
+    session = {
+        "session": "ann-1",
+        "phase": "ready",
+        "queues": [{"queue_id": "memes", "original": original, "temporary": name, "url": url}],
+        "environment": {"MEME_QUEUE": name},
+        "notes": [],
+    }
+    stage.replies |= {
+        "start": lambda _: session,
+        "heartbeat": lambda _: session,
+        "stop": lambda _: {**session, "phase": "ending"},
+    }
+    return Desk(folder, url, stage)

@@ -1,0 +1,125 @@
+"""Functions in templates of SAM and CDK."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from signalbox.clients.splitting.handler.settings import FunctionSettings
+from signalbox.clients.splitting.handler.template import InvalidTemplate, template_function
+
+ARN = "arn:aws:sqs:us-east-1:1:memes"
+CDK: dict[str, Any] = {
+    "Resources": {
+        "ConsumerA1": {
+            "Type": "AWS::Lambda::Function",
+            "Properties": {
+                "Timeout": 30,
+                "MemorySize": {"Ref": "Memory"},
+                "Environment": {
+                    "Variables": {"STAGE": "test", "TABLE": {"Ref": "TableB2"}, "LIMIT": 5, "DEBUG": True},
+                },
+            },
+            "Metadata": {"aws:cdk:path": "Memes/Consumer/Resource"},
+        },
+        "OtherC3": {"Type": "AWS::Lambda::Function", "Metadata": {"aws:cdk:path": "Memes/Other/Resource"}},
+        "MemesD4": {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "memes"}},
+        "OrdersE5": {"Type": "AWS::SQS::Queue"},
+        "MappingF6": {
+            "Type": "AWS::Lambda::EventSourceMapping",
+            "Properties": {
+                "BatchSize": 7,
+                "MaximumBatchingWindowInSeconds": {"Ref": "Window"},
+                "FunctionName": {"Ref": "ConsumerA1"},
+                "EventSourceArn": {"Fn::GetAtt": ["MemesD4", "Arn"]},
+            },
+        },
+        "MappingG7": {
+            "Type": "AWS::Lambda::EventSourceMapping",
+            "Properties": {
+                "BatchSize": 8,
+                "FunctionName": {"Ref": "ConsumerA1"},
+                "EventSourceArn": {"Fn::GetAtt": "OrdersE5.Arn"},
+            },
+        },
+        "MappingH8": {
+            "Type": "AWS::Lambda::EventSourceMapping",
+            "Properties": {"FunctionName": {"Ref": "OtherC3"}, "EventSourceArn": "arn:aws:sqs:us-east-1:1:else"},
+        },
+    }
+}
+
+
+@pytest.mark.parametrize("resource", ["ConsumerA1", "Memes/Consumer"])
+def test_a_function_is_found_by_its_id_or_construct_path(resource):
+    function = template_function(CDK, resource)
+
+    assert function.variables == {"STAGE": "test", "LIMIT": "5", "DEBUG": "true"}
+    assert (function.timeout_seconds, function.memory_mb) == (30, None)
+    assert function.unresolved == ("TABLE", "MemorySize")
+
+
+def test_a_mapping_is_found_by_its_queues_name():
+    function = template_function(CDK, "ConsumerA1")
+
+    memes, orders = function.mapping("memes"), function.mapping("orders")
+    assert memes is not None
+    assert (memes.batch_size, memes.window) == (7, timedelta())
+    assert orders is not None
+    assert orders.batch_size == 8  # the only one whose queue has no name
+
+
+def test_a_mapping_on_a_queue_of_another_name_is_not_used():
+    assert template_function(CDK, "OtherC3").mapping("memes") is None
+
+
+def test_a_templates_values_replace_deployed_ones_and_references_keep_them():
+    deployed = FunctionSettings("f", "arn", memory_mb=512, environment={"TABLE": "real", "STAGE": "live"})
+
+    settings = template_function(CDK, "ConsumerA1").applied_to(deployed)
+
+    assert (settings.timeout, settings.memory_mb) == (timedelta(seconds=30), 512)
+    assert settings.environment == {"TABLE": "real", "STAGE": "test", "LIMIT": "5", "DEBUG": "true"}
+
+
+def test_a_sam_function_has_the_globals_and_its_own_events():
+    template = {
+        "Globals": {"Function": {"Timeout": 20, "Environment": {"Variables": {"STAGE": "test", "OWN": "no"}}}},
+        "Resources": {
+            "Consumer": {
+                "Type": "AWS::Serverless::Function",
+                "Properties": {
+                    "Environment": {"Variables": {"OWN": "yes"}},
+                    "Events": {
+                        "Memes": {
+                            "Type": "SQS",
+                            "Properties": {"Queue": "arn:aws:sqs:us-east-1:1:memes", "BatchSize": 3},
+                        },
+                        "Daily": {"Type": "Schedule"},
+                    },
+                },
+            }
+        },
+    }
+
+    function = template_function(template, None)
+
+    assert (function.variables, function.timeout_seconds) == ({"STAGE": "test", "OWN": "yes"}, 20)
+    settings = function.mapping("memes")
+    assert settings is not None
+    assert settings.batch_size == 3
+
+
+@pytest.mark.parametrize(
+    ("template", "resource", "problem"),
+    [
+        ([], None, "no `Resources`"),
+        ({"Resources": []}, None, "no `Resources`"),
+        ({"Resources": {}}, None, "has none; give --resource with one of: no functions"),
+        (CDK, None, r"several functions; give --resource with one of: ConsumerA1 \(Memes/Consumer\), OtherC3"),
+        (CDK, "MemesD4", "no function 'MemesD4'"),
+    ],
+)
+def test_a_function_that_is_not_defined_is_refused_with_those_that_are(template, resource, problem):
+    with pytest.raises(InvalidTemplate, match=problem):
+        template_function(template, resource)
