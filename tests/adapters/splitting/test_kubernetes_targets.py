@@ -146,12 +146,14 @@ def workload(aws: None, kubernetes: Server, namespace: Namespace) -> Workload:
     return Workload(namespace, targets, annotations, time)
 
 
-def owned(document: dict[str, object]) -> dict[str, object]:
+def owned(document: dict[str, object], *, times: bool = True) -> dict[str, object]:
     """Return the parts of a workload that its owner determines: specification, metadata and field managers."""
     metadata = copy.deepcopy(document["metadata"])
     for name in ("generation", "resourceVersion"):
         metadata.pop(name)
     metadata["managedFields"] = [one for one in metadata["managedFields"] if one.get("subresource") != "status"]
+    for entry in metadata["managedFields"] if not times else ():
+        entry.pop("time")  # of the manager's last change
     metadata.get("annotations", {}).pop("deployment.kubernetes.io/revision", None)  # the controller counts
     return {"metadata": metadata, "spec": document["spec"]}
 
@@ -331,6 +333,21 @@ def test_what_the_owner_changes_during_the_split_stays(workload):
     assert env_of(after["spec"]["template"]) == {**ENV, "LEVEL": "debug"}
     assert managers(after) == {"flux"}
     workload.namespace.apply("deployments", manifest, manager="flux")  # without a conflict
+
+
+def test_a_manifest_that_its_owner_applies_again_is_noticed_and_switched_again(workload):
+    """`kubectl apply` without `--server-side` sends the differences, which are the owner's values of the variables."""
+    before = workload.deploy(deployment("web", env=ENV))
+    workload.switched()
+
+    template = {"spec": {"template": before["spec"]["template"]}}
+    workload.namespace.patch("deployments", "web", template, kind=STRATEGIC, fieldManager=OWNER)
+    noticed = workload.observe(Stage.SPLIT)
+    workload.switched()
+    after = workload.switched_back()
+
+    assert noticed is TargetState.ORIGINAL
+    assert owned(after, times=False) == owned(before, times=False)
 
 
 def test_another_queue_of_the_owner_stays(workload):
