@@ -22,7 +22,7 @@ func newGate() (*gate, error) {
 	return made, nil
 }
 
-// open lets everybody in, and returns the address.
+// open admits all clients, and returns the address.
 func (g *gate) open(port int) (string, error) {
 	public, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
