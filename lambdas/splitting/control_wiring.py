@@ -119,6 +119,7 @@ def ports() -> ControlPorts:
         prefix=prefix(),
         clusters=tuple(clusters()),
         declared=_declared_registries(),
+        reads_objects=bool(wiring.buckets()),
     )
 
 

@@ -1,13 +1,16 @@
 """The function `split`: forwards messages of split queues to sessions and to the deployed consumer."""
 
 import logging
+import random
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any, Protocol
 
 from lambdas.shared import instance
 from lambdas.shared.records import in_flight, messages_of
+from lambdas.shared.threads import parallel_map
 from lambdas.splitting import wiring
+from signalbox.aws.splitting.objects import S3ObjectMetadata
 from signalbox.filters.languages import Languages
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.splitter import RECORD_AGE, Splitter, SplitUnknown
@@ -18,6 +21,9 @@ logger = logging.getLogger(__name__)
 
 # The share of the function's timeout that filters may use: sending ten messages to ten queues needs the rest.
 BUDGET = 0.5
+# The share of it in which S3 calls begin, and how long each may take to connect and to answer. Together they take less
+# than the budget: messages are forwarded without metadata while S3 does not answer.
+PATIENCE = 0.1
 
 
 class Context(Protocol):
@@ -57,4 +63,12 @@ def _splitter() -> Splitter:
         now=instance.CLOCK.now,
         settle=timeout + RECORD_AGE,
         budget=timeout * BUDGET,
+        objects=S3ObjectMetadata(
+            partial(wiring.s3, timeout * PATIENCE),
+            wiring.buckets(),
+            instance.CLOCK,
+            random.random,
+            patience=timeout * PATIENCE,
+            parallel_map=parallel_map,
+        ),
     )

@@ -1,7 +1,11 @@
 """The adapters of the function `split`, created once for each execution environment."""
 
+from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING
+
+import boto3
+from botocore.config import Config
 
 from lambdas.shared import instance
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
@@ -11,6 +15,7 @@ from signalbox.aws.splitting.splits import DynamoLedger, DynamoQueueUses, Dynamo
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
+    from mypy_boto3_s3.client import S3Client
 
 
 def table() -> "Table":
@@ -52,6 +57,19 @@ def dead_letters() -> SqsDeadLetters:
 def queues() -> SqsSplitQueues:
     """Return the queues, from which this function only deletes messages."""
     return SqsSplitQueues(instance.sqs(), url_prefix(), instance.settings().text("STAGE"), instance.backoff())
+
+
+@cache
+def s3(patience: timedelta) -> "S3Client":
+    """Return the S3 client, which repeats no call and waits this long for a connection and for an answer."""
+    seconds = patience.total_seconds()
+    config = Config(connect_timeout=seconds, read_timeout=seconds, retries={"total_max_attempts": 1})
+    return boto3.client("s3", config=config)
+
+
+def buckets() -> tuple[str, ...]:
+    """Return the names of the buckets whose objects' metadata may be read; `*` may end a name."""
+    return tuple(name for name in instance.settings().text("SPLITTABLE_BUCKETS").split(",") if name)
 
 
 def url_prefix() -> str:

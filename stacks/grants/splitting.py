@@ -39,6 +39,7 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
     # Event source mappings receive with the function's role.
     _allow_originals(split, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], config)
     allow(split, ["sqs:SendMessage"], [*temporary, splitting.dead_letters.queue_arn])
+    _allow_objects(split, config)
     allow(
         control,
         ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"],
@@ -101,7 +102,9 @@ def settings_arns(config: Config) -> list[str]:
     queues = [queue_arn(name) for name in (*config.queues_to_split, *config.dead_letter_queues_to_read)]
     services = [*_service_arns(config), TASK_DEFINITIONS] if _named(config, ECS_SERVICE) else []
     roles = [*_role_arns(config), *POLICIES] if config.target_roles else []
-    return [*tagged, *queues, *_function_arns(config), *services, *_parameter_arns(config), *roles]
+    buckets = _bucket_arns(config)
+    objects = [f"{bucket}/*" for bucket in buckets]
+    return [*tagged, *queues, *buckets, *objects, *_function_arns(config), *services, *_parameter_arns(config), *roles]
 
 
 def _allow_originals(grantee: iam.IGrantable, actions: Sequence[str], config: Config) -> None:
@@ -110,6 +113,17 @@ def _allow_originals(grantee: iam.IGrantable, actions: Sequence[str], config: Co
     if config.splittable_queue_tag:
         key, _, value = config.splittable_queue_tag.partition("=")
         allow(grantee, actions, [queue_arn("*")], {"StringEquals": {f"aws:ResourceTag/{key}": value}})
+
+
+def _allow_objects(split: iam.IGrantable, config: Config) -> None:
+    """Grant HeadObject; with a version, it requires a permission of its own, and 404 the one to list."""
+    if buckets := _bucket_arns(config):
+        allow(split, ["s3:GetObject", "s3:GetObjectVersion"], [f"{bucket}/*" for bucket in buckets])
+        allow(split, ["s3:ListBucket"], buckets)
+
+
+def _bucket_arns(config: Config) -> list[str]:
+    return [f"arn:{Aws.PARTITION}:s3:::{name}" for name in config.buckets_to_read]
 
 
 def _allow_queue_keys(grantee: iam.IGrantable, config: Config) -> None:

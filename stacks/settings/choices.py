@@ -236,6 +236,12 @@ class Choices:
         "policies, and ECS tasks are given them again. Default: none; locally `demo-*`.",
         pattern=listed(r"[A-Za-z0-9_+.@-]{1,64}\*?"),
     )
+    splittable_buckets: str | None = setting(
+        None,
+        "Names of buckets whose S3 event notifications may be filtered by the metadata of their objects, separated by "
+        "commas; `*` may end a name. Default: none; locally `demo-*`.",
+        pattern=listed(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9*]"),
+    )
     kubernetes_clusters: KubernetesClusters | None = setting(  # noqa: RUF009 - the value is frozen
         None,
         'Kubernetes clusters whose workloads may be split, by names of your choice: `{"eks": NAME}` for a cluster of '

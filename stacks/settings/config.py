@@ -136,6 +136,11 @@ class Config(Choices):
         return self._or_demo(parts(self.splittable_target_roles), DEMO)
 
     @property
+    def buckets_to_read(self) -> tuple[str, ...]:
+        """The name patterns of the buckets whose objects' metadata filters may use."""
+        return self._or_demo(parts(self.splittable_buckets), DEMO)
+
+    @property
     def clusters(self) -> KubernetesClusters:
         """The Kubernetes clusters whose workloads may be split."""
         return self.kubernetes_clusters or KubernetesClusters(())

@@ -7,7 +7,14 @@ from stacks.settings.config import Config
 from stacks.shared.arns import queue_arn
 from stacks.state_stack import QUERY_PREFIX
 
-COMMON = ("STAGE", "SPLIT_TABLE", "HISTORY_STREAM", "SPLIT_DEAD_LETTER_QUEUE_URL", "SPLIT_TIMEOUT_SECONDS")
+COMMON = (
+    "STAGE",
+    "SPLIT_TABLE",
+    "HISTORY_STREAM",
+    "SPLIT_DEAD_LETTER_QUEUE_URL",
+    "SPLIT_TIMEOUT_SECONDS",
+    "SPLITTABLE_BUCKETS",
+)
 NEEDS = {
     "split": COMMON,
     "control": (
@@ -65,6 +72,7 @@ def _everything(resources: Resources, config: Config) -> dict[str, str]:
         "SPLIT_DEAD_LETTER_QUEUE_URL": resources.dead_letter_queue_url,
         "TEMPORARY_QUEUE_PREFIX": config.temporary_queue_prefix,
         "TEMPORARY_QUEUE_ARN_PREFIX": queue_arn(config.temporary_queue_prefix),
+        "SPLITTABLE_BUCKETS": ",".join(config.buckets_to_read),
         "SPLIT_TIMEOUT_SECONDS": str(config.split_timeout_seconds),
         "SPLIT_CONCURRENCY": str(config.split_concurrency),
         "SPLIT_EMPTY_SECONDS": str(config.split_empty_seconds),

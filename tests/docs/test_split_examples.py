@@ -5,7 +5,7 @@ import json
 import yaml
 
 from signalbox.splitting.consumers.registry_file import parse_registries
-from signalbox.splitting.model.session_config import parse_mirrord_file
+from signalbox.splitting.model.session_config import QueueId, parse_mirrord_file
 from tests.docs.markdown import ROOT, blocks
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
@@ -20,10 +20,13 @@ def test_the_registry_of_the_page_is_valid():
     assert [str(registry.target), *(queue.queue_id for queue in registry.queues)] == ["lambda/meme-app", "orders"]
 
 
-def test_the_session_of_the_page_names_the_queue_of_its_registry():
-    (block,) = [block for block in blocks(PAGE) if block.language == "json"]
+def test_the_sessions_of_the_page_are_valid_and_the_first_names_the_queue_of_its_registry():
+    found = [json.loads(block.code) for block in blocks(PAGE) if block.language == "json"]
 
-    assert parse_mirrord_file(json.loads(block.code), PlainLanguages()).named_queues == ("orders",)
+    first, exclusive, by_metadata = (parse_mirrord_file(one, PlainLanguages()) for one in found)
+    assert first.named_queues == ("orders",)
+    assert exclusive.is_exclusive(QueueId("orders"))
+    assert by_metadata.uses_metadata(QueueId("uploads"))
 
 
 def test_the_session_of_the_readme_requests_any_queue():

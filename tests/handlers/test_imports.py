@@ -32,8 +32,8 @@ BUDGET = {
     "rendezvous.client": ({"rendezvous"}, 42),
     "rendezvous.page": ({"rendezvous"}, 39),
     "rendezvous.sweep": ({"rendezvous"}, 39),
-    "splitting.split": ({"splitting"}, 49),
-    "splitting.control": ({"splitting"}, 97),
+    "splitting.split": ({"splitting"}, 54),
+    "splitting.control": ({"splitting"}, 98),
     "exchange.route": (LIVE, 82),
     "exchange.control": (LIVE, 103),
     "live.connect": (LIVE, 47),
@@ -42,7 +42,7 @@ BUDGET = {
     "live.deliver": (LIVE, 77),
     "live.page": (LIVE, 25),
     # It summarizes every capability.
-    "live.overview": (CAPABILITIES, 104),
+    "live.overview": (CAPABILITIES, 105),
     "history.drain": (set(), 14),
 }
 # The SDK imports these if they are installed; they do not ship (lambdas/requirements.lock).

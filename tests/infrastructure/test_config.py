@@ -168,6 +168,9 @@ def test_conflicting_values_are_refused(context, words):
         ("splittable_targets", "lambda/*"),
         ("splittable_target_roles", "role/mailer"),
         ("splittable_queue_tag", "split"),
+        ("splittable_buckets", "*"),
+        ("splittable_buckets", "Uploads"),
+        ("splittable_buckets", "up*loads"),
     ],
 )
 def test_splittable_queues_and_targets_are_full_names_or_prefixes(setting, text):

@@ -51,6 +51,7 @@ def _shown(row: Mapping[str, Any]) -> list[str]:
     labels = row["labels"]
     who = labels.get("heir") or labels.get("session") or DEPLOYED
     why = labels.get("verdict") or row["reason"] or ("no session matches" if who == DEPLOYED else "")
+    why = "; ".join(filter(None, (why, labels.get("s3_metadata"))))
     event = f"{row['kind']}: {row['outcome']}"
     return [
         row["occurred_at"],

@@ -49,6 +49,13 @@ Queue = Annotated[str, typer.Option(help="Queue id, as in the sessions' configs.
 Sns = Annotated[
     bool, typer.Option("--sns", help="Messages are SNS notifications: filters also see the attributes inside them.")
 ]
+S3Event = Annotated[
+    bool,
+    typer.Option(
+        "--s3-event",
+        help="Messages are S3 event notifications: jq programs also see `S3Object`, and `S3Metadata` if it is given.",
+    ),
+]
 
 Document = Mapping[str, Any]  # a decision, as `as_document` returns it
 
@@ -66,6 +73,7 @@ def explain(
     sessions: Sessions = None,
     target: TargetName = None,
     sns: Sns = False,
+    s3_event: S3Event = False,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
@@ -74,7 +82,7 @@ def explain(
     if (sessions is None) == (target is None):
         raise RejectedError("give either --sessions, for sessions in a file, or --target, for live sessions")
     if sessions is not None:
-        decisions = _offline(sessions, messages, queue=queue, sns=sns)
+        decisions = _offline(sessions, messages, queue=queue, sns=sns, s3_event=s3_event)
     else:
         decisions = _live(str(target), messages, queue=queue, aws=aws, stage=stage)
     if as_json:
@@ -84,13 +92,13 @@ def explain(
         print_table(["message", "goes to", "copies", "why"], _rows(decisions))
 
 
-def _offline(sessions: Path, messages: Path, *, queue: str, sns: bool) -> list[Document]:
+def _offline(sessions: Path, messages: Path, *, queue: str, sns: bool, s3_event: bool) -> list[Document]:
     from signalbox.filters.languages import Languages
     from signalbox.splitting.forwarding.explanation import as_document, explained, parse_messages, parse_sessions
     from signalbox.splitting.model.session_config import QueueId
 
     described = parse_sessions(read_json(sessions), Languages())
-    decisions = explained(parse_messages(read_json(messages)), described, QueueId(queue), sns=sns)
+    decisions = explained(parse_messages(read_json(messages)), described, QueueId(queue), sns=sns, s3_event=s3_event)
     for session in described:
         warn_not_split(session.config.other_brokers)
     return [as_document(number, decision) for number, decision in enumerate(decisions)]

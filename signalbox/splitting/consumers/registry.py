@@ -50,6 +50,7 @@ class RegisteredQueue:
     sources: tuple[NameSource, ...]
     tags: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     sns: bool = False
+    s3_event: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class ConsumedQueue:
     visibility: timedelta
     sns: bool = False
     tags: tuple[tuple[str, str], ...] = ()
+    s3_event: bool = False
 
 
 @dataclass(frozen=True, slots=True)

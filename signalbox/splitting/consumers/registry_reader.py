@@ -38,7 +38,6 @@ OLD_FIELDS = {
     "eventSource": SourceKind.EVENT_SOURCE,
 }
 NEW_FIELDS = {"env": SourceKind.VARIABLE, "envLike": SourceKind.VARIABLES_LIKE, "eventSource": SourceKind.EVENT_SOURCE}
-S3_EVENTS = "metadata of S3 objects is not fetched; filter by what is in the message"
 PROPERTY_NAMES = ("sns", "s3_event", "tags")
 
 
@@ -82,8 +81,6 @@ class RegistryReader:
         known = ("queueType", "nameSource", "fallbackName", "namesFromJsonMap", "tags", "sns", "s3Event")
         queue.refuse_unknown(known)
         _only_sqs(queue, "queueType", "SQS")
-        if queue.flag("s3Event"):
-            queue.problem("s3Event", S3_EVENTS)
         # Only a parameter needs no source: its own value is the name.
         may_be_missing = target is not None and target.kind is TargetKind.SSM_PARAMETER
         names = optional_section(queue, "nameSource") if may_be_missing else queue.section("nameSource")
@@ -94,7 +91,8 @@ class RegistryReader:
             containers=(container,) if container else (),
         )
         source = _with_fallback(source, queue, "fallbackName")
-        return RegisteredQueue(QueueId(name), (source,), queue.texts_by_name("tags") or {}, queue.flag("sns"))
+        tags, formats = queue.texts_by_name("tags") or {}, (queue.flag("sns"), queue.flag("s3Event"))
+        return RegisteredQueue(QueueId(name), (source,), tags, *formats)
 
     def _new_queue(self, queue: Section, target: Target | None) -> RegisteredQueue:
         queue.refuse_unknown(("id", "kind", "queueConfig", "appConfig"))
@@ -104,8 +102,8 @@ class RegistryReader:
         sources = tuple(self._new_source(source, target) for source in application.sections("queue"))
         if not sources:
             application.problem("queue", "is missing or empty")
-        sns, tags = self._properties(queue)
-        return RegisteredQueue(QueueId(queue.required_text("id")), sources, tags, sns)
+        tags, *formats = self._properties(queue)
+        return RegisteredQueue(QueueId(queue.required_text("id")), sources, tags, *formats)
 
     def _new_source(self, section: Section, target: Target | None) -> NameSource:
         section.refuse_unknown((*NEW_FIELDS, "fallback", "valueSelector", "valuePattern", "containers"))
@@ -134,19 +132,18 @@ class RegistryReader:
             self._check_pattern(section, next(word for word, found in words.items() if found is kind))
         return NameSource(kind, key, variable=variable)
 
-    def _properties(self, queue: Section) -> tuple[bool, dict[str, str]]:
+    def _properties(self, queue: Section) -> tuple[dict[str, str], bool, bool]:
+        """Return the tags, and whether messages are SNS notifications and S3 events."""
         name = queue.text("queueConfig")
         spec = self.property_lists.get(name or "")
         if spec is None:
             if name is not None:
                 queue.problem("queueConfig", f"the file has no MirrordPropertyList named {name!r}")
-            return False, {}
+            return {}, False, False
         properties = {one.required_text("name"): one for one in spec.sections("properties")}
         for unknown in properties.keys() - set(PROPERTY_NAMES):
             properties[unknown].problem("name", f"unknown property {unknown!r}; known: {', '.join(PROPERTY_NAMES)}")
-        if _yes(properties.get("s3_event")):
-            properties["s3_event"].problem("value", S3_EVENTS)
-        return _yes(properties.get("sns")), _tags(properties.get("tags"))
+        return _tags(properties.get("tags")), _yes(properties.get("sns")), _yes(properties.get("s3_event"))
 
     def _template(self, spec: Section) -> str:
         template = spec.text("tmpNameTemplate")

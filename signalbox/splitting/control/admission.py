@@ -24,12 +24,16 @@ class SplitEnding(UnavailableError):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRequest:
-    """A request to start a session; `config` is its stored JSON and `parsed_config` the parsed form."""
+    """A request to start a session; `config` is its stored JSON and `parsed_config` the parsed form.
+
+    `reads_objects` is whether the stage may read the metadata of S3 objects.
+    """
 
     session_id: SessionId
     owner: str
     config: str
     parsed_config: SessionConfig
+    reads_objects: bool = False
 
 
 def new_split(
@@ -56,6 +60,7 @@ def new_split(
             one.visibility,
             one.sns,
             one.tags,
+            one.s3_event,
         )
         for one in found
     )
@@ -79,6 +84,7 @@ def with_session(
     _check_request(split, request)
     for queue in split.queues:
         _check_modes(split, queue, request)
+        _check_metadata(queue, request)
     session = SplitSession(
         session_id=request.session_id,
         owner=request.owner,
@@ -130,3 +136,13 @@ def _check_modes(split: Split, queue: SplitQueue, request: AdmissionRequest) -> 
     for other in split.sessions:  # those that end may still be given messages
         if is_exclusive and queue.original in other.stolen:
             raise SplitEnding(f"session {other.session_id!r} still has queue {queue.queue_id!r}, and is ending")
+
+
+def _check_metadata(queue: SplitQueue, request: AdmissionRequest) -> None:
+    if not queue.s3_event or not request.parsed_config.uses_metadata(queue.queue_id):
+        return
+    asking = f"queue {queue.queue_id!r}: the filter uses S3Metadata"
+    if not request.reads_objects:
+        raise SessionRejected(f"{asking}, and the stage may read no bucket: splittable_buckets names none")
+    if queue.is_fifo:  # a redelivered message must be sent to the same queue again
+        raise SessionRejected(f"{asking}, which can change between two deliveries of a FIFO queue's message")

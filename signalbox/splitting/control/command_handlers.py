@@ -118,7 +118,7 @@ class ControlService:
             raise NoSplit(f"{command.target} has no queue {command.queue_id!r}; it has {known}")
         read = ((one.session_id, stored_config(one.config, self.ports.compiler)) for one in stored.split.live)
         sessions = [DescribedSession(name, config) for name, config in read if isinstance(config, SessionConfig)]
-        decisions = explained(messages, sessions, command.queue_id, sns=queue.sns)
+        decisions = explained(messages, sessions, command.queue_id, sns=queue.sns, s3_event=queue.s3_event)
         return {"decisions": [as_document(number, decision) for number, decision in enumerate(decisions)]}
 
     def _audit(self, command: Audit) -> object:

@@ -96,7 +96,8 @@ class ControlPorts:
     """The ports of the control plane.
 
     `random_parts` yields the random parts of queue names; `record` accepts history events; `clusters` has the names of
-    the Kubernetes clusters, the default one first.
+    the Kubernetes clusters, the default one first. `reads_objects` is whether the function `split` may read metadata of
+    S3 objects.
     """
 
     store: Store
@@ -117,6 +118,7 @@ class ControlPorts:
     prefix: str = DEFAULT_PREFIX
     clusters: Sequence[str] = ()
     declared: DeclaredRegistries = field(default_factory=NothingDeclared)
+    reads_objects: bool = False
 
     def now(self) -> datetime:
         """Return the current time."""

@@ -191,17 +191,23 @@ class _Step:
     def _proceed(self, session: SplitSession) -> Iterator[Action]:
         is_split = self.split.stage is Stage.SPLIT
         if session.phase is Phase.STARTING and is_split and self._are_usable(session.queues.values()):
-            settle = timedelta(0) if all(map(self._is_unread, self.split.queues)) else self.timings.settle
+            is_unread = all(self._is_unread(queue, session) for queue in self.split.queues)
+            settle = timedelta(0) if is_unread else self.timings.settle
             yield MoveSession(session.session_id, Phase.MATCHING, effective_at=self.now + settle)
         is_effective = session.effective_at is not None and session.effective_at <= self.now
         if session.phase is Phase.MATCHING and is_effective and all(map(self._is_on, self.split.queues)):
             yield MoveSession(session.session_id, Phase.READY)
 
-    def _is_unread(self, queue: SplitQueue) -> bool:
-        """Return whether no call forwards messages of a FIFO queue by an older record; true for standard queues."""
+    def _is_unread(self, queue: SplitQueue, session: SplitSession) -> bool:
+        """Return whether no call forwards messages of a queue by an older record.
+
+        It matters for FIFO queues, and for queues of which the deployed consumer is to get nothing.
+        """
+        if not queue.is_fifo and queue.original not in session.exclusive:
+            return True
         forwarder = self.observed.forwarder(queue.original)
-        if not queue.is_fifo or any(session.has_matched for session in self.split.sessions):
-            return not queue.is_fifo
+        if any(one.has_matched for one in self.split.sessions):
+            return False
         return forwarder.state is ForwardingState.ABSENT or (self._is_still(queue) and self._has_settled(forwarder))
 
     def _finish(self, session: SplitSession) -> Iterator[Action]:

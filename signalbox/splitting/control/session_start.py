@@ -61,7 +61,11 @@ class SessionStarter:
         """Store a session and return its document. Raises `RejectedError` and `UnavailableError`."""
         parsed_config = parse_mirrord_file(command.config, self.ports.compiler)
         request = AdmissionRequest(
-            command.session_id, command.owner, _stored_config_text(command.config), parsed_config
+            command.session_id,
+            command.owner,
+            _stored_config_text(command.config),
+            parsed_config,
+            reads_objects=self.ports.reads_objects,
         )
         now, target = self.ports.now(), command.target
         stored, admission = self._stored(target, request, now=now)

@@ -8,6 +8,7 @@ from signalbox.errors import RejectedError
 from signalbox.messages import InvalidMessage, Message
 from signalbox.splitting.forwarding.filters import Compiler
 from signalbox.splitting.forwarding.matching import DEPLOYED, Claim, Decision, Outcome, SessionId, decide
+from signalbox.splitting.forwarding.s3_objects import BatchMetadata
 from signalbox.splitting.model.session_config import (
     SQS,
     InvalidSessionConfig,
@@ -67,12 +68,18 @@ def parse_messages(document: object) -> tuple[Message, ...]:
 
 
 def explained(
-    messages: Sequence[Message], sessions: Sequence[DescribedSession], queue_id: QueueId, *, sns: bool
+    messages: Sequence[Message],
+    sessions: Sequence[DescribedSession],
+    queue_id: QueueId,
+    *,
+    sns: bool,
+    s3_event: bool = False,
 ) -> Iterator[Decision]:
-    """Yield the decision on each message, with the verdict of every session."""
+    """Yield the decision on each message, with the verdict of every session; no metadata of S3 objects is read."""
     claims: list[Claim] = [session.config.claim(session.session_id, queue_id) for session in sessions]
+    metadata = BatchMetadata(messages, sns) if s3_event else None
     for message in messages:
-        yield decide(message, claims, sns=sns, ask_all=True)
+        yield decide(message, claims, sns=sns, metadata=metadata, ask_all=True)
 
 
 def as_document(number: int, decision: Decision) -> dict[str, object]:

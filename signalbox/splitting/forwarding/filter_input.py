@@ -1,29 +1,40 @@
-"""The input of filters: an SQS message with its attributes, including those in an SNS envelope."""
+"""The input of filters: an SQS message with its attributes, including those in an SNS envelope, and its S3 objects."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from signalbox.messages import Attribute, Message
+from signalbox.splitting.forwarding.s3_objects import BatchMetadata, S3Content
 
 
 @dataclass(frozen=True, slots=True)
 class FilterInput:
-    """A message prepared once for all filters: its attribute lines, and the values by name in lower case."""
+    """A message prepared once for all filters: its attribute lines, and the values by name in lower case.
+
+    `s3` has the objects of an S3 event notification, for queues that a registry describes so.
+    """
 
     message: Message
     lines: tuple[tuple[str, str], ...]
     values: Mapping[str, tuple[str, ...]]
+    s3: S3Content | None = None
 
     @classmethod
-    def of(cls, message: Message, *, sns: bool) -> "FilterInput":
+    def of(cls, message: Message, *, sns: bool, metadata: BatchMetadata | None = None) -> "FilterInput":
         """Return the filter input of a message; with `sns`, including the attributes of an SNS envelope."""
         found = (*_lines(message.attributes), *_lines(envelope_attributes(message.body) if sns else {}))
         values: dict[str, tuple[str, ...]] = {}
         for name, text in found:
             key = name.casefold()
             values[key] = (*values.get(key, ()), text)
-        return cls(message, found, values)
+        return cls(message, found, values, S3Content.of(message, metadata) if metadata else None)
+
+    def documents(self, *, with_metadata: bool) -> Iterable[Mapping[str, Any]]:
+        """Return the documents for jq programs: the SQS `Message` object, or one for each S3 object."""
+        document = self.message.document
+        return (document,) if self.s3 is None else self.s3.documents(document, with_metadata=with_metadata)
 
 
 def _lines(attributes: Mapping[str, Attribute]) -> Iterator[tuple[str, str]]:

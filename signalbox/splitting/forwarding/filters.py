@@ -1,11 +1,12 @@
 """Session filters with mirrord's semantics: which messages a session claims, and the reason."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from signalbox.errors import RejectedError
 from signalbox.splitting.forwarding.filter_input import FilterInput
+from signalbox.splitting.forwarding.s3_objects import METADATA
 
 
 class InvalidExpression(RejectedError):
@@ -131,14 +132,31 @@ class MetadataPattern:
 
 @dataclass(frozen=True, slots=True)
 class ProgramFilter:
-    """A `jq_filter`, which claims a message if an output of the program is `true` and none is an error."""
+    """A `jq_filter`, which claims a message if an output of the program is `true` and none is an error.
+
+    A program that contains the word `S3Metadata` is given the metadata of S3 objects, as in mirrord.
+    """
 
     program: Program
+    uses_metadata: bool = False
+
+    @classmethod
+    def of(cls, text: str, program: Program) -> "ProgramFilter":
+        """Return the filter; `text` is the source of the program."""
+        return cls(program, METADATA in text)
 
     def verdict(self, filter_input: FilterInput) -> Verdict:
-        """Return the verdict of the program on the SQS `Message` object."""
+        """Return the verdict of the program on the SQS `Message` object: a match if it matches for any S3 object."""
+        for document in filter_input.documents(with_metadata=self.uses_metadata):
+            found = self._verdict(document)
+            if found.matches:
+                return found
+        unread = filter_input.s3.unread if filter_input.s3 and self.uses_metadata else None
+        return Verdict(matches=False, reason=f"{found.reason}; {unread}") if unread else found
+
+    def _verdict(self, document: Mapping[str, Any]) -> Verdict:
         try:
-            outputs = self.program.outputs(filter_input.message.document)
+            outputs = self.program.outputs(document)
         except ProgramFailed:
             # The program's own error text is left out: it quotes the message.
             return Verdict(matches=False, reason="jq_filter: ends with an error, which is no match")
@@ -191,6 +209,13 @@ class MatchAll:
     def verdict(self, _filter_input: FilterInput) -> Verdict:
         """Return a match."""
         return Verdict(matches=True, reason=self.reason)
+
+
+def uses_metadata(filter_: Filter) -> bool:
+    """Return whether a filter uses the metadata of S3 objects."""
+    if isinstance(filter_, AllOf | AnyOf):
+        return any(map(uses_metadata, filter_.parts))
+    return isinstance(filter_, ProgramFilter) and filter_.uses_metadata
 
 
 MATCH_NONE = AllOf((), without_parts="no filter is given, so it matches nothing")

@@ -8,6 +8,7 @@ from typing import NewType
 from signalbox.messages import Message
 from signalbox.splitting.forwarding.filter_input import FilterInput
 from signalbox.splitting.forwarding.filters import Filter, FilterTooSlow
+from signalbox.splitting.forwarding.s3_objects import BatchMetadata, Unread
 
 SessionId = NewType("SessionId", str)
 
@@ -52,11 +53,15 @@ class SessionVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The routing of a message: its owner, None for the deployed consumer, and the sessions that receive copies."""
+    """The routing of a message: its owner, None for the deployed consumer, and the sessions that receive copies.
+
+    `unread` is the reason for which a filter saw no metadata of its S3 object.
+    """
 
     owner: SessionId | None
     copies: tuple[SessionId, ...]
     verdicts: tuple[SessionVerdict, ...]
+    unread: Unread | None = None
 
     @property
     def too_slow(self) -> tuple[SessionVerdict, ...]:
@@ -64,14 +69,21 @@ class Decision:
         return tuple(verdict for verdict in self.verdicts if verdict.outcome is Outcome.TOO_SLOW)
 
 
-def decide(message: Message, claims: Iterable[Claim], *, sns: bool = False, ask_all: bool = False) -> Decision:
+def decide(
+    message: Message,
+    claims: Iterable[Claim],
+    *,
+    sns: bool = False,
+    metadata: BatchMetadata | None = None,
+    ask_all: bool = False,
+) -> Decision:
     """Return the routing of a message; `claims` are in the order in which the sessions started.
 
     The first session that steals the message owns it; every session that mirrors it receives a copy, whether it has an
     owner or not. With `ask_all`, sessions that are too late to own it are evaluated too, and the verdicts include
-    refusals.
+    refusals. `metadata` is that of the message's batch, for a queue of S3 event notifications.
     """
-    filter_input = FilterInput.of(message, sns=sns)
+    filter_input = FilterInput.of(message, sns=sns, metadata=metadata)
     owner: SessionId | None = None
     copies: list[SessionId] = []
     verdicts: list[SessionVerdict] = []
@@ -87,7 +99,7 @@ def decide(message: Message, claims: Iterable[Claim], *, sns: bool = False, ask_
         if claim.mode is Mode.MIRROR:
             copies.append(claim.session)
         owner = owner or (None if claim.mode is Mode.MIRROR else claim.session)
-    return Decision(owner, tuple(copies), tuple(verdicts))
+    return Decision(owner, tuple(copies), tuple(verdicts), filter_input.s3.unread if filter_input.s3 else None)
 
 
 def _verdict(claim: Claim, filter_input: FilterInput, *, with_refusal: bool) -> SessionVerdict | None:

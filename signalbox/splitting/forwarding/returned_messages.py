@@ -13,6 +13,7 @@ from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery, batches
 from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.control.record_updates import changed
+from signalbox.splitting.forwarding.filters import uses_metadata
 from signalbox.splitting.forwarding.matching import Decision, decide
 from signalbox.splitting.forwarding.route import TOO_SLOW, Route
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
@@ -36,13 +37,14 @@ class MessageReturner:
     def step(self, *, to_original: bool) -> bool:
         """Return some messages, in order; return whether all of them were returned and there may be more.
 
-        Messages of a session are matched again against the sessions that can receive them.
+        Messages of a session are matched again against the sessions that can receive them; where a filter uses the
+        metadata of S3 objects, by the function `split`, which alone can read it.
         """
         received = self.ports.queues.receive(self.name)
         messages = [message for message, _ in received]
         left_by = next((one for one in self.route.split.sessions if one.queues[self.route.original] == self.name), None)
-        if to_original or left_by is None:
-            undone = {one.message_id for one in self._sent_back(messages)}
+        if to_original or left_by is None or self._needs_metadata():
+            undone = {one.message_id for one in self._sent_back(messages, left_by)}
         else:
             undone = set(self._forwarded(messages, left_by))
         done = [handle for message, handle in received if message.message_id not in undone]
@@ -50,10 +52,15 @@ class MessageReturner:
             self.ports.queues.remove(self.name, done)
         return bool(done) and not undone
 
-    def _sent_back(self, messages: Sequence[Message]) -> Sequence[Message]:
+    def _needs_metadata(self) -> bool:
+        live = {one.session_id for one in self.route.split.live}
+        claims = [claim for session, claim in self.route.claims.items() if session in live]
+        return self.route.queue.s3_event and any(uses_metadata(claim.filter) for claim in claims)
+
+    def _sent_back(self, messages: Sequence[Message], left_by: SplitSession | None) -> Sequence[Message]:
         undone = self.ports.queues.send_back(self.route.original, messages) if messages else ()
         done = [message for message in messages if message not in undone]
-        self.ports.record(tuple(self._returned(message, None, None) for message in done))
+        self.ports.record(tuple(self._returned(message, None, left_by) for message in done))
         return undone
 
     def _forwarded(self, messages: Sequence[Message], left_by: SplitSession) -> Sequence[MessageId]:
@@ -112,10 +119,11 @@ class MessageReturner:
         received_at = message.first_received_at or self.ports.now()
         heirs = self.route.split.heirs(left_by, self.route.original, received_at=received_at)
         claims = [self.route.claims[one.session_id] for one in heirs if one.session_id in self.route.claims]
-        decision = decide(message, claims, sns=self.route.queue.sns)
+        metadata = self.route.metadata((message,), None)
+        decision = decide(message, claims, sns=self.route.queue.sns, metadata=metadata)
         while decision.owner is not None and not self.uses.is_open(self.route.queue_of(decision.owner)):
             claims = [claim for claim in claims if claim.session != decision.owner]
-            decision = decide(message, claims, sns=self.route.queue.sns)
+            decision = decide(message, claims, sns=self.route.queue.sns, metadata=metadata)
         return decision
 
     def _end_slow(self, decisions: Sequence[Decision]) -> None:

@@ -1,7 +1,7 @@
 """Routes: a split's record for one of its queues, with the compiled filters of its sessions."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,6 +12,7 @@ from signalbox.sending import Delivery
 from signalbox.splitting.forwarding.deliveries import deliveries
 from signalbox.splitting.forwarding.filters import Compiler
 from signalbox.splitting.forwarding.matching import Claim, Decision, SessionId, decide
+from signalbox.splitting.forwarding.s3_objects import BatchMetadata, ObjectMetadata
 from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.session_config import SessionConfig, parse_mirrord_file
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession
@@ -73,7 +74,18 @@ class Route:
         """Return the queue whose messages are forwarded."""
         return self.queue.original
 
-    def decision(self, message: Message, *, received_at: datetime, without: Collection[SessionId] = ()) -> Decision:
+    def metadata(self, messages: Sequence[Message], port: ObjectMetadata | None) -> BatchMetadata | None:
+        """Return the metadata of a batch of S3 event notifications; None for other queues."""
+        return BatchMetadata(messages, self.queue.sns, port) if self.queue.s3_event else None
+
+    def decision(
+        self,
+        message: Message,
+        *,
+        received_at: datetime,
+        without: Collection[SessionId] = (),
+        metadata: BatchMetadata | None = None,
+    ) -> Decision:
         """Return the routing of a message first received at `received_at`; sessions in `without` are skipped."""
         routed = self.split.routed(self.original, received_at=received_at)
         if self.queue.is_fifo:
@@ -83,7 +95,7 @@ class Route:
             for one in routed
             if one.session_id in self.claims and one.session_id not in without
         ]
-        return decide(message, claims, sns=self.queue.sns)
+        return decide(message, claims, sns=self.queue.sns, metadata=metadata)
 
     def queue_of(self, session_id: SessionId) -> QueueName:
         """Return a session's temporary queue. Raises `StopIteration` for an unknown session."""

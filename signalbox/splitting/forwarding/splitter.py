@@ -16,6 +16,7 @@ from signalbox.sending import Batch, Delivery, QueueSender, batches
 from signalbox.splitting.forwarding.filters import Compiler
 from signalbox.splitting.forwarding.matching import Decision, SessionId
 from signalbox.splitting.forwarding.route import TOO_SLOW, Route
+from signalbox.splitting.forwarding.s3_objects import BatchMetadata, ObjectMetadata
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model import events
 from signalbox.splitting.model.ports import ORIGINAL_QUEUE, Ledger, SplitQueues, Splits
@@ -58,7 +59,8 @@ class Splitter:
     """Forwards batches of messages; caches the record and its compiled filters.
 
     Use it from one thread only. `settle` is `Timings.settle`. After `budget` no further message of a batch is decided,
-    so that a batch with slow filters ends within the function's timeout: the rest is redelivered.
+    so that a batch with slow filters ends within the function's timeout: the rest is redelivered. `objects` reads the
+    metadata of S3 objects, in far less than the budget.
     """
 
     splits: Splits
@@ -71,6 +73,7 @@ class Splitter:
     now: Callable[[], datetime]
     settle: timedelta
     budget: timedelta
+    objects: ObjectMetadata | None = None
     _routes: dict[QueueName, Route] = field(default_factory=dict, init=False)
 
     def forward(self, messages: Sequence[Message], original: QueueName, *, call_id: str) -> ForwardResult:
@@ -105,6 +108,7 @@ class Splitter:
     def _decisions(self, messages: Sequence[Message], route: Route) -> dict[MessageId, Decision]:
         """Return the decisions on the first messages for which there is time, at least one."""
         started = self.now()
+        metadata = route.metadata(messages, self.objects)
         decisions: dict[MessageId, Decision] = {}
         slow: set[SessionId] = set()
         for message in messages:
@@ -113,21 +117,29 @@ class Splitter:
             # In a FIFO queue every message is evaluated: a retry must send it to the same queue again.
             without = () if route.queue.is_fifo else slow
             received_at = message.first_received_at or started
-            decisions[message.message_id] = self._decision(message, route, received_at=received_at, without=without)
+            decisions[message.message_id] = self._decision(
+                message, route, received_at=received_at, without=without, metadata=metadata
+            )
             slow |= {verdict.session for verdict in decisions[message.message_id].too_slow}
         return decisions
 
     def _decision(
-        self, message: Message, route: Route, *, received_at: datetime, without: Collection[SessionId]
+        self,
+        message: Message,
+        route: Route,
+        *,
+        received_at: datetime,
+        without: Collection[SessionId],
+        metadata: BatchMetadata | None,
     ) -> Decision:
         """Return the decision by the sessions whose queues are open.
 
         Nothing has been sent to a FIFO queue that is closed, so that this changes no earlier decision on a message.
         """
-        decision = route.decision(message, received_at=received_at, without=without)
+        decision = route.decision(message, received_at=received_at, without=without, metadata=metadata)
         while decision.owner is not None and not self.uses.is_open(route.queue_of(decision.owner)):
             without = {*without, decision.owner}
-            decision = route.decision(message, received_at=received_at, without=without)
+            decision = route.decision(message, received_at=received_at, without=without, metadata=metadata)
         return decision
 
     def _cancelled(self, decisions: Mapping[MessageId, Decision], route: Route) -> tuple[SessionId, ...]:

@@ -29,7 +29,8 @@ def _routed(
     gets = {"session" if decision.owner else "deployed": decision.owner}
     destinations = [*gets.items(), *(("copied", session_id) for session_id in decision.copies)]
     for outcome, session_id in destinations:
-        labels = _labels(split, session_id) | _verdict(decision, session_id)
+        unread = {"s3_metadata": decision.unread.value} if decision.unread else {}
+        labels = _labels(split, session_id) | _verdict(decision, session_id) | unread
         destination = _destination(split, queue, session_id)
         yield _of_message(message, "routed", outcome, queue.original, at=at, destination=destination, labels=labels)
 

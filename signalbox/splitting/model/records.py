@@ -104,6 +104,7 @@ def _queue_document(queue: SplitQueue) -> Document:
         "visibility": queue.visibility.total_seconds(),
         "sns": queue.sns,
         "tags": queue.tags,
+        **({"s3_event": True} if queue.s3_event else {}),
     }
 
 
@@ -148,6 +149,7 @@ def _queue(document: Document) -> SplitQueue:
         visibility=timedelta(seconds=document["visibility"]),
         sns=document["sns"],
         tags=tuple((key, value) for key, value in document["tags"]),
+        s3_event=document.get("s3_event", False),
     )
 
 

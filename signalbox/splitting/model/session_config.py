@@ -18,6 +18,7 @@ from signalbox.splitting.forwarding.filters import (
     MetadataPattern,
     Pattern,
     ProgramFilter,
+    uses_metadata,
 )
 from signalbox.splitting.forwarding.matching import Claim, Mode, SessionId
 from signalbox.splitting.model.copy_target import is_scaled_down
@@ -79,6 +80,10 @@ class SessionConfig:
     def is_exclusive(self, queue_id: QueueId) -> bool:
         """Return whether the session takes every message of a queue."""
         return self.claim(SessionId(""), queue_id).mode is Mode.EXCLUSIVE
+
+    def uses_metadata(self, queue_id: QueueId) -> bool:
+        """Return whether the session's filter uses the metadata of S3 objects."""
+        return uses_metadata(self.claim(SessionId(""), queue_id).filter)
 
     def claim(self, session: SessionId, queue_id: QueueId) -> Claim:
         """Return the session's claim on a queue: the entry for its id, else for `*`, else one without matches."""
@@ -239,7 +244,7 @@ class _Reader:
         if text is None:
             return
         try:
-            yield ProgramFilter(self.compiler.program(text))
+            yield ProgramFilter.of(text, self.compiler.program(text))
         except InvalidExpression as error:
             section.problem("jq_filter", f"not a jq program: {error}")
 

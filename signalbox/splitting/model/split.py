@@ -60,7 +60,10 @@ MATCHING = frozenset({Phase.MATCHING, Phase.READY})
 
 @dataclass(frozen=True, slots=True)
 class SplitQueue:
-    """A split queue; the target reads `deployed` instead of `original`, whose visibility timeout is `visibility`."""
+    """A split queue; the target reads `deployed` instead of `original`, whose visibility timeout is `visibility`.
+
+    With `s3_event`, its messages are S3 event notifications.
+    """
 
     queue_id: QueueId
     original: QueueName
@@ -68,6 +71,7 @@ class SplitQueue:
     visibility: timedelta
     sns: bool = False
     tags: tuple[tuple[str, str], ...] = ()
+    s3_event: bool = False
 
     @property
     def is_fifo(self) -> bool:

@@ -85,6 +85,19 @@ def test_without_sessions_the_deployed_consumer_receives_everything(files):
     }
 
 
+def test_s3_events_are_evaluated_by_key_and_by_given_metadata(files):
+    body = json.dumps({"Records": [{"s3": {"bucket": {"name": "uploads"}, "object": {"key": "cat+1.jpg"}}}]})
+    programs = {"ann": '.S3Object.key == "cat 1.jpg"', "bob": '.S3Metadata.client == "a"'}
+    sessions = [{"session": name, "queues": {"*": {"jq_filter": text}}} for name, text in programs.items()]
+    (files / "sessions.json").write_text(json.dumps(sessions))
+    (files / "messages.json").write_text(json.dumps([{"Body": body}, {"Body": body, "S3Metadata": {"client": "a"}}]))
+
+    lines = [json.loads(line)["verdicts"] for line in explain(files, "--json", "--s3-event").stdout.splitlines()]
+
+    assert [[verdict["matches"] for verdict in verdicts] for verdicts in lines] == [[True, False], [True, True]]
+    assert "read only while messages are forwarded" in lines[0][1]["reason"]
+
+
 def test_attributes_inside_sns_notifications_count_if_asked_for(files):
     envelope = {"Type": "Notification", "MessageAttributes": {"tenant": {"Type": "String", "Value": "avi.x"}}}
     (files / "messages.json").write_text(json.dumps([{"Body": json.dumps(envelope)}]))

@@ -144,6 +144,14 @@ def test_an_audit_shows_each_event_once(stage):
     assert "no session matches" in text
 
 
+def test_an_audit_says_why_the_metadata_of_an_object_was_not_read(stage):
+    stub_query_results([[*EVENTS[2][:6], '{"s3_metadata":"the S3 object does not exist"}']])
+
+    text = " ".join(split("audit", "1").stdout.split())
+
+    assert "no session matches; the S3 object does not exist" in text.replace("│ ", "")
+
+
 def test_json_output_of_audit_has_all_fields(stage):
     stub_query_results(EVENTS)
 

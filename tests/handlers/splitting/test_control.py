@@ -125,6 +125,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[Control
         "TEMPORARY_QUEUE_PREFIX": PREFIX,
         "TEMPORARY_QUEUE_ARN_PREFIX": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{PREFIX}",
         "SPLIT_TIMEOUT_SECONDS": "20",
+        "SPLITTABLE_BUCKETS": "demo-*",
         "SPLIT_EMPTY_SECONDS": "60",
         "SPLIT_PARAMETER_SECONDS": "60",
         "SPLIT_HEARTBEAT_SECONDS": "60",

@@ -85,9 +85,9 @@ class SplitStage:
     s3: Any
     urls: dict[str, str] = field(default_factory=dict)
 
-    def split(self, *sessions: SplitSession) -> StoredSplit:
+    def split(self, *sessions: SplitSession, s3_event: bool = False) -> StoredSplit:
         """Store a split with these sessions, and create its queues."""
-        queues = (queue_entry(STANDARD), queue_entry(FIFO))
+        queues = (replace(queue_entry(STANDARD), s3_event=s3_event), queue_entry(FIFO))
         target = Target.parse("lambda/meme-app")
         found = Split(target, queues, sessions, Stage.SPLIT, LONG_AGO, timedelta(seconds=120), was_split=True)
         names = [queue.deployed for queue in queues]
@@ -136,6 +136,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[SplitSt
         "HISTORY_OVERFLOW_URL": OVERFLOW,
         "SPLIT_DEAD_LETTER_QUEUE_URL": found.make("dead-splits"),
         "SPLIT_TIMEOUT_SECONDS": "20",
+        "SPLITTABLE_BUCKETS": "demo-*",
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
@@ -161,6 +162,31 @@ def test_sessions_receive_their_claims_and_the_deployed_consumer_the_rest(stage)
     assert stage.bodies("mirrord-ann-memes") == ["1"]
     assert stage.bodies("mirrord-bob-memes") == ["2"]
     assert sorted(stage.bodies("mirrord-deployed-memes")) == ["3", "4"]
+
+
+def test_s3_events_are_matched_by_the_metadata_of_their_objects(stage):
+    entry = {"queue_type": "SQS", "jq_filter": '.S3Metadata.client == "secret"'}
+    config = json.dumps({"feature": {"split_queues": {"*": entry}}})
+    stage.split(replace(session("ann", ""), config=config), s3_event=True)
+    stage.s3.create_bucket(Bucket="demo-uploads")
+    stage.s3.put_object(Bucket="demo-uploads", Key="cat 1.jpg", Body=b"", Metadata={"client": "secret"})
+    objects = [{"bucket": {"name": "demo-uploads"}, "object": {"key": key}} for key in ("cat+1.jpg", "gone")]
+    mine, gone = (json.dumps({"Records": [{"s3": one}]}) for one in objects)
+
+    assert failures(handler(batch(record_of(mine), record_of(gone)), CONTEXT)) == []
+
+    assert stage.bodies("mirrord-ann-memes") == [mine]
+    assert stage.bodies("mirrord-deployed-memes") == [gone]
+    labels = [row["labels"].get("s3_metadata") for row in stage.history()]
+    assert sorted(labels, key=str) == [None, "the S3 object does not exist"]
+
+
+def test_s3_is_connected_to_only_when_a_filter_uses_metadata(stage):
+    stage.split(session("ann", "red"), s3_event=True)
+
+    handler(batch(record_of(json.dumps({"Records": []}), color="red")), CONTEXT)
+
+    assert wiring.s3.cache_info().currsize == 0
 
 
 def test_history_events_have_no_bodies(stage):

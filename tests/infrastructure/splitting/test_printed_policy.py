@@ -44,7 +44,7 @@ def calls(splittable: Splittable, what: str) -> list[Call]:
 
 @pytest.fixture(scope="module")
 def verdicts() -> dict[str, set[bool]]:
-    """Whether each kind of calls is allowed, judged in one run of the simulator."""
+    """Return the verdicts on each kind of calls, judged in one run of the simulator."""
     made = {what: calls(BY_TAGS, what) for what in CALLS}
     found = iter(allowed(call for of_kind in made.values() for call in of_kind))
     return {what: {next(found) for _ in of_kind} for what, of_kind in made.items()}

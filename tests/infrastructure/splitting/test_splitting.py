@@ -27,6 +27,7 @@ SETTINGS = {
     "splittable_queue_key_arns": KEY,
     "splittable_targets": "lambda/meme-app,ecs/prod/mailer,ssm//mail/queue,ssm/plain*",
     "splittable_target_roles": "meme-app,mailer-*",
+    "splittable_buckets": "uploads,demo-*",
 }
 SQS, LAMBDA = "arn:<Partition>:sqs:<Region>:<AccountId>", "arn:<Partition>:lambda:<Region>:<AccountId>"
 FUNCTION = f"{LAMBDA}:function:meme-app"
@@ -148,6 +149,16 @@ def test_the_roles_together_equal_the_printed_policy(chosen):
     }
     about = {resource for _, resource in printed}
     assert {(action, resource) for action, resource in ours if resource in about} == printed
+
+
+def test_only_split_reads_metadata_of_objects_in_the_named_buckets(chosen, stage):
+    split, buckets = "Splitting/SplitRole", {f"arn:<Partition>:s3:::{name}" for name in ("uploads", "demo-*")}
+
+    found = {(action, resource) for action, resource, _ in allowed(chosen, split) if action.startswith("s3:")}
+    objects = {(f"s3:{action}", f"{bucket}/*") for bucket in buckets for action in ("GetObject", "GetObjectVersion")}
+    assert found == objects | {("s3:ListBucket", bucket) for bucket in buckets}
+    assert not buckets & resources(chosen, "Splitting/ControlRole", action="s3:ListBucket")
+    assert not {action for action, _, _ in allowed(stage, split) if action.startswith("s3:")}
 
 
 def test_keys_of_queues_are_used_through_sqs(chosen):

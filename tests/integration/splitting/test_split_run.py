@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.emulator
 
 QUEUE = QueueName("demo-memes-of-a-command")
 CONSUMER = "demo-consumer-and-a-command"
+BUCKET = "demo-uploads-of-a-command"
 MESSAGES = 12
 READY_SECONDS, END_SECONDS = 240, 240  # the emulator starts function instances meanwhile
 # What a user runs: it knows the queue from the variable that the deployed consumer has, and nothing of the split.
@@ -50,6 +52,13 @@ class Desk:
                 MessageAttributes={"author": {"DataType": "String", "StringValue": author}},
             )
 
+    def upload(self, *authors: str) -> None:
+        """Upload an object of each author, of which S3 notifies the queue."""
+        for author in authors:
+            self.consumer.session.client("s3").put_object(
+                Bucket=BUCKET, Key=f"by {author}.txt", Body=b"", Metadata={"author": author}
+            )
+
     def deployed(self) -> list[str]:
         return [one.body for one in self.consumer.received()]
 
@@ -63,13 +72,48 @@ class Desk:
         return [session["phase"] for session in json.loads(shown)]
 
 
+def notify(consumer: DeployedConsumer) -> None:
+    """Make S3 notify the consumer's queue of each object in the bucket."""
+    sqs, s3 = consumer.session.client("sqs"), consumer.session.client("s3")
+    url = consumer.queues[QUEUE]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    statement = {"Effect": "Allow", "Principal": {"Service": "s3.amazonaws.com"}, "Action": "sqs:SendMessage"}
+    policy = {"Version": "2012-10-17", "Statement": [{**statement, "Resource": arn}]}
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": json.dumps(policy)})
+    s3.create_bucket(Bucket=BUCKET)
+    s3.put_bucket_notification_configuration(
+        Bucket=BUCKET,
+        NotificationConfiguration={"QueueConfigurations": [{"QueueArn": arn, "Events": ["s3:ObjectCreated:*"]}]},
+    )
+
+
+def registry_of_s3_events(consumer: DeployedConsumer) -> Any:
+    """Return the consumer's registry, in which its queue also holds S3 event notifications."""
+    registry: Any = consumer.registry()
+    registry["spec"]["queues"][QUEUE]["s3Event"] = True
+    return registry
+
+
+def plain(bodies: Sequence[str]) -> list[str]:
+    """Return the bodies that are no events of S3."""
+    return sorted(one for one in bodies if one.startswith("by "))
+
+
+def uploaded(bodies: Sequence[str]) -> list[str]:
+    """Return the keys in events of S3, as they are in the events: encoded."""
+    events = [json.loads(one) for one in bodies if one.startswith("{")]
+    return [record["s3"]["object"]["key"] for event in events for record in event.get("Records", [])]
+
+
 @pytest.fixture
 def desk(deployment: Deployment, stage_folder: StageFolder, tmp_path: Path) -> Desk:
     prefix = deployment.outputs["TemporaryQueuePrefix"]
     consumer = DeployedConsumer.deploy(deployment.session(), CONSUMER, [QUEUE], temporary_prefix=prefix)
-    entry = {"queue_type": "SQS", "message_filter": {"author": "^ann$"}}
-    (tmp_path / "mirrord.json").write_text(json.dumps({"feature": {"split_queues": {"*": entry}}}))
-    (tmp_path / "registry.yaml").write_text(json.dumps(consumer.registry()))
+    notify(consumer)
+    filters = {"message_filter": {"author": "^ann$"}}, {"jq_filter": '.S3Metadata.author == "ann"'}
+    entries = [{"queue_id": "*", "queue_type": "SQS", **one} for one in filters]
+    (tmp_path / "mirrord.json").write_text(json.dumps({"feature": {"split_queues": entries}}))
+    (tmp_path / "registry.yaml").write_text(json.dumps(registry_of_s3_events(consumer)))
     folder = WorkingFolder.at(tmp_path, stage_folder)
     folder.run("split", "registry", "apply", "--file", "registry.yaml")
     return Desk(consumer, folder)
@@ -84,8 +128,11 @@ def test_a_command_gets_the_matching_messages_or_all_until_ctrl_c_and_the_consum
     with terminal([*PROGRAM, *own, "--config", "mirrord.json", *command], tmp_path, environment) as shown:
         reads = wait_for(lambda: shown.after("reads "), "the command started", seconds=READY_SECONDS)
         desk.send(*["ann", "others"] * MESSAGES)
-        wait_for(lambda: len(shown.after("got ")) >= MESSAGES, "all messages of ann", seconds=READY_SECONDS)
-        wait_for(lambda: len(desk.deployed()) >= MESSAGES, "all messages of others", seconds=READY_SECONDS)
+        desk.upload("ann", "others")
+        wait_for(lambda: len(plain(shown.after("got "))) >= MESSAGES, "all messages of ann", seconds=READY_SECONDS)
+        wait_for(lambda: len(plain(desk.deployed())) >= MESSAGES, "all messages of others", seconds=READY_SECONDS)
+        wait_for(lambda: uploaded(shown.after("got ")), "the upload of ann", seconds=READY_SECONDS)
+        wait_for(lambda: uploaded(desk.deployed()), "the upload of others", seconds=READY_SECONDS)
         during = desk.phases()
         shown.type(CTRL_C)
         status = shown.process.wait(scaled(END_SECONDS))
@@ -108,8 +155,9 @@ def test_a_command_gets_the_matching_messages_or_all_until_ctrl_c_and_the_consum
     assert during == ["ready"]
     assert "ready" not in afterwards  # ended by the command, and not a minute later without its heartbeats
     assert status == INTERRUPTED
-    assert shown.after("got ") == ["by ann"] * MESSAGES
+    assert plain(shown.after("got ")) == ["by ann"] * MESSAGES
+    assert (uploaded(shown.after("got ")), uploaded(desk.deployed())) == (["by+ann.txt"], ["by+others.txt"])
     assert sorted(exclusive.after("got ")) == ["by ann"] * MESSAGES + ["by others"] * MESSAGES
-    assert meanwhile == ["by others"] * MESSAGES
-    assert sorted(desk.deployed()) == ["by ann"] + ["by others"] * MESSAGES
+    assert plain(meanwhile) == ["by others"] * MESSAGES
+    assert plain(desk.deployed()) == ["by ann"] + ["by others"] * MESSAGES
     assert desk.consumer.mappings() == before == {QUEUE: "Enabled"}

@@ -51,7 +51,7 @@ class OriginalQueues:
             visibility = self._visibility(name)
         if visibility is None:
             raise UnresolvedQueue(f"queue {queue.queue_id!r}: SQS has no queue {name!r} in this region")
-        return ConsumedQueue(queue.queue_id, name, visibility, queue.sns, tuple(queue.tags.items()))
+        return ConsumedQueue(queue.queue_id, name, visibility, queue.sns, tuple(queue.tags.items()), queue.s3_event)
 
     def _visibility(self, name: QueueName) -> timedelta | None:
         try:

@@ -124,6 +124,16 @@ def test_a_file_may_have_registries_of_several_targets():
     assert [str(registry.target) for registry in registries] == ["lambda/meme-app", "lambda/other"]
 
 
+def test_a_queue_of_s3_events_is_marked_in_both_forms():
+    """mirrord, docs: migrating-to-mirrordsplitconfig.md."""
+    before = old({"q": old_queue(sns=True, s3Event=True)})
+    after = new(new_queue({"env": "Q", "containers": ["main"]}, queueConfig="options"))
+
+    for registry in (parse(before), parse(after, property_list(sns="true", s3_event="true"))):
+        (queue,) = registry[0].queues
+        assert (queue.sns, queue.s3_event) == (True, True)
+
+
 @pytest.mark.parametrize(
     ("metadata", "cluster", "expected"),
     [

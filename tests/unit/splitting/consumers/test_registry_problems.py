@@ -57,8 +57,8 @@ SPEC = "document 1.spec"
             id="newer broker",
         ),
         pytest.param(
-            old({"q": old_queue(s3Event=True)}),
-            [f"{SPEC}.queues.q.s3Event: metadata of S3 objects is not fetched; filter by what is in the message"],
+            old({"q": old_queue(s3Event="true")}),
+            [f"{SPEC}.queues.q.s3Event: expected true or false, not 'true'"],
             id="S3",
         ),
         pytest.param(
@@ -171,7 +171,7 @@ def test_each_problem_is_named_with_its_path(document, found):
     ("properties", "found"),
     [
         ({"sns": "yes"}, "value: expected 'true' or 'false', not 'yes'"),
-        ({"s3_event": "true"}, "value: metadata of S3 objects is not fetched; filter by what is in the message"),
+        ({"s3_event": "1"}, "value: expected 'true' or 'false', not '1'"),
         ({"tags": "{"}, "value: not JSON: "),
         ({"tags": '{"tool":1}'}, "value.tool: expected a text, not 1"),
         ({"color": "red"}, "name: unknown property 'color'; known: sns, s3_event, tags"),

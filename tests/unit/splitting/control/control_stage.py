@@ -95,6 +95,7 @@ class ControlStage:
             queue_url=lambda name: QueueUrl(f"https://sqs/1/{name}"),
             record=self.events.extend,
             timings=TIMINGS,
+            reads_objects=True,
         )
         self.service = ControlService(self.ports)
         self.knows(APP, *(originals or (MEMES,)))

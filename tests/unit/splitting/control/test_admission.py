@@ -1,6 +1,7 @@
 """Admission of splits and sessions, and the refused cases."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -144,6 +145,27 @@ def test_a_session_starts_beside_an_exclusive_one_that_ends():
     )
 
     assert [one.session_id for one in joined(ending, request("bob")).sessions] == ["ann", "eve", "bob"]
+
+
+UPLOADS = ConsumedQueue(QueueId("uploads"), QueueName("uploads"), SECONDS_30, s3_event=True)
+BY_METADATA = {"*": {"queue_type": "SQS", "jq_filter": '.S3Metadata.client == "a"'}}
+
+
+def test_a_filter_asks_for_the_metadata_of_s3_objects_if_the_settings_name_buckets():
+    split, asking = begun((UPLOADS,)), request(queues=BY_METADATA)
+
+    with pytest.raises(SessionRejected, match=r"'uploads': the filter uses S3Metadata, and .*splittable_buckets"):
+        joined(split, asking)
+    assert joined(split, replace(asking, reads_objects=True)).queues[0].s3_event
+    assert len(joined(begun(), asking).sessions) == 1  # its queues hold no events, so nothing is read
+    assert len(joined(split, request()).sessions) == 1
+
+
+def test_a_filter_asks_for_no_metadata_on_a_fifo_queue():
+    fifo = begun((replace(UPLOADS, original=QueueName("uploads.fifo")),))
+
+    with pytest.raises(SessionRejected, match="which can change between two deliveries of a FIFO queue's message"):
+        joined(fifo, replace(request(queues=BY_METADATA), reads_objects=True))
 
 
 def test_two_simultaneous_sessions_share_one_split():

@@ -86,6 +86,26 @@ def test_forwarding_starts_only_when_the_target_reads_its_temporary_queue():
     ]
 
 
+@pytest.mark.parametrize(
+    ("others", "forwarder", "settle"),
+    [
+        ((), None, timedelta(0)),
+        ((), off(), timedelta(0)),
+        ((), on(), TIMINGS.settle),
+        ((session(BOB, stolen=frozenset()),), on(), TIMINGS.settle),
+    ],
+)
+def test_an_exclusive_session_is_ready_when_nothing_is_forwarded_without_it_any_more(others, forwarder, settle):
+    """For example while another session mirrors the queue."""
+    starting = session(ANN, Phase.STARTING, since=NOW, exclusive=frozenset({MEMES}))
+    queues = {name: holding() for name in ("deployed_memes", "ann_memes", "bob_memes")}
+    found = observed(TargetState.TEMPORARY, forwarder, **queues)
+
+    moved = [one for one in actions(split(Stage.SPLIT, starting, *others), found) if isinstance(one, MoveSession)]
+
+    assert moved == [MoveSession(ANN, Phase.MATCHING, effective_at=NOW + settle)]
+
+
 def test_filters_on_a_fifo_queue_apply_after_the_settle_time():
     """Messages received earlier are matched against the sessions of that time at each redelivery."""
     starting = session(ANN, Phase.STARTING, ORDERS, since=NOW)

@@ -428,6 +428,25 @@ def test_unconsumed_messages_go_to_the_next_matching_session():
     ]
 
 
+@pytest.mark.parametrize("s3_event", [True, False])
+def test_unconsumed_s3_events_are_matched_by_the_function_that_reads_the_metadata(s3_event):
+    stage = ControlStage()
+    stage.targets.found[APP] = [replace(one, s3_event=s3_event) for one in stage.targets.found[APP]]
+    by_metadata = {"queue_type": "SQS", "jq_filter": '.S3Metadata.client == "a"'}
+    stage.start("ann", color="ann")
+    stage.start("bob", config={"feature": {"split_queues": {"*": by_metadata}}})
+    stage.pass_time(15, alive=["ann", "bob"])
+    deployed = stage.split().queues[0].deployed
+    stage.queues.queues[stage.session_queue("ann")].waiting += [message("unread", "ann")]
+
+    stage.stop("ann")
+    stage.pass_time(40, alive=["bob"])
+
+    (returned,) = [event for event in stage.events if event.kind == "returned"]
+    assert (returned.destination, returned.labels["session"]) == (MEMES if s3_event else deployed, "ann")
+    assert [one.body for one in stage.queues.returned.get(MEMES, [])] == (["unread"] if s3_event else [])
+
+
 def test_a_returned_message_that_no_queue_accepts_is_dead_lettered():
     stage = ControlStage().ready("ann", "bob")
     stage.sender.refused_bodies["bad"] = "InvalidMessageContents"

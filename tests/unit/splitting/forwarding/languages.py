@@ -45,6 +45,7 @@ PROGRAMS: dict[str, Callable[[object], Sequence[object]]] = {
     "null, true": lambda _: [None, True],
     "error": _fail,
     '.Body == "mine"': lambda document: [document["Body"] == "mine"],
+    '.S3Metadata.client == "a"': lambda document: [document.get("S3Metadata", {}).get("client") == "a"],
     ".queue": lambda document: [document["queue"]],
     ".queues[]": lambda document: list(document["queues"]),
 }

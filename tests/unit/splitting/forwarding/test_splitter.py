@@ -13,6 +13,7 @@ from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sending import Batch
 from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.forwarding.s3_objects import ObjectMetadata, S3Object, Unread
 from signalbox.splitting.forwarding.splitter import RECORD_AGE, ForwardResult, Splitter, SplitUnknown
 from signalbox.splitting.forwarding.use_recorder import USE_LASTS, UseRecorder
 from signalbox.splitting.model.observed_state import QueueUse
@@ -29,6 +30,7 @@ from tests.fakes.splitting import (
     MemoryTime,
 )
 from tests.unit.splitting.forwarding.languages import SLOW, PlainLanguages
+from tests.unit.splitting.forwarding.test_s3_objects import MemoryObjects, event, record
 
 STANDARD, FIFO = QueueName("memes"), QueueName("orders.fifo")
 TARGET = Target.parse("lambda/meme-app")
@@ -112,7 +114,7 @@ class UnavailableDeadLetters(MemoryDeadLetters):
 class SplitterStage:
     """A split in memory with its splitter; each reading of the clock advances it by `step`."""
 
-    def __init__(self, *sessions: SplitSession) -> None:
+    def __init__(self, *sessions: SplitSession, objects: ObjectMetadata | None = None, s3_event: bool = False) -> None:
         self.store, self.time, self.sender = MemoryStore(), MemoryTime(), UncertainSender()
         self.dead_letters = UnavailableDeadLetters()
         self.queues = MemorySplitQueues(queues={name: MemoryQueue() for name in (STANDARD, FIFO)})
@@ -129,9 +131,10 @@ class SplitterStage:
             now=self.now,
             settle=SETTLE,
             budget=timedelta(seconds=10),
+            objects=objects,
         )
         queues = tuple(
-            SplitQueue(QueueId(name), name, QueueName(f"deployed-{name}"), timedelta(seconds=30))
+            SplitQueue(QueueId(name), name, QueueName(f"deployed-{name}"), timedelta(seconds=30), s3_event=s3_event)
             for name in (STANDARD, FIFO)
         )
         split = Split(TARGET, queues, sessions, Stage.SPLIT, LONG_AGO, timedelta(seconds=120), was_split=True)
@@ -588,3 +591,37 @@ def by_queue_and_group(stage: SplitterStage) -> Mapping[tuple[str, int], list[st
         for name, bodies in stage.sent().items()
         for group in range(2)
     }
+
+
+def of_client(name: str) -> SplitSession:
+    entry = {"queue_type": "SQS", "jq_filter": '.S3Metadata.client == "a"'}
+    return session(name, "", config=json.dumps({"feature": {"split_queues": {"*": entry}}}))
+
+
+def uploads() -> list[Message]:
+    found = {key: message(key).document for key in ("mine", "yours", "gone")}
+    return [Message.parse({**document, "Body": event(record(key))}) for key, document in found.items()]
+
+
+def test_s3_events_go_to_the_session_that_asks_for_the_metadata_of_their_objects():
+    objects = MemoryObjects({"mine": {"client": "a"}, "yours": {"client": "b"}})
+    stage = SplitterStage(of_client("ann"), objects=objects, s3_event=True)
+
+    done = stage.forward(*uploads())
+
+    assert {name: len(found) for name, found in stage.sent().items()} == {"ann-memes": 1, "deployed-memes": 2}
+    assert stage.sent()["ann-memes"] == [event(record("mine"))]
+    assert objects.asked == [{S3Object("demo-uploads", key) for key in ("mine", "yours", "gone")}]
+    assert done.not_done == ()
+    labels = [one.labels.get("s3_metadata") for one in done.events]
+    assert labels == [None, None, Unread.MISSING]
+    assert "client" not in "".join(one.to_json() for one in done.events).replace('.client == \\"a', "")
+
+
+def test_objects_of_other_queues_are_not_read():
+    objects = MemoryObjects({"mine": {"client": "a"}})
+    stage = SplitterStage(of_client("ann"), objects=objects)
+
+    stage.forward(*uploads())
+
+    assert (list(stage.sent()), objects.asked) == (["deployed-memes"], [])

@@ -39,6 +39,7 @@ queues = st.builds(
     visibility=durations,
     sns=st.booleans(),
     tags=st.lists(st.tuples(st.text(max_size=3), st.text(max_size=3)), max_size=2).map(tuple),
+    s3_event=st.booleans(),
 )
 sessions = st.builds(
     SplitSession,
