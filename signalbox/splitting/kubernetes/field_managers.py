@@ -11,7 +11,8 @@ from typing import Any
 
 FIELD_MANAGER = "signalbox"
 CONTAINERS = ("f:spec", "f:template", "f:spec", "f:containers")
-SELF, NAME = ".", "f:name"
+SELF, NAME, VALUE = ".", "f:name", "f:value"
+APPLY = "Apply"
 # These stay with their managers: the switch does not change them.
 UNCHANGED = frozenset({SELF, NAME})
 OWN_FIELDS = ("depth", "fields", "keeps_entry")
@@ -81,11 +82,27 @@ def returned(
             entry = entries.setdefault(
                 _identity(ownership.entry), {"fieldsType": "FieldsV1", **ownership.entry, "fieldsV1": {}}
             )
-            node = entry["fieldsV1"]
-            for key in path[: ownership.depth]:
-                node = node.setdefault(key, {})
-            node.update(_copied(ownership.fields))
+            _at(entry["fieldsV1"], path[: ownership.depth]).update(_copied(ownership.fields))
     return list(entries.values())
+
+
+def with_values(
+    managed: Iterable[Entry], variables: Mapping[tuple[str, str], Sequence[Ownership]]
+) -> list[dict[str, object]]:
+    """Return `managedFields` in which the managers that apply a variable have its literal value, instead of Signalbox.
+
+    Their next apply, with the source of the value, then removes the literal one. An entry with both is not valid.
+    """
+    entries = [{**one, "fieldsV1": _copied(one.get("fieldsV1", {}))} for one in managed]
+    for (container, variable), of_variable in variables.items():
+        path = variable_path(container, variable)
+        appliers = {_identity(one.entry) for one in of_variable if one.entry.get("operation") == APPLY}
+        for entry in entries if appliers else ():
+            if entry.get("manager") == FIELD_MANAGER:
+                _without(entry["fieldsV1"], (*path, VALUE))
+            elif _identity(entry) in appliers:
+                _at(entry["fieldsV1"], path)[VALUE] = {}
+    return entries
 
 
 def variable_path(container: str, variable: str) -> tuple[str, ...]:
@@ -109,6 +126,21 @@ def _deepest(node: Fields, path: Sequence[str]) -> tuple[int, Fields]:
             return depth, node
         node = node[key]
     return depth + 1, node
+
+
+def _at(node: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    for key in path:
+        node = node.setdefault(key, {})
+    return node
+
+
+def _without(node: dict[str, Any], path: Sequence[str]) -> None:
+    """Remove a path, and the nodes above it that become empty."""
+    key, *rest = path
+    if rest and key in node:
+        _without(node[key], rest)
+    if key in node and not (rest and node[key]):
+        del node[key]
 
 
 def _identity(entry: Entry) -> tuple[object, ...]:

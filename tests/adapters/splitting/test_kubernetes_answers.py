@@ -362,6 +362,24 @@ def test_a_name_from_a_config_map_is_restored_by_a_patch(cluster):
     assert cluster.api.patches[0][1]["value"] == [from_map("Q", "orders")]
 
 
+@pytest.mark.parametrize(("operation", "patches"), [("Apply", 1), ("Update", 0)])
+def test_a_manager_that_applies_a_name_from_a_config_map_can_apply_it_again(cluster, operation, patches):
+    manager = managed("Q", ".", "f:name", "f:valueFrom", operation=operation)
+    found = cluster.put(plain(Q=DEPLOYED), managedFields=[managed("Q", ".", "f:name", operation=operation), OURS])
+    record = {("main", "Q"): VariableBefore(from_map("Q", "orders"), tuple(owners([manager], "main", "Q")))}
+    text = SwitchRecord(str(WEB), record).text()
+    found["spec"]["template"]["metadata"] = {"annotations": {ANNOTATION: text}}
+    found["spec"]["template"]["spec"]["containers"].append(container("b", plain(Q="orders")))
+
+    cluster.targets.switch(cluster.split(), cluster.registry)
+
+    assert len(cluster.api.patches) == patches
+    for operations in cluster.api.patches:
+        (shared, ours) = operations[-1]["value"]
+        assert shared == managed("Q", ".", "f:name", "f:value", operation="Apply")
+        assert ours["manager"] == FIELD_MANAGER
+
+
 def test_a_rollout_is_switched_by_a_patch(cluster):
     cluster.target = Target.parse("rollout/web@shop.main")
     cluster.path = "/apis/argoproj.io/v1alpha1/namespaces/shop/rollouts/web"

@@ -33,6 +33,7 @@ from tests.kubernetes.cluster import (
     READY,
     STAY,
     STRATEGIC,
+    ApiError,
     Namespace,
     Server,
     deployment,
@@ -342,6 +343,35 @@ def test_a_manifest_that_its_owner_applies_again_is_noticed_and_switched_again(w
 
     template = {"spec": {"template": before["spec"]["template"]}}
     workload.namespace.patch("deployments", "web", template, kind=STRATEGIC, fieldManager=OWNER)
+    noticed = workload.observe(Stage.SPLIT)
+    workload.switched()
+    after = workload.switched_back()
+
+    assert noticed is TargetState.ORIGINAL
+    assert owned(after, times=False) == owned(before, times=False)
+
+
+def test_a_patch_that_adds_the_source_of_a_switched_variable_is_refused(workload):
+    """`kubectl apply` without `--server-side` sends such a patch, which leaves the literal value."""
+    workload.namespace.create("configmaps", {"metadata": {"name": "queues"}, "data": {"orders": ORDERS}})
+    before = workload.deploy(with_env(deployment("web", env={}), FROM_MAP))
+    workload.switched()
+
+    template = {"spec": {"template": before["spec"]["template"]}}
+    with pytest.raises(ApiError, match="may not be specified when `value` is not empty"):
+        workload.namespace.patch("deployments", "web", template, kind=STRATEGIC, fieldManager=OWNER)
+
+    assert owned(workload.switched_back()) == owned(before)
+
+
+def test_an_owner_that_applies_a_name_from_a_config_map_again_wins(workload):
+    workload.namespace.create("configmaps", {"metadata": {"name": "queues"}, "data": {"orders": ORDERS}})
+    manifest = with_env(deployment("web", env={}), FROM_MAP)
+    workload.namespace.apply("deployments", manifest, manager="flux")
+    before = workload.namespace.rolled_out("deployments", "web")
+    workload.switched()
+
+    workload.namespace.apply("deployments", manifest, manager="flux")  # without a conflict
     noticed = workload.observe(Stage.SPLIT)
     workload.switched()
     after = workload.switched_back()

@@ -28,7 +28,7 @@ from signalbox.splitting.consumers.discovery import Evidence
 from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
 from signalbox.splitting.control.problems import note_problem
-from signalbox.splitting.kubernetes.field_managers import is_given_up, is_managed, owners, returned
+from signalbox.splitting.kubernetes.field_managers import is_given_up, is_managed, owners, returned, with_values
 from signalbox.splitting.kubernetes.pod_template import ConfigMaps, Environments, PodTemplate, containers_of, env_entry
 from signalbox.splitting.kubernetes.rollout import is_rolled_out, label_selector, obstacle, pause, unsuitability
 from signalbox.splitting.kubernetes.switch_limit import is_limit_reached, outdated, switch_annotation
@@ -130,6 +130,7 @@ class KubernetesTargets:
         with switch_errors(split.target):
             self._check_limit(split)
             self._attempt(split.target, write)
+            self._attempt(split.target, lambda workload: self._share_values(split.target, workload))
             self._count_switch(split.target)
 
     def switch_back(self, split: Split, registry: Registry) -> None:
@@ -182,6 +183,18 @@ class KubernetesTargets:
         if is_final and split.stage is Stage.STARTING and split.live:
             raise EffectRefused(text)
         note_problem(self.annotations, split.target, text, now=self.now())
+
+    def _share_values(self, target: Target, workload: Document) -> None:
+        """Let managers that apply a variable with `valueFrom` replace its literal value at any time."""
+        managed, pod = workload["metadata"].get("managedFields", ()), workload["spec"]["template"]
+        variables = {
+            key: before.owners
+            for key, before in read_record(_annotations(pod), str(target)).before.items()
+            if before.entry is not None and "valueFrom" in before.entry
+        }
+        fields = with_values(managed, variables) if variables else managed
+        if fields != managed:
+            self._set_managed_fields(target, [at_version(workload)], fields)
 
     def _note_managers(self, target: Target, workload: Document, change: TemplateChange) -> None:
         """Note which managers have set the variables of a switched workload again."""
@@ -256,8 +269,10 @@ class KubernetesTargets:
         operations: list[dict[str, object]] = [at_version(workload)]
         if ANNOTATION in _annotations(workload):
             operations.append({"op": "remove", "path": f"/metadata/annotations/{ANNOTATION.replace('/', '~1')}"})
-        fields = returned(metadata.get("managedFields", ()), restored)
-        operations.append({"op": "add", "path": "/metadata/managedFields", "value": fields})
+        self._set_managed_fields(target, operations, returned(metadata.get("managedFields", ()), restored))
+
+    def _set_managed_fields(self, target: Target, operations: list[dict[str, object]], fields: object) -> None:
+        operations = [*operations, {"op": "add", "path": "/metadata/managedFields", "value": fields}]
         self._api(target).patch(_path(target), operations, kind=PatchKind.JSON)
 
     def _write(self, target: Target, workload: Document, change: TemplateChange) -> None:

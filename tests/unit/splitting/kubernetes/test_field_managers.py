@@ -2,7 +2,14 @@
 
 import pytest
 
-from signalbox.splitting.kubernetes.field_managers import Ownership, is_given_up, is_managed, owners, returned
+from signalbox.splitting.kubernetes.field_managers import (
+    Ownership,
+    is_given_up,
+    is_managed,
+    owners,
+    returned,
+    with_values,
+)
 from tests.unit.splitting.kubernetes.workloads import OWNER, managed
 
 OURS = managed("Q", ".", "f:name", "f:value", manager="signalbox", operation="Apply")
@@ -72,3 +79,31 @@ def test_a_variable_whose_entry_belonged_to_nobody_is_not_given_up(manager):
 def test_signalbox_manages_what_it_applied():
     assert is_managed([HAS, OURS])
     assert not is_managed([HAS])
+
+
+def test_a_manager_that_applies_the_source_of_a_value_has_the_literal_value_during_the_split():
+    sourced = managed("Q", ".", "f:name", "f:valueFrom", operation="Apply")
+    named = managed("Q", ".", "f:name", operation="Apply")
+    patched = managed("Q", "f:value", manager="signalbox")
+    patched["fieldsV1"]["f:spec"]["f:template"]["f:spec"]["f:containers"]['k:{"name":"main"}'].pop(".")
+    annotated = {**patched, "fieldsV1": {**patched["fieldsV1"], "f:metadata": {}}}
+    before = list(owners([sourced], "main", "Q"))
+
+    assert with_values([named, annotated, STATUS], {("main", "Q"): before}) == [
+        managed("Q", ".", "f:name", "f:value", operation="Apply"),
+        {**annotated, "fieldsV1": {"f:metadata": {}}},
+        STATUS,
+    ]
+
+
+def test_a_manager_that_updates_a_variable_does_not_get_its_literal_value():
+    before = list(owners([managed("Q", ".", "f:valueFrom")], "main", "Q"))
+
+    assert with_values([HAS, OURS], {("main", "Q"): before}) == [HAS, OURS]
+
+
+def test_fields_that_signalbox_does_not_have_stay():
+    before = list(owners([managed("Q", ".", "f:valueFrom", operation="Apply")], "main", "Q"))
+    other = managed("P", ".", manager="signalbox")
+
+    assert with_values([other], {("main", "Q"): before}) == [other]
