@@ -8,8 +8,12 @@ from dataclasses import asdict, dataclass, field, replace
 from benchmarks.parts.splitting import calls as splitting_calls
 from benchmarks.parts.splitting import filters as splitting_filters
 from benchmarks.parts.splitting import latency as splitting_latency
+from benchmarks.parts.splitting import times as splitting_times
+from benchmarks.parts.splitting import waits as splitting_waits
 from benchmarks.parts.splitting.calls import FLOOR, MESSAGES, Calls
 from benchmarks.parts.splitting.filters import Filters
+from benchmarks.parts.splitting.times import Times
+from benchmarks.parts.splitting.waits import ORDERS, Waits
 from benchmarks.shared.command import parser, status
 from benchmarks.shared.figures import Summary
 from benchmarks.shared.machine import Machine, this_machine
@@ -18,7 +22,9 @@ from benchmarks.shared.stage import running_stage
 from signalbox.cli.shared.output import print_json
 from signalbox.local.progress import step
 
-PARTS = ("calls", "filters", "latency")
+PARTS = ("calls", "filters", "latency", "waits", "times")
+# The defaults on AWS, in place of a local stage's settings.
+AWS_SETTINGS = ("split_timeout_seconds=20", "split_empty_seconds=60", "split_parameter_seconds=60")
 CALLS_LIMIT = 1.1
 
 
@@ -30,6 +36,8 @@ class Results:
     calls: Sequence[Calls] = ()
     filters: Sequence[Filters] = ()
     latency: Mapping[str, Summary] = field(default_factory=dict)
+    waits: Sequence[Waits] = ()
+    times: Sequence[Times] = ()
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -42,6 +50,12 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser("splitting", __doc__, parts=PARTS, page="docs/splitting.md")
     options.add_argument(
         "--messages", type=int, default=splitting_latency.MESSAGES, help="messages of each way (default: %(default)s)"
+    )
+    options.add_argument(
+        "--aws-settings", action="store_true", help="measure `times` with the defaults on AWS: about 20 minutes"
+    )
+    options.add_argument(
+        "--kind", choices=splitting_times.KINDS, action="append", help="measure `times` of this kind only; repeatable"
     )
     return options.parse_args(arguments)
 
@@ -60,6 +74,14 @@ def _measured(options: argparse.Namespace) -> Results:
         with running_stage(port=options.port) as stage, step("latency") as say:
             latency = splitting_latency.on_stage(stage.deployment, messages=options.messages, say=say)
         results = replace(results, latency=latency)
+    if "waits" in parts:
+        with step("waits"):
+            results = replace(results, waits=list(splitting_waits.calculate()))
+    if "times" in parts:
+        kinds, context = options.kind or list(splitting_times.KINDS), AWS_SETTINGS if options.aws_settings else ()
+        with running_stage(port=options.port, context=context) as stage, step("times") as say:
+            times = list(splitting_times.on_stage(stage.deployment, kinds=kinds, say=say))
+        results = replace(results, times=times)
     return results
 
 
@@ -71,6 +93,10 @@ def tables(results: Results) -> Iterator[Table]:
         yield _filters(results.filters)
     if results.latency:
         yield _latency(results.latency)
+    if results.waits:
+        yield _waits(results.waits)
+    if results.times:
+        yield _times(results.times)
 
 
 def _calls(calls: Sequence[Calls]) -> Table:
@@ -118,6 +144,27 @@ def _latency(latency: Mapping[str, Summary]) -> Table:
         "deployed one is a function with an event source mapping. A split adds one more such mapping."
     )
     return Table("Time to a consumer, on the emulator", columns, rows, note)
+
+
+def _waits(waits: Sequence[Waits]) -> Table:
+    columns = ["settings, queue, its session's messages", "ready", "original read again", "split over"]
+    rows = [
+        [
+            f"{one.settings}, {'FIFO' if one.queue == ORDERS else 'standard'}, {one.use}",
+            *map(str, (one.ready, one.back, one.over)),
+        ]
+        for one in waits
+    ]
+    note = "Seconds by the rules alone, in simulated time: changes in AWS take no time. The visibility timeout is 30 s."
+    return Table("Waits of a session", columns, rows, note)
+
+
+def _times(times: Sequence[Times]) -> Table:
+    columns = ["target, its session's messages", "ready", "original read again", "split over"]
+    rows = [
+        [f"{one.kind}, {one.use}", *(f"{seconds:.1f}" for seconds in (one.ready, one.back, one.over))] for one in times
+    ]
+    return Table("Times of a session, on the emulator", columns, rows, "Seconds from the command on.")
 
 
 def targets(results: Results) -> Iterator[tuple[str, bool]]:

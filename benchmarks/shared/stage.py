@@ -1,6 +1,6 @@
 """The stage of a benchmark: an emulator with the app deployed into it, removed when the run ends."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -82,12 +82,12 @@ class Stage:
 
 
 @contextmanager
-def running_stage(*, port: int) -> Iterator[Stage]:
-    """Deploy the app into a new emulator, which ends when this process ends or is killed."""
+def running_stage(*, port: int, context: Sequence[str] = ()) -> Iterator[Stage]:
+    """Deploy the app, with these settings, into a new emulator, which ends when this process ends or is killed."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     state = StageFolder(FOLDER)
     with lifecycle.lifeline() as lifeline:
         try:
-            yield Stage(stage.up(state, port=port, fresh=True, lifeline=lifeline))
+            yield Stage(stage.up(state, port=port, fresh=True, lifeline=lifeline, context=context))
         finally:
             stage.down(state)

@@ -27,6 +27,13 @@ Demo = Annotated[
         "--demo/--no-demo", help="Run a demo of each capability afterwards (default: run it, except with --weather)."
     ),
 ]
+Kubernetes = Annotated[
+    bool,
+    typer.Option(
+        "--kubernetes",
+        help="Show splitting on a Kubernetes cluster, and build it in 5 to 13 minutes (default: if it is built).",
+    ),
+]
 Seed = Annotated[
     int | None,
     typer.Option("--weather", metavar="SEED", help="Give the emulator AWS's faults, delays and limits."),
@@ -44,6 +51,7 @@ def up(
     port: Port = None,
     context: Context = None,
     demo: Demo = None,
+    kubernetes: Kubernetes = False,
     fresh: Fresh = False,
     yes: Yes = False,
     weather: Seed = None,
@@ -61,9 +69,10 @@ def up(
     conditions = _weather(weather, account_concurrency)
     if fresh:
         _confirm_loss(StageFolder(), yes=yes, as_json=as_json)
-    local = stage.up(StageFolder(), port=port, context=context or [], fresh=fresh, weather=conditions)
+    folder = StageFolder()
+    local = stage.up(folder, port=port, context=context or [], fresh=fresh, weather=conditions)
     is_shown = demo if demo is not None else local["weather"] is None
-    rows = list(evidence(local_deployment(local))) if is_shown else []
+    rows = list(evidence(local_deployment(local, folder=folder.path), build=kubernetes)) if is_shown else []
     if as_json:
         print_json({"local": _public(local), "demo": [[row.capability, row.what, row.value] for row in rows]})
         return

@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from difflib import get_close_matches
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -22,6 +22,9 @@ from signalbox.cli.shared.output import print_error, print_line
 from signalbox.cli.splitting import commands as splitting
 from signalbox.cli.verify.commands import verify
 from signalbox.errors import RejectedError, SignalboxError
+
+if TYPE_CHECKING:
+    from botocore.exceptions import BotoCoreError, ClientError
 
 REJECTED = 2
 UNAVAILABLE = 1
@@ -106,7 +109,7 @@ def _readable(text: str) -> str:
     return text + (f"; did you mean {near[0]!r}?" if near else "")
 
 
-def _aws_errors() -> tuple[type[Exception], ...]:
+def _aws_errors() -> "tuple[type[BotoCoreError], type[ClientError]]":
     """Return the error classes of AWS calls; imported only when an error occurs, since the import is slow."""
     from botocore.exceptions import BotoCoreError, ClientError
 

@@ -58,6 +58,15 @@ def test_the_command_runs(python):
     assert run(python.with_name("signalbox"), "--version").startswith("signalbox ")
 
 
+def test_the_command_runs_next_to_the_driver_for_sr3(tmp_path):
+    """`pip install '.[sr3]'` puts the command on PATH, too."""
+    wheels.uv("venv", tmp_path / "venv")
+    python = tmp_path / "venv" / "bin" / "python"
+    wheels.uv("pip", "install", "--python", python, f"{wheels.wheel(tmp_path / 'build')}[sr3]")
+
+    assert run(python.with_name("signalbox"), "--version").startswith("signalbox ")
+
+
 def test_every_command_shows_its_help(python):
     assert len(run(python, "-c", HELP_OF_EVERY_COMMAND).splitlines()) > 30
 

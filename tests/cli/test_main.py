@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import NoCredentialsError
 
 from signalbox.cli import local, main
-from signalbox.cli.shared.deployment import find_deployment, local_deployment
+from signalbox.cli.shared.deployment import Deployment, find_deployment, local_deployment
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local.emulator.weather.conditions import Weather
 
@@ -31,6 +31,15 @@ def test_the_stage_is_found_from_a_folder_inside_the_checkout(tmp_path):
 
     assert found == local_deployment(LOCAL, folder=tmp_path / ".signalbox")
     assert found.outputs["BrokerQueueName"] == "snowflake-broker"
+
+
+def test_messages_name_a_stage_by_its_folder_or_by_account_and_region(tmp_path):
+    outputs = {"StateTableArn": "arn:aws:dynamodb:eu-west-1:123456789012:table/State"}
+
+    assert local_deployment(LOCAL, folder=tmp_path / ".signalbox").place == f"the local stage of {tmp_path}"
+    assert local_deployment(LOCAL).place == "the local stage of http://127.0.0.1:4566"
+    aws = Deployment(outputs, "eu-west-1", "", stage="prod")
+    assert aws.place == "stage prod in account 123456789012, eu-west-1"
 
 
 def test_the_error_without_a_running_stage_names_make_up_and_the_option_aws(tmp_path):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from signalbox.aws.splitting.kubernetes.api import ClusterRefused, ClusterUnavailable, PatchKind
+from signalbox.aws.splitting.kubernetes.api import ClusterRefused, ObjectChanged, PatchKind
 
 
 @dataclass
@@ -54,5 +54,5 @@ class MemoryKubernetes:
             raise self.refusal
         if self.conflicts:
             self.conflicts -= 1
-            raise ClusterUnavailable("409: the object has changed since it was read")
+            raise ObjectChanged("409: the object has changed since it was read")
         assert path in self.objects

@@ -13,7 +13,11 @@ from botocore.httpsession import URLLib3Session
 ACCOUNT = "123456789012"
 Body = str | dict[str, Any]
 # The operations of services that are named by their path.
-BY_PATH = {"/2016-08-19/account-settings": "GetAccountSettings", "/schedule-groups": "ListScheduleGroups"}
+BY_PATH = {
+    "/2016-08-19/account-settings": "GetAccountSettings",
+    "/schedule-groups": "ListScheduleGroups",
+    "/clusters/prod-eu": "DescribeCluster",
+}
 
 
 @dataclass(frozen=True)

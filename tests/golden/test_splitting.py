@@ -16,6 +16,7 @@ from signalbox.aws.splitting.splits import (
     DynamoAnnotations,
     DynamoLedger,
     DynamoLocks,
+    DynamoQueueUses,
     DynamoRegistries,
     DynamoSamples,
     DynamoSplits,
@@ -28,7 +29,7 @@ from signalbox.sending import Batch, Delivery
 from signalbox.splitting.control import commands
 from signalbox.splitting.forwarding.matching import Decision, Mode, Outcome, SessionVerdict
 from signalbox.splitting.model import events
-from signalbox.splitting.model.observed_state import Sample
+from signalbox.splitting.model.observed_state import QueueUse, Sample
 from signalbox.splitting.model.ports import StoredRegistry, StoredSplit
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
@@ -113,6 +114,9 @@ MESSAGE = Message.parse(
 )
 
 
+USED, CLOSED = QueueName("trial-split-d-memes"), QueueName("trial-split-ann-memes")
+
+
 def write_splits(table) -> None:
     splits = DynamoSplits(table)
     stored = splits.create(FULL_SPLIT, documents=DOCUMENTS)
@@ -125,6 +129,9 @@ def write_splits(table) -> None:
     annotations.put(APP, "environment:trial-split-ann-memes", '{"MEMES":"trial-split-ann-memes"}')
     annotations.put(APP, "queue:trial-split-ann-memes", "no tags")
     DynamoLedger(table).begin(MEMES, "call-1", now=AT)
+    uses = DynamoQueueUses(table)
+    uses.extend(USED, until=AT)
+    uses.close(CLOSED, seen=QueueUse(), now=AT)
 
 
 def messages() -> dict[str, object]:
@@ -205,6 +212,8 @@ def test_golden_items_are_read(split_table) -> None:
         "queue:trial-split-ann-memes": "no tags",
     }
     assert DynamoLedger(split_table).unfinished(MEMES, since=AT) == 1
+    uses = DynamoQueueUses(split_table)
+    assert uses.of([USED, CLOSED]) == {USED: QueueUse(AT), CLOSED: QueueUse(is_closed=True)}
     locks = DynamoLocks(split_table)
     assert not locks.acquire(APP, holder="other", now=AT + 59 * SECOND, until=AT + 120 * SECOND)
     assert locks.acquire(APP, holder="h0", now=AT, until=AT + 120 * SECOND)

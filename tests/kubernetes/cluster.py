@@ -1,6 +1,5 @@
 """A Kubernetes cluster for tests, its namespaces, and clients of its API."""
 
-import json
 import os
 import secrets
 import signal
@@ -9,13 +8,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
-import urllib3
-
-from signalbox.local import kubernetes
+from signalbox.local import cluster_api, kubernetes
+from signalbox.local.demo import pods
 from tests.patience import wait_for
 
+Api, ApiError, MERGE = cluster_api.ClusterApi, cluster_api.ClusterCallFailed, cluster_api.MERGE
 APPS, CORE, RBAC = "/apis/apps/v1", "/api/v1", "/apis/rbac.authorization.k8s.io/v1"
 GROUPS = {
     **dict.fromkeys(("deployments", "statefulsets", "replicasets", "controllerrevisions"), APPS),
@@ -25,70 +23,9 @@ GROUPS = {
     "mirrordworkloadqueueregistries": "/apis/queues.mirrord.metalbear.co/v1alpha",
 }
 # Annotations of pods that the stand-in for the kubelet knows: see server/kubelet.go.
-READY, STAY = "kubelet.signalbox.example/ready", "kubelet.signalbox.example/stay"
-JSON, MERGE, STRATEGIC = (f"application/{kind}json" for kind in ("", "merge-patch+", "strategic-merge-patch+"))
-JSON_PATCH, APPLY = "application/json-patch+json", "application/apply-patch+yaml"
-TIMEOUT = urllib3.Timeout(connect=10, read=60)
+READY, STAY = "kubelet.signalbox.example/ready", pods.STAY
+STRATEGIC, JSON_PATCH = "application/strategic-merge-patch+json", "application/json-patch+json"
 DELETE_AT_ONCE = {"propagationPolicy": "Background"}
-
-
-class ApiError(AssertionError):
-    """Raised for an answer of the API server with another status than 2xx."""
-
-    def __init__(self, status: int, document: Mapping[str, Any]) -> None:
-        self.status, self.document = status, document
-        super().__init__(f"{status}: {document.get('message', document)}")
-
-
-@dataclass(frozen=True, slots=True)
-class Api:
-    """One user's access to the API of a cluster."""
-
-    endpoint: str
-    ca: str
-    token: str
-    pool: urllib3.PoolManager
-
-    @classmethod
-    def of(cls, cluster: kubernetes.Cluster) -> "Api":
-        """Return the administrator's access."""
-        return cls(cluster.endpoint, cluster.ca, cluster.token, urllib3.PoolManager(ssl_context=cluster.tls))
-
-    def as_user(self, token: str) -> "Api":
-        """Return the access of the user with a token."""
-        return replace(self, token=token)
-
-    def call(self, method: str, path: str, document: object = None, *, kind: str = JSON, **query: str) -> Any:
-        """Return the document of an answer. Raises `ApiError`."""
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": kind, "Accept": JSON}
-        body = None if document is None else json.dumps(document)
-        url = f"{self.endpoint}{path}" + (f"?{urlencode(query)}" if query else "")
-        answer = self.pool.request(method, url, body=body, headers=headers, timeout=TIMEOUT, retries=False)
-        try:
-            found = answer.json()
-        except ValueError:
-            found = {"message": answer.data.decode(errors="replace")}
-        if answer.status >= 300:
-            raise ApiError(answer.status, found)
-        return found
-
-    def get(self, path: str, **query: str) -> Any:
-        """Read an object or a list."""
-        return self.call("GET", path, **query)
-
-    def find(self, path: str) -> Any | None:
-        """Read an object; None if there is none."""
-        try:
-            return self.get(path)
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            return None
-
-    def apply(self, path: str, document: object, *, manager: str, force: bool = False) -> Any:
-        """Apply a manifest as `kubectl apply --server-side` does."""
-        options = {"fieldManager": manager, "force": str(force).lower()}
-        return self.call("PATCH", path, document, kind=APPLY, **options)
 
 
 class Server:
@@ -208,17 +145,6 @@ class Namespace:
         """List the pods that run, by a label selector such as `app=x`; those that terminate run too."""
         found = self.objects("pods", labelSelector=selector)
         return [pod for pod in found if pod["status"].get("phase") == "Running"]
-
-    def environment(self, pod: Mapping[str, Any], container: str = "main") -> dict[str, str]:
-        """Return the variables that a pod's container starts with, as the kubelet resolves them now."""
-        (found,) = (one for one in pod["spec"]["containers"] if one["name"] == container)
-        return {variable["name"]: self._value(variable) for variable in found.get("env", [])}
-
-    def _value(self, variable: Mapping[str, Any]) -> str:
-        if "valueFrom" not in variable:
-            return str(variable.get("value", ""))
-        reference = variable["valueFrom"]["configMapKeyRef"]
-        return str(self.get("configmaps", reference["name"])["data"][reference["key"]])
 
     def service_account(self, name: str, *rules: Mapping[str, Any]) -> "Namespace":
         """Create a service account with these rights in this namespace; return its own access."""

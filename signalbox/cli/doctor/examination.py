@@ -13,12 +13,13 @@ from botocore.exceptions import BotoCoreError
 
 from signalbox.aws.doctor import account as account_probes
 from signalbox.aws.doctor import bootstrap as bootstrap_probes
+from signalbox.aws.doctor import clusters as cluster_probes
 from signalbox.aws.doctor import quotas as quota_probes
 from signalbox.aws.doctor import recorder as recorder_probes
 from signalbox.aws.doctor import resources as resource_probes
 from signalbox.aws.doctor.calls import SET_CREDENTIALS
 from signalbox.cli.shared.deployment import aws_session
-from signalbox.doctor import account, bootstrap, programs, quotas, recorder, resources
+from signalbox.doctor import account, bootstrap, clusters, programs, quotas, recorder, resources
 from signalbox.doctor.account import Identity
 from signalbox.doctor.findings import Finding, Verdict, stop, unchecked
 from signalbox.doctor.problems import CallDenied, CallFailed, CredentialsUnusable
@@ -101,6 +102,8 @@ class Examination:
         yield Check(resources.QUEUE, partial(_queue, session, self.config))
         if self.config.alarm_topic_arn:
             yield Check(resources.TOPIC, partial(_topic, session, self.config.alarm_topic_arn))
+        for name in self.config.clusters.eks.values():
+            yield Check(clusters.CLUSTER, partial(_cluster, session, name))
 
 
 def examination(config: "Config", *, bootstraps: bool) -> Examination:
@@ -204,3 +207,7 @@ def _queue(session: boto3.Session, config: "Config") -> Findings:
 
 def _topic(session: boto3.Session, arn: str) -> Findings:
     return [resources.topic_finding(arn, exists=resource_probes.topic_exists(session, arn))]
+
+
+def _cluster(session: boto3.Session, name: str) -> Findings:
+    return [clusters.cluster_finding(name, cluster_probes.cluster(session, name))]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from signalbox.cli.exchange.stage import Document, User, exchanges
+from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, Stage
 from signalbox.errors import RejectedError
@@ -76,6 +77,8 @@ def list_bindings(
     """List the bindings between resources that you may read."""
     with exchanges(aws=aws, stage=stage, user=user) as client:
         found = client.bindings(exchange)
+        if exchange is not None and not found:
+            _refuse_unknown(client, exchange)
     if as_json:
         print_json(found)
     elif found:
@@ -83,6 +86,13 @@ def list_bindings(
         print_table(["exchange", "target", "pattern"], rows)
     else:
         print_line("no bindings")
+
+
+def _refuse_unknown(client: "ExchangeClient", exchange: str) -> None:
+    """Raise `RejectedError` for an exchange that the user may not read, or that does not exist."""
+    known = [one["exchange"] for one in client.exchanges()]
+    if exchange not in known:
+        raise RejectedError(f"there is no exchange {exchange!r} that you may read{suggestion(exchange, known)}")
 
 
 def _check_order(exchange: str, target: str) -> None:

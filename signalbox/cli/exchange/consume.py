@@ -56,7 +56,9 @@ def consume(
     ending = Ending()
     with ending.awaited(), exchanges(aws=aws, stage=stage, user=user) as client:
         with client.consumer(queue, prefetch=prefetch) as consumer:
-            _Printer(consumer, ending, ack=ack, as_json=as_json).read(follow=follow, maximum=maximum)
+            printed = _Printer(consumer, ending, ack=ack, as_json=as_json).read(follow=follow, maximum=maximum)
+        if not (printed or follow):
+            say(f"no messages in {queue}")
         if consumer.expired:
             say(f"{consumer.expired} dropped because they exceeded the queue's message TTL")
         if consumer.unreadable:
@@ -73,8 +75,9 @@ class _Printer:
     ack: bool
     as_json: bool
 
-    def read(self, *, follow: bool, maximum: int | None) -> None:
-        """Print messages until the maximum, a signal or, without `follow`, the end of the queue."""
+    def read(self, *, follow: bool, maximum: int | None) -> int:
+        """Print messages until the maximum, a signal or, without `follow`, the queue's end; return their number."""
+        printed = 0
         most = self.consumer.prefetch if self.ack else KEPT
         left = math.inf if maximum is None else maximum
         while left > 0 and not self.ending.is_due:
@@ -83,9 +86,11 @@ class _Printer:
             before = self._seen()
             taken = self._received(LONG_POLL_SECONDS if follow else PATIENCE_SECONDS)
             self._print_each(taken)
+            printed += len(taken)
             left -= len(taken)
             if not follow and not taken and self._seen() == before:
-                return
+                break
+        return printed
 
     def _print_each(self, taken: "Sequence[ReceivedMessage]") -> None:
         printed = []

@@ -111,6 +111,8 @@ def _print_result(result: QueryResult, *, as_csv: bool, as_json: bool) -> None:
         writer.writerows(result.rows)
     else:
         print_table(list(result.columns), ([value or "" for value in row] for row in result.rows))
+        if not result.rows:
+            say("no rows")
 
 
 def report(

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -140,8 +140,8 @@ def _near(client: "LiveClient", uri: str) -> str:
     from signalbox.errors import SignalboxError
 
     try:
-        (listed, *_) = client.call(TOPICS).arguments
+        listed: Any = client.call(TOPICS).arguments[0]
         topics = [str(one["topic"]) for one in listed]
-    except (SignalboxError, TypeError, KeyError, ValueError):
+    except (SignalboxError, IndexError, KeyError, TypeError):
         return ""
     return suggestion(uri, (topic for topic in topics if topic != uri))

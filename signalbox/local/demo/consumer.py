@@ -72,7 +72,7 @@ class DeployedConsumer:
         visibility_seconds: int = VISIBILITY_SECONDS,
     ) -> "DeployedConsumer":
         """Create the queues, the table, the role, the function and its mappings, unless they exist."""
-        made = {queue: _queue(session, queue, visibility_seconds=visibility_seconds) for queue in queues}
+        made = {queue: make_queue(session, queue, visibility_seconds=visibility_seconds) for queue in queues}
         consumer = cls(session, name, made)
         consumer._make_table()
         consumer._make_role([*queues, f"{temporary_prefix}*"])
@@ -269,7 +269,8 @@ def wait_until(look: Callable[[], T], what: str, *, seconds: float = READY_SECON
     return found
 
 
-def _queue(session: boto3.Session, name: QueueName, *, visibility_seconds: int) -> str:
+def make_queue(session: boto3.Session, name: QueueName, *, visibility_seconds: int) -> str:
+    """Create a queue unless it exists; return its URL when it can be used."""
     attributes: dict[QueueAttributeNameType, str] = {"VisibilityTimeout": str(visibility_seconds)}
     if is_fifo(name):
         attributes["FifoQueue"] = "true"

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from signalbox.local.demo.exchange import exchange_rows
 from signalbox.local.demo.history import history_rows
+from signalbox.local.demo.kubernetes import kubernetes_rows
 from signalbox.local.demo.live import live_rows
 from signalbox.local.demo.rendezvous import rendezvous_rows
 from signalbox.local.demo.splitting import splitting_rows
@@ -24,18 +26,21 @@ class Evidence:
 
 
 Demonstration = Callable[["Deployment"], Iterable[tuple[str, str]]]
-DEMONSTRATIONS: dict[str, Demonstration] = {
-    "rendezvous": rendezvous_rows,
-    "splitting": splitting_rows,
-    "exchange": exchange_rows,
-    "live": live_rows,
-    "history": history_rows,
-}
-"""The demonstrations in order: history comes last, since it reports on all others."""
 
 
-def evidence(deployment: "Deployment") -> Iterator[Evidence]:
-    """Run all demonstrations one after another; yield their rows."""
-    for capability, demonstration in DEMONSTRATIONS.items():
+def evidence(deployment: "Deployment", *, build: bool = False) -> Iterator[Evidence]:
+    """Run all demonstrations one after another; yield their rows.
+
+    A Kubernetes cluster that is not built yet is built only with `build`. History comes last: it reports on all others.
+    """
+    demonstrations: tuple[tuple[str, Demonstration], ...] = (
+        ("rendezvous", rendezvous_rows),
+        ("splitting", splitting_rows),
+        ("splitting", partial(kubernetes_rows, build=build)),
+        ("exchange", exchange_rows),
+        ("live", live_rows),
+        ("history", history_rows),
+    )
+    for capability, demonstration in demonstrations:
         for what, value in demonstration(deployment):
             yield Evidence(capability, what, value)

@@ -2,18 +2,20 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+import boto3
 
 from signalbox.clients.control import NoControlReply
 from signalbox.clients.splitting.control import split_client
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.errors import UnavailableError
-from signalbox.local.demo.consumer import VISIBILITY_SECONDS, DeployedConsumer, LocalConsumer, wait_until
+from signalbox.local.demo.consumer import VISIBILITY_SECONDS, DeployedConsumer, LocalConsumer, Receipt, wait_until
 from signalbox.local.progress import step
 from signalbox.queues import QueueName
 from signalbox.splitting.control.protocol import GONE, SessionStatus
@@ -31,21 +33,50 @@ TIMEOUT = timedelta(minutes=2)
 END_SECONDS = 120
 
 
+class Consumer(Protocol):
+    """A deployed consumer of queues."""
+
+    @property
+    def session(self) -> boto3.Session:
+        """The session with which its queues were made."""
+        ...
+
+    @property
+    def queues(self) -> Mapping[QueueName, str]:
+        """URLs by name."""
+        ...
+
+    @property
+    def target(self) -> str:
+        """Its name in the commands of splitting."""
+        ...
+
+    def registry(self) -> dict[str, object]:
+        """Return the document that registers its queues."""
+        ...
+
+    def received(self) -> list[Receipt]:
+        """Return all receipts, ordered by time."""
+        ...
+
+
+C = TypeVar("C", bound=Consumer)
+
+
 @dataclass(frozen=True, slots=True)
-class SplitTrial:
+class SplitTrial(Generic[C]):
     """A deployed consumer and developers who share its queue; the filter of each matches the attribute `author`.
 
     `sessions` begins the names of their sessions.
     """
 
     deployment: "Deployment"
-    consumer: DeployedConsumer
+    consumer: C
     developers: Sequence[str]
     sessions: str
 
-    @classmethod
+    @staticmethod
     def deploy(
-        cls,
         deployment: "Deployment",
         name: str,
         *,
@@ -53,13 +84,13 @@ class SplitTrial:
         developers: Sequence[str],
         sessions: str,
         visibility_seconds: int = VISIBILITY_SECONDS,
-    ) -> "SplitTrial":
+    ) -> "SplitTrial[DeployedConsumer]":
         """Create the consumer with its queue, unless they exist."""
         prefix = deployment.outputs["TemporaryQueuePrefix"]
         consumer = DeployedConsumer.deploy(
             deployment.session(), name, [queue], temporary_prefix=prefix, visibility_seconds=visibility_seconds
         )
-        return cls(deployment, consumer, developers, sessions)
+        return SplitTrial(deployment, consumer, developers, sessions)
 
     @contextmanager
     def clients(self) -> Iterator[list[SessionClient]]:

@@ -64,14 +64,13 @@ class EffectExecutor:
         return False  # AWS shows the result only after some time
 
     def _forward(self, effect: StartForwarding | StopForwarding | RemoveForwarding) -> None:
-        match effect:
-            case StartForwarding(original):
-                record_start(self.ports, self.split, original, now=self.ports.now())
-                self.ports.forwarders.start(original)
-            case StopForwarding(original):
-                self.ports.forwarders.stop(original)
-            case RemoveForwarding(original):
-                self.ports.forwarders.remove(original)
+        if isinstance(effect, StartForwarding):
+            record_start(self.ports, self.split, effect.original, now=self.ports.now())
+            self.ports.forwarders.start(effect.original)
+        elif isinstance(effect, StopForwarding):
+            self.ports.forwarders.stop(effect.original)
+        else:
+            self.ports.forwarders.remove(effect.original)
 
     def _create(self, effect: CreateQueue) -> None:
         session = self.split.session(effect.session_id) if effect.session_id else None

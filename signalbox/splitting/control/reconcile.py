@@ -154,7 +154,9 @@ class _Step:
             return True
         if not queue.is_fifo:
             return looks_empty(found, since=self.split.since, timings=self.timings)
-        settled = self.split.since + self.timings.settle
+        forwarder = self.observed.forwarder(queue.original)
+        stopped = forwarder.since if forwarder.state is ForwardingState.OFF else None
+        settled = min(self.split.since, stopped or self.split.since) + self.timings.settle
         if settled > self.now:
             return False
         since = self._quiet_since(found, settled)
@@ -215,6 +217,8 @@ class _Step:
         name, is_used = session.queues[queue.original], session.may_own(queue.original)
         since = self._left_alone_since(session, queue)
         found = self.observed.queues.get(name)
+        if found is not None and since is not None:
+            since = self._quiet_since(found, since)
         use = found.use if found is not None and is_used else None
         if found is not None and use is not None and use.is_closed:
             is_used = not found.is_unused

@@ -14,6 +14,7 @@ CONTAINERS = ("f:spec", "f:template", "f:spec", "f:containers")
 SELF, NAME = ".", "f:name"
 # These stay with their managers: the switch does not change them.
 UNCHANGED = frozenset({SELF, NAME})
+OWN_FIELDS = ("depth", "fields", "keeps_entry")
 IDENTITY = ("manager", "operation", "apiVersion", "subresource")
 
 Fields = Mapping[str, Any]  # a node of FieldsV1
@@ -22,21 +23,26 @@ Entry = Mapping[str, Any]  # an element of `managedFields`
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """The fields of a variable that a manager has: `depth` keys of the variable's path, and the nodes below."""
+    """The fields of a variable that a manager has: `depth` keys of the variable's path, and the nodes below.
+
+    `keeps_entry` is true for a manager that also has the entry itself, and does not lose it.
+    """
 
     entry: Entry
     depth: int
     fields: Fields
+    keeps_entry: bool
 
     def document(self) -> dict[str, object]:
         """Return the JSON form: the manager's entry without its fields, and what it has of the variable."""
-        return {**_without_fields(self.entry), "depth": self.depth, "fields": self.fields}
+        own = {name: getattr(self, name) for name in OWN_FIELDS}
+        return {**_without_fields(self.entry), **own}
 
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> "Ownership":
         """Return the ownership in a document."""
-        entry = {name: value for name, value in document.items() if name not in ("depth", "fields")}
-        return cls(entry, document["depth"], document["fields"])
+        entry = {name: value for name, value in document.items() if name not in OWN_FIELDS}
+        return cls(entry, **{name: document[name] for name in OWN_FIELDS})
 
 
 def owners(managed: Iterable[Entry], container: str, variable: str) -> Iterator[Ownership]:
@@ -47,16 +53,16 @@ def owners(managed: Iterable[Entry], container: str, variable: str) -> Iterator[
         if depth == len(path):
             lost = {name: fields for name, fields in node.items() if name not in UNCHANGED}
             if lost:
-                yield Ownership(entry, depth, lost)
+                yield Ownership(entry, depth, lost, keeps_entry=not UNCHANGED.isdisjoint(node))
         elif not node and depth and path[depth - 1].startswith("f:"):
-            yield Ownership(entry, depth, {})  # an atomic list or object above: a Rollout's, by its definition
+            yield Ownership(entry, depth, {}, keeps_entry=False)  # an atomic list above, by a Rollout's definition
 
 
-def is_claimed(managed: Iterable[Entry], container: str, variable: str) -> bool:
-    """Return whether another manager has the variable, or an atomic list or object above it."""
+def is_given_up(managed: Iterable[Entry], before: Sequence[Ownership], container: str, variable: str) -> bool:
+    """Return whether the managers that had a variable's entry before the switch have removed it since."""
     path = variable_path(container, variable)
-    found = (_deepest(entry["fieldsV1"], path) for entry in _of_others(managed))
-    return any(depth == len(path) or not node for depth, node in found)
+    depths = (_deepest(entry["fieldsV1"], path)[0] for entry in _of_others(managed))
+    return any(one.keeps_entry for one in before) and all(depth < len(path) for depth in depths)
 
 
 def is_managed(managed: Iterable[Entry]) -> bool:

@@ -117,8 +117,10 @@ class PodTemplate:
 
     def _variables(self, source: NameSource, container: Document) -> dict[str, str]:
         """Return the variables that a source means, with their values; `env` takes precedence over `envFrom`."""
-        entries = {entry["name"]: entry for entry in container.get("env", ())}
-        named = {name: entries[name] for name in entries if _matches(source, name, self.resolver)}
+        matching = [entry for entry in container.get("env", ()) if _matches(source, entry["name"], self.resolver)]
+        named = {entry["name"]: entry for entry in matching}
+        if len(named) < len(matching):
+            raise UnresolvedQueue(f"container {container['name']!r} has variable {source.key!r} twice; remove one")
         plain = {name: value for name, entry in named.items() if (value := self._value(container, entry)) is not None}
         if source.kind is SourceKind.VARIABLE and named:
             return plain

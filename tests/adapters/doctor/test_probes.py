@@ -14,10 +14,12 @@ from botocore.exceptions import (
 from signalbox.aws.doctor.account import identity, partition, regions
 from signalbox.aws.doctor.bootstrap import AssetsBucket, assets_bucket, bootstrap_version
 from signalbox.aws.doctor.calls import call
+from signalbox.aws.doctor.clusters import cluster
 from signalbox.aws.doctor.quotas import concurrency, iam_users_and_roles, requests_a_second, schedule_groups, tables
 from signalbox.aws.doctor.recorder import recorders
 from signalbox.aws.doctor.resources import queue, topic_exists
 from signalbox.doctor.account import Identity, Region
+from signalbox.doctor.clusters import EksCluster
 from signalbox.doctor.problems import CallDenied, CallFailed, CredentialsUnusable
 from signalbox.doctor.quotas import Concurrency, Places
 from signalbox.doctor.recorder import ALL, ALL_BUT, SOME, Recorder
@@ -163,6 +165,20 @@ def test_a_topic_is_looked_up_in_its_own_region(session, wire: Wire):
     wire.answers["GetTopicAttributes"] = refusal("AuthorizationError", kind="query", status=403)
     with pytest.raises(CallDenied):
         topic_exists(session, TOPIC)
+
+
+def test_a_cluster_is_described(session, wire: Wire):
+    network = {"endpointPublicAccess": True, "publicAccessCidrs": ["0.0.0.0/0"]}
+    described = {"resourcesVpcConfig": network, "accessConfig": {"authenticationMode": "API"}}
+    wire.answers["DescribeCluster"] = Answer({"cluster": described})
+    assert cluster(session, "prod-eu") == EksCluster("API", is_public=True, addresses=("0.0.0.0/0",))
+    wire.answers["DescribeCluster"] = Answer({"cluster": {"resourcesVpcConfig": {"endpointPublicAccess": False}}})
+    assert cluster(session, "prod-eu") == EksCluster("CONFIG_MAP", is_public=False, addresses=())
+    wire.answers["DescribeCluster"] = refusal("ResourceNotFoundException", status=404)
+    assert cluster(session, "prod-eu") is None
+    wire.answers["DescribeCluster"] = refusal("AccessDeniedException", status=403)
+    with pytest.raises(CallDenied, match="eks:DescribeCluster"):
+        cluster(session, "prod-eu")
 
 
 def refused(code: str) -> ClientError:

@@ -6,7 +6,12 @@ import json
 import boto3
 import pytest
 
-from signalbox.aws.rendezvous.credentials import ClientCredentials, client_credentials, revoke_client_credentials
+from signalbox.aws.rendezvous.credentials import (
+    ClientCredentials,
+    client_credentials,
+    client_key_ids,
+    revoke_client_credentials,
+)
 
 
 @pytest.fixture
@@ -42,6 +47,24 @@ def test_revoked_keys_are_deleted_and_a_new_one_can_be_created(outputs) -> None:
     assert revoke_client_credentials(boto3.Session(), outputs) == 1
     assert keys() == []
     assert client_credentials(boto3.Session(), outputs) != first
+
+
+def test_the_ids_of_the_keys_are_listed(outputs) -> None:
+    assert client_key_ids(boto3.Session(), outputs) == []
+
+    key = client_credentials(boto3.Session(), outputs)
+
+    assert client_key_ids(boto3.Session(), outputs) == [key.access_key_id]
+
+
+def test_local_json_has_the_key_with_its_encoded_form() -> None:
+    key = ClientCredentials("AKIA1", "hidden")
+
+    assert key.document() == {
+        "access_key_id": "AKIA1",
+        "secret_access_key": "hidden",
+        "sqscreds": key.sqscreds,
+    }
 
 
 def test_a_key_that_was_deleted_is_replaced(outputs) -> None:

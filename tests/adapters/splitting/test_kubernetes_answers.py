@@ -8,7 +8,7 @@ import boto3
 import pytest
 
 from signalbox.aws.splitting.discovery import AwsDiscovery, NotDiscoverable
-from signalbox.aws.splitting.kubernetes.api import ClusterGone, ClusterRefused, ClusterUnavailable
+from signalbox.aws.splitting.kubernetes.api import ClusterGone, ClusterRefused, ClusterUnavailable, ObjectChanged
 from signalbox.aws.splitting.targets.kubernetes import KubernetesTargets, UnsuitableWorkload
 from signalbox.aws.splitting.targets.kubernetes_registries import ClusterRegistries
 from signalbox.aws.splitting.targets.original_queues import OriginalQueues
@@ -132,6 +132,13 @@ def test_an_absent_or_paused_workload_is_refused(cluster):
         cluster.targets.find(cluster.registry)
 
 
+def test_a_workload_that_another_stage_has_switched_is_refused(cluster):
+    cluster.switched()
+
+    with pytest.raises(UnsuitableWorkload, match="annotation signalbox/split in its pod template: another stage"):
+        cluster.targets.find(cluster.registry)
+
+
 def test_a_local_command_gets_the_variables_from_before_the_switch(cluster):
     cluster.put(plain(Q="orders"))
     before = cluster.environment()
@@ -251,6 +258,7 @@ def test_a_deleted_namespace_is_gone_although_its_role_went_with_it(cluster):
 def test_a_switch_applies_the_variable_and_its_record_on_the_version_that_was_read(cluster):
     cluster.put(plain(Q="orders", LEVEL="info"))
     cluster.api.conflicts = 2
+    cluster.annotations.put(WEB, f"switched:{(START - timedelta(hours=1)).isoformat()}", "")
 
     cluster.targets.switch(cluster.split(), cluster.registry)
 
@@ -261,14 +269,25 @@ def test_a_switch_applies_the_variable_and_its_record_on_the_version_that_was_re
     (before,) = read_record(template["metadata"]["annotations"], str(WEB)).before.values()
     assert before.entry == plain(Q="orders")[0]
     assert [one.fields for one in before.owners] == [{"f:value": {}}]
+    assert list(cluster.annotations.of(WEB)) == [f"switched:{START.isoformat()}"]
 
 
 def test_a_workload_that_changes_at_every_attempt_is_tried_again_later(cluster):
     cluster.put(plain(Q="orders"))
-    cluster.api.conflicts = 3
+    cluster.api.conflicts = 10
 
-    with pytest.raises(ClusterUnavailable):
+    with pytest.raises(ObjectChanged):
         cluster.targets.switch(cluster.split(), cluster.registry)
+
+
+@pytest.mark.parametrize(("managers", "name"), [([HAS], "kubectl"), ([], "its owner")])
+def test_the_manager_that_sets_a_variable_again_is_noted(cluster, managers, name):
+    cluster.put(plain(Q="orders"), managedFields=managers)
+
+    cluster.targets.switch(cluster.split(Stage.SPLIT), cluster.registry)
+
+    (note,) = problems(cluster.annotations.of(WEB))
+    assert note == f"deployment/web@shop.main: {name} has set Q again during the split"
 
 
 def test_a_repeated_switch_keeps_what_is_known_of_a_switched_variable(cluster):

@@ -55,6 +55,14 @@ def test_every_requirement_has_its_line(wire: Wire):
     }
 
 
+def test_each_cluster_of_eks_has_a_line(wire: Wire):
+    wire.answers["DescribeCluster"] = refusal("ResourceNotFoundException", status=404)
+
+    found = findings("-c", 'kubernetes_clusters={"prod": {"eks": "prod-eu"}}')["EKS cluster"]
+
+    assert (found["verdict"], found["text"]) == ("stop", "prod-eu does not exist: the deployment would fail")
+
+
 def test_identity_and_regions_are_requested_where_every_account_is_enabled(wire: Wire):
     findings()
 

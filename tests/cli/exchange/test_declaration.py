@@ -191,6 +191,14 @@ def test_empty_lists_are_stated(stage, command, arguments, text):
     assert json.loads(signalbox(*arguments, "--json").stdout) == []
 
 
+def test_the_bindings_of_a_mistyped_exchange_are_not_an_empty_list(stage):
+    stage.replies["bindings"] = lambda _: []
+
+    with pytest.raises(RejectedError, match=r"there is no exchange 'xpublc' that you may read; did you mean 'xpublic'"):
+        signalbox("bindings", "xpublc")
+    assert signalbox("bindings", "xpublic").stdout == "no bindings\n"
+
+
 def test_a_queue_is_declared_with_times_as_people_write_them(stage):
     options = ("--expires", "5m", "--message-ttl", "never", "--prefetch", "3", "--maximum-receives", "9")
 

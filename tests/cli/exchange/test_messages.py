@@ -208,6 +208,12 @@ def test_messages_are_printed_and_taken_out(stage):
     assert [one["command"] for one in stage.asked] == ["consuming"]
 
 
+def test_an_empty_queue_is_stated(stage):
+    result = signalbox("consume", QUEUE, "--no-follow")
+
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", f"· no messages in {QUEUE}\n")
+
+
 def test_for_programs_a_message_is_a_line(stage):
     deliver("one", expires_at=str(FAR))
 

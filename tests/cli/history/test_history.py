@@ -122,6 +122,10 @@ def test_a_query_of_a_missing_table_names_those_that_exist(failing_query):
         failing_query({"problem": "…", "is_missing": True, "tables": ["split_daily", "events"]})
 
 
+def test_a_result_without_rows_is_stated(failing_query):
+    assert failing_query({"columns": ["kind"], "rows": []}).stderr == "· no rows\n"
+
+
 def test_another_problem_of_a_query_is_one_line(failing_query):
     problem = "[UNRESOLVED_COLUMN] A column with name `knd` cannot be resolved. Did you mean `kind`?"
 

@@ -313,6 +313,17 @@ def handler(event, context):
     assert "itemIdentifier 'of no message' is no message of the batch" in result.stderr
 
 
+def test_a_workloads_handler_has_its_name_and_lambdas_defaults(desk):  # noqa: F811
+    document = json.loads((desk.folder / "mirrord.json").read_text())
+    (desk.folder / "mirrord.json").write_text(json.dumps({**document, "target": "deployment/meme-app/main"}))
+    desk.write("def handler(event, context):\n    note(name=context.function_name)\n")
+    desk.send("one")
+
+    desk.run("--handler", "app.handler", until=desk.seen)
+
+    assert desk.seen() == [{"name": "meme-app"}]
+
+
 def test_options_override_the_deployed_settings(desk):  # noqa: F811
     deploy(Timeout=42)
     map_queue(BatchSize=2)

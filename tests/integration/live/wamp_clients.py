@@ -54,7 +54,7 @@ def javascript(package: Path) -> Path:
     folder = FOLDER / f"javascript-{package.parent.name}"
     folder.mkdir(parents=True, exist_ok=True)
     with _only_one(folder.name):
-        for file in (*package.parent.glob("*.js"), *package.parent.glob("*.mjs")):
+        for file in [one for ending in ("js", "mjs", "html") for one in package.parent.glob(f"*.{ending}")]:
             shutil.copy(file, folder)
         if not (folder / "node_modules").exists() or (folder / "package.json").read_text() != package.read_text():
             shutil.rmtree(folder / "node_modules", ignore_errors=True)

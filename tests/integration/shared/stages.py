@@ -18,7 +18,7 @@ from signalbox.aws.rendezvous.credentials import ClientCredentials, revoke_clien
 from signalbox.cli.shared.deployment import Deployment, local_deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.exchange.model.records import User
-from signalbox.local import cdk, stage
+from signalbox.local import cdk, eks, stage
 from signalbox.local.emulator import lifecycle
 from signalbox.local.session import stack_outputs
 from signalbox.local.stage_folder import StageFolder
@@ -72,7 +72,8 @@ class Stages:
         folder = StageFolder(path)
         with lifecycle.lifeline() as lifeline:
             try:
-                lifecycle.start(folder, port=0, lifeline=lifeline)
+                running = lifecycle.start(folder, port=0, lifeline=lifeline)
+                eks.create_cluster(running.session())  # as `stage.up` does: it belongs to the account, not to a stage
                 yield cls(folder)
             finally:
                 lifecycle.stop(folder)

@@ -71,9 +71,6 @@ class ConsumerProcesses:
         lines = self.file.read_text().splitlines() if self.file.exists() else []
         return [(QueueName(name), body) for name, body in map(json.loads, lines)]
 
-    def bodies(self) -> list[str]:
-        return [body for _, body in self.received()]
-
 
 @contextmanager
 def consumer_processes(

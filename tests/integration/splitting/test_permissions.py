@@ -72,6 +72,14 @@ def _ask_history(work_group: str) -> Call:
     )
 
 
+def _parameter_call(operation: str, name: str, **arguments: object) -> Call:
+    return api_call("ssm", operation, Name=constant(name), **{key: constant(one) for key, one in arguments.items()})
+
+
+def _service_call(operation: str, **arguments: object) -> Call:
+    return lambda session, _: getattr(session.client("ecs"), operation)(cluster="demo", **arguments)
+
+
 ROLE = {"RoleName": constant(f"demo-{OUR_MARK}")}
 OTHERS: dict[str, Call] = {
     "target's role: see policies": api_call("iam", "list_role_policies", **ROLE),
@@ -105,17 +113,17 @@ OTHERS: dict[str, Call] = {
     "history: see answer": api_call("athena", "get_query_results", **QUESTION),
     "history: ask elsewhere": _ask_history(f"demo-{OUR_MARK}"),
     **{
-        f"{whose}parameter: {what}": api_call("ssm", operation, Name=constant(f"{name}-{OUR_MARK}"), **more)
+        f"{whose}parameter: {what}": _parameter_call(operation, f"{name}-{OUR_MARK}", **more)
         for whose, name in (("", "demo"), ("other ", "other"))
         for what, operation, more in (
             ("see", "get_parameter", {}),
             ("see history", "get_parameter_history", {}),
-            ("change", "put_parameter", {"Value": constant("x"), "Overwrite": constant(value=True)}),
+            ("change", "put_parameter", {"Value": "x", "Overwrite": True}),
             ("delete", "delete_parameter", {}),
         )
     },
     **{
-        f"{whose}service: {what}": api_call("ecs", operation, cluster=constant("demo"), **{key: constant(name)})
+        f"{whose}service: {what}": _service_call(operation, **{key: name})
         for whose, service in (("", "demo"), ("other ", "other"))
         for what, operation, key, name in (
             ("see", "describe_services", "services", [f"{service}-{OUR_MARK}"]),

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from signalbox.cli.shared.deployment import Deployment
 from signalbox.local.demo.consumer import LocalConsumer
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
-from tests.integration.live.page import WorkingFolder
+from tests.integration.live.page import Running, WorkingFolder
 from tests.integration.splitting.consumer_processes import ConsumerProcesses, consumer_processes
 from tests.integration.splitting.sessions import Users
 from tests.patience import wait_for
@@ -66,11 +66,24 @@ def topic(deployment: Deployment, processes: ConsumerProcesses) -> str:
     for name in QUEUES.values():
         url = sqs.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "6"})["QueueUrl"]
         queue = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy(queue, topic=arn)})
         raw = {"RawMessageDelivery": "true"} if name == RAW else {}
         sns.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue, Attributes=raw)
     put_parameter(deployment)
     processes.start("news", {"PARAMETER": PARAMETER})
     return arn
+
+
+def policy(queue: str, *, topic: str) -> str:
+    """Return a queue's policy that lets a topic send messages to it."""
+    allowed = {
+        "Effect": "Allow",
+        "Principal": {"Service": "sns.amazonaws.com"},
+        "Action": "sqs:SendMessage",
+        "Resource": queue,
+        "Condition": {"ArnEquals": {"aws:SourceArn": topic}},
+    }
+    return json.dumps({"Version": "2012-10-17", "Statement": [allowed]})
 
 
 def put_parameter(deployment: Deployment) -> None:
@@ -89,37 +102,53 @@ def test_users_share_the_queues_of_a_topic_and_follow_them(
 
     with users.session("ann", {"*": {"message_filter": {"author": "^ann$"}}}) as ann:
         reader = LocalConsumer(deployment.session(), [queue.url for queue in ann.queues])
+        own = {queue.temporary: queue.queue_id for queue in ann.queues}
         with folder.running("tail", *tail) as followed, reader.reading():
             wait_for(lambda: phases(users) == {"ready": 2}, "both sessions are ready", seconds=END_SECONDS)
-            publish(deployment, topic, ["ann", "bob", "others"] * MESSAGES)
-            wait_for(lambda: len(reader.received) >= 2 * MESSAGES, "all messages of ann", seconds=END_SECONDS)
-            wait_for(lambda: len(processes.bodies()) >= 4 * MESSAGES, "the others", seconds=END_SECONDS)
-            wait_for(lambda: len(followed.said.splitlines()) >= 4 * MESSAGES, "the copies", seconds=END_SECONDS)
-            copies = [json.loads(line) for line in followed.said.splitlines()]
-            during = json.loads(parameter(deployment)["Value"])
+            during = {name: queue_id for queue_id, name in json.loads(parameter(deployment)["Value"]).items()}
+            for number in range(MESSAGES):
+                publish(deployment, topic, "ann", "bob", "others", number=number)
+            wait_for(lambda: received(reader, own) == by("ann"), "all messages of ann", seconds=END_SECONDS)
+            wait_for(lambda: read(processes, during) == by("bob", "others"), "the others", seconds=END_SECONDS)
+            wait_for(lambda: copies(followed) == by("ann", "bob"), "the copies", seconds=END_SECONDS)
     wait_for(lambda: not users.splits(), "the split is over", seconds=END_SECONDS)
-    publish(deployment, topic, ["ann"])
-    originals = {(ENVELOPES, "by ann"), (RAW, "by ann")}
-    wait_for(lambda: originals <= set(texts(processes)), "the originals are read again", seconds=END_SECONDS)
+    publish(deployment, topic, "ann", number=0)
+    originals = {name: queue_id for queue_id, name in QUEUES.items()}
+    wait_for(lambda: read(processes, originals), "the originals are read again", seconds=END_SECONDS)
 
-    assert Counter(text(one.body) for one in reader.received) == {"by ann": 2 * MESSAGES}
-    assert Counter((one["queue_id"], text(one["message"]["Body"])) for one in copies) == {
-        (queue_id, f"by {author}"): MESSAGES for queue_id in QUEUES for author in ("ann", "bob")
-    }
-    assert Counter(texts(processes)) == {
-        **{(during[queue_id], f"by {author}"): MESSAGES for queue_id in QUEUES for author in ("bob", "others")},
-        **dict.fromkeys(originals, 1),
-    }
+    assert received(reader, own) == by("ann")
+    assert read(processes, during) == by("bob", "others")
+    assert copies(followed) == by("ann", "bob")
     assert json.loads(ann.environment["NEWS_QUEUES"]) == {one.queue_id: one.temporary for one in ann.queues}
     assert unversioned(parameter(deployment)) == unversioned(before)
     assert users.temporary_queues() == []
 
 
-def publish(deployment: Deployment, topic: str, authors: list[str]) -> None:
+def publish(deployment: Deployment, topic: str, *authors: str, number: int) -> None:
     sns = deployment.session().client("sns")
     for author in authors:
         attributes = {"author": {"DataType": "String", "StringValue": author}}
-        sns.publish(TopicArn=topic, Message=f"by {author}", MessageAttributes=attributes)
+        sns.publish(TopicArn=topic, Message=f"{number} by {author}", MessageAttributes=attributes)
+
+
+def by(*authors: str) -> set[tuple[str, str]]:
+    """Return the queue id and the text of each message of these authors; a standard queue may repeat one."""
+    return {
+        (queue_id, f"{number} by {author}") for queue_id in QUEUES for author in authors for number in range(MESSAGES)
+    }
+
+
+def received(reader: LocalConsumer, names: Mapping[str, str]) -> set[tuple[str, str]]:
+    return {(names[one.queue], text(one.body)) for one in reader.received}
+
+
+def copies(tail: Running) -> set[tuple[str, str]]:
+    return {(one["queue_id"], text(one["message"]["Body"])) for one in tail.results}
+
+
+def read(processes: ConsumerProcesses, names: Mapping[str, str]) -> set[tuple[str, str]]:
+    """Return the messages that the processes have read in these queues."""
+    return {(names[name], text(body)) for name, body in processes.received() if name in names}
 
 
 def phases(users: Users) -> Counter[str]:
@@ -129,10 +158,6 @@ def phases(users: Users) -> Counter[str]:
 def text(body: str) -> str:
     """Return the text of a message, which may be within a notification."""
     return str(json.loads(body)["Message"]) if body.startswith("{") else body
-
-
-def texts(processes: ConsumerProcesses) -> list[tuple[QueueName, str]]:
-    return [(name, text(body)) for name, body in processes.received()]
 
 
 def parameter(deployment: Deployment) -> dict[str, Any]:

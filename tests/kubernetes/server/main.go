@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -44,7 +43,7 @@ func run(folder string, port int, reviews string) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	gate, err := newGate()
 	if err != nil {
 		return err
 	}
@@ -54,9 +53,9 @@ func run(folder string, port int, reviews string) error {
 	}
 	ctx := context.Background()
 	failed := make(chan error, 1)
-	go func() { failed <- serve(ctx, listener, append(files.flags, etcdFlag(etcd))) }()
+	go func() { failed <- serve(ctx, gate, append(files.flags, etcdFlag(etcd))) }()
 	client := &rest.Config{
-		Host:            "https://" + listener.Addr().String(),
+		Host:            "https://" + gate.Addr().String(),
 		BearerToken:     files.adminToken,
 		TLSClientConfig: rest.TLSClientConfig{CAData: files.ca},
 		QPS:             -1, // without a limit
@@ -67,7 +66,11 @@ func run(folder string, port int, reviews string) error {
 	if err := startControllers(ctx, client); err != nil {
 		return err
 	}
-	ready := map[string]string{"endpoint": client.Host, "ca": string(files.ca), "token": files.adminToken}
+	address, err := gate.open(port)
+	if err != nil {
+		return err
+	}
+	ready := map[string]string{"endpoint": "https://" + address, "ca": string(files.ca), "token": files.adminToken}
 	if err := json.NewEncoder(os.Stdout).Encode(ready); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import pytest
 
 from signalbox.doctor.account import Identity, Region, identity_finding, partition_finding, region_finding
 from signalbox.doctor.bootstrap import REQUIRED_VERSION, assets_finding, bootstrap_finding
+from signalbox.doctor.clusters import EksCluster, cluster_finding
 from signalbox.doctor.findings import Finding, Verdict, has_stop, ok, stop, unchecked, warn
 from signalbox.doctor.programs import END_OF_SUPPORT, NOTICE, node_finding, python_finding, runtime_finding
 from signalbox.doctor.quotas import (
@@ -271,3 +272,25 @@ def test_an_imported_queue_must_exist(found, verdict):
 @pytest.mark.parametrize(("exists", "verdict"), [(False, "stop"), (True, "ok")])
 def test_the_topic_of_alarms_must_exist(exists, verdict):
     assert topic_finding("arn:t", exists=exists).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("cluster", "verdict", "said"),
+    [
+        (EksCluster("API", is_public=True, addresses=("0.0.0.0/0",)), "ok", "can be entered"),
+        (EksCluster("API_AND_CONFIG_MAP", is_public=True, addresses=("0.0.0.0/0",)), "ok", "can be entered"),
+        (
+            EksCluster("CONFIG_MAP", is_public=True, addresses=("0.0.0.0/0",)),
+            "stop",
+            "authenticationMode=API_AND_CONFIG_MAP",
+        ),
+        (EksCluster("API", is_public=False, addresses=()), "stop", "private endpoint"),
+        (EksCluster("API", is_public=True, addresses=("192.0.2.0/24",)), "warn", "192.0.2.0/24 only"),
+        (None, "stop", "prod does not exist"),
+    ],
+)
+def test_a_cluster_of_eks_can_be_entered_and_reached(cluster, verdict, said):
+    finding = cluster_finding("prod", cluster)
+
+    assert finding.verdict == verdict
+    assert said in f"{finding.text} {finding.remedy}"

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 from signalbox.aws.splitting.kubernetes.access import Remedies
-from signalbox.aws.splitting.kubernetes.api import ClusterRefused, ClusterUnavailable, FieldConflict
+from signalbox.aws.splitting.kubernetes.api import ClusterRefused, ClusterUnavailable, FieldConflict, ObjectChanged
 from signalbox.errors import SignalboxError
 
 # https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/ and apimachinery's meta/v1 types.
@@ -78,7 +78,7 @@ def refusal(call: Call, status: int, found: Mapping[str, Any], remedies: Remedie
 def _conflict(call: Call, found: Mapping[str, Any]) -> SignalboxError:
     causes = [cause for cause in _causes(found) if cause.get("reason") == MANAGER_CONFLICT]
     if not causes:
-        return ClusterUnavailable(f"{call}: 409: the object has changed since it was read")
+        return ObjectChanged(f"{call}: 409: the object has changed since it was read")
     matches = (MANAGER.search(str(cause.get("message"))) for cause in causes)
     managers = tuple(dict.fromkeys(match[1] for match in matches if match))
     fields = tuple(str(cause.get("field")) for cause in causes)

@@ -14,6 +14,10 @@ class ClusterUnavailable(EffectFailed):
     """Raised when a cluster does not answer, answers 429 or 5xx, or has a newer version of an object."""
 
 
+class ObjectChanged(ClusterUnavailable):
+    """Raised when an object has a newer version than the one that a patch is for."""
+
+
 class ClusterRefused(EffectRefused):
     """Raised when a cluster is unknown or not trusted, or refuses a call; the text has the call and the remedy."""
 

@@ -5,8 +5,9 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from socket import socket
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from urllib3 import PoolManager, Retry, Timeout
 from urllib3.exceptions import HTTPError, MaxRetryError
@@ -50,6 +51,16 @@ RETRIES = _Retries(
     raise_on_redirect=False,
 )
 ONCE = _Retries(total=1, connect=1, read=0, status=0, redirect=0, other=0, raise_on_status=False)
+
+
+class _Trust(ssl.SSLContext):
+    """A TLS context for one host; urllib3 1, which some runtimes of Lambda have, gives it no name of an IP address."""
+
+    host: str
+
+    def wrap_socket(self, sock: socket, *_: object, **__: object) -> ssl.SSLSocket:
+        """Return a connection to the host."""
+        return super().wrap_socket(sock, server_hostname=self.host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +159,8 @@ class ClusterClient:
 
     def _pool_of(self, connection: Connection, call: Call) -> PoolManager:
         if self._pool is None or self._pool[0] != connection:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies the certificate and the host's name
+            context = _Trust(ssl.PROTOCOL_TLS_CLIENT)  # verifies the certificate and the host's name
+            context.host = urlsplit(connection.endpoint).hostname or ""
             try:
                 # Not `create_default_context`, which from Python 3.13 on is strict: EKS's own CA has no key identifier
                 # (https://github.com/kubernetes-client/python/issues/2394).

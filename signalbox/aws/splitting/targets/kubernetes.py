@@ -9,8 +9,8 @@ from typing import Any
 from signalbox.aws.splitting.kubernetes.api import (
     ClusterGone,
     ClusterRefused,
-    ClusterUnavailable,
     KubernetesApi,
+    ObjectChanged,
     PatchKind,
 )
 from signalbox.aws.splitting.targets.original_queues import (
@@ -28,7 +28,7 @@ from signalbox.splitting.consumers.discovery import Evidence
 from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
 from signalbox.splitting.control.problems import note_problem
-from signalbox.splitting.kubernetes.field_managers import is_claimed, is_managed, owners, returned
+from signalbox.splitting.kubernetes.field_managers import is_given_up, is_managed, owners, returned
 from signalbox.splitting.kubernetes.pod_template import ConfigMaps, Environments, PodTemplate, containers_of, env_entry
 from signalbox.splitting.kubernetes.rollout import is_rolled_out, label_selector, obstacle, pause, unsuitability
 from signalbox.splitting.kubernetes.switch_limit import is_limit_reached, outdated, switch_annotation
@@ -53,7 +53,8 @@ PATHS = {
 # The definition of Rollouts may have containers and variables as plain lists, which an apply would replace as a whole.
 APPLIED = frozenset({TargetKind.DEPLOYMENT, TargetKind.STATEFUL_SET})
 FINISHED = frozenset({"Succeeded", "Failed"})
-TRIES = 3
+# In its first half second a rollout changes the status of its workload about ten times.
+TRIES = 10
 
 Document = Mapping[str, Any]  # an object as the API returns it
 
@@ -121,7 +122,10 @@ class KubernetesTargets:
         """Write the names of the temporary queues into the pod template."""
 
         def write(workload: Document) -> None:
-            self._write(split.target, workload, self._switched(workload, split, registry))
+            change = self._switched(workload, split, registry)
+            self._write(split.target, workload, change)
+            if split.stage is Stage.SPLIT:
+                self._note_managers(split.target, workload, change)
 
         with switch_errors(split.target):
             self._check_limit(split)
@@ -179,6 +183,15 @@ class KubernetesTargets:
             raise EffectRefused(text)
         note_problem(self.annotations, split.target, text, now=self.now())
 
+    def _note_managers(self, target: Target, workload: Document, change: TemplateChange) -> None:
+        """Note which managers have set the variables of a switched workload again."""
+        managed, pod = workload["metadata"].get("managedFields", ()), workload["spec"]["template"]
+        variables = [key for key, entry in change.entries.items() if env_entry(pod, *key) != entry]
+        managers = {str(one.entry.get("manager")) for key in variables for one in owners(managed, *key)}
+        names = ", ".join(sorted(name for _, name in variables))
+        text = f"{target}: {', '.join(sorted(managers)) or 'its owner'} has set {names} again during the split"
+        note_problem(self.annotations, target, text, now=self.now())
+
     def _check_limit(self, split: Split) -> None:
         noted = self.annotations.of(split.target)
         if is_limit_reached(noted, self.now()):
@@ -224,8 +237,7 @@ class KubernetesTargets:
                 if entry is None or entry.get("value", "") == value or "valueFrom" in entry:
                     continue  # the owner changed it, and it names no temporary queue
                 before = known.before.get(key, VariableBefore({"name": name, "value": value}))
-                is_given_up = bool(before.owners) and not is_claimed(managed, container, name)
-                entries[key] = None if is_given_up else before.entry
+                entries[key] = None if is_given_up(managed, before.owners, container, name) else before.entry
         if not entries and ANNOTATION not in _annotations(pod):
             return None
         return TemplateChange(entries, on_workload=known.text())
@@ -264,7 +276,7 @@ class KubernetesTargets:
             workload = self._existing(target)
             try:
                 work(workload)
-            except ClusterUnavailable:
+            except ObjectChanged:
                 continue
             return
         work(self._existing(target))
@@ -286,6 +298,11 @@ class KubernetesTargets:
         workload = self._existing(target)
         if reason := unsuitability(target.kind, workload):
             raise UnsuitableWorkload(f"{target} {reason}")
+        if ANNOTATION in _annotations(workload["spec"]["template"]):
+            raise UnsuitableWorkload(
+                f"{target} has the annotation {ANNOTATION} in its pod template: another stage splits its queues, or a "
+                "stage that is gone did; then apply its manifest again and remove the annotation"
+            )
         return workload
 
     def _existing(self, target: Target) -> Document:

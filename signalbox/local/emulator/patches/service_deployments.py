@@ -1,6 +1,6 @@
 """Patch: deployments of ECS services as on AWS, with tasks that are records.
 
-- No container is started, also where there is a Docker: whoever plays the tasks reads their task definitions.
+- No container is started, also where there is a Docker: a test that plays the tasks reads their definitions.
 - A new deployment is `IN_PROGRESS`, with the old and the new tasks running, until it is `COMPLETED` a second later and
   the old tasks stop. Without containers, MiniStack completes it within `UpdateService`. (API_Deployment,
   `rolloutState`: it begins as IN_PROGRESS and becomes COMPLETED in a steady state; API_UpdateService, `taskDefinition`:

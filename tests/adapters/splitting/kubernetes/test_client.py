@@ -14,6 +14,7 @@ from signalbox.aws.splitting.kubernetes.api import (
     ClusterRefused,
     ClusterUnavailable,
     FieldConflict,
+    ObjectChanged,
     PatchKind,
 )
 from signalbox.aws.splitting.kubernetes.client import ClusterClient
@@ -135,7 +136,7 @@ def test_a_conflict_names_the_managers_and_the_fields(server, client):
 def test_a_stale_version_is_retried_later(server, client):
     server.answers = [Answer(409, {"reason": "Conflict", "message": "the object has been modified"})]
 
-    with pytest.raises(ClusterUnavailable, match="409: the object has changed since it was read"):
+    with pytest.raises(ObjectChanged, match="409: the object has changed since it was read"):
         client.apply(PATH, {}, force=True)
 
 

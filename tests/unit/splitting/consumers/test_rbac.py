@@ -1,4 +1,4 @@
-"""Roles of Kubernetes: exactly the named workloads, and nothing for anybody else."""
+"""Roles of Kubernetes: exactly the named workloads, and nothing else."""
 
 import pytest
 

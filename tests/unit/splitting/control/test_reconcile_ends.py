@@ -250,6 +250,39 @@ def test_only_an_unused_fifo_queue_is_closed(use, expected):
     assert actions(record, observed(TargetState.TEMPORARY, on(), **queues)) == expected
 
 
+@pytest.mark.parametrize(
+    ("use", "forwarder", "expected"),
+    [
+        pytest.param(None, off(ago(100)), [], id="empty, but not for long since forwarding paused"),
+        pytest.param(QueueUse(ago(120)), off(ago(100)), [DeleteQueue("ann-orders.fifo")], id="nor since its last use"),
+        pytest.param(QueueUse(ago(119)), off(ago(100)), [], id="used lately"),
+        pytest.param(QueueUse(ago(120)), off(ago(59)), [], id="functions may still run"),
+        pytest.param(QueueUse(ago(120)), off(ago(100), unfinished=1), [StartForwarding(ORDERS)], id="a killed call"),
+    ],
+)
+def test_a_used_fifo_queue_is_deleted_when_forwarding_has_paused(use, forwarder, expected):
+    record = fifo(ending(ANN, ORDERS), session(BOB, Phase.READY, ORDERS))
+    queues = QUEUES | {"ann_orders_fifo": with_use(holding(), use)}
+
+    assert actions(record, observed(TargetState.TEMPORARY, forwarder, **queues)) == expected
+
+
+@pytest.mark.parametrize(
+    ("forwarder", "expected"),
+    [
+        pytest.param(off(ago(60)), [RemoveForwarding(ORDERS), MoveSplit(Stage.RESTORING)], id="it stopped before"),
+        pytest.param(off(ago(59)), [], id="calls may still run"),
+        pytest.param(Forwarder(OFF), [], id="it is unknown when it stopped"),
+        pytest.param(Forwarder(), [], id="it was deleted by hand"),
+    ],
+)
+def test_a_fifo_queue_whose_forwarding_stopped_long_ago_drains_at_once(forwarder, expected):
+    record = split(Stage.DRAINING, since=NOW, originals=[ORDERS])
+    queue = with_use(holding(), QueueUse(LONG_AGO))
+
+    assert actions(record, observed(TargetState.TEMPORARY, forwarder, deployed_orders_fifo=queue)) == expected
+
+
 def test_a_queue_of_copies_is_not_closed():
     record = split(Stage.SPLIT, ending(since=ago(10), stolen=frozenset()), session(BOB))
     queues = {"ann_memes": with_use(holding(), QueueUse()), "bob_memes": holding(), "deployed_memes": holding()}
@@ -270,6 +303,10 @@ def test_the_deployed_consumers_queue_is_deleted_by_its_recorded_use(use, expect
     record = split(Stage.CLEANING, since=ago(10))
 
     assert actions(record, observed(TargetState.ORIGINAL, deployed_memes=with_use(holding(), use))) == expected
+
+
+def test_a_queue_that_does_not_exist_is_drained():
+    assert actions(split(Stage.DRAINING), observed(TargetState.TEMPORARY)) == [MoveSplit(Stage.RESTORING)]
 
 
 def test_a_forwarder_is_deleted_when_it_has_settled():

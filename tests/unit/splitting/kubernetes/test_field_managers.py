@@ -1,6 +1,8 @@
 """Field managers of variables; the paths are those that API servers of version 1.34 write."""
 
-from signalbox.splitting.kubernetes.field_managers import Ownership, is_claimed, is_managed, owners, returned
+import pytest
+
+from signalbox.splitting.kubernetes.field_managers import Ownership, is_given_up, is_managed, owners, returned
 from tests.unit.splitting.kubernetes.workloads import OWNER, managed
 
 OURS = managed("Q", ".", "f:name", "f:value", manager="signalbox", operation="Apply")
@@ -55,10 +57,16 @@ def test_an_atomic_list_is_returned_whole():
     ]
 
 
-def test_a_variable_is_claimed_by_others_that_have_its_entry():
-    assert is_claimed([HAS, OURS], "main", "Q")
-    assert is_claimed([ATOMIC], "main", "Q")
-    assert not is_claimed([OURS, managed("P", ".")], "main", "Q")
+def test_a_variable_is_given_up_when_no_manager_of_its_entry_has_it_any_more():
+    before = list(owners([HAD], "main", "Q"))
+
+    assert is_given_up([OURS, managed("P", ".")], before, "main", "Q")
+    assert not is_given_up([HAS, OURS], before, "main", "Q")
+
+
+@pytest.mark.parametrize("manager", [ATOMIC, managed("Q", "f:value")])
+def test_a_variable_whose_entry_belonged_to_nobody_is_not_given_up(manager):
+    assert not is_given_up([OURS], list(owners([manager], "main", "Q")), "main", "Q")
 
 
 def test_signalbox_manages_what_it_applied():

@@ -63,6 +63,7 @@ def test_a_name_is_found_where_mirrord_finds_it(found, source):
             VARIABLE,
             "has no variable 'Q' but takes some from the secret 's', which is not read",
         ),
+        (container(env=[*plain(Q="a"), *plain(Q="b")]), VARIABLE, "has variable 'Q' twice; remove one"),
         (container(env=[from_map("Q", "x")]), VARIABLE, "there is no config map 'queues' with 'x'"),
         (container(env=[from_map("Q", "x", "none")]), VARIABLE, "there is no config map 'none' with 'x'"),
         (container(envFrom=[{"configMapRef": {"name": "none"}}]), VARIABLE, "there is no config map 'none'"),
