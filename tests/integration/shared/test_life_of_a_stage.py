@@ -27,6 +27,7 @@ from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.local.cdk import QUALIFIER
 from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer
 from signalbox.local.demo.history import wait_for_files
+from signalbox.local.eks import NAME
 from signalbox.local.emulator.lifecycle import ACCOUNT, REGION
 from signalbox.local.spark.history_jobs import run_locally
 from signalbox.queues import QueueName
@@ -346,7 +347,7 @@ def test_destroy_leaves_nothing_of_the_stage(story: Story):
     mine = {
         (kind, name)
         for kind, name in story.after - story.before
-        if SECOND not in name and CONSUMER not in name and name not in (ORIGINAL, "developers")
+        if SECOND not in name and CONSUMER not in name and name not in (ORIGINAL, "developers", f"eks-{NAME}")
     }
     assert mine == {("bucket", f"cdk-{QUALIFIER}-assets-{ACCOUNT}-{REGION}")}  # the CDK's own, for all stages
 
