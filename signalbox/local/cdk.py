@@ -13,6 +13,7 @@ from signalbox.local.emulator.lifecycle import ACCOUNT, Emulator
 from signalbox.local.files import CHECKOUT
 from signalbox.local.progress import Say, output_of
 
+FAILED, CAUSES = "_FAILED", 5
 QUALIFIER = "hnb659fds"  # CDK's default, part of the name of the assets bucket
 APP_ERROR = "error: "
 
@@ -40,15 +41,23 @@ def _synthesis_error(tail: list[str]) -> RejectedError | UnavailableError:
 def deploy(assembly: Path, *, emulator: Emulator, say: Say) -> None:
     """Deploy every stack of a synthesized app into the emulator."""
     _make_assets_bucket(emulator)
+    causes: list[str] = []
+
+    def hear(line: str) -> None:
+        if FAILED in line:
+            causes.append(line)
+        say(line)
+
     options = ["--all", "--require-approval", "never", "--no-notices", "--progress", "events"]
     status, tail = output_of(
         [*tools.cdk(), "deploy", "--app", str(assembly), *options],
         folder=assembly,
         environment={**tools.hermetic_environment(os.environ), **_credentials(emulator), "CI": "true"},
-        say=say,
+        say=hear,
     )
     if status:
-        raise UnavailableError("\n".join(["the deployment failed:", *tail]))
+        # What the deletion of everything else says is longer than the tail.
+        raise UnavailableError("\n".join(["the deployment failed:", *causes[:CAUSES], *tail]))
 
 
 def _credentials(emulator: Emulator) -> dict[str, str]:

@@ -35,9 +35,9 @@ def stored_items(table) -> Sequence[Json]:
     ]
 
 
-def store(table, items: Sequence[Json]) -> None:
-    """Put golden items into a table."""
-    client = boto3.client("dynamodb")
+def store(table, items: Sequence[Json], *, client: Any = None) -> None:
+    """Put golden items into a table; `client` is DynamoDB's, of this process's credentials by default."""
+    client = client or boto3.client("dynamodb")
     for item in items:
         client.put_item(TableName=table.name, Item={name: _value(value) for name, value in item.items()})
 

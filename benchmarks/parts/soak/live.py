@@ -11,10 +11,9 @@ from benchmarks.parts.soak.loads import PASSING, Sent
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.publisher import PublishRequest
-from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import ConnectionLost
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from tests.integration.live.followers import Follower
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.patience import wait_for
 
@@ -24,26 +23,16 @@ READY_SECONDS = 120.0
 
 
 @dataclass(slots=True)
-class SoakFollower:
-    """A client that follows patterns, reconnects, and notes every event."""
+class SoakFollower(Follower):
+    """A client that notes when each event arrives, and is started again when it gives up."""
 
-    name: str
-    client: LiveClient
-    patterns: Sequence[TopicPattern]
+    name: str = ""
     arrivals: list[Arrival] = field(default_factory=list)
-    cursors: list[Cursor] = field(default_factory=list)
     failures: int = 0
-
-    @property
-    def is_ready(self) -> bool:
-        """Return whether the client has subscribed to every pattern."""
-        return len(self.cursors) == len(self.patterns) and all(cursor.is_caught_up for cursor in self.cursors)
 
     def follow(self, over: threading.Event) -> None:
         """Follow until `over`; a client that gives up is started again with the same cursors."""
-        self.cursors = [Cursor(pattern) for pattern in self.patterns]
-        for cursor in self.cursors:
-            self.client.follow(cursor)
+        self.subscribe()
         while not over.is_set():
             try:
                 with self.client:
@@ -80,7 +69,7 @@ class LiveLoad:
         prefix = [TopicPattern.parse(f"{self.root}.", MatchPolicy.PREFIX)]
         for number in range(FOLLOWERS):
             patterns = exact if number % 2 else prefix
-            self.followers.append(SoakFollower(f"follower {number}", self.place.client("subscriber"), patterns))
+            self.followers.append(SoakFollower(self.place.client("subscriber"), patterns, name=f"follower {number}"))
         for one in self.followers:
             thread = threading.Thread(target=one.follow, args=(self._over,), daemon=True)
             thread.start()

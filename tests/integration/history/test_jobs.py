@@ -29,27 +29,25 @@ PUBLISHED = {"a.1": 5, "a.2": 4, "b": 3}
 LOGGED = {"job.1.log": 40, "job.2.log": 20, "other": 2}
 
 
-def sums(number: str, *, of: str, by: str, where: str) -> str:
-    """Return the query for the sum of a number by a name."""
-    return f"SELECT {by}, sum({number}) FROM {of} WHERE {where} GROUP BY {by}"  # noqa: S608 - all of it is ours
-
-
 OF_EXCHANGE, OF_LOG = f"exchange = '{EXCHANGE}'", f"exchange = '{LOG}'"
-QUERIES = {
-    **{
-        name: sums(name, of="topic_hourly", by="topic", where=OF_EXCHANGE)
-        for name in ("publications", "copies", "dropped")
-    },
-    "delivered": sums("delivered", of="delivery_hourly", by="destination", where=f"source = '{EXCHANGE}'"),
-    "logs": sums("1", of="logs", by="topic", where=OF_LOG),
-    "whole": sums("complete_to", of="log_topics", by="topic", where=OF_LOG),
-    "findings": sums("1", of="order_audit", by="finding", where=OF_LOG),
+# Of each answer: the number that is summed, its table, the column by which, and the condition.
+SUMS = {
+    **{name: (name, "topic_hourly", "topic", OF_EXCHANGE) for name in ("publications", "copies", "dropped")},
+    "delivered": ("delivered", "delivery_hourly", "destination", f"source = '{EXCHANGE}'"),
+    "logs": ("1", "logs", "topic", OF_LOG),
+    "whole": ("complete_to", "log_topics", "topic", OF_LOG),
+    "findings": ("1", "order_audit", "finding", OF_LOG),
 }
+# One query, since each is a job of its own.
+QUERY = " UNION ALL ".join(
+    f"SELECT '{name}', {by}, sum({number}) FROM {table} WHERE {where} GROUP BY {by}"  # noqa: S608 - all of it is ours
+    for name, (number, table, by, where) in SUMS.items()
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The results of queries, and the folder of the log texts."""
+    """The answers by their names, and the log texts by topic."""
 
     answers: Mapping[str, Mapping[str, int]]
     texts: Mapping[str, Sequence[str]]
@@ -93,16 +91,19 @@ def waiting(deployment: Deployment, queue: str) -> int:
 @pytest.fixture(scope="module")
 def told(sent: None, deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Told:
     """Compact, report, export and query in one Spark session."""
-    folder = tmp_path_factory.mktemp("answers")
+    output = tmp_path_factory.mktemp("answers") / "rows"
     reports = ("topic_report", "delivery_report", "order_audit")
     jobs: list[Job] = [("compact_history", window()), *((report, window()) for report in reports), ("export_logs", {})]
-    jobs += [("query", {"query": sql, "output": str(folder / name)}) for name, sql in QUERIES.items()]
+    jobs.append(("query", {"query": QUERY, "output": str(output)}))
     run_locally(deployment, jobs, print)
-    return Told({name: answer(folder / name) for name in QUERIES}, texts(deployment))
+    return Told(answers(output), texts(deployment))
 
 
-def answer(path: Path) -> dict[str, int]:
-    return {name: int(count) for name, count in json.loads(path.read_text())["rows"]}
+def answers(path: Path) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {name: {} for name in SUMS}
+    for name, key, total in json.loads(path.read_text())["rows"]:
+        found[name][key] = int(total)
+    return found
 
 
 def texts(deployment: Deployment) -> dict[str, list[str]]:

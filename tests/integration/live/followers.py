@@ -36,10 +36,14 @@ class Follower:
         """Return whether the client is subscribed to every pattern and caught up."""
         return len(self.cursors) == len(self.patterns) and all(cursor.is_caught_up for cursor in self.cursors)
 
-    def follow(self, over: threading.Event) -> None:
+    def subscribe(self) -> None:
+        """Let the client follow every pattern from now on."""
         self.cursors = [Cursor(pattern) for pattern in self.patterns]
         for cursor in self.cursors:
             self.client.follow(cursor)
+
+    def follow(self, over: threading.Event) -> None:
+        self.subscribe()
         try:
             with self.client:
                 while not over.is_set():

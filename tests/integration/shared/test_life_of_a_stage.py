@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,10 @@ from signalbox.live.wamp.options import LastEvents
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.local.cdk import QUALIFIER
 from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer
+from signalbox.local.demo.history import wait_for_files
+from signalbox.local.eks import NAME
 from signalbox.local.emulator.lifecycle import ACCOUNT, REGION
+from signalbox.local.spark.history_jobs import run_locally
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import UserName
 from tests.integration.shared.stages import (
@@ -41,7 +45,7 @@ from tests.integration.shared.stages import (
 )
 from tests.patience import scaled
 
-pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
+pytestmark = [pytest.mark.emulator, pytest.mark.spark, pytest.mark.minutes]
 
 FIRST, SECOND = "signalbox", "second"
 # Names that the settings of a second stage in an account must change.
@@ -77,6 +81,7 @@ class Story:
     by_consumer: list[str] = field(default_factory=list)
     session_phase: str = ""
     tables: list[str] = field(default_factory=list)
+    reports: list[dict[str, int]] = field(default_factory=list)
     of_second: list[str] = field(default_factory=list)
     destroyed: dict[str, Any] = field(default_factory=dict)
     after: set[tuple[str, str]] = field(default_factory=set)
@@ -94,17 +99,24 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         story.failed_deploy = stages.try_to_deploy(assemblies["broken"])
         story.left_by_failure = {one for one in resources(stages.session) if one[0] in ("schedule group", "function")}
         deployment = stages.deploy(assemblies[FIRST])
+        # The history's jobs take a while, and need nothing of what happens meanwhile.
+        spark = stack.enter_context(ThreadPoolExecutor(1))
         with created_user(deployment, ALICE) as alice:
             _use(story, deployment, alice)
+            report = spark.submit(_report, deployment, path / "first.json")
             second = stages.deploy_more(assemblies[SECOND], SECOND, like=deployment)
             alice_of_second = stack.enter_context(created_user(second, ALICE))
             _declare(alice_of_second)
             request = _start_session(deployment)
             _remember(story, deployment)
+            story.reports.append(report.result())
             stages.delete(deployment, FIRST)
             deployment = stages.deploy(assemblies[FIRST])
             story.connected = [run_task(deployment, "ExchangeControlFunctionName", "connect") for _ in range(2)]
+            alice.publish(EXCHANGE, "images.3", "after")
+            report = spark.submit(_report, deployment, path / "second.json")
             _use_again(story, deployment, alice, request)
+            story.reports.append(report.result())
         _remember(story, deployment)
         story.of_second = _delivered(alice_of_second, "to the second")
         _destroy(story, path)
@@ -137,6 +149,17 @@ def _use(story: Story, deployment: Deployment, alice: ExchangeClient) -> None:
     # What a job of the history leaves in the catalog.
     glue = deployment.session().client("glue")
     glue.create_table(DatabaseName=deployment.outputs["HistoryDatabase"], TableInput={"Name": TABLE})
+
+
+def _report(deployment: Deployment, answer: Path) -> dict[str, int]:
+    """Compact the history and report on its topics; return the publications by topic."""
+    wait_for_files(deployment.session().client("s3"), deployment.outputs["HistoryBucket"])
+    now = datetime.now(UTC)
+    window = {"from": f"{(now - timedelta(hours=1)).date()}", "to": f"{(now + timedelta(days=1)).date()}"}
+    publications = f"SELECT topic, sum(publications) FROM topic_hourly WHERE exchange = '{EXCHANGE}' GROUP BY topic"  # noqa: S608 - ours
+    query = {"query": publications, "output": str(answer)}
+    run_locally(deployment, [("compact_history", window), ("topic_report", window), ("query", query)], print)
+    return {topic: int(count) for topic, count in json.loads(answer.read_text())["rows"]}
 
 
 def _declare(alice: ExchangeClient) -> None:
@@ -186,7 +209,6 @@ def _remember(story: Story, deployment: Deployment) -> None:
 def _use_again(story: Story, deployment: Deployment, alice: ExchangeClient, request: SessionRequest) -> None:
     """Use the recorded resources, without a declaration."""
     story.user = dict(alice.whoami())
-    alice.publish(EXCHANGE, "images.3", "after")
     with alice.consumer(QUEUE) as consumer:
 
         def bodies() -> bool:
@@ -306,6 +328,12 @@ def test_the_tables_of_the_history_stay_in_the_catalog(story: Story):
     assert TABLE in story.tables
 
 
+def test_the_jobs_of_the_history_go_on_with_their_tables(story: Story):
+    before = {f"images.{number}": 1 for number in range(3)}
+
+    assert story.reports == [before, {**before, "images.3": 1}]
+
+
 def test_a_second_stage_in_the_account_notices_nothing(story: Story):
     assert story.of_second == ["to the second"]
     of_second = [
@@ -319,7 +347,7 @@ def test_destroy_leaves_nothing_of_the_stage(story: Story):
     mine = {
         (kind, name)
         for kind, name in story.after - story.before
-        if SECOND not in name and CONSUMER not in name and name not in (ORIGINAL, "developers")
+        if SECOND not in name and CONSUMER not in name and name not in (ORIGINAL, "developers", f"eks-{NAME}")
     }
     assert mine == {("bucket", f"cdk-{QUALIFIER}-assets-{ACCOUNT}-{REGION}")}  # the CDK's own, for all stages
 

@@ -12,7 +12,7 @@ from signalbox.local.stage_folder import StageFolder
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
 
-SECONDS, READS_SECONDS = 20.0, 8.0
+SECONDS, READS_SECONDS = 25.0, 8.0
 # The emulator of a machine with two cores starts a killed function in some seconds, and `make test` keeps them busy.
 BETWEEN_KILLS = (1.5, 3.0)
 LEAST_SENT = {"exchange, standard": 200, "exchange, ordered": 100, "splitting, standard": 50, "splitting, FIFO": 50}
