@@ -64,7 +64,7 @@ def topic(deployment: Deployment, processes: ConsumerProcesses) -> str:
     sqs, sns = (deployment.session().client(name) for name in ("sqs", "sns"))
     arn = str(sns.create_topic(Name="demo-news")["TopicArn"])
     for name in QUEUES.values():
-        url = sqs.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "6"})["QueueUrl"]
+        url = sqs.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "60"})["QueueUrl"]
         queue = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
         sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy(queue, topic=arn)})
         raw = {"RawMessageDelivery": "true"} if name == RAW else {}
@@ -98,7 +98,17 @@ def test_users_share_the_queues_of_a_topic_and_follow_them(
     users.apply(*REGISTRY)
     before = parameter(deployment)
     folder = WorkingFolder.at(tmp_path, stage_folder)
-    tail = ("split", "tail", "--target", TARGET, "--filter", "author=^(ann|bob)$", "--json")
+    tail = (
+        "split",
+        "tail",
+        "--target",
+        TARGET,
+        "--filter",
+        "author=^(ann|bob)$",
+        "--json",
+        "--count",
+        str(4 * MESSAGES),
+    )
 
     with users.session("ann", {"*": {"message_filter": {"author": "^ann$"}}}) as ann:
         reader = LocalConsumer(deployment.session(), [queue.url for queue in ann.queues])
