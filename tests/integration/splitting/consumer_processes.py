@@ -153,7 +153,7 @@ class ContainerAgent:
         tasks = self.ecs.describe_tasks(cluster=CLUSTER, tasks=arns)["tasks"] if arns else []
         running = {task["taskArn"]: task["taskDefinitionArn"] for task in tasks if task["lastStatus"] == "RUNNING"}
         return {
-            f"{task} {container['name']}": {one["name"]: one["value"] for one in container["environment"]}
+            f"{task} {container['name']}": {one["name"]: one["value"] for one in container.get("environment", ())}
             for task, definition in running.items()
             for container in self._definition(definition)["containerDefinitions"]
         }

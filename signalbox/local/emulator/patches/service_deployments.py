@@ -6,7 +6,6 @@
   `rolloutState`: it begins as IN_PROGRESS and becomes COMPLETED in a steady state; API_UpdateService, `taskDefinition`:
   a task is started, and then an old one is stopped.)
 - The name of a family is its newest active revision, and not its newest (API_DescribeTaskDefinition).
-- A service cannot be given a revision that is inactive (API_DeregisterTaskDefinition).
 """
 
 from collections.abc import Callable, Mapping
@@ -21,11 +20,8 @@ COMPLETE = f"{ECS}:_complete_service_deployment"
 SCHEDULE = f"{ECS}:_schedule_service_deployment_completion"
 RECONCILE = f"{ECS}:_reconcile_service_tasks"
 RESOLVE = f"{ECS}:_resolve_td_key"
-CREATE, UPDATE = f"{ECS}:_create_service", f"{ECS}:_update_service"
 DEFINITIONS = f"{ECS}:_task_defs"
-ERROR = "ministack.core.responses:error_response_json"
 ACCOUNT_ID, REGION = "ministack.core.responses:get_account_id", "ministack.core.responses:get_region"
-INACTIVE = "TaskDefinition is inactive"
 
 Document = Mapping[str, Any]
 Definitions = Mapping[str, Document]
@@ -66,29 +62,10 @@ def naming_active_revisions(
     return key
 
 
-def refusing_inactive(
-    change: Callable[[Document], Any],
-    resolve: Callable[[str], str | None],
-    definitions: Definitions,
-    error: Callable[..., Any],
-) -> Callable[[Document], Any]:
-    """Return a change of a service that refuses a revision which is not active."""
-
-    def change_if_active(request: Document) -> Any:  # noqa: ANN401 - MiniStack's response
-        definition = definitions.get(resolve(request.get("taskDefinition") or "") or "")
-        if definition is not None and definition["status"] != "ACTIVE":
-            return error("ClientException", INACTIVE, 400)
-        return change(request)
-
-    return change_if_active
-
-
 def _replacements() -> Mapping[str, object]:
-    definitions, error = original(DEFINITIONS), original(ERROR)
-    resolve = naming_active_revisions(original(RESOLVE), definitions)
-    changes = {name: refusing_inactive(original(name), resolve, definitions, error) for name in (CREATE, UPDATE)}
+    resolve = naming_active_revisions(original(RESOLVE), original(DEFINITIONS))
     later = completing_later(original(COMPLETE), original(SCHEDULE), original(ACCOUNT_ID), original(REGION))
-    return {DOCKER: lambda: None, COMPLETE: later, RESOLVE: resolve, **changes}
+    return {DOCKER: lambda: None, COMPLETE: later, RESOLVE: resolve}
 
 
 PATCH = Patch(
@@ -100,8 +77,6 @@ PATCH = Patch(
         SCHEDULE: "938eb06d6faf2fff",
         RECONCILE: "16e4d03cbf75322f",
         RESOLVE: "0cd4ac5c23cebae6",
-        CREATE: "8bc82a13551ce9e6",
-        UPDATE: "bde69c11b50d3f90",
         DEFINITIONS: None,
     },
     replacements=_replacements,

@@ -1,14 +1,12 @@
-"""Deployments of ECS services take time, and inactive revisions are not deployed."""
+"""Deployments of ECS services take time, and the name of a family is its newest active revision."""
 
 import time
 
 import pytest
 
 from signalbox.local.emulator.patches.service_deployments import (
-    INACTIVE,
     completing_later,
     naming_active_revisions,
-    refusing_inactive,
 )
 
 DEFINITIONS = {
@@ -48,21 +46,6 @@ def test_a_deployment_is_completed_when_its_schedule_is_due():
 )
 def test_a_family_is_its_newest_active_revision(reference, key):
     assert naming_active_revisions(lambda _: "resolved", DEFINITIONS)(reference) == key
-
-
-@pytest.mark.parametrize(
-    ("request_", "answer"),
-    [
-        ({"taskDefinition": "mailer:3"}, ("ClientException", INACTIVE, 400)),
-        ({"taskDefinition": "mailer:2"}, "changed"),
-        ({"taskDefinition": "unknown:1"}, "changed"),
-        ({"desiredCount": 2}, "changed"),
-    ],
-)
-def test_an_inactive_revision_is_refused(request_, answer):
-    change = refusing_inactive(lambda _: "changed", lambda key: key, DEFINITIONS, lambda *error: error)
-
-    assert change(request_) == answer
 
 
 @pytest.fixture(scope="module")
