@@ -5,6 +5,7 @@ A kind of target is a function in `KINDS` that deploys one and says what it read
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from signalbox.cli.splitting.held_sessions import HeartbeatThread
 from signalbox.cli.splitting.stage import control_of
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.local.demo.consumer import DeployedConsumer, wait_until
+from signalbox.local.demo.kubernetes import QUEUE, STAGE, DeployedWorkload, attached_cluster
 from signalbox.queues import FIFO_SUFFIX, QueueName
 
 if TYPE_CHECKING:
@@ -47,19 +49,21 @@ class Times:
     over: float
 
 
-Deploy = Callable[["Deployment", QueueName], Trial]
+# What a target needs only while it is measured is entered into the stack.
+Deploy = Callable[["Deployment", QueueName, ExitStack], Trial]
 
 
 def on_stage(deployment: "Deployment", *, kinds: Sequence[str], say: Callable[[str], None]) -> Iterator[Times]:
     """Yield the times of each kind, for a session that gets no message and for one that gets some until its end."""
     for kind in kinds:
         name, deploy = KINDS[kind]
-        trial = deploy(deployment, name)
-        with control_of(deployment) as control:
-            control.ask("apply", {"documents": [trial.registry]})
-        for use in ("no message", "messages until then"):
-            say(f"{kind}, {use}")
-            yield _times(deployment, trial, kind, use)
+        with ExitStack() as stack:
+            trial = deploy(deployment, name, stack)
+            with control_of(deployment) as control:
+                control.ask("apply", {"documents": [trial.registry]})
+            for use in ("no message", "messages until then"):
+                say(f"{kind}, {use}")
+                yield _times(deployment, trial, kind, use)
 
 
 def _times(deployment: "Deployment", trial: Trial, kind: str, use: str) -> Times:
@@ -106,7 +110,7 @@ def _splits(control: Any, target: str) -> Sequence[object]:  # noqa: ANN401 - th
     return list(status["splits"])
 
 
-def _mapping(deployment: "Deployment", queue: QueueName) -> Trial:
+def _mapping(deployment: "Deployment", queue: QueueName, _stack: ExitStack) -> Trial:
     prefix = deployment.outputs["TemporaryQueuePrefix"]
     name = f"demo-times-{queue.removesuffix(FIFO_SUFFIX)}"
     consumer = DeployedConsumer.deploy(deployment.session(), name, [queue], temporary_prefix=prefix)
@@ -115,7 +119,7 @@ def _mapping(deployment: "Deployment", queue: QueueName) -> Trial:
     return Trial(consumer.target, consumer.registry(), url, lambda: consumer.mappings() == is_back)
 
 
-def _environment(deployment: "Deployment", queue: QueueName) -> Trial:
+def _environment(deployment: "Deployment", queue: QueueName, _stack: ExitStack) -> Trial:
     """Deploy a function that reads the queue of a variable; nothing calls it."""
     session = deployment.session()
     prefix, name = deployment.outputs["TemporaryQueuePrefix"], "demo-times-environment"
@@ -131,7 +135,7 @@ def _environment(deployment: "Deployment", queue: QueueName) -> Trial:
     return Trial(consumer.target, _registry("Lambda", name), url, reads_original)
 
 
-def _service(deployment: "Deployment", queue: QueueName) -> Trial:
+def _service(deployment: "Deployment", queue: QueueName, _stack: ExitStack) -> Trial:
     session, name = deployment.session(), "demo-times"
     url, ecs = _queue(session, queue), session.client("ecs")
     ecs.create_cluster(clusterName=CLUSTER)
@@ -148,7 +152,7 @@ def _service(deployment: "Deployment", queue: QueueName) -> Trial:
     return Trial(f"ecs/{CLUSTER}/{name}", _registry("EcsService", f"{CLUSTER}/{name}"), url, reads_original)
 
 
-def _parameter(deployment: "Deployment", queue: QueueName) -> Trial:
+def _parameter(deployment: "Deployment", queue: QueueName, _stack: ExitStack) -> Trial:
     session, name = deployment.session(), "demo-times"
     url, ssm = _queue(session, queue), session.client("ssm")
     ssm.put_parameter(Name=name, Value=queue, Type="String", Overwrite=True)
@@ -157,6 +161,19 @@ def _parameter(deployment: "Deployment", queue: QueueName) -> Trial:
         return ssm.get_parameter(Name=name)["Parameter"]["Value"] == queue
 
     return Trial(f"ssm/{name}", _registry("SsmParameter", name), url, reads_original)
+
+
+def _workload(deployment: "Deployment", _queue: QueueName, stack: ExitStack) -> Trial:
+    """Deploy a workload to a cluster that runs as long as it is measured, with processes in its pods."""
+    api = stack.enter_context(attached_cluster(deployment))
+    workload = DeployedWorkload.deploy(deployment.session(), api, stage=STAGE)
+    stack.enter_context(workload.pods.running())
+    before = workload.specification()
+
+    def reads_original() -> bool:
+        return bool(workload.specification() == before and workload.is_rolled_out() and workload.pods.read(QUEUE))
+
+    return Trial(workload.target, workload.registry(), workload.queues[QUEUE], reads_original)
 
 
 def _registry(kind: str, name: str) -> dict[str, object]:
@@ -179,4 +196,5 @@ KINDS: dict[str, tuple[QueueName, Deploy]] = {
     "Lambda, variables": (QueueName("demo-times-variables"), _environment),
     "ECS service": (QueueName("demo-times-service"), _service),
     "SSM parameter": (QueueName("demo-times-parameter"), _parameter),
+    "Deployment": (QUEUE, _workload),
 }

@@ -166,14 +166,7 @@ def _elements(message: Message) -> list[object]:
 def _layout(code: int, form: MessageFormat) -> _Layout:
     names = [one.name for one in fields(form.kind)]  # type: ignore[arg-type]  # a dataclass
     payload_of = attrgetter(names.pop()) if form.has_payload else None
-    return code, _reader(names), payload_of
-
-
-def _reader(names: list[str]) -> Callable[[Message], tuple[object, ...]]:
-    if len(names) > 1:
-        return attrgetter(*names)
-    (name,) = names
-    return lambda message: (getattr(message, name),)
+    return code, attrgetter(*names), payload_of  # every message has two elements at least
 
 
 # For each class of messages: its type code, the reader of its elements, and the reader of its payload.

@@ -106,7 +106,7 @@ def kubernetes_rows(deployment: "Deployment", *, build: bool = False) -> Iterato
     if not kubernetes.is_built():
         with step("splitting on Kubernetes: build the cluster (5 to 13 minutes, once)"):
             kubernetes.program()
-    with _api(deployment) as api:
+    with attached_cluster(deployment) as api:
         with step("splitting on Kubernetes: a Deployment"):
             workload = DeployedWorkload.deploy(deployment.session(), api, stage=STAGE)
         with workload.pods.running():
@@ -114,7 +114,7 @@ def kubernetes_rows(deployment: "Deployment", *, build: bool = False) -> Iterato
 
 
 @contextmanager
-def _api(deployment: "Deployment") -> Iterator[ClusterApi]:
+def attached_cluster(deployment: "Deployment") -> Iterator[ClusterApi]:
     """Run a cluster that is attached to the stage; yield the access of its administrator."""
     if deployment.folder is None or (emulator := lifecycle.running(StageFolder(deployment.folder))) is None:
         raise UnavailableError("splitting on Kubernetes is shown on a local stage only")

@@ -102,6 +102,11 @@ class Pods:
             for container in self._containers.values():
                 container.end()
 
+    def read(self, queue: QueueName) -> bool:
+        """Return whether there are pods, and the process of each reads this queue alone."""
+        with self._lock:
+            return bool(self._containers) and all(one.names == [queue] for one in self._containers.values())
+
     def path(self, name: str = "") -> str:
         """Return the path of the pods in the API, or of one."""
         return f"/api/v1/namespaces/{self.namespace}/pods" + (f"/{name}" if name else "")

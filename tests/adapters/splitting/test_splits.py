@@ -182,6 +182,12 @@ class TestRegistries:
         assert store.registries.find(APP) == newer
         assert store.registries.every() == [newer]
 
+    def test_a_registry_keeps_the_cluster_that_it_was_read_from(self, store):
+        registry = StoredRegistry(APP, tuple(DOCUMENTS), START, "cluster main")
+        store.registries.put(registry)
+
+        assert store.registries.find(APP) == registry
+
     def test_registries_are_found_by_their_target_and_listed_without_splits(self, store):
         registries = [StoredRegistry(target, tuple(DOCUMENTS), START) for target in (OTHER, APP)]
         for registry in registries:

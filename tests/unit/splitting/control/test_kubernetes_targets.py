@@ -11,7 +11,7 @@ from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import ConsumedQueue
 from signalbox.splitting.consumers.registry_file import InvalidRegistry
 from signalbox.splitting.control.command_handlers import ControlService
-from signalbox.splitting.control.ports import NoRegistry
+from signalbox.splitting.control.ports import NoRegistry, NothingDeclared
 from signalbox.splitting.control.problems import problems
 from signalbox.splitting.control.registries import RegistryTooLarge
 from signalbox.splitting.model.observed_state import TargetState
@@ -124,6 +124,15 @@ def test_a_registry_in_the_cluster_is_read_at_the_start_of_each_split():
 
     assert (listed["source"], listed["documents"]) == ("cluster main", [registry()])
     with pytest.raises(NoRegistry, match="apply or discover one first, or create one in its namespace"):
+        stage.start(target=WEB)
+
+
+def test_a_stage_without_access_to_clusters_reads_no_registries_there():
+    stage = KubernetesStage()
+    stage.service = ControlService(replace(stage.ports, declared=NothingDeclared()))
+    stage.declared.found[WEB] = [registry()]
+
+    with pytest.raises(NoRegistry, match="has no registry"):
         stage.start(target=WEB)
 
 
