@@ -1,6 +1,7 @@
 """`signalbox split run` in a terminal: a command shares the queue of a deployed consumer until Ctrl-C."""
 
 import json
+import secrets
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,13 +45,16 @@ class Desk:
     consumer: DeployedConsumer
     folder: WorkingFolder
 
-    def send(self, *authors: str) -> None:
-        for author in authors:
+    def send(self, author: str, *, count: int) -> set[str]:
+        """Send messages and return their bodies; a standard queue may deliver one twice."""
+        bodies = {f"by {author}, {secrets.token_hex(4)}" for _ in range(count)}
+        for body in bodies:
             self.consumer.session.client("sqs").send_message(
                 QueueUrl=self.consumer.queues[QUEUE],
-                MessageBody=f"by {author}",
+                MessageBody=body,
                 MessageAttributes={"author": {"DataType": "String", "StringValue": author}},
             )
+        return bodies
 
     def upload(self, *authors: str) -> None:
         """Upload an object of each author, of which S3 notifies the queue."""
@@ -94,15 +98,15 @@ def registry_of_s3_events(consumer: DeployedConsumer) -> Any:
     return registry
 
 
-def plain(bodies: Sequence[str]) -> list[str]:
+def plain(bodies: Sequence[str]) -> set[str]:
     """Return the bodies that are no events of S3."""
-    return sorted(one for one in bodies if one.startswith("by "))
+    return {one for one in bodies if one.startswith("by ")}
 
 
-def uploaded(bodies: Sequence[str]) -> list[str]:
+def uploaded(bodies: Sequence[str]) -> set[str]:
     """Return the keys in events of S3, as they are in the events: encoded."""
     events = [json.loads(one) for one in bodies if one.startswith("{")]
-    return [record["s3"]["object"]["key"] for event in events for record in event.get("Records", [])]
+    return {record["s3"]["object"]["key"] for event in events for record in event.get("Records", [])}
 
 
 @pytest.fixture
@@ -127,10 +131,10 @@ def test_a_command_gets_the_matching_messages_or_all_until_ctrl_c_and_the_consum
 
     with terminal([*PROGRAM, *own, "--config", "mirrord.json", *command], tmp_path, environment) as shown:
         reads = wait_for(lambda: shown.after("reads "), "the command started", seconds=READY_SECONDS)
-        desk.send(*["ann", "others"] * MESSAGES)
+        by_ann, by_others = (desk.send(author, count=MESSAGES) for author in ("ann", "others"))
         desk.upload("ann", "others")
-        wait_for(lambda: len(plain(shown.after("got "))) >= MESSAGES, "all messages of ann", seconds=READY_SECONDS)
-        wait_for(lambda: len(plain(desk.deployed())) >= MESSAGES, "all messages of others", seconds=READY_SECONDS)
+        wait_for(lambda: plain(shown.after("got ")) >= by_ann, "all messages of ann", seconds=READY_SECONDS)
+        wait_for(lambda: plain(desk.deployed()) >= by_others, "all messages of others", seconds=READY_SECONDS)
         wait_for(lambda: uploaded(shown.after("got ")), "the upload of ann", seconds=READY_SECONDS)
         wait_for(lambda: uploaded(desk.deployed()), "the upload of others", seconds=READY_SECONDS)
         during = desk.phases()
@@ -142,22 +146,22 @@ def test_a_command_gets_the_matching_messages_or_all_until_ctrl_c_and_the_consum
         wait_for(lambda: exclusive.after("reads "), "the second command started", seconds=READY_SECONDS)
         with pytest.raises(AssertionError, match="is exclusive to session"):
             desk.folder.run("split", "start", "--target", desk.consumer.target, "--config", "mirrord.json")
-        desk.send(*["ann", "others"] * MESSAGES)
-        wait_for(lambda: len(exclusive.after("got ")) >= 2 * MESSAGES, "all messages", seconds=READY_SECONDS)
+        everything = desk.send("ann", count=MESSAGES) | desk.send("others", count=MESSAGES)
+        wait_for(lambda: set(exclusive.after("got ")) >= everything, "all messages", seconds=READY_SECONDS)
         exclusive.type(CTRL_C)
         exclusive.process.wait(scaled(END_SECONDS))
     meanwhile = desk.deployed()
     wait_for(lambda: not desk.splits(), "the split is over", seconds=END_SECONDS, every=1)
-    desk.send("ann")
-    wait_for(lambda: "by ann" in desk.deployed(), "the consumer has all messages again", seconds=END_SECONDS)
+    again = desk.send("ann", count=1)
+    wait_for(lambda: plain(desk.deployed()) >= again, "the consumer has all messages again", seconds=END_SECONDS)
 
     assert reads != [QUEUE]
     assert during == ["ready"]
     assert "ready" not in afterwards  # ended by the command, and not a minute later without its heartbeats
     assert status == INTERRUPTED
-    assert plain(shown.after("got ")) == ["by ann"] * MESSAGES
-    assert (uploaded(shown.after("got ")), uploaded(desk.deployed())) == (["by+ann.txt"], ["by+others.txt"])
-    assert sorted(exclusive.after("got ")) == ["by ann"] * MESSAGES + ["by others"] * MESSAGES
-    assert plain(meanwhile) == ["by others"] * MESSAGES
-    assert plain(desk.deployed()) == ["by ann"] + ["by others"] * MESSAGES
+    assert plain(shown.after("got ")) == by_ann
+    assert (uploaded(shown.after("got ")), uploaded(desk.deployed())) == ({"by+ann.txt"}, {"by+others.txt"})
+    assert set(exclusive.after("got ")) == everything
+    assert plain(meanwhile) == by_others
+    assert plain(desk.deployed()) == by_others | again
     assert desk.consumer.mappings() == before == {QUEUE: "Enabled"}

@@ -160,7 +160,8 @@ def test_a_handler_gets_the_deployed_functions_event_and_settings_until_ctrl_c(
     assert "batches of 2 within 0 s, failures by message" in text  # as the deployed mapping
     assert "a debugger is used: the time-out does not end this batch" in text
     assert desk.consumer.mappings() == before == {QUEUE: "Enabled"}
-    (theirs,) = desk.deployed()
+    theirs, *repeated = desk.deployed()
+    assert {one["messageId"] for one in repeated} <= {theirs["messageId"]}  # a standard queue may deliver twice
     ours = first["record"]
     assert ours["messageAttributes"]["raw"] == {"binaryValue": "/wA=", "dataType": "Binary", **EMPTY_LISTS}
     assert ours["eventSourceARN"].endswith(f":{QUEUE}")
