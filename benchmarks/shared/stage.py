@@ -30,7 +30,7 @@ class Stage:
     @property
     def deployment(self) -> Deployment:
         """Return the stage as a deployment of the CLI."""
-        return local_deployment(self.local)
+        return local_deployment(self.local, folder=FOLDER)
 
     def signalbox(self) -> Side:
         """Return Signalbox as a side, with the limited client's credentials."""
