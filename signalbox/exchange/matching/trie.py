@@ -1,6 +1,6 @@
 """The topic matcher: a trie of binding patterns that is searched once for each message."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from sys import intern
 from typing import Any, Generic, TypeVar
 
@@ -87,11 +87,10 @@ class BindingTrie(Generic[Target]):
     words differ from the key's.
     """
 
-    __slots__ = ("_many_nodes", "_root")
+    __slots__ = ("_root",)
 
     def __init__(self) -> None:
         self._root: _Node[Target] = _Node()
-        self._many_nodes = 0  # the number of nodes that a `#` leads to; without any, matching is simpler
 
     def __bool__(self) -> bool:
         """Return whether anything is bound."""
@@ -101,7 +100,6 @@ class BindingTrie(Generic[Target]):
         """Bind a target. Binding it again has no effect."""
         node = self._root
         for word in pattern.words:
-            self._many_nodes += word == MANY and node.many is None
             node = node.grow(word)
         node.add(target)
 
@@ -118,47 +116,32 @@ class BindingTrie(Generic[Target]):
             if path.pop():
                 return
             path[-1].prune(word)
-            self._many_nodes -= word == MANY
 
     def matching(self, key: RoutingKey) -> list[Target]:
         """Return every target with a binding that matches, each once."""
         # A `*` or `#` in a key is an ordinary word, which a pattern can match only with a wildcard; no edge has it.
-        words = words_of(key)
-        if self._many_nodes:
-            return self._matching_many(words)
-        here = [self._root]
-        for word in words:
-            here = _after(here, word)
-            if not here:
-                return []
-        return _targets(here)
-
-    def _matching_many(self, words: Sequence[str]) -> list[Target]:
         # A reached `#` node matches any word, so it stays; the nodes in `here` were reached by the current word.
         # A node has one parent, and no node in `here` is a `#`, so no node is visited twice for a word.
         here = [self._root]
         staying: dict[_Node[Target], None] = {}
         _stay(self._root.many, staying)
-        for word in words:
-            here = _after((*here, *staying) if staying else here, word)
-            for node in here:
-                if node.many is not None:
-                    _stay(node.many, staying)
-            if not here and not staying:
+        for word in words_of(key):
+            after = []
+            for node in (*here, *staying) if staying else here:
+                child = node.edges.get(word)
+                if child is not None:
+                    after.append(child)
+                    if child.many is not None:
+                        _stay(child.many, staying)
+                child = node.one
+                if child is not None:
+                    after.append(child)
+                    if child.many is not None:
+                        _stay(child.many, staying)
+            if not after and not staying:
                 return []
-        return _targets((*staying, *here))
-
-
-def _after(nodes: Iterable[_Node[Target]], word: str) -> list[_Node[Target]]:
-    """Return the nodes to which a word leads, by itself and by `*`."""
-    after = []
-    for node in nodes:
-        child = node.edges.get(word)
-        if child is not None:
-            after.append(child)
-        if node.one is not None:
-            after.append(node.one)
-    return after
+            here = after
+        return _targets((*staying, *here) if staying else here)
 
 
 def _stay(many: _Node[Target] | None, staying: dict[_Node[Target], None]) -> None:
