@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.parts.soak.accounts import Account
-from benchmarks.parts.soak.run import Round, Soak
+from benchmarks.parts.soak.run import GOALS, Round, Soak
 from benchmarks.shared.stage import FOLDER
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.local import stage
@@ -23,7 +23,6 @@ from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.stage_folder import StageFolder
 
 MINUTES = 10.0
-COUNTS = {"exchange": 100_000, "splitting": 100_000, "live": 20_000}
 SEEDS = 1_000_000
 RESULTS = FOLDER.parent / "soak"
 COLUMNS = ("messages", "sent", "dead", "lost", "out of order", "repeated", "late", "slowest")
@@ -35,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     seed = secrets.randbelow(SEEDS) if options.seed is None else options.seed
     results = options.results or RESULTS / f"{seed}.jsonl"
     rounds = _known(results)
-    wanted = COUNTS if options.until_counts else {}
+    wanted = GOALS if options.until_counts else {}
     _say(f"seed {seed}; results in {results}; {len(rounds)} rounds are known")
     while not rounds or _missing(rounds, wanted):
         with _stage(seed, has_weather=not options.fair) as (local, folder):
@@ -78,7 +77,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=MINUTES, help="the length of a round (default: 10)")
     parser.add_argument("--seed", type=int, help="of the weather and the kills (default: drawn, and printed)")
-    parser.add_argument("--until-counts", action="store_true", help=f"add rounds until {COUNTS} messages")
+    parser.add_argument("--until-counts", action="store_true", help=f"add rounds until {GOALS} messages")
     parser.add_argument("--fair", action="store_true", help="without AWS's weather")
     parser.add_argument("--results", type=Path, help="JSON lines, one for each round (default: by the seed)")
     parser.add_argument("--json", action="store_true", help="print all rounds as JSON at the end")

@@ -45,14 +45,18 @@ class ExchangeLoad:
             thread.start()
             self._consumers.append(thread)
 
-    def run(self, until: Callable[[], bool]) -> None:
+    def run(self, until: Callable[[], bool], is_ahead: Callable[[], bool]) -> None:
         """Publish to both exchanges, each with one publisher, whose order counts."""
         with ThreadPoolExecutor(len(self.sent)) as threads:
-            list(threads.map(lambda exchange: self._publish(exchange, until), self.sent))
+            list(threads.map(lambda exchange: self._publish(exchange, until, is_ahead), self.sent))
+
+    def sent_count(self) -> int:
+        """Return the number of published messages."""
+        return sum(map(len, self.sent.values()))
 
     def progress(self) -> tuple[int, int]:
-        """Return the number of sent messages, and of arrivals."""
-        return sum(map(len, self.sent.values())), sum(map(len, self.arrivals.values()))
+        """Return the number of published messages, and of arrivals."""
+        return self.sent_count(), sum(map(len, self.arrivals.values()))
 
     def is_complete(self) -> bool:
         """Return whether every message that was sent has arrived."""
@@ -92,10 +96,10 @@ class ExchangeLoad:
             client.declare_queue(queue)
             client.bind(exchange, queue, "soak.#")
 
-    def _publish(self, exchange: str, until: Callable[[], bool]) -> None:
+    def _publish(self, exchange: str, until: Callable[[], bool], is_ahead: Callable[[], bool]) -> None:
         client, sent, number = client_of(self.deployment), self.sent[exchange], 0
         while not until():
-            if len(sent) - len(self.arrivals[exchange]) > BACKLOG:
+            if is_ahead() or len(sent) - len(self.arrivals[exchange]) > BACKLOG:
                 time.sleep(0.2)
                 continue
             stamps = [_stamp_of(one) for one in range(number, number + CHUNK)]

@@ -76,12 +76,12 @@ class LiveLoad:
             self._threads.append(thread)
         wait_for(lambda: all(one.is_ready for one in self.followers), "the followers ready", seconds=READY_SECONDS)
 
-    def run(self, until: Callable[[], bool]) -> None:
+    def run(self, until: Callable[[], bool], is_ahead: Callable[[], bool]) -> None:
         """Publish in order once every follower is ready."""
         client, number = client_of(self.deployment), 0
         while not until():
             behind = len(self.sent) - min(len(one.arrivals) for one in self.followers)
-            if behind > BACKLOG:
+            if is_ahead() or behind > BACKLOG:
                 time.sleep(0.2)
                 continue
             left = [Stamp(self._topics[one % TOPICS], one) for one in range(number, number + CHUNK)]
@@ -99,9 +99,13 @@ class LiveLoad:
                         done += 1
                 left = left[done:]
 
+    def sent_count(self) -> int:
+        """Return the number of published events."""
+        return len(self.sent)
+
     def progress(self) -> tuple[int, int]:
         """Return the number of published events, and of those that every follower has."""
-        return len(self.sent), min(len(one.arrivals) for one in self.followers)
+        return self.sent_count(), min(len(one.arrivals) for one in self.followers)
 
     def is_complete(self) -> bool:
         """Return whether every follower has every event."""

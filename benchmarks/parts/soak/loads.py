@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -14,6 +14,7 @@ from signalbox.errors import SignalboxError
 # What a client meets when functions are killed and calls fail; it tries again.
 PASSING = (BotoCoreError, ClientError, SignalboxError)
 TRIES, PAUSE_SECONDS = 20, 1.0
+LEAD = 0.005  # of its goal, a load sends at most before the others
 
 Answer = TypeVar("Answer")
 
@@ -23,8 +24,12 @@ class Load(Protocol):
 
     name: str
 
-    def run(self, until: Callable[[], bool]) -> None:
-        """Send and receive until `until` returns true; then stop sending."""
+    def run(self, until: Callable[[], bool], is_ahead: Callable[[], bool]) -> None:
+        """Send and receive until `until` returns true; send nothing while `is_ahead` returns true."""
+        ...
+
+    def sent_count(self) -> int:
+        """Return the number of sent messages."""
         ...
 
     def progress(self) -> tuple[int, int]:
@@ -59,6 +64,29 @@ class Sent:
 
     def __len__(self) -> int:
         return len(self.times)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Keeps loads at the same share of their goals, so that none takes the processors of the others."""
+
+    goals: Mapping[str, int]
+    """Messages to send, by the name of the load; a load without a goal is not paced."""
+    loads: Sequence[Load]
+    lead: float = LEAD
+
+    def is_ahead(self, load: Load) -> bool:
+        """Return whether a load has sent more than its share."""
+        if load.name not in self.goals:
+            return False
+        return self._share(load) > min(map(self._share, self._paced)) + self.lead
+
+    @property
+    def _paced(self) -> list[Load]:
+        return [one for one in self.loads if one.name in self.goals]
+
+    def _share(self, load: Load) -> float:
+        return load.sent_count() / self.goals[load.name]
 
 
 def insistently(call: Callable[[], Answer]) -> Answer:

@@ -31,7 +31,7 @@ class RendezvousLoad:
     outcomes: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def run(self, until: Callable[[], bool]) -> None:
+    def run(self, until: Callable[[], bool], _is_ahead: Callable[[], bool]) -> None:
         """Send offers, and answer them, until `until`."""
         with ThreadPoolExecutor(PROXIES + CLIENTS) as threads:
             running = [threads.submit(self._serve, until) for _ in range(PROXIES)]
@@ -39,9 +39,13 @@ class RendezvousLoad:
             for one in running:
                 one.result()
 
+    def sent_count(self) -> int:
+        """Return the number of offers."""
+        return sum(self.outcomes.values())
+
     def progress(self) -> tuple[int, int]:
         """Return the number of offers, and of answers."""
-        return sum(self.outcomes.values()), self.outcomes["answered"]
+        return self.sent_count(), self.outcomes["answered"]
 
     def is_complete(self) -> bool:
         """Return True: every client waits for its own outcome."""

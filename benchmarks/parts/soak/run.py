@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -14,7 +15,7 @@ from benchmarks.parts.soak.accounts import Account
 from benchmarks.parts.soak.dead_letters import dead_letters
 from benchmarks.parts.soak.exchange import ExchangeLoad
 from benchmarks.parts.soak.live import LiveLoad
-from benchmarks.parts.soak.loads import PASSING, Load
+from benchmarks.parts.soak.loads import PASSING, Load, Pace
 from benchmarks.parts.soak.rendezvous import RendezvousLoad
 from benchmarks.parts.soak.splitting import READS_SECONDS, SplittingLoad
 from signalbox.cli.shared.deployment import Deployment, local_deployment
@@ -32,6 +33,8 @@ SPARED_SECONDS = 3.0
 REPORT_SECONDS = 15.0
 # How long nothing may arrive before what is missing counts as lost.
 PATIENCE_SECONDS = 300.0
+# The messages of a complete soak; the loads keep to these proportions.
+GOALS = {"exchange": 100_000, "splitting": 100_000, "live": 20_000}
 LONGER = 4  # times as long as asked, a round waits at most for its counts and kills
 
 
@@ -111,10 +114,11 @@ class Soak:
             if time.monotonic() >= end + LONGER * seconds:
                 return True
             is_enough = time.monotonic() >= end and len(kills) >= self.least_kills
-            return is_enough and all(load.progress()[0] >= counts.get(load.name, 0) for load in loads)
+            return is_enough and all(load.sent_count() >= counts.get(load.name, 0) for load in loads)
 
+        pace = Pace(GOALS, loads)
         with ThreadPoolExecutor(len(loads)) as threads:
-            running = [threads.submit(load.run, over.is_set) for load in loads]
+            running = [threads.submit(load.run, over.is_set, partial(pace.is_ahead, load)) for load in loads]
             reported = time.monotonic()
             with injector.continuous_kills(between=self.between_kills) as kills:
                 while not is_over(kills) and not any(one.done() for one in running):  # a load that fails ends the round

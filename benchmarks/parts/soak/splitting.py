@@ -52,18 +52,22 @@ class SplittingLoad:
         self.sent = {queue: Sent() for queue in queues}
         insistently(self._apply)
 
-    def run(self, until: Callable[[], bool]) -> None:
+    def run(self, until: Callable[[], bool], is_ahead: Callable[[], bool]) -> None:
         """Send to both queues while sessions come and go."""
         developers = AUTHORS[:-1]
         with ThreadPoolExecutor(len(self.sent) + len(developers)) as threads:
-            running = [threads.submit(self._send, queue, until) for queue in self.sent]
+            running = [threads.submit(self._send, queue, until, is_ahead) for queue in self.sent]
             running += [threads.submit(self._develop, name, until) for name in developers]
             for one in running:
                 one.result()
 
+    def sent_count(self) -> int:
+        """Return the number of messages that were sent to both queues."""
+        return sum(map(len, self.sent.values()))
+
     def progress(self) -> tuple[int, int]:
         """Return the number of sent messages, and of those that have left the originals."""
-        sent = sum(map(len, self.sent.values()))
+        sent = self.sent_count()
         return sent, sent - self._waiting()
 
     def is_complete(self) -> bool:
@@ -116,10 +120,10 @@ class SplittingLoad:
             return sum(int(page["Attributes"][name]) for page in pages for name in names)  # type: ignore[index]
         return BACKLOG
 
-    def _send(self, queue: QueueName, until: Callable[[], bool]) -> None:
+    def _send(self, queue: QueueName, until: Callable[[], bool], is_ahead: Callable[[], bool]) -> None:
         sqs, number = self.deployment.session().client("sqs"), 0
         while not until():
-            if self._waiting() > BACKLOG:
+            if is_ahead() or self._waiting() > BACKLOG:
                 time.sleep(0.5)
                 continue
             for _ in range(BACKLOG // BATCH // len(self.sent)):

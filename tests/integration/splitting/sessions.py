@@ -1,22 +1,21 @@
 """Users of splitting: they apply registries and have sessions on a target."""
 
-import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from signalbox.cli.shared.deployment import Deployment
+from signalbox.cli.splitting.held_sessions import HeartbeatThread
+from signalbox.cli.splitting.stage import control_of
 from signalbox.clients.control import ControlClient
-from signalbox.clients.splitting.control import split_client
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.control.protocol import CommandRejected
 from signalbox.splitting.control.protocol import SessionStatus
 from tests.patience import slowness
 
 START_TIMEOUT = timedelta(minutes=4)
-BEAT_SECONDS = 10
 
 Entries = Mapping[str, Mapping[str, object]]
 """The filters of a session by queue id."""
@@ -29,12 +28,8 @@ class Users:
     deployment: Deployment
     target: str
 
-    @contextmanager
-    def control(self) -> Iterator[ControlClient]:
-        outputs, sqs = self.deployment.outputs, self.deployment.session().client("sqs")
-        prefix = outputs["SplitReplyQueuePrefix"]
-        with split_client(sqs, control_queue_url=outputs["SplitControlQueueUrl"], reply_queue_prefix=prefix) as control:
-            yield control
+    def control(self) -> AbstractContextManager[ControlClient]:
+        return control_of(self.deployment)
 
     def apply(self, *documents: Mapping[str, object]) -> None:
         with self.control() as control:
@@ -55,8 +50,9 @@ class Users:
         with self.control() as control:
             client = SessionClient(control, self._request(name, entries))
             state = client.start(timeout=START_TIMEOUT * slowness())
-            with _beating(client):
+            with HeartbeatThread(client).running() as heartbeat:
                 yield state
+            heartbeat.check()
             client.stop()
 
     def refusal(self, name: str, entries: Entries) -> str:
@@ -71,20 +67,3 @@ class Users:
     def _request(self, name: str, entries: Entries) -> SessionRequest:
         queues = {queue_id: {"queue_type": "SQS", **entry} for queue_id, entry in entries.items()}
         return SessionRequest(self.target, name, f"{name}@laptop", {"feature": {"split_queues": queues}})
-
-
-@contextmanager
-def _beating(client: SessionClient) -> Iterator[None]:
-    ended = threading.Event()
-
-    def beat() -> None:
-        while not ended.wait(BEAT_SECONDS):
-            client.heartbeat()
-
-    thread = threading.Thread(target=beat, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()

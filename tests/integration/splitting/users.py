@@ -6,27 +6,25 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any, Protocol
 
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.clients.control import ControlClient, NoControlReply
-from signalbox.clients.splitting.control import split_client
+from signalbox.cli.splitting.held_sessions import HeartbeatThread
+from signalbox.clients.control import ControlClient
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.local.demo.consumer import LocalConsumer, Receipt
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import FIFO_SUFFIX, QueueName
 from signalbox.splitting.control.protocol import SessionStatus
 from tests.integration.shared.fault_injection import FaultInjector
+from tests.integration.splitting.sessions import START_TIMEOUT, Users
 from tests.patience import slowness, wait_for
 
 GROUPS = 25
 AUTHORS = ("alice", "bob", "carol", "others")
-START_TIMEOUT = timedelta(minutes=4)
 END_SECONDS = 400
-BEAT_SECONDS = 10
 BETWEEN_KILLS = (3.0, 6.0)
 SLEEPS, LOSES_LAPTOP = "bob", "carol"
 SLEEP_SECONDS = 10
@@ -79,22 +77,18 @@ class Stage:
     deployment: Deployment
     consumer: Consumer
 
-    @contextmanager
-    def control(self) -> Iterator[ControlClient]:
-        outputs, sqs = self.deployment.outputs, self.deployment.session().client("sqs")
-        prefix = outputs["SplitReplyQueuePrefix"]
-        with split_client(sqs, control_queue_url=outputs["SplitControlQueueUrl"], reply_queue_prefix=prefix) as control:
-            yield control
+    def control(self) -> AbstractContextManager[ControlClient]:
+        return self._users.control()
 
     def splits(self) -> list[Any]:
-        with self.control() as control:
-            status: Any = control.ask("status", {"target": self.consumer.target})
-        return list(status["splits"])
+        return self._users.splits()
 
     def temporary_queues(self) -> list[str]:
-        prefix = self.deployment.outputs["TemporaryQueuePrefix"]
-        sqs = self.deployment.session().client("sqs")
-        return list(sqs.list_queues(QueueNamePrefix=prefix).get("QueueUrls", []))
+        return self._users.temporary_queues()
+
+    @property
+    def _users(self) -> Users:
+        return Users(self.deployment, self.consumer.target)
 
     def waiting(self) -> int:
         """Return the number of messages in the originals."""
@@ -118,31 +112,13 @@ class Developer:
         state = client.start(timeout=START_TIMEOUT * slowness())
         urls = [queue.url for queue in state.queues]
         reader = LocalConsumer(self.stage.deployment.session(), urls, self.received)
-        with self._running():
+        with HeartbeatThread(client).running():
             with reader.reading():
                 yield state
             if self.name == SLEEPS:
                 time.sleep(SLEEP_SECONDS)
         if self.name != LOSES_LAPTOP:
             client.stop()
-
-    @contextmanager
-    def _running(self) -> Iterator[None]:
-        ended = threading.Event()
-
-        def heartbeat() -> None:
-            with self.stage.control() as control:
-                while not ended.wait(BEAT_SECONDS):
-                    with suppress(NoControlReply):  # the function was killed
-                        SessionClient(control, self.request()).heartbeat()
-
-        thread = threading.Thread(target=heartbeat, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
 
     def request(self, **changed: object) -> SessionRequest:
         entry = {"queue_type": "SQS", "message_filter": {"author": f"^{self.name}$"}}
