@@ -154,8 +154,8 @@ def tables(results: Results) -> Iterator[Table]:
             for one in results.batches
         ]
         note = (
-            f"The function `route` in a process of its own on its version's stage: medians of {ROUNDS} alternating rounds "
-            f"of {BATCHES} batches, for two subscribers of all topics and a publisher that waits. Assumed latencies are "
+            f"The function `route` in a process of its own on its version's stage: medians of {ROUNDS} alternating "
+            f"rounds of {BATCHES} batches, for two subscribers of all topics and a publisher that waits. Assumed are "
             + ", ".join(f"{milliseconds:.0f} ms for {what}" for what, milliseconds in DELAYS.items())
             + ", in addition to the emulator's."
         )

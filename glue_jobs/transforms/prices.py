@@ -94,16 +94,14 @@ def _frames(
     API Gateway sends each frame to the inbox by itself. A reply is an item of the outbox, whose delivery reads that
     and the session. Of the `reads`, a function that has just read the exchange saves those `cached`.
     """
-    messages = frames + replies
+    messages, delivered = frames + replies, REPLY_READS * replies
     received = runs + messages
     return [
         Usage("live", what, "WebSocket message", messages, messages),
         Usage("live", what, SQS, frames * 1.2 + replies * 0.3, 3 * messages),
         Usage("live", what, "Lambda request", received / REQUEST_MESSAGES, received),
         Usage("live", what, "Lambda GB-millisecond", 60 * received / REQUEST_MESSAGES, 60 * received),
-        Usage(
-            "live", what, "DynamoDB read unit", reads - cached + REPLY_READS * replies, reads + REPLY_READS * replies
-        ),
+        Usage("live", what, "DynamoDB read unit", delivered + reads - cached, delivered + reads),
         Usage("live", what, "DynamoDB write unit", writes, writes),
     ]
 

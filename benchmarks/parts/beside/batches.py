@@ -10,6 +10,22 @@ import time
 from itertools import count
 from typing import Any
 
+import boto3
+import botocore.session
+
+from lambdas.exchange import route
+from signalbox.exchange.model.records import OrderBy
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.router.publication_metadata import (
+    AcknowledgementTarget,
+    PublicationMetadata,
+    RealmPublication,
+    message_for,
+)
+from signalbox.live.session.state import ConnectionId
+from signalbox.live.wamp.messages import Payload, PublicationId, RequestId
+from signalbox.messages import outgoing
+
 HANDLER = "lambdas.exchange.route.handler"
 DELAYS = {"dynamodb": 5.0, "TransactWriteItems": 10.0, "sqs": 10.0, "firehose": 20.0}
 """Milliseconds of a call by service, or by operation where it differs: assumed, as in `order_batches`."""
@@ -22,26 +38,23 @@ class Clock:
         self.delays: dict[str, float] = {}
         self.ended: list[tuple[str, float]] = []
 
-    def before(self, model: Any, **_: Any) -> None:
+    def before(self, model: Any, **_: Any) -> None:  # noqa: ANN401 - botocore's
+        """Wait as long as AWS takes for a call."""
         milliseconds = self.delays.get(model.name, self.delays.get(model.service_model.service_name, 0.0))
         time.sleep(milliseconds / 1000)
 
-    def after(self, model: Any, **_: Any) -> None:
+    def after(self, model: Any, **_: Any) -> None:  # noqa: ANN401 - botocore's
+        """Record the end of a call."""
         self.ended.append((model.name, time.perf_counter()))
 
 
 def main() -> None:
     """Answer each request on the standard input with a line of times."""
-    import boto3
-    import botocore.session
-
     clock, numbers = Clock(), count(round(time.time()))
     session = botocore.session.get_session()
     session.register("before-call", clock.before)
     session.register("after-call", clock.after)
     boto3.setup_default_session(botocore_session=session)
-    from lambdas.exchange import route
-
     for line in sys.stdin:
         request = json.loads(line)
         clock.delays = request["delays"]
@@ -67,18 +80,6 @@ def main() -> None:
 
 def _record(request: dict[str, Any], number: int) -> dict[str, object]:
     """Return an acknowledged publication of a session as an SQS record."""
-    from signalbox.exchange.model.records import OrderBy
-    from signalbox.exchange.model.topics import RoutingKey
-    from signalbox.live.router.publication_metadata import (
-        AcknowledgementTarget,
-        PublicationMetadata,
-        RealmPublication,
-        message_for,
-    )
-    from signalbox.live.session.state import ConnectionId
-    from signalbox.live.wamp.messages import Payload, PublicationId, RequestId
-    from signalbox.messages import outgoing
-
     target = AcknowledgementTarget(ConnectionId("publisher="), RequestId(number))
     note = PublicationMetadata(PublicationId(number), acknowledge_to=target)
     topic = RoutingKey(f"{request['topic']}{number % request['topics']}")
