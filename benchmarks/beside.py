@@ -21,7 +21,7 @@ from signalbox.local.progress import step
 
 PARTS = ("batches", "order")
 HERE, THERE = "this version", "the other version"
-ROUNDS, BATCHES = 7, 10
+ROUNDS, BATCHES = 5, 8
 SHAPES = ((1, 1), (10, 1), (10, 10))  # events and topics of a batch
 SPREADS = (1, TOPICS)  # topics over which events are published
 EVENTS_GOAL, TIME_GOAL, CALLS_GOAL = 2.5, 0.5, 6
