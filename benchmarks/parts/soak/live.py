@@ -17,7 +17,9 @@ from tests.integration.live.followers import Follower
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.patience import wait_for
 
-TOPICS, FOLLOWERS, CHUNK, BACKLOG = 10, 4, 20, 100
+TOPICS, FOLLOWERS, CHUNK = 40, 4, 40
+# A killed function blocks a connection for a visibility timeout; what waits meanwhile is delivered in large batches.
+BACKLOG = 2000
 LOOK_SECONDS = 0.5
 READY_SECONDS = 120.0
 
