@@ -296,7 +296,7 @@ def test_a_live_only_user_is_removed(here):
         (("lee", "--from", "x.csv", "--role", "source"), "name one user"),
         (("--live",), "no user is named"),
         (("lee", "lee", "--live"), "users are named more than once: lee"),
-        (("l" * 33, "--live"), "expected 1 to 32 letters"),
+        (("l" * 33, "--live"), "expected 1 to 32"),
     ],
 )
 def test_users_with_keys_are_added_one_by_one(here, arguments, problem):
