@@ -1,7 +1,7 @@
 """The command `signalbox user secret`: new secrets with which users join realms."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,15 +74,23 @@ def secret(
     say("the secret is not shown again; joined sessions continue")
 
 
-def _create_several(client: "ExchangeClient", users: Sequence[str], *, wampcra: bool, as_json: bool) -> None:
-    """Replace the secrets page by page, and print all that were replaced, also if a later page fails."""
+def replaced_secrets(
+    client: "ExchangeClient", users: Sequence[str], *, wampcra: bool = False
+) -> Iterator[list[CreatedSecret]]:
+    """Give users new secrets; yield each page of them once the stage has stored it."""
     from signalbox.live.admin.commands import MAXIMUM_SECRETS
 
+    for start in range(0, len(users), MAXIMUM_SECRETS):
+        page = [CreatedSecret.of(user, wampcra=wampcra) for user in users[start : start + MAXIMUM_SECRETS]]
+        client.ask("secrets", {"secrets": [one.fields for one in page]})
+        yield page
+
+
+def _create_several(client: "ExchangeClient", users: Sequence[str], *, wampcra: bool, as_json: bool) -> None:
+    """Replace the secrets page by page, and print all that were replaced, also if a later page fails."""
     stored: list[CreatedSecret] = []
     try:
-        for start in range(0, len(users), MAXIMUM_SECRETS):
-            page = [CreatedSecret.of(user, wampcra=wampcra) for user in users[start : start + MAXIMUM_SECRETS]]
-            client.ask("secrets", {"secrets": [one.fields for one in page]})
+        for page in replaced_secrets(client, users, wampcra=wampcra):
             stored += page
     finally:
         if stored:
