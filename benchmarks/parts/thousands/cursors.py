@@ -21,21 +21,18 @@ class StrictCursor(Cursor):
         """Return the event for the application, or None if it is a duplicate."""
         found = super().received(event)
         topic, number = str(event.details.get("topic") or self.pattern.uri), event.details.get("_seq")
-        if not isinstance(number, int):
+        if isinstance(number, int):
+            self._check(topic, number, event.publication, is_hidden=found is None)
+        else:
             self.violations.append(f"an event of {topic} has no _seq")
-            return found
-        known = self.publications.setdefault((topic, number), event.publication) if found is not None else None
-        if found is None:
-            self._check_hidden(topic, number, event.publication)
-        elif known != event.publication:
-            self.violations.append(f"{topic} has two events {number}: {known} and {event.publication}")
         return found
 
-    def _check_hidden(self, topic: str, number: int, publication: PublicationId) -> None:
-        known = self.publications.get((topic, number))
-        if known == publication:
-            self.redelivered += 1
-        elif known is None:
-            self.violations.append(f"{topic}: event {number} arrived first after a later one")
-        else:
+    def _check(self, topic: str, number: int, publication: PublicationId, *, is_hidden: bool) -> None:
+        is_first = (topic, number) not in self.publications
+        known = self.publications.setdefault((topic, number), publication)
+        if known != publication:
             self.violations.append(f"{topic} has two events {number}: {known} and {publication}")
+        elif is_hidden and is_first:
+            self.violations.append(f"{topic}: event {number} arrived first after a later one")
+        elif is_hidden:
+            self.redelivered += 1
