@@ -29,6 +29,7 @@ from signalbox.live.admin.commands import (
     GiveGrant,
     ListGrants,
     PutSecret,
+    PutSecrets,
     TakeGrant,
     secret_fields,
 )
@@ -201,8 +202,7 @@ def write_live(table, exchange_table, monkeypatch: pytest.MonkeyPatch) -> None:
     grants, secrets = DynamoGrants(table), DynamoSecrets(table)
     grants.save(REALM, "alice", GRANTS[:1], replacing=StoredGrants())
     grants.save(REALM, "alice", GRANTS, replacing=StoredGrants(GRANTS[:1], 1))
-    for user, credentials in SECRETS.items():
-        secrets.put(user, credentials)
+    secrets.put(SECRETS)
     for _ in range(2):
         DynamoAccounts(table, exchange_table, "p3pper").count_failure("alice", now=AT)
     snapshots = DynamoConnectionSnapshots(table, exchange_table)
@@ -292,6 +292,10 @@ COMMANDS_SENT = {
     "ungrant": (GRANTED, TakeGrant("bob", REALM, GRANTS[0])),
     "grants": ({"exchange": REALM, "user": "bob"}, ListGrants(REALM, "bob")),
     "secret": ({"user": "bob", **secret_fields(CREDENTIALS)}, PutSecret("bob", CREDENTIALS)),
+    "secrets": (
+        {"secrets": [{"user": "bob", **secret_fields(CREDENTIALS)}]},
+        PutSecrets((PutSecret("bob", CREDENTIALS),)),
+    ),
     "forget_secret": ({"user": "bob"}, ForgetSecret("bob")),
 }
 
