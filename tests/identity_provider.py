@@ -7,13 +7,14 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from http import HTTPStatus
 from http.cookiejar import CookieJar
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 from urllib.request import HTTPCookieProcessor, HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
-from signalbox.local.identity.provider import ANY_PAGE, COMMAND, PAGE, IdentityProvider
+from signalbox.local.identity.provider import ANY_PAGE, CLIENT, IdentityProvider
 
 SCOPE = "openid offline_access live"
 FORMS = 5  # the code, its confirmation, the login and the consent
@@ -45,7 +46,7 @@ class _NoRedirect(HTTPRedirectHandler):
         return None
 
 
-def tokens(provider: IdentityProvider, user: str, *, client: str = PAGE, resource: bool = True) -> dict[str, Any]:
+def tokens(provider: IdentityProvider, user: str, *, client: str = CLIENT, resource: bool = True) -> dict[str, Any]:
     """Sign a user in by authorization code, and return the answer of the token endpoint."""
     verifier, audience = secrets.token_urlsafe(48), {"resource": provider.audience} if resource else {}
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
@@ -69,12 +70,12 @@ def access_token(provider: IdentityProvider, user: str) -> str:
     return str(tokens(provider, user)["access_token"])
 
 
-def id_token(provider: IdentityProvider, user: str, *, client: str = PAGE) -> str:
+def id_token(provider: IdentityProvider, user: str, *, client: str = CLIENT) -> str:
     """Return an ID token of a user; its audience is the client."""
     return str(tokens(provider, user, client=client, resource=False)["id_token"])
 
 
-def renewed(provider: IdentityProvider, answer: Mapping[str, Any], *, client: str = PAGE) -> dict[str, Any]:
+def renewed(provider: IdentityProvider, answer: Mapping[str, Any], *, client: str = CLIENT) -> dict[str, Any]:
     """Return the token endpoint's answer to a refresh token."""
     grant = {"grant_type": "refresh_token", "client_id": client, "refresh_token": answer["refresh_token"]}
     return _token_answer(provider, grant)
@@ -92,14 +93,14 @@ def approve_device(url: str, user: str) -> None:
 
 
 def refuse_device(url: str, user: str) -> None:
-    """Refuse a sign-in by device code as a user: cancel where the provider asks for consent."""
+    """Refuse a sign-in by device code as a user: cancel at the form for consent."""
     submit_forms(url, user, refuses=True)
 
 
 def submit_forms(url: str, user: str, *, refuses: bool = False) -> str:
     """Open a URL of the provider, submit its forms as a user, and return the URL of the last redirect or page."""
     browser = build_opener(HTTPCookieProcessor(CookieJar()), _NoRedirect())
-    origin, body = urlsplit(url).netloc, None
+    origin, body, has_refused = urlsplit(url).netloc, None, False
     for _ in range(4 * FORMS):
         status, location, page = _opened(browser, url, body)
         if location is not None:
@@ -109,9 +110,10 @@ def submit_forms(url: str, user: str, *, refuses: bool = False) -> str:
             continue
         forms = _Forms()
         forms.feed(page)
-        if forms.action is None or status != 200:
+        if forms.action is None or status != HTTPStatus.OK or has_refused:
             return url
         if refuses and forms.fields.get("prompt") == "consent":
+            has_refused = True
             url = urljoin(url, next(link for link in forms.links if link.endswith("/abort")))
             continue
         answers = {"login": user, "password": "any"}
@@ -127,6 +129,3 @@ def _opened(browser: OpenerDirector, url: str, body: bytes | None) -> tuple[int,
             return answer.status, None, answer.read().decode()
     except HTTPError as error:
         return error.code, error.headers.get("Location"), error.read().decode()
-
-
-__all__ = ["COMMAND", "PAGE", "access_token", "approve_device", "id_token", "refuse_device", "renewed", "tokens"]

@@ -30,9 +30,8 @@ console.info = console.warn; // the package's notices: stdout is for the answers
 
 /** @type {Settings} */
 const settings = JSON.parse(process.argv[3] ?? "{}");
-const PAGE = "signalbox-page";
-const SILENT_PAGE = "signalbox-page-silent"; // gets no refresh token
-const COMMAND = "signalbox-command";
+const CLIENT = "signalbox"; // the live page and the command
+const SILENT_CLIENT = "signalbox-silent"; // gets no refresh tokens
 const DEVICE = "urn:ietf:params:oauth:grant-type:device_code";
 const CLAIMS = ["email", "email_verified", "groups", "role"];
 const cookieKeys = [randomBytes(16).toString("hex")];
@@ -56,15 +55,14 @@ function claimsOf(name) {
  * @param {string[]} grant_types
  */
 function client(client_id, grant_types) {
-  const isPage = client_id !== COMMAND;
   return {
     client_id,
-    client_name: isPage ? "Signalbox page" : "signalbox command",
+    client_name: "Signalbox",
     token_endpoint_auth_method: "none",
     grant_types,
-    redirect_uris: isPage ? settings.pages : [],
-    post_logout_redirect_uris: isPage ? settings.pages : [],
-    response_types: isPage ? ["code"] : [],
+    redirect_uris: settings.pages,
+    post_logout_redirect_uris: settings.pages,
+    response_types: ["code"],
   };
 }
 
@@ -85,9 +83,8 @@ function newListener(issuer) {
   const provider = new Provider(issuer, {
     adapter: (/** @type {string} */ model) => new MemoryAdapter(model),
     clients: [
-      client(PAGE, ["authorization_code", "refresh_token"]),
-      client(SILENT_PAGE, ["authorization_code"]),
-      client(COMMAND, [DEVICE, "refresh_token"]),
+      client(CLIENT, ["authorization_code", DEVICE, "refresh_token"]),
+      client(SILENT_CLIENT, ["authorization_code"]),
     ],
     jwks: { keys },
     cookies: { keys: cookieKeys },

@@ -13,7 +13,7 @@ from signalbox.local import tools
 
 PROGRAM = Path(__file__).with_name("provider.mjs")
 AUDIENCE = "urn:signalbox:live"
-PAGE, SILENT_PAGE, COMMAND = "signalbox-page", "signalbox-page-silent", "signalbox-command"  # the clients
+CLIENT, SILENT_CLIENT = "signalbox", "signalbox-silent"  # the second one gets no refresh tokens
 LIFETIME_SECONDS = 3600
 ANY_PAGE = "http://127.0.0.1/live/"  # a client must have a redirect URL
 # The password of each is not asked: the provider's forms take any.

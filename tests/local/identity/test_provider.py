@@ -9,7 +9,7 @@ from joserfc.jwk import KeySet
 
 from signalbox.errors import UnavailableError
 from signalbox.local.identity import provider
-from signalbox.local.identity.provider import PAGE, IdentityProvider
+from signalbox.local.identity.provider import CLIENT, IdentityProvider
 from tests.identity_provider import access_token, id_token, renewed, tokens
 
 
@@ -35,7 +35,7 @@ def test_an_access_token_is_for_the_audience_and_has_the_users_groups(identity_p
 def test_an_id_token_is_for_the_client_and_has_the_users_groups(identity_provider):
     found = claims(identity_provider, id_token(identity_provider, "ann"))
 
-    assert (found["aud"], found["groups"]) == (PAGE, ["imaging", "lab"])
+    assert (found["aud"], found["groups"]) == (CLIENT, ["imaging", "lab"])
 
 
 def test_a_renewed_token_has_the_users_present_groups(identity_provider):
