@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from boto3.dynamodb.conditions import Attr
 
 from signalbox.aws.exchange.items import user_key, user_of
-from signalbox.aws.live.account_items import credentials_of, rights_of
+from signalbox.aws.live.account_items import credentials_of, rights_of, rights_of_token
 from signalbox.aws.live.items import failures_key, grants_key, secret_key
 from signalbox.aws.live.realms import RealmSettings, realm_key
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, items_of_tables, succeeds
 from signalbox.backoff import Backoff
-from signalbox.exchange.model.records import User
 from signalbox.live.admin.grants import NO_RIGHTS, Rights
+from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.session.ports import RealmAccess
 from signalbox.live.session.state import Account
 from signalbox.live.wamp.authentication import Credentials
@@ -37,18 +37,26 @@ class DynamoAccounts:
     realms: RealmSettings = field(default_factory=RealmSettings)
     backoff: Backoff = BACKOFF
 
-    def access(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> RealmAccess:
-        """Return the access of a user to a realm; without a user, only the realm's settings."""
+    def access(
+        self, realm: ExchangeName, user: UserName | None, *, now: datetime, token: TokenIdentity | None = None
+    ) -> RealmAccess:
+        """Return the access of a user to a realm; without a user, only the realm's settings.
+
+        The user of a `token` needs no record. If a user of the stage has the name, there is no account.
+        """
         read_at, known = self.realms.now(), self.realms.known(realm)
         keys: dict[str, list[Item]] = {self.exchanges.name: [] if known else [realm_key(realm)], self.live.name: []}
         if user is not None:
             keys[self.exchanges.name].append(user_key(user))
-            keys[self.live.name] += [grants_key(realm, user), secret_key(user), failures_key(user)]
+            keys[self.live.name].append(grants_key(realm, user))
+        if user is not None and token is None:
+            keys[self.live.name] += [secret_key(user), failures_key(user)]
         found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff) if any(keys.values()) else {}
         by_kind = {item["sk"]: item for items in found.values() for item in items}
+        account = self._account(realm, by_kind) if token is None else self._token_account(realm, user, token, by_kind)
         return RealmAccess(
             live=known or self.realms.read(realm, by_kind.values(), read_at=read_at),
-            account=self._account(realm, user_of(by_kind["user"]), by_kind) if "user" in by_kind else None,
+            account=account,
             failures=_failures(by_kind.get("failures"), now),
         )
 
@@ -67,7 +75,18 @@ class DynamoAccounts:
             item = {"minute": _minute(now), "count": 1, "expires_at": round((now + KEPT_FOR).timestamp())}
             self.live.put_item(Item=failures_key(user) | item)
 
-    def _account(self, realm: ExchangeName, user: User, items: dict[str, Item]) -> Account:
+    def _token_account(
+        self, realm: ExchangeName, name: UserName | None, token: TokenIdentity, items: dict[str, Item]
+    ) -> Account | None:
+        if name is None or "user" in items:
+            return None
+        rights = rights_of_token(realm, token, items.get("grants"))
+        return Account(name, token.role, Credentials.decoy(name, pepper=self.pepper), rights)
+
+    def _account(self, realm: ExchangeName, items: dict[str, Item]) -> Account | None:
+        if "user" not in items:
+            return None
+        user = user_of(items["user"])
         rights = rights_of(realm, user, items.get("grants"))
         secret = items.get("secret")
         credentials = credentials_of(secret) if secret else Credentials.decoy(user.name, pepper=self.pepper)
@@ -82,12 +101,16 @@ class DynamoUserRights:
     exchanges: "Table"
     backoff: Backoff = BACKOFF
 
-    def find(self, realm: ExchangeName, user: UserName) -> Rights:
-        """Return a user's rights in a realm: none for an unknown user."""
+    def find(self, realm: ExchangeName, user: UserName, *, token: TokenIdentity | None = None) -> Rights:
+        """Return the rights of a user or of a token's user in a realm: none for an unknown user."""
         keys = {self.exchanges.name: [user_key(user)], self.live.name: [grants_key(realm, user)]}
         found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff)
         by_kind = {item["sk"]: item for items in found.values() for item in items}
-        return rights_of(realm, user_of(by_kind["user"]), by_kind.get("grants")) if "user" in by_kind else NO_RIGHTS
+        if token is not None and "user" not in by_kind:
+            return rights_of_token(realm, token, by_kind.get("grants"))
+        if token is not None or "user" not in by_kind:
+            return NO_RIGHTS
+        return rights_of(realm, user_of(by_kind["user"]), by_kind.get("grants"))
 
 
 def _failures(item: Item | None, now: datetime) -> int:

@@ -154,6 +154,7 @@ class EffectExecutor:
             request=effect.request,
             procedure=effect.procedure,
             payload=effect.payload,
+            token=self.session.token,
         )
 
     def _detach(self, listener: Listener, patterns: Sequence[TopicPattern]) -> None:
