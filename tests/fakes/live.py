@@ -24,7 +24,7 @@ from signalbox.live.procedures.overview_calls import OverviewCall
 from signalbox.live.session.inbox import frame_body, signal_body
 from signalbox.live.session.ports import Attached, Member, RealmAccess, SessionPorts, Store, Stored
 from signalbox.live.session.records import session_document, session_of
-from signalbox.live.session.state import Account, ConnectionId, Session, Signal
+from signalbox.live.session.state import JOIN_TIMEOUT, Account, ConnectionId, Session, Signal
 from signalbox.live.wamp.audience import UNRESTRICTED, Listener
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.messages import SessionId
@@ -102,6 +102,7 @@ class MemoryAccounts:
     grants: dict[tuple[ExchangeName, UserName], list[Grant]] = field(default_factory=lambda: defaultdict(list))
     secrets: dict[UserName, Credentials] = field(default_factory=dict)
     failures: Counter[UserName] = field(default_factory=Counter)
+    ended: dict[tuple[ExchangeName, UserName], datetime] = field(default_factory=dict)
 
     def access(
         self, realm: ExchangeName, user: UserName | None, *, now: datetime, token: TokenIdentity | None = None
@@ -113,6 +114,12 @@ class MemoryAccounts:
             return RealmAccess(live, account)
         failures = 0 if user is None else self.failures[user]
         return RealmAccess(live, None if found is None else self._account(realm, found), failures)
+
+    def end_tokens(self, realm: ExchangeName, user: UserName, *, now: datetime) -> None:
+        self.ended[realm, user] = now.replace(microsecond=0)
+
+    def tokens_ended_at(self, realm: ExchangeName, user: UserName) -> datetime | None:
+        return self.ended.get((realm, user))
 
     def _token_account(self, realm: ExchangeName, user: UserName, token: TokenIdentity) -> Account:
         rights = Rights.of_token(realm, role=token.role, grants=self.grants[realm, user])
@@ -150,9 +157,11 @@ class MemoryInbox:
 @dataclass
 class MemoryTimers:
     started: list[ConnectionId] = field(default_factory=list)
+    delays: list[timedelta] = field(default_factory=list)
 
-    def start(self, connection: ConnectionId) -> None:
+    def start(self, connection: ConnectionId, *, after: timedelta = JOIN_TIMEOUT) -> None:
         self.started.append(connection)
+        self.delays.append(after)
 
 
 @dataclass

@@ -1,15 +1,15 @@
 """Users' access to realms, read from the tables `Exchanges` (realm, user) and `Live` (grants, secret) in one call."""
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from boto3.dynamodb.conditions import Attr
 
 from signalbox.aws.exchange.items import user_key, user_of
 from signalbox.aws.live.account_items import credentials_of, rights_of, rights_of_token
-from signalbox.aws.live.items import failures_key, grants_key, secret_key
+from signalbox.aws.live.items import ended_tokens_key, failures_key, grants_key, secret_key
 from signalbox.aws.live.realms import RealmSettings, realm_key
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, items_of_tables, succeeds
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
 
 KEPT_FOR = timedelta(minutes=5)
+TOKENS_END_FOR = timedelta(days=31)  # longer than any sensible token is valid
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,17 @@ class DynamoAccounts:
         if not counted:
             item = {"minute": _minute(now), "count": 1, "expires_at": round((now + KEPT_FOR).timestamp())}
             self.live.put_item(Item=failures_key(user) | item)
+
+    def end_tokens(self, realm: ExchangeName, user: UserName, *, now: datetime) -> None:
+        """Refuse the tokens of a user of an issuer that were issued before a time. Repeating it is harmless."""
+        # Issuers write whole seconds; a token of the same second was issued after the end as likely as before.
+        item = {"ended_at": int(now.timestamp()), "expires_at": round((now + TOKENS_END_FOR).timestamp())}
+        self.live.put_item(Item=ended_tokens_key(realm, user) | item)
+
+    def tokens_ended_at(self, realm: ExchangeName, user: UserName) -> datetime | None:
+        """Return the time before which tokens of a user must not have been issued, or None."""
+        item = self.live.get_item(Key=ended_tokens_key(realm, user), ConsistentRead=True).get("Item")
+        return None if item is None else datetime.fromtimestamp(int(cast("Decimal", item["ended_at"])), UTC)
 
     def _token_account(
         self, realm: ExchangeName, name: UserName | None, token: TokenIdentity, items: dict[str, Item]

@@ -137,7 +137,7 @@ class EffectExecutor:
 
     def count_failure(self, effect: CountFailure) -> None:
         """Count a failed login, unless the name cannot be a user's."""
-        self._events.append(events.refused(self.session, self.cause))
+        self._events.append(events.refused(self.session, self.cause, effect.reason))
         try:
             user = parse_user_name(effect.authid)
         except InvalidUserName:
