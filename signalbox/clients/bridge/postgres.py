@@ -18,8 +18,16 @@ CHANNEL = "logs"  # of the NOTIFY of each row (services/api/app/models/log.rb, s
 CONNECT_SECONDS = 10
 # A server that does not answer for this long is lost; rows are read by their primary key.
 STATEMENT_MILLISECONDS = 30_000
-OPTIONS = f"-c statement_timeout={STATEMENT_MILLISECONDS} -c default_transaction_read_only=on"
-KEEPALIVE = {"keepalives": 1, "keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
+# Both sides detect a peer that has gone silently, so that the lock of a lost machine is free after half a minute.
+KEEPALIVE = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
+OPTIONS = " ".join(
+    f"-c {name}={value}"
+    for name, value in {
+        "statement_timeout": STATEMENT_MILLISECONDS,
+        "default_transaction_read_only": "on",
+        **{f"tcp_{name}": value for name, value in KEEPALIVE.items()},
+    }.items()
+)
 INSTALL = "the bridge needs the package psycopg: pip install 'signalbox[arvados]'"
 YAML_MARK = "---"  # of properties that an old cluster wrote (services/api/lib/serializers.rb)
 
