@@ -73,7 +73,7 @@ class Lab:
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Receive what is published to the topics of rows, until the end of the context."""
+        """Receive the publications of rows until the end of the context."""
         over = threading.Event()
         with ThreadPoolExecutor(1) as pool:
             followed = pool.submit(self._follow, over)

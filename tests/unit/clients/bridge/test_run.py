@@ -18,7 +18,7 @@ REALM = "xs_lab.fifo"
 
 @dataclass(slots=True)
 class Cluster(FakeCluster):
-    """A cluster whose connections may fail, and whose lock may be held; `waits` are run by each wait in turn."""
+    """A cluster whose connections may fail, and whose lock may be held; each wait runs the next of `waits`."""
 
     connections: int = 0
     fails_at: set[int] = field(default_factory=set)
