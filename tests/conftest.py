@@ -5,11 +5,9 @@ import os
 import secrets
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import botocore.session
 import pytest
 from hypothesis import settings
 from xdist.remote import Producer
@@ -21,6 +19,7 @@ from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.stage_folder import StageFolder
 from tests.java import parts
 from tests.kubernetes.cluster import Namespace, Server
+from tests.memoization import memoize
 from tests.scheduling import SharedFixtures
 
 # No deadline: the duration of an example depends on the machine's load more than on the code. In CI the examples are
@@ -29,9 +28,7 @@ settings.register_profile("signalbox", deadline=None, derandomize="CI" in os.env
 settings.load_profile("signalbox")
 
 
-# Each boto3 session reads the service descriptions again, and moto has a session for each test. Without the cache this
-# takes at least as long as the test.
-botocore.session.create_loader = cache(botocore.session.create_loader)
+memoize()
 
 
 # The seed of the stage with weather: drawn anew in CI, so that each run meets other faults, and the same elsewhere.

@@ -50,7 +50,7 @@ PARALLEL_CHECKS = 2  # the machine of reference has two cores
 # Tests on a stage mostly wait for messages, so there are more stages than cores, and the other tests run meanwhile.
 PARALLEL_STAGES = 3
 # What only computes gives way to the stages, since the functions on them have time-outs of seconds.
-GIVES_WAY = ("nice", "-n", "10")
+GIVES_WAY = ("nice", "-n", "15")
 
 
 @dataclass(frozen=True, slots=True)
