@@ -29,6 +29,7 @@ from signalbox.live.admin.commands import (
     GiveGrant,
     ListGrants,
     PutSecret,
+    PutSecrets,
     TakeGrant,
     secret_fields,
 )
@@ -49,6 +50,7 @@ from signalbox.live.outbox.items import (
 )
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.outbox.totals import Totals
+from signalbox.live.outbox.writer import SnapshotRequest
 from signalbox.live.router.directory import SubscriberPartition, SubscriberRow
 from signalbox.live.router.publication_metadata import (
     AcknowledgementTarget,
@@ -140,7 +142,7 @@ FULL_SESSION = Session(
     pending={"f1": EFFECTS},
 )
 TOKEN_SESSION = replace(
-    opened("c3=", now=AT),
+    opened("c4=", now=AT),
     state=State.JOINED,
     realm=REALM,
     session=8,
@@ -210,14 +212,14 @@ def write_live(table, exchange_table, monkeypatch: pytest.MonkeyPatch) -> None:
     grants, secrets = DynamoGrants(table), DynamoSecrets(table)
     grants.save(REALM, "alice", GRANTS[:1], replacing=StoredGrants())
     grants.save(REALM, "alice", GRANTS, replacing=StoredGrants(GRANTS[:1], 1))
-    for user, credentials in SECRETS.items():
-        secrets.put(user, credentials)
+    secrets.put(SECRETS)
     for _ in range(2):
         DynamoAccounts(table, exchange_table, "p3pper").count_failure("alice", now=AT)
     DynamoAccounts(table, exchange_table, "p3pper").end_tokens(REALM, "carol@lab", now=AT)
     snapshots = DynamoConnectionSnapshots(table, exchange_table)
-    snapshots.save("c1=", OutboxState())
-    snapshots.save("c2=", FULL_OUTBOX)
+    snapshots.save("c1=", OutboxState(), session=None)
+    snapshots.save("c2=", FULL_OUTBOX, session=None)
+    snapshots.save("c3=", FULL_OUTBOX, session=FULL_SESSION)
 
 
 def write_sessions(table) -> None:
@@ -302,6 +304,10 @@ COMMANDS_SENT = {
     "ungrant": (GRANTED, TakeGrant("bob", REALM, GRANTS[0])),
     "grants": ({"exchange": REALM, "user": "bob"}, ListGrants(REALM, "bob")),
     "secret": ({"user": "bob", **secret_fields(CREDENTIALS)}, PutSecret("bob", CREDENTIALS)),
+    "secrets": (
+        {"secrets": [{"user": "bob", **secret_fields(CREDENTIALS)}]},
+        PutSecrets((PutSecret("bob", CREDENTIALS),)),
+    ),
     "forget_secret": ({"user": "bob"}, ForgetSecret("bob")),
 }
 
@@ -342,8 +348,8 @@ def test_golden_sessions_are_read(live_table) -> None:
     sessions, realm_sessions = DynamoSessions(live_table), DynamoRealmSessions(live_table)
     assert sessions.find("c1=") == Stored(NEW_SESSION, 1)
     assert sessions.find("c2=") == Stored(FULL_SESSION, 2)
-    assert sessions.find("c3=") == Stored(TOKEN_SESSION, 1)
-    assert list(sessions.overdue(now=AT + timedelta(hours=2, minutes=5))) == ["c1=", "c3=", "c2="]
+    assert sessions.find("c4=") == Stored(TOKEN_SESSION, 1)
+    assert list(sessions.overdue(now=AT + timedelta(hours=2, minutes=5))) == ["c1=", "c4=", "c2="]
     assert list(realm_sessions.every(REALM)) == list(MEMBERS)
     assert realm_sessions.find(REALM, 7) == MEMBERS[0]
     assert realm_sessions.of_user(REALM, "alice") == ["c2="]
@@ -394,6 +400,9 @@ def test_golden_accounts_and_outboxes_are_read(live_table, exchange_table) -> No
     assert snapshots.read("c1=", owner=None).outbox == OutboxState()
     snapshot = snapshots.read("c2=", owner=None)
     assert (snapshot.outbox, snapshot.session, snapshot.rights.grants) == (FULL_OUTBOX, FULL_SESSION, GRANTS)
+    request = SnapshotRequest("c3=", (REALM, "alice"), has_only_events=True)
+    copied = snapshots.recent([request])["c3="]
+    assert (copied.outbox, copied.session) == (FULL_OUTBOX, replace(FULL_SESSION, frames=(), pending={}, challenge=""))
 
 
 @pytest.mark.parametrize("event", [PLAIN_EVENT, *LOGGED_EVENTS], ids=lambda event: str(event.publication))
