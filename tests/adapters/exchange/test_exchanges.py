@@ -9,6 +9,7 @@ import pytest
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers, UsersChanged
 from signalbox.aws.exchange.routing_table import DynamoRoutingTable
 from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.ports import Exchanges, Queues, Users
 from signalbox.exchange.model.records import (
     DeclaredQueue,
@@ -34,6 +35,10 @@ LIVE = LiveSettings(
     anonymous=BOB,
     retention=Retention(count=5),
     rules={"": Retention(age=SECOND), "logs.": Retention()},
+    issuers=(
+        Issuer("https://id.example.org", "signalbox"),
+        Issuer("https://a.example.org", "a", "lab", "email", "role", "roles", 0, "page", ("https://b.example.org",)),
+    ),
 )
 USER = User(ALICE, Role.SOURCE, Ownership.STRICT, START, "AIDA1")
 LIVE_ONLY = User(BOB, Role.SUBSCRIBER, Ownership.STRICT, START, None)
