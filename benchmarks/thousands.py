@@ -83,7 +83,7 @@ def _measured(options: argparse.Namespace) -> Results:
 
 
 def _rounds(options: argparse.Namespace, say: Callable[[str], None]) -> list[EventsRound]:
-    """Return the rounds of the file, and as many more as the wanted number of events takes."""
+    """Return the rounds of the file, and further ones up to the number of events of the options."""
     path: Path = options.results
     lines = path.read_text().splitlines() if path.exists() else []
     rounds = [EventsRound.parse(json.loads(line)) for line in lines]
