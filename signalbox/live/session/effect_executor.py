@@ -138,7 +138,7 @@ class EffectExecutor:
 
     def count_failure(self, effect: CountFailure) -> None:
         """Count a failed login, of a user only up to the maximum, and not for a name that cannot be a user's."""
-        self._events.append(events.refused(self.session, self.cause))
+        self._events.append(events.refused(self.session, self.cause, effect.reason))
         try:
             user = parse_user_name(effect.authid)
         except InvalidUserName:
@@ -156,6 +156,7 @@ class EffectExecutor:
             request=effect.request,
             procedure=effect.procedure,
             payload=effect.payload,
+            token=self.session.token,
         )
 
     def _detach(self, listener: Listener, patterns: Sequence[TopicPattern]) -> None:
