@@ -60,6 +60,7 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     made = parser("thousands", __doc__, parts=PARTS, page="docs/live.md")
     made.add_argument("--users", type=int, default=thousands_users.USERS, help="users to make and to join")
+    made.add_argument("--joins", type=int, help="users to join (default: all of them)")
     made.add_argument("--connections", type=int, default=SIZES.connections, help="connections at the same time")
     made.add_argument("--topics", type=int, default=SIZES.topics, help="topics, each with five subscriptions")
     made.add_argument("--events", type=int, default=SIZES.events, help="events of all rounds together")
@@ -74,7 +75,10 @@ def _measured(options: argparse.Namespace) -> Results:
     results = Results(replace(this_machine(upstream=None), command=command))
     if "users" in parts:
         with step("users") as say, running_stage(port=options.port) as stage:
-            found = thousands_users.measure(stage, say, users=options.users, connections=options.connections)
+            joins = options.users if options.joins is None else options.joins
+            found = thousands_users.measure(
+                stage, say, users=options.users, joins=joins, connections=options.connections
+            )
             results = replace(results, users=found)
     if "events" in parts:
         with step("events") as say:
