@@ -18,6 +18,7 @@ from benchmarks.parts.thousands.events import FOLLOWERS_OF_A_TOPIC, EventsLoad, 
 from benchmarks.parts.thousands.functions import FunctionUse
 from benchmarks.parts.thousands.users import Step, UsersResult
 from benchmarks.shared.command import parser, status
+from benchmarks.shared.headlines import Headline, keep
 from benchmarks.shared.machine import Machine, this_machine
 from benchmarks.shared.report import Table, show
 from benchmarks.shared.stage import FOLDER, running_stage
@@ -49,6 +50,7 @@ def main(arguments: Sequence[str]) -> int:
         nonlocal kept
         results = _measured(options)
         kept = all(one.is_kept for one in results.rounds)
+        keep("thousands", headlines(results), results.machine)
         if options.json:
             print_json(asdict(results))
         else:
@@ -193,6 +195,21 @@ def _by_function(rounds: Sequence[EventsRound]) -> dict[str, list[FunctionUse]]:
     for use in (use for one in rounds for use in one.functions):
         found.setdefault(use.function, []).append(use)
     return found
+
+
+def headlines(results: Results) -> Iterator[Headline]:
+    """Yield the headline figures of the parts that were measured."""
+    if results.users:
+        for one in results.users.steps:
+            yield Headline(f"seconds of `user {one.what}` for live-only users: {one.users:,}", f"{one.seconds:.1f}")
+        joins = results.users.joins
+        yield Headline(f"joins a second, connections: {joins.connections}", f"{joins.users / joins.seconds:.1f}")
+    if results.rounds:
+        accounts = [one.account for one in results.rounds]
+        wrong = sum(one.lost + one.repeated + one.out_of_order for one in accounts)
+        sizes = f"{results.rounds[0].subscriptions:,} subscriptions, {sum(map(_events, results.rounds)):,} events"
+        what = f"deliveries missing, twice or out of order under kills, {sizes}"
+        yield Headline(what, f"{wrong} of {sum(one.sent for one in accounts):,}", "0")
 
 
 def promises(results: Results) -> Iterator[tuple[str, bool]]:
