@@ -16,6 +16,7 @@ from signalbox.cli.shared.deployment import Deployment, local_deployment
 from signalbox.local import cdk, stage
 from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.weather.conditions import Weather
+from signalbox.local.identity import provider as identity
 from signalbox.local.stage_folder import StageFolder
 from tests.java import parts
 from tests.kubernetes.cluster import Namespace, Server
@@ -138,6 +139,13 @@ def real_parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[parts.Parts
 def deployment(deployed: dict[str, Any]) -> Deployment:
     """Return the same stage as a deployment of the CLI."""
     return local_deployment(deployed)
+
+
+@pytest.fixture(scope="session")
+def identity_provider() -> Iterator[identity.IdentityProvider]:
+    """Run a certified OpenID provider on loopback, with test users."""
+    with identity.running() as provider:
+        yield provider
 
 
 @pytest.fixture(scope="session")
