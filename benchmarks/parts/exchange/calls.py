@@ -121,6 +121,11 @@ def _message(number: int, queues: int) -> Message:
     """Return a message as Lambda delivers it; successive messages are for different queues."""
     published = MessageProperties.of_publication(f"v03.queue{number % queues}.bulletins", "x" * 200).published()
     attributes = {name: attribute.value for name, attribute in published.attributes.items()}
-    told = {"SentTimestamp": str(round(NOW.timestamp() * 1000)), "ApproximateReceiveCount": "1"}
-    document = {"MessageId": str(number), "Body": published.body, "MessageAttributes": attributes, "Attributes": told}
+    system_attributes = {"SentTimestamp": str(round(NOW.timestamp() * 1000)), "ApproximateReceiveCount": "1"}
+    document = {
+        "MessageId": str(number),
+        "Body": published.body,
+        "MessageAttributes": attributes,
+        "Attributes": system_attributes,
+    }
     return Message.parse(document)

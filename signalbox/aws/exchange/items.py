@@ -7,6 +7,7 @@ from typing import Any
 
 from signalbox.aws.shared.dynamodb import Item, milliseconds, moment
 from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import (
     Binding,
@@ -27,6 +28,9 @@ from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 BY_KIND_INDEX = "by_kind"
 USER = "user"
+# The value of `kind` of users without an IAM identity. Whatever lists the users with identities and control queues does
+# not read them, in earlier versions neither.
+LIVE_ONLY_USER, NO_IDENTITY = "live_user", ""
 BINDING, BACK_REFERENCE, MINUTE, HEAD = "binding#", "bound#", "minute#", "head#"
 HEAD_KEY = "key#"
 IS_DELETING = "is_leaving"  # present only if true
@@ -167,14 +171,14 @@ def binding_of(item: Item) -> Binding:
 
 
 def user_item(user: User) -> Item:
-    """Return the item of a user's record."""
+    """Return the item of a user's record; earlier versions require the attribute `user_id`."""
     fields = {
-        "kind": USER,
+        "kind": LIVE_ONLY_USER if user.is_live_only else USER,
         "name": user.name,
         "role": str(user.role),
         "ownership": str(user.ownership),
         "created_at": milliseconds(user.created_at),
-        "user_id": user.user_id,
+        "user_id": user.user_id or NO_IDENTITY,
     }
     return user_key(user.name) | fields
 
@@ -186,7 +190,7 @@ def user_of(item: Item) -> User:
         role=Role(item["role"]),
         ownership=Ownership(item["ownership"]),
         created_at=moment(item["created_at"]),
-        user_id=item["user_id"],
+        user_id=item["user_id"] or None,
     )
 
 
@@ -212,6 +216,7 @@ def _live_item(live: LiveSettings) -> Item:
         "retention": _retention_item(live.retention),
         # A list and not a map: the empty prefix is valid, and DynamoDB does not allow empty names.
         "rules": [{"prefix": prefix} | _retention_item(rule) for prefix, rule in live.rules.items()],
+        "issuers": [_issuer_item(issuer) for issuer in live.issuers] or None,
     }
     return _present(fields)
 
@@ -222,6 +227,36 @@ def _live_of(item: Mapping[str, Any]) -> LiveSettings:
         anonymous=item.get("anonymous"),
         retention=_retention_of(item["retention"]),
         rules={rule["prefix"]: _retention_of(rule) for rule in item["rules"]},
+        issuers=tuple(map(_issuer_of, item.get("issuers", ()))),
+    )
+
+
+def _issuer_item(issuer: Issuer) -> Item:
+    fields = {
+        "url": issuer.url,
+        "audience": issuer.audience,
+        "label": issuer.label or None,
+        "name_claim": issuer.name_claim,
+        "role_claim": issuer.role_claim or None,
+        "groups_claim": issuer.groups_claim,
+        "skew_seconds": issuer.skew_seconds,
+        "client_id": issuer.client_id or None,
+        "origins": list(issuer.origins) or None,
+    }
+    return _present(fields)
+
+
+def _issuer_of(item: Mapping[str, Any]) -> Issuer:
+    return Issuer(
+        url=item["url"],
+        audience=item["audience"],
+        label=item.get("label", ""),
+        name_claim=item["name_claim"],
+        role_claim=item.get("role_claim", ""),
+        groups_claim=item["groups_claim"],
+        skew_seconds=int(item["skew_seconds"]),
+        client_id=item.get("client_id", ""),
+        origins=tuple(item.get("origins", ())),
     )
 
 

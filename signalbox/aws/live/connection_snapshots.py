@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from signalbox.aws.exchange.items import head_key, user_key, user_of
-from signalbox.aws.live.account_items import rights_of
+from signalbox.aws.live.account_items import rights_of, rights_of_token
 from signalbox.aws.live.items import grants_key, outbox_key, session_key
 from signalbox.aws.live.realms import RealmSettings, realm_key
 from signalbox.aws.live.recent import Moment, Recent
@@ -71,7 +71,7 @@ class DynamoConnectionSnapshots:
         return ConnectionSnapshot(
             session=session,
             outbox=outbox_of(outbox) if outbox else OutboxState(),
-            rights=self._rights(session_owner, items),
+            rights=self._rights(session, items),
             live=known or (None if owner is None else self.realms.read(owner[0], _existing(items), read_at=read_at)),
         )
 
@@ -112,7 +112,7 @@ class DynamoConnectionSnapshots:
         return ConnectionSnapshot(
             session=session,
             outbox=outbox_of(outbox) if outbox else OutboxState(),
-            rights=self._rights(request.owner, items),
+            rights=self._rights(session if request.owner else None, items),
             live=None,
             is_complete=False,
         )
@@ -124,11 +124,16 @@ class DynamoConnectionSnapshots:
         realm, user = owner
         return [_address(self.exchanges, user_key(user)), _address(self.live, grants_key(realm, user))]
 
-    def _rights(self, owner: Owner | None, items: Mapping[_Address, Item]) -> Rights:
-        found = {item["sk"]: item for address in self._access(owner) if (item := items[address])}
-        if owner is None or "user" not in found:
+    def _rights(self, session: Session | None, items: Mapping[_Address, Item]) -> Rights:
+        """Return the rights of a session's user, given the items that decide about them."""
+        owner = owner_of(session)
+        if session is None or owner is None:
             return NO_RIGHTS
-        return rights_of(owner[0], user_of(found["user"]), found.get("grants"))
+        found = {item["sk"]: item for address in self._access(owner) if (item := items[address])}
+        if session.token is not None:
+            # A token's user whose name became that of a user of the stage has no rights any more.
+            return NO_RIGHTS if "user" in found else rights_of_token(owner[0], session.token, found.get("grants"))
+        return rights_of(owner[0], user_of(found["user"]), found.get("grants")) if "user" in found else NO_RIGHTS
 
     def _keep(self, owner: Owner | None, items: Mapping[_Address, Item], read_at: Moment) -> None:
         for address in self._access(owner):

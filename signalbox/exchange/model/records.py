@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.queues import QueueName, QueueUrl, is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -62,13 +63,14 @@ class LiveSettings:
     """The settings of an exchange that connections may join.
 
     `anonymous` is the user of connections without a secret; None refuses them. `rules` maps topic prefixes to their
-    retention; `retention` is for all other topics.
+    retention; `retention` is for all other topics. `issuers` are the identity providers whose users may join.
     """
 
     order_by: OrderBy = OrderBy.TOPIC
     anonymous: UserName | None = None
     retention: Retention = Retention(count=1_000, age=timedelta(hours=24))
     rules: Mapping[str, Retention] = field(default_factory=dict, hash=False)
+    issuers: tuple[Issuer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +154,21 @@ class BindOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user with an IAM identity; the SenderId of the user's SQS messages begins with `user_id`."""
+    """A user; the SenderId of the user's SQS messages begins with `user_id`, the unique id of the IAM identity.
+
+    A live-only user has neither an IAM identity nor a control queue, and only joins realms.
+    """
 
     name: UserName
     role: Role
     ownership: Ownership
     created_at: datetime
-    user_id: str
+    user_id: str | None
+
+    @property
+    def is_live_only(self) -> bool:
+        """Return whether the user only joins realms."""
+        return self.user_id is None
 
 
 @dataclass(frozen=True, slots=True)

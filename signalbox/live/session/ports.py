@@ -6,7 +6,7 @@ The ports of topics and subscribers are in `signalbox.live.outbox.ports`.
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from signalbox.exchange.model.names import StageNames
@@ -14,9 +14,10 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin.grants import NO_RIGHTS, Rights
+from signalbox.live.identity.tokens import TokenIdentity, TokenVerifier
 from signalbox.live.outbox.ports import Outboxes, Subscribers, TopicLog
 from signalbox.live.procedures.overview_calls import OverviewCall
-from signalbox.live.session.state import Account, ConnectionId, Session, Signal
+from signalbox.live.session.state import JOIN_TIMEOUT, Account, ConnectionId, Session, Signal
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
 from signalbox.live.wamp.patterns import TopicPattern
@@ -124,12 +125,25 @@ class RealmSessions(Protocol):
 class Accounts(Protocol):
     """The users of the stage and their access to realms."""
 
-    def access(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> RealmAccess:
-        """Return the access of a user to a realm; without a user, only the realm's settings."""
+    def access(
+        self, realm: ExchangeName, user: UserName | None, *, now: datetime, token: TokenIdentity | None = None
+    ) -> RealmAccess:
+        """Return the access of a user to a realm; without a user, only the realm's settings.
+
+        The user of a `token` needs no record. If a user of the stage has the name, there is no account.
+        """
         ...
 
     def count_failure(self, user: UserName, *, now: datetime) -> None:
         """Count a failed login, even for unknown users, so that responses do not reveal which users exist."""
+        ...
+
+    def end_tokens(self, realm: ExchangeName, user: UserName, *, now: datetime) -> None:
+        """Refuse the tokens of a user of an issuer that were issued before a time. Repeating it is harmless."""
+        ...
+
+    def tokens_ended_at(self, realm: ExchangeName, user: UserName) -> datetime | None:
+        """Return the time before which tokens of a user must not have been issued, or None."""
         ...
 
 
@@ -148,8 +162,8 @@ class Inbox(Protocol):
 class Timers(Protocol):
     """The timers of connections whose next message is awaited."""
 
-    def start(self, connection: ConnectionId) -> None:
-        """Send the signal `Elapsed` to the connection's inbox a little after `JOIN_TIMEOUT`."""
+    def start(self, connection: ConnectionId, *, after: timedelta = JOIN_TIMEOUT) -> None:
+        """Send the signal `Elapsed` to the connection's inbox a little after a time of at most `MAXIMUM_TIMER`."""
         ...
 
 
@@ -190,7 +204,7 @@ class SessionPorts:
     """The ports of sessions; `record` takes history events.
 
     `random_id` returns the ids of sessions and publications, from 1 to 2^53. `nonce` returns an unguessable text, and
-    `pepper` is a secret of the stage.
+    `pepper` is a secret of the stage. `tokens` verifies the tokens of realms' issuers.
     """
 
     store: Store
@@ -199,6 +213,7 @@ class SessionPorts:
     timers: Timers
     sender: "Sender"
     overview_calls: OverviewCalls
+    tokens: TokenVerifier
     names: StageNames
     pepper: str
     now: Callable[[], datetime]

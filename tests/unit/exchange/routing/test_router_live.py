@@ -144,8 +144,8 @@ def test_nothing_overtakes_what_has_no_number(world_and_live, monkeypatch) -> No
         queue.send(properties.published(deduplication_id=body, order_by=OrderBy.EXCHANGE))
     save = MemoryHeads.save
 
-    def saved(heads: MemoryHeads, exchange: ExchangeName, key: str, *told: Any, **more: Any) -> bool:
-        return key != "b" and save(heads, exchange, RoutingKey(key), *told, **more)
+    def saved(heads: MemoryHeads, exchange: ExchangeName, key: str, *arguments: Any, **more: Any) -> bool:
+        return key != "b" and save(heads, exchange, RoutingKey(key), *arguments, **more)
 
     monkeypatch.setattr(MemoryHeads, "save", saved)
 
