@@ -83,12 +83,12 @@ def _record(request: dict[str, Any], number: int) -> dict[str, object]:
     target = AcknowledgementTarget(ConnectionId("publisher="), RequestId(number))
     note = PublicationMetadata(PublicationId(number), acknowledge_to=target)
     topic = RoutingKey(f"{request['topic']}{number % request['topics']}")
-    said = RealmPublication(topic, Payload(("x" * 100,)), note, "beside")
+    said = RealmPublication(topic, Payload(("x" * 100,)), note, "compared")
     document = outgoing(message_for(said, order_by=OrderBy.TOPIC, deduplication_id=f"{number}"))
     attributes: Any = document["MessageAttributes"]
     sent_at = str(round(time.time() * 1000))
     return {
-        "messageId": f"beside-{number}",
+        "messageId": f"versions-{number}",
         "receiptHandle": "none",
         "body": document["MessageBody"],
         "attributes": {

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.parts.beside import batches, holding
+from benchmarks.parts.versions import batches, holding
 from benchmarks.shared.stage import Stage
 from signalbox.errors import UnavailableError
 

@@ -1,4 +1,4 @@
-"""The benchmark of live beside another version, in one run: `python -m benchmarks.beside --folder PATH`."""
+"""The benchmark of live in two versions, in one run: `python -m benchmarks.versions --folder PATH`."""
 
 import argparse
 import statistics
@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from benchmarks.parts.beside.batches import DELAYS
-from benchmarks.parts.beside.sides import Runner, Side, batch_runner, side
+from benchmarks.parts.versions.batches import DELAYS
+from benchmarks.parts.versions.sides import Runner, Side, batch_runner, side
 from benchmarks.parts.live.order import EVENTS, TOPICS, Trial, trial_on
 from benchmarks.shared.command import parser, status
 from benchmarks.shared.machine import Machine, this_machine
@@ -64,7 +64,7 @@ class Results:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the benchmark, print the results and return the exit status."""
-    made = parser("beside", __doc__, parts=PARTS, page="docs/live.md")
+    made = parser("versions", __doc__, parts=PARTS, page="docs/live.md")
     made.add_argument("--folder", type=Path, required=True, help="a checkout of the other version, after its setup")
     options = made.parse_args(arguments)
     return status(lambda: _print(_measured(options), options))
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _measured(options: argparse.Namespace) -> Results:
     parts = set(options.only or PARTS)
-    command = " ".join(["python -m benchmarks.beside", *sys.argv[1:]])
+    command = " ".join(["python -m benchmarks.versions", *sys.argv[1:]])
     results = Results(replace(this_machine(upstream="no other broker"), command=command))
     with ExitStack() as stack:
         sides = [
@@ -159,7 +159,7 @@ def tables(results: Results) -> Iterator[Table]:
             + ", ".join(f"{milliseconds:.0f} ms for {what}" for what, milliseconds in DELAYS.items())
             + ", in addition to the emulator's."
         )
-        yield Table("A batch beside the other version", columns, rows, note)
+        yield Table("A batch in both versions", columns, rows, note)
     if results.rates:
         rows = [
             [str(one.topics), one.side, f"{statistics.median(one.rates):.0f}", str(sum(one.faults))]
