@@ -13,7 +13,8 @@ from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
-from signalbox.live.admin.grants import Grant, Rights
+from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants, Rights
+from signalbox.live.admin.principals import GroupName
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.selection import is_logged
 from signalbox.live.outbox.items import ItemId, OutboxItem
@@ -99,20 +100,34 @@ class MemoryAccounts:
     users: MemoryUsers
     grants: dict[tuple[ExchangeName, UserName], list[Grant]] = field(default_factory=lambda: defaultdict(list))
     secrets: dict[UserName, Credentials] = field(default_factory=dict)
+    denies: dict[tuple[ExchangeName, UserName], list[Grant]] = field(default_factory=lambda: defaultdict(list))
+    groups: dict[tuple[ExchangeName, UserName], set[GroupName]] = field(default_factory=lambda: defaultdict(set))
+    group_grants: dict[ExchangeName, GroupGrants] = field(default_factory=lambda: defaultdict(GroupGrants))
     failures: Counter[UserName] = field(default_factory=Counter)
 
-    def access(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> RealmAccess:
+    def access(
+        self, realm: ExchangeName, user: UserName | None, *, now: datetime, is_anonymous: bool = False
+    ) -> RealmAccess:
         exchange, found = self.exchanges.find(realm), None if user is None else self.users.find(user)
         live = None if exchange is None or exchange.is_deleting else exchange.live
         failures = 0 if user is None else self.failures[user]
-        return RealmAccess(live, None if found is None else self._account(realm, found), failures)
+        account = None if found is None else self._account(realm, found, is_anonymous=is_anonymous)
+        return RealmAccess(live, account, failures)
 
     def count_failure(self, user: UserName, *, now: datetime) -> None:
         self.failures[user] += 1
 
-    def _account(self, realm: ExchangeName, user: User) -> Account:
-        grants = self.grants[realm, user.name]
-        rights = Rights.in_realm(realm, user=user.name, role=user.role, ownership=user.ownership, grants=grants)
+    def _account(self, realm: ExchangeName, user: User, *, is_anonymous: bool) -> Account:
+        rights = Rights.in_realm(
+            realm,
+            user=user.name,
+            role=user.role,
+            ownership=user.ownership,
+            grants=GrantSet(tuple(self.grants[realm, user.name]), tuple(self.denies[realm, user.name])),
+            groups=self.groups[realm, user.name],
+            group_grants=self.group_grants[realm],
+            is_anonymous=is_anonymous,
+        )
         credentials = self.secrets.get(user.name) or Credentials.decoy(user.name, pepper=PEPPER)
         return Account(user.name, user.role, credentials, rights)
 

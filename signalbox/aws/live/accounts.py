@@ -1,4 +1,7 @@
-"""Users' access to realms, read from the tables `Exchanges` (realm, user) and `Live` (grants, secret) in one call."""
+"""Users' access to realms, read from the tables `Exchanges` (realm, user) and `Live` (grants, secret) in one call.
+
+The grants of groups are queried in a second call, at most once a second and only after a change.
+"""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -9,7 +12,15 @@ from boto3.dynamodb.conditions import Attr
 
 from signalbox.aws.exchange.items import user_key, user_of
 from signalbox.aws.live.account_items import credentials_of, rights_of
-from signalbox.aws.live.items import failures_key, grants_key, secret_key
+from signalbox.aws.live.group_grants import CachedGroupGrants
+from signalbox.aws.live.items import (
+    VERSION,
+    failures_key,
+    grants_key,
+    group_grants_version_key,
+    principal_key,
+    secret_key,
+)
 from signalbox.aws.live.realms import RealmSettings, realm_key
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, items_of_tables, succeeds
@@ -35,22 +46,34 @@ class DynamoAccounts:
     exchanges: "Table"
     pepper: str
     realms: RealmSettings = field(default_factory=RealmSettings)
+    group_grants: CachedGroupGrants = field(default_factory=CachedGroupGrants)
     backoff: Backoff = BACKOFF
 
-    def access(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> RealmAccess:
-        """Return the access of a user to a realm; without a user, only the realm's settings."""
+    def access(
+        self, realm: ExchangeName, user: UserName | None, *, now: datetime, is_anonymous: bool = False
+    ) -> RealmAccess:
+        """Return the access of a user to a realm; without a user, only the realm's settings.
+
+        With `is_anonymous` the session joins as the user without the user's secret.
+        """
         read_at, known = self.realms.now(), self.realms.known(realm)
+        granted = None if user is None else self.group_grants.known(realm)
         keys: dict[str, list[Item]] = {self.exchanges.name: [] if known else [realm_key(realm)], self.live.name: []}
         if user is not None:
             keys[self.exchanges.name].append(user_key(user))
-            keys[self.live.name] += [grants_key(realm, user), secret_key(user), failures_key(user)]
+            keys[self.live.name] += [grants_key(realm, user), principal_key(realm, user)]
+            keys[self.live.name] += [secret_key(user), failures_key(user)]
+            keys[self.live.name] += [] if granted else [group_grants_version_key(realm)]
         found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff) if any(keys.values()) else {}
         by_kind = {item["sk"]: item for items in found.values() for item in items}
-        return RealmAccess(
-            live=known or self.realms.read(realm, by_kind.values(), read_at=read_at),
-            account=self._account(realm, user_of(by_kind["user"]), by_kind) if "user" in by_kind else None,
-            failures=_failures(by_kind.get("failures"), now),
-        )
+        live = known or self.realms.read(realm, by_kind.values(), read_at=read_at)
+        if "user" not in by_kind:
+            return RealmAccess(live, None, _failures(by_kind.get("failures"), now))
+        if granted is None:
+            granted = self.group_grants.read(self.live, realm, by_kind.get(VERSION), read_at=read_at)
+        rights = rights_of(realm, user_of(by_kind["user"]), by_kind, granted, is_anonymous=is_anonymous)
+        account = self._account(user_of(by_kind["user"]), rights, by_kind.get("secret"))
+        return RealmAccess(live, account, _failures(by_kind.get("failures"), now))
 
     def count_failure(self, user: UserName, *, now: datetime) -> None:
         """Count a failed login, even for unknown users, so that responses do not reveal which users exist."""
@@ -67,9 +90,7 @@ class DynamoAccounts:
             item = {"minute": _minute(now), "count": 1, "expires_at": round((now + KEPT_FOR).timestamp())}
             self.live.put_item(Item=failures_key(user) | item)
 
-    def _account(self, realm: ExchangeName, user: User, items: dict[str, Item]) -> Account:
-        rights = rights_of(realm, user, items.get("grants"))
-        secret = items.get("secret")
+    def _account(self, user: User, rights: Rights, secret: Item | None) -> Account:
         credentials = credentials_of(secret) if secret else Credentials.decoy(user.name, pepper=self.pepper)
         return Account(user.name, user.role, credentials, rights)
 
@@ -80,14 +101,24 @@ class DynamoUserRights:
 
     live: "Table"
     exchanges: "Table"
+    group_grants: CachedGroupGrants = field(default_factory=CachedGroupGrants)
     backoff: Backoff = BACKOFF
 
-    def find(self, realm: ExchangeName, user: UserName) -> Rights:
+    def find(self, realm: ExchangeName, user: UserName, *, is_anonymous: bool = False) -> Rights:
         """Return a user's rights in a realm: none for an unknown user."""
-        keys = {self.exchanges.name: [user_key(user)], self.live.name: [grants_key(realm, user)]}
+        read_at, granted = self.group_grants.now(), self.group_grants.known(realm)
+        keys = {
+            self.exchanges.name: [user_key(user)],
+            self.live.name: [grants_key(realm, user), principal_key(realm, user)],
+        }
+        keys[self.live.name] += [] if granted else [group_grants_version_key(realm)]
         found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff)
         by_kind = {item["sk"]: item for items in found.values() for item in items}
-        return rights_of(realm, user_of(by_kind["user"]), by_kind.get("grants")) if "user" in by_kind else NO_RIGHTS
+        if "user" not in by_kind:
+            return NO_RIGHTS
+        if granted is None:
+            granted = self.group_grants.read(self.live, realm, by_kind.get(VERSION), read_at=read_at)
+        return rights_of(realm, user_of(by_kind["user"]), by_kind, granted, is_anonymous=is_anonymous)
 
 
 def _failures(item: Item | None, now: datetime) -> int:

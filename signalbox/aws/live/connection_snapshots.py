@@ -1,4 +1,4 @@
-"""Connection snapshots in DynamoDB, read in one call: three items of `Live`, the user and, once a second, the realm.
+"""Connection snapshots in DynamoDB, read in one call: four items of `Live`, the user and, once a second, the realm.
 
 A reply costs two writes of the outbox item. A live event costs none.
 """
@@ -10,21 +10,30 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from signalbox.aws.exchange.items import head_key, user_key, user_of
-from signalbox.aws.live.account_items import grants_of
-from signalbox.aws.live.items import grants_key, outbox_key, session_key
+from signalbox.aws.live.account_items import rights_of
+from signalbox.aws.live.group_grants import CachedGroupGrants
+from signalbox.aws.live.items import (
+    VERSION,
+    grants_key,
+    group_grants_version_key,
+    outbox_key,
+    principal_key,
+    session_key,
+)
 from signalbox.aws.live.realms import RealmSettings, realm_key
 from signalbox.aws.live.sessions import stored_of
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, items_of_tables, milliseconds, moment
 from signalbox.backoff import Backoff
-from signalbox.exchange.model.records import LiveSettings, User
+from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.grants import Rights
+from signalbox.live.admin.grants import NO_RIGHTS, GroupGrants, Rights
 from signalbox.live.outbox.decisions import OutboxState, SequenceNumbers, Watermarks
 from signalbox.live.outbox.items import ItemId
 from signalbox.live.outbox.totals import Totals
 from signalbox.live.outbox.writer import ConnectionSnapshot
 from signalbox.live.session.state import ConnectionId, Session
+from signalbox.live.wamp.authentication import AuthMethod
 from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
@@ -32,7 +41,6 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
 
 KEPT_FOR = timedelta(hours=2, minutes=15)  # longer than API Gateway keeps a connection
-NO_RIGHTS = Rights(frozenset(), ())
 
 _Owner = tuple[ExchangeName, UserName]
 
@@ -44,13 +52,15 @@ class DynamoConnectionSnapshots:
     live: "Table"
     exchanges: "Table"
     realms: RealmSettings = field(default_factory=RealmSettings)
+    group_grants: CachedGroupGrants = field(default_factory=CachedGroupGrants)
     backoff: Backoff = BACKOFF
 
     def read(self, connection: ConnectionId, *, owner: _Owner | None) -> ConnectionSnapshot:
         """Read a connection's snapshot. If the caller knows the session's realm and user, `owner` saves a read."""
         read_at = self.realms.now()
         known = None if owner is None else self.realms.known(owner[0])
-        found = self._found(connection, owner, is_realm_known=known is not None)
+        granted = None if owner is None else self.group_grants.known(owner[0])
+        found = self._found(connection, owner, is_realm_known=known is not None, are_grants_known=granted is not None)
         session = stored_of(found["session"]).session if "session" in found else None
         session_owner = _owner(session)
         if session_owner is not None and session_owner != owner:
@@ -58,7 +68,7 @@ class DynamoConnectionSnapshots:
         return ConnectionSnapshot(
             session=session,
             outbox=outbox_of(found["outbox"]) if "outbox" in found else OutboxState(),
-            rights=_rights(session_owner[0], found) if session_owner is not None and "user" in found else NO_RIGHTS,
+            rights=self._rights(session, session_owner, found, granted, read_at),
             live=known or self._live(owner, found, read_at),
         )
 
@@ -76,11 +86,30 @@ class DynamoConnectionSnapshots:
     def _live(self, owner: _Owner | None, found: dict[str, Item], read_at: datetime) -> LiveSettings | None:
         return None if owner is None else self.realms.read(owner[0], found.values(), read_at=read_at)
 
-    def _found(self, connection: ConnectionId, owner: _Owner | None, *, is_realm_known: bool) -> dict[str, Item]:
+    def _rights(
+        self,
+        session: Session | None,
+        owner: _Owner | None,
+        found: dict[str, Item],
+        granted: GroupGrants | None,
+        read_at: datetime,
+    ) -> Rights:
+        if session is None or session.identity is None or owner is None or "user" not in found:
+            return NO_RIGHTS
+        realm, _ = owner
+        if granted is None:
+            granted = self.group_grants.read(self.live, realm, found.get(VERSION), read_at=read_at)
+        is_anonymous = session.identity.method is AuthMethod.ANONYMOUS
+        return rights_of(realm, user_of(found["user"]), found, granted, is_anonymous=is_anonymous)
+
+    def _found(
+        self, connection: ConnectionId, owner: _Owner | None, *, is_realm_known: bool, are_grants_known: bool
+    ) -> dict[str, Item]:
         keys: dict[str, list[Item]] = {self.live.name: [session_key(connection), outbox_key(connection)]}
         if owner is not None:
             realm, user = owner
-            keys[self.live.name].append(grants_key(realm, user))
+            keys[self.live.name] += [grants_key(realm, user), principal_key(realm, user)]
+            keys[self.live.name] += [] if are_grants_known else [group_grants_version_key(realm)]
             keys[self.exchanges.name] = [user_key(user), *([] if is_realm_known else [realm_key(realm)])]
         found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff)
         return {item["sk"]: item for items in found.values() for item in items}
@@ -138,10 +167,3 @@ def _owner(session: Session | None) -> _Owner | None:
     if session is None or session.realm is None or session.identity is None:
         return None
     return session.realm, UserName(session.identity.authid)
-
-
-def _rights(realm: ExchangeName, found: dict[str, Item]) -> Rights:
-    user: User = user_of(found["user"])
-    return Rights.in_realm(
-        realm, user=user.name, role=user.role, ownership=user.ownership, grants=grants_of(found.get("grants"))
-    )

@@ -11,8 +11,9 @@ from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.live.admin import events
 from signalbox.live.admin.commands import Command, ForgetSecret, GiveGrant, ListGrants, PutSecret, TakeGrant
-from signalbox.live.admin.grants import Grant
+from signalbox.live.admin.grants import Grant, GrantSet
 from signalbox.live.admin.ports import LiveAdminPorts, StoredGrants
+from signalbox.live.admin.principals import PrincipalName
 from signalbox.live.session.state import RightsChanged
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
@@ -61,7 +62,7 @@ class _Execution:
         self._require(command.realm)
         self._check_realm(command.realm)
         self._check_user(command.user)
-        stored = self.ports.grants.find(command.realm, command.user)
+        stored = self.ports.grants.find(command.realm, PrincipalName(command.user))
         is_new = command.grant not in stored.grants
         if is_new:
             if len(stored.grants) >= MAXIMUM_GRANTS:
@@ -74,7 +75,7 @@ class _Execution:
 
     def _take(self, command: TakeGrant) -> object:
         self._require(command.realm)
-        stored = self.ports.grants.find(command.realm, command.user)
+        stored = self.ports.grants.find(command.realm, PrincipalName(command.user))
         existed = command.grant in stored.grants
         if existed:
             left = tuple(grant for grant in stored.grants if grant != command.grant)
@@ -84,7 +85,8 @@ class _Execution:
         return {**document(command.user, command.realm, command.grant), "ungranted": existed}
 
     def _save(self, command: GiveGrant | TakeGrant, grants: Sequence[Grant], *, replacing: StoredGrants) -> None:
-        if not self.ports.grants.save(command.realm, command.user, grants, replacing=replacing):
+        granted = GrantSet(tuple(grants), replacing.denies)
+        if not self.ports.grants.save(command.realm, PrincipalName(command.user), granted, replacing=replacing):
             raise GrantsChanged(f"another command changed the grants of user {str(command.user)!r}: send yours again")
         self.ports.record([events.changed(command, by=self.caller.name, at=self.ports.clock.now())])
 
@@ -92,7 +94,9 @@ class _Execution:
         realms = [command.realm] if command.realm else [one.name for one in self.ports.exchanges.every() if one.live]
         users = [command.user] if command.user else [one.name for one in self.ports.users.every()]
         visible = [(realm, user) for realm, user in product(realms, users) if self._may_see(realm, user)]
-        found = self.ports.parallel_map(lambda pair: self.ports.grants.find(*pair).grants, visible)
+        found = self.ports.parallel_map(
+            lambda pair: self.ports.grants.find(pair[0], PrincipalName(pair[1])).grants, visible
+        )
         return [
             document(user, realm, grant)
             for (realm, user), grants in zip(visible, found, strict=True)

@@ -169,16 +169,21 @@ class InboxProcessor:
         if access.live is None:
             return context
         anonymous = access.live.anonymous if _may_be_anonymous(hello) else None
-        account = self._find_access(name, anonymous, context.now).account if anonymous else None
+        account = self._find_access(name, anonymous, context.now, is_anonymous=True).account if anonymous else None
         realm = Realm(name, self.ports.pepper, account)
         return replace(context, realm=realm, account=access.account)
 
     def _access_of(self, session: Session, now: datetime) -> RealmAccess:
         """Return the access of the session's user; read once, since a change sends the signal `RightsChanged`."""
         if self._access is None:
-            user = _user_name(session.identity.authid) if session.identity else None
-            realm = session.realm
-            self._access = RealmAccess(None, None) if realm is None else self._find_access(realm, user, now)
+            identity, realm = session.identity, session.realm
+            user = _user_name(identity.authid) if identity else None
+            is_anonymous = identity is not None and identity.method is AuthMethod.ANONYMOUS
+            self._access = (
+                RealmAccess(None, None)
+                if realm is None
+                else self._find_access(realm, user, now, is_anonymous=is_anonymous)
+            )
         return self._access
 
     def _watched_in(self, session: Session) -> Collection[RoutingKey]:
@@ -188,8 +193,10 @@ class InboxProcessor:
             self._watched = [] if session.realm is None else lookup.watched(session.realm, meta_events.EVERY)
         return self._watched
 
-    def _find_access(self, realm: ExchangeName, user: UserName | None, now: datetime) -> RealmAccess:
-        return self.ports.store.accounts.access(realm, user, now=now)
+    def _find_access(
+        self, realm: ExchangeName, user: UserName | None, now: datetime, *, is_anonymous: bool = False
+    ) -> RealmAccess:
+        return self.ports.store.accounts.access(realm, user, now=now, is_anonymous=is_anonymous)
 
 
 def _depends_on_rights(received: Received) -> bool:

@@ -124,8 +124,13 @@ class RealmSessions(Protocol):
 class Accounts(Protocol):
     """The users of the stage and their access to realms."""
 
-    def access(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> RealmAccess:
-        """Return the access of a user to a realm; without a user, only the realm's settings."""
+    def access(
+        self, realm: ExchangeName, user: UserName | None, *, now: datetime, is_anonymous: bool = False
+    ) -> RealmAccess:
+        """Return the access of a user to a realm; without a user, only the realm's settings.
+
+        With `is_anonymous` the session joins as the user without the user's secret.
+        """
         ...
 
     def count_failure(self, user: UserName, *, now: datetime) -> None:

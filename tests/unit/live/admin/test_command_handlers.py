@@ -35,7 +35,7 @@ class MemoryGrants:
     def save(self, realm, user, grants, *, replacing):
         if self.find(realm, user) != replacing:
             return False
-        self.kept[realm, user] = StoredGrants(tuple(grants), replacing.version + 1)
+        self.kept[realm, user] = StoredGrants(grants.grants, replacing.version + 1, grants.denies)
         return True
 
 
