@@ -9,12 +9,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants, Rights
 from signalbox.live.admin.principals import GroupName
+from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.selection import is_logged
 from signalbox.live.outbox.items import ItemId, OutboxItem
@@ -106,13 +108,33 @@ class MemoryAccounts:
     failures: Counter[UserName] = field(default_factory=Counter)
 
     def access(
-        self, realm: ExchangeName, user: UserName | None, *, now: datetime, is_anonymous: bool = False
+        self,
+        realm: ExchangeName,
+        user: UserName | None,
+        *,
+        now: datetime,
+        token: TokenIdentity | None = None,
+        is_anonymous: bool = False,
     ) -> RealmAccess:
         exchange, found = self.exchanges.find(realm), None if user is None else self.users.find(user)
         live = None if exchange is None or exchange.is_deleting else exchange.live
+        if token is not None:
+            account = None if user is None or found else self._token_account(realm, user, token)
+            return RealmAccess(live, account)
         failures = 0 if user is None else self.failures[user]
         account = None if found is None else self._account(realm, found, is_anonymous=is_anonymous)
         return RealmAccess(live, account, failures)
+
+    def _token_account(self, realm: ExchangeName, user: UserName, token: TokenIdentity) -> Account:
+        rights = Rights.of_token(
+            realm,
+            user=user,
+            role=token.role,
+            grants=GrantSet(tuple(self.grants[realm, user]), tuple(self.denies[realm, user])),
+            groups=self.groups[realm, user].union(map(GroupName, token.groups)),
+            group_grants=self.group_grants[realm],
+        )
+        return Account(user, token.role, Credentials.decoy(user, pepper=PEPPER), rights)
 
     def count_failure(self, user: UserName, *, now: datetime) -> None:
         self.failures[user] += 1
@@ -262,6 +284,18 @@ class MemoryOverviewCalls:
 
 
 @dataclass
+class MemoryTokens:
+    """`TokenVerifier`: the results for known tokens; `asked` are the tokens in the order of their verification."""
+
+    results: dict[str, VerifiedToken | TokenRefusal] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def verify(self, token: str, issuers: Sequence[Issuer]) -> VerifiedToken | TokenRefusal:
+        self.asked.append(token)
+        return self.results.get(token) or TokenRefusal(TokenProblem.SIGNATURE)
+
+
+@dataclass
 class MemoryLive:
     """A realm with users: `admin`, `source` and `subscriber`, each with the secret that is its name and `-secret`."""
 
@@ -278,6 +312,7 @@ class MemoryLive:
     connections: MemoryConnections = field(default_factory=MemoryConnections)
     sender: MemorySender = field(default_factory=MemorySender)
     overview_calls: MemoryOverviewCalls = field(default_factory=MemoryOverviewCalls)
+    tokens: MemoryTokens = field(default_factory=MemoryTokens)
     recorded: list[HistoryEvent] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1_000))
     accounts: MemoryAccounts = field(init=False)
@@ -303,6 +338,7 @@ class MemoryLive:
             timers=self.timers,
             sender=self.sender,
             overview_calls=self.overview_calls,
+            tokens=self.tokens,
             names=StageNames("signalbox", "stage-"),
             pepper=PEPPER,
             now=self.now,

@@ -2,17 +2,19 @@
 
 from collections.abc import Iterable, Mapping
 
+from signalbox.aws.exchange.items import user_of
 from signalbox.aws.live.items import GRANTS, PRINCIPAL, grants_key, group_grants_key, secret_key
 from signalbox.aws.shared.dynamodb import Item
-from signalbox.exchange.model.records import User
 from signalbox.live.admin.coverage import may_overlap
-from signalbox.live.admin.grants import NO_GRANTS, NO_GROUP_GRANTS, Grant, GrantSet, GroupGrants, Rights
+from signalbox.live.admin.grants import NO_GRANTS, NO_RIGHTS, Grant, GrantSet, GroupGrants, Rights
 from signalbox.live.admin.principals import GroupName, PrincipalName
+from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right
 
+USER = "user"  # the sort key of a user's record
 # The lists of an item `principal`.
 GROUPS, DENIES, LIMITED = "groups", "denies", "limited_grants"
 ItemsByKind = Mapping[str, Item]  # by sort key
@@ -67,22 +69,33 @@ def granted_split(granted: GrantSet) -> tuple[tuple[Grant, ...], tuple[Grant, ..
     return tuple(grant for grant in granted.grants if grant not in limited), limited
 
 
-def rights_of(
+def rights_in(
     realm: ExchangeName,
-    user: User,
+    name: UserName,
     items: ItemsByKind,
-    group_grants: GroupGrants = NO_GROUP_GRANTS,
+    group_grants: GroupGrants,
     *,
+    token: TokenIdentity | None = None,
     is_anonymous: bool = False,
 ) -> Rights:
-    """Return the rights of a stage's user in a realm, given the items `grants` and `principal` by their sort keys."""
+    """Return the rights of a user, or of a token's user, given the items `user`, `grants` and `principal`.
+
+    An unknown user has none, and neither has a token's user whose name is that of a user of the stage.
+    """
+    if (token is None) is not (USER in items):
+        return NO_RIGHTS
+    own, groups = own_grants_of(items), stage_groups_of(items.get(PRINCIPAL))
+    if token is not None:
+        every = groups.union(map(GroupName, token.groups))
+        return Rights.of_token(realm, user=name, role=token.role, grants=own, groups=every, group_grants=group_grants)
+    user = user_of(items[USER])
     return Rights.in_realm(
         realm,
-        user=user.name,
+        user=name,
         role=user.role,
         ownership=user.ownership,
-        grants=own_grants_of(items),
-        groups=stage_groups_of(items.get(PRINCIPAL)),
+        grants=own,
+        groups=groups,
         group_grants=group_grants,
         is_anonymous=is_anonymous,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from boto3.dynamodb.conditions import Attr
 
 from signalbox.aws.exchange.items import user_key, user_of
-from signalbox.aws.live.account_items import credentials_of, rights_of
+from signalbox.aws.live.account_items import USER, credentials_of, rights_in
 from signalbox.aws.live.group_grants import CachedGroupGrants
 from signalbox.aws.live.items import (
     VERSION,
@@ -25,8 +25,8 @@ from signalbox.aws.live.realms import RealmSettings, realm_key
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, items_of_tables, succeeds
 from signalbox.backoff import Backoff
-from signalbox.exchange.model.records import User
-from signalbox.live.admin.grants import NO_RIGHTS, Rights
+from signalbox.live.admin.grants import Rights
+from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.session.ports import RealmAccess
 from signalbox.live.session.state import Account
 from signalbox.live.wamp.authentication import Credentials
@@ -50,11 +50,18 @@ class DynamoAccounts:
     backoff: Backoff = BACKOFF
 
     def access(
-        self, realm: ExchangeName, user: UserName | None, *, now: datetime, is_anonymous: bool = False
+        self,
+        realm: ExchangeName,
+        user: UserName | None,
+        *,
+        now: datetime,
+        token: TokenIdentity | None = None,
+        is_anonymous: bool = False,
     ) -> RealmAccess:
         """Return the access of a user to a realm; without a user, only the realm's settings.
 
-        With `is_anonymous` the session joins as the user without the user's secret.
+        The user of a `token` needs no record. If a user of the stage has the name, there is no account. With
+        `is_anonymous` the session joins as the user without the user's secret.
         """
         read_at, known = self.realms.now(), self.realms.known(realm)
         granted = None if user is None else self.group_grants.known(realm)
@@ -62,18 +69,19 @@ class DynamoAccounts:
         if user is not None:
             keys[self.exchanges.name].append(user_key(user))
             keys[self.live.name] += [grants_key(realm, user), principal_key(realm, user)]
-            keys[self.live.name] += [secret_key(user), failures_key(user)]
             keys[self.live.name] += [] if granted else [group_grants_version_key(realm)]
+        if user is not None and token is None:
+            keys[self.live.name] += [secret_key(user), failures_key(user)]
         found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff) if any(keys.values()) else {}
         by_kind = {item["sk"]: item for items in found.values() for item in items}
         live = known or self.realms.read(realm, by_kind.values(), read_at=read_at)
-        if "user" not in by_kind:
-            return RealmAccess(live, None, _failures(by_kind.get("failures"), now))
+        failures = _failures(by_kind.get("failures"), now)
+        if user is None or (token is None) is not (USER in by_kind):
+            return RealmAccess(live, None, failures)
         if granted is None:
             granted = self.group_grants.read(self.live, realm, by_kind.get(VERSION), read_at=read_at)
-        rights = rights_of(realm, user_of(by_kind["user"]), by_kind, granted, is_anonymous=is_anonymous)
-        account = self._account(user_of(by_kind["user"]), rights, by_kind.get("secret"))
-        return RealmAccess(live, account, _failures(by_kind.get("failures"), now))
+        rights = rights_in(realm, user, by_kind, granted, token=token, is_anonymous=is_anonymous)
+        return RealmAccess(live, self._account(user, token, rights, by_kind), failures)
 
     def count_failure(self, user: UserName, *, now: datetime) -> None:
         """Count a failed login, even for unknown users, so that responses do not reveal which users exist."""
@@ -90,9 +98,11 @@ class DynamoAccounts:
             item = {"minute": _minute(now), "count": 1, "expires_at": round((now + KEPT_FOR).timestamp())}
             self.live.put_item(Item=failures_key(user) | item)
 
-    def _account(self, user: User, rights: Rights, secret: Item | None) -> Account:
-        credentials = credentials_of(secret) if secret else Credentials.decoy(user.name, pepper=self.pepper)
-        return Account(user.name, user.role, credentials, rights)
+    def _account(self, name: UserName, token: TokenIdentity | None, rights: Rights, items: dict[str, Item]) -> Account:
+        role = user_of(items[USER]).role if token is None else token.role
+        secret = items.get("secret")
+        credentials = credentials_of(secret) if secret else Credentials.decoy(name, pepper=self.pepper)
+        return Account(name, role, credentials, rights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +114,10 @@ class DynamoUserRights:
     group_grants: CachedGroupGrants = field(default_factory=CachedGroupGrants)
     backoff: Backoff = BACKOFF
 
-    def find(self, realm: ExchangeName, user: UserName, *, is_anonymous: bool = False) -> Rights:
-        """Return a user's rights in a realm: none for an unknown user."""
+    def find(
+        self, realm: ExchangeName, user: UserName, *, token: TokenIdentity | None = None, is_anonymous: bool = False
+    ) -> Rights:
+        """Return the rights of a user or of a token's user in a realm: none for an unknown user."""
         read_at, granted = self.group_grants.now(), self.group_grants.known(realm)
         keys = {
             self.exchanges.name: [user_key(user)],
@@ -114,11 +126,9 @@ class DynamoUserRights:
         keys[self.live.name] += [] if granted else [group_grants_version_key(realm)]
         found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff)
         by_kind = {item["sk"]: item for items in found.values() for item in items}
-        if "user" not in by_kind:
-            return NO_RIGHTS
         if granted is None:
             granted = self.group_grants.read(self.live, realm, by_kind.get(VERSION), read_at=read_at)
-        return rights_of(realm, user_of(by_kind["user"]), by_kind, granted, is_anonymous=is_anonymous)
+        return rights_in(realm, user, by_kind, granted, token=token, is_anonymous=is_anonymous)
 
 
 def _failures(item: Item | None, now: datetime) -> int:

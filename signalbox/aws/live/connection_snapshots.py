@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from signalbox.aws.exchange.items import head_key, user_key, user_of
-from signalbox.aws.live.account_items import rights_of
+from signalbox.aws.exchange.items import head_key, user_key
+from signalbox.aws.live.account_items import rights_in
 from signalbox.aws.live.group_grants import CachedGroupGrants
 from signalbox.aws.live.items import (
     VERSION,
@@ -33,7 +33,6 @@ from signalbox.live.outbox.items import ItemId
 from signalbox.live.outbox.totals import Totals
 from signalbox.live.outbox.writer import ConnectionSnapshot
 from signalbox.live.session.state import ConnectionId, Session
-from signalbox.live.wamp.authentication import AuthMethod
 from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
@@ -94,13 +93,12 @@ class DynamoConnectionSnapshots:
         granted: GroupGrants | None,
         read_at: datetime,
     ) -> Rights:
-        if session is None or session.identity is None or owner is None or "user" not in found:
+        if session is None or owner is None:
             return NO_RIGHTS
-        realm, _ = owner
+        realm, user = owner
         if granted is None:
             granted = self.group_grants.read(self.live, realm, found.get(VERSION), read_at=read_at)
-        is_anonymous = session.identity.method is AuthMethod.ANONYMOUS
-        return rights_of(realm, user_of(found["user"]), found, granted, is_anonymous=is_anonymous)
+        return rights_in(realm, user, found, granted, token=session.token, is_anonymous=session.is_anonymous)
 
     def _found(
         self, connection: ConnectionId, owner: _Owner | None, *, is_realm_known: bool, are_grants_known: bool

@@ -1,7 +1,7 @@
 """The rights of users in realms: by their roles on the exchange, by grants of topic patterns, and less denies."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from signalbox.exchange.model.topics import RoutingKey
@@ -10,10 +10,7 @@ from signalbox.live.admin.principals import EVERYONE, NOBODY, GroupName, Princip
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.live.wamp.uris import is_reserved
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
-from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted
-
-# Owns nothing by name: no exchange's name has this character. Users of an identity provider choose their names there.
-OWNS_NOTHING = UserName("#")
+from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted, role_rights
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,22 +81,43 @@ class Rights:
         groups: Collection[GroupName] = (),
         group_grants: GroupGrants = NO_GROUP_GRANTS,
         is_anonymous: bool = False,
-        is_token: bool = False,
     ) -> "Rights":
-        """Return the rights of a user in a realm, given the user's own grants and groups there, and all groups' grants.
+        """Return the rights of a user of the stage in a realm, given its own grants and groups there, and all groups'.
 
-        A session without a secret (`is_anonymous`) is not of `@everyone`; the name of a user of an identity provider
-        (`is_token`) owns no exchange.
+        A session without a secret (`is_anonymous`) is not of `@everyone`.
         """
-        own = grants if isinstance(grants, GrantSet) else GrantSet(tuple(grants))
-        found = [own, *(one for _, one in group_grants.of(groups, is_anonymous=is_anonymous))]
-        return cls(
-            role_rights(realm, user=user, role=role, ownership=ownership, is_token=is_token),
-            tuple(grant for one in found for grant in one.grants),
-            is_admin=role is Role.ADMIN,
-            denies=tuple(deny for one in found for deny in one.denies),
-            subject=Subject.of(user, groups),
-        )
+        by_role = (right for right in Right if is_permitted(user, role, right, name=realm, ownership=ownership))
+        sets = group_grants.of(groups, is_anonymous=is_anonymous)
+        found = cls._granted(frozenset(by_role), grants, sets, Subject.of(user, groups))
+        return replace(found, is_admin=role is Role.ADMIN)
+
+    @classmethod
+    def of_token(
+        cls,
+        realm: ExchangeName,
+        *,
+        user: UserName,
+        role: Role,
+        grants: GrantSet | Iterable[Grant] = NO_GRANTS,
+        groups: Collection[GroupName] = (),
+        group_grants: GroupGrants = NO_GROUP_GRANTS,
+    ) -> "Rights":
+        """Return the rights of a token's user, who owns no exchange by name and is never an administrator."""
+        sets = group_grants.of(groups, is_anonymous=False)
+        return cls._granted(role_rights(role, realm), grants, sets, Subject.of(user, groups))
+
+    @classmethod
+    def _granted(
+        cls,
+        by_role: frozenset[Right],
+        own: GrantSet | Iterable[Grant],
+        others: Iterable[tuple[PrincipalName, GrantSet]],
+        subject: Subject,
+    ) -> "Rights":
+        first = own if isinstance(own, GrantSet) else GrantSet(tuple(own))
+        sets = [first, *(one for _, one in others)]
+        grants, denies = (grant for one in sets for grant in one.grants), (deny for one in sets for deny in one.denies)
+        return cls(by_role, tuple(grants), denies=tuple(denies), subject=subject)
 
     @property
     def are_any(self) -> bool:
@@ -162,14 +180,6 @@ class Rights:
 
 
 NO_RIGHTS = Rights(frozenset(), ())
-
-
-def role_rights(
-    realm: ExchangeName, *, user: UserName, role: Role, ownership: Ownership, is_token: bool = False
-) -> frozenset[Right]:
-    """Return the rights that a role, or the ownership by name, gives to all topics of a realm."""
-    owner = OWNS_NOTHING if is_token else user
-    return frozenset(right for right in Right if is_permitted(owner, role, right, name=realm, ownership=ownership))
 
 
 def revoked(subscriptions: Iterable[TopicPattern], rights: Rights) -> list[TopicPattern]:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.grants import Rights
+from signalbox.live.admin.grants import NO_RIGHTS, Rights
 from signalbox.live.log.backfill import BackfillReader
 from signalbox.live.log.events import EventTexts
 from signalbox.live.outbox.decisions import (
@@ -170,7 +170,7 @@ class _ConnectionWriter:
 
     def _live_event(self, candidate: SubscriptionEvent, waited: timedelta) -> DeliveryOutcome:
         snapshot = self.snapshot
-        action = event_action(candidate, self.outbox, session=snapshot.session, rights=snapshot.rights, waited=waited)
+        action = event_action(candidate, self.outbox, session=snapshot.session, rights=self._rights(), waited=waited)
         if action is ItemAction.CLOSE or (action is ItemAction.POST and self._is_far_behind(candidate, waited)):
             return DeliveryOutcome.TOO_SLOW
         if action is ItemAction.DEFER:
@@ -183,6 +183,11 @@ class _ConnectionWriter:
             self.delivered.events += 1
             self.delivered.lags.append(self.writer.now() - candidate.event.at)
         return outcome
+
+    def _rights(self) -> Rights:
+        """Return the user's rights: none once the token with which the user has joined is over."""
+        token = self.snapshot.session.token if self.snapshot.session else None
+        return NO_RIGHTS if token is not None and token.is_over(self.writer.now()) else self.snapshot.rights
 
     def _is_far_behind(self, candidate: SubscriptionEvent, waited: timedelta) -> bool:
         session, event = self.snapshot.session, candidate.event
@@ -219,7 +224,7 @@ class _ConnectionWriter:
         event, snapshot = candidate.event, self.snapshot
         watermarks = self.outbox.watermarks.get(candidate.pattern.subscription_id)
         is_posted = watermarks is not None and (event.sequence or 0) <= watermarks.numbers.get(event.topic, 0)
-        if is_posted or not may_post(candidate, self.outbox, session=snapshot.session, rights=snapshot.rights):
+        if is_posted or not may_post(candidate, self.outbox, session=snapshot.session, rights=self._rights()):
             return DeliveryOutcome.DONE
         outcome = self._post_event(candidate, is_latest=is_latest)
         if outcome is DeliveryOutcome.DONE:

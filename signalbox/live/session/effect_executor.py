@@ -154,6 +154,8 @@ class EffectExecutor:
             request=effect.request,
             procedure=effect.procedure,
             payload=effect.payload,
+            token=self.session.token,
+            is_anonymous=self.session.is_anonymous,
         )
 
     def _detach(self, listener: Listener, patterns: Sequence[TopicPattern]) -> None:

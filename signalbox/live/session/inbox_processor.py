@@ -176,13 +176,11 @@ class InboxProcessor:
     def _access_of(self, session: Session, now: datetime) -> RealmAccess:
         """Return the access of the session's user; read once, since a change sends the signal `RightsChanged`."""
         if self._access is None:
-            identity, realm = session.identity, session.realm
-            user = _user_name(identity.authid) if identity else None
-            is_anonymous = identity is not None and identity.method is AuthMethod.ANONYMOUS
+            user = _user_name(session.identity.authid) if session.identity else None
             self._access = (
                 RealmAccess(None, None)
-                if realm is None
-                else self._find_access(realm, user, now, is_anonymous=is_anonymous)
+                if session.realm is None
+                else self._find_access(session.realm, user, now, is_anonymous=session.is_anonymous)
             )
         return self._access
 

@@ -14,6 +14,7 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin.grants import NO_RIGHTS, Rights
+from signalbox.live.identity.tokens import TokenIdentity, TokenVerifier
 from signalbox.live.outbox.ports import Outboxes, Subscribers, TopicLog
 from signalbox.live.procedures.overview_calls import OverviewCall
 from signalbox.live.session.state import Account, ConnectionId, Session, Signal
@@ -125,11 +126,18 @@ class Accounts(Protocol):
     """The users of the stage and their access to realms."""
 
     def access(
-        self, realm: ExchangeName, user: UserName | None, *, now: datetime, is_anonymous: bool = False
+        self,
+        realm: ExchangeName,
+        user: UserName | None,
+        *,
+        now: datetime,
+        token: TokenIdentity | None = None,
+        is_anonymous: bool = False,
     ) -> RealmAccess:
         """Return the access of a user to a realm; without a user, only the realm's settings.
 
-        With `is_anonymous` the session joins as the user without the user's secret.
+        The user of a `token` needs no record. If a user of the stage has the name, there is no account. With
+        `is_anonymous` the session joins as the user without the user's secret.
         """
         ...
 
@@ -195,7 +203,7 @@ class SessionPorts:
     """The ports of sessions; `record` takes history events.
 
     `random_id` returns the ids of sessions and publications, from 1 to 2^53. `nonce` returns an unguessable text, and
-    `pepper` is a secret of the stage.
+    `pepper` is a secret of the stage. `tokens` verifies the tokens of realms' issuers.
     """
 
     store: Store
@@ -204,6 +212,7 @@ class SessionPorts:
     timers: Timers
     sender: "Sender"
     overview_calls: OverviewCalls
+    tokens: TokenVerifier
     names: StageNames
     pepper: str
     now: Callable[[], datetime]

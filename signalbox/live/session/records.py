@@ -1,11 +1,12 @@
 """The JSON document of a session's record, with the effects of the last frame that it decided."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.identity.documents import token_document, token_of
 from signalbox.live.log.documents import (
     Document,
     audience_document,
@@ -34,7 +35,7 @@ from signalbox.live.session.effects import (
 )
 from signalbox.live.session.state import ConnectionId, FrameId, Session, State
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.authentication import AuthMethod, Identity
+from signalbox.live.wamp.authentication import PROVIDER, AuthMethod, Identity
 from signalbox.live.wamp.codec import parse, serialize
 from signalbox.sarracenia.rights.names import ExchangeName
 
@@ -43,7 +44,8 @@ DO = "do"
 
 def session_document(session: Session) -> dict[str, object]:
     """Return the document of a session."""
-    identity = session.identity
+    # Versions without tokens ignore `token`; they find no user with the name, and so no rights.
+    token = {} if session.token is None else {"token": token_document(session.token)}
     return {
         "connection": session.connection,
         "opened_at": session.opened_at.isoformat(),
@@ -52,12 +54,13 @@ def session_document(session: Session) -> dict[str, object]:
         "state": session.state.value,
         "realm": session.realm,
         "session": session.session,
-        "identity": None if identity is None else [identity.authid, identity.authrole, identity.method.value],
+        "identity": None if session.identity is None else _identity_document(session.identity),
         "challenge": session.challenge,
         "features": sorted(session.features),
         "subscriptions": [pattern_document(pattern) for pattern in session.subscriptions.values()],
         "frames": list(session.frames),
         "pending": {frame: list(map(effect_document, effects)) for frame, effects in session.pending.items()},
+        **token,
     }
 
 
@@ -73,13 +76,25 @@ def session_of(document: Document) -> Session:
         state=State(document["state"]),
         realm=None if realm is None else ExchangeName(realm),
         session=document["session"],
-        identity=None if identity is None else Identity(identity[0], identity[1], AuthMethod(identity[2])),
+        identity=None if identity is None else _identity_of(identity),
         challenge=document["challenge"],
         features=frozenset(document["features"]),
         subscriptions={pattern.subscription_id: pattern for pattern in patterns},
         frames=tuple(map(FrameId, document["frames"])),
         pending={FrameId(frame): tuple(map(effect_of, found)) for frame, found in document["pending"].items()},
+        token=token_of(document["token"]) if "token" in document else None,
     )
+
+
+def _identity_document(identity: Identity) -> list[str]:
+    # Versions without tokens read the first three entries.
+    provider = [] if identity.provider == PROVIDER else [identity.provider]
+    return [identity.authid, identity.authrole, identity.method.value, *provider]
+
+
+def _identity_of(document: Sequence[str]) -> Identity:
+    authid, authrole, method, *provider = document
+    return Identity(authid, authrole, AuthMethod(method), *provider)
 
 
 def effect_document(effect: Effect) -> dict[str, object]:

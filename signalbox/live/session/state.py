@@ -7,9 +7,10 @@ from enum import StrEnum
 from typing import NewType
 
 from signalbox.live.admin.grants import Rights
+from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.session.effects import Effect
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.authentication import Credentials, Identity
+from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
 from signalbox.live.wamp.codec import MalformedFrame
 from signalbox.live.wamp.messages import Message, PublicationId, SessionId, SubscriptionId
 from signalbox.live.wamp.patterns import TopicPattern
@@ -42,7 +43,8 @@ class Session:
 
     `frames` are the ids of the newest frames that were decided, and `pending` has the effects of the last of them: when
     a frame is received again after a crash, its effects are executed again. `features` are the subscriber features that
-    HELLO announced.
+    HELLO announced. `token` is the identity of a token's user; in `JOINED`, `deadline` is then when the next timer runs
+    out.
     """
 
     connection: ConnectionId
@@ -58,6 +60,12 @@ class Session:
     subscriptions: Mapping[SubscriptionId, TopicPattern] = field(default_factory=dict)
     frames: tuple[FrameId, ...] = ()
     pending: Mapping[FrameId, tuple[Effect, ...]] = field(default_factory=dict)
+    token: TokenIdentity | None = None
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Return whether the session joined without a secret or a token."""
+        return self.identity is not None and self.identity.method is AuthMethod.ANONYMOUS
 
     @property
     def listener(self) -> Listener | None:

@@ -22,6 +22,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import NO_RIGHTS, Grant, GrantSet, Rights
 from signalbox.live.admin.ports import StoredGrants
 from signalbox.live.admin.principals import EVERYONE, GroupName, PrincipalName, Subject, principal_of
+from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.session.ports import Accounts, RealmAccess
 from signalbox.live.session.state import Account, ConnectionId, State, opened
 from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
@@ -119,12 +120,12 @@ def test_rights_follow_from_role_and_grants_and_an_unknown_user_has_none(exchang
     assert rights.find(REALM, UNKNOWN) == NO_RIGHTS
 
 
-def access_rights(live_table, exchange_table, realm, user, *, is_anonymous=False) -> Rights:
+def access_rights(live_table, exchange_table, realm, user, *, is_anonymous=False, token=None) -> Rights:
     accounts = DynamoAccounts(live_table, exchange_table, PEPPER)
-    return accounts.access(realm, user, now=START, is_anonymous=is_anonymous).rights
+    return accounts.access(realm, user, now=START, is_anonymous=is_anonymous, token=token).rights
 
 
-def snapshot_rights(live_table, exchange_table, realm, user, *, is_anonymous=False) -> Rights:
+def snapshot_rights(live_table, exchange_table, realm, user, *, is_anonymous=False, token=None) -> Rights:
     method = AuthMethod.ANONYMOUS if is_anonymous else AuthMethod.TICKET
     session = replace(
         opened(CONNECTION, now=START),
@@ -132,14 +133,16 @@ def snapshot_rights(live_table, exchange_table, realm, user, *, is_anonymous=Fal
         realm=realm,
         session=7,
         identity=Identity(user, "subscriber", method),
+        token=token,
     )
     live_table.delete_item(Key=session_key(CONNECTION))
     DynamoSessions(live_table).open(session)
     return DynamoConnectionSnapshots(live_table, exchange_table).read(CONNECTION, owner=None).rights
 
 
-def overview_rights(live_table, exchange_table, realm, user, *, is_anonymous=False) -> Rights:
-    return DynamoUserRights(live_table, exchange_table).find(realm, user, is_anonymous=is_anonymous)
+def overview_rights(live_table, exchange_table, realm, user, *, is_anonymous=False, token=None) -> Rights:
+    rights = DynamoUserRights(live_table, exchange_table)
+    return rights.find(realm, user, is_anonymous=is_anonymous, token=token)
 
 
 @pytest.mark.parametrize("read", [access_rights, snapshot_rights, overview_rights])
@@ -159,11 +162,15 @@ def test_rights_follow_from_groups_and_denies_wherever_they_are_read(exchange_ta
 
     alice, bob = (read(live_table, exchange_table, REALM, name) for name in (ALICE, BOB))
     anonymous = read(live_table, exchange_table, REALM, BOB, is_anonymous=True)
+    token = TokenIdentity("", Role.SUBSCRIBER, ("lab", "other"), START)
+    ann = read(live_table, exchange_table, REALM, UserName("ann@x.org"), token=token)
 
     topics = ["trial.a", "trial.secret.a", "records.lab.a", "records.other.a", "trial.all"]
     assert [alice.may_receive(RoutingKey(topic)) for topic in topics] == [True, False, True, False, True]
     assert [bob.may_receive(RoutingKey(topic)) for topic in topics] == [False, False, False, False, True]
+    assert [ann.may_receive(RoutingKey(topic)) for topic in topics] == [False, False, True, True, True]
     assert not anonymous.are_any
+    assert not read(live_table, exchange_table, REALM, BOB, token=token).are_any  # the name of a user of the stage
 
 
 class Forgetful:

@@ -239,8 +239,22 @@ def test_the_name_in_a_token_owns_no_exchange() -> None:
 
     assert rights(realm=own).may_publish(RoutingKey("a"))
     for role in (Role.SOURCE, Role.SUBSCRIBER):
-        found = Rights.in_realm(own, user=UserName("alice"), role=role, ownership=Ownership.LOOSE, is_token=True)
-        assert found.role_rights == frozenset()
+        assert not Rights.of_token(own, user=UserName("alice"), role=role).role_rights
+
+
+def test_the_groups_of_a_token_have_the_grants_of_groups() -> None:
+    granted = {EVERYONE: GrantSet((read("container.{group}.", MatchPolicy.PREFIX), read("inbox.{user}")))}
+    found = Rights.of_token(
+        REALM,
+        user=UserName("ann@x.org"),
+        role=Role.SUBSCRIBER,
+        groups=[LAB],
+        group_grants=GroupGrants(1, granted),
+    )
+
+    assert found.may_receive(RoutingKey("container.lab.a"))
+    assert found.may_receive(RoutingKey("inbox.ann@x%2Eorg"))
+    assert not found.may_receive(RoutingKey("container.other-lab.a"))
 
 
 @given(
