@@ -14,7 +14,7 @@ from signalbox.cli.exchange.consume import consume
 from signalbox.cli.exchange.publish import publish
 from signalbox.cli.exchange.stage import User, confirmed, exchanges, print_deletion, print_resource
 from signalbox.cli.exchange.status import status
-from signalbox.cli.live import grants
+from signalbox.cli.live import grants, groups
 from signalbox.cli.live.settings import Anonymous, Keep, KeepFor, Live, Order, Rules, live_fields
 from signalbox.cli.shared.confirmation import Yes
 from signalbox.cli.shared.files import read_json
@@ -43,6 +43,7 @@ def register(program: typer.Typer) -> None:
     program.add_typer(users.app, name="user")
     users.app.command()(grants.secret)
     program.add_typer(grants.app, name="grant")
+    program.add_typer(groups.app, name="group")
 
 
 @app.callback()

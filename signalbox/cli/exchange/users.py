@@ -1,5 +1,6 @@
 """`signalbox user`: manages the users of the exchange, each with an IAM identity."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -157,9 +158,11 @@ class _Users:
     def forget_secret(self) -> None:
         """Revoke the user's secret for live connections; existing connections check and lose their rights."""
         from signalbox.cli.exchange.stage import client_of
+        from signalbox.live.admin.concerned_sessions import RIGHTS_SETTLE_SECONDS
 
-        # Without a record the connections get nothing more in any case, so the command does not wait.
         client_of(self.deployment).send_command("forget_secret", {"user": self.name})
+        # Without a record the connections get nothing more as soon as no function has the record in its cache.
+        time.sleep(RIGHTS_SETTLE_SECONDS)
 
     def issue_key(self, document: Mapping[str, object], *, as_json: bool) -> None:
         """Create an access key, store it for other commands, and print it."""

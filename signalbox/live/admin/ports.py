@@ -13,7 +13,7 @@ from signalbox.exchange.model.ports import Exchanges, Users
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.admin.principals import GroupName, PrincipalName
-from signalbox.live.session.ports import Inbox, RealmSessions
+from signalbox.live.session.ports import Inbox, RealmSessions, Sessions
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -108,8 +108,10 @@ class LiveAdminPorts:
     exchanges: Exchanges
     users: Users
     grants: Grants
+    groups: Groups
     secrets: Secrets
     realm_sessions: RealmSessions
+    sessions: Sessions
     inbox: Inbox
     clock: Clock
     record: Callable[[Sequence[HistoryEvent]], None]
