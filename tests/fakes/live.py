@@ -25,7 +25,7 @@ from signalbox.live.procedures.overview_calls import OverviewCall
 from signalbox.live.session.inbox import frame_body, signal_body
 from signalbox.live.session.ports import Attached, Member, RealmAccess, SessionPorts, Store, Stored
 from signalbox.live.session.records import session_document, session_of
-from signalbox.live.session.state import Account, ConnectionId, Session, Signal
+from signalbox.live.session.state import JOIN_TIMEOUT, Account, ConnectionId, Session, Signal
 from signalbox.live.wamp.audience import UNRESTRICTED, Listener
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.messages import SessionId
@@ -106,6 +106,7 @@ class MemoryAccounts:
     groups: dict[tuple[ExchangeName, UserName], set[GroupName]] = field(default_factory=lambda: defaultdict(set))
     group_grants: dict[ExchangeName, GroupGrants] = field(default_factory=lambda: defaultdict(GroupGrants))
     failures: Counter[UserName] = field(default_factory=Counter)
+    ended: dict[tuple[ExchangeName, UserName], datetime] = field(default_factory=dict)
 
     def access(
         self,
@@ -124,6 +125,12 @@ class MemoryAccounts:
         failures = 0 if user is None else self.failures[user]
         account = None if found is None else self._account(realm, found, is_anonymous=is_anonymous)
         return RealmAccess(live, account, failures)
+
+    def end_tokens(self, realm: ExchangeName, user: UserName, *, now: datetime) -> None:
+        self.ended[realm, user] = now.replace(microsecond=0)
+
+    def tokens_ended_at(self, realm: ExchangeName, user: UserName) -> datetime | None:
+        return self.ended.get((realm, user))
 
     def _token_account(self, realm: ExchangeName, user: UserName, token: TokenIdentity) -> Account:
         rights = Rights.of_token(
@@ -180,9 +187,11 @@ class MemoryInbox:
 @dataclass
 class MemoryTimers:
     started: list[ConnectionId] = field(default_factory=list)
+    delays: list[timedelta] = field(default_factory=list)
 
-    def start(self, connection: ConnectionId) -> None:
+    def start(self, connection: ConnectionId, *, after: timedelta = JOIN_TIMEOUT) -> None:
         self.started.append(connection)
+        self.delays.append(after)
 
 
 @dataclass

@@ -24,6 +24,7 @@ from signalbox.exchange.messages.properties import DeliveredMessage, MessageProp
 from signalbox.exchange.messages.replayed_messages import OriginalMessage, replayed_copy, replayed_publication
 from signalbox.exchange.model import events
 from signalbox.exchange.model.connections import ConnectionCheck, Readers
+from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import (
@@ -61,8 +62,13 @@ LIVE = Exchange(
     live=LiveSettings(OrderBy.PUBLISHER, "guest", Retention(10, timedelta(hours=1.5)), RULES),
 )
 SIMPLE_LIVE = Exchange("xs_simple.fifo", None, AT, live=LiveSettings())
+ISSUERS = (
+    Issuer("https://a.example.org", "a"),
+    Issuer("https://b.example.org", "b", "lab", "email", "role", "roles", 30, "page", ("https://c.example.org",)),
+)
+TRUSTING = Exchange("xs_trusting.fifo", None, AT, live=LiveSettings(issuers=ISSUERS))
 DELETED = Exchange("xs_gone", None, AT, is_deleting=True)
-EXCHANGES = (ALTERNATE, DELETED, LIVE, PLAIN, SIMPLE_LIVE)
+EXCHANGES = (ALTERNATE, DELETED, LIVE, PLAIN, SIMPLE_LIVE, TRUSTING)
 
 PLAIN_QUEUE = DeclaredQueue("q_plain", None, AT, AT + SECOND)
 SETTINGS = QueueSettings(expires=DAY, message_ttl=20.5 * SECOND, prefetch=7, maximum_receives=3)
@@ -74,6 +80,7 @@ TO_QUEUE = Binding("xs_plain", ResourceRef(ResourceKind.QUEUE, "q_plain"), Patte
 TO_ALL = Binding("xs_plain", ResourceRef(ResourceKind.QUEUE, "q_plain"), Pattern.stored(""))
 TO_EXCHANGE = Binding("xs_plain", ResourceRef(ResourceKind.EXCHANGE, "xs_alt"), Pattern.stored("#"))
 USER = User("alice", Role.SOURCE, Ownership.STRICT, AT, "AIDAALICE")
+LIVE_ONLY = User("lee", Role.SUBSCRIBER, Ownership.STRICT, AT, None)
 
 COUNTS = {"received": 5, "routed": 4, "dropped": 1, "bytes": 512}
 COUNTED = MinuteCounts(AT.replace(microsecond=0), received=5, routed=4, dropped=1, size_bytes=512, last_at=AT)
@@ -88,6 +95,7 @@ def write_exchanges(table) -> None:
     for binding in (TO_QUEUE, TO_ALL, TO_EXCHANGE):
         DynamoBindings(table).bind(binding)
     DynamoUsers(table).put(USER)
+    DynamoUsers(table).put_live_only([LIVE_ONLY])
     DynamoCounterWriter(table).add({PLAIN.resource: COUNTS, PLAIN_QUEUE.resource: {"redelivered": 2}}, at=AT)
     heads = DynamoHeads(table)
     heads.save("xs_live.fifo", "a.b", HEAD, replacing=Head())
@@ -278,6 +286,8 @@ def test_golden_records_are_read(exchange_table) -> None:
     assert exchanges.find("xs_alt").alternate == "xs_plain"
     assert queues.every() == list(QUEUES)
     assert users.every() == [USER]
+    assert list(users.live_only()) == [LIVE_ONLY]
+    assert users.find_all(["alice", "lee", "mia"]) == {"alice": USER, "lee": LIVE_ONLY}
 
 
 def test_golden_bindings_counters_and_heads_are_read(exchange_table) -> None:

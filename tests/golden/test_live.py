@@ -29,11 +29,13 @@ from signalbox.live.admin.commands import (
     GiveGrant,
     ListGrants,
     PutSecret,
+    PutSecrets,
     TakeGrant,
     secret_fields,
 )
 from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.admin.ports import StoredGrants
+from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.log.event_documents import event_document, event_of
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
@@ -48,6 +50,7 @@ from signalbox.live.outbox.items import (
 )
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.outbox.totals import Totals
+from signalbox.live.outbox.writer import SnapshotRequest
 from signalbox.live.router.directory import SubscriberPartition, SubscriberRow
 from signalbox.live.router.publication_metadata import (
     AcknowledgementTarget,
@@ -78,7 +81,7 @@ from signalbox.live.wamp.messages import Call, Payload, Subscribed, Unsubscribed
 from signalbox.live.wamp.options import AfterPublication, AfterSequence, AfterTime, AfterTopicSequences, LastEvents
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.messages import Message, outgoing
-from signalbox.sarracenia.rights.permissions import Right
+from signalbox.sarracenia.rights.permissions import Right, Role
 from tests.golden.files import RecordingSqs, golden, store, stored_items
 
 AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -137,6 +140,15 @@ FULL_SESSION = Session(
     subscriptions={one.subscription_id: one for one in (EXACT, BY_PREFIX, BY_WILDCARD)},
     frames=("f0", "f1"),
     pending={"f1": EFFECTS},
+)
+TOKEN_SESSION = replace(
+    opened("c4=", now=AT),
+    state=State.JOINED,
+    realm=REALM,
+    session=8,
+    identity=Identity("carol@lab", "subscriber", AuthMethod.TICKET, "lab"),
+    pending={"f1": (CountFailure("", "token: expired"),)},
+    token=TokenIdentity("lab", Role.SUBSCRIBER, ("a", "b"), AT + DAY, 60),
 )
 MEMBERS = (Member("c1=", BOB, AT), Member("c2=", ALICE, AT))
 SUBSCRIBERS = (
@@ -204,13 +216,14 @@ def write_live(table, exchange_table, monkeypatch: pytest.MonkeyPatch) -> None:
     grants.save(REALM, "carol", GrantSet(GRANTS, DENIES), replacing=StoredGrants())
     grants.save(REALM, "@lab", GrantSet(GRANTS, DENIES), replacing=StoredGrants())
     DynamoGroups(table).add(REALM, "lab", "carol")
-    for user, credentials in SECRETS.items():
-        secrets.put(user, credentials)
+    secrets.put(SECRETS)
     for _ in range(2):
         DynamoAccounts(table, exchange_table, "p3pper").count_failure("alice", now=AT)
+    DynamoAccounts(table, exchange_table, "p3pper").end_tokens(REALM, "carol@lab", now=AT)
     snapshots = DynamoConnectionSnapshots(table, exchange_table)
-    snapshots.save("c1=", OutboxState())
-    snapshots.save("c2=", FULL_OUTBOX)
+    snapshots.save("c1=", OutboxState(), session=None)
+    snapshots.save("c2=", FULL_OUTBOX, session=None)
+    snapshots.save("c3=", FULL_OUTBOX, session=FULL_SESSION)
 
 
 def write_sessions(table) -> None:
@@ -218,6 +231,7 @@ def write_sessions(table) -> None:
     sessions.open(NEW_SESSION)
     sessions.open(replace(FULL_SESSION, pending={}))
     sessions.save(FULL_SESSION, replacing=Stored(FULL_SESSION, 1))
+    sessions.open(TOKEN_SESSION)
     for member in MEMBERS:
         realm_sessions.enter(REALM, member, expires_at=AT + DAY)
     DynamoConnectionRate(table).count(now=AT)
@@ -294,6 +308,10 @@ COMMANDS_SENT = {
     "ungrant": (GRANTED, TakeGrant("bob", REALM, GRANTS[0])),
     "grants": ({"exchange": REALM, "user": "bob"}, ListGrants(REALM, "bob")),
     "secret": ({"user": "bob", **secret_fields(CREDENTIALS)}, PutSecret("bob", CREDENTIALS)),
+    "secrets": (
+        {"secrets": [{"user": "bob", **secret_fields(CREDENTIALS)}]},
+        PutSecrets((PutSecret("bob", CREDENTIALS),)),
+    ),
     "forget_secret": ({"user": "bob"}, ForgetSecret("bob")),
 }
 
@@ -334,7 +352,8 @@ def test_golden_sessions_are_read(live_table) -> None:
     sessions, realm_sessions = DynamoSessions(live_table), DynamoRealmSessions(live_table)
     assert sessions.find("c1=") == Stored(NEW_SESSION, 1)
     assert sessions.find("c2=") == Stored(FULL_SESSION, 2)
-    assert list(sessions.overdue(now=AT + timedelta(hours=2, minutes=5))) == ["c1=", "c2="]
+    assert sessions.find("c4=") == Stored(TOKEN_SESSION, 1)
+    assert list(sessions.overdue(now=AT + timedelta(hours=2, minutes=5))) == ["c1=", "c4=", "c2="]
     assert list(realm_sessions.every(REALM)) == list(MEMBERS)
     assert realm_sessions.find(REALM, 7) == MEMBERS[0]
     assert realm_sessions.of_user(REALM, "alice") == ["c2="]
@@ -392,6 +411,9 @@ def test_golden_accounts_and_outboxes_are_read(live_table, exchange_table) -> No
     assert snapshots.read("c1=", owner=None).outbox == OutboxState()
     snapshot = snapshots.read("c2=", owner=None)
     assert (snapshot.outbox, snapshot.session, snapshot.rights.grants) == (FULL_OUTBOX, FULL_SESSION, GRANTS)
+    request = SnapshotRequest("c3=", (REALM, "alice"), has_only_events=True)
+    copied = snapshots.recent([request])["c3="]
+    assert (copied.outbox, copied.session) == (FULL_OUTBOX, replace(FULL_SESSION, frames=(), pending={}, challenge=""))
 
 
 @pytest.mark.parametrize("event", [PLAIN_EVENT, *LOGGED_EVENTS], ids=lambda event: str(event.publication))

@@ -4,9 +4,9 @@ The grants of groups are queried in a second call, at most once a second and onl
 """
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from boto3.dynamodb.conditions import Attr
 
@@ -15,6 +15,7 @@ from signalbox.aws.live.account_items import USER, credentials_of, rights_in
 from signalbox.aws.live.group_grants import CachedGroupGrants
 from signalbox.aws.live.items import (
     VERSION,
+    ended_tokens_key,
     failures_key,
     grants_key,
     group_grants_version_key,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
 
 KEPT_FOR = timedelta(minutes=5)
+TOKENS_END_FOR = timedelta(days=31)  # longer than any sensible token is valid
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,17 @@ class DynamoAccounts:
         if not counted:
             item = {"minute": _minute(now), "count": 1, "expires_at": round((now + KEPT_FOR).timestamp())}
             self.live.put_item(Item=failures_key(user) | item)
+
+    def end_tokens(self, realm: ExchangeName, user: UserName, *, now: datetime) -> None:
+        """Refuse the tokens of a user of an issuer that were issued before a time. Repeating it is harmless."""
+        # Issuers write whole seconds; a token of the same second was issued after the end as likely as before.
+        item = {"ended_at": int(now.timestamp()), "expires_at": round((now + TOKENS_END_FOR).timestamp())}
+        self.live.put_item(Item=ended_tokens_key(realm, user) | item)
+
+    def tokens_ended_at(self, realm: ExchangeName, user: UserName) -> datetime | None:
+        """Return the time before which tokens of a user must not have been issued, or None."""
+        item = self.live.get_item(Key=ended_tokens_key(realm, user), ConsistentRead=True).get("Item")
+        return None if item is None else datetime.fromtimestamp(int(cast("Decimal", item["ended_at"])), UTC)
 
     def _account(self, name: UserName, token: TokenIdentity | None, rights: Rights, items: dict[str, Item]) -> Account:
         role = user_of(items[USER]).role if token is None else token.role

@@ -1,7 +1,7 @@
 """Grants and denies of users and groups, the members of groups, and users' credentials in the table `Live`."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -31,7 +31,9 @@ from signalbox.aws.live.items import (
     principal_key,
     secret_key,
 )
-from signalbox.aws.shared.dynamodb import Item, every_item, transacted
+from signalbox.aws.shared.backoff import BACKOFF
+from signalbox.aws.shared.dynamodb import Item, every_item, put_all, transacted
+from signalbox.backoff import Backoff
 from signalbox.live.admin.grants import GrantSet, GroupGrants
 from signalbox.live.admin.ports import GrantsTooLarge, StoredGrants, TooManyGroups
 from signalbox.live.admin.principals import GroupName, PrincipalName, group_of
@@ -86,8 +88,8 @@ class DynamoGrants:
 
     def of_groups(self, realm: ExchangeName) -> GroupGrants:
         """Return the grants and denies of all groups in a realm."""
-        item = self.table.get_item(Key=group_grants_version_key(realm), ConsistentRead=True).get("Item", {})
-        return group_grants(self.table, realm, version=_version(item))
+        version = self.table.get_item(Key=group_grants_version_key(realm), ConsistentRead=True).get("Item")
+        return group_grants(self.table, realm, version)
 
     def grantees(self, realm: ExchangeName) -> Sequence[UserName]:
         """Return the users with grants or denies of their own, without those that only an older version wrote."""
@@ -161,10 +163,12 @@ class DynamoSecrets:
     """`Secrets`: an item for each user."""
 
     table: "Table"
+    backoff: Backoff = BACKOFF
 
-    def put(self, user: UserName, credentials: Credentials) -> None:
-        """Store a user's credentials, replacing older ones."""
-        self.table.put_item(Item=credentials_item(user, credentials))
+    def put(self, secrets: Mapping[UserName, Credentials]) -> None:
+        """Store users' credentials, replacing older ones, 25 in a call. Raises `ItemBusy`; some may then be stored."""
+        items = [credentials_item(user, credentials) for user, credentials in secrets.items()]
+        put_all(self.table, items, backoff=self.backoff)
 
     def remove(self, user: UserName) -> None:
         """Delete a user's credentials. Deleting twice is harmless."""

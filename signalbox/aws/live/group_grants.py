@@ -4,17 +4,16 @@ All sessions of a realm share them. The check is a read of one small item, their
 queried only after a change.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from boto3.dynamodb.conditions import Key
 
 from signalbox.aws.live.account_items import DENIES, grants_of
 from signalbox.aws.live.items import group_grants_partition
+from signalbox.aws.live.recent import Moment, Recent
 from signalbox.aws.shared.dynamodb import Item, every_item
-from signalbox.aws.shared.settings import SystemClock
 from signalbox.live.admin.grants import NO_GROUP_GRANTS, GrantSet, GroupGrants
 from signalbox.live.admin.principals import GROUP_MARK, PrincipalName
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -22,41 +21,55 @@ from signalbox.sarracenia.rights.names import ExchangeName
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
 
-KEPT_FOR = timedelta(seconds=1)
 MAXIMUM_REALMS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class CachedGroupGrants:
-    """The cached grants of the groups of realms."""
+    """The cached grants of the groups of realms: the newest that were read, and those whose version is recent."""
 
-    now: Callable[[], datetime] = SystemClock().now
-    _known: dict[ExchangeName, tuple[datetime, GroupGrants]] = field(default_factory=dict)
+    recent: Recent[ExchangeName, GroupGrants] = field(default_factory=Recent)
+    _newest: dict[ExchangeName, GroupGrants] = field(default_factory=dict)
+
+    def now(self) -> Moment:
+        """Return the moment at which a read begins."""
+        return self.recent.now()
 
     def known(self, realm: ExchangeName) -> GroupGrants | None:
-        """Return the cached grants of a realm, or None: then the item of their version must be read."""
-        known = self._known.get(realm)
-        return known[1] if known is not None and self.now() - known[0] < KEPT_FOR else None
+        """Return the recently checked grants of a realm, or None: then the item of their version must be read."""
+        return self.recent.get(realm)
 
-    def read(self, table: "Table", realm: ExchangeName, version_item: Item | None, *, read_at: datetime) -> GroupGrants:
-        """Return the grants of a version that was read at a time, and cache them; query them only if it is new."""
-        version = 0 if version_item is None else int(version_item["version"])
-        _, found = self._known.get(realm, (read_at, NO_GROUP_GRANTS))
-        if found.version != version:
-            found = group_grants(table, realm, version=version)
-        if len(self._known) >= MAXIMUM_REALMS:
-            self._known.clear()
-        self._known[realm] = read_at, found
+    def read(self, table: "Table", realm: ExchangeName, version: Item | None, *, read_at: Moment) -> GroupGrants:
+        """Return the grants, given the item of their version and the start of its read, and cache them."""
+        found = self.at_version(table, realm, version)
+        self.recent.put(realm, found, read_at=read_at)
+        return found
+
+    def at_version(self, table: "Table", realm: ExchangeName, version: Item | None) -> GroupGrants:
+        """Return grants at least as new as the item of a version; they are queried only if it is new."""
+        number, newest = _number(version), self._newest.get(realm, NO_GROUP_GRANTS)
+        if newest.version >= number:
+            return newest
+        found = group_grants(table, realm, version)
+        if len(self._newest) >= MAXIMUM_REALMS:
+            self._newest.clear()
+        self._newest[realm] = found
         return found
 
 
-def group_grants(table: "Table", realm: ExchangeName, *, version: int) -> GroupGrants:
+def group_grants(table: "Table", realm: ExchangeName, version: Item | None) -> GroupGrants:
     """Query the grants of all groups of a realm; they are at least as new as a version that was read before."""
-    if not version:
+    if not _number(version):
         return NO_GROUP_GRANTS
     condition = Key("pk").eq(group_grants_partition(realm)) & Key("sk").begins_with(GROUP_MARK)
-    items = every_item(table.query, {"KeyConditionExpression": condition, "ConsistentRead": True})
-    return GroupGrants(version, _by_principal(items))
+    # The client is thread-safe; the `Table` resource is not.
+    query = {"TableName": table.name, "KeyConditionExpression": condition, "ConsistentRead": True}
+    items = every_item(table.meta.client.query, query)
+    return GroupGrants(_number(version), _by_principal(items))
+
+
+def _number(version: Item | None) -> int:
+    return int((version or {}).get("version", 0))
 
 
 def _by_principal(items: Iterable[Item]) -> Mapping[PrincipalName, GrantSet]:

@@ -5,6 +5,8 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from math import ceil
 from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.backoff import BACKOFF
@@ -13,7 +15,7 @@ from signalbox.aws.shared.errors import look
 from signalbox.backoff import Backoff
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.live.session.inbox import frame_body, signal_body
-from signalbox.live.session.state import JOIN_TIMEOUT, ConnectionId, Signal
+from signalbox.live.session.state import JOIN_TIMEOUT, MAXIMUM_TIMER, ConnectionId, Signal
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sending import MAXIMUM_ENTRIES
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
     from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
-DELAY_SECONDS = round(JOIN_TIMEOUT.total_seconds()) + 1
+MAXIMUM_DELAY_SECONDS = round(MAXIMUM_TIMER.total_seconds()) + 1
 # A connection's id is the id of its message group, which consists of these characters.
 CONNECTION = re.compile("[!-~]{1,128}")
 
@@ -88,11 +90,12 @@ class SqsTimers:
     sqs: "SQSClient"
     queue_url: str
 
-    def start(self, connection: ConnectionId) -> None:
-        """Send a timer that is received a little after `JOIN_TIMEOUT`. Raises `EffectFailed`."""
+    def start(self, connection: ConnectionId, *, after: timedelta = JOIN_TIMEOUT) -> None:
+        """Send a timer that is received a little after a time of at most `MAXIMUM_TIMER`. Raises `EffectFailed`."""
         body = json.dumps({"connection": connection})
+        delay = min(max(ceil(after.total_seconds()), 0) + 1, MAXIMUM_DELAY_SECONDS)
         with look("the queue of timers"):
-            self.sqs.send_message(QueueUrl=self.queue_url, MessageBody=body, DelaySeconds=DELAY_SECONDS)
+            self.sqs.send_message(QueueUrl=self.queue_url, MessageBody=body, DelaySeconds=delay)
 
 
 def deduplication_id(connection: ConnectionId, what: str) -> str:

@@ -17,6 +17,7 @@ from signalbox.live.admin.commands import (
     ListGrants,
     ListMembers,
     PutSecret,
+    PutSecrets,
     TakeGrant,
 )
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
@@ -26,6 +27,7 @@ from signalbox.live.admin.ports import LiveAdminPorts
 from signalbox.live.admin.principals import EVERYONE, PrincipalName, group_of, principal_of, user_of
 from signalbox.live.admin.rights_changes import RightsChanges, listed_grant
 from signalbox.live.admin.rights_sources import RightsSources, RightsSourcesReader
+from signalbox.live.wamp.authentication import Credentials
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
 
@@ -58,6 +60,7 @@ class _Execution:
             ListMembers: self._members,
             ExplainAccess: self._explain,
             PutSecret: self._put_secret,
+            PutSecrets: self._put_secrets,
             ForgetSecret: self._forget_secret,
         }
         return handlers[type(command)](command)
@@ -151,10 +154,26 @@ class _Execution:
             raise NotFound("administrators have no secret: name a user with `user`")
         if user != self.caller.name and self.caller.role is not Role.ADMIN:
             raise NotPermitted(f"only administrators may replace the secret of user {str(user)!r}")
-        self._check_user(user, LiveSettings())
-        self.ports.secrets.put(user, command.credentials)
-        self.ports.record([events.secret_changed(user, by=self.caller.name, at=self.ports.clock.now())])
-        return {"user": user, "methods": sorted(method.value for method in command.credentials.methods)}
+        return self._stored({user: command.credentials})[0]
+
+    def _put_secrets(self, command: PutSecrets) -> object:
+        if self.caller.role is not Role.ADMIN:
+            raise NotPermitted("only administrators may replace the secrets of several users")
+        return self._stored({one.user: one.credentials for one in command.secrets if one.user is not None})
+
+    def _stored(self, secrets: Mapping[UserName, Credentials]) -> list[dict[str, object]]:
+        """Store the credentials of users, and return the results. Raises `NotFound` before anything is stored."""
+        known = self.ports.users.find_all(secrets)
+        missing = [repr(str(user)) for user in secrets if user not in known]
+        if missing:
+            raise NotFound(f"there is no user {', '.join(missing)}: have an administrator add the user")
+        self.ports.secrets.put(secrets)
+        at = self.ports.clock.now()
+        self.ports.record([events.secret_changed(user, by=self.caller.name, at=at) for user in secrets])
+        return [
+            {"user": user, "methods": sorted(method.value for method in credentials.methods)}
+            for user, credentials in secrets.items()
+        ]
 
     def _forget_secret(self, command: ForgetSecret) -> object:
         if self.caller.role is not Role.ADMIN:

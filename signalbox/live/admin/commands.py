@@ -1,5 +1,6 @@
 """Commands about live to the exchange's control queues. Each docstring gives the fields and the result, in JSON."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -27,6 +28,7 @@ MAXIMUM_ITERATIONS = 1_000_000
 MAXIMUM_USERS = 100  # of one command about a group
 # Those of a token's user: its claim has no other.
 TOKEN_ROLES = (Role.SOURCE, Role.SUBSCRIBER)
+MAXIMUM_SECRETS = 200  # of a command: eight writes of 25 items, and as many history events
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,17 @@ class PutSecret:
 
 
 @dataclass(frozen=True, slots=True)
+class PutSecrets:
+    """`secrets {secrets: [{user, salt, verifier, iterations?, key?}]}`: the credentials of up to 200 users.
+
+    The fields are those of `secret`. Only for administrators, and all or none are stored if one is refused. Result:
+    [{user, methods}], in the same order.
+    """
+
+    secrets: tuple[PutSecret, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ForgetSecret:
     """`forget_secret {user}`: delete a user's secret; the user's sessions check their rights again.
 
@@ -137,7 +150,17 @@ class ForgetSecret:
     user: UserName
 
 
-Command = GiveGrant | TakeGrant | ListGrants | ChangeMembers | ListMembers | ExplainAccess | PutSecret | ForgetSecret
+Command = (
+    GiveGrant
+    | TakeGrant
+    | ListGrants
+    | ChangeMembers
+    | ListMembers
+    | ExplainAccess
+    | PutSecret
+    | PutSecrets
+    | ForgetSecret
+)
 
 
 def secret_fields(credentials: Credentials) -> dict[str, object]:
@@ -212,7 +235,24 @@ def _token_role(section: Section) -> Role:
     return Role(role)
 
 
-def _put_secret(section: Section) -> Command:
+def _put_secrets(section: Section) -> Command:
+    sections = list(section.sections("secrets"))
+    if not 1 <= len(sections) <= MAXIMUM_SECRETS:
+        section.problem("secrets", f"expected 1 to {MAXIMUM_SECRETS} secrets, not {len(sections)}")
+    found = tuple(map(_named_secret, sections[:MAXIMUM_SECRETS]))
+    repeated = [str(name) for name, count in Counter(one.user for one in found).items() if count > 1 and name]
+    if repeated:
+        section.problem("secrets", f"users {', '.join(repeated)} have several")
+    return PutSecrets(found)
+
+
+def _named_secret(section: Section) -> PutSecret:
+    section.refuse_unknown(SECRET_FIELDS)
+    section.required_text("user")
+    return _put_secret(section)
+
+
+def _put_secret(section: Section) -> PutSecret:
     iterations = section.whole_number("iterations")
     if iterations is not None and not ITERATIONS <= iterations <= MAXIMUM_ITERATIONS:
         section.problem("iterations", f"expected {ITERATIONS} to {MAXIMUM_ITERATIONS}, not {shown(iterations)}")
@@ -235,6 +275,7 @@ def _hexadecimal(section: Section, field: str, length: int) -> str:
     return text
 
 
+SECRET_FIELDS = ("user", "salt", "verifier", "iterations", "key")
 GRANT_FIELDS = ("user", "exchange", "right", "match", "uri", "deny", "dry_run")
 MEMBER_FIELDS = ("exchange", "group", "users", "dry_run")
 COMMANDS: Commands[Command] = {
@@ -245,6 +286,7 @@ COMMANDS: Commands[Command] = {
     "group_remove": (MEMBER_FIELDS, _of_members(is_removal=True)),
     "groups": (("exchange", "group"), _list_members),
     "explain": (("user", "exchange", "topic", "right", "groups", "role"), _explain),
-    "secret": (("user", "salt", "verifier", "iterations", "key"), _put_secret),
+    "secret": (SECRET_FIELDS, _put_secret),
+    "secrets": (("secrets",), _put_secrets),
     "forget_secret": (("user",), lambda section: ForgetSecret(read_user(section))),
 }

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from signalbox.live.admin.ports import LiveAdminPorts
 from signalbox.live.admin.principals import EVERYONE, GroupName, PrincipalName, group_of
 from signalbox.live.admin.rights_sources import groups_of
+from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.live.session.state import ConnectionId, RightsChanged, Session
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
-# Every cache of rights ends a second after the start of its read; the rest is for the write's own time and clocks.
-RIGHTS_SETTLE_SECONDS = 1.2
 RECORDS_AT_ONCE = 100  # DynamoDB returns at most that many items for one call
 
 

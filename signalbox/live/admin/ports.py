@@ -3,7 +3,7 @@
 All methods raise `RejectedError` for permanent failures and `UnavailableError` for failures that may be retried.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -92,8 +92,8 @@ class Groups(Protocol):
 class Secrets(Protocol):
     """The credentials of users, which their secrets are compared with."""
 
-    def put(self, user: UserName, credentials: Credentials) -> None:
-        """Store a user's credentials, replacing older ones."""
+    def put(self, secrets: Mapping[UserName, Credentials]) -> None:
+        """Store users' credentials, replacing older ones. A failure may leave some of them stored."""
         ...
 
     def remove(self, user: UserName) -> None:

@@ -25,7 +25,7 @@ ALGORITHMS: Mapping[str, tuple[str, str | None]] = {
     "ES512": ("EC", "P-521"),
     "EdDSA": ("OKP", "Ed25519"),
 }
-# By these a token brings its own key, or claims extensions that must be understood (RFC 7515, 4.1).
+# These hold a key, or extensions that a recipient must understand (RFC 7515, 4.1).
 REFUSED_HEADERS = frozenset({"crit", "jwk", "jku", "x5u", "x5c", "b64", "zip"})
 ACCESS_TOKEN = "at+jwt"  # noqa: S105 - a media type, RFC 9068
 TYPES = frozenset({"jwt", ACCESS_TOKEN})

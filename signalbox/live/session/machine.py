@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from signalbox.live.session import closing, handshake, requests
+from signalbox.live.session import closing, handshake, renewal, requests
 from signalbox.live.session.state import (
     KEPT_FRAMES,
     DecisionContext,
@@ -71,13 +71,13 @@ RULES: Mapping[State, Mapping[type, Rule]] = MappingProxyType(
             Subscribe: _rule(requests.subscribed, State.JOINED),
             Unsubscribe: _rule(requests.unsubscribed, State.JOINED),
             Publish: _rule(requests.published, State.JOINED),
-            Call: _rule(requests.called, State.JOINED),
+            Call: _rule(renewal.called, State.JOINED, State.CLOSING),
             Cancel: _rule(closing.ignored, State.JOINED),  # the call is answered soon
             Register: _rule(requests.not_registered, State.JOINED),
             Unregister: _rule(requests.not_unregistered, State.JOINED),
             Goodbye: _rule(closing.left, State.CLOSED),
             Abort: _rule(closing.closed, State.CLOSED),
-            Elapsed: _rule(closing.ignored, State.JOINED),
+            Elapsed: _rule(closing.token_elapsed, State.JOINED, State.CLOSING),
             Killed: _rule(closing.killed, State.CLOSING),
             RightsChanged: _rule(requests.rights_revoked, State.JOINED),
             Lost: _rule(closing.lost, State.CLOSED),
@@ -123,9 +123,18 @@ def receive(session: Session, received: Received, context: DecisionContext, *, i
 
 
 def _decided(session: Session, received: Received, context: DecisionContext) -> Outcome:
-    is_late = session.state in WAITING and context.now >= session.deadline and not isinstance(received, Lost)
+    is_late = _is_token_over(session, received, context) or (
+        session.state in WAITING and context.now >= session.deadline and not isinstance(received, Lost)
+    )
     effective: Received = Elapsed() if is_late else received
     return rule(session.state, effective).decide(session, effective, context)
+
+
+def _is_token_over(session: Session, received: Received, context: DecisionContext) -> bool:
+    """Return whether the token of a joined session is over, so that it must end unless the message ends it."""
+    if session.state is not State.JOINED or session.token is None:
+        return False
+    return session.token.is_over(context.now) and not isinstance(received, Lost | Killed | Goodbye | Abort)
 
 
 def rule(state: State, received: Received) -> Rule:

@@ -6,7 +6,7 @@ The ports of topics and subscribers are in `signalbox.live.outbox.ports`.
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from signalbox.exchange.model.names import StageNames
@@ -17,7 +17,7 @@ from signalbox.live.admin.grants import NO_RIGHTS, Rights
 from signalbox.live.identity.tokens import TokenIdentity, TokenVerifier
 from signalbox.live.outbox.ports import Outboxes, Subscribers, TopicLog
 from signalbox.live.procedures.overview_calls import OverviewCall
-from signalbox.live.session.state import Account, ConnectionId, Session, Signal
+from signalbox.live.session.state import JOIN_TIMEOUT, Account, ConnectionId, Session, Signal
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
 from signalbox.live.wamp.patterns import TopicPattern
@@ -145,6 +145,14 @@ class Accounts(Protocol):
         """Count a failed login, even for unknown users, so that responses do not reveal which users exist."""
         ...
 
+    def end_tokens(self, realm: ExchangeName, user: UserName, *, now: datetime) -> None:
+        """Refuse the tokens of a user of an issuer that were issued before a time. Repeating it is harmless."""
+        ...
+
+    def tokens_ended_at(self, realm: ExchangeName, user: UserName) -> datetime | None:
+        """Return the time before which tokens of a user must not have been issued, or None."""
+        ...
+
 
 class Inbox(Protocol):
     """The inboxes of connections: frames and signals, in order."""
@@ -165,8 +173,8 @@ class Inbox(Protocol):
 class Timers(Protocol):
     """The timers of connections whose next message is awaited."""
 
-    def start(self, connection: ConnectionId) -> None:
-        """Send the signal `Elapsed` to the connection's inbox a little after `JOIN_TIMEOUT`."""
+    def start(self, connection: ConnectionId, *, after: timedelta = JOIN_TIMEOUT) -> None:
+        """Send the signal `Elapsed` to the connection's inbox a little after a time of at most `MAXIMUM_TIMER`."""
         ...
 
 

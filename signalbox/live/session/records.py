@@ -188,7 +188,12 @@ def _answer_of(document: Document) -> AnswerCall:
 
 
 def _failure_of(document: Document) -> CountFailure:
-    return CountFailure(document["authid"])
+    return CountFailure(document["authid"], document.get("reason", ""))
+
+
+def _failure_document(failure: CountFailure) -> dict[str, object]:
+    reason = {"reason": failure.reason} if failure.reason else {}
+    return {"authid": failure.authid, **reason}
 
 
 FORMS: Mapping[str, _Form] = {
@@ -201,6 +206,6 @@ FORMS: Mapping[str, _Form] = {
     "distribute": _Form(Distribute, _distribute_document, _distribute_of),
     "answer": _Form(AnswerCall, _answer_document, _answer_of),
     "drop": _Form(Drop, lambda drop: {"error": drop.error}, lambda document: Drop(document["error"])),
-    "fail": _Form(CountFailure, lambda failure: {"authid": failure.authid}, _failure_of),
+    "fail": _Form(CountFailure, _failure_document, _failure_of),
 }
 NAMES: Mapping[type[Effect], str] = {form.kind: name for name, form in FORMS.items()}

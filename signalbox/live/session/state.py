@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NewType
 
 from signalbox.live.admin.grants import Rights
-from signalbox.live.identity.tokens import TokenIdentity
+from signalbox.live.identity.tokens import TokenIdentity, TokenRefusal, VerifiedToken
 from signalbox.live.session.effects import Effect
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
@@ -25,6 +25,7 @@ JOIN_TIMEOUT = timedelta(seconds=10)  # from the opening of the connection to WE
 KEPT_FRAMES = 20
 # API Gateway ends a connection after two hours; records of it expire a little later.
 KEPT_FOR = timedelta(hours=2, minutes=15)
+MAXIMUM_TIMER = timedelta(minutes=14)  # an SQS message has a delay of 15 minutes at most
 
 
 class State(StrEnum):
@@ -75,6 +76,11 @@ class Session:
         return Listener(self.session, self.identity.authid, self.identity.authrole)
 
 
+def token_deadline(token: TokenIdentity, *, now: datetime) -> datetime:
+    """Return when the next timer of a token's session runs out: at the token's end, or before."""
+    return min(token.ends_at, now + MAXIMUM_TIMER)
+
+
 def opened(connection: ConnectionId, *, now: datetime, user_agent: str = "") -> Session:
     """Return the session of a new connection."""
     return Session(connection, opened_at=now, deadline=now + JOIN_TIMEOUT, user_agent=user_agent)
@@ -92,11 +98,15 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Realm:
-    """An exchange that sessions may join; `anonymous` is the account of clients without a secret, if it allows them."""
+    """An exchange that sessions may join; `anonymous` is the account of clients without a secret, if it allows them.
+
+    With `has_issuers`, the users of identity providers may join by their tokens.
+    """
 
     name: ExchangeName
     pepper: str
     anonymous: Account | None = None
+    has_issuers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +116,8 @@ class DecisionContext:
     `now` is when that was sent, not when it is processed. `realm` is the realm that HELLO names; `account` is the user
     that HELLO names, and later the session's own user: None if the user does not exist (any more). Ids and nonce are
     random and fresh. `failures` is the number of recent failed logins of that user. `frame` is the id of the inbox
-    message, by which a second receipt is recognized.
+    message, by which a second receipt is recognized. `token` is the result of the verification of a token in the
+    message; `account` is then that of the token's user.
     """
 
     now: datetime
@@ -118,6 +129,7 @@ class DecisionContext:
     failures: int = 0
     size_bytes: int = 0
     frame: FrameId | None = None
+    token: VerifiedToken | TokenRefusal | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from signalbox.aws.live import grants as adapter
+from signalbox.aws.live import group_grants as module
 from signalbox.aws.live.account_items import credentials_of, grants_of
 from signalbox.aws.live.grants import DynamoGrants, DynamoGroups, DynamoSecrets
-from signalbox.aws.live.group_grants import KEPT_FOR, CachedGroupGrants
+from signalbox.aws.live.group_grants import CachedGroupGrants
 from signalbox.aws.live.items import grants_key, group_grants_version_key, principal_key, secret_key
+from signalbox.aws.live.recent import Recent
+from signalbox.aws.shared.dynamodb import every_item
 from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.admin.ports import GrantsTooLarge, StoredGrants, TooManyGroups
 from signalbox.live.admin.principals import EVERYONE, GroupName, principal_of
+from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Right
 from tests.fakes.aws import live_table  # noqa: F401 - a fixture
-from tests.fakes.backoff import SteppedClock
+from tests.fakes.recent import TwoClocks
 
 REALM, BOB, LAB = "xtrial.fifo", "bob", GroupName("lab")
 LOGS, STATES, SECRET_LOGS = (
@@ -165,32 +169,44 @@ def cached(cache, table):
     known = cache.known(REALM)
     if known is not None:
         return known
+    read_at = cache.now()
     item = table.get_item(Key=group_grants_version_key(REALM), ConsistentRead=True).get("Item")
-    return cache.read(table, REALM, item, read_at=cache.now())
+    return cache.read(table, REALM, item, read_at=read_at)
 
 
-def test_cached_grants_are_checked_once_a_second_and_queried_only_after_a_change(grants, live_table):  # noqa: F811
-    clock, queries = SteppedClock(), []
-    cache = CachedGroupGrants(clock.now)
-    query, live_table.query = live_table.query, lambda **given: queries.append(given) or query(**given)
+def test_cached_grants_are_checked_once_a_second_and_queried_only_after_a_change(
+    grants,
+    live_table,  # noqa: F811
+    monkeypatch,
+):
+    clock, queried = TwoClocks(), []
+    cache = CachedGroupGrants(Recent(clock.now))
+    monkeypatch.setattr(module, "every_item", lambda *given: queried.append(given) or every_item(*given))
 
     assert cached(cache, live_table) == GroupGrants()
     grants.save(REALM, EVERYONE, GrantSet((LOGS,)), replacing=StoredGrants())
     assert cached(cache, live_table) == GroupGrants()
     for _ in range(2):
-        clock.sleep(KEPT_FOR.total_seconds())
+        clock.advance(RIGHTS_KEPT_SECONDS)
         assert cached(cache, live_table) == GroupGrants(1, {EVERYONE: GrantSet((LOGS,))})
 
-    assert len(queries) == 1
+    assert len(queried) == 1
 
 
-def test_the_cache_of_realms_is_bounded(live_table, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("signalbox.aws.live.group_grants.MAXIMUM_REALMS", 1)
-    cache = CachedGroupGrants(SteppedClock().now)
-    for realm in (REALM, "xother.fifo"):
-        cache.read(live_table, realm, None, read_at=cache.now())
+def test_the_cache_of_realms_is_bounded(grants, live_table, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(module, "MAXIMUM_REALMS", 1)
+    cache, realms = CachedGroupGrants(), (REALM, "xother.fifo")
+    for realm in realms:
+        grants.save(realm, EVERYONE, GrantSet((LOGS,)), replacing=StoredGrants())
+        for _ in range(2):
+            assert cache.at_version(live_table, realm, {"version": 1}).by_principal
 
-    assert [cache.known(realm) for realm in (REALM, "xother.fifo")] == [None, GroupGrants()]
+    # Only the newest is in the cache, so the grants of the other are queried again.
+    grants.save(REALM, EVERYONE, GrantSet(), replacing=grants.find(REALM, EVERYONE))
+    assert [bool(cache.at_version(live_table, realm, {"version": 1}).by_principal) for realm in realms[::-1]] == [
+        True,
+        False,
+    ]
 
 
 patterns = st.builds(
@@ -216,8 +232,8 @@ def test_a_secret_replaces_the_one_before_until_it_is_deleted(live_table):  # no
     secrets, table = DynamoSecrets(live_table), live_table
     first, second = (Credentials.of(secret, salt="5a17", with_key=True) for secret in ("one", "two"))
 
-    secrets.put(BOB, first)
-    secrets.put(BOB, second)
+    secrets.put({BOB: first})
+    secrets.put({BOB: second})
     assert credentials_of(table.get_item(Key=secret_key(BOB))["Item"]) == second
 
     secrets.remove(BOB)

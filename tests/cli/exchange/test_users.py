@@ -10,9 +10,10 @@ import boto3
 import pytest
 
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared import confirmation, deployment
+from signalbox.cli.shared import confirmation, deployment, settling
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.errors import RejectedError
+from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.sarracenia.broker_url import Broker
 from signalbox.sarracenia.rights.names import InvalidUserName
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, function
@@ -20,6 +21,14 @@ from tests.cli.exchange.stage import CONTROL, signalbox
 from tests.fakes.aws import aws, exchange_table  # noqa: F401 - fixtures
 
 KEYS = ("access_key_id", "secret_access_key")
+
+
+@pytest.fixture
+def waits(monkeypatch) -> list[float]:
+    """Return the seconds for which commands have waited, without waiting."""
+    found: list[float] = []
+    monkeypatch.setattr(settling.time, "sleep", found.append)
+    return found
 
 
 @pytest.fixture
@@ -51,12 +60,12 @@ def listed() -> list[dict[str, Any]]:
 def test_a_new_user_gets_a_key_and_a_line_for_sr3(here):
     result = signalbox("user", "add", "alice", "--role", "source", "--json")
 
-    told = json.loads(result.stdout)
-    assert (told["user"], told["role"], told["ownership"]) == ("alice", "source", "strict")
-    broker = Broker.parse(told["credentials_conf"])
+    document = json.loads(result.stdout)
+    assert (document["user"], document["role"], document["ownership"]) == ("alice", "source", "strict")
+    broker = Broker.parse(document["credentials_conf"])
     assert (broker.user, broker.host, broker.stage) == ("alice", "sqs.us-east-1.amazonaws.com", "signalbox")
-    assert (broker.access_key_id, broker.secret_access_key) == tuple(told[name] for name in KEYS)
-    assert told["broker"] == "amqpsqs://alice@sqs.us-east-1.amazonaws.com/signalbox"
+    assert (broker.access_key_id, broker.secret_access_key) == tuple(document[name] for name in KEYS)
+    assert document["broker"] == "amqpsqs://alice@sqs.us-east-1.amazonaws.com/signalbox"
     assert result.stderr.startswith(f"· the secret is not shown again; commands find it in {here}/users/alice.json\n")
     assert result.stderr.endswith("· in stage signalbox in us-east-1\n")
 
@@ -70,21 +79,21 @@ def test_the_text_output_has_a_line_for_each_value(here):
 
 
 def test_the_key_is_kept_where_its_owner_alone_can_read_it(here):
-    told = added()
+    document = added()
     kept = here / "users" / "alice.json"
 
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
-    assert json.loads(kept.read_text()) == {"user": "alice", **{name: told[name] for name in KEYS}}
+    assert json.loads(kept.read_text()) == {"user": "alice", **{name: document[name] for name in KEYS}}
 
 
 def test_with_a_key_that_is_kept_one_acts_as_its_user(here):
-    told = added()
+    document = added()
 
     client = client_of(deployment.find_deployment(), user="alice")
 
     signer = client.sqs._request_signer._credentials  # type: ignore[attr-defined]
-    assert (client.user, signer.access_key) == ("alice", told["access_key_id"])
+    assert (client.user, signer.access_key) == ("alice", document["access_key_id"])
     assert client.names.stage == "signalbox"
 
 
@@ -134,9 +143,9 @@ def test_a_repeated_command_completes_an_interrupted_one(here):
     (key,) = iam.list_access_keys(UserName="signalbox_alice")["AccessKeyMetadata"]
     iam.delete_access_key(UserName="signalbox_alice", AccessKeyId=key["AccessKeyId"])
 
-    told = added()
+    document = added()
 
-    assert json.loads((here / "users" / "alice.json").read_text())["access_key_id"] == told["access_key_id"]
+    assert json.loads((here / "users" / "alice.json").read_text())["access_key_id"] == document["access_key_id"]
     assert [one["user"] for one in listed()] == ["alice"]
 
 
@@ -161,8 +170,8 @@ def test_removing_a_user_leaves_nothing_behind(here):
     added()
 
     assert signalbox("user", "remove", "alice", "--yes").stdout == "alice  removed\n"
-    told = signalbox("user", "remove", "alice", "--json").stdout
-    assert json.loads(told) == {"user": "alice", "removed": False}
+    shown = signalbox("user", "remove", "alice", "--json").stdout
+    assert json.loads(shown) == {"user": "alice", "removed": False}
     assert signalbox("user", "remove", "alice").stdout == "alice  did not exist\n"
     assert listed() == []
     assert list((here / "users").iterdir()) == []
@@ -187,8 +196,134 @@ def test_a_removed_user_cannot_join(here):
     signalbox("user", "remove", "alice", "--yes")
 
     (asked,) = boto3.client("sqs").receive_message(QueueUrl=URLS + CONTROL)["Messages"]
-    told = json.loads(asked["Body"])
-    assert (told["command"], told["user"], "reply_queue_url" in told) == ("forget_secret", "alice", False)
+    document = json.loads(asked["Body"])
+    assert (document["command"], document["user"], "reply_queue_url" in document) == ("forget_secret", "alice", False)
+
+
+def live_only(*arguments: str, **options: Any) -> Any:
+    return json.loads(signalbox("user", "add", *arguments, "--live", "--json", **options).stdout)
+
+
+def test_a_live_only_user_is_a_record_without_identity_and_queue(here):
+    assert live_only("lee") == {"user": "lee", "role": "subscriber", "ownership": "strict", "live_only": True}
+    assert live_only("lee", "--role", "source")["role"] == "source"
+
+    assert [(one["user"], one["role"], one["live_only"]) for one in listed()] == [("lee", "source", True)]
+    assert boto3.client("iam").list_users()["Users"] == []
+    assert [url.rpartition("/")[2] for url in boto3.client("sqs").list_queues()["QueueUrls"]] == [CONTROL]
+    with pytest.raises(RejectedError, match="'lee' only joins live and has no key: `signalbox user add lee --role sou"):
+        signalbox("user", "rotate", "lee")
+
+
+def test_the_list_of_users_says_who_is_live_only(here):
+    added()
+    live_only("bea", "lee")
+
+    assert [(one["user"], one["live_only"]) for one in listed()] == [("alice", False), ("bea", True), ("lee", True)]
+    rows = [line.split()[:4] for line in signalbox("user", "list").stdout.splitlines()]
+    assert ["alice", "source", "strict", "no"] in rows
+    assert ["lee", "subscriber", "strict", "yes"] in rows
+
+
+def test_many_live_only_users_come_from_a_file(here):
+    file = here / "lab.csv"
+    file.write_text("\ufeffuser, role\nlee,\nmia, source\n")
+
+    result = signalbox("user", "add", "bea", "--live", "--from", str(file), "--role", "feeder")
+    assert result.stdout == "3 live-only users\n"
+    assert [(one["user"], one["role"]) for one in listed()] == [("bea", "feeder"), ("lee", "feeder"), ("mia", "source")]
+
+    again = signalbox("user", "add", "--live", "--from", "-", "--json", input="role,user\n,mia\n")
+    assert [(one["user"], one["role"]) for one in json.loads(again.stdout)] == [("mia", "subscriber")]
+    assert "· 1 existed and were only changed\n" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        ("", ["expected a header with the column 'user'"]),
+        ("name\nlee\n", ["expected a header with the column 'user', and optionally 'role', not 'name'"]),
+        ("user,role\nlee,king\na_b,\n,\nlee,source,x\n", ["line 2: role 'king'", "line 3: ", "line 4: ", "line 5: "]),
+        ("user\nlee\nlee\n", ["users are named more than once: lee"]),
+        ("user\n", ["no user is named"]),
+    ],
+)
+def test_all_problems_of_a_file_of_users_are_reported_together(here, text, problems):
+    with pytest.raises(RejectedError) as caught:
+        signalbox("user", "add", "--live", "--from", "-", input=text)
+
+    found = str(caught.value).splitlines()
+    assert len(found) == len(problems)
+    assert all(line.startswith(problem) for line, problem in zip(found, problems, strict=True))
+    assert listed() == []
+
+
+def test_a_user_becomes_live_only_after_a_yes_and_back(here, monkeypatch):
+    monkeypatch.setattr(confirmation, "is_terminal", lambda: True)
+    added()
+    before = listed()[0]["created_at"]
+
+    declined = signalbox("user", "add", "alice", "bea", "--live", input="n\n")
+    assert declined.exit_code == 1
+    assert "Delete the access keys and the control queue of 'alice'" in declined.stderr
+    assert [(one["user"], one["live_only"]) for one in listed()] == [("alice", False)]
+
+    signalbox("user", "add", "alice", "bea", "--live", "--yes")
+    assert [(one["user"], one["live_only"]) for one in listed()] == [("alice", True), ("bea", True)]
+    assert listed()[0]["created_at"] == before
+    assert boto3.client("iam").list_users()["Users"] == []
+    assert [url.rpartition("/")[2] for url in boto3.client("sqs").list_queues()["QueueUrls"]] == [CONTROL]
+    assert list((here / "users").iterdir()) == []
+
+    assert "access_key_id" in added()
+    alice, _ = listed()
+    assert (alice["user"], alice["live_only"], alice["created_at"]) == ("alice", False, before)
+
+
+def test_the_question_names_ten_users_at_most(here):
+    names = [f"lee{number:02}" for number in range(11)]
+    for name in names:
+        added(name=name)
+
+    with pytest.raises(RejectedError, match="'lee09' and 1 more of stage signalbox in us-east-1"):
+        signalbox("user", "add", *names, "--live")
+
+
+def test_a_command_ends_when_no_function_uses_the_former_rights_any_more(here, waits):
+    added()
+    live_only("lee")
+    added()
+    live_only("lee")
+    assert waits == []
+
+    added(role="subscriber")
+    live_only("lee", "--role", "source")
+    signalbox("user", "remove", "lee", "--yes")
+    assert waits == [RIGHTS_SETTLE_SECONDS] * 3
+
+
+def test_a_live_only_user_is_removed(here):
+    live_only("lee")
+
+    assert signalbox("user", "remove", "lee", "--yes").stdout == "lee  removed\n"
+    assert listed() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("lee",), "--role is missing"),
+        (("lee", "mia", "--role", "source"), "name one user"),
+        (("--role", "source"), "name one user"),
+        (("lee", "--from", "x.csv", "--role", "source"), "name one user"),
+        (("--live",), "no user is named"),
+        (("lee", "lee", "--live"), "users are named more than once: lee"),
+        (("l" * 33, "--live"), "expected 1 to 32"),
+    ],
+)
+def test_users_with_keys_are_added_one_by_one(here, arguments, problem):
+    with pytest.raises(RejectedError, match=problem):
+        signalbox("user", "add", *arguments)
 
 
 @pytest.mark.parametrize("command", [("add", "--role", "source"), ("rotate",), ("remove",)], ids=lambda c: c[0])

@@ -19,7 +19,7 @@ from tests.integration.sarracenia.pump import LOG, MESSAGES, QUEUES, Pump, Sent,
 from tests.integration.shared.fault_injection import FaultInjector
 from tests.patience import wait_for
 
-pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
+pytestmark = [pytest.mark.emulator, pytest.mark.minutes(2)]
 
 BETWEEN_KILLS = (2.0, 5.0)
 LEAST_KILLS = 5
@@ -98,7 +98,7 @@ def _troubles(pump: Pump) -> dict[str, object]:
     counts = ("queued", "in_flight", "rejects", "dead_letters")
     names = {*MESSAGES, *(queue for queues in QUEUES.values() for queue in queues)}
     ours = [one for one in (*status["exchanges"], *status["queues"]) if one["name"] in names]
-    return {one["name"]: told for one in ours if (told := {name: one[name] for name in counts if one[name]})}
+    return {one["name"]: troubles for one in ours if (troubles := {name: one[name] for name in counts if one[name]})}
 
 
 def _tell(text: str) -> None:

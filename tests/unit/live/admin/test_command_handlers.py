@@ -13,10 +13,10 @@ from signalbox.history.event import HistoryEvent
 from signalbox.live.admin import dry_run, rights_changes
 from signalbox.live.admin.command_handlers import LiveCommandHandlers
 from signalbox.live.admin.commands import COMMANDS, secret_fields
-from signalbox.live.admin.concerned_sessions import RIGHTS_SETTLE_SECONDS
 from signalbox.live.admin.grants import Grant, GroupGrants
 from signalbox.live.admin.ports import LiveAdminPorts, StoredGrants
 from signalbox.live.admin.rights_changes import MAXIMUM_GRANTS, GrantsChanged, TooManyGrants
+from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.session.ports import Member
 from signalbox.live.session.state import State, opened
@@ -83,8 +83,8 @@ class MemoryGroups:
 
 
 class MemorySecrets(dict):
-    def put(self, user, credentials):
-        self[user] = credentials
+    def put(self, secrets):
+        self.update(secrets)
 
     def remove(self, user):
         self.pop(user, None)
@@ -168,11 +168,11 @@ def secret(credentials=CREDENTIALS, **given):
 
 
 def test_a_grant_is_stored_once(stage):
-    told = {**LOGS, "right": "read"}
+    grant = {**LOGS, "right": "read"}
 
-    assert stage.ask("grant", **LOGS) == {**told, "granted": True}
-    assert stage.ask("grant", **LOGS) == {**told, "granted": False}
-    assert stage.ask("grants") == [told]
+    assert stage.ask("grant", **LOGS) == {**grant, "granted": True}
+    assert stage.ask("grant", **LOGS) == {**grant, "granted": False}
+    assert stage.ask("grants") == [grant]
     assert stage.grants.find(OWN, "bob").grants == (Grant(Right.READ, TopicPattern(MatchPolicy.PREFIX, "logs.")),)
     (event,) = stage.events
     assert (event.kind, event.topic, event.source, event.destination) == ("granted", "logs.", OWN, "bob")
@@ -270,10 +270,10 @@ def test_grants_are_listed_for_their_user_and_for_the_owner_of_the_exchange(stag
     stage.ask("grant", **LOGS)
     stage.ask("grant", **{**LOGS, "exchange": OTHER})
 
-    assert [told["exchange"] for told in stage.ask("grants")] == [OWN, OTHER]
-    assert [told["exchange"] for told in stage.ask("grants", by="bob")] == [OWN, OTHER]
-    assert [told["exchange"] for told in stage.ask("grants", by="alice")] == [OWN]
-    assert [told["exchange"] for told in stage.ask("grants", exchange=OTHER)] == [OTHER]
+    assert [grant["exchange"] for grant in stage.ask("grants")] == [OWN, OTHER]
+    assert [grant["exchange"] for grant in stage.ask("grants", by="bob")] == [OWN, OTHER]
+    assert [grant["exchange"] for grant in stage.ask("grants", by="alice")] == [OWN]
+    assert [grant["exchange"] for grant in stage.ask("grants", exchange=OTHER)] == [OTHER]
     assert stage.ask("grants", user="alice") == []
 
 
@@ -558,6 +558,39 @@ def test_users_replace_their_own_secrets(stage):
         stage.ask("secret", **secret())
     with pytest.raises(NotFound, match="there is no user 'dora'"):
         stage.ask("secret", user="dora", **secret())
+
+
+def test_the_secrets_of_several_users_are_stored_together(stage):
+    several = [{"user": name, **secret()} for name in ("bob", "alice")]
+
+    assert [one["user"] for one in stage.ask("secrets", secrets=several)] == ["bob", "alice"]
+    assert stage.secrets == {"bob": CREDENTIALS, "alice": CREDENTIALS}
+    assert [event.destination for event in stage.events] == ["bob", "alice"]
+    assert len(stage.ask("secrets", by="root", secrets=several)) == 2
+    with pytest.raises(NotPermitted, match="only administrators"):
+        stage.ask("secrets", by="bob", secrets=several[:1])
+
+
+def test_no_secret_is_stored_if_one_of_the_users_is_missing(stage):
+    several = [{"user": name, **secret()} for name in ("bob", "dora", "ezra")]
+
+    with pytest.raises(NotFound, match="there is no user 'dora', 'ezra'"):
+        stage.ask("secrets", secrets=several)
+    assert stage.secrets == {}
+
+
+def test_all_problems_of_several_secrets_are_reported_together(stage):
+    wrong = [{"user": "bob", **secret()}, {"user": "bob", **secret()}, {**secret(), "role": "x"}, secret(user="a_b")]
+
+    found = problems(stage, "secrets", secrets=wrong)
+
+    assert [one.partition(":")[0] for one in found] == [
+        *("secrets[2].role", "secrets[2].user", "secrets[3].user", "secrets")
+    ]
+    assert found[-1] == "secrets: users bob have several"
+    assert problems(stage, "secrets") == ["secrets: expected 1 to 200 secrets, not 0"]
+    many = [{"user": f"u{number}", **secret()} for number in range(201)]
+    assert problems(stage, "secrets", secrets=many) == ["secrets: expected 1 to 200 secrets, not 201"]
 
 
 def test_a_deleted_secret_notifies_the_sessions_of_its_user(stage):

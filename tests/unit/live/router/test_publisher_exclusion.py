@@ -15,10 +15,10 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.decisions import OutboxState
 from signalbox.live.outbox.items import parse_item
-from signalbox.live.outbox.writer import ConnectionSnapshot, OutboxWriter, ReceivedItem
+from signalbox.live.outbox.writer import ConnectionSnapshot, OutboxWriter, Owner, ReceivedItem, SnapshotRequest
 from signalbox.live.router.directory import SubscriberLookup
 from signalbox.live.router.distributor import Distributor, OutboxMessage
-from signalbox.live.session.state import ConnectionId
+from signalbox.live.session.state import ConnectionId, Session
 from signalbox.live.wamp.codec import FORMATS
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -50,14 +50,17 @@ class Realm:
             self.live.outboxes.put(posting.connection, [parse_item(posting.text)])
         return ()
 
-    def read(self, connection: ConnectionId, *, owner: tuple[ExchangeName, UserName] | None) -> ConnectionSnapshot:
+    def recent(self, requests: Sequence[SnapshotRequest]) -> Mapping[ConnectionId, ConnectionSnapshot]:
+        return {one.connection: self.read(one.connection, owner=one.owner) for one in requests}
+
+    def read(self, connection: ConnectionId, *, owner: Owner | None) -> ConnectionSnapshot:
         standing = self.live.accounts.access(REALM, USER, now=self.live.moment)
         assert standing.account is not None
         return ConnectionSnapshot(
             self.live.sessions.records[connection].session, self.outbox, standing.account.rights, standing.live
         )
 
-    def save(self, connection: ConnectionId, outbox: OutboxState) -> None:
+    def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
         self.outbox = outbox
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
@@ -97,8 +100,8 @@ def play(**options: object) -> list[Any]:
             own = options if step.parts["type"] == "PUBLISH" else step.parts["options"]
             client.say(*elements({**step.parts, "options": own}))
     realm.route()
-    _challenge, _welcome, *told = realm.posted()
-    return told
+    _challenge, _welcome, *replies = realm.posted()
+    return replies
 
 
 def test_a_publisher_that_does_not_exclude_itself_receives_its_event() -> None:
@@ -106,11 +109,11 @@ def test_a_publisher_that_does_not_exclude_itself_receives_its_event() -> None:
     (publish,) = (step.parts for step in SEQUENCE if step.parts["type"] == "PUBLISH")
     subscribed, event = (elements(step.parts) for step in SEQUENCE if step.by == "router")
 
-    told_subscribed, told_event = play(**publish["options"])
+    subscribed_reply, event_reply = play(**publish["options"])
 
-    subscription, (number, details) = told_subscribed[2], told_event[2:4]
-    assert told_subscribed == [*subscribed[:2], subscription]
-    assert told_event == [event[0], subscription, number, details, event[4]]
+    subscription, (number, details) = subscribed_reply[2], event_reply[2:4]
+    assert subscribed_reply == [*subscribed[:2], subscription]
+    assert event_reply == [event[0], subscription, number, details, event[4]]
     assert all(name.startswith("_") for name in details)  # the specification gives no details here
 
 
