@@ -106,12 +106,9 @@ def _declare(stage: Stage, identities: provider.IdentityProvider) -> None:
 
 def _signed_in(identities: provider.IdentityProvider, count: int) -> Iterator[Login]:
     """Yield logins of the provider's users, each with a token that is issued before."""
-    names = [f"person-{number:05}" for number in range(count)]
-    for name in names:
-        identities.users[name] = {"groups": ["lab"]}
-    identities.set_user("ann")  # sends all
-    for name in names:
-        token = access_token(identities, name)
+    for number in range(count):
+        identities.set_user(f"person-{number:05}", groups=["lab"])
+        token = access_token(identities, f"person-{number:05}")
         yield Login(REALM, token=partial(str, token))
 
 
