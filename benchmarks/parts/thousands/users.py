@@ -187,7 +187,7 @@ class _Joiner:
     def _joined(self, login: Login) -> Socket:
         socket = self.connect()
         try:
-            join(socket, login)
+            join(socket, login, login.token() if login.token else None)
         except BaseException:
             socket.close()
             raise
