@@ -151,10 +151,10 @@ class TestQueues:
         """A concurrent deletion of the unused queue must fail."""
         queues.create(QUEUE)
 
-        told = queues.record_heartbeat(QUEUE.name, now=START + SECOND)
+        recorded = queues.record_heartbeat(QUEUE.name, now=START + SECOND)
 
-        assert told == replace(QUEUE, consumed_at=START + SECOND, version=2)
-        assert queues.find(QUEUE.name) == told
+        assert recorded == replace(QUEUE, consumed_at=START + SECOND, version=2)
+        assert queues.find(QUEUE.name) == recorded
         assert not queues.forget(QUEUE)
 
     def test_a_heartbeat_does_not_restore_a_deleted_queue(self, queues: Queues) -> None:
