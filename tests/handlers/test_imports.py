@@ -33,7 +33,7 @@ BUDGET = {
     "rendezvous.page": ({"rendezvous"}, 39),
     "rendezvous.sweep": ({"rendezvous"}, 39),
     "splitting.split": ({"splitting"}, 54),
-    "splitting.control": ({"splitting"}, 98),
+    "splitting.control": ({"splitting"}, 99),
     "exchange.route": (LIVE, 85),
     "exchange.control": (LIVE, 105),
     "live.connect": (LIVE, 50),
