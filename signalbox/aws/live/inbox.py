@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.errors import look
@@ -55,11 +56,12 @@ class SqsTimers:
     sqs: "SQSClient"
     queue_url: str
 
-    def start(self, connection: ConnectionId) -> None:
-        """Send a timer that is received a little after `JOIN_TIMEOUT`. Raises `EffectFailed`."""
+    def start(self, connection: ConnectionId, *, after: timedelta | None = None) -> None:
+        """Send a timer that is received after a time, or a little after `JOIN_TIMEOUT`. Raises `EffectFailed`."""
         body = json.dumps({"connection": connection})
+        delay = DELAY_SECONDS if after is None else round(after.total_seconds())
         with look("the queue of timers"):
-            self.sqs.send_message(QueueUrl=self.queue_url, MessageBody=body, DelaySeconds=DELAY_SECONDS)
+            self.sqs.send_message(QueueUrl=self.queue_url, MessageBody=body, DelaySeconds=delay)
 
 
 def deduplication_id(connection: ConnectionId, what: str) -> str:

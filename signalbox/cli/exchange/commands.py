@@ -15,7 +15,7 @@ from signalbox.cli.exchange.publish import publish
 from signalbox.cli.exchange.stage import User, confirmed, exchanges, print_deletion, print_resource
 from signalbox.cli.exchange.status import status
 from signalbox.cli.live import grants
-from signalbox.cli.live.settings import Anonymous, Keep, KeepFor, Live, Order, Rules, live_fields
+from signalbox.cli.live.settings import Anonymous, Arvados, Keep, KeepFor, Live, Order, Rules, live_fields
 from signalbox.cli.shared.confirmation import Yes
 from signalbox.cli.shared.files import read_json
 from signalbox.cli.shared.output import print_json, print_line, print_table
@@ -64,13 +64,14 @@ def declare(
     keep: Keep = None,
     keep_for: KeepFor = None,
     rules: Rules = None,
+    arvados: Arvados = None,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
     """Create an exchange, or update the given settings; a name that ends with .fifo makes it ordered."""
-    said = live_fields(live, order_by, anonymous=anonymous, keep=keep, keep_for=keep_for, rules=rules)
+    said = live_fields(live, order_by, anonymous=anonymous, keep=keep, keep_for=keep_for, rules=rules, arvados=arvados)
     with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
         document = client.declare_exchange(name, alternate=alternate, live=said)
     print_resource(document, as_json=as_json)

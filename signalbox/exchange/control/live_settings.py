@@ -10,7 +10,7 @@ from signalbox.exchange.model.topics import short_string_problem
 from signalbox.queues import FIFO_SUFFIX, is_fifo
 from signalbox.sarracenia.rights.names import InvalidUserName, UserName, parse_user_name
 
-LIVE_FIELDS = ("live", "order_by", "anonymous", "retention", "rules")
+LIVE_FIELDS = ("live", "order_by", "anonymous", "retention", "rules", "arvados")
 RETENTION_FIELDS = ("count", "age_seconds")
 MAXIMUM_COUNT = 1_000_000
 MAXIMUM_AGE_SECONDS = 366 * 86_400
@@ -45,6 +45,7 @@ class LiveSettingsPatch:
     anonymous: UserName | None = None
     retention: RetentionPatch = RetentionPatch()
     rules: Mapping[str, RetentionPatch] | None = None
+    arvados: bool | None = None
 
     def apply_to(self, live: LiveSettings | None) -> LiveSettings | None:
         """Return settings with these changes."""
@@ -59,6 +60,7 @@ class LiveSettingsPatch:
             anonymous=found.anonymous if self.anonymous is None else self.anonymous or None,
             retention=self.retention.apply_to(found.retention),
             rules=rules,
+            arvados=found.arvados if self.arvados is None else self.arvados,
         )
 
 
@@ -79,6 +81,7 @@ def read_live_settings(section: Section, *, exchange: str) -> LiveSettingsPatch 
         anonymous=_anonymous(section),
         retention=_retention(section.section("retention")) if "retention" in given else RetentionPatch(),
         rules=_rules(section),
+        arvados=section.flag("arvados") if "arvados" in given else None,
     )
 
 

@@ -66,6 +66,7 @@ def _live(live: LiveSettings) -> dict[str, object]:
         "anonymous": live.anonymous,
         "retention": _retention(live.retention),
         "rules": {prefix: _retention(rule) for prefix, rule in live.rules.items()},
+        "arvados": live.arvados,
     }
 
 

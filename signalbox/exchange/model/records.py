@@ -62,13 +62,14 @@ class LiveSettings:
     """The settings of an exchange that connections may join.
 
     `anonymous` is the user of connections without a secret; None refuses them. `rules` maps topic prefixes to their
-    retention; `retention` is for all other topics.
+    retention; `retention` is for all other topics. With `arvados`, clients of Arvados join this realm of the stage.
     """
 
     order_by: OrderBy = OrderBy.TOPIC
     anonymous: UserName | None = None
     retention: Retention = Retention(count=1_000, age=timedelta(hours=24))
     rules: Mapping[str, Retention] = field(default_factory=dict, hash=False)
+    arvados: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The effects that the session machine returns; each may be executed twice."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.wamp.audience import Audience, Listener
@@ -15,6 +16,38 @@ class Post:
 
     message: Message
     ends: SubscriptionId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PostText:
+    """Append a text of Arvados' protocol to the connection's outbox; it begins or ends a subscription to log rows.
+
+    With `expects_catch_up` the effect `CatchUp` follows for the subscription that begins.
+    """
+
+    text: str
+    begins: SubscriptionId | None = None
+    ends: SubscriptionId | None = None
+    expects_catch_up: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUp:
+    """Post the past log rows that a subscription requests, before any further row of the connection."""
+
+    subscription: SubscriptionId
+
+
+@dataclass(frozen=True, slots=True)
+class StartTimer:
+    """Send the signal `Elapsed` to the connection's inbox after a time of at most 15 minutes."""
+
+    after: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class RefuseFrame:
+    """Count a frame that is no request of Arvados' protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,4 +125,19 @@ class CountFailure:
     authid: str
 
 
-Effect = Post | Close | Enter | Leave | Attach | Detach | Distribute | AnswerCall | Drop | CountFailure
+Effect = (
+    Post
+    | PostText
+    | CatchUp
+    | StartTimer
+    | RefuseFrame
+    | Close
+    | Enter
+    | Leave
+    | Attach
+    | Detach
+    | Distribute
+    | AnswerCall
+    | Drop
+    | CountFailure
+)

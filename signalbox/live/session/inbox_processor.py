@@ -101,7 +101,7 @@ class InboxProcessor:
                 yield from self._executed(batch)
                 batch = []
             try:
-                message = inbox.parse(arrival.body)
+                message = inbox.parse(arrival.body, stored.session.dialect)
             except InvalidInboxMessage:
                 self._saved(batch, stored)
                 yield from self._executed(batch)

@@ -6,7 +6,7 @@ The ports of topics and subscribers are in `signalbox.live.outbox.ports`.
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from signalbox.exchange.model.names import StageNames
@@ -148,8 +148,11 @@ class Inbox(Protocol):
 class Timers(Protocol):
     """The timers of connections whose next message is awaited."""
 
-    def start(self, connection: ConnectionId) -> None:
-        """Send the signal `Elapsed` to the connection's inbox a little after `JOIN_TIMEOUT`."""
+    def start(self, connection: ConnectionId, *, after: timedelta | None = None) -> None:
+        """Send the signal `Elapsed` to the connection's inbox after a time, by default a little after `JOIN_TIMEOUT`.
+
+        The time is at most 15 minutes.
+        """
         ...
 
 

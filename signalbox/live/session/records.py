@@ -1,11 +1,12 @@
 """The JSON document of a session's record, with the effects of the last frame that it decided."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.arvados.filters import LogSubscription
 from signalbox.live.log.documents import (
     Document,
     audience_document,
@@ -22,6 +23,7 @@ from signalbox.live.log.documents import (
 from signalbox.live.session.effects import (
     AnswerCall,
     Attach,
+    CatchUp,
     Close,
     CountFailure,
     Detach,
@@ -31,11 +33,15 @@ from signalbox.live.session.effects import (
     Enter,
     Leave,
     Post,
+    PostText,
+    RefuseFrame,
+    StartTimer,
 )
-from signalbox.live.session.state import ConnectionId, FrameId, Session, State
+from signalbox.live.session.state import ConnectionId, Dialect, FrameId, Session, State
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import AuthMethod, Identity
 from signalbox.live.wamp.codec import parse, serialize
+from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.sarracenia.rights.names import ExchangeName
 
 DO = "do"
@@ -58,6 +64,7 @@ def session_document(session: Session) -> dict[str, object]:
         "subscriptions": [pattern_document(pattern) for pattern in session.subscriptions.values()],
         "frames": list(session.frames),
         "pending": {frame: list(map(effect_document, effects)) for frame, effects in session.pending.items()},
+        **_dialect_document(session),
     }
 
 
@@ -79,6 +86,8 @@ def session_of(document: Document) -> Session:
         subscriptions={pattern.subscription_id: pattern for pattern in patterns},
         frames=tuple(map(FrameId, document["frames"])),
         pending={FrameId(frame): tuple(map(effect_of, found)) for frame, found in document["pending"].items()},
+        dialect=Dialect(document.get("dialect", Dialect.WAMP)),
+        log_subscriptions=tuple(map(_log_subscription_of, document.get("log_subscriptions", ()))),
     )
 
 
@@ -91,6 +100,19 @@ def effect_document(effect: Effect) -> dict[str, object]:
 def effect_of(document: Document) -> Effect:
     """Return the effect of a document."""
     return FORMS[document[DO]].read(document)
+
+
+def _dialect_document(session: Session) -> dict[str, object]:
+    """Return the fields of a session that speaks another protocol than WAMP; most sessions have none."""
+    if session.dialect is Dialect.WAMP:
+        return {}
+    subscriptions = [[one.subscription, one.filters, one.after] for one in session.log_subscriptions]
+    return {"dialect": session.dialect.value, "log_subscriptions": subscriptions}
+
+
+def _log_subscription_of(document: Sequence[Any]) -> LogSubscription:
+    subscription, filters, after = document
+    return LogSubscription(SubscriptionId(subscription), filters, after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +130,18 @@ def _post_document(post: Post) -> dict[str, object]:
 
 def _post_of(document: Document) -> Post:
     return Post(parse(document["message"]), ends=document["ends"])
+
+
+def _text_document(post: PostText) -> dict[str, object]:
+    return {"text": post.text, "begins": post.begins, "ends": post.ends, "expects_catch_up": post.expects_catch_up}
+
+
+def _text_of(document: Document) -> PostText:
+    return PostText(document["text"], document["begins"], document["ends"], document["expects_catch_up"])
+
+
+def _timer_of(document: Document) -> StartTimer:
+    return StartTimer(timedelta(seconds=document["seconds"]))
 
 
 def _enter_document(enter: Enter) -> dict[str, object]:
@@ -178,6 +212,12 @@ def _failure_of(document: Document) -> CountFailure:
 
 FORMS: Mapping[str, _Form] = {
     "post": _Form(Post, _post_document, _post_of),
+    "text": _Form(PostText, _text_document, _text_of),
+    "catch_up": _Form(
+        CatchUp, lambda one: {"subscription": one.subscription}, lambda document: CatchUp(document["subscription"])
+    ),
+    "timer": _Form(StartTimer, lambda timer: {"seconds": round(timer.after.total_seconds())}, _timer_of),
+    "bad_frame": _Form(RefuseFrame, lambda _: {}, lambda _: RefuseFrame()),
     "close": _Form(Close, lambda _: {}, lambda _: Close()),
     "enter": _Form(Enter, _enter_document, _enter_of),
     "leave": _Form(Leave, _leave_document, _leave_of),
