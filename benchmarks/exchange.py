@@ -12,6 +12,7 @@ from benchmarks.parts.exchange.calls import Calls
 from benchmarks.parts.exchange.routing import COMPARED, SIZES, Routing
 from benchmarks.shared.command import parser, status
 from benchmarks.shared.figures import Summary
+from benchmarks.shared.headlines import Headline, keep
 from benchmarks.shared.machine import Machine, this_machine
 from benchmarks.shared.report import Table, show
 from benchmarks.shared.stage import running_stage
@@ -135,7 +136,20 @@ def targets(results: Results) -> Iterator[tuple[str, bool]]:
         yield limit, compared.ours >= KOMBU_LIMIT * compared.kombu
 
 
+def headlines(results: Results) -> Iterator[Headline]:
+    """Yield the headline figures of the parts that were measured."""
+    for one in results.routing:
+        peer = f"kombu: {one.kombu:,.0f}"
+        yield Headline(f"keys routed in a second with {one.bindings:,} bindings", f"{one.ours:,.0f}", peer)
+    for one in results.calls:
+        what = f"SQS calls for {exchange_calls.MESSAGES:,} messages, each for {'all' if one.is_for_all else 'one'}"
+        yield Headline(f"{what}, queues: {one.queues}", f"{one.total:,}", f"floor: {one.floor:,}")
+    for way, one in results.latency.items():
+        yield Headline(f"milliseconds to a queue, {way}, median / p95", f"{one.median:.0f} / {one.p95:.0f}")
+
+
 def _print(results: Results, options: argparse.Namespace) -> None:
+    keep("exchange", headlines(results), results.machine)
     if options.json:
         print_json(asdict(results))
         return

@@ -12,6 +12,7 @@ from benchmarks.parts.history.tables import DUCKDB, FLOOR, FORMATS, POLARS, SPAR
 from benchmarks.parts.history.writing import Writing
 from benchmarks.shared.command import parser, status
 from benchmarks.shared.figures import ratio
+from benchmarks.shared.headlines import NONE, Headline, keep
 from benchmarks.shared.machine import Machine, this_machine
 from benchmarks.shared.processes import Measured
 from benchmarks.shared.report import Table, show
@@ -81,7 +82,20 @@ def _costs(results: Results) -> Plan | None:
     return plan(largest.runs[SPARK].processor_seconds / largest.events)
 
 
+def headlines(results: Results) -> Iterator[Headline]:
+    """Yield the headline figures of the parts that were measured."""
+    for one in (*results.tables, *results.growth):
+        for name, run in one.runs.items():
+            if name == SPARK:
+                others = [f"{other}: {one.runs[other].seconds:.1f}" for other in (DUCKDB, POLARS) if other in one.runs]
+                what = f"seconds for all tables, {one.events:,} events of {one.file_format}"
+                yield Headline(what, f"{run.seconds:.1f}", ", ".join(others) or NONE)
+    if results.costs:
+        yield Headline("processor hours of Glue for a day of a billion events", f"{results.costs.processor_hours:.1f}")
+
+
 def _print(results: Results, options: argparse.Namespace) -> None:
+    keep("history", headlines(results), results.machine)
     if options.json:
         print_json(asdict(results))
         return

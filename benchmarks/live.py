@@ -1,6 +1,7 @@
 """The benchmark of live next to crossbar, with AWS quotas and costs: `python -m benchmarks.live`."""
 
 import argparse
+import statistics
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -23,6 +24,7 @@ from benchmarks.parts.live.order_batches import Batch
 from benchmarks.parts.live.publishing import CROSSBAR, OURS, Publishing
 from benchmarks.parts.live.routing import SIZES, Routing
 from benchmarks.shared.command import parser, status
+from benchmarks.shared.headlines import NONE, Headline, keep
 from benchmarks.shared.machine import Machine, this_machine
 from benchmarks.shared.report import Table, show
 from benchmarks.shared.stage import Stage, running_stage
@@ -268,7 +270,29 @@ def _calls_kept(fewest: Calls, most: Calls) -> Iterator[tuple[str, bool]]:
     yield f"and reads at most {GROWTH_LIMIT:.0f} times as much ({growth:.2f})", growth <= GROWTH_LIMIT
 
 
+def headlines(results: Results) -> Iterator[Headline]:
+    """Yield the headline figures of the parts that were measured."""
+    for subscribers in dict.fromkeys(one.subscribers for one in results.latency):
+        rates = {one.router: one.deliveries_per_second for one in results.latency if one.subscribers == subscribers}
+        peer = f"crossbar: {rates[CROSSBAR]:,.0f}" if CROSSBAR in rates else NONE
+        yield Headline(f"deliveries a second, rules alone, subscribers: {subscribers}", f"{rates[OURS]:,.0f}", peer)
+        yield Headline(f"deliveries a second, on the stage, subscribers: {subscribers}", f"{rates[STAGE]:,.0f}", peer)
+    for one in results.routing:
+        peer = NONE if one.crossbar is None else f"crossbar: {one.crossbar:.1f}"
+        what = f"microseconds to find the subscriber among {one.subscriptions:,} by {one.match}"
+        yield Headline(what, f"{one.ours:.1f}", peer)
+    if results.calls:
+        yield Headline("AWS calls of an acknowledged publication", f"{results.calls[0].warm.calls:.0f}")
+    for one in results.ordered:
+        what = f"events a second ordered by {one.order_by}, publishers: {one.publishers}"
+        yield Headline(what, f"{statistics.median(one.events_per_second):.0f}")
+    if results.load:
+        total = sum(dollars for _, dollars in costs(results.load, Work(), Prices()))
+        yield Headline(f"USD a month for {results.load.connections:,} connections, calculated", f"{total:,.0f}")
+
+
 def _print(results: Results, options: argparse.Namespace) -> None:
+    keep("live", headlines(results), results.machine)
     if options.json:
         print_json(asdict(results))
         return

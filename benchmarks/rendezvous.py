@@ -9,8 +9,9 @@ from dataclasses import asdict, replace
 from benchmarks.parts.rendezvous import calls, coldstart, kills, original, robustness, timing
 from benchmarks.parts.rendezvous.clients import Clients, our_clients, real_clients
 from benchmarks.parts.rendezvous.original import NoGo, Programs
-from benchmarks.parts.rendezvous.report import Results, tables, targets
+from benchmarks.parts.rendezvous.report import Results, headlines, tables, targets
 from benchmarks.shared.command import parser, status
+from benchmarks.shared.headlines import keep
 from benchmarks.shared.machine import this_machine
 from benchmarks.shared.report import show
 from benchmarks.shared.stage import Stage, running_stage
@@ -100,6 +101,7 @@ def _on_stage(
 
 
 def _print(results: Results, options: argparse.Namespace) -> None:
+    keep("rendezvous", headlines(results), results.machine)
     if options.json:
         print_json(asdict(results))
         return

@@ -16,6 +16,7 @@ from benchmarks.parts.splitting.times import Times
 from benchmarks.parts.splitting.waits import ORDERS, Waits
 from benchmarks.shared.command import parser, status
 from benchmarks.shared.figures import Summary
+from benchmarks.shared.headlines import Headline, keep
 from benchmarks.shared.machine import Machine, this_machine
 from benchmarks.shared.report import Table, show
 from benchmarks.shared.stage import running_stage
@@ -175,7 +176,22 @@ def targets(results: Results) -> Iterator[tuple[str, bool]]:
         yield limit, all(one.times_floor <= CALLS_LIMIT for one in single)
 
 
+def headlines(results: Results) -> Iterator[Headline]:
+    """Yield the headline figures of the parts that were measured."""
+    single = [one.times_floor for one in results.calls if one.case.sharing == 0 and not one.case.groups]
+    if single:
+        yield Headline("SQS calls with one destination, times the floor", f"{max(single):.2f}", f"limit: {CALLS_LIMIT}")
+    if results.filters:
+        least = min(results.filters, key=lambda one: one.ratio)
+        yield Headline(f"filters of {least.sessions} sessions, times a plain loop", f"{least.ratio:.2f}")
+    for way, one in results.latency.items():
+        yield Headline(f"milliseconds to a consumer, {way}, median / p95", f"{one.median:.0f} / {one.p95:.0f}")
+    for one in results.times:
+        yield Headline(f"seconds to ready / back, {one.kind}, {one.use}", f"{one.ready:.1f} / {one.back:.1f}")
+
+
 def _print(results: Results, options: argparse.Namespace) -> None:
+    keep("splitting", headlines(results), results.machine)
     if options.json:
         print_json(asdict(results))
         return

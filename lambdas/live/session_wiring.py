@@ -1,5 +1,6 @@
 """The wiring of the function `session`, made once for each function instance."""
 
+import os
 import secrets
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -12,11 +13,13 @@ from lambdas.live import wiring
 from lambdas.shared import instance
 from signalbox.aws.exchange.sender import SqsExchangeSender
 from signalbox.aws.live.accounts import DynamoAccounts
+from signalbox.aws.live.issuers import IssuerKeys
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.aws.live.overview_calls import SqsOverviewCalls
 from signalbox.aws.live.sessions import DynamoRealmSessions
 from signalbox.aws.live.subscribers import DynamoSubscribers
+from signalbox.aws.live.tokens import JwtVerifier
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.exchange.model.names import StageNames
 from signalbox.history.event import HistoryEvent
@@ -55,6 +58,8 @@ def ports() -> SessionPorts:
             instance.sqs(), settings.text("LIVE_INBOX_URL").rpartition("/")[0] + "/", instance.backoff()
         ),
         overview_calls=SqsOverviewCalls(instance.sqs(), settings.text("LIVE_OVERVIEW_URL")),
+        # Only on the local stage, which has this variable: on AWS, loopback is the interface of the runtime.
+        tokens=JwtVerifier(IssuerKeys(allows_loopback="AWS_ENDPOINT_URL" in os.environ)),
         names=StageNames(settings.text("STAGE"), settings.text("EXCHANGE_PREFIX")),
         pepper=pepper(),
         now=instance.CLOCK.now,

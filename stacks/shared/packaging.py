@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +18,8 @@ CACHE = ROOT / ".signalbox" / "build"
 LOCK = ROOT / "lambdas" / "requirements.lock"
 # The oldest wheels that every package has. The build checks their libraries against those of the runtime.
 LAMBDA_PLATFORM = "aarch64-manylinux_2_28"
+# Packages with wheels for earlier systems, too: those that Python 3.11's runtime needs, and their platform.
+EARLIER_WHEELS, EARLIER_PLATFORM = ("cryptography",), "aarch64-manylinux2014"
 # The newest symbol versions of the runtimes' C and C++ libraries. Python 3.11 runs on Amazon Linux 2 (glibc 2.26,
 # GCC 7.3), later ones on Amazon Linux 2023 (glibc 2.34, GCC 11); GCC's versions are from libstdc++'s «ABI Policy».
 AMAZON_LINUX_2 = {"GLIBC": (2, 26), "GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11)}
@@ -26,7 +28,7 @@ SYMBOL_VERSION = re.compile(rb"\b(GLIBC|GLIBCXX|CXXABI)_(\d+(?:\.\d+)+)\b")
 # Packages that no function imports.
 LEFT_OUT = ("signalbox/cli", "signalbox/clients", "signalbox/local", "signalbox/sr3")
 # The version of the build: a change of the build must not reuse cached folders.
-RECIPE = "2"
+RECIPE = "3"
 
 
 class PackagingError(Exception):
@@ -127,16 +129,31 @@ def _copy_compiled(files: dict[str, Path], folder: Path) -> None:
 
 
 def _install(folder: Path, lock: Path, *, local: bool) -> None:
-    target = folder / "python"
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    where: list[str] = [] if local else ["--python-platform", LAMBDA_PLATFORM, "--python-version", version]
-    options = ["--quiet", "--no-config", "--only-binary", ":all:", "--require-hashes", "--link-mode", "copy"]
-    _run([_uv(), "pip", "install", *options, *where, "--python", sys.executable, "--target", target, "-r", lock])
+    target, has_amazon_linux_2 = folder / "python", sys.version_info < (3, 12)
+    _install_wheels(target, lock, platform=None if local else LAMBDA_PLATFORM)
+    if not local and has_amazon_linux_2:
+        earlier = folder / "earlier.lock"
+        earlier.write_text(locked(lock.read_text(), EARLIER_WHEELS))
+        _install_wheels(target, earlier, platform=EARLIER_PLATFORM, options=["--no-deps", "--reinstall"])
+        earlier.unlink()
     shutil.rmtree(target / "bin", ignore_errors=True)
     (target / ".lock").unlink(missing_ok=True)
     if not local:
-        _check_libraries(target, AMAZON_LINUX_2 if sys.version_info < (3, 12) else AMAZON_LINUX_2023)
+        _check_libraries(target, AMAZON_LINUX_2 if has_amazon_linux_2 else AMAZON_LINUX_2023)
     _compile(target, prefix="/opt/python")
+
+
+def _install_wheels(target: Path, lock: Path, *, platform: str | None, options: Sequence[str] = ()) -> None:
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    where = [] if platform is None else ["--python-platform", platform, "--python-version", version]
+    fixed = ["--quiet", "--no-config", "--only-binary", ":all:", "--require-hashes", "--link-mode", "copy", *options]
+    _run([_uv(), "pip", "install", *fixed, *where, "--python", sys.executable, "--target", target, "-r", lock])
+
+
+def locked(lock: str, names: Collection[str]) -> str:
+    """Return the entries of a lock file for packages with these names."""
+    entries = re.findall(r"^\S.*(?:\n[ \t]+\S.*)*", lock, re.MULTILINE)
+    return "\n".join(entry for entry in entries if entry.partition("==")[0] in names) + "\n"
 
 
 def _check_libraries(folder: Path, provided: Mapping[str, tuple[int, ...]]) -> None:

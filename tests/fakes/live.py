@@ -9,11 +9,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin.grants import Grant, Rights
+from signalbox.live.arvados.rows import row_of
+from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.selection import is_logged
 from signalbox.live.outbox.items import ItemId, OutboxItem
@@ -22,7 +25,7 @@ from signalbox.live.procedures.overview_calls import OverviewCall
 from signalbox.live.session.inbox import frame_body, signal_body
 from signalbox.live.session.ports import Attached, Member, RealmAccess, SessionPorts, Store, Stored
 from signalbox.live.session.records import session_document, session_of
-from signalbox.live.session.state import Account, ConnectionId, Session, Signal
+from signalbox.live.session.state import JOIN_TIMEOUT, Account, ConnectionId, Session, Signal
 from signalbox.live.wamp.audience import UNRESTRICTED, Listener
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.messages import SessionId
@@ -35,6 +38,7 @@ START = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
 REALM = ExchangeName("xs_trial.fifo")
 PEPPER = "pepper"
 OVERDUE = timedelta(hours=2, minutes=5)
+ROWS_KEPT_FOR = timedelta(minutes=30)
 
 
 @dataclass
@@ -100,12 +104,28 @@ class MemoryAccounts:
     grants: dict[tuple[ExchangeName, UserName], list[Grant]] = field(default_factory=lambda: defaultdict(list))
     secrets: dict[UserName, Credentials] = field(default_factory=dict)
     failures: Counter[UserName] = field(default_factory=Counter)
+    ended: dict[tuple[ExchangeName, UserName], datetime] = field(default_factory=dict)
 
-    def access(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> RealmAccess:
+    def access(
+        self, realm: ExchangeName, user: UserName | None, *, now: datetime, token: TokenIdentity | None = None
+    ) -> RealmAccess:
         exchange, found = self.exchanges.find(realm), None if user is None else self.users.find(user)
         live = None if exchange is None or exchange.is_deleting else exchange.live
+        if token is not None:
+            account = None if user is None or found else self._token_account(realm, user, token)
+            return RealmAccess(live, account)
         failures = 0 if user is None else self.failures[user]
         return RealmAccess(live, None if found is None else self._account(realm, found), failures)
+
+    def end_tokens(self, realm: ExchangeName, user: UserName, *, now: datetime) -> None:
+        self.ended[realm, user] = now.replace(microsecond=0)
+
+    def tokens_ended_at(self, realm: ExchangeName, user: UserName) -> datetime | None:
+        return self.ended.get((realm, user))
+
+    def _token_account(self, realm: ExchangeName, user: UserName, token: TokenIdentity) -> Account:
+        rights = Rights.of_token(realm, role=token.role, grants=self.grants[realm, user])
+        return Account(user, token.role, Credentials.decoy(user, pepper=PEPPER), rights)
 
     def count_failure(self, user: UserName, *, now: datetime) -> None:
         self.failures[user] += 1
@@ -139,9 +159,11 @@ class MemoryInbox:
 @dataclass
 class MemoryTimers:
     started: list[ConnectionId] = field(default_factory=list)
+    delays: list[timedelta] = field(default_factory=list)
 
-    def start(self, connection: ConnectionId) -> None:
+    def start(self, connection: ConnectionId, *, after: timedelta = JOIN_TIMEOUT) -> None:
         self.started.append(connection)
+        self.delays.append(after)
 
 
 @dataclass
@@ -191,6 +213,11 @@ class MemoryTopicLog:
 
     def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
         return [topic for topic in self.logged[realm] if pattern.matches(topic)]
+
+    def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:
+        events = (event for log in self.logged[realm].values() for event in log if is_logged(event))
+        rows = {row.id: event for event in events if (row := row_of(event)) and now - event.at <= ROWS_KEPT_FOR}
+        return (rows[found] for found in sorted(rows) if found > number)
 
     def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
         found: dict[tuple[RoutingKey, bool], LoggedEvent] = {}
@@ -247,6 +274,18 @@ class MemoryOverviewCalls:
 
 
 @dataclass
+class MemoryTokens:
+    """`TokenVerifier`: the results for known tokens; `asked` are the tokens in the order of their verification."""
+
+    results: dict[str, VerifiedToken | TokenRefusal] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def verify(self, token: str, issuers: Sequence[Issuer]) -> VerifiedToken | TokenRefusal:
+        self.asked.append(token)
+        return self.results.get(token) or TokenRefusal(TokenProblem.SIGNATURE)
+
+
+@dataclass
 class MemoryLive:
     """A realm with users: `admin`, `source` and `subscriber`, each with the secret that is its name and `-secret`."""
 
@@ -263,6 +302,7 @@ class MemoryLive:
     connections: MemoryConnections = field(default_factory=MemoryConnections)
     sender: MemorySender = field(default_factory=MemorySender)
     overview_calls: MemoryOverviewCalls = field(default_factory=MemoryOverviewCalls)
+    tokens: MemoryTokens = field(default_factory=MemoryTokens)
     recorded: list[HistoryEvent] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1_000))
     accounts: MemoryAccounts = field(init=False)
@@ -288,6 +328,7 @@ class MemoryLive:
             timers=self.timers,
             sender=self.sender,
             overview_calls=self.overview_calls,
+            tokens=self.tokens,
             names=StageNames("signalbox", "stage-"),
             pepper=PEPPER,
             now=self.now,

@@ -177,6 +177,12 @@ def test_every_library_of_the_locked_packages_loads_in_the_runtime(tmp_path):
         assert path.read_bytes()[18:20] == b"\xb7\x00", path  # EM_AARCH64 of the ELF specification
 
 
+def test_the_entries_of_some_packages_are_taken_from_a_lock():
+    lock = "# made by uv\na==1 \\\n    --hash=sha256:1\n    # via b\nab==2\na==3 ; python_version < '3'\n"
+
+    assert packaging.locked(lock, ("a",)) == "a==1 \\\n    --hash=sha256:1\n    # via b\na==3 ; python_version < '3'\n"
+
+
 def test_a_package_that_differs_from_its_lock_is_refused(lock, tmp_path):
     lock.write_text(f"tiny==1.0 --hash=sha256:{'0' * 64}")
 

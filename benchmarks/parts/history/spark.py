@@ -40,6 +40,8 @@ def compact_and_report(raw: Path, file_format: str, out: Path, *, days: Sequence
 
 def _run(command: list[str], out: Path) -> Measured:
     (out / "conf").mkdir(parents=True)
+    # The stack creates the database; in a folder catalog that is a folder.
+    (out / "tables" / DATABASE).mkdir(parents=True)
     settings = SETTINGS | {
         "spark.driver.extraClassPath": f"{jars(print)}/*",
         "spark.local.dir": str(out / "tmp"),

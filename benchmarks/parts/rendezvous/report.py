@@ -11,6 +11,7 @@ from benchmarks.parts.rendezvous.kills import SOON_SECONDS, Kills
 from benchmarks.parts.rendezvous.robustness import DUPLICATED, Robustness
 from benchmarks.parts.rendezvous.timing import AT_ONCE, Timings
 from benchmarks.shared.figures import Summary, ratio, summary
+from benchmarks.shared.headlines import Headline
 from benchmarks.shared.machine import Machine
 from benchmarks.shared.report import Table
 from benchmarks.shared.sides import SIGNALBOX, UPSTREAM
@@ -201,3 +202,27 @@ def _comparison(timings: Mapping[str, Timings], how: str) -> Iterator[tuple[str,
     if ours and theirs:
         yield f"client, {how}: median no worse than upstream's", ours.median <= theirs.median
         yield f"client, {how}: p95 no worse than upstream's", ours.p95 <= theirs.p95
+
+
+def headlines(results: Results) -> Iterator[Headline]:
+    """Yield the headline figures of the parts that were measured."""
+    for what, field in (("client: offer to answer", "client_ms"), ("sent to answer in queue", "inside_ms")):
+        for how in ("one after another", f"{AT_ONCE} at once") if results.timings else ():
+            found = [_summary(one, field, how) for one in results.timings.values()]
+            cells = [f"{one.median:.0f} / {one.p95:.0f} ms" if one else NOTHING for one in found]
+            yield Headline(f"{what}, {how}, median / p95", cells[0], _upstream(cells))
+    if results.calls:
+        cells = [f"{one.per_rendezvous:.2f}" for one in results.calls.values()]
+        yield Headline("SQS calls of a rendezvous", cells[0], _upstream(cells))
+        calls = results.calls[SIGNALBOX]
+        yield Headline("AWS calls of a rendezvous", f"{calls.all_per_rendezvous:.1f}")
+    if results.kills:
+        count = len(results.kills.exchanges)
+        yield Headline("clients answered while functions are killed", f"{results.kills.answered_soon} of {count}")
+    if results.cold_start:
+        longest = max(one.import_ms + one.boto3_ms for one in results.cold_start.starts.values())
+        yield Headline("longest import of a handler, boto3 included", f"{longest:.0f} ms")
+
+
+def _upstream(cells: Sequence[str]) -> str:
+    return f"upstream: {cells[1]}" if len(cells) > 1 else NOTHING

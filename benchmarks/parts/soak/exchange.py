@@ -18,7 +18,8 @@ from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.queues import is_fifo
 
-KEYS, CHUNK, PREFETCH = 40, 100, 100
+# A key is a message group: a killed function blocks only the groups of its batch for a visibility timeout.
+KEYS, CHUNK, PREFETCH = 400, 100, 100
 # The emulator scans a whole queue for each batch, so publishers wait while the router is this far behind.
 BACKLOG = 400
 

@@ -14,7 +14,7 @@ from signalbox.errors import SignalboxError
 # What a client meets when functions are killed and calls fail; it tries again.
 PASSING = (BotoCoreError, ClientError, SignalboxError)
 TRIES, PAUSE_SECONDS = 20, 1.0
-LEAD = 0.005  # of its goal, a load sends at most before the others
+LEAD = 0.02  # of its goal, a load sends at most before the others
 
 Answer = TypeVar("Answer")
 

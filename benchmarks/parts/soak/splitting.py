@@ -20,7 +20,7 @@ from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer, Recei
 from signalbox.queues import QueueName, is_fifo
 
 AUTHORS = ("alice", "bob", "others")
-GROUPS, BATCH = 24, 10
+GROUPS, BATCH = 240, 10
 BACKLOG = 300
 READS_SECONDS = 30.0
 BEAT_SECONDS = 5.0

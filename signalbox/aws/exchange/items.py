@@ -7,6 +7,7 @@ from typing import Any
 
 from signalbox.aws.shared.dynamodb import Item, milliseconds, moment
 from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import (
     Binding,
@@ -218,6 +219,7 @@ def _live_item(live: LiveSettings) -> Item:
         # A list and not a map: the empty prefix is valid, and DynamoDB does not allow empty names.
         "rules": [{"prefix": prefix} | _retention_item(rule) for prefix, rule in live.rules.items()],
         "arvados": live.arvados or None,
+        "issuers": [_issuer_item(issuer) for issuer in live.issuers] or None,
     }
     return _present(fields)
 
@@ -229,6 +231,36 @@ def _live_of(item: Mapping[str, Any]) -> LiveSettings:
         retention=_retention_of(item["retention"]),
         rules={rule["prefix"]: _retention_of(rule) for rule in item["rules"]},
         arvados=item.get("arvados", False),
+        issuers=tuple(map(_issuer_of, item.get("issuers", ()))),
+    )
+
+
+def _issuer_item(issuer: Issuer) -> Item:
+    fields = {
+        "url": issuer.url,
+        "audience": issuer.audience,
+        "label": issuer.label or None,
+        "name_claim": issuer.name_claim,
+        "role_claim": issuer.role_claim or None,
+        "groups_claim": issuer.groups_claim,
+        "skew_seconds": issuer.skew_seconds,
+        "client_id": issuer.client_id or None,
+        "origins": list(issuer.origins) or None,
+    }
+    return _present(fields)
+
+
+def _issuer_of(item: Mapping[str, Any]) -> Issuer:
+    return Issuer(
+        url=item["url"],
+        audience=item["audience"],
+        label=item.get("label", ""),
+        name_claim=item["name_claim"],
+        role_claim=item.get("role_claim", ""),
+        groups_claim=item["groups_claim"],
+        skew_seconds=int(item["skew_seconds"]),
+        client_id=item.get("client_id", ""),
+        origins=tuple(item.get("origins", ())),
     )
 
 

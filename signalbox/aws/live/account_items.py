@@ -6,6 +6,7 @@ from signalbox.aws.live.items import grants_key, secret_key
 from signalbox.aws.shared.dynamodb import Item
 from signalbox.exchange.model.records import User
 from signalbox.live.admin.grants import Grant, Rights
+from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -32,6 +33,11 @@ def grants_of(item: Item | None) -> tuple[Grant, ...]:
 def rights_of(realm: ExchangeName, user: User, grants: Item | None) -> Rights:
     """Return the rights of a user in a realm, given the item of the user's grants there."""
     return Rights.in_realm(realm, user=user.name, role=user.role, ownership=user.ownership, grants=grants_of(grants))
+
+
+def rights_of_token(realm: ExchangeName, token: TokenIdentity, grants: Item | None) -> Rights:
+    """Return the rights of a token's user in a realm, given the item of the grants to the user's name there."""
+    return Rights.of_token(realm, role=token.role, grants=grants_of(grants))
 
 
 def credentials_item(user: UserName, credentials: Credentials) -> Item:

@@ -1,21 +1,21 @@
 """Users' access to realms, read from the tables `Exchanges` (realm, user) and `Live` (grants, secret) in one call."""
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from boto3.dynamodb.conditions import Attr
 
 from signalbox.aws.exchange.items import user_key, user_of
-from signalbox.aws.live.account_items import credentials_of, rights_of
-from signalbox.aws.live.items import failures_key, grants_key, secret_key
+from signalbox.aws.live.account_items import credentials_of, rights_of, rights_of_token
+from signalbox.aws.live.items import ended_tokens_key, failures_key, grants_key, secret_key
 from signalbox.aws.live.realms import RealmSettings, realm_key
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, items_of_tables, succeeds
 from signalbox.backoff import Backoff
-from signalbox.exchange.model.records import User
 from signalbox.live.admin.grants import NO_RIGHTS, Rights
+from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.session.ports import RealmAccess
 from signalbox.live.session.state import Account
 from signalbox.live.wamp.authentication import Credentials
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
 
 KEPT_FOR = timedelta(minutes=5)
+TOKENS_END_FOR = timedelta(days=31)  # longer than any sensible token is valid
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +38,26 @@ class DynamoAccounts:
     realms: RealmSettings = field(default_factory=RealmSettings)
     backoff: Backoff = BACKOFF
 
-    def access(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> RealmAccess:
-        """Return the access of a user to a realm; without a user, only the realm's settings."""
+    def access(
+        self, realm: ExchangeName, user: UserName | None, *, now: datetime, token: TokenIdentity | None = None
+    ) -> RealmAccess:
+        """Return the access of a user to a realm; without a user, only the realm's settings.
+
+        The user of a `token` needs no record. If a user of the stage has the name, there is no account.
+        """
         read_at, known = self.realms.now(), self.realms.known(realm)
         keys: dict[str, list[Item]] = {self.exchanges.name: [] if known else [realm_key(realm)], self.live.name: []}
         if user is not None:
             keys[self.exchanges.name].append(user_key(user))
-            keys[self.live.name] += [grants_key(realm, user), secret_key(user), failures_key(user)]
+            keys[self.live.name].append(grants_key(realm, user))
+        if user is not None and token is None:
+            keys[self.live.name] += [secret_key(user), failures_key(user)]
         found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff) if any(keys.values()) else {}
         by_kind = {item["sk"]: item for items in found.values() for item in items}
+        account = self._account(realm, by_kind) if token is None else self._token_account(realm, user, token, by_kind)
         return RealmAccess(
             live=known or self.realms.read(realm, by_kind.values(), read_at=read_at),
-            account=self._account(realm, user_of(by_kind["user"]), by_kind) if "user" in by_kind else None,
+            account=account,
             failures=_failures(by_kind.get("failures"), now),
         )
 
@@ -67,7 +76,29 @@ class DynamoAccounts:
             item = {"minute": _minute(now), "count": 1, "expires_at": round((now + KEPT_FOR).timestamp())}
             self.live.put_item(Item=failures_key(user) | item)
 
-    def _account(self, realm: ExchangeName, user: User, items: dict[str, Item]) -> Account:
+    def end_tokens(self, realm: ExchangeName, user: UserName, *, now: datetime) -> None:
+        """Refuse the tokens of a user of an issuer that were issued before a time. Repeating it is harmless."""
+        # Issuers write whole seconds; a token of the same second was issued after the end as likely as before.
+        item = {"ended_at": int(now.timestamp()), "expires_at": round((now + TOKENS_END_FOR).timestamp())}
+        self.live.put_item(Item=ended_tokens_key(realm, user) | item)
+
+    def tokens_ended_at(self, realm: ExchangeName, user: UserName) -> datetime | None:
+        """Return the time before which tokens of a user must not have been issued, or None."""
+        item = self.live.get_item(Key=ended_tokens_key(realm, user), ConsistentRead=True).get("Item")
+        return None if item is None else datetime.fromtimestamp(int(cast("Decimal", item["ended_at"])), UTC)
+
+    def _token_account(
+        self, realm: ExchangeName, name: UserName | None, token: TokenIdentity, items: dict[str, Item]
+    ) -> Account | None:
+        if name is None or "user" in items:
+            return None
+        rights = rights_of_token(realm, token, items.get("grants"))
+        return Account(name, token.role, Credentials.decoy(name, pepper=self.pepper), rights)
+
+    def _account(self, realm: ExchangeName, items: dict[str, Item]) -> Account | None:
+        if "user" not in items:
+            return None
+        user = user_of(items["user"])
         rights = rights_of(realm, user, items.get("grants"))
         secret = items.get("secret")
         credentials = credentials_of(secret) if secret else Credentials.decoy(user.name, pepper=self.pepper)
@@ -82,12 +113,16 @@ class DynamoUserRights:
     exchanges: "Table"
     backoff: Backoff = BACKOFF
 
-    def find(self, realm: ExchangeName, user: UserName) -> Rights:
-        """Return a user's rights in a realm: none for an unknown user."""
+    def find(self, realm: ExchangeName, user: UserName, *, token: TokenIdentity | None = None) -> Rights:
+        """Return the rights of a user or of a token's user in a realm: none for an unknown user."""
         keys = {self.exchanges.name: [user_key(user)], self.live.name: [grants_key(realm, user)]}
         found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff)
         by_kind = {item["sk"]: item for items in found.values() for item in items}
-        return rights_of(realm, user_of(by_kind["user"]), by_kind.get("grants")) if "user" in by_kind else NO_RIGHTS
+        if token is not None and "user" not in by_kind:
+            return rights_of_token(realm, token, by_kind.get("grants"))
+        if token is not None or "user" not in by_kind:
+            return NO_RIGHTS
+        return rights_of(realm, user_of(by_kind["user"]), by_kind.get("grants"))
 
 
 def _failures(item: Item | None, now: datetime) -> int:

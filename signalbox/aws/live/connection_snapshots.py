@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from signalbox.aws.exchange.items import head_key, user_key, user_of
-from signalbox.aws.live.account_items import grants_of
+from signalbox.aws.live.account_items import grants_of, rights_of_token
 from signalbox.aws.live.items import grants_key, outbox_key, session_key
 from signalbox.aws.live.realms import RealmSettings, realm_key
 from signalbox.aws.live.sessions import stored_of
@@ -59,7 +59,7 @@ class DynamoConnectionSnapshots:
         return ConnectionSnapshot(
             session=session,
             outbox=outbox_of(found["outbox"]) if "outbox" in found else OutboxState(),
-            rights=_rights(session_owner[0], found) if session_owner is not None and "user" in found else NO_RIGHTS,
+            rights=NO_RIGHTS if session is None or session_owner is None else _rights(session_owner[0], session, found),
             live=known or self._live(owner, found, read_at),
         )
 
@@ -154,7 +154,12 @@ def _owner(session: Session | None) -> _Owner | None:
     return session.realm, UserName(session.identity.authid)
 
 
-def _rights(realm: ExchangeName, found: dict[str, Item]) -> Rights:
+def _rights(realm: ExchangeName, session: Session, found: dict[str, Item]) -> Rights:
+    if session.token is not None:
+        # A token's user whose name became that of a user of the stage has no rights any more.
+        return NO_RIGHTS if "user" in found else rights_of_token(realm, session.token, found.get("grants"))
+    if "user" not in found:
+        return NO_RIGHTS
     user: User = user_of(found["user"])
     return Rights.in_realm(
         realm, user=user.name, role=user.role, ownership=user.ownership, grants=grants_of(found.get("grants"))

@@ -5,17 +5,18 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import timedelta
+from math import ceil
 from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.errors import look
 from signalbox.errors import RejectedError
 from signalbox.live.session.inbox import frame_body, signal_body
-from signalbox.live.session.state import JOIN_TIMEOUT, ConnectionId, Signal
+from signalbox.live.session.state import JOIN_TIMEOUT, MAXIMUM_TIMER, ConnectionId, Signal
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
-DELAY_SECONDS = round(JOIN_TIMEOUT.total_seconds()) + 1
+MAXIMUM_DELAY_SECONDS = round(MAXIMUM_TIMER.total_seconds()) + 1
 # A connection's id is the id of its message group, which consists of these characters.
 CONNECTION = re.compile("[!-~]{1,128}")
 
@@ -56,10 +57,10 @@ class SqsTimers:
     sqs: "SQSClient"
     queue_url: str
 
-    def start(self, connection: ConnectionId, *, after: timedelta | None = None) -> None:
-        """Send a timer that is received after a time, or a little after `JOIN_TIMEOUT`. Raises `EffectFailed`."""
+    def start(self, connection: ConnectionId, *, after: timedelta = JOIN_TIMEOUT) -> None:
+        """Send a timer that is received a little after a time of at most `MAXIMUM_TIMER`. Raises `EffectFailed`."""
         body = json.dumps({"connection": connection})
-        delay = DELAY_SECONDS if after is None else round(after.total_seconds())
+        delay = min(max(ceil(after.total_seconds()), 0) + 1, MAXIMUM_DELAY_SECONDS)
         with look("the queue of timers"):
             self.sqs.send_message(QueueUrl=self.queue_url, MessageBody=body, DelaySeconds=delay)
 

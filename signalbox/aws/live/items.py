@@ -11,6 +11,7 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 # Names of exchanges and users have no `#`, so partition keys are unambiguous; a topic is always the rest of a key.
 SESSION, OUTBOX, GRANTS, SECRET, FAILURES, VERSION = "session", "outbox", "grants", "secret", "failures", "version"
+ENDED = "ended"
 SUBSCRIBER, CHUNK = "at#", "changes#"
 ALL_PATTERNS = "*"
 ROWS_SECONDS = 600
@@ -59,6 +60,11 @@ def secret_key(user: UserName) -> Item:
 def failures_key(user: UserName) -> Item:
     """Return the key of the counter of a user's failed logins."""
     return {"pk": f"secret#{user}", "sk": FAILURES}
+
+
+def ended_tokens_key(realm: ExchangeName, user: UserName) -> Item:
+    """Return the key of the time before which the tokens of a user of an issuer were ended."""
+    return {"pk": f"token#{realm}#{user}", "sk": ENDED}
 
 
 def subscriber_partition(realm: ExchangeName, pattern: TopicPattern) -> str:

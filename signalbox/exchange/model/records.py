@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.queues import QueueName, QueueUrl, is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -62,13 +63,15 @@ class LiveSettings:
     """The settings of an exchange that connections may join.
 
     `anonymous` is the user of connections without a secret; None refuses them. `rules` maps topic prefixes to their
-    retention; `retention` is for all other topics. With `arvados`, clients of Arvados join this realm of the stage.
+    retention; `retention` is for all other topics. `issuers` are the identity providers whose users may join. With
+    `arvados`, clients of Arvados join this realm of the stage.
     """
 
     order_by: OrderBy = OrderBy.TOPIC
     anonymous: UserName | None = None
     retention: Retention = Retention(count=1_000, age=timedelta(hours=24))
     rules: Mapping[str, Retention] = field(default_factory=dict, hash=False)
+    issuers: tuple[Issuer, ...] = ()
     arvados: bool = False
 
 

@@ -7,7 +7,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.uris import is_reserved
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
-from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted
+from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted, role_rights
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,11 @@ class Rights:
         """Return the rights of a user in a realm, given the user's grants there."""
         by_role = (right for right in Right if is_permitted(user, role, right, name=realm, ownership=ownership))
         return cls(frozenset(by_role), tuple(grants), is_admin=role is Role.ADMIN)
+
+    @classmethod
+    def of_token(cls, realm: ExchangeName, *, role: Role, grants: Iterable[Grant]) -> "Rights":
+        """Return the rights of a token's user, who owns no exchange by name and is never an administrator."""
+        return cls(role_rights(role, realm), tuple(grants))
 
     @property
     def are_any(self) -> bool:

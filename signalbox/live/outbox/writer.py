@@ -8,7 +8,7 @@ from typing import Protocol
 
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.grants import Rights
+from signalbox.live.admin.grants import NO_RIGHTS, Rights
 from signalbox.live.arvados.rows import LogRow, row_message, row_of
 from signalbox.live.log.backfill import BackfillReader
 from signalbox.live.log.events import EventTexts, LoggedEvent
@@ -204,7 +204,7 @@ class _ConnectionWriter:
         snapshot = self.snapshot
         if self._is_arvados:
             return row_action(candidate.event, self._row_audience, waited=waited)
-        return event_action(candidate, self.outbox, session=snapshot.session, rights=snapshot.rights, waited=waited)
+        return event_action(candidate, self.outbox, session=snapshot.session, rights=self._rights(), waited=waited)
 
     @property
     def _is_arvados(self) -> bool:
@@ -213,11 +213,16 @@ class _ConnectionWriter:
     @property
     def _row_audience(self) -> RowAudience | None:
         session = self.snapshot.session
-        return None if session is None else RowAudience(session, self.snapshot.rights, self.outbox)
+        return None if session is None else RowAudience(session, self._rights(), self.outbox)
 
     def _row(self, event: LoggedEvent) -> LogRow | None:
         """Return the row of an event for a connection in Arvados' dialect, and None for any other."""
         return row_of(event) if self._is_arvados else None
+
+    def _rights(self) -> Rights:
+        """Return the user's rights: none once the token with which the user has joined is over."""
+        token = self.snapshot.session.token if self.snapshot.session else None
+        return NO_RIGHTS if token is not None and token.is_over(self.writer.now()) else self.snapshot.rights
 
     def _is_far_behind(self, candidate: SubscriptionEvent, waited: timedelta) -> bool:
         session, event = self.snapshot.session, candidate.event
@@ -254,7 +259,7 @@ class _ConnectionWriter:
         event, snapshot = candidate.event, self.snapshot
         watermarks = self.outbox.watermarks.get(candidate.pattern.subscription_id)
         is_posted = watermarks is not None and (event.sequence or 0) <= watermarks.numbers.get(event.topic, 0)
-        if is_posted or not may_post(candidate, self.outbox, session=snapshot.session, rights=snapshot.rights):
+        if is_posted or not may_post(candidate, self.outbox, session=snapshot.session, rights=self._rights()):
             return DeliveryOutcome.DONE
         outcome = self._post_event(candidate, is_latest=is_latest)
         if outcome is DeliveryOutcome.DONE:
@@ -269,7 +274,7 @@ class _ConnectionWriter:
         if session is None or session.realm is None or session.listener is None:
             return DeliveryOutcome.DONE
         now = self.writer.now()
-        audience = RowAudience(session, self.snapshot.rights, self.outbox)
+        audience = RowAudience(session, self._rights(), self.outbox)
         start = audience.catch_up_start(progress=progress_of(self.outbox, item_id))
         rows = self.writer.log.rows_after(session.realm, start, now=now)
         while page := list(islice(rows, ROWS_READ)):

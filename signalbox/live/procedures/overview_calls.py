@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from signalbox.errors import RejectedError
+from signalbox.live.identity.documents import token_document, token_of
+from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.log.documents import payload_document, payload_of
 from signalbox.live.outbox.items import ItemId
 from signalbox.live.session.state import ConnectionId
@@ -18,7 +20,10 @@ class InvalidOverviewCall(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class OverviewCall:
-    """A permitted call of an overview procedure; `item_id` is the id of its reply in the caller's outbox."""
+    """A permitted call of an overview procedure; `item_id` is the id of its reply in the caller's outbox.
+
+    `token` is the identity of a token's user.
+    """
 
     connection: ConnectionId
     item_id: ItemId
@@ -28,6 +33,7 @@ class OverviewCall:
     request: RequestId
     procedure: str
     payload: Payload
+    token: TokenIdentity | None = None
 
     @classmethod
     def parse(cls, body: str) -> "OverviewCall":
@@ -43,6 +49,7 @@ class OverviewCall:
                 request=RequestId(document["request"]),
                 procedure=document["procedure"],
                 payload=payload_of(document),
+                token=token_of(document["token"]) if "token" in document else None,
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidOverviewCall(f"a message of {len(body)} characters is not a call: {error!r}") from error
@@ -58,5 +65,6 @@ class OverviewCall:
             "request": self.request,
             "procedure": self.procedure,
             **payload_document(self.payload),
+            **({} if self.token is None else {"token": token_document(self.token)}),
         }
         return json.dumps(document, separators=(",", ":"))

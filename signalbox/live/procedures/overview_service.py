@@ -7,6 +7,7 @@ from typing import Protocol
 from signalbox.documents import shown
 from signalbox.errors import UnavailableError
 from signalbox.live.admin.grants import Rights
+from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.outbox.items import reply_item
 from signalbox.live.outbox.ports import Outboxes
 from signalbox.live.procedures.calls import ProcedureUnavailable, reply
@@ -23,8 +24,8 @@ BY_URI: Mapping[str, Procedure[OverviewContext]] = {one.uri: one for one in OVER
 class UserRights(Protocol):
     """The current rights of users in realms."""
 
-    def find(self, realm: ExchangeName, user: UserName) -> Rights:
-        """Return a user's rights in a realm: none for an unknown user."""
+    def find(self, realm: ExchangeName, user: UserName, *, token: TokenIdentity | None = None) -> Rights:
+        """Return the rights of a user or of a token's user in a realm: none for an unknown user."""
         ...
 
 
@@ -45,7 +46,8 @@ class OverviewService:
         procedure = BY_URI.get(call.procedure)
         if procedure is None:
             raise InvalidOverviewCall(f"procedure: expected one of {', '.join(BY_URI)}, not {shown(call.procedure)}")
-        context = OverviewContext(self.stage, call.realm, self.rights.find(call.realm, call.user), call.at)
+        rights = self.rights.find(call.realm, call.user, token=call.token)
+        context = OverviewContext(self.stage, call.realm, rights, call.at)
         message = reply(call.request, lambda: _result(procedure, context, call.payload))
         self.outboxes.put(call.connection, [reply_item(Post(message), call.item_id)])
 

@@ -9,7 +9,8 @@ from enum import Enum, auto
 from typing import Any, Generic, TypeVar
 
 from signalbox.live.admin.grants import Rights
-from signalbox.live.procedures import calls, overview, session_meta, subscription_meta
+from signalbox.live.identity.tokens import TokenIdentity
+from signalbox.live.procedures import calls, overview, session_meta, session_renewal, subscription_meta
 from signalbox.live.procedures.calls import CallContext
 from signalbox.live.procedures.overview import OverviewContext
 from signalbox.live.procedures.subscription_meta import Subscription
@@ -90,6 +91,8 @@ OVERVIEW_PROCEDURES: tuple[Procedure[OverviewContext], ...] = (
     Procedure("signalbox.overview", Access.GRANTED, overview.summarize_stage),
     Procedure("signalbox.report", Access.GRANTED, overview.find_reports),
 )
-_ALL: tuple[Procedure[Any], ...] = (*SESSION_PROCEDURES, *OVERVIEW_PROCEDURES)
+# Decided by the session's machine, since it changes the session.
+RENEWAL: Procedure[TokenIdentity] = Procedure(session_renewal.RENEW, Access.JOINED, session_renewal.renewed)
+_ALL: tuple[Procedure[Any], ...] = (*SESSION_PROCEDURES, *OVERVIEW_PROCEDURES, RENEWAL)
 PROCEDURES: Mapping[str, Procedure[Any]] = {one.uri: one for one in _ALL}
 FEATURES = frozenset(one.feature for one in PROCEDURES.values() if one.feature)

@@ -5,12 +5,13 @@ it has one subscription to all topics, and the writer applies the filters.
 """
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from signalbox.live.arvados.filters import LogSubscription
 from signalbox.live.arvados.requests import BadRequest, SubscribeRequest, UnsubscribeRequest, status
-from signalbox.live.session.effects import Attach, CatchUp, Detach, Enter, PostText, RefuseFrame, StartTimer
-from signalbox.live.session.state import Admitted, DecisionContext, Elapsed, Outcome, Session, State
+from signalbox.live.session import closing
+from signalbox.live.session.effects import Attach, CatchUp, Detach, Enter, PostText, RefuseFrame
+from signalbox.live.session.state import Admitted, DecisionContext, Elapsed, Lost, Outcome, Session, State
 from signalbox.live.wamp.codec import size_bytes
 from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -26,9 +27,9 @@ KEEP_ALIVE, KEEP_ALIVE_AFTER = "{}", timedelta(minutes=9)
 def admitted(session: Session, received: Admitted, context: DecisionContext) -> Outcome:
     """Join a session whose token was verified when its connection was opened."""
     del received
-    joined = replace(session, state=State.JOINED, deadline=context.now + KEEP_ALIVE_AFTER)
+    joined = replace(session, state=State.JOINED, deadline=_deadline(session, context))
     entering = [Enter(joined.listener)] if joined.listener else []
-    return Outcome(joined, (*entering, StartTimer(KEEP_ALIVE_AFTER)))
+    return Outcome(joined, tuple(entering))
 
 
 def subscribed(session: Session, received: SubscribeRequest, context: DecisionContext) -> Outcome:
@@ -67,12 +68,22 @@ def bad_request(session: Session, received: BadRequest, context: DecisionContext
 
 
 def kept_alive(session: Session, received: Elapsed, context: DecisionContext) -> Outcome:
-    """Post the message that keeps the connection open, and start the next timer, once for each deadline."""
+    """Post the message that keeps the connection open, once for each deadline; end the session of a token that is over.
+
+    The protocol has no message for the end of a session.
+    """
+    if session.token is not None and session.token.is_over(context.now):
+        return closing.lost(session, Lost(), context)
     del received
     if context.now < session.deadline:
         return Outcome(session)
-    later = replace(session, deadline=context.now + KEEP_ALIVE_AFTER)
-    return Outcome(later, (PostText(KEEP_ALIVE), StartTimer(KEEP_ALIVE_AFTER)))
+    return Outcome(replace(session, deadline=_deadline(session, context)), (PostText(KEEP_ALIVE),))
+
+
+def _deadline(session: Session, context: DecisionContext) -> datetime:
+    """Return when the next timer runs out, which the change of the deadline starts."""
+    keeping = context.now + KEEP_ALIVE_AFTER
+    return keeping if session.token is None else min(keeping, session.token.ends_at)
 
 
 def _refused(session: Session) -> Outcome:

@@ -14,6 +14,7 @@ from signalbox.live.session.state import (
     Session,
     State,
     moved,
+    token_deadline,
 )
 from signalbox.live.wamp import error_uris
 from signalbox.live.wamp.codec import MalformedFrame
@@ -56,9 +57,27 @@ def lost(session: Session, received: Lost, context: DecisionContext) -> Outcome:
 
 def killed(session: Session, received: Killed, context: DecisionContext) -> Outcome:
     """Send GOODBYE to a killed session. Clients do not reconnect by themselves after that."""
-    goodbye = Post(Goodbye({"message": received.message}, received.reason))
+    return ended_with_goodbye(session, received.reason, received.message, context)
+
+
+def ended_with_goodbye(session: Session, reason: str, message: str, context: DecisionContext) -> Outcome:
+    """End a joined session with GOODBYE, and wait for the client's."""
+    goodbye = Post(Goodbye({"message": message}, reason))
     ending = replace(_without_subscriptions(session), state=State.CLOSING, deadline=context.now + JOIN_TIMEOUT)
     return Outcome(ending, (*_leaving(session), goodbye))
+
+
+def token_elapsed(session: Session, received: Elapsed, context: DecisionContext) -> Outcome:
+    """End the session of a token that is over; before, set the deadline of the next timer."""
+    del received
+    token = session.token
+    if token is None:
+        return Outcome(session)
+    if token.is_over(context.now):
+        return ended_with_goodbye(session, error_uris.TOKEN_EXPIRED, "the token has expired: join again", context)
+    if context.now < session.deadline:
+        return Outcome(session)  # the timer of the join, or one of an older token
+    return Outcome(replace(session, deadline=token_deadline(token, now=context.now)))
 
 
 def killed_before_join(session: Session, received: Killed, context: DecisionContext) -> Outcome:

@@ -10,15 +10,16 @@ TOKEN_PARAMETER = "api_token"  # noqa: S105 - the name of Arvados' query paramet
 # Half of API Gateway's default quota of an account: when all clients of a stage reconnect at once, other APIs keep
 # room, and sessions begin no faster than their table can store them.
 MAXIMUM_PER_SECOND = 250
-BAD_REQUEST, UNAUTHORIZED, NOT_FOUND, TOO_MANY_REQUESTS = 400, 401, 404, 429
+BAD_REQUEST, UNAUTHORIZED, NOT_FOUND, TOO_MANY_REQUESTS, UNAVAILABLE = 400, 401, 404, 429, 503
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The HTTP status and the text of a refused connection."""
+    """The HTTP status and the text of a refused connection; `problem` is a word for the history, if it has one."""
 
     status: int
     reason: str
+    problem: str = ""
 
 
 def offered_subprotocols(headers: Mapping[str, str]) -> list[str]:

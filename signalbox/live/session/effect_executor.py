@@ -48,7 +48,6 @@ from signalbox.live.session.effects import (
     Post,
     PostText,
     RefuseFrame,
-    StartTimer,
 )
 from signalbox.live.session.events import Cause
 from signalbox.live.session.ports import Member, RealmAccess, SessionPorts
@@ -126,10 +125,6 @@ class EffectExecutor:
         """Request the past log rows of a subscription, whose answer is in the outbox before."""
         self._put(CatchUpRequest(self._item_id(), effect.subscription))
 
-    def start_timer(self, effect: StartTimer) -> None:
-        """Start a timer of the connection."""
-        self.ports.timers.start(self.session.connection, after=effect.after)
-
     def refuse_frame(self, effect: RefuseFrame) -> None:
         """Record a frame that is no request."""
         del effect
@@ -164,7 +159,7 @@ class EffectExecutor:
 
     def count_failure(self, effect: CountFailure) -> None:
         """Count a failed login, unless the name cannot be a user's."""
-        self._events.append(events.refused(self.session, self.cause))
+        self._events.append(events.refused(self.session, self.cause, effect.reason))
         try:
             user = parse_user_name(effect.authid)
         except InvalidUserName:
@@ -181,6 +176,7 @@ class EffectExecutor:
             request=effect.request,
             procedure=effect.procedure,
             payload=effect.payload,
+            token=self.session.token,
         )
 
     def _detach(self, listener: Listener, patterns: Sequence[TopicPattern]) -> None:
@@ -267,7 +263,6 @@ METHODS: Mapping[type[Effect], Callable[[EffectExecutor, Any], None]] = {
     Distribute: EffectExecutor.distribute,
     AnswerCall: EffectExecutor.answer_call,
     CatchUp: EffectExecutor.catch_up,
-    StartTimer: EffectExecutor.start_timer,
     RefuseFrame: EffectExecutor.refuse_frame,
     Drop: EffectExecutor.drop,
     CountFailure: EffectExecutor.count_failure,

@@ -1,7 +1,6 @@
 """The effects that the session machine returns; each may be executed twice."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.wamp.audience import Audience, Listener
@@ -36,13 +35,6 @@ class CatchUp:
     """Post the past log rows that a subscription requests, before any further row of the connection."""
 
     subscription: SubscriptionId
-
-
-@dataclass(frozen=True, slots=True)
-class StartTimer:
-    """Send the signal `Elapsed` to the connection's inbox after a time of at most 15 minutes."""
-
-    after: timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +112,19 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class CountFailure:
-    """Count a failed login of a user; too many within a minute are refused."""
+    """Count a failed login of a user; too many within a minute are refused.
+
+    A refused token has no `authid`, since anybody may send one with any name, but a `reason`.
+    """
 
     authid: str
+    reason: str = ""
 
 
 Effect = (
     Post
     | PostText
     | CatchUp
-    | StartTimer
     | RefuseFrame
     | Close
     | Enter

@@ -4,13 +4,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from signalbox.documents import Problems, Section
+from signalbox.live.identity.tokens import TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.log.events import rfc3339
 from signalbox.live.procedures.table import FEATURES
 from signalbox.live.session.closing import aborted
 from signalbox.live.session.effects import CountFailure, Enter, Post
-from signalbox.live.session.state import Account, DecisionContext, Outcome, Realm, Session, State
+from signalbox.live.session.state import Account, DecisionContext, Outcome, Realm, Session, State, token_deadline
 from signalbox.live.wamp import error_uris
-from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity, challenge_text, chosen_method
+from signalbox.live.wamp.authentication import (
+    PROVIDER,
+    AuthMethod,
+    Credentials,
+    Identity,
+    challenge_text,
+    chosen_method,
+)
 from signalbox.live.wamp.features import AGENT, roles
 from signalbox.live.wamp.messages import Authenticate, Challenge, Hello, Welcome
 from signalbox.live.wamp.uris import InvalidUri, parse_procedure
@@ -51,7 +59,9 @@ def greeted(session: Session, received: Hello, context: DecisionContext) -> Outc
 
 def _identified(session: Session, request: _JoinRequest, realm: Realm, context: DecisionContext) -> Outcome:
     credentials = _credentials(context.account, realm, authid=request.authid)
-    known = credentials.methods if request.authid else frozenset()
+    # A token names its user itself.
+    of_tokens = frozenset({AuthMethod.TICKET} if realm.has_issuers else ())
+    known = of_tokens | (credentials.methods if request.authid else frozenset())
     anonymous = frozenset({AuthMethod.ANONYMOUS} if realm.anonymous else ())
     method = chosen_method(request.methods, accepted=known | anonymous)
     if method is None:
@@ -81,6 +91,8 @@ def authenticated(session: Session, received: Authenticate, context: DecisionCon
     if context.realm is None or session.identity is None:
         return aborted(session, error_uris.NO_SUCH_REALM, "there is no such realm any more")
     authid = session.identity.authid
+    if context.token is not None and session.identity.method is AuthMethod.TICKET:
+        return _authenticated_by_token(session, session.identity, context.token, context)
     if context.failures >= MAXIMUM_FAILURES:
         return aborted(session, error_uris.AUTHENTICATION_FAILED, "too many failed logins: try again in a minute")
     credentials = _credentials(context.account, context.realm, authid=authid)
@@ -91,16 +103,32 @@ def authenticated(session: Session, received: Authenticate, context: DecisionCon
     return _joined(session, context.account, session.identity.method, context)
 
 
+def _authenticated_by_token(
+    session: Session, requested: Identity, token: VerifiedToken | TokenRefusal, context: DecisionContext
+) -> Outcome:
+    if isinstance(token, VerifiedToken) and context.account is not None and requested.authid in ("", token.authid):
+        ends = replace(session, token=token.identity, deadline=token_deadline(token.identity, now=context.now))
+        return _joined(ends, context.account, requested.method, context, provider=token.provider)
+    problem = token.problem if isinstance(token, TokenRefusal) else TokenProblem.AUTHID
+    if isinstance(token, VerifiedToken) and context.account is None:
+        problem = TokenProblem.STAGE_USER
+    # Not counted against a name: anybody can send wrong tokens for any.
+    refused = aborted(session, token_error(problem), problem.text)
+    return replace(refused, effects=(refused_token(problem), *refused.effects))
+
+
 def _is_right(given_signature: str, credentials: Credentials, method: AuthMethod, *, challenge: str) -> bool:
     if method is AuthMethod.TICKET:
         return credentials.accepts_ticket(given_signature)
     return credentials.accepts_signature(given_signature, challenge=challenge)
 
 
-def _joined(session: Session, account: Account, method: AuthMethod, context: DecisionContext) -> Outcome:
+def _joined(
+    session: Session, account: Account, method: AuthMethod, context: DecisionContext, *, provider: str = PROVIDER
+) -> Outcome:
     if not account.rights.are_any:
         return aborted(session, error_uris.NOT_AUTHORIZED, "this user has no rights in this realm")
-    identity = Identity(account.name, account.role, method)
+    identity = Identity(account.name, account.role, method, provider)
     session_id = session.session or context.session
     joined = replace(session, state=State.JOINED, session=session_id, identity=identity, challenge="")
     # `_at` is an extension: a client that reconnects before its first event requests the events since then.
@@ -108,6 +136,17 @@ def _joined(session: Session, account: Account, method: AuthMethod, context: Dec
     details = {**stage, **identity.details, "_at": rfc3339(context.now)}
     entering = [Enter(joined.listener)] if joined.listener else []
     return Outcome(joined, (Post(Welcome(session_id, details)), *entering))
+
+
+def token_error(problem: TokenProblem) -> str:
+    """Return the error URI for a refused token."""
+    is_temporary = problem is TokenProblem.UNAVAILABLE
+    return error_uris.UNAVAILABLE if is_temporary else error_uris.AUTHENTICATION_FAILED
+
+
+def refused_token(problem: TokenProblem) -> CountFailure:
+    """Return the effect that records a refused token, without its claims."""
+    return CountFailure("", f"token: {problem.word}")
 
 
 def _join_request(details: Mapping[str, object]) -> _JoinRequest:

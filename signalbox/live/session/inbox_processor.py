@@ -2,12 +2,17 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from signalbox.errors import UnavailableError
+from signalbox.exchange.model.issuers import Issuer
+from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.identity.compact import is_compact_jwt
+from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal
 from signalbox.live.procedures import meta_events
+from signalbox.live.procedures.session_renewal import RENEW
 from signalbox.live.session import inbox
 from signalbox.live.session.effect_executor import EffectExecutor
 from signalbox.live.session.effects import Post
@@ -18,6 +23,7 @@ from signalbox.live.session.ports import RealmAccess, SessionPorts, Stored
 from signalbox.live.session.state import (
     ConnectionId,
     DecisionContext,
+    Dialect,
     FrameId,
     Killed,
     Outcome,
@@ -49,6 +55,8 @@ from signalbox.sarracenia.rights.names import (
 
 # A session's item has room for its subscriptions, and for the effects of frames of this size and of one more frame.
 MAXIMUM_BATCH_BYTES = 65_536
+# A renewal is stored and posted within this time, or else the message is processed again later.
+RENEWAL_MARGIN = timedelta(seconds=5)
 
 
 class SessionChanged(UnavailableError):
@@ -67,11 +75,12 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """An inbox message and the outcome of the decision on it."""
+    """An inbox message and the outcome of the decision on it; `starts_timer` until the session's deadline."""
 
     arrival: Arrival
     message: InboxMessage
     outcome: Outcome
+    starts_timer: bool
 
 
 @dataclass(slots=True)
@@ -115,7 +124,8 @@ class InboxProcessor:
         if isinstance(message.received, RightsChanged):
             self._access = None
         context = self._context(message, arrival, session)
-        return _Decision(arrival, message, receive(session, message.received, context, is_in_batch=is_in_batch))
+        outcome = receive(session, message.received, context, is_in_batch=is_in_batch)
+        return _Decision(arrival, message, outcome, _starts_timer(session, outcome.session, arrival.frame))
 
     def _saved(self, batch: Sequence[_Decision], stored: Stored) -> Stored:
         if not batch or batch[-1].outcome.session == stored.session:
@@ -133,12 +143,18 @@ class InboxProcessor:
     def _execute(self, decision: _Decision) -> None:
         session, arrival, effects = decision.outcome.session, decision.arrival, decision.outcome.effects
         received = decision.message.received
+        if isinstance(received, Killed) and session.token and session.realm and session.identity:
+            # The client must not join again with the token that it has.
+            user = UserName(session.identity.authid)
+            self.ports.store.accounts.end_tokens(session.realm, user, now=arrival.at)
         is_revoked = isinstance(received, RightsChanged)
         cause = Cause(arrival.frame, arrival.at, _reason(decision.outcome, received), is_revoked=is_revoked)
         access, watched = partial(self._access_of, session, arrival.at), partial(self._watched_in, session)
         EffectExecutor(self.ports, session, cause, access, watched).execute(effects)
         if session.state is State.CLOSING and effects:
             self.ports.timers.start(self.connection)
+        if decision.starts_timer:
+            self.ports.timers.start(self.connection, after=session.deadline - arrival.at)
         if session.state is State.CLOSED:
             self.ports.store.sessions.close(session)
 
@@ -159,7 +175,27 @@ class InboxProcessor:
         if access.live is None:
             return context
         realm = Realm(session.realm, self.ports.pepper)
+        token = _token_in(message.received, session, access.live)
+        if token is not None:
+            return self._token_context(replace(context, realm=realm), session, token, access.live.issuers)
         return replace(context, realm=realm, account=access.account, failures=access.failures)
+
+    def _token_context(
+        self, context: DecisionContext, session: Session, text: str, issuers: Sequence[Issuer]
+    ) -> DecisionContext:
+        """Return the context of a token: the result of its verification, and the account of its user."""
+        # Not the time of the message: the writer of the outbox must read the new token before the old one is over.
+        if session.token is not None and session.token.is_over(self.ports.now() + RENEWAL_MARGIN):
+            return replace(context, token=TokenRefusal(TokenProblem.LATE))
+        verified = self.ports.tokens.verify(text, issuers)
+        if isinstance(verified, TokenRefusal) or session.realm is None:
+            return replace(context, token=verified)
+        user = UserName(verified.authid)
+        ended_at = self.ports.store.accounts.tokens_ended_at(session.realm, user)
+        if ended_at is not None and (verified.issued_at is None or verified.issued_at < ended_at):
+            return replace(context, token=TokenRefusal(TokenProblem.ENDED))
+        self._access = self._find_access(session.realm, user, context.now, verified.identity)
+        return replace(context, token=verified, account=self._access.account)
 
     def _join_context(self, context: DecisionContext, hello: Hello) -> DecisionContext:
         name = _exchange_name(hello.realm)
@@ -170,15 +206,16 @@ class InboxProcessor:
             return context
         anonymous = access.live.anonymous if _may_be_anonymous(hello) else None
         account = self._find_access(name, anonymous, context.now).account if anonymous else None
-        realm = Realm(name, self.ports.pepper, account)
+        realm = Realm(name, self.ports.pepper, account, has_issuers=bool(access.live.issuers))
         return replace(context, realm=realm, account=access.account)
 
     def _access_of(self, session: Session, now: datetime) -> RealmAccess:
         """Return the access of the session's user; read once, since a change sends the signal `RightsChanged`."""
         if self._access is None:
-            user = _user_name(session.identity.authid) if session.identity else None
-            realm = session.realm
-            self._access = RealmAccess(None, None) if realm is None else self._find_access(realm, user, now)
+            name = session.identity.authid if session.identity else None
+            user = _user_name(name) if session.token is None or name is None else UserName(name)
+            realm, token = session.realm, session.token
+            self._access = RealmAccess(None, None) if realm is None else self._find_access(realm, user, now, token)
         return self._access
 
     def _watched_in(self, session: Session) -> Collection[RoutingKey]:
@@ -188,8 +225,31 @@ class InboxProcessor:
             self._watched = [] if session.realm is None else lookup.watched(session.realm, meta_events.EVERY)
         return self._watched
 
-    def _find_access(self, realm: ExchangeName, user: UserName | None, now: datetime) -> RealmAccess:
-        return self.ports.store.accounts.access(realm, user, now=now)
+    def _find_access(
+        self, realm: ExchangeName, user: UserName | None, now: datetime, token: TokenIdentity | None = None
+    ) -> RealmAccess:
+        return self.ports.store.accounts.access(realm, user, now=now, token=token)
+
+
+def _token_in(received: Received, session: Session, live: LiveSettings) -> str | None:
+    """Return the token of a message that a realm's issuers are asked about, or None."""
+    if isinstance(received, Authenticate):
+        return received.signature if live.issuers and is_compact_jwt(received.signature) else None
+    if not isinstance(received, Call) or received.procedure != RENEW or session.token is None:
+        return None
+    argument = received.payload.arguments[0] if received.payload.arguments else None
+    return argument if isinstance(argument, str) else None
+
+
+def _starts_timer(before: Session, after: Session, frame: FrameId) -> bool:
+    """Return whether a joined session's next timer is started: also for a frame that is received again.
+
+    Only a token's session and one in Arvados' dialect have timers while they are joined.
+    """
+    has_timers = after.token is not None or after.dialect is Dialect.ARVADOS
+    if not has_timers or after.state is not State.JOINED:
+        return False
+    return before.state is not State.JOINED or before.deadline != after.deadline or frame in before.frames
 
 
 def _depends_on_rights(received: Received) -> bool:

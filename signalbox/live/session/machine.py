@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from signalbox.live.arvados.requests import BadRequest, SubscribeRequest, UnsubscribeRequest
-from signalbox.live.session import arvados, closing, handshake, requests
+from signalbox.live.session import arvados, closing, handshake, renewal, requests
 from signalbox.live.session.state import (
     KEPT_FRAMES,
     Admitted,
@@ -74,13 +74,13 @@ RULES: Mapping[State, Mapping[type, Rule]] = MappingProxyType(
             Subscribe: _rule(requests.subscribed, State.JOINED),
             Unsubscribe: _rule(requests.unsubscribed, State.JOINED),
             Publish: _rule(requests.published, State.JOINED),
-            Call: _rule(requests.called, State.JOINED),
+            Call: _rule(renewal.called, State.JOINED, State.CLOSING),
             Cancel: _rule(closing.ignored, State.JOINED),  # the call is answered soon
             Register: _rule(requests.not_registered, State.JOINED),
             Unregister: _rule(requests.not_unregistered, State.JOINED),
             Goodbye: _rule(closing.left, State.CLOSED),
             Abort: _rule(closing.closed, State.CLOSED),
-            Elapsed: _rule(closing.ignored, State.JOINED),
+            Elapsed: _rule(closing.token_elapsed, State.JOINED, State.CLOSING),
             Killed: _rule(closing.killed, State.CLOSING),
             RightsChanged: _rule(requests.rights_revoked, State.JOINED),
             Lost: _rule(closing.lost, State.CLOSED),
@@ -106,7 +106,7 @@ ARVADOS_RULES: Mapping[State, Mapping[type, Rule]] = MappingProxyType(
             SubscribeRequest: _rule(arvados.subscribed, State.JOINED),
             UnsubscribeRequest: _rule(arvados.unsubscribed, State.JOINED),
             BadRequest: _rule(arvados.bad_request, State.JOINED),
-            Elapsed: _rule(arvados.kept_alive, State.JOINED),
+            Elapsed: _rule(arvados.kept_alive, State.JOINED, State.CLOSED),
             Killed: _rule(closing.closed, State.CLOSED),
             Lost: _rule(closing.lost, State.CLOSED),
         },
@@ -145,7 +145,9 @@ def receive(session: Session, received: Received, context: DecisionContext, *, i
 
 def _decided(session: Session, received: Received, context: DecisionContext) -> Outcome:
     is_waiting = session.state in WAITING and session.dialect is Dialect.WAMP
-    is_late = is_waiting and context.now >= session.deadline and not isinstance(received, Lost)
+    is_late = _is_token_over(session, received, context) or (
+        is_waiting and context.now >= session.deadline and not isinstance(received, Lost)
+    )
     effective: Received = Elapsed() if is_late else received
     return _rule_of(session, effective).decide(session, effective, context)
 
@@ -155,6 +157,13 @@ def _rule_of(session: Session, received: Received) -> Rule:
         return rule(session.state, received)
     # Rights are checked for each event, so their change ends nothing.
     return ARVADOS_RULES.get(session.state, {}).get(type(received), _rule(closing.ignored, session.state))
+
+
+def _is_token_over(session: Session, received: Received, context: DecisionContext) -> bool:
+    """Return whether the token of a joined session is over, so that it must end unless the message ends it."""
+    if session.state is not State.JOINED or session.token is None:
+        return False
+    return session.token.is_over(context.now) and not isinstance(received, Lost | Killed | Goodbye | Abort)
 
 
 def rule(state: State, received: Received) -> Rule:

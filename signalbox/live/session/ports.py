@@ -14,9 +14,10 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin.grants import NO_RIGHTS, Rights
+from signalbox.live.identity.tokens import TokenIdentity, TokenVerifier
 from signalbox.live.outbox.ports import Outboxes, Subscribers, TopicLog
 from signalbox.live.procedures.overview_calls import OverviewCall
-from signalbox.live.session.state import Account, ConnectionId, Session, Signal
+from signalbox.live.session.state import JOIN_TIMEOUT, Account, ConnectionId, Session, Signal
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
 from signalbox.live.wamp.patterns import TopicPattern
@@ -124,12 +125,25 @@ class RealmSessions(Protocol):
 class Accounts(Protocol):
     """The users of the stage and their access to realms."""
 
-    def access(self, realm: ExchangeName, user: UserName | None, *, now: datetime) -> RealmAccess:
-        """Return the access of a user to a realm; without a user, only the realm's settings."""
+    def access(
+        self, realm: ExchangeName, user: UserName | None, *, now: datetime, token: TokenIdentity | None = None
+    ) -> RealmAccess:
+        """Return the access of a user to a realm; without a user, only the realm's settings.
+
+        The user of a `token` needs no record. If a user of the stage has the name, there is no account.
+        """
         ...
 
     def count_failure(self, user: UserName, *, now: datetime) -> None:
         """Count a failed login, even for unknown users, so that responses do not reveal which users exist."""
+        ...
+
+    def end_tokens(self, realm: ExchangeName, user: UserName, *, now: datetime) -> None:
+        """Refuse the tokens of a user of an issuer that were issued before a time. Repeating it is harmless."""
+        ...
+
+    def tokens_ended_at(self, realm: ExchangeName, user: UserName) -> datetime | None:
+        """Return the time before which tokens of a user must not have been issued, or None."""
         ...
 
 
@@ -148,11 +162,8 @@ class Inbox(Protocol):
 class Timers(Protocol):
     """The timers of connections whose next message is awaited."""
 
-    def start(self, connection: ConnectionId, *, after: timedelta | None = None) -> None:
-        """Send the signal `Elapsed` to the connection's inbox after a time, by default a little after `JOIN_TIMEOUT`.
-
-        The time is at most 15 minutes.
-        """
+    def start(self, connection: ConnectionId, *, after: timedelta = JOIN_TIMEOUT) -> None:
+        """Send the signal `Elapsed` to the connection's inbox a little after a time of at most `MAXIMUM_TIMER`."""
         ...
 
 
@@ -193,7 +204,7 @@ class SessionPorts:
     """The ports of sessions; `record` takes history events.
 
     `random_id` returns the ids of sessions and publications, from 1 to 2^53. `nonce` returns an unguessable text, and
-    `pepper` is a secret of the stage.
+    `pepper` is a secret of the stage. `tokens` verifies the tokens of realms' issuers.
     """
 
     store: Store
@@ -202,6 +213,7 @@ class SessionPorts:
     timers: Timers
     sender: "Sender"
     overview_calls: OverviewCalls
+    tokens: TokenVerifier
     names: StageNames
     pepper: str
     now: Callable[[], datetime]

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.arvados.filters import LogSubscription
+from signalbox.live.identity.documents import token_document, token_of
 from signalbox.live.log.documents import (
     Document,
     audience_document,
@@ -35,11 +36,10 @@ from signalbox.live.session.effects import (
     Post,
     PostText,
     RefuseFrame,
-    StartTimer,
 )
 from signalbox.live.session.state import ConnectionId, Dialect, FrameId, Session, State
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.authentication import AuthMethod, Identity
+from signalbox.live.wamp.authentication import PROVIDER, AuthMethod, Identity
 from signalbox.live.wamp.codec import parse, serialize
 from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -49,7 +49,8 @@ DO = "do"
 
 def session_document(session: Session) -> dict[str, object]:
     """Return the document of a session."""
-    identity = session.identity
+    # Versions without tokens ignore `token`; they find no user with the name, and so no rights.
+    token = {} if session.token is None else {"token": token_document(session.token)}
     return {
         "connection": session.connection,
         "opened_at": session.opened_at.isoformat(),
@@ -58,12 +59,13 @@ def session_document(session: Session) -> dict[str, object]:
         "state": session.state.value,
         "realm": session.realm,
         "session": session.session,
-        "identity": None if identity is None else [identity.authid, identity.authrole, identity.method.value],
+        "identity": None if session.identity is None else _identity_document(session.identity),
         "challenge": session.challenge,
         "features": sorted(session.features),
         "subscriptions": [pattern_document(pattern) for pattern in session.subscriptions.values()],
         "frames": list(session.frames),
         "pending": {frame: list(map(effect_document, effects)) for frame, effects in session.pending.items()},
+        **token,
         **_dialect_document(session),
     }
 
@@ -80,15 +82,27 @@ def session_of(document: Document) -> Session:
         state=State(document["state"]),
         realm=None if realm is None else ExchangeName(realm),
         session=document["session"],
-        identity=None if identity is None else Identity(identity[0], identity[1], AuthMethod(identity[2])),
+        identity=None if identity is None else _identity_of(identity),
         challenge=document["challenge"],
         features=frozenset(document["features"]),
         subscriptions={pattern.subscription_id: pattern for pattern in patterns},
         frames=tuple(map(FrameId, document["frames"])),
         pending={FrameId(frame): tuple(map(effect_of, found)) for frame, found in document["pending"].items()},
+        token=token_of(document["token"]) if "token" in document else None,
         dialect=Dialect(document.get("dialect", Dialect.WAMP)),
         log_subscriptions=tuple(map(_log_subscription_of, document.get("log_subscriptions", ()))),
     )
+
+
+def _identity_document(identity: Identity) -> list[str]:
+    # Versions without tokens read the first three entries.
+    provider = [] if identity.provider == PROVIDER else [identity.provider]
+    return [identity.authid, identity.authrole, identity.method.value, *provider]
+
+
+def _identity_of(document: Sequence[str]) -> Identity:
+    authid, authrole, method, *provider = document
+    return Identity(authid, authrole, AuthMethod(method), *provider)
 
 
 def effect_document(effect: Effect) -> dict[str, object]:
@@ -138,10 +152,6 @@ def _text_document(post: PostText) -> dict[str, object]:
 
 def _text_of(document: Document) -> PostText:
     return PostText(document["text"], document["begins"], document["ends"], document["expects_catch_up"])
-
-
-def _timer_of(document: Document) -> StartTimer:
-    return StartTimer(timedelta(seconds=document["seconds"]))
 
 
 def _enter_document(enter: Enter) -> dict[str, object]:
@@ -207,7 +217,12 @@ def _answer_of(document: Document) -> AnswerCall:
 
 
 def _failure_of(document: Document) -> CountFailure:
-    return CountFailure(document["authid"])
+    return CountFailure(document["authid"], document.get("reason", ""))
+
+
+def _failure_document(failure: CountFailure) -> dict[str, object]:
+    reason = {"reason": failure.reason} if failure.reason else {}
+    return {"authid": failure.authid, **reason}
 
 
 FORMS: Mapping[str, _Form] = {
@@ -216,7 +231,6 @@ FORMS: Mapping[str, _Form] = {
     "catch_up": _Form(
         CatchUp, lambda one: {"subscription": one.subscription}, lambda document: CatchUp(document["subscription"])
     ),
-    "timer": _Form(StartTimer, lambda timer: {"seconds": round(timer.after.total_seconds())}, _timer_of),
     "bad_frame": _Form(RefuseFrame, lambda _: {}, lambda _: RefuseFrame()),
     "close": _Form(Close, lambda _: {}, lambda _: Close()),
     "enter": _Form(Enter, _enter_document, _enter_of),
@@ -226,6 +240,6 @@ FORMS: Mapping[str, _Form] = {
     "distribute": _Form(Distribute, _distribute_document, _distribute_of),
     "answer": _Form(AnswerCall, _answer_document, _answer_of),
     "drop": _Form(Drop, lambda drop: {"error": drop.error}, lambda document: Drop(document["error"])),
-    "fail": _Form(CountFailure, lambda failure: {"authid": failure.authid}, _failure_of),
+    "fail": _Form(CountFailure, _failure_document, _failure_of),
 }
 NAMES: Mapping[type[Effect], str] = {form.kind: name for name, form in FORMS.items()}

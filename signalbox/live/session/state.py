@@ -9,6 +9,7 @@ from typing import NewType
 from signalbox.live.admin.grants import Rights
 from signalbox.live.arvados.filters import LogSubscription
 from signalbox.live.arvados.requests import Request as ArvadosRequest
+from signalbox.live.identity.tokens import TokenIdentity, TokenRefusal, VerifiedToken
 from signalbox.live.session.effects import Effect
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import Credentials, Identity
@@ -26,6 +27,7 @@ JOIN_TIMEOUT = timedelta(seconds=10)  # from the opening of the connection to WE
 KEPT_FRAMES = 20
 # API Gateway ends a connection after two hours; records of it expire a little later.
 KEPT_FOR = timedelta(hours=2, minutes=15)
+MAXIMUM_TIMER = timedelta(minutes=14)  # an SQS message has a delay of 15 minutes at most
 
 
 class State(StrEnum):
@@ -51,8 +53,9 @@ class Session:
 
     `frames` are the ids of the newest frames that were decided, and `pending` has the effects of the last of them: when
     a frame is received again after a crash, its effects are executed again. `features` are the subscriber features that
-    HELLO announced. A session in the dialect of Arvados has `log_subscriptions`, in the order of the requests, and as
-    long as it has any, one subscription to all topics of its realm.
+    HELLO announced. `token` is the identity of a token's user; in `JOINED`, `deadline` is then when the next timer runs
+    out. A session in the dialect of Arvados has `log_subscriptions`, in the order of the requests, and as long as it
+    has any, one subscription to all topics of its realm.
     """
 
     connection: ConnectionId
@@ -68,6 +71,7 @@ class Session:
     subscriptions: Mapping[SubscriptionId, TopicPattern] = field(default_factory=dict)
     frames: tuple[FrameId, ...] = ()
     pending: Mapping[FrameId, tuple[Effect, ...]] = field(default_factory=dict)
+    token: TokenIdentity | None = None
     dialect: Dialect = Dialect.WAMP
     log_subscriptions: tuple[LogSubscription, ...] = ()
 
@@ -77,6 +81,11 @@ class Session:
         if self.state is not State.JOINED or self.session is None or self.identity is None:
             return None
         return Listener(self.session, self.identity.authid, self.identity.authrole)
+
+
+def token_deadline(token: TokenIdentity, *, now: datetime) -> datetime:
+    """Return when the next timer of a token's session runs out: at the token's end, or before."""
+    return min(token.ends_at, now + MAXIMUM_TIMER)
 
 
 def opened(connection: ConnectionId, *, now: datetime, user_agent: str = "") -> Session:
@@ -96,11 +105,15 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Realm:
-    """An exchange that sessions may join; `anonymous` is the account of clients without a secret, if it allows them."""
+    """An exchange that sessions may join; `anonymous` is the account of clients without a secret, if it allows them.
+
+    With `has_issuers`, the users of identity providers may join by their tokens.
+    """
 
     name: ExchangeName
     pepper: str
     anonymous: Account | None = None
+    has_issuers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +123,8 @@ class DecisionContext:
     `now` is when that was sent, not when it is processed. `realm` is the realm that HELLO names; `account` is the user
     that HELLO names, and later the session's own user: None if the user does not exist (any more). Ids and nonce are
     random and fresh. `failures` is the number of recent failed logins of that user. `frame` is the id of the inbox
-    message, by which a second receipt is recognized.
+    message, by which a second receipt is recognized. `token` is the result of the verification of a token in the
+    message; `account` is then that of the token's user.
     """
 
     now: datetime
@@ -122,6 +136,7 @@ class DecisionContext:
     failures: int = 0
     size_bytes: int = 0
     frame: FrameId | None = None
+    token: VerifiedToken | TokenRefusal | None = None
 
 
 @dataclass(frozen=True, slots=True)

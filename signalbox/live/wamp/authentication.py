@@ -87,11 +87,12 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The authenticated identity of a session: WAMP's `authid`, `authrole` and `authmethod`."""
+    """The identity of a session: WAMP's `authid`, `authrole`, `authmethod` and, as `provider`, `authprovider`."""
 
     authid: str
     authrole: str
     method: AuthMethod
+    provider: str = PROVIDER
 
     @property
     def details(self) -> dict[str, object]:
@@ -100,7 +101,7 @@ class Identity:
             "authid": self.authid,
             "authrole": self.authrole,
             "authmethod": self.method.value,
-            "authprovider": PROVIDER,
+            "authprovider": self.provider,
         }
 
 

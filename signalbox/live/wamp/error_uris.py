@@ -20,4 +20,8 @@ NO_MATCHING_AUTH_METHOD = "wamp.error.no_matching_auth_method"
 
 GOODBYE_AND_OUT = "wamp.close.goodbye_and_out"
 
+# WAMP defines no reasons for these; a client has to join again.
+TOKEN_EXPIRED = "signalbox.close.token_expired"  # noqa: S105 - a URI
+ROLE_CHANGED = "signalbox.close.role_changed"
+
 TOO_MANY_SUBSCRIPTIONS = "signalbox.error.too_many_subscriptions"  # WAMP defines no URI for it

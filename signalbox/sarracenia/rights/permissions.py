@@ -64,6 +64,22 @@ def permitted_names(
     )
 
 
+def role_rights(role: Role, name: str) -> frozenset[Right]:
+    """Return the rights on an exchange that a role gives to users who own nothing by their name."""
+    readable = readable_name(name.removesuffix(FIFO_SUFFIX))
+    return frozenset(
+        right
+        for right, kinds in PERMISSIONS[role].items()
+        if any(fnmatchcase(readable, pattern) for kind in kinds for pattern in _patterns_for_all(kind))
+    )
+
+
+def _patterns_for_all(kind: str) -> tuple[str, ...]:
+    if kind == "PUBLIC":
+        return PUBLIC[Ownership.STRICT]
+    return () if kind.endswith(("USER", "EXACT")) else (kind,)
+
+
 def _patterns(kind: str, *, user: UserName, ownership: Ownership) -> tuple[str, ...]:
     if kind == "PUBLIC":
         return PUBLIC[ownership]

@@ -1,0 +1,136 @@
+"""The keys that issuers publish, fetched by OpenID Connect Discovery and cached by the function instance.
+
+A fetch makes two requests with short time-outs. A storm of tokens with unknown keys causes one fetch of an issuer in
+`PAUSE`; while an issuer does not answer, its last keys stay in use for `STALE_FOR`.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+from urllib.parse import urlsplit
+
+from urllib3 import PoolManager, Timeout
+from urllib3.exceptions import HTTPError
+
+from signalbox.exchange.model.issuers import LOOPBACK
+
+DISCOVERY = "/.well-known/openid-configuration"  # OpenID Connect Discovery 1.0, 4
+CONNECT_SECONDS, REQUEST_SECONDS = 2.0, 3.0
+MAXIMUM_BYTES = 262_144
+MAXIMUM_KEYS = 100
+MAXIMUM_ISSUERS = 1_000
+FRESH_SECONDS = 600.0  # a key that the issuer withdraws is accepted this long
+STALE_SECONDS = 86_400.0
+PAUSE_SECONDS = 5.0  # between two fetches of an issuer
+CHUNK_BYTES = 16_384
+OK = 200
+
+Key = Mapping[str, Any]
+
+logger = logging.getLogger(__name__)
+
+
+class _NoAnswer(Exception):
+    """Raised when an issuer does not answer with what the specification asks for."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """The known keys of an issuer; times are of the monotonic clock."""
+
+    keys: tuple[Key, ...] = ()
+    fetched_at: float | None = None
+    tried_at: float | None = None
+    exclusive: Lock = field(default_factory=Lock)
+
+    def has(self, key_id: str | None) -> bool:
+        return key_id is None or any(key.get("kid", key_id) == key_id for key in self.keys)
+
+    def is_younger(self, seconds: float, now: float) -> bool:
+        return self.fetched_at is not None and now - self.fetched_at < seconds
+
+    def may_be_fetched(self, now: float) -> bool:
+        return self.tried_at is None or now - self.tried_at >= PAUSE_SECONDS
+
+
+@dataclass(slots=True)
+class IssuerKeys:
+    """The cached keys of issuers. With `allows_loopback`, issuers on this machine may be plain HTTP (local stage)."""
+
+    allows_loopback: bool = False
+    now: Callable[[], float] = time.monotonic
+    _entries: dict[str, _Entry] = field(default_factory=dict)
+    _pool: PoolManager = field(default_factory=lambda: PoolManager(8, maxsize=2))
+
+    def find(self, issuer: str, key_id: str | None) -> Sequence[Key] | None:
+        """Return an issuer's keys, fetched again if `key_id` is not among them; None if the issuer does not answer."""
+        if len(self._entries) >= MAXIMUM_ISSUERS:
+            self._entries.clear()
+        entry = self._entries.setdefault(issuer, _Entry())
+        if not (entry.has(key_id) and entry.is_younger(FRESH_SECONDS, self.now())):
+            self._refresh(issuer, entry, key_id)
+        return entry.keys if entry.is_younger(STALE_SECONDS, self.now()) else None
+
+    def _refresh(self, issuer: str, entry: _Entry, key_id: str | None) -> None:
+        """Fetch the keys, unless another thread does: then wait for it only if the wanted key is not known."""
+        is_usable = entry.has(key_id) and entry.is_younger(STALE_SECONDS, self.now())
+        if not entry.exclusive.acquire(blocking=not is_usable, timeout=-1 if is_usable else 3 * REQUEST_SECONDS):
+            return
+        try:
+            if entry.may_be_fetched(self.now()):
+                entry.tried_at = self.now()
+                entry.keys = self._fetched(issuer)
+                entry.fetched_at = entry.tried_at
+        except _NoAnswer as problem:
+            logger.warning("the keys of issuer %s were not fetched: %s", issuer, problem)
+        finally:
+            entry.exclusive.release()
+
+    def _fetched(self, issuer: str) -> tuple[Key, ...]:
+        discovered = self._document(issuer.removesuffix("/") + DISCOVERY)
+        if discovered.get("issuer") != issuer:
+            raise _NoAnswer("its discovery document is another issuer's")
+        keys = self._document(str(discovered.get("jwks_uri"))).get("keys")
+        if not isinstance(keys, list):
+            raise _NoAnswer("its key set has no list of keys")
+        return tuple(key for key in keys[:MAXIMUM_KEYS] if isinstance(key, dict))
+
+    def _document(self, url: str) -> Mapping[str, Any]:
+        """Return the JSON object of a URL. Redirects are not followed, and compressed answers are not requested."""
+        parts = urlsplit(url)
+        if parts.scheme != "https" and not (self.allows_loopback and parts.hostname in LOOPBACK):
+            raise _NoAnswer("a URL of it is not HTTPS")
+        try:
+            document = json.loads(self._body(url))
+        except (HTTPError, OSError, ValueError, RecursionError) as error:
+            raise _NoAnswer(f"{type(error).__name__} at {parts.path}") from error
+        if not isinstance(document, dict):
+            raise _NoAnswer(f"no JSON object at {parts.path}")
+        return document
+
+    def _body(self, url: str) -> bytes:
+        until = time.monotonic() + REQUEST_SECONDS  # a time-out of a socket is one of each read
+        response = self._pool.request(
+            "GET",
+            url,
+            headers={"accept": "application/json", "accept-encoding": "identity"},
+            timeout=Timeout(connect=CONNECT_SECONDS, read=REQUEST_SECONDS),
+            redirect=False,
+            retries=False,
+            preload_content=False,
+        )
+        try:
+            body = b""
+            while chunk := response.read1(CHUNK_BYTES, decode_content=False):
+                body += chunk
+                if len(body) > MAXIMUM_BYTES or time.monotonic() > until:
+                    raise ValueError("the answer is too long, or takes too long")
+        finally:
+            response.close()
+        if response.status != OK:
+            raise ValueError(f"status {response.status}")
+        return body
