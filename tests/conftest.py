@@ -5,21 +5,23 @@ import os
 import secrets
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import botocore.session
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
 
 from signalbox.cli.shared.deployment import Deployment, local_deployment
 from signalbox.local import cdk, stage
 from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.weather.conditions import Weather
+from signalbox.local.identity import provider as identity
 from signalbox.local.stage_folder import StageFolder
 from tests.java import parts
 from tests.kubernetes.cluster import Namespace, Server
+from tests.memoization import memoize
+from tests.scheduling import SharedFixtures
 
 # No deadline: the duration of an example depends on the machine's load more than on the code. In CI the examples are
 # the same in every run, so that a change has caused a new failure; elsewhere they are random.
@@ -27,9 +29,7 @@ settings.register_profile("signalbox", deadline=None, derandomize="CI" in os.env
 settings.load_profile("signalbox")
 
 
-# Each boto3 session reads the service descriptions again, and moto has a session for each test. Without the cache this
-# takes at least as long as the test.
-botocore.session.create_loader = cache(botocore.session.create_loader)
+memoize()
 
 
 # The seed of the stage with weather: drawn anew in CI, so that each run meets other faults, and the same elsewhere.
@@ -50,12 +50,19 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run tests that take minutes first and the short browser tests last, so that all processes end together."""
+    """Run the longest tests first and the short browser tests last, so that all processes end together."""
 
-    def position(item: pytest.Item) -> tuple[bool, bool]:
-        return item.get_closest_marker("minutes") is None, item.get_closest_marker("browser") is not None
+    def position(item: pytest.Item) -> tuple[float, bool]:
+        minutes = item.get_closest_marker("minutes")
+        return -minutes.args[0] if minutes else 0, item.get_closest_marker("browser") is not None
 
     items.sort(key=position)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SharedFixtures | None:
+    """Return the scheduler of `--dist loadfile`."""
+    return SharedFixtures(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")
@@ -132,6 +139,13 @@ def real_parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[parts.Parts
 def deployment(deployed: dict[str, Any]) -> Deployment:
     """Return the same stage as a deployment of the CLI."""
     return local_deployment(deployed)
+
+
+@pytest.fixture(scope="session")
+def identity_provider() -> Iterator[identity.IdentityProvider]:
+    """Run a certified OpenID provider on loopback, with test users."""
+    with identity.running() as provider:
+        yield provider
 
 
 @pytest.fixture(scope="session")

@@ -1,15 +1,18 @@
 // The page: sign-in, the open tabs, the view that the address selects, and the state of the connection.
 
 import { count, el, find, messageOf } from "./dom.js";
+import { beginSignIn, finishSignIn, takeAnswer, takePending } from "./identity.js";
 import { LogView } from "./logview.js";
 import { LogModel, parseName, RecordModel } from "./models.js";
 import { OverviewView } from "./overview.js";
 import { RecordView } from "./recordview.js";
-import { showSignIn } from "./signin.js";
+import { Renewals } from "./renewals.js";
+import { fetchConfig, lastRealm, rememberRealm, showSignIn } from "./signin.js";
 import { Status } from "./subscription.js";
 import { TopicsView } from "./topics.js";
 import { Client, Phase } from "./wamp.js";
 
+/** @import { SignedIn } from "./identity.js" */
 /** @import { Kind } from "./models.js" */
 /** @import { Config, Identity } from "./signin.js" */
 /** @import { ConnectionState } from "./wamp.js" */
@@ -46,10 +49,13 @@ class App {
   /**
    * @param {HTMLElement} root
    * @param {Client} client
+   * @param {SignedIn | null} signedIn the user of an identity provider
    */
-  constructor(root, client) {
+  constructor(root, client, signedIn) {
     this.root = root;
     this.client = client;
+    this.signedIn = signedIn;
+    this.renewals = signedIn && new Renewals(client, signedIn);
     /** @type {Map<string, Tab>} by address */
     this.open = new Map();
     /** @type {View | null} */
@@ -71,6 +77,7 @@ class App {
     root.replaceChildren(
       el("a", { class: "skip", href: "#main", onclick: (event) => this._skip(event) }, "Skip to content"),
       this._header(),
+      ...(this.renewals ? [this.renewals.notice] : []),
       el(
         "nav",
         { "aria-label": "Views" },
@@ -114,7 +121,10 @@ class App {
     if (state.phase === Phase.WAITING) {
       this.countdown = setInterval(() => this._showConnectionText(state), 1000);
     }
-    if (state.phase === Phase.REFUSED) showEnd(state.reason);
+    if (state.phase === Phase.REFUSED) {
+      this.renewals?.stop();
+      showEnd(state.reason, () => this._signInAgain());
+    }
     const text = ANNOUNCEMENTS[state.phase];
     const isFirst = state.phase === Phase.LIVE && this.client.joins <= 1;
     if (text && text !== this.announcement.textContent && !isFirst) this.announcement.textContent = text;
@@ -140,10 +150,18 @@ class App {
     );
   }
 
-  _signOut() {
+  async _signOut() {
+    this.renewals?.stop();
     this.client.stop();
     location.hash = "";
-    location.reload(); // removes the session from memory
+    if (this.signedIn) await this.signedIn.end();
+    else location.reload(); // removes the session from memory
+  }
+
+  async _signInAgain() {
+    // If the provider does not answer, the form says so after its button is pressed.
+    if (this.signedIn) await beginSignIn(this.signedIn.issuer, location.hash).catch(() => location.reload());
+    else location.reload();
   }
 
   /**
@@ -286,8 +304,9 @@ function navigationLink(address, text) {
 /**
  * Show why the router has ended the session.
  * @param {string} reason
+ * @param {() => void} signIn
  */
-function showEnd(reason) {
+function showEnd(reason, signIn) {
   const dialog = el(
     "dialog",
     { class: "details", "aria-label": "The session ended" },
@@ -298,7 +317,7 @@ function showEnd(reason) {
       "form",
       { method: "dialog", class: "actions" },
       el("button", {}, "Stay"),
-      el("button", { type: "button", class: "primary", onclick: () => location.reload() }, "Sign in"),
+      el("button", { type: "button", class: "primary", onclick: signIn }, "Sign in"),
     ),
   );
   document.body.append(dialog);
@@ -354,16 +373,17 @@ function storeTabs(realm, open) {
  * @param {HTMLElement} root
  * @param {Config} config
  * @param {Identity} identity
+ * @param {SignedIn | null} [signedIn]
  * @returns {Promise<string>}
  */
-function join(root, config, identity) {
+function join(root, config, identity, signedIn = null) {
   return new Promise((resolve) => {
     /** @type {App | null} */
     let app = null;
     const client = new Client({ url: socketUrl(config.websocket_url), ...identity }, (state) => {
       if (app) app.showConnection(state);
       else if (state.phase === Phase.LIVE) {
-        app = new App(root, client);
+        app = new App(root, client, signedIn);
         resolve("");
       } else if (state.phase === Phase.REFUSED || client.attempts >= FIRST_ATTEMPTS) {
         client.onState = () => {};
@@ -375,15 +395,34 @@ function join(root, config, identity) {
   });
 }
 
+/**
+ * Join as the user of an identity provider whose answer is in the address. Returns the reason of a failure, or an empty
+ * string.
+ * @param {HTMLElement} root
+ * @param {Config} config
+ * @param {URLSearchParams} answer
+ * @param {ReturnType<typeof takePending>} pending
+ */
+async function joinWithProvider(root, config, answer, pending) {
+  try {
+    const signedIn = await finishSignIn(answer, pending, config.issuers ?? []);
+    const { realm } = signedIn.issuer;
+    rememberRealm(realm);
+    return await join(root, config, { realm, token: () => signedIn.token() }, signedIn);
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
 async function start() {
   const root = find(document, "#page");
+  const pending = takePending();
+  const answer = takeAnswer(pending?.address ?? "");
   try {
-    const answer = await fetch("./config.json", { cache: "no-cache" });
-    if (!answer.ok) throw new Error(`config.json: ${answer.status}`);
-    /** @type {Config} */
-    const config = await answer.json();
+    const config = await fetchConfig(pending?.issuer.realm ?? lastRealm());
     document.title = "Sign in · Signalbox";
-    showSignIn(root, config, (identity) => join(root, config, identity));
+    const problem = answer && (await joinWithProvider(root, config, answer, pending));
+    if (problem !== "") showSignIn(root, config, (identity) => join(root, config, identity), problem ?? "");
   } catch (error) {
     const text = `Cannot start: ${messageOf(error)}. Reload the page.`;
     root.replaceChildren(el("main", { class: "sign-in" }, el("h1", {}, "Signalbox"), el("p", { role: "alert" }, text)));

@@ -15,6 +15,11 @@ import { Subscription } from "./subscription.js";
 
 /** @typedef {{ args: any[], kwargs: Record<string, any> }} Result */
 
+/**
+ * Returns a token of an identity provider that is not about to end. An error with `isTemporary` may pass.
+ * @typedef {() => Promise<string>} TokenSource
+ */
+
 /** A decoded message. @typedef {[type: number, ...any[]]} Message */
 
 /**
@@ -67,6 +72,8 @@ const FINAL_REASONS = new Set([
   "wamp.error.not_authorized",
 ]);
 const CONNECTION_LOST = "signalbox.error.connection_lost";
+// Reasons of a GOODBYE after which a client with a new token joins again.
+const TOKEN_OVER = new Set(["signalbox.close.token_expired", "signalbox.close.role_changed"]);
 const JOIN_TIMEOUT_MS = 15_000;
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 15_000;
@@ -90,16 +97,17 @@ export class WampError extends Error {
 /** A client of one realm, over one connection at a time. */
 export class Client {
   /**
-   * @param {{ url: string, realm: string, authid?: string, ticket?: string }} login without `authid`, it joins as
-   *   anonymous
+   * @param {{ url: string, realm: string, authid?: string, ticket?: string, token?: TokenSource }} login without
+   *   `authid` and `token`, it joins as anonymous
    * @param {(state: ConnectionState) => void} [onState] called on each change of the connection
    * @param {{ openSocket?: (url: string) => Socket, random?: () => number }} [environment] replaced by tests
    */
-  constructor({ url, realm, authid = "", ticket = "" }, onState = () => {}, environment = {}) {
+  constructor({ url, realm, authid = "", ticket = "", token }, onState = () => {}, environment = {}) {
     this.url = url;
     this.realm = realm;
     this.authid = authid;
     this.ticket = ticket;
+    this.token = token;
     this.onState = onState;
     this.openSocket = environment.openSocket ?? ((at) => new WebSocket(at, [SUBPROTOCOL]));
     this.random = environment.random ?? Math.random;
@@ -138,6 +146,28 @@ export class Client {
   start() {
     this._setState(Phase.CONNECTING);
     clearTimeout(this.retryTimer);
+    if (this.token) this._openWithToken(this.token);
+    else this._open();
+  }
+
+  /**
+   * Connect when there is a token: the router waits for it only a few seconds.
+   * @param {TokenSource} source
+   */
+  async _openWithToken(source) {
+    const { state } = this;
+    try {
+      this.ticket = await source();
+      if (this.state === state) this._open();
+    } catch (error) {
+      if (this.state !== state) return; // stopped, or another attempt began
+      const { isTemporary } = /** @type {{ isTemporary?: boolean }} */ (error);
+      if (isTemporary) this._lost(messageOf(error));
+      else this._setState(Phase.REFUSED, messageOf(error));
+    }
+  }
+
+  _open() {
     let socket;
     try {
       socket = this.openSocket(this.url);
@@ -197,8 +227,8 @@ export class Client {
   }
 
   _helloDetails() {
-    const identity = this.authid ? { authmethods: ["ticket"], authid: this.authid } : { authmethods: ["anonymous"] };
-    return { roles: ROLES, agent: "Signalbox page", ...identity };
+    const authmethods = [this.authid || this.token ? "ticket" : "anonymous"];
+    return { roles: ROLES, agent: "Signalbox page", authmethods, ...(this.authid ? { authid: this.authid } : {}) };
   }
 
   /** @param {Message} message */
@@ -252,6 +282,10 @@ export class Client {
    */
   _closedByRouter(details, reason) {
     this._send([GOODBYE, {}, "wamp.close.goodbye_and_out"]);
+    if (this.token && TOKEN_OVER.has(reason)) {
+      this._lost(details.message ?? reason);
+      return;
+    }
     this._drop();
     this._setState(Phase.REFUSED, details.message ?? "the session was closed", reason);
   }

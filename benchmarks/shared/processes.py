@@ -49,6 +49,15 @@ def run(
     return measured
 
 
+def usage(pid: int) -> tuple[int, int] | None:
+    """Return the processor ticks and the resident bytes of a process, or None if it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return int(fields[11]) + int(fields[12]), int(fields[21]) * PAGE_BYTES
+
+
 class _Sampler(threading.Thread):
     """Samples a process and its descendants until `ended` is set."""
 
@@ -64,12 +73,11 @@ class _Sampler(threading.Thread):
 
     def _sample(self, pid: int) -> int:
         """Record the processor time of a process, and return its resident memory in bytes."""
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
+        found = usage(pid)
+        if found is None:
             return 0
-        self.ticks[pid] = int(fields[11]) + int(fields[12])
-        return int(fields[21]) * PAGE_BYTES
+        self.ticks[pid], resident = found
+        return resident
 
 
 def _tree(pid: int) -> list[int]:

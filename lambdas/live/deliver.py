@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from signalbox.history.event import HistoryEvent
 from signalbox.live.outbox.events import closing_summary, delivery_events
 from signalbox.live.outbox.items import InvalidOutboxItem, OutboxItem, parse_item
 from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
-from signalbox.live.outbox.writer import ReceivedItem
+from signalbox.live.outbox.writer import ConnectionSnapshot, ReceivedItem
 from signalbox.live.session.state import ConnectionId, Lost
 from signalbox.messages import Message, MessageId
 
@@ -41,7 +41,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN
     until = instance.CLOCK.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) * SHARE_OF_TIME
     by_connection, unreadable = _by_connection(messages_of(event["Records"]))
     _create_clients()
-    results = list(parallel_map(partial(_deliver, until), by_connection.items()))
+    results = list(parallel_map(partial(_deliver, until, _snapshots(by_connection)), by_connection.items()))
     dead_lettered, undecided = _dead_letter(unreadable)
     delivered = [one for one in results if isinstance(one, DeliveryResult)]
     instance.record(
@@ -83,11 +83,27 @@ def _dead_letter(unreadable: Iterable[_Unreadable]) -> tuple[list[HistoryEvent],
     return [fact for _, fact in tried if fact is not None], [message.message_id for message in failed]
 
 
-def _deliver(until: datetime, batch: tuple[ConnectionId, list[_Parsed]]) -> DeliveryResult | list[str]:
+def _snapshots(by_connection: Mapping[ConnectionId, list[_Parsed]]) -> Mapping[ConnectionId, ConnectionSnapshot]:
+    """Read the snapshots of all connections in one call; none if that failed, since each can be read alone."""
+    try:
+        return deliver_wiring.outbox_writer().read(
+            {connection: [item for _, item in parsed] for connection, parsed in by_connection.items()}
+        )
+    except Exception:
+        logger.exception("the snapshots of %d connections were not read together", len(by_connection))
+        return {}
+
+
+def _deliver(
+    until: datetime,
+    snapshots: Mapping[ConnectionId, ConnectionSnapshot],
+    batch: tuple[ConnectionId, list[_Parsed]],
+) -> DeliveryResult | list[str]:
     connection, parsed = batch
     try:
         received = [ReceivedItem(message.message_id, item, sent_at(message)) for message, item in parsed]
-        result = deliver_wiring.outbox_writer().deliver(connection, received, until=until)
+        snapshot = snapshots.get(connection)
+        result = deliver_wiring.outbox_writer().deliver(connection, received, until=until, snapshot=snapshot)
         if result.outcome is DeliveryOutcome.CLOSED:
             logger.info(json.dumps(closing_summary(result, now=instance.CLOCK.now())))
         if result.outcome in LOST and result.session is not None:

@@ -1,5 +1,6 @@
 """Serves the live page: its files, its configuration and the health check."""
 
+from collections.abc import Iterable
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
@@ -8,7 +9,10 @@ from typing import Any
 from lambdas.live import page_wiring
 from lambdas.shared import instance
 from lambdas.shared.http import Request, Response, response
+from signalbox.exchange.model.issuers import Issuer
+from signalbox.exchange.model.records import Exchange
 from signalbox.live.admin import pages
+from signalbox.sarracenia.rights.names import InvalidExchangeName, parse_exchange_name
 
 FOLDER = Path(__file__).parents[2] / "web"  # packaged next to the code
 
@@ -22,24 +26,47 @@ def handler(event: dict[str, Any], _context: object) -> Response:
     if name is None:
         return _answer(status=HTTPStatus.PERMANENT_REDIRECT, Location=f"live/{pages.FIRST_PAGE}")
     if name == "config.json":
-        return _answer(pages.config(_websocket_url(), _listed_realms()), content_type=pages.JSON)
+        return _answer(_config(request.query.get("realm", "")), content_type=pages.JSON)
     return _file(name, request.headers.get("if-none-match", ""))
 
 
-def _listed_realms() -> list[str]:
-    """Return the realms that strangers may know: all, or none."""
-    if instance.settings().text("PAGE_LISTS_REALMS") != "yes":
+def _config(realm: str) -> str:
+    """Return the realms that strangers may know, all or none, and the issuers of these or of the named realm."""
+    if instance.settings().text("PAGE_LISTS_REALMS") == "yes":
+        live = _live_exchanges()
+        return pages.config(_websocket_url(), [exchange.name for exchange in live], _issuers(live))
+    return pages.config(_websocket_url(), [], _issuers(_named(realm)))
+
+
+def _named(realm: str) -> list[Exchange]:
+    """Return the exchange with a name, if it exists."""
+    try:
+        found = page_wiring.exchanges().find(parse_exchange_name(realm))
+    except InvalidExchangeName:
         return []
-    return [exchange.name for exchange in page_wiring.exchanges().every() if exchange.live]
+    return [found] if found else []
+
+
+def _live_exchanges() -> list[Exchange]:
+    return [exchange for exchange in page_wiring.exchanges().every() if exchange.live]
+
+
+def _issuers(exchanges: Iterable[Exchange]) -> list[tuple[str, Issuer]]:
+    return [(exchange.name, issuer) for exchange in exchanges if exchange.live for issuer in exchange.live.issuers]
 
 
 def _file(name: str, if_none_match: str) -> Response:
     file = _files().get(name)
     if file is None:
         return _answer("not found\n", status=HTTPStatus.NOT_FOUND)
+    policy = None
+    if file.is_document:
+        issuers = [issuer for _, issuer in _issuers(_live_exchanges())]
+        policy = pages.content_policy(_websocket_url(), issuers, name=name)
+        file = file.with_policy(policy)
     if file.is_known(if_none_match):
-        return _answer(status=HTTPStatus.NOT_MODIFIED, ETag=file.etag)
-    return _answer(file.body, content_type=file.content_type, ETag=file.etag)
+        return _answer(status=HTTPStatus.NOT_MODIFIED, policy=policy, ETag=file.etag)
+    return _answer(file.body, content_type=file.content_type, policy=policy, ETag=file.etag)
 
 
 def _health() -> Response:
@@ -49,9 +76,14 @@ def _health() -> Response:
 
 
 def _answer(
-    body: str = "", *, status: HTTPStatus = HTTPStatus.OK, content_type: str = "text/plain", **headers: str
+    body: str = "",
+    *,
+    status: HTTPStatus = HTTPStatus.OK,
+    content_type: str = "text/plain",
+    policy: str | None = None,
+    **headers: str,
 ) -> Response:
-    given = {**pages.headers(_websocket_url()), **headers}
+    given = {**pages.headers(_websocket_url(), policy), **headers}
     return response(body, status=status, content_type=content_type, headers=given)
 
 

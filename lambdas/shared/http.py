@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
@@ -19,6 +19,7 @@ class Request:
     body: bytes
     source_ip: str
     request_id: str
+    query: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, event: Mapping[str, Any]) -> "Request":
@@ -32,6 +33,7 @@ class Request:
             body=base64.b64decode(body) if event.get("isBase64Encoded") else body.encode(errors="surrogatepass"),
             source_ip=http["sourceIp"],
             request_id=event["requestContext"]["requestId"],
+            query=event.get("queryStringParameters") or {},
         )
 
     @property

@@ -15,6 +15,7 @@ from signalbox.cli.doctor.commands import doctor, examine, print_finding
 from signalbox.cli.exchange import commands as exchange
 from signalbox.cli.history import commands as history
 from signalbox.cli.history.replay import replay
+from signalbox.cli.live import bridge
 from signalbox.cli.live import commands as live
 from signalbox.cli.rendezvous import commands as rendezvous
 from signalbox.cli.sarracenia import commands as sarracenia
@@ -53,6 +54,7 @@ app.add_typer(splitting.app, name="split")
 exchange.register(app)
 sarracenia.register(app)
 live.register(app)
+app.add_typer(bridge.app, name="arvados")
 app.add_typer(history.app, name="history")
 app.command()(history.report)
 app.command()(replay)

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from signalbox.local import javascript, tools
 from signalbox.local.files import CHECKOUT
@@ -24,6 +24,7 @@ OF_THE_CORE = ("tests/unit", "tests/adapters")
 OF_THE_JOBS = "tests/glue"
 WITH_JAVA = ("tests/adapters", "tests/infrastructure/live")
 WITH_KUBERNETES = ("tests/kubernetes", "tests/adapters/splitting")
+ON_STAGES = ("tests/integration", "tests/local/emulator", "tests/browser", "tests/docs/test_readme.py")
 COUNTED = ("--cov", "--cov-report=")
 # Every branch of these files is tested without AWS, and every branch of the jobs' transformations in Spark.
 CORE = tuple(
@@ -43,9 +44,13 @@ CORE = tuple(
         ),
     )
 )
+# pytest's lines of skipped tests with their reasons, and of the longest tests.
+REMARKS = r"^(?:SKIPPED|[\d.]+s (?:setup|call|teardown)) .*"
 PARALLEL_CHECKS = 2  # the machine of reference has two cores
-# Tests on a stage wait for messages a quarter of their time, so there are more stages than cores.
+# Tests on a stage mostly wait for messages, so there are more stages than cores, and the other tests run meanwhile.
 PARALLEL_STAGES = 3
+# What only computes gives way to the stages, since the functions on them have time-outs of seconds.
+GIVES_WAY = ("nice", "-n", "15")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,10 @@ class Check:
 
     name: str
     commands: tuple[tuple[str, ...], ...]
+
+    def giving_way(self) -> "Check":
+        """Return the same check at a low priority."""
+        return replace(self, commands=tuple((*GIVES_WAY, *command) for command in self.commands))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +111,15 @@ def kubernetes_check() -> Check:
     """Return the check on a Kubernetes cluster, in one process: each starts its own; the first one builds it."""
     tests = _pytest("kubernetes", *WITH_KUBERNETES, "-m", f"{ON_KUBERNETES} and not ({SLOW})", "--durations=5")
     return Check("tests on a Kubernetes cluster", (tests,))
+
+
+def stages_check() -> Check:
+    """Return the check on the emulator and in a browser; each process has its own stage."""
+    # Without the option, pytest-xdist would begin with the files of many tests, not with the slow ones.
+    parallel = (*_parallel(PARALLEL_STAGES), "--no-loadscope-reorder")
+    # -rs reports skipped tests with their reasons: a machine may lack Ruby.
+    tests = _pytest("stages", *ON_STAGES, *parallel, "-m", SLOW, "-rs", "--durations=5")
+    return Check("tests on the emulator and in a browser", (tests,))
 
 
 def _pytest(report: str, *options: str) -> tuple[str, ...]:
@@ -161,8 +179,9 @@ def run_all(checks: Sequence[Check], environment: Mapping[str, str]) -> bool:
 def _shown(result: Result) -> bool:
     verdict = "ok    " if result.passed else "FAILED"
     _say(f"  {verdict} {result.name} {result.seconds:.1f} s{_closing_line(result)}")
-    if not result.passed:
-        _say(result.output)
+    shown = re.findall(REMARKS, result.output, re.MULTILINE) if result.passed else [result.output]
+    for text in shown:
+        _say(text)
     return result.passed
 
 
@@ -172,31 +191,18 @@ def _closing_line(result: Result) -> str:
     return f": {counts[-1]}" if counts else ""
 
 
-def run_on_stages(environment: Mapping[str, str]) -> bool:
-    """Run the tests on the emulator and in a browser in the foreground; each process has its own stage.
-
-    Return whether all passed.
-    """
-    # Without the option, pytest-xdist would begin with the files of many tests, not with the slow ones.
-    parallel = (*_parallel(PARALLEL_STAGES), "--no-loadscope-reorder")
-    # -rs reports skipped tests with their reasons: a machine may lack Ruby.
-    others = f"--ignore={OF_THE_JOBS}"
-    command = _pytest("stages", others, *parallel, "-m", SLOW, "-rs", "--durations=5")
-    return subprocess.run(command, cwd=CHECKOUT, env=environment, check=False).returncode == 0
-
-
 def main(arguments: Sequence[str]) -> int:
     """Run the fast checks, or with the argument `all` every check; return the exit status."""
     environment = {**tools.hermetic_environment(os.environ), "JAVA_HOME": str(tools.java_home())}
     REPORTS.mkdir(parents=True, exist_ok=True)
     _say("Checking")
     is_whole = "all" in arguments
-    # The cluster is built first: where it has changed, that takes longer than all other checks, and stages need it.
-    slow = [kubernetes_check(), spark_check(), java_check()] if is_whole else []
-    passed = run_all([*slow, *fast_checks()], environment)
+    checks = fast_checks()
     if is_whole:
-        _say("Testing on the emulator and in a browser")
-        passed = run_on_stages(environment) and passed
+        # The cluster is built first: where it has changed, that takes longer than all other checks, and stages need it.
+        checks = [one.giving_way() for one in (kubernetes_check(), spark_check(), java_check(), *checks)]
+        checks.insert(0, stages_check())
+    passed = run_all(checks, environment)
     if not passed:
         _say("error: not everything passed; see above")
     return 0 if passed else 1

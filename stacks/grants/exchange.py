@@ -58,8 +58,9 @@ def _grant_control(control: Function, *, exchange: Exchange, state: StateStack, 
     allow(control, ["sqs:SetQueueAttributes"], [user_control_queues_arn(config)])
     _allow_own_mappings(control, config)
     allow(control, ["cloudwatch:GetMetricData"], ["*"])  # supports neither resources nor namespaces
-    # A binding is stored on condition that both of its ends exist; heads are deleted with their exchange.
-    more = ("dynamodb:ConditionCheckItem", "dynamodb:BatchWriteItem")
+    # A binding is stored on condition that both of its ends exist; heads are deleted with their exchange. The users of
+    # a command are read together.
+    more = ("dynamodb:ConditionCheckItem", "dynamodb:BatchWriteItem", "dynamodb:BatchGetItem")
     allow_items(control, state.exchange_table, actions=(*READ_ITEMS, *WRITE_ITEMS, *more), index=BY_KIND)
 
 

@@ -6,8 +6,10 @@ import pytest
 
 from tests.adapters.differences import difference
 from tests.fakes.aws import BACKENDS, aws, exchange_table, lease_table, live_table, rendezvous_table, split_table, sqs
+from tests.postgres import cluster_database, postgres_server
 
 __all__ = ["aws", "exchange_table", "lease_table", "live_table", "rendezvous_table", "split_table", "sqs"]
+__all__ += ["cluster_database", "postgres_server"]
 HERE = Path(__file__).parent
 TABLES_AND_QUEUES = {"exchange_table", "lease_table", "live_table", "rendezvous_table", "split_table", "sqs"}
 

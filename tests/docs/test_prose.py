@@ -6,11 +6,15 @@ from tests.docs.markdown import ROOT
 from tests.docs.prose import findings, findings_in
 
 FOLDERS = sorted(path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith("."))
+TOP = "*.*"
 
 
-@pytest.mark.parametrize("folder", ["*.*", *FOLDERS])
+@pytest.mark.parametrize("folder", [TOP, *FOLDERS])
 def test_a_folder_has_no_banned_words(folder):
-    assert [str(finding) for finding in findings([f":(glob){folder}", folder], ROOT)] == []
+    # Without the word, `*` matches the files of all folders, which have cases of their own.
+    path = f":(glob){TOP}" if folder == TOP else folder
+
+    assert [str(finding) for finding in findings([path], ROOT)] == []
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,16 @@ class MemoryUsers:
     def find(self, name: UserName) -> User | None:
         return self.users.get(name)
 
+    def find_all(self, names: Iterable[UserName]) -> Mapping[UserName, User]:
+        return {name: self.users[name] for name in names if name in self.users}
+
     def every(self) -> Sequence[User]:
+        return [user for user in self._sorted() if not user.is_live_only]
+
+    def live_only(self) -> Iterable[User]:
+        return [user for user in self._sorted() if user.is_live_only]
+
+    def _sorted(self) -> list[User]:
         return sorted(self.users.values(), key=lambda user: user.name)
 
     def put(self, user: User) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 from websockets.exceptions import ConnectionClosed
@@ -51,6 +52,7 @@ from signalbox.live.wamp.messages import (
     SessionId,
 )
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.live.wamp.payloads import RETAIN_HEADER, RETAINED, payload_from_body
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
 
@@ -102,6 +104,15 @@ class Router:
         payload = Payload(arguments, keywords)
         return self._distribute(
             Distribute(_id(PublicationId), RoutingKey(topic), payload, UNRESTRICTED, None, retain, None)
+        )
+
+    def publish_message(self, topic: str, body: str, headers: Mapping[str, str]) -> LoggedEvent:
+        """Publish an event with the headers of a message."""
+        is_retained = headers.get(RETAIN_HEADER) == RETAINED
+        others = {name: text for name, text in headers.items() if name != RETAIN_HEADER}
+        payload = payload_from_body(body, headers)
+        return self._distribute(
+            Distribute(_id(PublicationId), RoutingKey(topic), payload, UNRESTRICTED, None, is_retained, None), others
         )
 
     def subscriptions(self) -> int:
@@ -218,7 +229,7 @@ class Router:
             for event in backfill_page(events, attach.history, listener).events:
                 peer.send(self.texts.text(pattern, event))
 
-    def _distribute(self, effect: Distribute) -> LoggedEvent:
+    def _distribute(self, effect: Distribute, headers: Mapping[str, str] = MappingProxyType({})) -> LoggedEvent:
         with self._lock:
             self._numbers[effect.topic] = self._numbers.get(effect.topic, 0) + 1
             logged = LoggedEvent(
@@ -230,6 +241,7 @@ class Router:
                 effect.audience,
                 effect.disclosed,
                 effect.is_retained,
+                headers,
             )
             if is_logged(logged):
                 self.log.append(logged)

@@ -74,6 +74,7 @@ TO_QUEUE = Binding("xs_plain", ResourceRef(ResourceKind.QUEUE, "q_plain"), Patte
 TO_ALL = Binding("xs_plain", ResourceRef(ResourceKind.QUEUE, "q_plain"), Pattern.stored(""))
 TO_EXCHANGE = Binding("xs_plain", ResourceRef(ResourceKind.EXCHANGE, "xs_alt"), Pattern.stored("#"))
 USER = User("alice", Role.SOURCE, Ownership.STRICT, AT, "AIDAALICE")
+LIVE_ONLY = User("lee", Role.SUBSCRIBER, Ownership.STRICT, AT, None)
 
 COUNTS = {"received": 5, "routed": 4, "dropped": 1, "bytes": 512}
 COUNTED = MinuteCounts(AT.replace(microsecond=0), received=5, routed=4, dropped=1, size_bytes=512, last_at=AT)
@@ -88,6 +89,7 @@ def write_exchanges(table) -> None:
     for binding in (TO_QUEUE, TO_ALL, TO_EXCHANGE):
         DynamoBindings(table).bind(binding)
     DynamoUsers(table).put(USER)
+    DynamoUsers(table).put_live_only([LIVE_ONLY])
     DynamoCounterWriter(table).add({PLAIN.resource: COUNTS, PLAIN_QUEUE.resource: {"redelivered": 2}}, at=AT)
     heads = DynamoHeads(table)
     heads.save("xs_live.fifo", "a.b", HEAD, replacing=Head())
@@ -278,6 +280,8 @@ def test_golden_records_are_read(exchange_table) -> None:
     assert exchanges.find("xs_alt").alternate == "xs_plain"
     assert queues.every() == list(QUEUES)
     assert users.every() == [USER]
+    assert list(users.live_only()) == [LIVE_ONLY]
+    assert users.find_all(["alice", "lee", "mia"]) == {"alice": USER, "lee": LIVE_ONLY}
 
 
 def test_golden_bindings_counters_and_heads_are_read(exchange_table) -> None:

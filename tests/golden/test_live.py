@@ -29,6 +29,7 @@ from signalbox.live.admin.commands import (
     GiveGrant,
     ListGrants,
     PutSecret,
+    PutSecrets,
     TakeGrant,
     secret_fields,
 )
@@ -48,6 +49,7 @@ from signalbox.live.outbox.items import (
 )
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.outbox.totals import Totals
+from signalbox.live.outbox.writer import SnapshotRequest
 from signalbox.live.router.directory import SubscriberPartition, SubscriberRow
 from signalbox.live.router.publication_metadata import (
     AcknowledgementTarget,
@@ -200,13 +202,13 @@ def write_live(table, exchange_table, monkeypatch: pytest.MonkeyPatch) -> None:
     grants, secrets = DynamoGrants(table), DynamoSecrets(table)
     grants.save(REALM, "alice", GRANTS[:1], replacing=StoredGrants())
     grants.save(REALM, "alice", GRANTS, replacing=StoredGrants(GRANTS[:1], 1))
-    for user, credentials in SECRETS.items():
-        secrets.put(user, credentials)
+    secrets.put(SECRETS)
     for _ in range(2):
         DynamoAccounts(table, exchange_table, "p3pper").count_failure("alice", now=AT)
     snapshots = DynamoConnectionSnapshots(table, exchange_table)
-    snapshots.save("c1=", OutboxState())
-    snapshots.save("c2=", FULL_OUTBOX)
+    snapshots.save("c1=", OutboxState(), session=None)
+    snapshots.save("c2=", FULL_OUTBOX, session=None)
+    snapshots.save("c3=", FULL_OUTBOX, session=FULL_SESSION)
 
 
 def write_sessions(table) -> None:
@@ -290,6 +292,10 @@ COMMANDS_SENT = {
     "ungrant": (GRANTED, TakeGrant("bob", REALM, GRANTS[0])),
     "grants": ({"exchange": REALM, "user": "bob"}, ListGrants(REALM, "bob")),
     "secret": ({"user": "bob", **secret_fields(CREDENTIALS)}, PutSecret("bob", CREDENTIALS)),
+    "secrets": (
+        {"secrets": [{"user": "bob", **secret_fields(CREDENTIALS)}]},
+        PutSecrets((PutSecret("bob", CREDENTIALS),)),
+    ),
     "forget_secret": ({"user": "bob"}, ForgetSecret("bob")),
 }
 
@@ -381,6 +387,9 @@ def test_golden_accounts_and_outboxes_are_read(live_table, exchange_table) -> No
     assert snapshots.read("c1=", owner=None).outbox == OutboxState()
     snapshot = snapshots.read("c2=", owner=None)
     assert (snapshot.outbox, snapshot.session, snapshot.rights.grants) == (FULL_OUTBOX, FULL_SESSION, GRANTS)
+    request = SnapshotRequest("c3=", (REALM, "alice"), has_only_events=True)
+    copied = snapshots.recent([request])["c3="]
+    assert (copied.outbox, copied.session) == (FULL_OUTBOX, replace(FULL_SESSION, frames=(), pending={}, challenge=""))
 
 
 @pytest.mark.parametrize("event", [PLAIN_EVENT, *LOGGED_EVENTS], ids=lambda event: str(event.publication))

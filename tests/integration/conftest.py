@@ -8,6 +8,9 @@ from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.cli.shared.deployment import Deployment
 from tests.integration.live.stage import TrialRealm
 from tests.integration.rendezvous.peers import Parties
+from tests.postgres import cluster_database, postgres_server
+
+__all__ = ["cluster_database", "postgres_server"]
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,9 @@ from benchmarks.parts.soak.accounts import Account, Arrival, DeadLetter, Stamp, 
 from benchmarks.parts.soak.loads import PASSING, Sent
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.exchange.publisher import PublishRequest
-from signalbox.clients.live.session import ConnectionLost
+from signalbox.clients.live.cursor import ReceivedEvent
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from tests.integration.live.followers import Follower
 from tests.integration.live.stage import TrialRealm, new_topic
@@ -22,7 +23,7 @@ AREAS, TOPICS, CHUNK = 8, 5, 40
 # Events that the slowest follower may be behind. What waits for a blocked connection is delivered in large batches.
 BACKLOG = 400
 RECEIVERS = 2
-LOOK_SECONDS = 0.5
+
 READY_SECONDS = 120.0
 
 
@@ -40,19 +41,30 @@ class SoakFollower(Follower):
         self.subscribe()
         while not over.is_set():
             try:
-                with self.client:
-                    while not over.is_set():
-                        self._receive()
+                self.listen(over)
             except PASSING:
                 self.failures += 1
                 time.sleep(1)
 
-    def _receive(self) -> None:
-        with suppress(ConnectionLost):
-            event = self.client.receive(LOOK_SECONDS)
-            if event is not None:
-                number = int(str(event.payload.arguments[0]))
-                self.arrivals.append(Arrival(Stamp(event.topic, number), self.name, time.time()))
+    def take(self, event: ReceivedEvent) -> None:
+        """Note when an event arrived."""
+        number = int(str(event.payload.arguments[0]))
+        self.arrivals.append(Arrival(Stamp(event.topic, number), self.name, time.time()))
+
+
+def publish(client: ExchangeClient, realm: str, stamps: Sequence[Stamp], sent: Sent, *, root: str) -> None:
+    """Publish events in order, each until SQS has confirmed it; `root` makes their deduplication ids unique."""
+    left = list(stamps)
+    while left:
+        requests = [PublishRequest(one.stream, str(one.number), {}, f"{root}-{one.number}") for one in left]
+        at, done = time.time(), 0
+        with suppress(*PASSING):
+            for result in client.publish_all(realm, requests):
+                if result.message_id is None:
+                    break
+                sent.add([left[done]], at=at)
+                done += 1
+        left = left[done:]
 
 
 @dataclass(slots=True)
@@ -89,20 +101,9 @@ class LiveLoad:
             if is_ahead() or self._events_behind() > BACKLOG:
                 time.sleep(0.2)
                 continue
-            left = [self._stamp(one) for one in range(number, number + CHUNK)]
+            stamps = [self._stamp(one) for one in range(number, number + CHUNK)]
             number += CHUNK
-            while left:
-                requests = [
-                    PublishRequest(one.stream, str(one.number), {}, f"{self.root}-{one.number}") for one in left
-                ]
-                at, done = time.time(), 0
-                with suppress(*PASSING):
-                    for result in client.publish_all(self.place.realm, requests):
-                        if result.message_id is None:
-                            break
-                        self.sent.add([left[done]], at=at)
-                        done += 1
-                left = left[done:]
+            publish(client, self.place.realm, stamps, self.sent, root=self.root)
 
     def sent_count(self) -> int:
         """Return the number of published events."""

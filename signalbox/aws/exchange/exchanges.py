@@ -1,6 +1,6 @@
 """The DynamoDB stores of exchange, queue and user records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from signalbox.aws.exchange.items import (
     BY_KIND_INDEX,
     HEAD,
     IS_DELETING,
+    LIVE_ONLY_USER,
     USER,
     arvados_key,
     exchange_item,
@@ -23,7 +24,19 @@ from signalbox.aws.exchange.items import (
     user_key,
     user_of,
 )
-from signalbox.aws.shared.dynamodb import Item, delete_all, every_item, milliseconds, succeeds, transacted, updated
+from signalbox.aws.shared.backoff import BACKOFF
+from signalbox.aws.shared.dynamodb import (
+    Item,
+    delete_all,
+    every_item,
+    every_key,
+    milliseconds,
+    succeeds,
+    transacted,
+    updated,
+)
+from signalbox.backoff import Backoff
+from signalbox.errors import Contended
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import DeclaredQueue, Exchange, ResourceKind, ResourceRef, User
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -33,6 +46,11 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
 IS_NEW = Attr("pk").not_exists()
+MAXIMUM_TRANSACTION = 100  # of TransactWriteItems
+
+
+class UsersChanged(Contended):
+    """Raised when another command gave users an IAM identity at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,35 +149,73 @@ class DynamoQueues:
 
 @dataclass(frozen=True, slots=True)
 class DynamoUsers:
-    """`Users` over the table `Exchanges`: an item for the record, and one that maps the SenderId to the user."""
+    """`Users` over the table `Exchanges`: an item for the record, and one that maps the SenderId to the user.
+
+    A live-only user has no second item.
+    """
 
     table: "Table"
+    backoff: Backoff = BACKOFF
 
     def find(self, name: UserName) -> User | None:
         """Return a user, or None."""
         item = _read(self.table, user_key(name))
         return user_of(item) if item else None
 
+    def find_all(self, names: Iterable[UserName]) -> Mapping[UserName, User]:
+        """Return those of the named users that exist."""
+        keys = [user_key(name) for name in dict.fromkeys(names)]
+        found = map(user_of, every_key(self.table, keys, backoff=self.backoff))
+        return {user.name: user for user in found}
+
     def every(self) -> Sequence[User]:
-        """Return all users, by name, eventually consistent."""
+        """Return the users with an IAM identity, by name, eventually consistent."""
         return [user_of(item) for item in _of_kind(self.table, USER)]
+
+    def live_only(self) -> Iterable[User]:
+        """Return the users that only join realms, by name, eventually consistent."""
+        return map(user_of, _of_kind(self.table, LIVE_ONLY_USER))
 
     def put(self, user: User) -> None:
         """Store a user, replacing an older record; the older record's `user_id` is released."""
         found = self.find(user.name)
+        kept = [user_item(user)]
+        if user.user_id is not None:
+            kept.append(sender_key(user.user_id) | {"name": user.name})
         writes: list[TransactWriteItemTypeDef] = [
-            {"Put": {"TableName": self.table.name, "Item": item}}
-            for item in (user_item(user), sender_key(user.user_id) | {"name": user.name})
+            {"Put": {"TableName": self.table.name, "Item": item}} for item in kept
         ]
-        if found is not None and found.user_id != user.user_id:
+        if found is not None and found.user_id not in (user.user_id, None):
             writes.append({"Delete": {"TableName": self.table.name, "Key": sender_key(found.user_id)}})
         transacted(self.table, writes)
+
+    def put_live_only(self, users: Sequence[User]) -> None:
+        """Store live-only users, 100 in a transaction; an interrupted call is completed by repeating it.
+
+        Raises `UsersChanged` if one of them has an IAM identity: replacing that record would orphan the identity.
+        """
+        for start in range(0, len(users), MAXIMUM_TRANSACTION):
+            some = users[start : start + MAXIMUM_TRANSACTION]
+            held = transacted(self.table, [self._put_live_only(user) for user in some])
+            taken = [str(user.name) for user, is_stored in zip(some, held, strict=True) if not is_stored]
+            if taken:
+                raise UsersChanged(f"users {', '.join(taken)} got an IAM identity at the same time: repeat the command")
+
+    def _put_live_only(self, user: User) -> "TransactWriteItemTypeDef":
+        return {
+            "Put": {
+                "TableName": self.table.name,
+                "Item": user_item(user),
+                "ConditionExpression": "attribute_not_exists(pk) OR kind = :live",
+                "ExpressionAttributeValues": {":live": LIVE_ONLY_USER},
+            }
+        }
 
     def remove(self, name: UserName) -> None:
         """Delete a user. Deleting a missing user has no effect."""
         found = self.find(name)
         if found is not None:
-            keys = (user_key(name), sender_key(found.user_id))
+            keys = [user_key(name)] if found.user_id is None else [user_key(name), sender_key(found.user_id)]
             transacted(self.table, [{"Delete": {"TableName": self.table.name, "Key": key}} for key in keys])
 
 

@@ -28,6 +28,9 @@ from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 BY_KIND_INDEX = "by_kind"
 USER = "user"
+# The value of `kind` of users without an IAM identity. Whatever lists the users with identities and control queues does
+# not read them, in earlier versions neither.
+LIVE_ONLY_USER, NO_IDENTITY = "live_user", ""
 BINDING, BACK_REFERENCE, MINUTE, HEAD = "binding#", "bound#", "minute#", "head#"
 HEAD_KEY = "key#"
 IS_DELETING = "is_leaving"  # present only if true
@@ -173,14 +176,14 @@ def binding_of(item: Item) -> Binding:
 
 
 def user_item(user: User) -> Item:
-    """Return the item of a user's record."""
+    """Return the item of a user's record; earlier versions require the attribute `user_id`."""
     fields = {
-        "kind": USER,
+        "kind": LIVE_ONLY_USER if user.is_live_only else USER,
         "name": user.name,
         "role": str(user.role),
         "ownership": str(user.ownership),
         "created_at": milliseconds(user.created_at),
-        "user_id": user.user_id,
+        "user_id": user.user_id or NO_IDENTITY,
     }
     return user_key(user.name) | fields
 
@@ -192,7 +195,7 @@ def user_of(item: Item) -> User:
         role=Role(item["role"]),
         ownership=Ownership(item["ownership"]),
         created_at=moment(item["created_at"]),
-        user_id=item["user_id"],
+        user_id=item["user_id"] or None,
     )
 
 

@@ -1,94 +1,175 @@
-"""Connection snapshots in DynamoDB, read in one call: three items of `Live`, the user and, once a second, the realm.
+"""Connection snapshots in DynamoDB: those of a whole batch of items are read in one call.
 
-A reply costs two writes of the outbox item. A live event costs none.
+A batch of events costs the read of its connection's outbox item, which has a copy of the session as of the last reply;
+the items that decide about rights are read once a second. Any other batch costs the read of the session, too. A reply
+costs two writes of the outbox item. A live event costs none.
 """
 
 import json
 import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from signalbox.aws.exchange.items import head_key, user_key, user_of
-from signalbox.aws.live.account_items import grants_of, rights_of_token
+from signalbox.aws.live.account_items import rights_of, rights_of_token
 from signalbox.aws.live.items import grants_key, outbox_key, session_key
 from signalbox.aws.live.realms import RealmSettings, realm_key
+from signalbox.aws.live.recent import Moment, Recent
 from signalbox.aws.live.sessions import stored_of
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, items_of_tables, milliseconds, moment
 from signalbox.backoff import Backoff
-from signalbox.exchange.model.records import LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.grants import Rights
+from signalbox.live.admin.grants import NO_RIGHTS, Rights
 from signalbox.live.arvados.row_state import NO_ROWS, RowState
+from signalbox.live.log.documents import Document
 from signalbox.live.outbox.decisions import OutboxState, SequenceNumbers, Watermarks
 from signalbox.live.outbox.items import ItemId
 from signalbox.live.outbox.totals import Totals
-from signalbox.live.outbox.writer import ConnectionSnapshot
+from signalbox.live.outbox.writer import ConnectionSnapshot, Owner, SnapshotRequest, owner_of
+from signalbox.live.session.records import session_document, session_of
 from signalbox.live.session.state import ConnectionId, Session
 from signalbox.live.wamp.messages import SubscriptionId
-from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
 
 KEPT_FOR = timedelta(hours=2, minutes=15)  # longer than API Gateway keeps a connection
-NO_RIGHTS = Rights(frozenset(), ())
+# What the copy of a session leaves out concerns the function `session` only.
+NOT_COPIED: dict[str, object] = {"frames": [], "pending": {}, "challenge": ""}
 
-_Owner = tuple[ExchangeName, UserName]
+_Address = tuple[str, str, str]  # the table of an item, and its key
+_ABSENT: Item = {}
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoConnectionSnapshots:
-    """Implementation of `ConnectionSnapshots`."""
+    """Implementation of `ConnectionSnapshots`; `access` has the recently read items that decide about rights."""
 
     live: "Table"
     exchanges: "Table"
     realms: RealmSettings = field(default_factory=RealmSettings)
     backoff: Backoff = BACKOFF
+    access: Recent[_Address, Item] = field(default_factory=Recent)
 
-    def read(self, connection: ConnectionId, *, owner: _Owner | None) -> ConnectionSnapshot:
+    def read(self, connection: ConnectionId, *, owner: Owner | None) -> ConnectionSnapshot:
         """Read a connection's snapshot. If the caller knows the session's realm and user, `owner` saves a read."""
         read_at = self.realms.now()
         known = None if owner is None else self.realms.known(owner[0])
-        found = self._found(connection, owner, is_realm_known=known is not None)
-        session = stored_of(found["session"]).session if "session" in found else None
-        session_owner = _owner(session)
+        wanted = [self._session(connection), self._outbox(connection), *self._access(owner)]
+        if owner is not None and known is None:
+            wanted.append(_address(self.exchanges, realm_key(owner[0])))
+        items = self._items(wanted)
+        self._keep(owner, items, read_at)
+        record, outbox = items[self._session(connection)], items[self._outbox(connection)]
+        session = stored_of(record).session if record else None
+        session_owner = owner_of(session)
         if session_owner is not None and session_owner != owner:
             return self.read(connection, owner=session_owner)
         return ConnectionSnapshot(
             session=session,
-            outbox=outbox_of(found["outbox"]) if "outbox" in found else OutboxState(),
-            rights=NO_RIGHTS if session is None or session_owner is None else _rights(session_owner[0], session, found),
-            live=known or self._live(owner, found, read_at),
+            outbox=outbox_of(outbox) if outbox else OutboxState(),
+            rights=self._rights(session, items),
+            live=known or (None if owner is None else self.realms.read(owner[0], _existing(items), read_at=read_at)),
         )
 
-    def save(self, connection: ConnectionId, outbox: OutboxState) -> None:
-        """Save the state of a connection's outbox."""
+    def recent(self, requests: Sequence[SnapshotRequest]) -> Mapping[ConnectionId, ConnectionSnapshot]:
+        """Read what batches of items need of the snapshots of their connections, in one call."""
+        read_at, known, wanted = self.access.now(), dict[_Address, Item](), list[_Address]()
+        for request in requests:
+            wanted.append(self._outbox(request.connection))
+            if not request.has_only_events:
+                wanted.append(self._session(request.connection))
+            for address in self._access(request.owner):
+                item = self.access.get(address)
+                if item is None:
+                    wanted.append(address)
+                else:
+                    known[address] = item
+        found = self._items(list(dict.fromkeys(wanted)))
+        for request in requests:
+            self._keep(request.owner, found, read_at)
+        return {request.connection: self._recent(request, known | found) for request in requests}
+
+    def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
+        """Save the state of a connection's outbox, with a copy of its session."""
         expires = {"expires_at": round((datetime.now(UTC) + KEPT_FOR).timestamp())}
-        self.live.put_item(Item=outbox_key(connection) | outbox_item(outbox) | expires)
+        self.live.put_item(Item=outbox_key(connection) | outbox_item(outbox, session=session) | expires)
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
         """Return the sequence number of a topic's newest event, or 0."""
-        keys = {self.exchanges.name: [head_key(realm, topic)]}
+        address = _address(self.exchanges, head_key(realm, topic))
+        return int(self._items([address])[address].get("sequence", 0))
+
+    def _recent(self, request: SnapshotRequest, items: Mapping[_Address, Item]) -> ConnectionSnapshot:
+        record, outbox = items.get(self._session(request.connection)), items[self._outbox(request.connection)]
+        session = stored_of(record).session if record else copied_session_of(outbox)
+        owner = owner_of(session)
+        if request.owner is not None and request.owner != owner:  # or there is no copy of the session
+            return self.read(request.connection, owner=owner or request.owner)
+        return ConnectionSnapshot(
+            session=session,
+            outbox=outbox_of(outbox) if outbox else OutboxState(),
+            rights=self._rights(session if request.owner else None, items),
+            live=None,
+            is_complete=False,
+        )
+
+    def _access(self, owner: Owner | None) -> list[_Address]:
+        """Return the items that decide about the rights of a user in a realm."""
+        if owner is None:
+            return []
+        realm, user = owner
+        return [_address(self.exchanges, user_key(user)), _address(self.live, grants_key(realm, user))]
+
+    def _rights(self, session: Session | None, items: Mapping[_Address, Item]) -> Rights:
+        """Return the rights of a session's user, given the items that decide about them."""
+        owner = owner_of(session)
+        if session is None or owner is None:
+            return NO_RIGHTS
+        found = {item["sk"]: item for address in self._access(owner) if (item := items[address])}
+        if session.token is not None:
+            # A token's user whose name became that of a user of the stage has no rights any more.
+            return NO_RIGHTS if "user" in found else rights_of_token(owner[0], session.token, found.get("grants"))
+        return rights_of(owner[0], user_of(found["user"]), found.get("grants")) if "user" in found else NO_RIGHTS
+
+    def _keep(self, owner: Owner | None, items: Mapping[_Address, Item], read_at: Moment) -> None:
+        for address in self._access(owner):
+            if address in items:
+                self.access.put(address, items[address], read_at=read_at)
+
+    def _session(self, connection: ConnectionId) -> _Address:
+        return _address(self.live, session_key(connection))
+
+    def _outbox(self, connection: ConnectionId) -> _Address:
+        return _address(self.live, outbox_key(connection))
+
+    def _items(self, wanted: Sequence[_Address]) -> dict[_Address, Item]:
+        """Read items in one strongly consistent call; an item that does not exist is empty."""
+        keys: dict[str, list[Item]] = {}
+        for table, partition, sort in wanted:
+            keys.setdefault(table, []).append({"pk": partition, "sk": sort})
         found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff)
-        return max((int(item.get("sequence", 0)) for item in found[self.exchanges.name]), default=0)
-
-    def _live(self, owner: _Owner | None, found: dict[str, Item], read_at: datetime) -> LiveSettings | None:
-        return None if owner is None else self.realms.read(owner[0], found.values(), read_at=read_at)
-
-    def _found(self, connection: ConnectionId, owner: _Owner | None, *, is_realm_known: bool) -> dict[str, Item]:
-        keys: dict[str, list[Item]] = {self.live.name: [session_key(connection), outbox_key(connection)]}
-        if owner is not None:
-            realm, user = owner
-            keys[self.live.name].append(grants_key(realm, user))
-            keys[self.exchanges.name] = [user_key(user), *([] if is_realm_known else [realm_key(realm)])]
-        found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff)
-        return {item["sk"]: item for items in found.values() for item in items}
+        existing = {(table, item["pk"], item["sk"]): item for table, items in found.items() for item in items}
+        return {address: existing.get(address, _ABSENT) for address in wanted}
 
 
-def outbox_item(outbox: OutboxState) -> Item:
-    """Serialize an outbox state; it is compressed, since it may have a watermark for each of thousands of topics."""
+def _address(table: "Table", key: Item) -> _Address:
+    return table.name, key["pk"], key["sk"]
+
+
+def _existing(items: Mapping[_Address, Item]) -> list[Item]:
+    return [item for item in items.values() if item]
+
+
+def outbox_item(outbox: OutboxState, *, session: Session | None) -> Item:
+    """Serialize an outbox state with a copy of the session.
+
+    It is compressed, since it may have a watermark for each of thousands of topics.
+    """
     document = {
         "subscribed": sorted(outbox.subscribed),
         "begun": outbox.unconfirmed_reply,
@@ -100,12 +181,20 @@ def outbox_item(outbox: OutboxState) -> Item:
         "marks": {str(one): [milliseconds(marks.at), dict(marks.numbers)] for one, marks in outbox.watermarks.items()},
         **({} if outbox.rows == NO_ROWS else {"rows": _rows_document(outbox.rows)}),
     }
+    if session is not None:
+        document["session"] = session_document(session) | NOT_COPIED
     return {"document": zlib.compress(json.dumps(document, separators=(",", ":")).encode())}
+
+
+def copied_session_of(item: Item) -> Session | None:
+    """Parse the copy of the session in an outbox item; None if it has none."""
+    copied = _document(item).get("session") if item else None
+    return None if copied is None else session_of(copied)
 
 
 def outbox_of(item: Item) -> OutboxState:
     """Parse an outbox state."""
-    document = json.loads(zlib.decompress(bytes(item["document"])))
+    document = _document(item)
     begun, caught_up_at, progress = document["begun"], document["caught_up_at"], document["progress"]
     return OutboxState(
         subscribed=frozenset(map(SubscriptionId, document["subscribed"])),
@@ -148,19 +237,6 @@ def _numbers(document: dict[str, int]) -> SequenceNumbers:
     return {RoutingKey(topic): number for topic, number in document.items()}
 
 
-def _owner(session: Session | None) -> _Owner | None:
-    if session is None or session.realm is None or session.identity is None:
-        return None
-    return session.realm, UserName(session.identity.authid)
-
-
-def _rights(realm: ExchangeName, session: Session, found: dict[str, Item]) -> Rights:
-    if session.token is not None:
-        # A token's user whose name became that of a user of the stage has no rights any more.
-        return NO_RIGHTS if "user" in found else rights_of_token(realm, session.token, found.get("grants"))
-    if "user" not in found:
-        return NO_RIGHTS
-    user: User = user_of(found["user"])
-    return Rights.in_realm(
-        realm, user=user.name, role=user.role, ownership=user.ownership, grants=grants_of(found.get("grants"))
-    )
+def _document(item: Item) -> Document:
+    document: Document = json.loads(zlib.decompress(bytes(item["document"])))
+    return document

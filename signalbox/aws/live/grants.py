@@ -1,6 +1,6 @@
 """Users' grants and credentials in the table `Live`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,9 @@ from boto3.dynamodb.conditions import Attr
 
 from signalbox.aws.live.account_items import credentials_item, grants_item, grants_of
 from signalbox.aws.live.items import grants_key, secret_key
-from signalbox.aws.shared.dynamodb import succeeds
+from signalbox.aws.shared.backoff import BACKOFF
+from signalbox.aws.shared.dynamodb import put_all, succeeds
+from signalbox.backoff import Backoff
 from signalbox.live.admin.grants import Grant
 from signalbox.live.admin.ports import StoredGrants
 from signalbox.live.wamp.authentication import Credentials
@@ -41,10 +43,12 @@ class DynamoSecrets:
     """`Secrets`: an item for each user."""
 
     table: "Table"
+    backoff: Backoff = BACKOFF
 
-    def put(self, user: UserName, credentials: Credentials) -> None:
-        """Store a user's credentials, replacing older ones."""
-        self.table.put_item(Item=credentials_item(user, credentials))
+    def put(self, secrets: Mapping[UserName, Credentials]) -> None:
+        """Store users' credentials, replacing older ones, 25 in a call. Raises `ItemBusy`; some may then be stored."""
+        items = [credentials_item(user, credentials) for user, credentials in secrets.items()]
+        put_all(self.table, items, backoff=self.backoff)
 
     def remove(self, user: UserName) -> None:
         """Delete a user's credentials. Deleting twice is harmless."""

@@ -175,6 +175,14 @@ def write_batch(table: "Table", requests: Sequence[Mapping[str, Any]], *, backof
 
 def delete_all(table: "Table", keys: Iterable[Item], *, backoff: Backoff = BACKOFF) -> None:
     """Delete the items of different keys, 25 in a call. Raises `ItemBusy`."""
-    requests = ({"DeleteRequest": {"Key": key}} for key in keys)
+    _write_all(table, ({"DeleteRequest": {"Key": key}} for key in keys), backoff=backoff)
+
+
+def put_all(table: "Table", items: Iterable[Item], *, backoff: Backoff = BACKOFF) -> None:
+    """Store items of different keys, replacing older ones, 25 in a call. Raises `ItemBusy`; some may then be stored."""
+    _write_all(table, ({"PutRequest": {"Item": item}} for item in items), backoff=backoff)
+
+
+def _write_all(table: "Table", requests: Iterator[Mapping[str, Any]], *, backoff: Backoff) -> None:
     while batch := list(islice(requests, MAXIMUM_WRITES)):
         write_batch(table, batch, backoff=backoff)

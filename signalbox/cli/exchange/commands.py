@@ -14,7 +14,7 @@ from signalbox.cli.exchange.consume import consume
 from signalbox.cli.exchange.publish import publish
 from signalbox.cli.exchange.stage import User, confirmed, exchanges, print_deletion, print_resource
 from signalbox.cli.exchange.status import status
-from signalbox.cli.live import grants
+from signalbox.cli.live import grants, user_secrets
 from signalbox.cli.live.settings import Anonymous, Arvados, Keep, KeepFor, Live, Order, Rules, live_fields
 from signalbox.cli.shared.confirmation import Yes
 from signalbox.cli.shared.files import read_json
@@ -41,7 +41,7 @@ def register(program: typer.Typer) -> None:
     program.command()(consume)
     program.command()(status)
     program.add_typer(users.app, name="user")
-    users.app.command()(grants.secret)
+    users.app.command()(user_secrets.secret)
     program.add_typer(grants.app, name="grant")
 
 

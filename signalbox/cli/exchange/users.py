@@ -1,14 +1,17 @@
-"""`signalbox user`: manages the users of the exchange, each with an IAM identity."""
+"""`signalbox user`: manages the users of the exchange and of live."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
 
+from signalbox.cli.exchange.live_only import DEFAULT_ROLE, LiveOnlyUsers, live_only_document
 from signalbox.cli.exchange.stage import stage_name
+from signalbox.cli.exchange.user_files import Names, Source, named_users
 from signalbox.cli.shared.confirmation import Yes, confirm
 from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
@@ -23,35 +26,61 @@ if TYPE_CHECKING:
     from signalbox.exchange.model.records import User
     from signalbox.sarracenia.rights.names import UserName
 
-app = typer.Typer(help="Users of the exchange, whose rights follow from the names of resources.", no_args_is_help=True)
+app = typer.Typer(help="Users of the exchange and of live, whose rights follow from names.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Name of the user: letters, digits and '-'.", metavar="NAME")]
 
 
 @app.callback()
 def user() -> None:
-    """Users of the exchange, whose rights follow from the names of resources."""
+    """Users of the exchange and of live, whose rights follow from names."""
 
 
 @app.command()
 def add(
     *,
-    name: Name,
+    names: Names = None,
     role: Annotated[
-        Role,
-        typer.Option(help="Role: all rights (admin, feeder), publish and subscribe (source), or subscribe only."),
-    ],
+        Role | None,
+        typer.Option(
+            help="Role: all rights (admin, feeder), publish and subscribe (source), or subscribe only; "
+            "required without --live.",
+            show_default=False,
+        ),
+    ] = None,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help=f"Only for live: without IAM user, keys and control queue; several at once; role {DEFAULT_ROLE}.",
+        ),
+    ] = False,
+    source: Source = None,
     loose: Annotated[
         bool, typer.Option("--loose", help="Match names as Sarracenia does: user alice owns alice2's resources too.")
     ] = False,
+    yes: Yes = False,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
     """Create a user and print the access key once, or change the role of an existing user."""
+    ownership = Ownership.LOOSE if loose else Ownership.STRICT
+    if live:
+        _add_live_only(
+            names or (), source, role=role, ownership=ownership, yes=yes, aws=aws, stage=stage, as_json=as_json
+        )
+        return
+    if role is None:
+        raise RejectedError("--role is missing: only users added with --live have a default role")
+    if source is not None or names is None or len(names) != 1:
+        raise RejectedError("name one user, who gets a key of their own: only --live adds several users at once")
+    _add_with_key(names[0], role, ownership, aws=aws, stage=stage, as_json=as_json)
+
+
+def _add_with_key(name: str, role: Role, ownership: Ownership, *, aws: bool, stage: str, as_json: bool) -> None:
     from signalbox.aws.exchange.users import register
 
-    ownership = Ownership.LOOSE if loose else Ownership.STRICT
     users = _Users.of(name, aws=aws, stage=stage)
     known = users.records.find(users.name)
     added = register(users.identities, users.records, users.name, role=role, ownership=ownership, now=datetime.now(UTC))
@@ -63,6 +92,31 @@ def add(
         say(f"in {users.deployment.place}")
         return
     users.issue_key(document, as_json=as_json)
+
+
+def _add_live_only(
+    names: Sequence[str],
+    source: Path | None,
+    *,
+    role: Role | None,
+    ownership: Ownership,
+    yes: bool,
+    aws: bool,
+    stage: str,
+    as_json: bool,
+) -> None:
+    named = named_users(names, source)
+    users = _Users.of(named[0].name, aws=aws, stage=stage)
+    live_only = LiveOnlyUsers(users.deployment, users.identities, users.records)
+    added = live_only.add(named, role=role or DEFAULT_ROLE, ownership=ownership, yes=yes, as_json=as_json)
+    documents = [live_only_document(one) for one in added]
+    if source is None and len(documents) == 1:
+        _print(documents[0], as_json=as_json)
+    elif as_json:
+        print_json(documents)
+    else:
+        print_line(f"{len(documents):,} live-only users")
+    say(f"in {users.deployment.place}")
 
 
 @app.command()
@@ -80,24 +134,29 @@ def list_users(*, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = 
     """List the users with their roles."""
     from signalbox.cli.shared.deployment import find_deployment
 
-    found = _records(find_deployment(aws=aws, stage=stage)).every()
+    records = _records(find_deployment(aws=aws, stage=stage))
+    found = sorted([*records.every(), *records.live_only()], key=lambda one: one.name)
     if as_json:
-        print_json(
-            [
-                {
-                    "user": one.name,
-                    "role": one.role.value,
-                    "ownership": one.ownership.value,
-                    "created_at": one.created_at.isoformat(),
-                }
-                for one in found
-            ]
-        )
+        print_json([_document(one) for one in found])
     elif found:
-        rows = ((one.name, one.role.value, one.ownership.value, age(one.created_at.isoformat())) for one in found)
-        print_table(["user", "role", "ownership", "age"], rows)
+        print_table(["user", "role", "ownership", "live only", "age"], map(_row, found))
     else:
         print_line("no users except the administrators")
+
+
+def _document(one: "User") -> dict[str, object]:
+    return {
+        "user": one.name,
+        "role": one.role.value,
+        "ownership": one.ownership.value,
+        "live_only": one.is_live_only,
+        "created_at": one.created_at.isoformat(),
+    }
+
+
+def _row(one: "User") -> Sequence[str]:
+    live_only = "yes" if one.is_live_only else "no"
+    return (one.name, one.role.value, one.ownership.value, live_only, age(one.created_at.isoformat()))
 
 
 @app.command()
@@ -109,8 +168,10 @@ def remove(
 
     users = _Users.of(name, aws=aws, stage=stage)
     known = users.records.find(users.name)
-    question = f"Delete user {name!r} of {users.deployment.place} with all keys? Programs that use them stop working."
+    keys = "" if known is not None and known.is_live_only else " with all keys"
+    question = f"Delete user {name!r} of {users.deployment.place}{keys}? Programs of this user stop working."
     confirm(question, yes=yes or known is None, as_json=as_json)
+    # Also of a live-only user: an interrupted change of its kind may have left an identity.
     users.identities.remove(users.name)
     users.records.remove(users.name)
     users.forget_secret()
@@ -151,6 +212,11 @@ class _Users:
             hint = suggestion(self.name, [one.name for one in self.records.every()])
             raise RejectedError(
                 f"user {self.name!r} does not exist: `signalbox user add {self.name} --role ROLE` creates it{hint}"
+            )
+        if found.is_live_only:
+            raise RejectedError(
+                f"user {self.name!r} only joins live and has no key: `signalbox user add {self.name} --role "
+                f"{found.role}` creates one"
             )
         return found
 

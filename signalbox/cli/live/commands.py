@@ -1,4 +1,4 @@
-"""The commands `signalbox tail` and `signalbox watch`, which print live events."""
+"""The commands `signalbox tail` and `signalbox watch`, which print live events, and `signalbox sign-out`."""
 
 import json
 import sys
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from signalbox.cli.exchange.stage import seconds
-from signalbox.cli.live.stage import Exchange, User, events, joining
-from signalbox.cli.shared.output import print_line
-from signalbox.cli.shared.stage import Aws, Stage
+from signalbox.cli.live.stage import Access, Exchange, IssuerOption, Page, SignIn, User, events, joining
+from signalbox.cli.shared.output import print_json, print_line
+from signalbox.cli.shared.stage import Aws, Stage, say
 from signalbox.errors import RejectedError
 from signalbox.live.wamp.patterns import MatchPolicy
 
@@ -34,6 +34,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to an app."""
     app.command()(tail)
     app.command()(watch)
+    app.command()(sign_out)
 
 
 def tail(
@@ -57,6 +58,9 @@ def tail(
     maximum: Maximum = None,
     exchange: Exchange = None,
     user: User = None,
+    sign_in: SignIn = False,
+    issuer: IssuerOption = None,
+    page: Page = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
@@ -67,8 +71,8 @@ def tail(
     from signalbox.live.wamp.patterns import TopicPattern
 
     cursor = Cursor(TopicPattern.parse(topic, match), _past(last, since))
-    ending = Ending()
-    with ending.awaited(), joining(aws=aws, stage=stage, exchange=exchange, user=user) as client:
+    access, ending = Access(aws, stage, exchange, user, sign_in, issuer, page), Ending()
+    with ending.awaited(), joining(access) as client:
         for number, event in enumerate(events(client, cursor, ending, follow=follow), start=1):
             _print(json.dumps(document(event)) if as_json else _line(event))
             if number == maximum:
@@ -82,6 +86,9 @@ def watch(
     maximum: Maximum = None,
     exchange: Exchange = None,
     user: User = None,
+    sign_in: SignIn = False,
+    issuer: IssuerOption = None,
+    page: Page = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
@@ -92,8 +99,9 @@ def watch(
     from signalbox.live.wamp.patterns import TopicPattern
 
     cursor = Cursor(TopicPattern.parse(record), get_retained=True)
+    access = Access(aws, stage, exchange, user, sign_in, issuer, page)
     ending, state = Ending(), dict[str, object]()
-    with ending.awaited(), joining(aws=aws, stage=stage, exchange=exchange, user=user) as client:
+    with ending.awaited(), joining(access) as client:
         for number, event in enumerate(events(client, cursor, ending), start=1):
             before, state = state, fields(event.payload)
             if as_json:
@@ -103,6 +111,32 @@ def watch(
             if number == maximum:
                 return
     ending.exit_if_interrupted()
+
+
+def sign_out(
+    *,
+    issuer: Annotated[str | None, typer.Option(help="Sign out of this identity provider only.", metavar="URL")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Revoke and forget the sign-ins that `--sign-in` has stored on this machine."""
+    from signalbox.clients.identity.sign_ins import SignIns, state_folder
+    from signalbox.clients.identity.signed_in import sign_out as end_sign_in
+
+    stored = SignIns(state_folder())
+    results = [
+        {"issuer": one.asked.issuer, "client_id": one.asked.client_id, "revoked": end_sign_in(stored, one)}
+        for one in stored.every()
+        if issuer in (None, one.asked.issuer)
+    ]
+    if as_json:
+        print_json(results)
+        return
+    for result in results:
+        print_line(f"signed out of {result['issuer']}")
+        if not result["revoked"]:
+            say(f"{result['issuer']} has not confirmed it: what it has issued ends by itself, or in its own pages")
+    if not results:
+        print_line("no sign-in is stored")
 
 
 def _past(last: int | None, since: str | None) -> "BackfillStart | None":

@@ -1,12 +1,11 @@
-"""The commands `signalbox grant` and `signalbox user secret`: rights to topics of a realm, and secrets of users."""
+"""The command `signalbox grant`: rights to topics of a realm."""
 
-import secrets
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from signalbox.cli.exchange.stage import User, exchanges
-from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
+from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, Stage, say
 from signalbox.errors import RejectedError
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient
 
 app = typer.Typer(help="Grant users the right to read or publish topics of live exchanges.", no_args_is_help=True)
-
-# Both are too random to be guessed.
-SECRET_BYTES, SALT_BYTES = 24, 16
 
 Name = Annotated[str, typer.Argument(help="Name of the user.", metavar="USER")]
 Realm = Annotated[str, typer.Argument(help="A live exchange, such as xs_alice.fifo.", metavar="EXCHANGE")]
@@ -99,33 +95,6 @@ def list_grants(
         print_table([*columns[:-1], "topics"], ([str(one[column]) for column in columns] for one in found))
     else:
         print_line("no grants")
-
-
-def secret(
-    *,
-    name: Name,
-    wampcra: Annotated[
-        bool, typer.Option("--wampcra", help="Also permit wampcra; readers of the stage's table can then join as USER.")
-    ] = False,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
-) -> None:
-    """Create a secret for a user to join realms with, replacing an older one, and print it once."""
-    from signalbox.live.admin.commands import secret_fields
-    from signalbox.live.wamp.authentication import Credentials
-
-    created = secrets.token_urlsafe(SECRET_BYTES)
-    credentials = Credentials.of(created, salt=secrets.token_hex(SALT_BYTES), with_key=wampcra)
-    with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
-        result = _asked(client, "secret", {"user": name, **secret_fields(credentials)})
-    shown = {"user": name, "secret": created, "methods": result["methods"]}
-    if as_json:
-        print_json(shown)
-    else:
-        print_fields({**shown, "methods": ", ".join(result["methods"])})
-    say("the secret is not shown again; joined sessions continue")
 
 
 def _fields(name: str, realm: str, pattern: str, *, match: MatchPolicy, right: Right) -> dict[str, object]:

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from signalbox.live.wamp.patterns import TopicPattern
 
 TICKET, USER, REALM = "SIGNALBOX_TICKET", "SIGNALBOX_USER", "SIGNALBOX_REALM"
+PAGE = "SIGNALBOX_PAGE"
 TOPICS = "signalbox.topics"
 
 Exchange = Annotated[
@@ -41,21 +43,78 @@ User = Annotated[
         envvar=USER,
     ),
 ]
+SignIn = Annotated[
+    bool,
+    typer.Option("--sign-in", help="Join as a user of the realm's identity provider; prints where to sign in."),
+]
+IssuerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--issuer",
+        help="With --sign-in: label or URL of the identity provider, if the realm has several.",
+        metavar="NAME",
+    ),
+]
+Page = Annotated[
+    str | None,
+    typer.Option(
+        "--page", help="Address of the stage's live page; needs no AWS credentials.", metavar="URL", envvar=PAGE
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The options of a command that say which realm to join, and as whom."""
+
+    aws: bool
+    stage: str
+    exchange: str | None
+    user: str | None
+    sign_in: bool
+    issuer: str | None
+    page: str | None
 
 
 @contextmanager
-def joining(*, aws: bool, stage: str, exchange: str | None, user: str | None) -> "Iterator[LiveClient]":
+def joining(access: Access) -> "Iterator[LiveClient]":
     """Provide a client that joins a realm at its first request."""
-    from signalbox.cli.shared.deployment import find_deployment
     from signalbox.clients.live.client import LiveClient
     from signalbox.clients.web_socket import connector
 
-    deployment = find_deployment(aws=aws, stage=stage)
+    deployment = _deployment(access)
     if not deployment.websocket_url:
         raise RejectedError("the stage has no live API: deploy it again to update it")
-    login = login_of(deployment, exchange=exchange, user=user)
+    login = _login(deployment, access)
     with LiveClient(connector(deployment.websocket_url), login) as client:
         yield client
+
+
+def _deployment(access: Access) -> "Deployment":
+    from signalbox.cli.shared.deployment import find_deployment
+
+    if access.page is None:
+        return find_deployment(aws=access.aws, stage=access.stage)
+    if access.aws:
+        raise RejectedError("--page and --aws exclude each other: the page's address names the stage")
+    from signalbox.cli.live.sign_in import deployment_of_page
+
+    return deployment_of_page(access.page)
+
+
+def _login(deployment: "Deployment", access: Access) -> "Login":
+    if not access.sign_in:
+        if access.issuer is not None:
+            raise RejectedError("--issuer needs --sign-in")
+        return login_of(deployment, exchange=access.exchange, user=access.user)
+    if access.user is not None:
+        raise RejectedError(f"--sign-in and --user exclude each other: the token names the user (is {USER} set?)")
+    realm = access.exchange or deployment.realm
+    if not realm:
+        raise RejectedError("--exchange must be given: name the live exchange to join")
+    from signalbox.cli.live.sign_in import signed_in_login
+
+    return signed_in_login(deployment, realm, access.issuer)
 
 
 def login_of(deployment: "Deployment", *, exchange: str | None, user: str | None) -> "Login":

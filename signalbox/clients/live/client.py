@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
+from signalbox.clients.identity.provider import ProviderUnavailable
 from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.clients.live.renewal import Renewal
 from signalbox.clients.live.session import ClientSession, ConnectionLost, Login, Socket, join, refusal
 from signalbox.errors import SignalboxError, UnavailableError
 from signalbox.live.wamp.messages import (
@@ -37,11 +39,12 @@ class RequestUnconfirmed(UnavailableError):
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The clock, sleep and random source of a client."""
+    """The clocks, sleep and random source of a client."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], object] = time.sleep
     chance: Callable[[], float] = random.random
+    epoch: Callable[[], float] = time.time
 
 
 @dataclass(slots=True)
@@ -58,6 +61,7 @@ class LiveClient:
     connections: int = 0
     """The number of sessions that were opened."""
     _session: ClientSession | None = None
+    _renewal: Renewal | None = None
     _failures: int = 0
     _resume_at: float = 0.0
     _cursors: list[Cursor] = field(default_factory=list)
@@ -154,8 +158,8 @@ class LiveClient:
             if self._session is None:
                 self._reconnect(deadline)
                 return
-            event = self._session.read(self._left(deadline))
-        except ConnectionLost:
+            event = self._read(self._session, deadline)
+        except (ConnectionLost, ProviderUnavailable):
             self._handle_loss()
             if not self.connections and self._failures >= FIRST_TRIES:
                 raise
@@ -163,19 +167,33 @@ class LiveClient:
         if event is not None:
             self._events.append(event)
 
+    def _read(self, session: ClientSession, deadline: float | None) -> ReceivedEvent | None:
+        """Read one message; with a token, wait for it no longer than until the renewal."""
+        if self._renewal is None:
+            return session.read(self._left(deadline))
+        self._renewal.begin(session, now=self.clock.now(), epoch=self.clock.epoch())
+        ends = [moment for moment in (deadline, self._renewal.due_at) if moment is not None]
+        event = session.read(self._left(min(ends, default=None)))
+        self._renewal.finish(session, now=self.clock.now())
+        return event
+
     def _reconnect(self, deadline: float | None) -> None:
         pause = self._resume_at - self.clock.now()
         if pause > 0:
             left = self._left(deadline)
             self.clock.sleep(pause if left is None else min(pause, left))
             return
-        self._session = self._open_session(self.connect())
+        # Before the connection is open: the user may have to sign in, and the router waits for ten seconds.
+        token = None if self.login.token is None else self.login.token()
+        self._session = self._open_session(self.connect(), token)
+        if self.login.token is not None and token is not None:
+            self._renewal = Renewal.of(self.login.token, token, now=self.clock.now(), epoch=self.clock.epoch())
         self.connections += 1
         self._session.subscribe(*(cursor for cursor in self._cursors if not cursor.is_over))
 
-    def _open_session(self, socket: Socket) -> ClientSession:
+    def _open_session(self, socket: Socket, token: str | None) -> ClientSession:
         try:
-            return join(socket, self.login)
+            return join(socket, self.login, token)
         except SignalboxError:
             socket.close()
             raise

@@ -39,7 +39,9 @@ ROLES: Mapping[str, object] = {
 }
 JOIN_SECONDS = 30.0
 # Reasons of an ABORT after which another try may succeed.
-TEMPORARY = frozenset({error_uris.TIMEOUT, error_uris.PROTOCOL_VIOLATION})
+TEMPORARY = frozenset({error_uris.TIMEOUT, error_uris.PROTOCOL_VIOLATION, error_uris.UNAVAILABLE})
+# Reasons of a GOODBYE after which a client joins again with a new token.
+TOKEN_OVER = frozenset({"signalbox.close.token_expired", "signalbox.close.role_changed"})
 
 
 class ConnectionLost(UnavailableError):
@@ -84,16 +86,21 @@ class Socket(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """The realm and credentials of a session; without a `ticket`, it joins anonymously."""
+    """The realm and credentials of a session; without a `ticket` and a `token`, it joins anonymously.
+
+    `token` returns a token of an identity provider that the realm trusts, and is called for each session and for each
+    renewal. The token names the user, so an `authid` is not needed.
+    """
 
     realm: str
     authid: str | None = None
     ticket: str | None = field(default=None, repr=False)
+    token: Callable[[], str] | None = field(default=None, repr=False)
 
     @property
     def details(self) -> Dictionary:
         """Return the details of HELLO."""
-        method = "anonymous" if self.ticket is None else "ticket"
+        method = "anonymous" if self.ticket is None and self.token is None else "ticket"
         return {"roles": ROLES, "authmethods": [method], **({"authid": self.authid} if self.authid else {})}
 
 
@@ -179,11 +186,13 @@ class ClientSession:
     def _close(self, goodbye: Goodbye) -> None:
         self.socket.send(serialize(Goodbye({}, error_uris.GOODBYE_AND_OUT)))
         reason = goodbye.details.get("message") or goodbye.reason
+        if goodbye.reason in TOKEN_OVER:
+            raise ConnectionLost(f"the session has ended: {reason}")
         raise SessionClosed(f"the router has ended the session: {reason}")
 
 
-def join(socket: Socket, login: Login) -> ClientSession:
-    """Join a realm. Raises `ConnectionLost` and `JoinRefused`."""
+def join(socket: Socket, login: Login, ticket: str | None = None) -> ClientSession:
+    """Join a realm, with the ticket of the login or a given one. Raises `ConnectionLost` and `JoinRefused`."""
     socket.send(serialize(Hello(login.realm, login.details)))
     while True:
         text = socket.receive(JOIN_SECONDS)
@@ -191,7 +200,7 @@ def join(socket: Socket, login: Login) -> ClientSession:
             raise ConnectionLost(f"the router did not answer within {JOIN_SECONDS:.0f} s")
         message = parse(text)
         if isinstance(message, Challenge):
-            socket.send(serialize(Authenticate(login.ticket or "", {})))
+            socket.send(serialize(Authenticate(ticket or login.ticket or "", {})))
         elif isinstance(message, Welcome):
             at = message.details.get("_at")
             return ClientSession(socket, parse_timestamp(at) if isinstance(at, str) else None)

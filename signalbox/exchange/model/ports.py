@@ -119,8 +119,16 @@ class Users(Protocol):
         """Return a user, or None."""
         ...
 
+    def find_all(self, names: Iterable[UserName]) -> Mapping[UserName, User]:
+        """Return those of the named users that exist."""
+        ...
+
     def every(self) -> Sequence[User]:
-        """Return all users, by name."""
+        """Return the users with an IAM identity and a control queue, by name: without those that are live-only."""
+        ...
+
+    def live_only(self) -> Iterable[User]:
+        """Return the users that only join realms, by name; there may be many thousands of them."""
         ...
 
     def put(self, user: User) -> None:

@@ -156,13 +156,21 @@ class BindOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user with an IAM identity; the SenderId of the user's SQS messages begins with `user_id`."""
+    """A user; the SenderId of the user's SQS messages begins with `user_id`, the unique id of the IAM identity.
+
+    A live-only user has neither an IAM identity nor a control queue, and only joins realms.
+    """
 
     name: UserName
     role: Role
     ownership: Ownership
     created_at: datetime
-    user_id: str
+    user_id: str | None
+
+    @property
+    def is_live_only(self) -> bool:
+        """Return whether the user only joins realms."""
+        return self.user_id is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The handlers of commands about live. A command may be received twice: the second time it changes nothing."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -10,10 +10,11 @@ from signalbox.exchange.control.caller import Caller, find_caller
 from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.live.admin import events
-from signalbox.live.admin.commands import Command, ForgetSecret, GiveGrant, ListGrants, PutSecret, TakeGrant
+from signalbox.live.admin.commands import Command, ForgetSecret, GiveGrant, ListGrants, PutSecret, PutSecrets, TakeGrant
 from signalbox.live.admin.grants import Grant
 from signalbox.live.admin.ports import LiveAdminPorts, StoredGrants
 from signalbox.live.session.state import RightsChanged
+from signalbox.live.wamp.authentication import Credentials
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
 
@@ -53,6 +54,7 @@ class _Execution:
             TakeGrant: self._take,
             ListGrants: self._grants,
             PutSecret: self._put_secret,
+            PutSecrets: self._put_secrets,
             ForgetSecret: self._forget_secret,
         }
         return handlers[type(command)](command)
@@ -105,10 +107,26 @@ class _Execution:
             raise NotFound("administrators have no secret: name a user with `user`")
         if user != self.caller.name and self.caller.role is not Role.ADMIN:
             raise NotPermitted(f"only administrators may replace the secret of user {str(user)!r}")
-        self._check_user(user)
-        self.ports.secrets.put(user, command.credentials)
-        self.ports.record([events.secret_changed(user, by=self.caller.name, at=self.ports.clock.now())])
-        return {"user": user, "methods": sorted(method.value for method in command.credentials.methods)}
+        return self._stored({user: command.credentials})[0]
+
+    def _put_secrets(self, command: PutSecrets) -> object:
+        if self.caller.role is not Role.ADMIN:
+            raise NotPermitted("only administrators may replace the secrets of several users")
+        return self._stored({one.user: one.credentials for one in command.secrets if one.user is not None})
+
+    def _stored(self, secrets: Mapping[UserName, Credentials]) -> list[dict[str, object]]:
+        """Store the credentials of users, and return the results. Raises `NotFound` before anything is stored."""
+        known = self.ports.users.find_all(secrets)
+        missing = [repr(str(user)) for user in secrets if user not in known]
+        if missing:
+            raise NotFound(f"there is no user {', '.join(missing)}: have an administrator add the user")
+        self.ports.secrets.put(secrets)
+        at = self.ports.clock.now()
+        self.ports.record([events.secret_changed(user, by=self.caller.name, at=at) for user in secrets])
+        return [
+            {"user": user, "methods": sorted(method.value for method in credentials.methods)}
+            for user, credentials in secrets.items()
+        ]
 
     def _forget_secret(self, command: ForgetSecret) -> object:
         if self.caller.role is not Role.ADMIN:

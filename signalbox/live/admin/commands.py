@@ -1,5 +1,6 @@
 """Commands about live to the exchange's control queues. Each docstring gives the fields and the result, in JSON."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,6 +25,7 @@ RIGHTS = (Right.READ, Right.WRITE)
 HEXADECIMAL = frozenset("0123456789abcdef")
 SALT_LENGTH, VERIFIER_LENGTH, KEY_LENGTH = 32, 64, 44
 MAXIMUM_ITERATIONS = 1_000_000
+MAXIMUM_SECRETS = 200  # of a command: eight writes of 25 items, and as many history events
 # Placeholders for missing or invalid names; the problem itself is reported.
 NO_REALM, NO_USER = ExchangeName("x"), UserName("_")
 
@@ -78,6 +80,17 @@ class PutSecret:
 
 
 @dataclass(frozen=True, slots=True)
+class PutSecrets:
+    """`secrets {secrets: [{user, salt, verifier, iterations?, key?}]}`: the credentials of up to 200 users.
+
+    The fields are those of `secret`. Only for administrators, and all or none are stored if one is refused. Result:
+    [{user, methods}], in the same order.
+    """
+
+    secrets: tuple[PutSecret, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ForgetSecret:
     """`forget_secret {user}`: delete a user's secret; the user's sessions check their rights again.
 
@@ -87,7 +100,7 @@ class ForgetSecret:
     user: UserName
 
 
-Command = GiveGrant | TakeGrant | ListGrants | PutSecret | ForgetSecret
+Command = GiveGrant | TakeGrant | ListGrants | PutSecret | PutSecrets | ForgetSecret
 
 
 def secret_fields(credentials: Credentials) -> dict[str, object]:
@@ -142,7 +155,24 @@ def _list_grants(section: Section) -> Command:
     )
 
 
-def _put_secret(section: Section) -> Command:
+def _put_secrets(section: Section) -> Command:
+    sections = list(section.sections("secrets"))
+    if not 1 <= len(sections) <= MAXIMUM_SECRETS:
+        section.problem("secrets", f"expected 1 to {MAXIMUM_SECRETS} secrets, not {len(sections)}")
+    found = tuple(map(_named_secret, sections[:MAXIMUM_SECRETS]))
+    repeated = [str(name) for name, count in Counter(one.user for one in found).items() if count > 1 and name]
+    if repeated:
+        section.problem("secrets", f"users {', '.join(repeated)} have several")
+    return PutSecrets(found)
+
+
+def _named_secret(section: Section) -> PutSecret:
+    section.refuse_unknown(SECRET_FIELDS)
+    section.required_text("user")
+    return _put_secret(section)
+
+
+def _put_secret(section: Section) -> PutSecret:
     iterations = section.whole_number("iterations")
     if iterations is not None and not ITERATIONS <= iterations <= MAXIMUM_ITERATIONS:
         section.problem("iterations", f"expected {ITERATIONS} to {MAXIMUM_ITERATIONS}, not {shown(iterations)}")
@@ -169,11 +199,13 @@ def _of_grant(kind: Callable[[UserName, ExchangeName, Grant], Command]) -> Calla
     return lambda section: kind(_user(section), _realm(section), _grant(section))
 
 
+SECRET_FIELDS = ("user", "salt", "verifier", "iterations", "key")
 GRANT_FIELDS = ("user", "exchange", "right", "match", "uri")
 COMMANDS: Commands[Command] = {
     "grant": (GRANT_FIELDS, _of_grant(GiveGrant)),
     "ungrant": (GRANT_FIELDS, _of_grant(TakeGrant)),
     "grants": (("exchange", "user"), _list_grants),
-    "secret": (("user", "salt", "verifier", "iterations", "key"), _put_secret),
+    "secret": (SECRET_FIELDS, _put_secret),
+    "secrets": (("secrets",), _put_secrets),
     "forget_secret": (("user",), lambda section: ForgetSecret(_user(section))),
 }

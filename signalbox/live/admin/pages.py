@@ -3,9 +3,11 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from urllib.parse import urlsplit
+
+from signalbox.exchange.model.issuers import Issuer
 
 JSON = "application/json"
 CONTENT_TYPES: Mapping[str, str] = MappingProxyType(
@@ -17,6 +19,8 @@ CONTENT_TYPES: Mapping[str, str] = MappingProxyType(
     }
 )
 FIRST_PAGE = "index.html"
+# A hidden frame of the page, in which an identity provider may renew a token without a refresh token.
+FRAMED = frozenset({"renewed.html"})
 # A deployment may change a file under the same name: browsers cache it and revalidate it by its ETag.
 CACHING = "no-cache"
 
@@ -36,16 +40,25 @@ class File:
         content_type = CONTENT_TYPES.get(dot + extension)
         return None if content_type is None else cls(body, content_type, _etag(body))
 
+    @property
+    def is_document(self) -> bool:
+        """Return whether a browser applies the headers of this file to a page."""
+        return self.content_type == CONTENT_TYPES[".html"]
+
+    def with_policy(self, policy: str) -> "File":
+        """Return the file with an ETag for the body and the policy: a new policy must replace a cached one."""
+        return replace(self, etag=_etag(f"{policy}\n{self.body}"))
+
     def is_known(self, if_none_match: str) -> bool:
         """Return whether an `If-None-MatchPolicy` header has this file's ETag (RFC 9110, 13.1.2)."""
         tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
         return self.etag in tags or "*" in tags
 
 
-def headers(websocket_url: str) -> dict[str, str]:
-    """Return the headers of every response: no foreign resources, no inline script, one WebSocket server."""
+def headers(websocket_url: str, policy: str | None = None) -> dict[str, str]:
+    """Return the headers of every response, with the policy of a document or the strictest one."""
     return {
-        "Content-Security-Policy": _policy(websocket_url),
+        "Content-Security-Policy": policy or content_policy(websocket_url),
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "no-referrer",
         "Cross-Origin-Opener-Policy": "same-origin",
@@ -64,9 +77,19 @@ def file_name(path: str) -> str | None:
     return name or FIRST_PAGE
 
 
-def config(websocket_url: str, realms: Iterable[str]) -> str:
-    """Return the JSON document that the page needs to connect: the WebSocket URL and the realms."""
-    return json.dumps({"websocket_url": websocket_url, "realms": sorted(realms)})
+def config(websocket_url: str, realms: Iterable[str], issuers: Iterable[tuple[str, Issuer]] = ()) -> str:
+    """Return the JSON document that the page needs to connect: WebSocket URL, realms, and issuers of realms."""
+    shown = [
+        {
+            "realm": realm,
+            "url": issuer.url,
+            "client_id": issuer.client,
+            "audience": issuer.audience,
+            "label": issuer.label,
+        }
+        for realm, issuer in issuers
+    ]
+    return json.dumps({"websocket_url": websocket_url, "realms": sorted(realms), "issuers": shown})
 
 
 def health(problems: Mapping[str, str]) -> str:
@@ -78,20 +101,32 @@ def _etag(body: str) -> str:
     return f'"{hashlib.sha256(body.encode()).hexdigest()[:32]}"'
 
 
-def _policy(websocket_url: str) -> str:
+def content_policy(websocket_url: str, issuers: Iterable[Issuer] = (), *, name: str = "") -> str:
+    """Return the Content-Security-Policy of a file: no foreign resource, no inline script, one WebSocket server.
+
+    The page may send requests to the endpoints of the issuers, and show them in a frame to renew a token.
+    """
     parts = urlsplit(websocket_url)
     # A URL without a host is on the page's own host, which 'self' covers.
-    elsewhere = f" {parts.scheme}://{parts.netloc}" if parts.netloc else ""
+    elsewhere = [f"{parts.scheme}://{parts.netloc}"] if parts.netloc else []
+    origins = sorted({origin for issuer in issuers for origin in (_origin(issuer.url), *issuer.origins)})
     directives = {
         "default-src": "'none'",
         "script-src": "'self'",
         "style-src": "'self'",
         "img-src": "'self' blob:",  # blobs of the reports' pictures, which come through the connection
-        "connect-src": f"'self'{elsewhere}",
+        "connect-src": " ".join(["'self'", *elsewhere, *origins]),
+        # The frame first shows the provider, which then redirects to a file of the page.
+        **({"frame-src": " ".join(["'self'", *origins])} if origins else {}),
         "base-uri": "'none'",
         "form-action": "'none'",
-        "frame-ancestors": "'none'",
+        "frame-ancestors": "'self'" if name in FRAMED else "'none'",
         "require-trusted-types-for": "'script'",
         "trusted-types": "'none'",
     }
     return "; ".join(f"{name} {value}" for name, value in directives.items())
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"

@@ -3,7 +3,7 @@
 All methods raise `RejectedError` for permanent failures and `UnavailableError` for failures that may be retried.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,8 +40,8 @@ class Grants(Protocol):
 class Secrets(Protocol):
     """The credentials of users, which their secrets are compared with."""
 
-    def put(self, user: UserName, credentials: Credentials) -> None:
-        """Store a user's credentials, replacing older ones."""
+    def put(self, secrets: Mapping[UserName, Credentials]) -> None:
+        """Store users' credentials, replacing older ones. A failure may leave some of them stored."""
         ...
 
     def remove(self, user: UserName) -> None:

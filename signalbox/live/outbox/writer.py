@@ -1,6 +1,6 @@
 """The only writer to connections: posts the items of an outbox in their order, if they are permitted."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -62,9 +62,29 @@ class ReceivedItem:
     queued_at: datetime
 
 
+Owner = tuple[ExchangeName, UserName]
+"""The realm and the user of a session."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRequest:
+    """What a batch of items needs to know of its connection.
+
+    `owner` is the realm and the user of the batch's events, or None if it has no events.
+    """
+
+    connection: ConnectionId
+    owner: Owner | None
+    has_only_events: bool
+
+
 @dataclass(frozen=True, slots=True)
 class ConnectionSnapshot:
-    """The current state that decides what may be posted to a connection, read in one call.
+    """The state that decides what may be posted to a connection.
+
+    `outbox` is current. A complete snapshot is current altogether. In another one, `rights` are at most a second old,
+    and `session` is as of the last reply that was posted, or current if the batch has replies; `live` is None, and so
+    are the rights if the batch has no events.
 
     `session` is None if the connection has none. `live` is None if the session's realm is not a live exchange.
     """
@@ -73,17 +93,22 @@ class ConnectionSnapshot:
     outbox: OutboxState
     rights: Rights
     live: LiveSettings | None
+    is_complete: bool = True
 
 
 class ConnectionSnapshots(Protocol):
     """The stored state of connections."""
 
-    def read(self, connection: ConnectionId, *, owner: tuple[ExchangeName, UserName] | None) -> ConnectionSnapshot:
-        """Read a connection's snapshot. If the caller knows the session's realm and user, `owner` saves a read."""
+    def read(self, connection: ConnectionId, *, owner: Owner | None) -> ConnectionSnapshot:
+        """Read a complete snapshot. If the caller knows the session's realm and user, `owner` saves a read."""
         ...
 
-    def save(self, connection: ConnectionId, outbox: OutboxState) -> None:
-        """Save the state of a connection's outbox."""
+    def recent(self, requests: Sequence[SnapshotRequest]) -> Mapping[ConnectionId, ConnectionSnapshot]:
+        """Read the snapshots of several connections in one call, as far as their batches need them."""
+        ...
+
+    def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
+        """Save the state of a connection's outbox, with a copy of its session."""
         ...
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
@@ -102,10 +127,24 @@ class OutboxWriter:
     parallel_map: ParallelMap = serial_map
     texts: EventTexts = field(default_factory=EventTexts)
 
-    def deliver(self, connection: ConnectionId, incoming: Sequence[ReceivedItem], *, until: datetime) -> DeliveryResult:
-        """Post a connection's items in their order; begin no event after `until`."""
-        owner = next(((one.item.realm, one.item.user) for one in incoming if isinstance(one.item, EventBatch)), None)
-        snapshot = self.snapshots.read(connection, owner=owner)
+    def read(self, batches: Mapping[ConnectionId, Sequence[OutboxItem]]) -> Mapping[ConnectionId, ConnectionSnapshot]:
+        """Read the snapshots of the connections that have items in a batch."""
+        return self.snapshots.recent([_request(connection, items) for connection, items in batches.items()])
+
+    def deliver(
+        self,
+        connection: ConnectionId,
+        incoming: Sequence[ReceivedItem],
+        *,
+        until: datetime,
+        snapshot: ConnectionSnapshot | None = None,
+    ) -> DeliveryResult:
+        """Post a connection's items in their order; begin no event after `until`.
+
+        `snapshot` is what `read` returned for the items; without it, it is read.
+        """
+        if snapshot is None:
+            snapshot = self.read({connection: [one.item for one in incoming]})[connection]
         delivered = DeliveryResult(connection, snapshot.session, incoming[0].message_id)
         return _ConnectionWriter(self, connection, until, snapshot, delivered, snapshot.outbox).write(incoming)
 
@@ -184,6 +223,7 @@ class _ConnectionWriter:
         return DeliveryOutcome.DONE
 
     def _live_event(self, candidate: SubscriptionEvent, waited: timedelta) -> DeliveryOutcome:
+        self._complete(candidate)
         action = self._action(candidate, waited)
         if action is ItemAction.CLOSE or (action is ItemAction.POST and self._is_far_behind(candidate, waited)):
             return DeliveryOutcome.TOO_SLOW
@@ -224,6 +264,16 @@ class _ConnectionWriter:
         token = self.snapshot.session.token if self.snapshot.session else None
         return NO_RIGHTS if token is not None and token.is_over(self.writer.now()) else self.snapshot.rights
 
+    def _complete(self, candidate: SubscriptionEvent) -> None:
+        """Read the snapshot again if it is not complete and denies an event: rights may have been granted since."""
+        snapshot = self.snapshot
+        is_denied = not may_post(candidate, self.outbox, session=snapshot.session, rights=self._rights())
+        if is_denied and candidate.pattern.subscription_id in self.outbox.subscribed and not snapshot.is_complete:
+            self._read()
+
+    def _read(self) -> None:
+        self.snapshot = self.writer.snapshots.read(self.connection, owner=owner_of(self.snapshot.session))
+
     def _is_far_behind(self, candidate: SubscriptionEvent, waited: timedelta) -> bool:
         session, event = self.snapshot.session, candidate.event
         if waited <= BACKLOG_CHECKED_AFTER or session is None or session.realm is None:
@@ -233,17 +283,19 @@ class _ConnectionWriter:
         return self._newest[event.topic] - (event.sequence or 0) > MAXIMUM_BACKLOG
 
     def _backfill(self, request: BackfillRequest) -> DeliveryOutcome:
-        subscription, session, live = request.pattern.subscription_id, self.snapshot.session, self.snapshot.live
-        listener = session.listener if session else None
+        subscription = request.pattern.subscription_id
         if request.item_id in self.outbox.done or subscription not in self.outbox.pending_backfills:
             return DeliveryOutcome.DONE
+        if not self.snapshot.is_complete:
+            self._read()
+        session, live = self.snapshot.session, self.snapshot.live
+        listener = session.listener if session else None
         if session is None or session.realm is None or listener is None or live is None:
             return DeliveryOutcome.DONE
         reader = BackfillReader(self.writer.log, session.realm, live, self.writer.now(), self.writer.parallel_map)
         backfill = reader.read(request, listener, deferred=self.outbox.pending_backfills[subscription])
         # Read again after the logs: a user whose right was revoked must not receive events published since.
-        owner = session.realm, UserName(listener.authid)
-        self.snapshot = self.writer.snapshots.read(self.connection, owner=owner)
+        self._read()
         for number, one in enumerate(backfill.events, start=1):
             outcome = self._backfill_event(SubscriptionEvent(request.pattern, one.event), is_latest=one.is_latest)
             if outcome is not DeliveryOutcome.DONE:
@@ -279,8 +331,7 @@ class _ConnectionWriter:
         rows = self.writer.log.rows_after(session.realm, start, now=now)
         while page := list(islice(rows, ROWS_READ)):
             # Read again after the rows: a user whose right was revoked must not receive events published since.
-            owner = session.realm, UserName(session.listener.authid)
-            self.snapshot = self.writer.snapshots.read(self.connection, owner=owner)
+            self._read()
             outcome = self._past_rows(page, item_id)
             if outcome is not DeliveryOutcome.DONE:
                 return outcome
@@ -329,7 +380,19 @@ class _ConnectionWriter:
         now = self.writer.now()
         if needs_saving(self.outbox, saved=self._saved, now=now):
             self._saved = self.outbox = pruned(self.outbox, now=now)
-            self.writer.snapshots.save(self.connection, self.outbox)
+            self.writer.snapshots.save(self.connection, self.outbox, session=self.snapshot.session)
+
+
+def owner_of(session: Session | None) -> Owner | None:
+    """Return the realm and the user of a session, or None before it has joined."""
+    if session is None or session.realm is None or session.identity is None:
+        return None
+    return session.realm, UserName(session.identity.authid)
+
+
+def _request(connection: ConnectionId, items: Sequence[OutboxItem]) -> SnapshotRequest:
+    owner = next(((one.realm, one.user) for one in items if isinstance(one, EventBatch)), None)
+    return SnapshotRequest(connection, owner, all(isinstance(one, EventBatch) for one in items))
 
 
 def _closed(item: CloseRequest) -> DeliveryOutcome:

@@ -50,6 +50,7 @@ from signalbox.live.session.effects import (
     RefuseFrame,
 )
 from signalbox.live.session.events import Cause
+from signalbox.live.session.handshake import MAXIMUM_FAILURES
 from signalbox.live.session.ports import Member, RealmAccess, SessionPorts
 from signalbox.live.session.state import KEPT_FOR, Session
 from signalbox.live.wamp import error_uris
@@ -158,13 +159,14 @@ class EffectExecutor:
         self._events.append(events.dropped(self.session, effect.error, self.cause))
 
     def count_failure(self, effect: CountFailure) -> None:
-        """Count a failed login, unless the name cannot be a user's."""
+        """Count a failed login, of a user only up to the maximum, and not for a name that cannot be a user's."""
         self._events.append(events.refused(self.session, self.cause, effect.reason))
         try:
             user = parse_user_name(effect.authid)
         except InvalidUserName:
             return
-        self.ports.store.accounts.count_failure(user, now=self.cause.at)
+        if self.access().failures < MAXIMUM_FAILURES:
+            self.ports.store.accounts.count_failure(user, now=self.cause.at)
 
     def _overview_call(self, effect: AnswerCall) -> OverviewCall:
         return OverviewCall(

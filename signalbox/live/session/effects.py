@@ -112,7 +112,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class CountFailure:
-    """Count a failed login of a user; too many within a minute are refused.
+    """Count a failed login of a user, up to the number that shows that the client should slow down.
 
     A refused token has no `authid`, since anybody may send one with any name, but a `reason`.
     """

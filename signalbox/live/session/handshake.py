@@ -24,11 +24,13 @@ from signalbox.live.wamp.messages import Authenticate, Challenge, Hello, Welcome
 from signalbox.live.wamp.uris import InvalidUri, parse_procedure
 from signalbox.sarracenia.rights.permissions import Role
 
-# Of a user, within about a minute. Secrets are too random to be guessed at any rate.
+# Of a user, within about a minute: further ones are not counted, so that a storm does not write to one item.
 MAXIMUM_FAILURES = 20
 NO_REALM = (
     "there is no such realm: realms are the exchanges declared with 'signalbox exchange declare NAME.fifo --live'"
 )
+WRONG = "wrong authid or secret"
+TOO_OFTEN = f"{WRONG}, more than {MAXIMUM_FAILURES} times within a minute: correct it, or try again later"
 HOW_TO_JOIN = f"join with an authid, and by {AuthMethod.TICKET} or {AuthMethod.WAMPCRA}"
 
 
@@ -87,18 +89,21 @@ def _challenged(
 
 
 def authenticated(session: Session, received: Authenticate, context: DecisionContext) -> Outcome:
-    """Join a client with the right signature, or abort the session; unknown users and wrong secrets get one answer."""
+    """Join a client with the right signature, or abort the session; unknown users and wrong secrets get one answer.
+
+    The right signature is always accepted. Secrets are too random to be guessed at any rate, and refusing a user after
+    some wrong ones would let any stranger lock the user out.
+    """
     if context.realm is None or session.identity is None:
         return aborted(session, error_uris.NO_SUCH_REALM, "there is no such realm any more")
     authid = session.identity.authid
     if context.token is not None and session.identity.method is AuthMethod.TICKET:
         return _authenticated_by_token(session, session.identity, context.token, context)
-    if context.failures >= MAXIMUM_FAILURES:
-        return aborted(session, error_uris.AUTHENTICATION_FAILED, "too many failed logins: try again in a minute")
     credentials = _credentials(context.account, context.realm, authid=authid)
     is_right = _is_right(received.signature, credentials, session.identity.method, challenge=session.challenge)
     if context.account is None or not is_right:
-        refused = aborted(session, error_uris.AUTHENTICATION_FAILED, "wrong authid or secret")
+        is_often = context.failures >= MAXIMUM_FAILURES
+        refused = aborted(session, error_uris.AUTHENTICATION_FAILED, TOO_OFTEN if is_often else WRONG)
         return replace(refused, effects=(CountFailure(authid), *refused.effects))
     return _joined(session, context.account, session.identity.method, context)
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
+from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers, UsersChanged
 from signalbox.aws.exchange.routing_table import DynamoRoutingTable
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.ports import Exchanges, Queues, Users
@@ -36,6 +36,7 @@ LIVE = LiveSettings(
     rules={"": Retention(age=SECOND), "logs.": Retention()},
 )
 USER = User(ALICE, Role.SOURCE, Ownership.STRICT, START, "AIDA1")
+LIVE_ONLY = User(BOB, Role.SUBSCRIBER, Ownership.STRICT, START, None)
 
 
 def made(memory: Callable[[], object], adapter: Callable[[object], object]) -> object:
@@ -186,6 +187,73 @@ class TestUsers:
         for _ in range(2):
             users.remove(ALICE)
         assert users.find(ALICE) is None
+
+
+class TestLiveOnlyUsers:
+    def test_a_live_only_user_is_found_by_name_and_listed_apart(self, users: Users) -> None:
+        users.put(USER)
+        users.put(LIVE_ONLY)
+
+        assert users.find(BOB) == LIVE_ONLY
+        assert users.find_all([ALICE, BOB, UserName("carol"), BOB]) == {ALICE: USER, BOB: LIVE_ONLY}
+        assert users.every() == [USER]
+        assert list(users.live_only()) == [LIVE_ONLY]
+
+    def test_a_user_changes_between_the_kinds(self, users: Users) -> None:
+        full = replace(LIVE_ONLY, user_id="AIDA2")
+
+        for user in (LIVE_ONLY, full, LIVE_ONLY, full):
+            users.put(user)
+            assert users.find(BOB) == user
+            assert (users.every(), list(users.live_only())) == (([], [user]) if user.is_live_only else ([user], []))
+
+    def test_a_live_only_user_is_removed_twice_as_once(self, users: Users) -> None:
+        users.put(LIVE_ONLY)
+
+        for _ in range(2):
+            users.remove(BOB)
+        assert users.find(BOB) is None
+
+
+def test_live_only_users_are_stored_a_hundred_at_a_time(exchange_table) -> None:
+    users = DynamoUsers(exchange_table)
+    many = [replace(LIVE_ONLY, name=UserName(f"lee{number:03}")) for number in range(101)]
+
+    for _ in range(2):
+        users.put_live_only(many)
+
+    assert list(users.live_only()) == many
+    assert users.find_all([one.name for one in many]) == {one.name: one for one in many}
+
+
+def test_a_user_with_an_identity_is_not_replaced_by_a_live_only_one(exchange_table) -> None:
+    users = DynamoUsers(exchange_table)
+    users.put(USER)
+
+    with pytest.raises(UsersChanged, match="users alice got"):
+        users.put_live_only([LIVE_ONLY, replace(USER, user_id=None)])
+
+    assert (users.find(ALICE), users.find(BOB)) == (USER, None)
+
+
+def test_a_user_who_becomes_live_only_is_no_sender_any_more(exchange_table) -> None:
+    users = DynamoUsers(exchange_table)
+    users.put(USER)
+
+    users.put(replace(USER, user_id=None))
+
+    assert dict(DynamoRoutingTable(exchange_table).snapshot([], senders=["AIDA1", ""]).users) == {}
+
+
+def test_earlier_versions_read_a_live_only_user_without_listing_it(exchange_table) -> None:
+    """Earlier versions require every attribute, and list users with identities by `kind` = `user`."""
+    DynamoUsers(exchange_table).put_live_only([LIVE_ONLY])
+
+    (item,) = exchange_table.scan()["Items"]
+
+    assert item["kind"] != "user"
+    assert (item["name"], item["role"], item["ownership"], item["user_id"]) == ("bob", "subscriber", "strict", "")
+    assert (item["pk"], item["sk"]) == ("user#bob", "user")
 
 
 def test_the_router_knows_a_user_by_the_newest_sender_id_until_the_user_is_removed(exchange_table) -> None:

@@ -10,11 +10,13 @@ from botocore.exceptions import ClientError
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
 from signalbox.aws.live.account_items import credentials_item, grants_item
 from signalbox.aws.live.accounts import DynamoAccounts, DynamoUserRights
-from signalbox.aws.live.realms import KEPT_FOR, RealmSettings
+from signalbox.aws.live.realms import RealmSettings
+from signalbox.aws.live.recent import Recent
 from signalbox.aws.shared.dynamodb import ItemBusy, items_of_tables
 from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.live.admin.grants import NO_RIGHTS, Grant, Rights
+from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS
 from signalbox.live.session.ports import Accounts, RealmAccess
 from signalbox.live.session.state import Account
 from signalbox.live.wamp.authentication import Credentials
@@ -22,9 +24,10 @@ from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.aws import STORES
-from tests.fakes.backoff import AT_ONCE, SteppedClock
+from tests.fakes.backoff import AT_ONCE
 from tests.fakes.exchange import MemoryExchanges, MemoryUsers
 from tests.fakes.live import PEPPER, START, MemoryAccounts
+from tests.fakes.recent import TwoClocks
 
 REALM, PLAIN = ExchangeName("xs_trial.fifo"), ExchangeName("xs_plain.fifo")
 ALICE, BOB, UNKNOWN = UserName("alice"), UserName("bob"), UserName("nobody")
@@ -154,12 +157,12 @@ def test_the_record_of_a_realm_is_read_once_a_second_and_that_of_a_user_every_ti
 ) -> None:
     DynamoExchanges(exchange_table).create(Exchange(REALM, None, START, live=LiveSettings(anonymous=ALICE)))
     DynamoUsers(exchange_table).put(User(ALICE, Role.SUBSCRIBER, Ownership.STRICT, START, "AIDAALICE"))
-    reads, clock = CountedReads(live_table.meta.client), SteppedClock()
+    reads, clock = CountedReads(live_table.meta.client), TwoClocks()
     monkeypatch.setattr(live_table.meta, "client", reads)
-    accounts = DynamoAccounts(live_table, exchange_table, PEPPER, RealmSettings(clock.now))
+    accounts = DynamoAccounts(live_table, exchange_table, PEPPER, RealmSettings(Recent(clock.now)))
 
-    for pause in (0, KEPT_FOR.total_seconds() / 2, KEPT_FOR.total_seconds() / 2):
-        clock.sleep(pause)
+    for pause in (0, RIGHTS_KEPT_SECONDS / 2, RIGHTS_KEPT_SECONDS / 2):
+        clock.advance(pause)
         assert accounts.access(REALM, ALICE, now=START).live == LiveSettings(anonymous=ALICE)
 
     assert reads.keys.count(f"exchange#{REALM}") == 2
@@ -168,9 +171,9 @@ def test_the_record_of_a_realm_is_read_once_a_second_and_that_of_a_user_every_ti
 
 def test_cached_settings_need_no_read(exchange_table, live_table, monkeypatch) -> None:
     DynamoExchanges(exchange_table).create(Exchange(REALM, None, START, live=LiveSettings()))
-    reads, clock = CountedReads(live_table.meta.client), SteppedClock()
+    reads, clock = CountedReads(live_table.meta.client), TwoClocks()
     monkeypatch.setattr(live_table.meta, "client", reads)
-    accounts = DynamoAccounts(live_table, exchange_table, PEPPER, RealmSettings(clock.now))
+    accounts = DynamoAccounts(live_table, exchange_table, PEPPER, RealmSettings(Recent(clock.now)))
 
     found = [accounts.access(REALM, None, now=START).live for _ in range(2)]
 
@@ -178,7 +181,7 @@ def test_cached_settings_need_no_read(exchange_table, live_table, monkeypatch) -
 
 
 def test_a_missing_realm_is_not_cached(exchange_table, live_table) -> None:
-    accounts = DynamoAccounts(live_table, exchange_table, PEPPER, RealmSettings(SteppedClock().now))
+    accounts = DynamoAccounts(live_table, exchange_table, PEPPER, RealmSettings(Recent(TwoClocks().now)))
     assert accounts.access(REALM, None, now=START).live is None
 
     DynamoExchanges(exchange_table).create(Exchange(REALM, None, START, live=LiveSettings()))
@@ -187,8 +190,8 @@ def test_a_missing_realm_is_not_cached(exchange_table, live_table) -> None:
 
 
 def test_the_cache_of_realms_is_bounded(exchange_table, live_table, monkeypatch) -> None:
-    monkeypatch.setattr("signalbox.aws.live.realms.MAXIMUM_REALMS", 1)
-    realms = RealmSettings(SteppedClock().now)
+    monkeypatch.setattr("signalbox.aws.live.recent.MAXIMUM_VALUES", 1)
+    realms = RealmSettings(Recent(TwoClocks().now))
     names = [REALM, ExchangeName("xs_other.fifo")]
     for name in names:
         DynamoExchanges(exchange_table).create(Exchange(name, None, START, live=LiveSettings()))

@@ -1,7 +1,8 @@
 """Connection snapshots in DynamoDB."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -9,21 +10,27 @@ from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
 from signalbox.aws.exchange.routing_table import DynamoHeads
 from signalbox.aws.live.account_items import grants_item
 from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
+from signalbox.aws.live.realms import RealmSettings
+from signalbox.aws.live.recent import Recent
 from signalbox.aws.live.sessions import DynamoSessions
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head, numbered
 from signalbox.live.admin.grants import Grant
+from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
 from signalbox.live.outbox.items import ItemId
 from signalbox.live.outbox.totals import NO_TOTALS
-from signalbox.live.session.state import ConnectionId, State, opened
+from signalbox.live.outbox.writer import SnapshotRequest
+from signalbox.live.session.effects import Close
+from signalbox.live.session.state import ConnectionId, FrameId, State, opened
 from signalbox.live.wamp.authentication import AuthMethod, Identity
 from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
+from tests.fakes.recent import TwoClocks
 
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
 REALM, JOE, CONNECTION = ExchangeName("xs_trial.fifo"), UserName("joe"), ConnectionId("c=")
@@ -40,7 +47,51 @@ def snapshots(live_table, exchange_table) -> DynamoConnectionSnapshots:
     DynamoExchanges(exchange_table).create(Exchange(REALM, None, NOW, live=LiveSettings()))
     DynamoUsers(exchange_table).put(User(JOE, Role.SUBSCRIBER, Ownership.STRICT, NOW, "AIDAJOE"))
     live_table.put_item(Item=grants_item(REALM, JOE, [GRANT], version=1))
-    return DynamoConnectionSnapshots(live_table, exchange_table)
+    return instance(live_table, exchange_table, TwoClocks())
+
+
+def instance(live_table, exchange_table, clocks: TwoClocks) -> DynamoConnectionSnapshots:
+    """Return the snapshots of a function instance of its own."""
+    return DynamoConnectionSnapshots(
+        live_table, exchange_table, realms=RealmSettings(Recent(clocks.now)), access=Recent(clocks.now)
+    )
+
+
+def of_events(connection: ConnectionId = CONNECTION, user: UserName = JOE) -> SnapshotRequest:
+    return SnapshotRequest(connection, (REALM, user), has_only_events=True)
+
+
+def of_replies(connection: ConnectionId = CONNECTION) -> SnapshotRequest:
+    return SnapshotRequest(connection, None, has_only_events=False)
+
+
+def may_receive(snapshots: DynamoConnectionSnapshots) -> bool:
+    return snapshots.recent([of_events()])[CONNECTION].rights.may_receive(TOPIC)
+
+
+@dataclass
+class UnitCount:
+    """DynamoDB with a count of the calls and of the read units that they consume."""
+
+    client: Any
+    calls: int = 0
+    units: float = 0.0
+
+    def batch_get_item(self, **given: Any) -> Any:
+        answer = self.client.batch_get_item(**given, ReturnConsumedCapacity="TOTAL")
+        self.calls += 1
+        self.units += sum(one["CapacityUnits"] for one in answer["ConsumedCapacity"])
+        return answer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.client, name)
+
+
+@pytest.fixture
+def counted(snapshots, monkeypatch) -> UnitCount:
+    count = UnitCount(snapshots.live.meta.client)
+    monkeypatch.setattr(snapshots.live.meta, "client", count)
+    return count
 
 
 def test_the_snapshot_of_an_unknown_connection_is_empty(snapshots) -> None:
@@ -94,7 +145,7 @@ def test_an_outbox_state_round_trips(snapshots) -> None:
     )
 
     for kept in (outbox, OutboxState()):
-        snapshots.save(CONNECTION, kept)
+        snapshots.save(CONNECTION, kept, session=None)
 
         assert snapshots.read(CONNECTION, owner=None).outbox == kept
 
@@ -103,3 +154,118 @@ def test_the_newest_number_of_a_topic_is_read_from_its_head(snapshots, exchange_
     DynamoHeads(exchange_table).save(REALM, TOPIC, numbered(Head(), map(MessageId, "abc")), replacing=Head())
 
     assert (snapshots.newest(REALM, TOPIC), snapshots.newest(REALM, RoutingKey("other"))) == (3, 0)
+
+
+def test_a_batch_of_events_reads_one_item(snapshots, counted) -> None:
+    DynamoSessions(snapshots.live).open(JOINED)
+    snapshots.save(CONNECTION, OutboxState(), session=JOINED)
+    snapshots.recent([of_events()])
+    before = counted.calls, counted.units
+
+    snapshot = snapshots.recent([of_events()])[CONNECTION]
+
+    assert (counted.calls - before[0], counted.units - before[1]) == (1, 1.0)
+    assert (snapshot.session, snapshot.is_complete, snapshot.rights.may_receive(TOPIC)) == (JOINED, False, True)
+
+
+def test_the_batches_of_many_connections_are_read_in_one_call(snapshots, counted) -> None:
+    connections = [ConnectionId(f"{number}=") for number in range(10)]
+    for connection in connections:
+        snapshots.save(connection, OutboxState(), session=replace(JOINED, connection=connection))
+    before = counted.calls
+
+    found = snapshots.recent([*map(of_events, connections), of_replies(CONNECTION)])
+
+    assert counted.calls - before == 1
+    assert {one: snapshot.session and snapshot.session.connection for one, snapshot in found.items()} == {
+        **{one: one for one in connections},
+        CONNECTION: None,
+    }
+
+
+def test_a_batch_with_replies_reads_the_current_session_and_no_rights(snapshots, counted) -> None:
+    DynamoSessions(snapshots.live).open(JOINED)
+    snapshots.save(CONNECTION, OutboxState(), session=OPENED)
+    before = counted.units
+
+    snapshot = snapshots.recent([of_replies()])[CONNECTION]
+
+    assert (snapshot.session, snapshot.is_complete, snapshot.rights.are_any) == (JOINED, False, False)
+    assert counted.units - before == 2.0
+
+
+@pytest.mark.parametrize("copied", [None, OPENED, replace(JOINED, realm=ExchangeName("xs_other.fifo"))])
+def test_without_a_copy_of_the_right_session_everything_is_read(snapshots, copied) -> None:
+    """So it is after a function of an older version has saved the outbox."""
+    DynamoSessions(snapshots.live).open(JOINED)
+    snapshots.save(CONNECTION, OutboxState(), session=copied)
+
+    snapshot = snapshots.recent([of_events()])[CONNECTION]
+
+    assert (snapshot.session, snapshot.is_complete, snapshot.rights.may_receive(TOPIC)) == (JOINED, True, True)
+
+
+def test_an_outbox_that_was_never_saved_has_no_copy(snapshots) -> None:
+    DynamoSessions(snapshots.live).open(JOINED)
+
+    assert snapshots.recent([of_events()])[CONNECTION].is_complete
+
+
+def test_the_copy_of_a_session_leaves_out_what_only_the_function_session_needs(snapshots) -> None:
+    busy = replace(JOINED, frames=(FrameId("f"),), pending={FrameId("f"): (Close(),)}, challenge="c")
+    snapshots.save(CONNECTION, OutboxState(), session=busy)
+
+    assert snapshots.recent([of_events()])[CONNECTION].session == JOINED
+
+
+def test_no_instance_uses_a_revoked_grant_when_the_revocation_has_settled(
+    live_table, exchange_table, snapshots
+) -> None:
+    """The revocation comes right after the read of one instance, and before the first read of the other."""
+    clocks = [TwoClocks(), TwoClocks()]
+    instances = [instance(live_table, exchange_table, one) for one in clocks]
+    snapshots.save(CONNECTION, OutboxState(), session=JOINED)
+    assert may_receive(instances[0])
+
+    live_table.put_item(Item=grants_item(REALM, JOE, [], version=2))
+
+    assert [may_receive(one) for one in instances] == [True, False]
+    for one in clocks:
+        one.advance(RIGHTS_SETTLE_SECONDS)
+    assert [may_receive(one) for one in instances] == [False, False]
+
+
+def test_no_instance_uses_the_rights_of_a_removed_user_when_that_has_settled(
+    live_table, exchange_table, snapshots
+) -> None:
+    clocks = TwoClocks()
+    one = instance(live_table, exchange_table, clocks)
+    snapshots.save(CONNECTION, OutboxState(), session=JOINED)
+    assert may_receive(one)
+
+    DynamoUsers(exchange_table).remove(JOE)
+    clocks.advance(RIGHTS_SETTLE_SECONDS)
+
+    assert not may_receive(one)
+
+
+def test_a_complete_read_is_current_and_is_remembered(live_table, exchange_table, snapshots) -> None:
+    snapshots.save(CONNECTION, OutboxState(), session=JOINED)
+    DynamoSessions(live_table).open(JOINED)
+    assert may_receive(snapshots)
+    live_table.put_item(Item=grants_item(REALM, JOE, [], version=2))
+
+    assert not snapshots.read(CONNECTION, owner=(REALM, JOE)).rights.may_receive(TOPIC)
+    assert not may_receive(snapshots)
+
+
+def test_the_state_of_an_outbox_is_current_when_instances_take_turns(live_table, exchange_table, snapshots) -> None:
+    """One instance posts events, another one UNSUBSCRIBED, and the first one events again."""
+    one, other = (instance(live_table, exchange_table, TwoClocks()) for _ in range(2))
+    subscription = SubscriptionId(1)
+    one.save(CONNECTION, OutboxState(subscribed=frozenset({subscription})), session=JOINED)
+    assert one.recent([of_events()])[CONNECTION].outbox.subscribed == {subscription}
+
+    other.save(CONNECTION, OutboxState(), session=JOINED)
+
+    assert one.recent([of_events()])[CONNECTION].outbox.subscribed == frozenset()

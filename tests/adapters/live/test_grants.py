@@ -46,8 +46,8 @@ def test_a_secret_takes_the_place_of_the_one_before_until_it_is_forgotten(live_t
     secrets, table = DynamoSecrets(live_table), live_table
     first, second = (Credentials.of(secret, salt="5a17", with_key=True) for secret in ("one", "two"))
 
-    secrets.put(BOB, first)
-    secrets.put(BOB, second)
+    secrets.put({BOB: first})
+    secrets.put({BOB: second})
     assert credentials_of(table.get_item(Key=secret_key(BOB))["Item"]) == second
 
     secrets.remove(BOB)

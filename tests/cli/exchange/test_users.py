@@ -191,6 +191,119 @@ def test_a_removed_user_cannot_join(here):
     assert (told["command"], told["user"], "reply_queue_url" in told) == ("forget_secret", "alice", False)
 
 
+def live_only(*arguments: str, **options: Any) -> Any:
+    return json.loads(signalbox("user", "add", *arguments, "--live", "--json", **options).stdout)
+
+
+def test_a_live_only_user_is_a_record_without_identity_and_queue(here):
+    assert live_only("lee") == {"user": "lee", "role": "subscriber", "ownership": "strict", "live_only": True}
+    assert live_only("lee", "--role", "source")["role"] == "source"
+
+    assert [(one["user"], one["role"], one["live_only"]) for one in listed()] == [("lee", "source", True)]
+    assert boto3.client("iam").list_users()["Users"] == []
+    assert [url.rpartition("/")[2] for url in boto3.client("sqs").list_queues()["QueueUrls"]] == [CONTROL]
+    with pytest.raises(RejectedError, match="'lee' only joins live and has no key: `signalbox user add lee --role sou"):
+        signalbox("user", "rotate", "lee")
+
+
+def test_the_list_of_users_says_who_is_live_only(here):
+    added()
+    live_only("bea", "lee")
+
+    assert [(one["user"], one["live_only"]) for one in listed()] == [("alice", False), ("bea", True), ("lee", True)]
+    rows = [line.split()[:4] for line in signalbox("user", "list").stdout.splitlines()]
+    assert ["alice", "source", "strict", "no"] in rows
+    assert ["lee", "subscriber", "strict", "yes"] in rows
+
+
+def test_many_live_only_users_come_from_a_file(here):
+    file = here / "lab.csv"
+    file.write_text("\ufeffuser, role\nlee,\nmia, source\n")
+
+    result = signalbox("user", "add", "bea", "--live", "--from", str(file), "--role", "feeder")
+    assert result.stdout == "3 live-only users\n"
+    assert [(one["user"], one["role"]) for one in listed()] == [("bea", "feeder"), ("lee", "feeder"), ("mia", "source")]
+
+    again = signalbox("user", "add", "--live", "--from", "-", "--json", input="role,user\n,mia\n")
+    assert [(one["user"], one["role"]) for one in json.loads(again.stdout)] == [("mia", "subscriber")]
+    assert "· 1 existed and were only changed\n" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        ("", ["expected a header with the column 'user'"]),
+        ("name\nlee\n", ["expected a header with the column 'user', and optionally 'role', not 'name'"]),
+        ("user,role\nlee,king\na_b,\n,\nlee,source,x\n", ["line 2: role 'king'", "line 3: ", "line 4: ", "line 5: "]),
+        ("user\nlee\nlee\n", ["users are named more than once: lee"]),
+        ("user\n", ["no user is named"]),
+    ],
+)
+def test_all_problems_of_a_file_of_users_are_reported_together(here, text, problems):
+    with pytest.raises(RejectedError) as caught:
+        signalbox("user", "add", "--live", "--from", "-", input=text)
+
+    found = str(caught.value).splitlines()
+    assert len(found) == len(problems)
+    assert all(line.startswith(problem) for line, problem in zip(found, problems, strict=True))
+    assert listed() == []
+
+
+def test_a_user_becomes_live_only_after_a_yes_and_back(here, monkeypatch):
+    monkeypatch.setattr(confirmation, "is_terminal", lambda: True)
+    added()
+    before = listed()[0]["created_at"]
+
+    declined = signalbox("user", "add", "alice", "bea", "--live", input="n\n")
+    assert declined.exit_code == 1
+    assert "Delete the access keys and the control queue of 'alice'" in declined.stderr
+    assert [(one["user"], one["live_only"]) for one in listed()] == [("alice", False)]
+
+    signalbox("user", "add", "alice", "bea", "--live", "--yes")
+    assert [(one["user"], one["live_only"]) for one in listed()] == [("alice", True), ("bea", True)]
+    assert listed()[0]["created_at"] == before
+    assert boto3.client("iam").list_users()["Users"] == []
+    assert [url.rpartition("/")[2] for url in boto3.client("sqs").list_queues()["QueueUrls"]] == [CONTROL]
+    assert list((here / "users").iterdir()) == []
+
+    assert "access_key_id" in added()
+    alice, _ = listed()
+    assert (alice["user"], alice["live_only"], alice["created_at"]) == ("alice", False, before)
+
+
+def test_the_question_names_ten_users_at_most(here):
+    names = [f"lee{number:02}" for number in range(11)]
+    for name in names:
+        added(name=name)
+
+    with pytest.raises(RejectedError, match="'lee09' and 1 more of stage signalbox in us-east-1"):
+        signalbox("user", "add", *names, "--live")
+
+
+def test_a_live_only_user_is_removed(here):
+    live_only("lee")
+
+    assert signalbox("user", "remove", "lee", "--yes").stdout == "lee  removed\n"
+    assert listed() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("lee",), "--role is missing"),
+        (("lee", "mia", "--role", "source"), "name one user"),
+        (("--role", "source"), "name one user"),
+        (("lee", "--from", "x.csv", "--role", "source"), "name one user"),
+        (("--live",), "no user is named"),
+        (("lee", "lee", "--live"), "users are named more than once: lee"),
+        (("l" * 33, "--live"), "expected 1 to 32"),
+    ],
+)
+def test_users_with_keys_are_added_one_by_one(here, arguments, problem):
+    with pytest.raises(RejectedError, match=problem):
+        signalbox("user", "add", *arguments)
+
+
 @pytest.mark.parametrize("command", [("add", "--role", "source"), ("rotate",), ("remove",)], ids=lambda c: c[0])
 def test_a_name_that_cannot_be_is_refused(here, command):
     name, *options = command

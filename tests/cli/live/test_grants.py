@@ -4,12 +4,14 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from typer.testing import CliRunner
 
+from signalbox.cli.main import app
 from signalbox.errors import RejectedError
 from signalbox.live.wamp.authentication import Credentials
 from tests.cli.exchange.stage import PLACE, exchange_stage, signalbox
 from tests.cli.exchange.test_declaration import said
-from tests.cli.shared.stage import FakeStage
+from tests.cli.shared.stage import FakeStage, Refusal
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 
 REALM = "xs_alice.fifo"
@@ -34,6 +36,7 @@ def stage(aws) -> Iterator[FakeStage]:  # noqa: F811
                 "user": command["user"],
                 "methods": ["ticket", *["wampcra"] * ("key" in command)],
             },
+            "secrets": lambda command: command["secrets"],
         }
         yield stage
 
@@ -92,6 +95,41 @@ def test_a_secret_is_created_locally_and_only_its_verifier_is_sent(stage, wampcr
     assert created["secret"] not in json.dumps(asked)
     assert ("key" in asked, "wampcra" in created["methods"]) == (wampcra, wampcra)
     assert "not shown again" in result.stderr
+
+
+def test_the_secrets_of_many_users_are_sent_two_hundred_at_a_time(stage, tmp_path):
+    file = tmp_path / "users.csv"
+    file.write_text("user\n" + "".join(f"lee{number:03}\n" for number in range(201)))
+
+    result = signalbox("user", "secret", "bob", "--from", str(file), "--json")
+
+    created, asked = json.loads(result.stdout), said(stage)
+    assert [len(one["secrets"]) for one in asked] == [200, 2]
+    sent = [one for command in asked for one in command["secrets"]]
+    assert (
+        [one["user"] for one in created]
+        == [one["user"] for one in sent]
+        == [*("bob", *(f"lee{number:03}" for number in range(201)))]
+    )
+    for one, kept in zip(created, sent, strict=True):
+        assert Credentials(kept["salt"], kept["verifier"], kept["iterations"]).accepts_ticket(one["secret"])
+    assert len({one["secret"] for one in created}) == len(created)
+
+
+def test_secrets_that_were_replaced_are_printed_when_a_later_page_fails(stage, tmp_path):
+    file = tmp_path / "users.csv"
+    file.write_text("user\n" + "".join(f"lee{number:03}\n" for number in range(201)))
+
+    def stored(command):
+        if len(command["secrets"]) == 1:
+            raise Refusal("there is no user 'lee200'", "rejected")
+        return command["secrets"]
+
+    stage.replies["secrets"] = stored
+    result = CliRunner().invoke(app, ["user", "secret", "--from", str(file), "--aws"])
+
+    assert "lee200" in str(result.exception)
+    assert ("lee199" in result.stdout, "lee200" in result.stdout) == (True, False)
 
 
 def test_without_json_a_secret_has_one_line_per_field(stage):

@@ -9,6 +9,7 @@ import pytest
 from lambdas.live import page, page_wiring
 from lambdas.shared import instance
 from signalbox.aws.exchange.exchanges import DynamoExchanges
+from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import Exchange, LiveSettings
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.aws import REGION, aws, exchange_table, sqs
@@ -42,8 +43,8 @@ def live(exchange_table, sqs, monkeypatch: pytest.MonkeyPatch):
         one.cache_clear()
 
 
-def asked(path: str, **headers: str) -> dict:
-    return page.handler(request("page", path=path, headers=headers), None)
+def asked(path: str, *, query: dict[str, str] | None = None, **headers: str) -> dict:
+    return page.handler(request("page", path=path, query=query, headers=headers), None)
 
 
 def test_the_page_is_served_with_a_policy_against_foreign_resources(live):
@@ -99,7 +100,11 @@ def test_the_configuration_names_the_websocket_url_and_the_realms(live, exchange
     told = asked("/live/config.json")
 
     assert told["headers"]["Content-Type"] == "application/json"
-    assert json.loads(told["body"]) == {"websocket_url": WEBSOCKET_URL, "realms": ["trial.fifo"]}
+    assert json.loads(told["body"]) == {
+        "websocket_url": WEBSOCKET_URL,
+        "realms": ["trial.fifo"],
+        "issuers": [],
+    }
 
 
 def test_a_stage_can_keep_the_names_of_its_realms_from_strangers(live, exchange_table, monkeypatch):
@@ -107,7 +112,73 @@ def test_a_stage_can_keep_the_names_of_its_realms_from_strangers(live, exchange_
     monkeypatch.setenv("PAGE_LISTS_REALMS", "no")
     instance.settings.cache_clear()
 
-    assert json.loads(asked("/live/config.json")["body"]) == {"websocket_url": WEBSOCKET_URL, "realms": []}
+    shown = json.loads(asked("/live/config.json")["body"])
+    assert shown == {"websocket_url": WEBSOCKET_URL, "realms": [], "issuers": []}
+
+
+def declare(exchange_table, name: str, *issuers: Issuer) -> None:
+    live = LiveSettings(issuers=issuers)
+    DynamoExchanges(exchange_table).create(Exchange(ExchangeName(name), None, NOW, live=live))
+
+
+def test_the_configuration_has_the_issuers_of_realms_without_their_claims(live, exchange_table):
+    declare(exchange_table, "xlab.fifo", Issuer("https://login.example/lab", "urn:lab", label="lab", client_id="page"))
+
+    shown = json.loads(asked("/live/config.json")["body"])
+
+    assert shown["issuers"] == [
+        {
+            "realm": "xlab.fifo",
+            "url": "https://login.example/lab",
+            "client_id": "page",
+            "audience": "urn:lab",
+            "label": "lab",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("realm", "issuers"), [("xlab.fifo", 1), ("xother.fifo", 0), ("xplain", 0), ("not a name", 0), ("", 0)]
+)
+def test_a_stage_that_lists_no_realms_shows_the_issuers_of_one_that_is_named(
+    live, exchange_table, monkeypatch, realm, issuers
+):
+    declare(exchange_table, "xlab.fifo", Issuer("https://login.example", "urn:lab"))
+    DynamoExchanges(exchange_table).create(Exchange(ExchangeName("xplain"), None, NOW))
+    monkeypatch.setenv("PAGE_LISTS_REALMS", "no")
+    instance.settings.cache_clear()
+
+    shown = json.loads(asked("/live/config.json", query={"realm": realm})["body"])
+
+    assert (shown["realms"], len(shown["issuers"])) == ([], issuers)
+
+
+def directive(answer: dict, name: str) -> list[str]:
+    policy = answer["headers"]["Content-Security-Policy"].split("; ")
+    return next((one.split()[1:] for one in policy if one.startswith(f"{name} ")), [])
+
+
+def test_the_policy_admits_exactly_the_origins_of_the_issuers(live, exchange_table):
+    stage = [f"wss://abc.execute-api.{REGION}.amazonaws.com"]
+    before = asked("/live/")
+    declare(exchange_table, "xlab.fifo", Issuer("https://login.example/lab", "a"))
+    declare(exchange_table, "xpool.fifo", Issuer("https://pool.example", "a", origins=("https://auth.pool.example",)))
+    after = asked("/live/", **{"if-none-match": before["headers"]["ETag"]})
+    again = asked("/live/", **{"if-none-match": after["headers"]["ETag"]})
+
+    origins = ["https://auth.pool.example", "https://login.example", "https://pool.example"]
+    assert directive(before, "connect-src") == ["'self'", *stage]
+    assert directive(before, "frame-src") == []
+    assert directive(after, "connect-src") == ["'self'", *stage, *origins]
+    assert directive(after, "frame-src") == ["'self'", *origins]
+    assert (after["statusCode"], again["statusCode"]) == (200, 304)
+    assert directive(again, "connect-src") == directive(after, "connect-src")
+    assert directive(asked("/live/app.js"), "connect-src") == ["'self'", *stage]
+
+
+def test_only_the_frame_that_renews_tokens_may_be_framed_and_only_by_the_page(live):
+    assert directive(asked("/live/renewed.html"), "frame-ancestors") == ["'self'"]
+    assert directive(asked("/live/index.html"), "frame-ancestors") == ["'none'"]
 
 
 def test_a_healthy_stage_returns_ok(live):

@@ -44,9 +44,9 @@ EXCHANGE = {
         MAPPINGS: (
             "lambda: DeleteEventSourceMapping GetEventSourceMapping ListTags TagResource UpdateEventSourceMapping"
         ),
-        "Exchanges": f"{ITEMS} BatchWriteItem ConditionCheckItem",
-        "Exchanges/index/by_kind": f"{ITEMS} BatchWriteItem ConditionCheckItem",
-        "Live": ITEMS,
+        "Exchanges": f"{ITEMS} BatchGetItem BatchWriteItem ConditionCheckItem",
+        "Exchanges/index/by_kind": f"{ITEMS} BatchGetItem BatchWriteItem ConditionCheckItem",
+        "Live": f"{ITEMS} BatchWriteItem",
         "Live/Inbox": "sqs: SendMessage",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": KEY_IN_USE,

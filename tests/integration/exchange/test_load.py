@@ -19,7 +19,7 @@ from tests.integration.sarracenia.pump import LOG, MESSAGES, QUEUES, Pump, Sent,
 from tests.integration.shared.fault_injection import FaultInjector
 from tests.patience import wait_for
 
-pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
+pytestmark = [pytest.mark.emulator, pytest.mark.minutes(2)]
 
 BETWEEN_KILLS = (2.0, 5.0)
 LEAST_KILLS = 5

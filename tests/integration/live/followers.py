@@ -3,12 +3,12 @@
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random
 
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.cursor import Cursor, ReceivedEvent
 from signalbox.clients.live.session import ConnectionLost
 from signalbox.errors import SignalboxError
 from signalbox.live.wamp.patterns import TopicPattern
@@ -30,36 +30,41 @@ class Follower:
     skipped: int = 0
     error: SignalboxError | None = None
     cursors: list[Cursor] = field(default_factory=list)
+    cursor_type: type[Cursor] = Cursor
 
     @property
     def is_ready(self) -> bool:
         """Return whether the client is subscribed to every pattern and caught up."""
         return len(self.cursors) == len(self.patterns) and all(cursor.is_caught_up for cursor in self.cursors)
 
-    def subscribe(self) -> None:
-        """Let the client follow every pattern from now on."""
-        self.cursors = [Cursor(pattern) for pattern in self.patterns]
-        for cursor in self.cursors:
-            self.client.follow(cursor)
-
     def follow(self, over: threading.Event) -> None:
+        """Follow every pattern from now on, until `over` or until the client gives up."""
         self.subscribe()
         try:
-            with self.client:
-                while not over.is_set():
-                    self._receive()
+            self.listen(over)
         except SignalboxError as error:
             self.error = error
 
-    def _receive(self) -> None:
-        try:
-            event = self.client.receive(LOOK_SECONDS)
-        except ConnectionLost:  # when many clients start at once, some do not join in time
-            return
-        if event is not None:
-            self.seen.setdefault(event.topic, []).append(event.payload.arguments[0])
-            self.count += 1
-            self.skipped += event.skipped
+    def subscribe(self) -> None:
+        """Let the client follow every pattern from now on."""
+        self.cursors = [self.cursor_type(pattern) for pattern in self.patterns]
+        for cursor in self.cursors:
+            self.client.follow(cursor)
+
+    def listen(self, over: threading.Event) -> None:
+        """Receive events until `over`. Raises `SignalboxError` when the client gives up."""
+        with self.client:
+            while not over.is_set():
+                with suppress(ConnectionLost):  # when many clients start at once, some do not join in time
+                    event = self.client.receive(LOOK_SECONDS)
+                    if event is not None:
+                        self.take(event)
+
+    def take(self, event: ReceivedEvent) -> None:
+        """Note a received event."""
+        self.seen.setdefault(event.topic, []).append(event.payload.arguments[0])
+        self.count += 1
+        self.skipped += event.skipped
 
 
 @contextmanager

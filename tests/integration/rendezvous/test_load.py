@@ -20,7 +20,7 @@ from tests.integration.rendezvous.peers import PATIENCE_SECONDS, Asked, Parties
 from tests.integration.shared.fault_injection import BETWEEN_KILLS, FaultInjector
 from tests.patience import Patience, fewer, scaled, wait_for
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.minutes(1)]
 
 # Each takes two processes of this machine, in addition to those of the offers: more would measure the machine.
 AT_ONCE = 24

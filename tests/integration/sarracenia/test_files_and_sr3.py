@@ -12,7 +12,7 @@ from tests.integration.live.page import WorkingFolder
 from tests.integration.sarracenia.sr3 import Sr3, environment, new_user
 from tests.patience import wait_for
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.minutes(1)]
 
 NAMES = ["bulletins/top", "bulletins/20231114/CA/SACN31_CWAO", "bulletins/a b/c d.txt", "bulletins/café/温度"]
 NOT_ROUTED = "forecasts/today"

@@ -18,7 +18,7 @@ from tests.integration.live.page import WorkingFolder
 from tests.integration.sarracenia.sr3 import Sr3, environment, new_user
 from tests.patience import wait_for
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.minutes(1)]
 
 ROUTED = ["bulletins/20231114/CA/SACN31_CWAO", "bulletins/top", "radar/xam/latest/image.gif"]
 NOT_ROUTED = ["radar/xam/former/image.gif", "forecasts/today"]

@@ -45,7 +45,7 @@ from tests.integration.shared.stages import (
 )
 from tests.patience import scaled
 
-pytestmark = [pytest.mark.emulator, pytest.mark.spark, pytest.mark.minutes]
+pytestmark = [pytest.mark.emulator, pytest.mark.spark, pytest.mark.minutes(3)]
 
 FIRST, SECOND = "signalbox", "second"
 # Names that the settings of a second stage in an account must change.

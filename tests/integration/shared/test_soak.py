@@ -10,7 +10,7 @@ from benchmarks.soak import totals
 from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.stage_folder import StageFolder
 
-pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
+pytestmark = [pytest.mark.emulator, pytest.mark.minutes(5)]
 
 SECONDS, READS_SECONDS = 25.0, 8.0
 # The emulator of a machine with two cores starts a killed function in some seconds, and `make test` keeps them busy.

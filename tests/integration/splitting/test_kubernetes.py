@@ -36,7 +36,7 @@ from tests.kubernetes.cluster import STAY, STRATEGIC, Namespace, Server, manager
 from tests.kubernetes.cluster import deployment as deployment_manifest
 from tests.patience import slowness, wait_for
 
-pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
+pytestmark = [pytest.mark.emulator, pytest.mark.minutes(6)]
 
 WEB = "demo-web"
 OWNER = "gitops"

@@ -12,7 +12,7 @@ from signalbox.local.stage_folder import StageFolder
 
 @pytest.mark.emulator
 def test_the_demo_shares_the_queue_of_a_deployment(deployment: Deployment, stage_folder: StageFolder) -> None:
-    seen = list(kubernetes_rows(replace(deployment, folder=stage_folder.path)))
+    seen = list(kubernetes_rows(replace(deployment, folder=stage_folder.path), build=True))
 
     assert seen[1:] == [
         ("on Kubernetes: deliveries", "alice: 10, bob: 10, deployed: 10"),

@@ -18,7 +18,7 @@ from tests.integration.live.page import PROGRAM, WorkingFolder
 from tests.patience import scaled, wait_for
 from tests.terminals import CTRL_C, INTERRUPTED, terminal
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.minutes(1)]
 
 QUEUE = QueueName("demo-memes-of-a-command")
 CONSUMER = "demo-consumer-and-a-command"

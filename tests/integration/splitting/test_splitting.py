@@ -20,7 +20,7 @@ from tests.integration.splitting.users import (
 )
 from tests.patience import slowness, wait_for
 
-pytestmark = [pytest.mark.emulator, pytest.mark.minutes]
+pytestmark = [pytest.mark.emulator, pytest.mark.minutes(3)]
 
 MEMES, ORDERS = QueueName("demo-memes-of-many"), QueueName("demo-orders.fifo")
 CONSUMER = "demo-consumer-of-many"

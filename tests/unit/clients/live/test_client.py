@@ -1,14 +1,17 @@
 """The live client: login, reconnects, subscriptions and requests."""
 
+import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pytest
 
+from signalbox.clients.identity.provider import ProviderUnavailable
 from signalbox.clients.live.client import REPLY_SECONDS, Clock, LiveClient, RequestUnconfirmed
 from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.clients.live.renewal import RENEW, RenewalRefused
 from signalbox.clients.live.session import (
     LOOKUP,
     ConnectionLost,
@@ -70,7 +73,9 @@ class World:
     pauses: list[float] = field(default_factory=list)
     _next: Iterator[Line] = field(default_factory=lambda: iter(()))
 
-    def client(self, *scripts: list[object] | None, ticket: str | None = "secret") -> LiveClient:
+    def client(
+        self, *scripts: list[object] | None, ticket: str | None = "secret", token: Callable[[], str] | None = None
+    ) -> LiveClient:
         """Return a client with these connections; None is one that cannot be opened."""
         left = list(scripts)
 
@@ -81,8 +86,9 @@ class World:
             self.lines.append(Line(script, self))
             return self.lines[-1]
 
-        clock = Clock(lambda: self.now, self._sleep, lambda: 1.0)
-        return LiveClient(connect, Login("trial.fifo", "alice", ticket), clock)
+        clock = Clock(lambda: self.now, self._sleep, lambda: 1.0, lambda: self.now)
+        login = Login("trial.fifo", "alice", ticket) if token is None else Login("trial.fifo", token=token)
+        return LiveClient(connect, login, clock)
 
     def _sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
@@ -342,3 +348,115 @@ def test_received_events_have_their_publication_time(world: World) -> None:
 
     assert isinstance(received, ReceivedEvent)
     assert received.at == datetime(2026, 11, 21, 20, 0, 1, tzinfo=UTC)
+
+
+# --- tokens of an identity provider
+
+
+def jwt(number: int, *, issued_at: float, life: float = 600.0) -> str:
+    claims = json.dumps({"n": number, "iat": issued_at, "exp": issued_at + life}).encode()
+    return f"header.{base64.urlsafe_b64encode(claims).decode().rstrip('=')}.signature"
+
+
+@dataclass(slots=True)
+class Tokens:
+    """A source of tokens, each valid for ten minutes of the world's clock; it fails as many times as `failures`."""
+
+    world: World
+    given: list[str] = field(default_factory=list)
+    failures: int = 0
+
+    def __call__(self) -> str:
+        if self.failures:
+            self.failures -= 1
+            raise ProviderUnavailable("the provider does not answer")
+        self.given.append(jwt(len(self.given), issued_at=self.world.now))
+        return self.given[-1]
+
+
+RENEWED = [50, 3, {}, [], {"expires_at": "2026-11-21T21:00:00Z"}]
+
+
+def calls(line: Line) -> list[list[object]]:
+    return [message for message in line.sent if message[0] == 48 and message[3] == RENEW]
+
+
+def test_a_token_is_the_ticket_and_names_the_user(world: World) -> None:
+    tokens = Tokens(world)
+    client = world.client([[4, "ticket", {}], WELCOME, SUBSCRIBED, event(1)], token=tokens)
+    client.follow(Cursor(LOGS))
+
+    client.receive()
+
+    hello, authenticate, *_ = world.lines[0].sent
+    assert isinstance(hello[2], dict)
+    assert (hello[2]["authmethods"], "authid" in hello[2]) == (["ticket"], False)
+    assert authenticate == [5, tokens.given[0], {}]
+    assert "given" not in repr(client.login)
+
+
+def test_a_token_is_renewed_on_the_open_session_before_it_ends(world: World) -> None:
+    tokens = Tokens(world)
+    client = world.client([WELCOME, SUBSCRIBED, CAUGHT_UP, NOTHING, RENEWED, event(1), NOTHING, event(2)], token=tokens)
+    client.follow(Cursor(LOGS))
+
+    assert numbers(client, 2) == [1, 2]
+
+    assert calls(world.lines[0]) == [
+        [48, 3, {}, RENEW, [tokens.given[1]]],
+        [48, 4, {}, RENEW, [tokens.given[2]]],
+    ]
+    assert client.connections == 1
+
+
+def test_an_unavailable_provider_or_router_is_tried_again_while_the_session_goes_on(world: World) -> None:
+    tokens = Tokens(world)
+    unavailable = [8, 48, 3, {}, "wamp.error.unavailable", ["later"]]
+    script = [WELCOME, SUBSCRIBED, CAUGHT_UP, NOTHING, NOTHING, NOTHING, unavailable, NOTHING, event(1)]
+    client = world.client(script, token=tokens)
+    client.follow(Cursor(LOGS))
+    assert client.receive(1) is None
+
+    tokens.failures = 1
+
+    assert numbers(client, 1) == [1]
+    assert [call[1] for call in calls(world.lines[0])] == [3, 4]
+    assert client.connections == 1
+
+
+def test_a_refused_renewal_is_raised_with_its_reason(world: World) -> None:
+    refused = [8, 48, 3, {}, "wamp.error.authentication_failed", ["the token is for another user"]]
+    client = world.client([WELCOME, SUBSCRIBED, CAUGHT_UP, NOTHING, refused], token=Tokens(world))
+    client.follow(Cursor(LOGS))
+
+    with pytest.raises(RenewalRefused, match=r"the token is for another user .*; sign in again"):
+        client.receive()
+
+
+def test_a_session_whose_token_has_ended_is_joined_again_with_a_new_one(world: World) -> None:
+    tokens = Tokens(world)
+    ended = [6, {"message": "the token has expired"}, "signalbox.close.token_expired"]
+    client = world.client(
+        [WELCOME, SUBSCRIBED, CAUGHT_UP, ended], [[4, "ticket", {}], WELCOME, SUBSCRIBED, event(1)], token=tokens
+    )
+    client.follow(Cursor(LOGS))
+
+    assert numbers(client, 1) == [1]
+    assert world.lines[1].sent[1] == [5, tokens.given[1], {}]
+
+
+def test_a_token_of_another_format_is_not_renewed(world: World) -> None:
+    client = world.client([WELCOME, SUBSCRIBED, CAUGHT_UP, NOTHING, event(1)], token=lambda: "opaque")
+    client.follow(Cursor(LOGS))
+
+    assert numbers(client, 1) == [1]
+    assert calls(world.lines[0]) == []
+
+
+def test_without_a_provider_no_session_is_opened(world: World) -> None:
+    client = world.client(token=Tokens(world, failures=9))
+
+    with pytest.raises(ProviderUnavailable, match="does not answer"):
+        client.receive()
+
+    assert world.lines == []

@@ -3,8 +3,10 @@
 from datetime import timedelta
 
 from signalbox.exchange.control.backlog import BacklogService
-from signalbox.exchange.model.records import QueueActivity, QueueSize
+from signalbox.exchange.model.records import QueueActivity, QueueSize, User
 from signalbox.queues import QueueName
+from signalbox.sarracenia.rights.names import UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.unit.exchange.control.stage import ExchangeStage
 
 ALICE_CONTROL = QueueName("box-exchange-control-alice")
@@ -26,6 +28,16 @@ def test_the_oldest_message_of_exchanges_and_users_counts():
     stage.metrics.activities[ALICE_CONTROL] = QueueActivity(oldest=timedelta(minutes=9))
 
     assert BacklogService(stage.ports).oldest() == timedelta(minutes=9)
+
+
+def test_a_live_only_user_has_no_control_queue_to_measure():
+    stage, queue = stage_with(), QueueName("box-exchange-control-lee")
+    stage.ports.store.users.put(User(UserName("lee"), Role.SUBSCRIBER, Ownership.STRICT, stage.time.now(), None))
+    stage.sqs.queues[queue] = None  # type: ignore[assignment]
+    stage.sqs.held[queue] = QueueSize(1)
+
+    assert BacklogService(stage.ports).oldest() is None
+    assert stage.metrics.asked == []
 
 
 def test_only_queues_with_waiting_messages_are_looked_up_in_cloudwatch():

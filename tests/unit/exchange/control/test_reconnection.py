@@ -8,8 +8,10 @@ import pytest
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.exchange.control.reconnection import INTERVAL, PAGE, Reconnection, ReconnectionService
 from signalbox.exchange.model.connections import Connection, FunctionArn, Readers
+from signalbox.exchange.model.records import User
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.exchange import MemoryConnectionChecks, MemoryConnections
 from tests.unit.exchange.control.stage import ALICE, BOB, FEED, ExchangeStage
 
@@ -53,6 +55,17 @@ def test_after_a_redeployment_every_queue_is_connected_to_the_functions_that_exi
     assert stage.stage.mappings.connected == set(stage.queues)
     assert stage.connections.users == [ALICE, BOB, FEED]
     assert sorted(done.connected) == sorted(done.disconnected) == sorted([*stage.queues, *stage.controls])
+    assert (done.problems, done.is_complete) == ([], True)
+
+
+def test_a_live_only_user_has_no_control_queue_to_connect():
+    stage = Redeployed()
+    lee = User(UserName("lee"), Role.SUBSCRIBER, Ownership.STRICT, stage.stage.time.now(), None)
+    stage.stage.ports.store.users.put(lee)
+
+    done = stage.check()
+
+    assert stage.connections.users == [ALICE, BOB, FEED]
     assert (done.problems, done.is_complete) == ([], True)
 
 

@@ -40,8 +40,8 @@ class MemoryGrants:
 
 
 class MemorySecrets(dict):
-    def put(self, user, credentials):
-        self[user] = credentials
+    def put(self, secrets):
+        self.update(secrets)
 
     def remove(self, user):
         self.pop(user, None)
@@ -209,6 +209,39 @@ def test_users_replace_their_own_secrets(stage):
         stage.ask("secret", **secret())
     with pytest.raises(NotFound, match="there is no user 'dora'"):
         stage.ask("secret", user="dora", **secret())
+
+
+def test_the_secrets_of_several_users_are_stored_together(stage):
+    several = [{"user": name, **secret()} for name in ("bob", "alice")]
+
+    assert [one["user"] for one in stage.ask("secrets", secrets=several)] == ["bob", "alice"]
+    assert stage.secrets == {"bob": CREDENTIALS, "alice": CREDENTIALS}
+    assert [event.destination for event in stage.events] == ["bob", "alice"]
+    assert len(stage.ask("secrets", by="root", secrets=several)) == 2
+    with pytest.raises(NotPermitted, match="only administrators"):
+        stage.ask("secrets", by="bob", secrets=several[:1])
+
+
+def test_no_secret_is_stored_if_one_of_the_users_is_missing(stage):
+    several = [{"user": name, **secret()} for name in ("bob", "dora", "ezra")]
+
+    with pytest.raises(NotFound, match="there is no user 'dora', 'ezra'"):
+        stage.ask("secrets", secrets=several)
+    assert stage.secrets == {}
+
+
+def test_all_problems_of_several_secrets_are_reported_together(stage):
+    wrong = [{"user": "bob", **secret()}, {"user": "bob", **secret()}, {**secret(), "role": "x"}, secret(user="a_b")]
+
+    found = problems(stage, "secrets", secrets=wrong)
+
+    assert [one.partition(":")[0] for one in found] == [
+        *("secrets[2].role", "secrets[2].user", "secrets[3].user", "secrets")
+    ]
+    assert found[-1] == "secrets: users bob have several"
+    assert problems(stage, "secrets") == ["secrets: expected 1 to 200 secrets, not 0"]
+    many = [{"user": f"u{number}", **secret()} for number in range(201)]
+    assert problems(stage, "secrets", secrets=many) == ["secrets: expected 1 to 200 secrets, not 201"]
 
 
 def test_a_deleted_secret_notifies_the_sessions_of_its_user(stage):

@@ -1,5 +1,7 @@
 """The HTTP responses of the live page."""
 
+import json
+
 import pytest
 
 from signalbox.live.admin.pages import File, config, file_name, headers, health
@@ -38,7 +40,9 @@ def test_the_policy_permits_connections_to_the_websocket_server_only():
 
 
 def test_the_configuration_has_the_websocket_url_and_the_sorted_realms():
-    assert config("wss://stage/live", {"b", "a"}) == '{"websocket_url": "wss://stage/live", "realms": ["a", "b"]}'
+    expected = {"websocket_url": "wss://stage/live", "realms": ["a", "b"], "issuers": []}
+
+    assert json.loads(config("wss://stage/live", {"b", "a"})) == expected
 
 
 def test_the_health_document_is_ok_or_names_the_problems():

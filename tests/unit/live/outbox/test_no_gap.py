@@ -26,7 +26,7 @@ from signalbox.live.outbox.decisions import OutboxState
 from signalbox.live.outbox.items import BackfillRequest, ItemId, OutboxItem, item_body, parse_item, reply_item
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.outbox.results import DeliveryOutcome
-from signalbox.live.outbox.writer import ConnectionSnapshot, OutboxWriter, ReceivedItem
+from signalbox.live.outbox.writer import ConnectionSnapshot, OutboxWriter, Owner, ReceivedItem, SnapshotRequest
 from signalbox.live.router.decoding import logged_event, publication_metadata
 from signalbox.live.router.directory import (
     CachedSubscriberDirectory,
@@ -44,7 +44,7 @@ from signalbox.live.wamp.options import AfterSequence, AfterTime, BackfillStart,
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.payloads import RETAIN_HEADER, RETAINED
 from signalbox.messages import MessageId
-from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.live import MemoryConnections, MemoryTopicLog
 from tests.unit.exchange.routing.naive_sqs import as_received
 from tests.unit.live.session.stage import ADMIN, NOW, REALM, joined
@@ -166,17 +166,26 @@ class MemorySnapshots:
     step: Callable[[], None]
     session: Session
     outbox: OutboxState = field(default_factory=OutboxState)
+    copied: Session | None = None
 
-    def read(self, connection: ConnectionId, *, owner: tuple[ExchangeName, UserName] | None) -> ConnectionSnapshot:
+    def recent(self, requests: Sequence[SnapshotRequest]) -> Mapping[ConnectionId, ConnectionSnapshot]:
+        """Return the copy of the session for events, as old as the last reply."""
+        self.step()
+        (one,) = requests
+        session = self.copied if one.has_only_events else self.session
+        found = ConnectionSnapshot(session, self.outbox, ADMIN.rights, None, is_complete=False)
+        return {one.connection: self.read(one.connection, owner=None) if session is None else found}
+
+    def read(self, connection: ConnectionId, *, owner: Owner | None) -> ConnectionSnapshot:
         self.step()
         return ConnectionSnapshot(self.session, self.outbox, ADMIN.rights, EXCHANGE.live)
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
         return 0
 
-    def save(self, connection: ConnectionId, outbox: OutboxState) -> None:
+    def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
         self.step()
-        self.outbox = outbox
+        self.outbox, self.copied = outbox, session
 
 
 @dataclass

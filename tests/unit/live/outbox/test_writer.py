@@ -1,7 +1,7 @@
 """The outbox writer under failures, closed sessions and slow clients."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -31,13 +31,23 @@ from signalbox.live.outbox.writer import (
     SAVED_EVERY,
     ConnectionSnapshot,
     OutboxWriter,
+    Owner,
     ReceivedItem,
+    SnapshotRequest,
 )
 from signalbox.live.session.effects import Close, Post
 from signalbox.live.session.events import dead_letter
-from signalbox.live.session.state import ConnectionId, Session
+from signalbox.live.session.state import ConnectionId, Session, State
 from signalbox.live.wamp.audience import Audience
-from signalbox.live.wamp.messages import PublicationId, Published, RequestId, SessionId, Subscribed
+from signalbox.live.wamp.messages import (
+    Goodbye,
+    PublicationId,
+    Published,
+    RequestId,
+    SessionId,
+    Subscribed,
+    Unsubscribed,
+)
 from signalbox.live.wamp.options import AfterSequence, BackfillStart, LastEvents
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.messages import MessageId
@@ -68,8 +78,20 @@ class World:
     on_read: Callable[[], None] = lambda: None
     newest_number: int = 0
     looks: int = 0
+    is_current: bool = True
+    """Whether a batch of events finds current rights and a current session."""
+    copied: Session | None = None
+    known_rights: Rights | None = None
 
-    def read(self, connection: ConnectionId, *, owner: tuple[ExchangeName, UserName] | None) -> ConnectionSnapshot:
+    def recent(self, requests: Sequence[SnapshotRequest]) -> Mapping[ConnectionId, ConnectionSnapshot]:
+        (one,) = requests
+        if self.is_current:
+            return {one.connection: self.read(one.connection, owner=one.owner)}
+        session = self.copied if one.has_only_events else self.session
+        rights = self.known_rights or self.rights
+        return {one.connection: ConnectionSnapshot(session, self.outbox, rights, None, is_complete=False)}
+
+    def read(self, connection: ConnectionId, *, owner: Owner | None) -> ConnectionSnapshot:
         self.on_read()
         return ConnectionSnapshot(self.session, self.outbox, self.rights, self.live)
 
@@ -77,8 +99,8 @@ class World:
         self.looks += 1
         return self.newest_number
 
-    def save(self, connection: ConnectionId, outbox: OutboxState) -> None:
-        self.outbox = outbox
+    def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
+        self.outbox, self.copied = outbox, session
         self.saved.append(outbox)
 
     def post(self, connection: ConnectionId, text: str, *, is_repeatable: bool) -> PostResult:
@@ -421,3 +443,71 @@ def test_the_closing_summary_has_the_connections_totals(
     words = closing_summary(world.deliver(published()), now=NOW + timedelta(seconds=90))
 
     assert (words["connection"], words["user"], words["seconds"], words["replies"]) == (CONNECTION, user, seconds, 1)
+
+
+def a_while_ago(world: World, **copied: Any) -> World:
+    """Let the writer know the session as of the last reply, and the rights of a second ago."""
+    world.is_current, world.copied = False, replace(SESSION, **copied)
+    return world
+
+
+def test_a_batch_of_events_is_posted_without_another_read(world: World) -> None:
+    reads: list[bool] = []
+    a_while_ago(world).on_read = lambda: reads.append(True)
+
+    world.deliver(event_batch(event(1), event(2)))
+
+    assert (world.numbers(), reads) == ([1, 2], [])
+
+
+@pytest.mark.parametrize("missing", ["the right", "the subscription"])
+def test_what_an_older_read_denies_is_read_again_once_in_a_batch(world: World, missing: str) -> None:
+    reads: list[bool] = []
+    if missing == "the right":
+        a_while_ago(world).known_rights = WITHOUT_RIGHTS.rights
+    else:
+        a_while_ago(world, subscriptions={})
+    world.on_read = lambda: reads.append(True)
+
+    world.deliver(event_batch(event(1), event(2)))
+
+    assert (world.numbers(), reads) == ([1, 2], [True])
+
+
+def test_events_that_are_denied_by_the_current_state_are_not_posted(world: World) -> None:
+    a_while_ago(world, subscriptions={}).session = replace(SESSION, subscriptions={})
+
+    delivered = world.deliver(event_batch(event(1), event(2)))
+
+    assert (world.numbers(), delivered.skipped) == ([], 2)
+
+
+def test_no_event_is_posted_after_a_posted_goodbye(world: World) -> None:
+    """The function `session` has stored the end of the session before it sends GOODBYE."""
+    a_while_ago(world).session = replace(SESSION, state=State.CLOSING, subscriptions={})
+
+    world.deliver(event_batch(event(1)))
+    world.deliver(reply_item(Post(Goodbye({}, "wamp.close.killed")), ItemId("g")))
+    world.deliver(event_batch(event(2), item="c"))
+
+    assert [message[0] for message in world.posted()] == [36, 6]
+
+
+def test_no_event_is_posted_after_unsubscribed_whatever_is_known_of_the_session(world: World) -> None:
+    a_while_ago(world)
+    unsubscribed = reply_item(Post(Unsubscribed(RequestId(2)), ends=SUBSCRIPTION), ItemId("u"))
+
+    world.deliver(event_batch(event(1)), unsubscribed, event_batch(event(2), item="c"))
+    world.copied = SESSION
+    world.deliver(event_batch(event(3), item="d"))
+
+    assert [message[0] for message in world.posted()] == [36, 35]
+
+
+def test_a_backfill_reads_the_current_settings_first(world: World) -> None:
+    a_while_ago(world)
+    world.log.append(REALM, event(1), event(2))
+
+    world.deliver(subscribed(), backfill(LastEvents(1)))
+
+    assert world.numbers() == [2]

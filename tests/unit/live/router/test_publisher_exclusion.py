@@ -15,10 +15,10 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.decisions import OutboxState
 from signalbox.live.outbox.items import parse_item
-from signalbox.live.outbox.writer import ConnectionSnapshot, OutboxWriter, ReceivedItem
+from signalbox.live.outbox.writer import ConnectionSnapshot, OutboxWriter, Owner, ReceivedItem, SnapshotRequest
 from signalbox.live.router.directory import SubscriberLookup
 from signalbox.live.router.distributor import Distributor, OutboxMessage
-from signalbox.live.session.state import ConnectionId
+from signalbox.live.session.state import ConnectionId, Session
 from signalbox.live.wamp.codec import FORMATS
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -50,14 +50,17 @@ class Realm:
             self.live.outboxes.put(posting.connection, [parse_item(posting.text)])
         return ()
 
-    def read(self, connection: ConnectionId, *, owner: tuple[ExchangeName, UserName] | None) -> ConnectionSnapshot:
+    def recent(self, requests: Sequence[SnapshotRequest]) -> Mapping[ConnectionId, ConnectionSnapshot]:
+        return {one.connection: self.read(one.connection, owner=one.owner) for one in requests}
+
+    def read(self, connection: ConnectionId, *, owner: Owner | None) -> ConnectionSnapshot:
         standing = self.live.accounts.access(REALM, USER, now=self.live.moment)
         assert standing.account is not None
         return ConnectionSnapshot(
             self.live.sessions.records[connection].session, self.outbox, standing.account.rights, standing.live
         )
 
-    def save(self, connection: ConnectionId, outbox: OutboxState) -> None:
+    def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
         self.outbox = outbox
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:

@@ -125,16 +125,24 @@ def test_unknown_users_and_wrong_secrets_are_told_alike_and_counted(world, clien
     assert [(event.kind, event.outcome, event.labels) for event in world.recorded] == [("session", "refused", {})]
 
 
-def test_too_many_failed_logins_refuse_even_the_right_secret(world, client) -> None:
-    world.accounts.failures[UserName("source")] = 20
-    client.say(1, REALM, {"authid": "source", "authmethods": ["ticket"]})
+def test_wrong_secrets_of_others_never_refuse_the_right_one(world, client) -> None:
+    details = {"authid": "source", "authmethods": ["ticket"]}
+    messages = []
+    for number in range(30):
+        stranger = Client(world, ConnectionId(f"stranger-{number}")).open()
+        stranger.say(1, REALM, details)
+        ((_, told, reason), _) = stranger.say(5, "wrong", {})
+        assert reason == "wamp.error.authentication_failed"
+        messages.append(told["message"])
 
-    ((_, told, reason), _) = client.say(5, "source-secret", {})
+    client.say(1, REALM, details)
+    ((kind, _, told),) = client.say(5, "source-secret", {})
 
-    assert (told["message"], reason) == (
-        "too many failed logins: try again in a minute",
-        "wamp.error.authentication_failed",
-    )
+    assert (kind, told["authid"]) == (2, "source")
+    assert messages[:20] == ["wrong authid or secret"] * 20
+    assert all("more than 20 times within a minute" in message for message in messages[20:])
+    assert world.accounts.failures == {"source": 20}
+    assert [event.outcome for event in world.recorded] == [*["refused"] * 30, "started"]
 
 
 def test_a_realm_that_stops_being_live_during_a_challenge_cannot_be_joined(world, client) -> None:

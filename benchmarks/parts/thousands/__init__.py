@@ -1,0 +1,1 @@
+"""The benchmark of thousands: users, connections, subscriptions and topics on one stage."""

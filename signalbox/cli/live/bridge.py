@@ -1,0 +1,168 @@
+"""`signalbox arvados bridge`: publishes the log rows of an Arvados cluster to a realm."""
+
+import json
+import secrets
+import sys
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from signalbox.cli.exchange.stage import exchanges, seconds
+from signalbox.cli.live.stage import TICKET, USER, login_of
+from signalbox.cli.shared.output import print_line
+from signalbox.cli.shared.stage import Aws, Stage, say
+from signalbox.errors import RejectedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from signalbox.clients.bridge.realm import BridgedRealm
+    from signalbox.clients.exchange.client import ExchangeClient
+    from signalbox.clients.live.client import LiveClient
+    from signalbox.clients.live.session import Login
+    from signalbox.live.bridge.ports import LogTable, Realm
+
+TOPICS = ("record.", "container.", "bridge.")
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.callback()
+def arvados() -> None:
+    """Arvados: publish the log rows of a cluster to a realm."""
+
+
+@app.command()
+def bridge(
+    *,
+    database: Annotated[
+        str,
+        typer.Option(
+            help="Connection string of the cluster's PostgreSQL database.",
+            metavar="DSN",
+            envvar="SIGNALBOX_DATABASE",
+            show_envvar=True,
+        ),
+    ],
+    realm: Annotated[str, typer.Option(help="Live exchange to publish to.", metavar="NAME")],
+    name: Annotated[str, typer.Option(help="Name of the bridge: its checkpoint is the topic bridge.NAME.")] = "arvados",
+    from_log_id: Annotated[
+        int | None,
+        typer.Option(
+            help="Without a checkpoint, publish the rows after this id; by default those that come from now on.",
+            min=0,
+            metavar="NUMBER",
+        ),
+    ] = None,
+    ignore_checkpoint: Annotated[
+        bool, typer.Option("--ignore-checkpoint", help="Start after --from-log-id in spite of a checkpoint.")
+    ] = False,
+    patience: Annotated[
+        str, typer.Option(help="How long a row waits for the rows before it that are not committed.", metavar="TIME")
+    ] = "30s",
+    url: Annotated[
+        str | None,
+        typer.Option(help="WebSocket URL of live; by default the stage's.", metavar="URL", envvar="SIGNALBOX_URL"),
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            help=f"User to publish as, and to join as with the ticket in {TICKET}.", metavar="NAME", envvar=USER
+        ),
+    ] = None,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Annotated[bool, typer.Option("--json", help="Print statistics as JSON, one line every 10 s.")] = False,
+) -> None:
+    """Publish each row of a cluster's table `logs` to a realm once and in order, until interrupted."""
+    from signalbox.cli.shared.signals import Ending
+    from signalbox.clients.bridge.postgres import PostgresLogs
+    from signalbox.clients.bridge.run import BridgeRun
+    from signalbox.live.bridge.service import Bridge
+
+    if ignore_checkpoint and from_log_id is None:
+        raise RejectedError("--ignore-checkpoint needs --from-log-id, the row to start after")
+    if user is None:
+        raise RejectedError("--user must be given: a bridge publishes as a user of the stage")
+    wait = timedelta(seconds=seconds(patience, "--patience") or 0)
+    ending = Ending()
+
+    def made(table: "LogTable", target: "Realm") -> Bridge:
+        return Bridge(
+            table,
+            target,
+            now=lambda: datetime.now(UTC),
+            run=secrets.token_hex(4),
+            patience=wait,
+            start=from_log_id,
+            ignores_checkpoint=ignore_checkpoint,
+            is_ending=lambda: ending.is_due,
+        )
+
+    with ending.awaited(), exchanges(aws=aws, stage=stage, user=user) as client:
+        login = LiveLogin.of(url, aws=aws, stage=stage, realm=realm, user=user)
+        target = _realm(client, realm, f"bridge.{name}", login)
+        BridgeRun(
+            partial(PostgresLogs.connect, database),
+            target,
+            realm,
+            made,
+            is_ending=lambda: ending.is_due,
+            say=say,
+            report=_print_json if as_json else _print_progress,
+        ).run()
+    ending.exit_if_interrupted()
+
+
+def _realm(client: "ExchangeClient", realm: str, topic: str, login: "LiveLogin") -> "BridgedRealm":
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    from signalbox.clients.bridge.realm import BridgedRealm, check_realm
+
+    document = next((one for one in client.exchanges() if one["exchange"] == realm), None)
+    if document is None:
+        raise RejectedError(f"exchange {realm!r} is not declared, or user {client.user!r} may not read it")
+    order_by, age = check_realm(document, TOPICS)
+    return BridgedRealm(client, realm, topic, order_by, age, login.client, (BotoCoreError, ClientError))
+
+
+@dataclass(frozen=True, slots=True)
+class LiveLogin:
+    """The URL and the login of a bridge's live sessions."""
+
+    url: str
+    login: "Login"
+
+    @classmethod
+    def of(cls, url: str | None, *, aws: bool, stage: str, realm: str, user: str) -> "LiveLogin":
+        """Return the login of a user, whose ticket is in the environment or typed in."""
+        from signalbox.cli.shared.deployment import Deployment, find_deployment
+
+        # A user may not read the stack, so with a URL its outputs are not used.
+        deployment = find_deployment(aws=aws, stage=stage) if url is None else Deployment({}, "", "", websocket_url=url)
+        if not deployment.websocket_url:
+            raise RejectedError("the stage has no live API: deploy it again to update it")
+        return cls(deployment.websocket_url, login_of(deployment, exchange=realm, user=user))
+
+    @contextmanager
+    def client(self) -> "Iterator[LiveClient]":
+        """Provide a client that joins at its first request."""
+        from signalbox.clients.live.client import LiveClient
+        from signalbox.clients.web_socket import connector
+
+        with LiveClient(connector(self.url), self.login) as client:
+            yield client
+
+
+def _print_json(statistics: Mapping[str, object]) -> None:
+    print_line(json.dumps(statistics))
+    sys.stdout.flush()
+
+
+def _print_progress(statistics: Mapping[str, object]) -> None:
+    say(", ".join(f"{name.replace('_', ' ')} {value}" for name, value in statistics.items() if name != "at"))

@@ -1,0 +1,195 @@
+"""The table `logs` of an Arvados cluster, read from PostgreSQL with psycopg, which only the bridge needs."""
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import yaml
+
+from signalbox.errors import RejectedError, UnavailableError
+from signalbox.live.bridge.rows import IdRange, LogRow
+
+if TYPE_CHECKING:
+    import psycopg
+
+CHANNEL = "logs"  # of the NOTIFY of each row (services/api/app/models/log.rb, send_notify)
+CONNECT_SECONDS = 10
+# A server that does not answer for this long is lost; rows are read by their primary key.
+STATEMENT_MILLISECONDS = 30_000
+# Both sides detect a peer that has gone silently, so that the lock of a lost machine is free after half a minute.
+KEEPALIVE = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3}
+OPTIONS = " ".join(
+    f"-c {name}={value}"
+    for name, value in {
+        "statement_timeout": STATEMENT_MILLISECONDS,
+        "default_transaction_read_only": "on",
+        **{f"tcp_{name}": value for name, value in KEEPALIVE.items()},
+    }.items()
+)
+INSTALL = "the bridge needs the package psycopg: pip install 'signalbox[arvados]'"
+YAML_MARK = "---"  # of properties that an old cluster wrote (services/api/lib/serializers.rb)
+
+LOCK = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
+NEWEST = "SELECT coalesce(max(id), 0) FROM logs"
+IDS_AFTER = "SELECT id FROM logs WHERE id > %s ORDER BY id LIMIT %s"
+IDS_WITHIN = """
+    SELECT id FROM unnest(%s::bigint[], %s::bigint[]) AS ranges (low, high) JOIN logs ON id BETWEEN low AND high
+"""
+# A transaction holds the lock from before it takes an id until its row is visible.
+WRITERS = """
+    SELECT virtualtransaction FROM pg_locks
+    WHERE locktype = 'relation' AND relation = 'logs'::regclass AND mode = 'RowExclusiveLock' AND granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+HAS_REQUESTS = "SELECT to_regclass('container_requests') IS NOT NULL"
+ROWS = """
+    SELECT logs.id, logs.uuid, logs.object_uuid, logs.object_owner_uuid, logs.event_type, logs.event_at,
+           logs.created_at, logs.properties::text, {requester}
+    FROM logs WHERE logs.id = ANY(%s)
+"""
+REQUESTER = """(
+        SELECT owner_uuid FROM container_requests WHERE container_uuid = logs.object_uuid ORDER BY id LIMIT 1
+    )"""
+NO_REQUESTER = "NULL"
+
+
+class DatabaseUnavailable(UnavailableError):
+    """Raised when PostgreSQL cannot be reached, or the connection is lost."""
+
+
+class DatabaseRefused(RejectedError):
+    """Raised when PostgreSQL refuses a statement of the bridge: a missing table or right, or an invalid DSN."""
+
+
+@dataclass(slots=True)
+class PostgresLogs:
+    """Implementation of `LogTable` on one connection, which also listens to the channel `logs`.
+
+    `unreadable` counts rows whose properties are neither JSON nor YAML; they are published without properties.
+    """
+
+    connection: "psycopg.Connection[tuple[Any, ...]]"
+    unreadable: int = 0
+    _rows: str = ""
+
+    @classmethod
+    @contextmanager
+    def connect(cls, dsn: str) -> Iterator[Self]:
+        """Connect, and listen. Raises `DatabaseUnavailable` and `DatabaseRefused`, as all methods do."""
+        psycopg = _psycopg()
+        _check(dsn)
+        with translated_errors():
+            connection = psycopg.connect(
+                dsn, autocommit=True, connect_timeout=CONNECT_SECONDS, options=OPTIONS, **KEEPALIVE
+            )
+            try:
+                logs = cls(connection)
+                logs._listen()
+                yield logs
+            finally:
+                connection.close()
+
+    def try_lock(self, name: str) -> bool:
+        """Take the lock of a name, which the connection holds to its end; return False if another one holds it."""
+        ((is_taken,),) = self._query(LOCK, name)
+        return bool(is_taken)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until a row is committed, at most a number of seconds."""
+        with translated_errors():
+            for _ in self.connection.notifies(timeout=seconds, stop_after=1):
+                pass
+
+    def newest_id(self) -> int:
+        """Return the highest id that is visible, or 0."""
+        ((number,),) = self._query(NEWEST)
+        return int(number)
+
+    def ids_after(self, position: int, *, limit: int) -> Sequence[int]:
+        """Return the lowest ids behind a position, in ascending order."""
+        return [number for (number,) in self._query(IDS_AFTER, position, limit)]
+
+    def ids_within(self, ranges: Sequence[IdRange]) -> Sequence[int]:
+        """Return the ids within ranges."""
+        low, high = [one.first for one in ranges], [one.last for one in ranges]
+        return [number for (number,) in self._query(IDS_WITHIN, low, high)]
+
+    def rows(self, ids: Sequence[int]) -> Sequence[LogRow]:
+        """Return the rows that still exist."""
+        return [self._row(*values) for values in self._query(self._rows, list(ids))]
+
+    def writers(self) -> Collection[str]:
+        """Return the transactions that write to the table."""
+        return {writer for (writer,) in self._query(WRITERS)}
+
+    def _listen(self) -> None:
+        self.connection.execute(f"LISTEN {CHANNEL}")
+        ((has_requests,),) = self._query(HAS_REQUESTS)
+        self._rows = ROWS.format(requester=REQUESTER if has_requests else NO_REQUESTER)
+
+    def _query(self, statement: str, *values: object) -> Sequence[tuple[Any, ...]]:
+        with translated_errors():
+            return self.connection.execute(statement.encode(), values).fetchall()
+
+    def _row(self, number: int, uuid: str, *values: Any) -> LogRow:  # noqa: ANN401 - columns of a row
+        object_uuid, object_owner_uuid, event_type, event_at, created_at, properties, requester_uuid = values
+        found = parse_properties(properties)
+        self.unreadable += found is None
+        return LogRow(
+            number,
+            uuid or "",
+            object_uuid or "",
+            object_owner_uuid or "",
+            event_type or "",
+            event_at,
+            created_at,
+            found or {},
+            requester_uuid or "",
+        )
+
+
+def parse_properties(text: str | None) -> Mapping[str, object] | None:
+    """Return the properties of a row, which are JSON, or YAML from an old cluster; None if they cannot be parsed."""
+    if not text:
+        return {}
+    parse: Callable[[str], object] = yaml.safe_load if text.startswith(YAML_MARK) else json.loads
+    try:
+        found = parse(text)
+    except (ValueError, RecursionError, yaml.YAMLError):
+        return None
+    return found if isinstance(found, Mapping) else None
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Raise psycopg's errors as ours. The text is PostgreSQL's own, which has no password."""
+    psycopg = _psycopg()
+    try:
+        yield
+    except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError) as error:
+        raise DatabaseUnavailable(f"PostgreSQL: {_first_line(error)}") from error
+    except psycopg.Error as error:
+        raise DatabaseRefused(f"PostgreSQL: {_first_line(error)}") from error
+
+
+def _check(dsn: str) -> None:
+    """Refuse an invalid connection string without quoting it: it may contain a password."""
+    psycopg = _psycopg()
+    try:
+        psycopg.conninfo.conninfo_to_dict(dsn)
+    except psycopg.Error:
+        raise DatabaseRefused("the DSN is no connection string of PostgreSQL, such as postgresql://HOST/NAME") from None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _psycopg() -> Any:  # noqa: ANN401 - a module
+    try:
+        import psycopg  # noqa: PLC0415 - an optional package
+    except ImportError as error:
+        raise RejectedError(INSTALL) from error
+    return psycopg

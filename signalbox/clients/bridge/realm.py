@@ -1,0 +1,160 @@
+"""The realm of a bridge: publishes by SQS, and reads back with a live session what the realm has."""
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from signalbox.clients.exchange.publisher import PublishRequest
+from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.errors import RejectedError, UnavailableError
+from signalbox.exchange.model.records import OrderBy
+from signalbox.live.bridge.checkpoints import Checkpoint, Intent, StoredCheckpoint
+from signalbox.live.bridge.publications import LOG_ID, RowPublication
+from signalbox.live.wamp.options import AfterTime
+from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.live.wamp.payloads import RETAIN_HEADER, RETAINED
+
+if TYPE_CHECKING:
+    from signalbox.clients.exchange.client import ExchangeClient
+    from signalbox.clients.live.client import LiveClient
+
+MARKER = "marker"
+MARKER_SECONDS = 60.0
+# The clocks of SQS's servers may differ, and rows of a window are published after their checkpoint.
+MARGIN = timedelta(minutes=1)
+# Rows of a window and their checkpoint are younger than this in a log that is still complete.
+SHORTEST_AGE = timedelta(minutes=10)
+
+
+class RealmBehind(UnavailableError):
+    """Raised when a realm has not routed the bridge's messages after a minute."""
+
+
+@dataclass(slots=True)
+class BridgedRealm:
+    """Implementation of `Realm` for one exchange. `aws_errors` are the errors of calls that AWS did not answer.
+
+    `live` opens a live session, which reads the topic of the checkpoint and those of the rows.
+    """
+
+    client: "ExchangeClient"
+    exchange: str
+    topic: str
+    order_by: OrderBy
+    age: timedelta | None
+    live: Callable[[], "AbstractContextManager[LiveClient]"]
+    aws_errors: tuple[type[Exception], ...] = ()
+    marker_seconds: float = MARKER_SECONDS
+    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    monotonic: Callable[[], float] = time.monotonic
+
+    def checkpoint(self) -> StoredCheckpoint | None:
+        """Return the latest checkpoint once everything that the realm accepted from the bridge is in its log.
+
+        The realm routes the bridge's messages in their order. So when a marker arrives, everything before it has been
+        routed.
+        """
+        latest: StoredCheckpoint | None = None
+        with self.live() as client:
+            client.follow(Cursor(TopicPattern.parse(self.topic), get_retained=True))
+            for event in client.backfill():
+                latest = _stored(event) or latest
+            token = secrets.token_hex(8)
+            self._send(PublishRequest(self.topic, json.dumps({MARKER: token}), deduplication_id=token))
+            deadline = self.monotonic() + self.marker_seconds
+            while True:
+                received = client.receive(max(deadline - self.monotonic(), 0.0))
+                if received is None:
+                    raise RealmBehind(f"realm {self.exchange!r} has not routed a message of the bridge yet")
+                if _document(received).get(MARKER) == token:
+                    return latest
+                latest = _stored(received) or latest
+
+    def logged(self, window: Sequence[Intent], *, since: datetime) -> Collection[int]:
+        """Return the ids of a window that are in the realm's log; the checkpoint is of `since`."""
+        if self.age is not None and self.now() - since > self.age - MARGIN:
+            first, last = min(one.id for one in window), max(one.id for one in window)
+            raise RejectedError(
+                f"realm {self.exchange!r} keeps events for {self.age}, and the bridge was killed earlier, at "
+                f"{since:%Y-%m-%d %H:%M:%S} UTC: whether the rows {first} to {last} are published is unknown. "
+                f"Give --from-log-id with --ignore-checkpoint: {last} leaves them out, {first - 1} publishes them"
+            )
+        found = set[int]()
+        with self.live() as client:
+            for topic in dict.fromkeys(one.topic for one in window):
+                client.follow(Cursor(TopicPattern.parse(topic), AfterTime(since - MARGIN)))
+            for event in client.backfill():
+                text = event.headers.get(LOG_ID, "")
+                found |= {int(text)} if text.isascii() and text.isdigit() else set()
+        return found
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Publish a checkpoint."""
+        body = json.dumps(checkpoint.document(), separators=(",", ":"))
+        self._send(PublishRequest(self.topic, body, {RETAIN_HEADER: RETAINED}))
+
+    def publish(self, publication: RowPublication) -> None:
+        """Publish a row. SQS accepts its id once in five minutes."""
+        headers = publication.headers
+        self._send(
+            PublishRequest(publication.topic, publication.body, headers, deduplication_id=f"log-{publication.id}")
+        )
+
+    def _send(self, request: PublishRequest) -> None:
+        with self._translated_errors():
+            (result,) = self.client.publish_all(self.exchange, [request], order_by=self.order_by)
+        if result.problem is not None:
+            raise result.problem
+        if result.message_id is None:
+            raise UnavailableError(f"SQS did not confirm a message to exchange {self.exchange!r}")
+
+    @contextmanager
+    def _translated_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except self.aws_errors as error:
+            raise UnavailableError(f"AWS: {error}") from error
+
+
+def check_realm(document: Mapping[str, Any], topics: Sequence[str]) -> tuple[OrderBy, timedelta | None]:
+    """Return the order of a realm, and how long its log keeps the events of topics.
+
+    Raises `RejectedError` for an exchange that cannot be a bridge's realm.
+    """
+    name, live = document["exchange"], document.get("live")
+    if live is None:
+        raise RejectedError(f"exchange {name!r} is not live: declare it with --live --order-by exchange")
+    order_by = OrderBy(live["order_by"])
+    if order_by is OrderBy.TOPIC:
+        raise RejectedError(
+            f"exchange {name!r} keeps the order of each topic, and log rows have one order: "
+            "declare it with --order-by exchange"
+        )
+    rules: Mapping[str, Mapping[str, int | None]] = live.get("rules") or {}
+    kept = [live["retention"], *(rule for prefix, rule in rules.items() if _overlaps(prefix, topics))]
+    ages = [timedelta(seconds=one["age_seconds"]) for one in kept if one.get("age_seconds")]
+    if min(ages, default=SHORTEST_AGE) < SHORTEST_AGE:
+        raise RejectedError(f"exchange {name!r} keeps events for less than {SHORTEST_AGE}: declare it with --keep-for")
+    return order_by, min(ages, default=None)
+
+
+def _overlaps(prefix: str, topics: Sequence[str]) -> bool:
+    return any(prefix.startswith(topic) or topic.startswith(prefix) for topic in topics)
+
+
+def _stored(event: ReceivedEvent) -> StoredCheckpoint | None:
+    """Return the checkpoint of an event; None for a marker."""
+    document = _document(event)
+    if MARKER in document or event.at is None:
+        return None
+    return StoredCheckpoint(Checkpoint.parse(document), event.at)
+
+
+def _document(event: ReceivedEvent) -> Mapping[str, object]:
+    first = event.payload.arguments[0] if event.payload.arguments else None
+    return first if isinstance(first, dict) else {}

@@ -1,0 +1,1 @@
+"""Sign-in with an identity provider: device codes, token renewal, and stored sign-ins."""

@@ -1,0 +1,215 @@
+"""The table `logs` in a real PostgreSQL: transactions that overlap, notifications, lost connections, rights."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+
+import psycopg
+import pytest
+
+from signalbox.clients.bridge.postgres import DatabaseRefused, DatabaseUnavailable, PostgresLogs, parse_properties
+from signalbox.live.bridge.rows import IdRange
+from signalbox.live.bridge.service import Bridge
+from tests.fakes.bridge import NOON, FakeRealm
+from tests.patience import wait_for
+from tests.postgres import ClusterDatabase
+
+CONTAINER = "zzzzz-dz642-000000000000000"
+REQUESTER, OTHER = "zzzzz-j7d0g-aaaaaaaaaaaaaaa", "zzzzz-j7d0g-bbbbbbbbbbbbbbb"
+
+
+@pytest.fixture
+def logs(cluster_database: ClusterDatabase) -> Iterator[PostgresLogs]:
+    with PostgresLogs.connect(cluster_database.dsn) as logs:
+        yield logs
+
+
+def bridge(logs: PostgresLogs, realm: FakeRealm, patience: timedelta = timedelta(days=1)) -> Bridge:
+    one = Bridge(logs, realm, now=lambda: NOON, run="1", patience=patience, start=0)
+    one.resume()
+    return one
+
+
+def test_rows_are_read_with_their_columns(cluster_database, logs):
+    properties = {"text": "aligned\n"}
+    number = cluster_database.insert(
+        object_uuid=CONTAINER, uuid="zzzzz-57u5n-0", event_type="stderr", properties=json.dumps(properties)
+    )
+
+    (row,) = logs.rows([number, number + 1])
+
+    assert (row.id, row.uuid, row.object_uuid, row.event_type) == (number, "zzzzz-57u5n-0", CONTAINER, "stderr")
+    assert row.object_owner_uuid == "zzzzz-j7d0g-000000000000000"
+    assert row.properties == properties
+    assert row.event_at is not None
+    assert row.created_at == row.event_at
+
+
+def test_absent_columns_are_empty(cluster_database, logs):
+    number = cluster_database.insert(uuid=None, object_uuid=None, object_owner_uuid=None, event_type=None)
+
+    (row,) = logs.rows([number])
+
+    assert (row.uuid, row.object_uuid, row.object_owner_uuid, row.event_type) == ("", "", "", "")
+    assert row.properties == {}
+
+
+def test_a_container_belongs_to_its_oldest_request(cluster_database, logs):
+    insert = b"INSERT INTO container_requests (owner_uuid, container_uuid) VALUES (%s, %s)"
+    for owner in (REQUESTER, OTHER):
+        cluster_database.connection.execute(insert, [owner, CONTAINER])
+    number = cluster_database.insert(object_uuid=CONTAINER)
+
+    (row,) = logs.rows([number])
+
+    assert row.requester_uuid == REQUESTER
+
+
+def test_a_cluster_without_container_requests_has_rows(cluster_database):
+    cluster_database.connection.execute(b"DROP TABLE container_requests")
+    number = cluster_database.insert(object_uuid=CONTAINER)
+
+    with PostgresLogs.connect(cluster_database.dsn) as logs:
+        (row,) = logs.rows([number])
+
+    assert row.requester_uuid == ""
+
+
+def test_properties_may_be_jsonb(cluster_database, logs):
+    cluster_database.connection.execute(b"ALTER TABLE logs ALTER COLUMN properties TYPE jsonb USING properties::jsonb")
+    number = cluster_database.insert(properties='{"text": "x"}')
+
+    (row,) = logs.rows([number])
+
+    assert row.properties == {"text": "x"}
+
+
+def test_unreadable_properties_are_counted_and_left_out(cluster_database, logs):
+    number = cluster_database.insert(properties="{")
+
+    (row,) = logs.rows([number])
+
+    assert row.properties == {}
+    assert logs.unreadable == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "properties"),
+    [
+        (None, {}),
+        ("", {}),
+        ('{"a": 1}', {"a": 1}),
+        ("---\ntext: |\n  x\n", {"text": "x\n"}),
+        ("--- !ruby/object:Object {}", None),
+        ("[1]", None),
+        ("[" * 100_000, None),
+    ],
+    ids=["null", "empty", "json", "yaml", "yaml with a class", "a list", "deep"],
+)
+def test_properties_are_json_or_yaml(text, properties):
+    assert parse_properties(text) == properties
+
+
+def test_ids_are_read_in_ascending_order(cluster_database, logs):
+    numbers = [cluster_database.insert() for _ in range(3)]
+
+    assert logs.newest_id() == numbers[-1]
+    assert list(logs.ids_after(numbers[0], limit=1)) == numbers[1:2]
+    assert sorted(logs.ids_within([IdRange(0, numbers[0]), IdRange(numbers[2], 10**12)])) == [numbers[0], numbers[2]]
+
+
+def test_an_empty_table_has_no_newest_row(logs):
+    assert logs.newest_id() == 0
+
+
+def test_only_transactions_that_write_to_the_table_are_writers(cluster_database, logs):
+    with cluster_database.transaction() as reader, cluster_database.transaction() as elsewhere:
+        reader.execute(b"SELECT * FROM logs")
+        elsewhere.execute(b"INSERT INTO container_requests (owner_uuid) VALUES ('x')")
+        assert logs.writers() == set()
+        with cluster_database.transaction() as writer:
+            cluster_database.insert(writer)
+
+            assert len(logs.writers()) == 1
+        wait_for(lambda: logs.writers() == set(), "the end of the writer")
+
+
+def test_a_row_that_commits_later_with_a_smaller_id_is_published_before_the_others(cluster_database, logs):
+    realm = FakeRealm()
+    one = bridge(logs, realm)
+    with cluster_database.transaction() as slow, cluster_database.transaction() as failing:
+        first = cluster_database.insert(slow)
+        cluster_database.insert(failing)
+        third = cluster_database.insert()
+        assert not one.step()
+        failing.rollback()
+        assert not one.step()
+        assert realm.published == []
+
+        slow.commit()
+        wait_for(lambda: one.step() and not one.is_waiting, "the rows")
+
+    assert realm.published == [first, third]
+
+
+def test_a_row_of_a_transaction_that_takes_too_long_is_published_when_it_commits(cluster_database, logs):
+    realm = FakeRealm()
+    one = bridge(logs, realm, patience=timedelta(0))
+    with cluster_database.transaction() as slow:
+        first = cluster_database.insert(slow)
+        second = cluster_database.insert()
+        wait_for(one.step, "the row behind the gap")
+        assert (realm.published, one.late_ids) == ([second], 1)
+
+        slow.commit()
+        wait_for(one.step, "the late row")
+
+    assert realm.published == [second, first]
+
+
+def test_a_notification_ends_the_wait(cluster_database, logs):
+    number = cluster_database.insert()
+
+    logs.wait(600)
+
+    assert logs.newest_id() == number
+
+
+def test_a_name_is_locked_by_one_connection(cluster_database, logs):
+    with PostgresLogs.connect(cluster_database.dsn) as other:
+        assert logs.try_lock("xs_lab.fifo")
+        assert not other.try_lock("xs_lab.fifo")
+        assert other.try_lock("xs_other.fifo")
+
+
+def test_a_lost_connection_is_unavailable(cluster_database, logs):
+    cluster_database.drop_connections("bridge")
+
+    with pytest.raises(DatabaseUnavailable, match="PostgreSQL"):
+        logs.newest_id()
+    with pytest.raises(DatabaseUnavailable):
+        logs.wait(600)
+
+
+def test_a_server_that_does_not_answer_is_unavailable(tmp_path):
+    with pytest.raises(DatabaseUnavailable), PostgresLogs.connect(f"host={tmp_path} dbname=x user=x"):
+        pass
+
+
+def test_the_bridge_needs_no_right_to_write(cluster_database, logs):
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        logs.connection.execute(b"SET default_transaction_read_only = off").connection.execute(b"DELETE FROM logs")
+
+
+def test_a_missing_right_is_refused(cluster_database, logs):
+    cluster_database.connection.execute(b"REVOKE SELECT ON logs FROM bridge")
+
+    with pytest.raises(DatabaseRefused, match="permission denied"):
+        logs.newest_id()
+
+
+def test_an_invalid_connection_string_is_refused_without_being_quoted():
+    with pytest.raises(DatabaseRefused) as refused, PostgresLogs.connect("postgresql//bridge:secret@host/arvados"):
+        pass
+
+    assert "secret" not in str(refused.value)

@@ -1,0 +1,163 @@
+"""The bridge from a cluster's PostgreSQL to a realm, on a stage: killed at random moments, each row arrives once."""
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from signalbox.clients.live.cursor import Cursor
+from signalbox.errors import SignalboxError
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.local.stage_folder import StageFolder
+from tests.integration.live.page import PROGRAM, WorkingFolder
+from tests.integration.live.stage import TrialRealm
+from tests.patience import scaled, wait_for
+from tests.postgres import ClusterDatabase
+
+pytestmark = pytest.mark.emulator
+
+KILLS, WRITERS, TRANSACTIONS = 4, 3, 25
+PROJECT, CONTAINER = "zzzzz-j7d0g-aaaaaaaaaaaaaaa", "zzzzz-dz642-aaaaaaaaaaaaaaa"
+STREAMS = ("stdout", "stderr", "crunch-run")
+START_SECONDS = 60.0
+
+
+@dataclass(slots=True)
+class Lab:
+    """A realm of a cluster's own, the commands in a folder, and what a subscriber of all topics has received."""
+
+    desk: WorkingFolder
+    place: TrialRealm
+    user: str
+    ticket: str
+    database: ClusterDatabase
+    received: list[tuple[str, Mapping[str, object]]] = field(default_factory=list)
+
+    @property
+    def ids(self) -> list[object]:
+        return [body["id"] for _, body in self.received]
+
+    @property
+    def errors(self) -> str:
+        """What the bridges have printed to standard error."""
+        return (self.desk.folder / "bridge.err").read_text()
+
+    def start(self) -> "subprocess.Popen[bytes]":
+        """Start a bridge."""
+        words = ["arvados", "bridge", "--realm", self.place.realm, "--from-log-id", "0", "--user", self.user, "--json"]
+        environment = {**os.environ, "SIGNALBOX_DATABASE": self.database.dsn, "SIGNALBOX_TICKET": self.ticket}
+        with (self.desk.folder / "bridge.out").open("a") as out, (self.desk.folder / "bridge.err").open("a") as err:
+            return subprocess.Popen(  # noqa: S603 - our own program
+                [*PROGRAM, *words], cwd=self.desk.folder, env=environment, stdout=out, stderr=err
+            )
+
+    @contextmanager
+    def running(self) -> Iterator["subprocess.Popen[bytes]"]:
+        """Run a bridge until the end of the context."""
+        process = self.start()
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Receive the publications of rows until the end of the context."""
+        over = threading.Event()
+        with ThreadPoolExecutor(1) as pool:
+            followed = pool.submit(self._follow, over)
+            try:
+                yield
+            finally:
+                over.set()
+                followed.result()
+
+    def _follow(self, over: threading.Event) -> None:
+        with self.place.client("admin") as client:
+            for prefix in ("container.", "record."):
+                client.follow(Cursor(TopicPattern.parse(prefix, MatchPolicy.PREFIX)))
+            while not over.is_set():
+                with suppress(SignalboxError):
+                    event = client.receive(0.5)
+                    if event is not None:
+                        self.received.append((event.topic, event.payload.arguments[0]))
+
+
+@pytest.fixture
+def lab(
+    place: TrialRealm, stage_folder: StageFolder, tmp_path: Path, cluster_database: ClusterDatabase
+) -> Iterator[Lab]:
+    desk, user = WorkingFolder.at(tmp_path, stage_folder), f"cluster-{secrets.token_hex(3)}"
+    realm = f"xs_{user}.fifo"
+    desk.run("user", "add", user, "--role", "source")
+    desk.run("exchange", "declare", realm, "--live", "--order-by", "exchange", "--keep-for", "24h", "--user", user)
+    ticket = json.loads(desk.run("user", "secret", user, "--json"))["secret"]
+    yield Lab(desk, replace(place, realm=realm), user, ticket, cluster_database)
+    print((tmp_path / "bridge.err").read_text())  # shown when a test fails
+    desk.run("exchange", "delete", realm, "--force", "--yes")
+    desk.run("user", "remove", user, "--yes")
+
+
+def insert_in_transactions(database: ClusterDatabase, seed: int, paused: threading.Event) -> list[int]:
+    """Insert rows in transactions that overlap those of other threads; return the ids of the committed ones."""
+    random, committed = Random(seed), []  # noqa: S311 - not for secrets
+    with database.transaction() as connection:
+        for _ in range(TRANSACTIONS):
+            numbers = []
+            for _ in range(random.randint(1, 3)):
+                numbers.append(
+                    database.insert(
+                        connection,
+                        object_uuid=CONTAINER,
+                        object_owner_uuid=PROJECT,
+                        event_type=random.choice(STREAMS),
+                        properties=json.dumps({"text": f"line of {seed}\n"}),
+                    )
+                )
+                paused.wait(random.random() * 0.3)
+            if random.random() < 0.2:
+                connection.rollback()
+            else:
+                connection.commit()
+                committed += numbers
+    return committed
+
+
+def test_each_row_arrives_once_and_in_order_though_the_bridge_is_killed(lab: Lab):
+    random, never = Random(16), threading.Event()  # noqa: S311 - not for secrets
+    with lab.following(), ThreadPoolExecutor(WRITERS) as pool:
+        writers = [pool.submit(insert_in_transactions, lab.database, seed, never) for seed in range(WRITERS)]
+        for _ in range(KILLS):
+            enough = len(lab.received) + random.randint(1, 12)
+            with lab.running():  # ends with SIGKILL
+                wait_for(lambda enough=enough: len(lab.received) >= enough, f"{enough} rows", seconds=START_SECONDS)
+        with lab.running() as bridge:
+            wait_for(lambda: lab.errors.count("publishing to") > KILLS, "the bridge", seconds=START_SECONDS)
+            lab.database.drop_connections("bridge")
+            wait_for(lambda: lab.errors.count("publishing to") > KILLS + 1, "the bridge", seconds=START_SECONDS)
+            committed = sorted(number for one in writers for number in one.result())
+            wait_for(
+                lambda: len(lab.received) >= len(committed),
+                "all rows",
+                seconds=START_SECONDS,
+                progress=lambda: len(lab.received),
+            )
+            bridge.send_signal(signal.SIGTERM)
+            assert bridge.wait(scaled(START_SECONDS)) == 0
+
+    assert lab.ids == committed
+    assert {topic for topic, _ in lab.received} == {f"container.{PROJECT}.{CONTAINER}.log.{one}" for one in STREAMS}
+    statistics = json.loads((lab.desk.folder / "bridge.out").read_text().splitlines()[-1])
+    assert statistics["position"] == committed[-1]
+    assert (statistics["resumed"], statistics["cut"], statistics["late_ids"]) == (2, 0, 0)

@@ -1,0 +1,67 @@
+"""The OpenID provider of the tests issues real tokens, and does with them what the tests of sign-in need."""
+
+import json
+from urllib.request import urlopen
+
+import pytest
+from joserfc import jwt
+from joserfc.jwk import KeySet
+
+from signalbox.errors import UnavailableError
+from signalbox.local.identity import provider
+from signalbox.local.identity.provider import CLIENT, IdentityProvider
+from tests.identity_provider import access_token, id_token, renewed, tokens
+
+
+def published_keys(of: IdentityProvider) -> KeySet:
+    with urlopen(f"{of.url}/.well-known/openid-configuration") as answer:
+        keys_url = json.load(answer)["jwks_uri"]
+    with urlopen(keys_url) as answer:
+        return KeySet.import_key_set(json.load(answer))
+
+
+def claims(of: IdentityProvider, token: str) -> dict[str, object]:
+    """Return the claims of a token whose signature is right."""
+    return jwt.decode(token, published_keys(of), algorithms=["RS256"]).claims
+
+
+def test_an_access_token_is_for_the_audience_and_has_the_users_groups(identity_provider):
+    found = claims(identity_provider, access_token(identity_provider, "ann"))
+
+    assert (found["iss"], found["aud"], found["sub"]) == (identity_provider.url, identity_provider.audience, "ann")
+    assert (found["groups"], found["role"]) == (["imaging", "lab"], "subscriber")
+
+
+def test_an_id_token_is_for_the_client_and_has_the_users_groups(identity_provider):
+    found = claims(identity_provider, id_token(identity_provider, "ann"))
+
+    assert (found["aud"], found["groups"]) == (CLIENT, ["imaging", "lab"])
+
+
+def test_a_renewed_token_has_the_users_present_groups(identity_provider):
+    identity_provider.set_user("joe", groups=["lab"])
+    answer = tokens(identity_provider, "joe")
+
+    identity_provider.set_user("joe", groups=[])
+
+    assert claims(identity_provider, renewed(identity_provider, answer)["access_token"])["groups"] == []
+
+
+def test_lifetimes_and_keys_change_on_request(identity_provider):
+    old = access_token(identity_provider, "ann")
+    identity_provider.set_lifetime(5)
+    identity_provider.rotate_keys()
+    new = access_token(identity_provider, "ann")
+    identity_provider.set_lifetime(provider.LIFETIME_SECONDS)
+
+    found = claims(identity_provider, new)
+    assert found["exp"] - found["iat"] == 5
+    assert jwt.decode(old, published_keys(identity_provider), algorithms=["RS256"]).header["kid"] == "key-1"
+    assert jwt.decode(new, published_keys(identity_provider), algorithms=["RS256"]).header["kid"] != "key-1"
+
+
+def test_a_used_port_is_reported(identity_provider):
+    port = int(identity_provider.url.rpartition(":")[2])
+
+    with pytest.raises(UnavailableError, match="its port may be in use"), provider.running(port=port):
+        pass
