@@ -405,6 +405,19 @@ def test_a_second_request_gets_what_the_first_filters_left_out(stage: ArvadosSta
     assert stage.ids() == [1, 3, 6]
 
 
+def test_a_live_row_waits_for_the_catch_up_and_comes_in_the_order_of_ids(connected: ArvadosStage) -> None:
+    connected.subscribe(CREATED)
+    connected.publish(1, "update")
+    connected.publish(2, "update")
+    assert connected.ids() == []
+    connected.subscribe(UPDATED, last_log_id=-1)
+    connected.publish(3)
+    outbox = connected.world.outboxes.items[CONNECTION]
+    outbox[-2:] = reversed(outbox[-2:])  # the row was published between the answer and the request to catch up
+
+    assert connected.ids() == [1, 2, 3]
+
+
 def test_rows_that_are_older_than_half_an_hour_are_gone(stage: ArvadosStage) -> None:
     stage.publish(1)
     stage.world.moment += timedelta(minutes=29)
