@@ -118,6 +118,9 @@ class MemoryRegistries:
     def put(self, registry: StoredRegistry) -> None:
         self.registries[registry.target] = registry
 
+    def remove(self, target: Target) -> None:
+        self.registries.pop(target, None)
+
 
 @dataclass
 class MemorySamples:

@@ -35,6 +35,7 @@ from signalbox.live.admin.commands import (
 )
 from signalbox.live.admin.grants import Grant
 from signalbox.live.admin.ports import StoredGrants
+from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.log.event_documents import event_document, event_of
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
@@ -80,7 +81,7 @@ from signalbox.live.wamp.messages import Call, Payload, Subscribed, Unsubscribed
 from signalbox.live.wamp.options import AfterPublication, AfterSequence, AfterTime, AfterTopicSequences, LastEvents
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.messages import Message, outgoing
-from signalbox.sarracenia.rights.permissions import Right
+from signalbox.sarracenia.rights.permissions import Right, Role
 from tests.golden.files import RecordingSqs, golden, store, stored_items
 
 AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -139,6 +140,15 @@ FULL_SESSION = Session(
     subscriptions={one.subscription_id: one for one in (EXACT, BY_PREFIX, BY_WILDCARD)},
     frames=("f0", "f1"),
     pending={"f1": EFFECTS},
+)
+TOKEN_SESSION = replace(
+    opened("c4=", now=AT),
+    state=State.JOINED,
+    realm=REALM,
+    session=8,
+    identity=Identity("carol@lab", "subscriber", AuthMethod.TICKET, "lab"),
+    pending={"f1": (CountFailure("", "token: expired"),)},
+    token=TokenIdentity("lab", Role.SUBSCRIBER, ("a", "b"), AT + DAY, 60),
 )
 MEMBERS = (Member("c1=", BOB, AT), Member("c2=", ALICE, AT))
 SUBSCRIBERS = (
@@ -205,6 +215,7 @@ def write_live(table, exchange_table, monkeypatch: pytest.MonkeyPatch) -> None:
     secrets.put(SECRETS)
     for _ in range(2):
         DynamoAccounts(table, exchange_table, "p3pper").count_failure("alice", now=AT)
+    DynamoAccounts(table, exchange_table, "p3pper").end_tokens(REALM, "carol@lab", now=AT)
     snapshots = DynamoConnectionSnapshots(table, exchange_table)
     snapshots.save("c1=", OutboxState(), session=None)
     snapshots.save("c2=", FULL_OUTBOX, session=None)
@@ -216,6 +227,7 @@ def write_sessions(table) -> None:
     sessions.open(NEW_SESSION)
     sessions.open(replace(FULL_SESSION, pending={}))
     sessions.save(FULL_SESSION, replacing=Stored(FULL_SESSION, 1))
+    sessions.open(TOKEN_SESSION)
     for member in MEMBERS:
         realm_sessions.enter(REALM, member, expires_at=AT + DAY)
     DynamoConnectionRate(table).count(now=AT)
@@ -336,7 +348,8 @@ def test_golden_sessions_are_read(live_table) -> None:
     sessions, realm_sessions = DynamoSessions(live_table), DynamoRealmSessions(live_table)
     assert sessions.find("c1=") == Stored(NEW_SESSION, 1)
     assert sessions.find("c2=") == Stored(FULL_SESSION, 2)
-    assert list(sessions.overdue(now=AT + timedelta(hours=2, minutes=5))) == ["c1=", "c2="]
+    assert sessions.find("c4=") == Stored(TOKEN_SESSION, 1)
+    assert list(sessions.overdue(now=AT + timedelta(hours=2, minutes=5))) == ["c1=", "c4=", "c2="]
     assert list(realm_sessions.every(REALM)) == list(MEMBERS)
     assert realm_sessions.find(REALM, 7) == MEMBERS[0]
     assert realm_sessions.of_user(REALM, "alice") == ["c2="]

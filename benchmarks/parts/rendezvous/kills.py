@@ -60,7 +60,7 @@ class Kills:
     @property
     def untold(self) -> int:
         """The number of clients that got neither an answer nor one of the broker's errors."""
-        return sum(1 for one in self.exchanges if not one.is_right and not _is_told(one))
+        return sum(1 for one in self.exchanges if not one.is_right and not _is_reported(one))
 
     @property
     def errors(self) -> dict[str, int]:
@@ -69,7 +69,7 @@ class Kills:
         return dict(Counter(text or "another answer" for text in texts))
 
 
-def _is_told(exchange: Exchange) -> bool:
+def _is_reported(exchange: Exchange) -> bool:
     return any(text in exchange.error for text in (NO_PROXIES, TIMED_OUT))
 
 

@@ -62,8 +62,8 @@ class UsersResult:
     joins: Joins
 
 
-def measure(stage: Stage, say: Callable[[str], None], *, users: int, connections: int) -> UsersResult:
-    """Make users, give them secrets, and join each of them once."""
+def measure(stage: Stage, say: Callable[[str], None], *, users: int, joins: int, connections: int) -> UsersResult:
+    """Make users, give them secrets, and join `joins` of them once."""
     names = [UserName(f"lab-{number:05}") for number in range(users)]
     with client_of(stage.deployment) as administrator:
         administrator.declare_exchange(REALM, live={"live": True})
@@ -75,8 +75,9 @@ def measure(stage: Stage, say: Callable[[str], None], *, users: int, connections
         say("creating their secrets")
         created = _step("secret", users, counted, lambda: tickets.update(_secrets(deployment, names)))
         listed = _step("list", users, counted, lambda: _list(deployment, users))
-    joins = _joins(str(stage.local["websocket_url"]), tickets, say, connections=connections)
-    return UsersResult([added, created, listed], joins)
+    logins = [Login(REALM, name, ticket) for name, ticket in tickets.items()][:joins]
+    joined = _joins(str(stage.local["websocket_url"]), logins, say, connections=connections)
+    return UsersResult([added, created, listed], joined)
 
 
 def _step(what: str, users: int, counted: Tap, work: Callable[[], object]) -> Step:
@@ -108,9 +109,8 @@ def _records(deployment: Deployment) -> DynamoUsers:
     return DynamoUsers(deployment.session().resource("dynamodb").Table(deployment.outputs["ExchangeTable"]))
 
 
-def _joins(url: str, tickets: Mapping[str, str], say: Callable[[str], None], *, connections: int) -> Joins:
-    """Join all users, in waves of as many open connections."""
-    logins = [Login(REALM, name, ticket) for name, ticket in tickets.items()]
+def _joins(url: str, logins: Sequence[Login], say: Callable[[str], None], *, connections: int) -> Joins:
+    """Join users, in waves of as many open connections."""
     joiner = _Joiner(url)
     began = time.perf_counter()
     most = 0

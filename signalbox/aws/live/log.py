@@ -77,13 +77,20 @@ class DynamoTopicLog:
 
         Raises `ItemBusy` if DynamoDB does not process all writes; some events may then be in the logs.
         """
-        items = {(item["pk"], item["sk"]): item for item in self._items(realm, events, live)}
-        puts: list[Any] = [{"PutRequest": {"Item": item}} for item in items.values()]
-        puts += [{"DeleteRequest": {"Key": key}} for event in events for key in _evicted(realm, event, live)]
-        calls = [puts[start : start + MAXIMUM_WRITES] for start in range(0, len(puts), MAXIMUM_WRITES)]
+        items, keys = self.changes(realm, events, live)
+        requests: list[Any] = [{"PutRequest": {"Item": item}} for item in items]
+        requests += [{"DeleteRequest": {"Key": key}} for key in keys]
+        calls = [requests[start : start + MAXIMUM_WRITES] for start in range(0, len(requests), MAXIMUM_WRITES)]
         for _ in self.parallel_map(self._write, calls):
             pass
-        self._remember(realm, events)
+        self.remember(realm, events)
+
+    def changes(
+        self, realm: ExchangeName, events: Sequence[LoggedEvent], live: LiveSettings
+    ) -> tuple[Sequence[Item], Sequence[Item]]:
+        """Return the items to put and the keys to delete when events are appended; no two have one key."""
+        items = {(item["pk"], item["sk"]): item for item in self._items(realm, events, live)}
+        return list(items.values()), [key for event in events for key in _evicted(realm, event, live)]
 
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
         """Return the unexpired events of a topic in their order, by a strongly consistent read."""
@@ -143,7 +150,7 @@ class DynamoTopicLog:
         condition = Key("pk").eq(partition) & Key("sk").gt(row_sort_key(max(number, 0)))
         return every_item(self.table.query, {"KeyConditionExpression": condition, "ConsistentRead": True})
 
-    def _items(self, realm: ExchangeName, events: Sequence[LoggedEvent], live: LiveSettings) -> Iterator[Item]:
+    def _items(self, realm: ExchangeName, events: Iterable[LoggedEvent], live: LiveSettings) -> Iterator[Item]:
         for event in events:
             document = _compressed(event)
             age = retention_of(event.topic, live.rules, otherwise=live.retention).age
@@ -159,7 +166,8 @@ class DynamoTopicLog:
                 partition = retained_partition(realm, unrestricted=_is_unrestricted(event))
                 yield {"pk": partition, "sk": topic_sort_key(event.topic)} | document
 
-    def _remember(self, realm: ExchangeName, events: Iterable[LoggedEvent]) -> None:
+    def remember(self, realm: ExchangeName, events: Iterable[LoggedEvent]) -> None:
+        """Remember that the topics of events are in the table."""
         if len(self._known) > KNOWN_TOPICS:
             self._known.clear()
         self._known.update(dict.fromkeys((realm, event.topic) for event in events))

@@ -60,8 +60,6 @@ def _verified_claims(
             )
         except jwt.PyJWTError as error:
             problem = next(found for kind, found in _problems() if isinstance(error, kind))
-        except (ValueError, TypeError):  # of cryptography, at a key that is none
-            problem = TokenProblem.KEY
         if problem not in (TokenProblem.KEY, TokenProblem.SIGNATURE):
             return problem
     return problem

@@ -26,17 +26,22 @@ PASSING = KEY_THROTTLED | frozenset(
         "TooManyRequestsException",
     }
 )
+DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
 TOO_MANY_REQUESTS, SERVER_ERROR = 429, 500
 
 
 @contextmanager
-def effect(subject: str) -> Iterator[None]:
-    """Translate errors of a write to `subject`, such as a queue. Raises `EffectRefused` or `EffectFailed`."""
+def effect(subject: str, *, setting: str | None = None) -> Iterator[None]:
+    """Translate errors of a write to `subject`, such as a queue. Raises `EffectRefused` or `EffectFailed`.
+
+    The text of a denied call names `setting`, the setting of the stage that allows it.
+    """
     try:
         yield
     except ClientError as error:
         refusal = EffectFailed if is_passing(error) else EffectRefused
-        raise refusal(reason(error, subject)) from error
+        allows = f"not in the setting {setting}: " if setting and is_denied(error) else ""
+        raise refusal(f"{allows}{reason(error, subject)}") from error
     except BotoCoreError as error:
         raise EffectFailed(reason(error, subject)) from error
 
@@ -56,6 +61,11 @@ def reason(error: ClientError | BotoCoreError, subject: str) -> str:
         details = error.response.get("Error", {})
         return f"{details.get('Code')} at {error.operation_name} of {subject}: {details.get('Message')}"
     return f"{type(error).__name__} at {subject}: {error}"  # no response arrived
+
+
+def is_denied(error: ClientError) -> bool:
+    """Return whether IAM denies the call."""
+    return error.response.get("Error", {}).get("Code") in DENIED
 
 
 def is_passing(error: ClientError) -> bool:

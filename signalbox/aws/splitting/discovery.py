@@ -8,8 +8,9 @@ from urllib.parse import unquote
 
 from botocore.exceptions import ClientError
 
-from signalbox.aws.shared.errors import effect
+from signalbox.aws.shared.errors import effect, is_denied
 from signalbox.aws.splitting.targets.lambda_environment import Configuration
+from signalbox.aws.splitting.targets.original_queues import TARGETS_SETTING
 from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.discovery import Evidence, registry_documents
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from mypy_boto3_iam.client import IAMClient
     from mypy_boto3_lambda.client import LambdaClient
 
-DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
 LATEST = "$LATEST"
 
 
@@ -66,7 +66,7 @@ class AwsDiscovery:
 
     def _of_function(self, target: Target) -> Evidence:
         name, _, qualifier = target.name.partition(":")
-        with effect(f"function {target.name!r}"):
+        with effect(f"function {target.name!r}", setting=TARGETS_SETTING):
             found = self.functions.get_function_configuration(FunctionName=name, Qualifier=qualifier or LATEST)
             mapped = tuple(dict.fromkeys(self._mapped(name, qualifier)))
         environments: dict[str | None, Mapping[str, str]] = {None: Configuration(found).variables}
@@ -83,7 +83,7 @@ class AwsDiscovery:
 
     def _of_service(self, target: Target) -> Evidence:
         cluster, _, name = target.name.partition("/")
-        with effect(f"service {target.name!r}"):
+        with effect(f"service {target.name!r}", setting=TARGETS_SETTING):
             services = self.ecs.describe_services(cluster=cluster, services=[name])["services"]
             if not services:
                 raise NotDiscoverable(f"there is no {target}")
@@ -102,9 +102,7 @@ class AwsDiscovery:
         try:
             return [*self._inline(role), *self._attached(role)]
         except ClientError as error:
-            if error.response["Error"]["Code"] in DENIED or isinstance(
-                error, self.iam.exceptions.NoSuchEntityException
-            ):
+            if is_denied(error) or isinstance(error, self.iam.exceptions.NoSuchEntityException):
                 return None
             with effect(f"role {role!r}"):
                 raise

@@ -38,6 +38,7 @@ def live_fields(
     keep: int | None,
     keep_for: str | None,
     rules: Sequence[str] | None,
+    issuers: Sequence[object] | None,
     arvados: bool | None,
 ) -> Mapping[str, object] | None:
     """Return the live fields of the command `declare_exchange`, or None without any of the options."""
@@ -48,6 +49,7 @@ def live_fields(
         "anonymous": anonymous,
         "retention": retention or None,
         "rules": dict(map(_rule, rules)) if rules else None,
+        "issuers": issuers,
         "arvados": arvados,
     }
     return {name: value for name, value in given.items() if value is not None} or None

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,18 @@ if TYPE_CHECKING:
     from signalbox.splitting.control.protocol import SessionStatus
 
 SECONDS_BETWEEN_HEARTBEATS = 10.0
+# prctl(2): the kernel sends SIGTERM (15) to the process when its parent ends (PR_SET_PDEATHSIG, 1), and `exec` keeps
+# that. The parent may have ended before the call.
+WITH_PARENT = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 15)
+if os.getppid() != int(sys.argv[1]):
+    sys.exit(1)
+try:
+    os.execvp(sys.argv[2], sys.argv[2:])
+except OSError as error:
+    sys.exit(f"cannot run {sys.argv[2]!r}: {error}")
+"""
 
 
 @dataclass(slots=True)
@@ -121,7 +134,7 @@ class ChildProcess:
     def _run(self) -> int:
         try:
             # The user runs their own command with their own permissions.
-            self._process = subprocess.Popen(self.words, env={**os.environ, **self.environment})  # noqa: S603
+            self._process = subprocess.Popen(_with_parent(self.words), env={**os.environ, **self.environment})  # noqa: S603
         except OSError as error:
             raise RejectedError(f"cannot run {self.words[0]!r}: {error}") from error
         for number in self._pending:
@@ -138,6 +151,16 @@ class ChildProcess:
             self._pending.append(number)
         else:
             self._process.send_signal(number)
+
+
+def _with_parent(words: Sequence[str]) -> Sequence[str]:
+    """Return the command that also ends when this process is killed; such a command exists on Linux only.
+
+    Without it, the command would go on taking messages of a session without heartbeats.
+    """
+    if sys.platform != "linux":
+        return words
+    return [sys.executable, "-I", "-S", "-c", WITH_PARENT, str(os.getpid()), *words]
 
 
 def _is_in_foreground() -> bool:

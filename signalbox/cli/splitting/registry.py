@@ -72,6 +72,19 @@ def parse_documents(text: str, name: str) -> list[object]:
 
 
 @app.command()
+def remove(*, target: TargetName, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
+    """Remove a target's registry; a running split keeps it."""
+    from signalbox.splitting.model.target import Target
+
+    with control(aws=aws, stage=stage) as client:
+        result = client.ask("remove", {"target": str(Target.parse(target))})
+    if as_json:
+        print_json(result)
+    elif isinstance(result, dict):
+        print_line(f"{result['target']}  removed; a running split keeps its registry")
+
+
+@app.command()
 def discover(
     *,
     target: TargetName,

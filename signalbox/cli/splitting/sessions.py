@@ -1,8 +1,9 @@
 """`signalbox split start`, `run`, `tail` and `stop`: the user's sessions."""
 
 import shlex
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -56,13 +57,15 @@ def session_request(*, target: str | None, session: str | None, owner: str | Non
     """Return a validated request; its problems are reported before anything is sent."""
     from signalbox.filters.languages import Languages
     from signalbox.splitting.model.mirrord_target import configured_target
-    from signalbox.splitting.model.session_config import parse_mirrord_file
+    from signalbox.splitting.model.session_config import parse_mirrord_file, refuse_without_entries
     from signalbox.splitting.model.target import Target
 
     found = Target.parse(target) if target else configured_target(config)
     if found is None:
         raise RejectedError("give --target, or `target` in the mirrord.json: the deployed consumer of the session")
-    warn_not_split(parse_mirrord_file(config, Languages()).other_brokers)
+    parsed = parse_mirrord_file(config, Languages())
+    refuse_without_entries(parsed)
+    warn_not_split(parsed.other_brokers)
     return SessionRequest(found.with_container, session or new_session_name(), owner or default_owner(), config)
 
 
@@ -188,6 +191,8 @@ def _run_command(request: SessionRequest, command: list[str], *, timeout: timede
     from signalbox.cli.shared.signals import Interrupted, interruptible
     from signalbox.cli.splitting.held_sessions import ChildProcess, HeartbeatThread, held_session
 
+    if shutil.which(command[0]) is None:  # checked before the deployed consumer is switched
+        raise RejectedError(f"cannot run {command[0]!r}: there is no such program")
     try:
         with (
             interruptible(),
@@ -219,6 +224,7 @@ def stop(
 
     request = SessionRequest(str(Target.parse(target)), session, default_owner(), None)
     with session_client(request, aws=aws, stage=stage) as client:
+        _refuse_unknown(session, client.known())
         state = client.stop()
         while wait and state.phase != GONE:
             time.sleep(POLL_SECONDS)
@@ -227,6 +233,13 @@ def stop(
         print_json(state.document)
     else:
         print_line(f"{state.session}  {state.phase}")
+
+
+def _refuse_unknown(session: str, known: Sequence[str]) -> None:
+    from signalbox.cli.shared.nearest import suggestion
+
+    if session not in known:
+        raise RejectedError(f"no session {session!r}{suggestion(session, known) or '; there is none'}")
 
 
 def tail(

@@ -119,6 +119,12 @@ class SessionClient:
         """End the session and return its status; unconsumed messages are returned in the background."""
         return SessionStatus.parse(self.control.ask("stop", self._named))
 
+    def known(self) -> list[str]:
+        """Return the names of all sessions of the target."""
+        status = self.control.ask("status", {"target": self._target})
+        splits = status.get("splits", ()) if isinstance(status, Mapping) else ()
+        return [str(session["session"]) for split in splits for session in split["sessions"]]
+
     @property
     def _named(self) -> dict[str, object]:
         return {"target": self._target, "session": self.request.session}

@@ -94,6 +94,7 @@ class DeclarationService:
                 raise NotFound(f"{alternate} does not exist: declare it before it becomes an alternate")
         if command.live is not None:
             self._check_anonymous(command.live)
+            self._check_issuers(command.live)
             self._check_arvados(command.live)
         _refuse_name(resource, exchange_name_problem(command.exchange, prefix=self.ports.names.prefix))
 
@@ -107,6 +108,11 @@ class DeclarationService:
             raise NotFound(
                 f"user {str(live.anonymous)!r} of 'anonymous' does not exist: have an administrator add the user"
             )
+
+    def _check_issuers(self, live: LiveSettingsPatch) -> None:
+        # A function of the stage fetches an issuer's keys, and its users join without being users of the stage.
+        if live.issuers and self.caller.role is not Role.ADMIN:
+            raise NotPermitted("only administrators may set 'issuers'")
 
     def _check_arvados(self, live: LiveSettingsPatch) -> None:
         # All clients of Arvados join one realm, so its owner would decide what they receive.

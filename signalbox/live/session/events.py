@@ -36,7 +36,7 @@ def ended(listener: Listener, realm: ExchangeName, cause: Cause) -> HistoryEvent
     return _of_session("ended", listener, realm, cause, reason=cause.reason)
 
 
-def refused(session: Session, cause: Cause, reason: str) -> HistoryEvent:
+def refused(session: Session, cause: Cause, reason: str = "") -> HistoryEvent:
     """Return the event of a failed login, without the user: people type secrets into the user field by mistake."""
     return HistoryEvent(
         event_id=f"session:refused:{cause.frame}",

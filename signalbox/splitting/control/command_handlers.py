@@ -16,6 +16,7 @@ from signalbox.splitting.control.commands import (
     Heartbeat,
     ListRegistries,
     Reconcile,
+    Remove,
     Start,
     Status,
     Stop,
@@ -53,6 +54,7 @@ class ControlService:
         """Execute a command and return its result. Raises `RejectedError` and `UnavailableError`."""
         answers: dict[type, Callable[[Any], object]] = {
             Apply: self._apply,
+            Remove: self._remove,
             ListRegistries: self._registries,
             Discover: self._discover,
             Start: SessionStarter(self.ports).start,
@@ -67,7 +69,7 @@ class ControlService:
 
     def _completed(self, command: Command) -> Command:
         """Return a command with its target's full name."""
-        if isinstance(command, Discover | Start | Heartbeat | Stop | Explain):
+        if isinstance(command, Remove | Discover | Start | Heartbeat | Stop | Explain):
             return replace(command, target=self.ports.completed(command.target))
         if isinstance(command, Status) and command.target is not None:
             return Status(self.ports.completed(command.target))
@@ -75,6 +77,10 @@ class ControlService:
 
     def _apply(self, command: Apply) -> object:
         return {"targets": [str(target) for target in RegistryService(self.ports).apply(command.documents)]}
+
+    def _remove(self, command: Remove) -> object:
+        RegistryService(self.ports).remove(command.target)
+        return {"target": str(command.target)}
 
     def _registries(self, _command: ListRegistries) -> object:
         return RegistryService(self.ports).every()

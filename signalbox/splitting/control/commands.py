@@ -32,6 +32,13 @@ class ListRegistries:
 
 
 @dataclass(frozen=True, slots=True)
+class Remove:
+    """Remove a target's registry."""
+
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
 class Discover:
     """Return a registry of the queues that a target appears to consume."""
 
@@ -107,7 +114,7 @@ def holder_of(random_part: str, *, runs_before: int) -> str:
     return f"{random_part}{RUN_MARK}{runs_before}" if runs_before else random_part
 
 
-Command = Apply | ListRegistries | Discover | Start | Heartbeat | Stop | Status | Explain | Audit | Reconcile
+Command = Apply | Remove | ListRegistries | Discover | Start | Heartbeat | Stop | Status | Explain | Audit | Reconcile
 
 
 def reconcile_body(command: Reconcile) -> str:
@@ -180,6 +187,7 @@ def _audit(section: Section) -> Command:
 NO_TARGET = "lambda/none"  # placeholder for a missing target, which is reported as a problem
 COMMANDS: Commands[Command] = {
     "apply": (("documents",), _apply),
+    "remove": (("target",), lambda section: Remove(_target(section))),
     "registries": ((), lambda _: ListRegistries()),
     "discover": (("target",), lambda section: Discover(_target(section))),
     "start": (("target", "session", "owner", "config"), _start),

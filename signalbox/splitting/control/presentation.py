@@ -8,6 +8,7 @@ from signalbox.errors import EffectFailed
 from signalbox.queues import QueueName
 from signalbox.splitting.control.effect_executor import queue_annotation
 from signalbox.splitting.control.ports import ControlPorts, temporary_names
+from signalbox.splitting.control.precedence import precedence_notes
 from signalbox.splitting.control.problems import problems
 from signalbox.splitting.control.protocol import GONE
 from signalbox.splitting.forwarding.matching import SessionId
@@ -104,7 +105,11 @@ class SplitPresenter:
             "reason": session.reason,
             "queues": queues,
             "environment": json.loads(annotations.get(_environment_annotation(session), "{}")),
-            "notes": [line for text in mine for line in text.splitlines()] + problems(annotations),
+            "notes": [
+                *(line for text in mine for line in text.splitlines()),
+                *precedence_notes(split, session),
+                *problems(annotations),
+            ],
         }
 
 

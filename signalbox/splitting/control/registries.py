@@ -37,6 +37,13 @@ class RegistryService:
             self.ports.store.registries.put(one)
         return targets
 
+    def remove(self, target: Target) -> None:
+        """Remove a target's registry; a running split keeps it. Raises `NoRegistry` if there is none."""
+        if self.ports.store.registries.find(target) is None:
+            known = ", ".join(str(one.target) for one in self.ports.store.registries.every()) or "none"
+            raise NoRegistry(f"{target} has no registry; those that have one: {known}")
+        self.ports.store.registries.remove(target)
+
     def every(self) -> list[dict[str, object]]:
         """Return a document for each registry."""
         return [_document(stored) for stored in self.ports.store.registries.every()]

@@ -17,7 +17,7 @@ from signalbox.splitting.control.record_updates import TRIES, RecordBusy
 from signalbox.splitting.control.registries import RegistryService
 from signalbox.splitting.model import events
 from signalbox.splitting.model.ports import StoredSplit
-from signalbox.splitting.model.session_config import parse_mirrord_file, split_queues_of
+from signalbox.splitting.model.session_config import parse_mirrord_file, refuse_without_entries, split_queues_of
 from signalbox.splitting.model.split import Split, SplitSession
 from signalbox.splitting.model.target import Target
 
@@ -60,6 +60,7 @@ class SessionStarter:
     def start(self, command: Start) -> dict[str, object]:
         """Store a session and return its document. Raises `RejectedError` and `UnavailableError`."""
         parsed_config = parse_mirrord_file(command.config, self.ports.compiler)
+        refuse_without_entries(parsed_config)
         request = AdmissionRequest(
             command.session_id,
             command.owner,

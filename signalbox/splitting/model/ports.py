@@ -105,6 +105,10 @@ class Registries(Protocol):
         """Store a registry, replacing an older one; a running split keeps the registry that it began with."""
         ...
 
+    def remove(self, target: Target) -> None:
+        """Delete a target's registry; a missing one is no error."""
+        ...
+
 
 class Samples(Protocol):
     """The newest samples of the temporary queues' counters."""

@@ -108,6 +108,18 @@ def parse_mirrord_file(document: object, compiler: Compiler) -> SessionConfig:
     return config
 
 
+def refuse_without_entries(config: SessionConfig) -> None:
+    """Raise `InvalidSessionConfig` if no queue of the config is on SQS: its session would claim nothing.
+
+    Not part of `parse_mirrord_file`, which also reads the configs of sessions that older versions started.
+    """
+    if not config.entries:
+        others = ", ".join(config.other_brokers)
+        raise InvalidSessionConfig(
+            f"feature.split_queues: no queue is on {SQS}, so there is nothing to split: {others}"
+        )
+
+
 def split_queues_of(document: object) -> object:
     """Return the `split_queues` of a mirrord.json, with the exclusive mode that `copy_target.scale_down` implies."""
     feature = document.get("feature") if isinstance(document, Mapping) else None

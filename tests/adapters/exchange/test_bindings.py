@@ -169,9 +169,9 @@ class Refusing:
 
     def __init__(self, name: str, *reasons: str) -> None:
         self.name, self.meta, self.client = name, self, self
-        told = {"Error": {"Code": "TransactionCanceledException", "Message": "no"}}
+        answer = {"Error": {"Code": "TransactionCanceledException", "Message": "no"}}
         self.error = ClientError(
-            told | {"CancellationReasons": [{"Code": one} for one in reasons]}, "TransactWriteItems"
+            answer | {"CancellationReasons": [{"Code": one} for one in reasons]}, "TransactWriteItems"
         )
 
     def transact_write_items(self, **_: object) -> None:

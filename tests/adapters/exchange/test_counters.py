@@ -27,10 +27,10 @@ def test_counters_are_returned_in_order_from_a_minute_on(exchange_table) -> None
     ):
         exchange_table.put_item(Item=stored)
 
-    told = DynamoCounters(exchange_table).since(PLACE, NOON + timedelta(seconds=59))
+    counted = DynamoCounters(exchange_table).since(PLACE, NOON + timedelta(seconds=59))
 
     last = NOON + MINUTE + timedelta(milliseconds=7)
-    assert told == [MinuteCounts(NOON, routed=3), MinuteCounts(NOON + MINUTE, **every, size_bytes=9, last_at=last)]
+    assert counted == [MinuteCounts(NOON, routed=3), MinuteCounts(NOON + MINUTE, **every, size_bytes=9, last_at=last)]
 
 
 def test_a_resource_without_counters_has_no_minutes(exchange_table) -> None:

@@ -9,6 +9,7 @@ import pytest
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers, UsersChanged
 from signalbox.aws.exchange.routing_table import DynamoRoutingTable
 from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.ports import Exchanges, Queues, Users
 from signalbox.exchange.model.records import (
     DeclaredQueue,
@@ -34,6 +35,10 @@ LIVE = LiveSettings(
     anonymous=BOB,
     retention=Retention(count=5),
     rules={"": Retention(age=SECOND), "logs.": Retention()},
+    issuers=(
+        Issuer("https://id.example.org", "signalbox"),
+        Issuer("https://a.example.org", "a", "lab", "email", "role", "roles", 0, "page", ("https://b.example.org",)),
+    ),
     arvados=True,
 )
 USER = User(ALICE, Role.SOURCE, Ownership.STRICT, START, "AIDA1")
@@ -156,10 +161,10 @@ class TestQueues:
         """A concurrent deletion of the unused queue must fail."""
         queues.create(QUEUE)
 
-        told = queues.record_heartbeat(QUEUE.name, now=START + SECOND)
+        recorded = queues.record_heartbeat(QUEUE.name, now=START + SECOND)
 
-        assert told == replace(QUEUE, consumed_at=START + SECOND, version=2)
-        assert queues.find(QUEUE.name) == told
+        assert recorded == replace(QUEUE, consumed_at=START + SECOND, version=2)
+        assert queues.find(QUEUE.name) == recorded
         assert not queues.forget(QUEUE)
 
     def test_a_heartbeat_does_not_restore_a_deleted_queue(self, queues: Queues) -> None:

@@ -60,11 +60,11 @@ def activity(values: dict[str, dict[int, float]], *, since: timedelta = timedelt
 )
 def test_activity_has_the_last_receive_the_deletions_and_the_age(values: dict, expected: QueueActivity) -> None:
     """`received_at` here is the number of minutes since the end of the minute of the last receive."""
-    told = activity(values)
+    read = activity(values)
 
     received_at = expected.received_at
     at = None if received_at is None else NOW.replace(second=0) - received_at * MINUTE
-    assert told == QueueActivity(at, expected.removed, expected.oldest)
+    assert read == QueueActivity(at, expected.removed, expected.oldest)
 
 
 def test_a_receive_in_this_minute_was_not_later_than_now() -> None:

@@ -21,8 +21,8 @@ def runs(glue, slept: list[float] | None = None) -> GlueRuns:
 
 def looks(stub: Stubber, *states: str, **more: str) -> None:
     for state in states:
-        told = {"JobRun": {"JobRunState": state, **more}}
-        stub.add_response("get_job_run", told, {"JobName": "trial-topic-report", "RunId": RUN})
+        answer = {"JobRun": {"JobRunState": state, **more}}
+        stub.add_response("get_job_run", answer, {"JobName": "trial-topic-report", "RunId": RUN})
 
 
 def test_a_job_is_started_by_its_name_with_arguments_that_override_its_defaults(glue):
@@ -43,10 +43,10 @@ def test_a_run_is_polled_until_it_ends(glue):
     assert slept == [5.0, 5.0]
 
 
-@pytest.mark.parametrize(("told", "shown"), [({"ErrorMessage": "no bucket"}, "no bucket"), ({}, "CloudWatch")])
-def test_a_failed_run_raises_with_glues_reason(glue, told, shown):
+@pytest.mark.parametrize(("fields", "shown"), [({"ErrorMessage": "no bucket"}, "no bucket"), ({}, "CloudWatch")])
+def test_a_failed_run_raises_with_glues_reason(glue, fields, shown):
     with Stubber(glue) as stub:
-        looks(stub, "FAILED", **told)
+        looks(stub, "FAILED", **fields)
 
         with pytest.raises(JobRunFailed, match=f"'trial-topic-report'.*FAILED.*{shown}"):
             list(runs(glue).follow("topic_report", RUN))

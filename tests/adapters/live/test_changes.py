@@ -82,9 +82,9 @@ def put_rows(table: Any, *connections: str, realm: ExchangeName = REALM) -> None
 
 
 def row_item(connection: str) -> dict[str, Any]:
-    told = {"session": 7, "authid": "joe", "authrole": "subscriber", "created_at": 0}
+    details = {"session": 7, "authid": "joe", "authrole": "subscriber", "created_at": 0}
     expires_at = round((NOW + timedelta(hours=2)).timestamp())
-    return {"connection": connection, "match": "prefix", "uri": PREFIX.uri, "expires_at": expires_at} | told
+    return {"connection": connection, "match": "prefix", "uri": PREFIX.uri, "expires_at": expires_at} | details
 
 
 def attach(subscribers: DynamoSubscribers, *connections: str, realm: ExchangeName = REALM) -> None:

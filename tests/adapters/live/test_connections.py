@@ -51,7 +51,7 @@ def test_repeatable_posts_use_the_client_with_retries(connections) -> None:
 
 
 def test_without_a_response_the_post_result_is_unknown(connections, monkeypatch) -> None:
-    def unanswered(**_told: Any) -> None:
+    def unanswered(**_parameters: Any) -> None:
         raise EndpointConnectionError(endpoint_url="https://api")
 
     monkeypatch.setattr(connections.without_retries, "post_to_connection", unanswered)

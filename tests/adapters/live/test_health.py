@@ -20,6 +20,6 @@ def test_what_does_not_answer_is_told_by_its_name(exchange_table, sqs):
 
     sqs.meta.events.register("before-send.sqs", unreachable)
 
-    told = Health(exchange_table, sqs, {"inbox": url}).problems()
+    reported = Health(exchange_table, sqs, {"inbox": url}).problems()
 
-    assert told == {"table": "ResourceNotFoundException", "inbox": "EndpointConnectionError"}
+    assert reported == {"table": "ResourceNotFoundException", "inbox": "EndpointConnectionError"}

@@ -32,10 +32,10 @@ def log(live_table) -> DynamoTopicLog:
     return DynamoTopicLog(live_table, backoff=AT_ONCE)
 
 
-def event(number: int, topic: str = A, **told: Any) -> LoggedEvent:
+def event(number: int, topic: str = A, **changed: Any) -> LoggedEvent:
     at = NOW + timedelta(seconds=number)
     made = LoggedEvent(PublicationId(number), RoutingKey(topic), at, Payload((f"line {number}",)), sequence=number)
-    return replace(made, **told)
+    return replace(made, **changed)
 
 
 def numbers(log: DynamoTopicLog, topic: RoutingKey = A, *, live: LiveSettings = LIVE, now: datetime = NOW) -> list[Any]:

@@ -59,9 +59,9 @@ def test_equal_items_of_two_connections_are_distinct(outboxes) -> None:
 def test_a_call_has_ten_messages_unless_they_are_large(outboxes, monkeypatch) -> None:
     send, calls = outboxes.sqs.send_message_batch, []
 
-    def counted(**told: Any) -> Any:
-        calls.append(len(told["Entries"]))
-        return send(**told)
+    def counted(**parameters: Any) -> Any:
+        calls.append(len(parameters["Entries"]))
+        return send(**parameters)
 
     monkeypatch.setattr(outboxes.sqs, "send_message_batch", counted)
     outboxes.send([posting(number, f"c{number}") for number in range(23)])
@@ -78,7 +78,7 @@ def test_failed_messages_are_reported(outboxes, monkeypatch) -> None:
         EndpointConnectionError(endpoint_url="https://sqs"),
     ]
 
-    def answered(**_told: Any) -> Any:
+    def answered(**_parameters: Any) -> Any:
         answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer

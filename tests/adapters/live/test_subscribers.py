@@ -37,10 +37,10 @@ def subscriber(pattern: TopicPattern, connection: str = "c", session: int = 7) -
     return Subscriber(ConnectionId(connection), pattern, Listener(SessionId(session), "joe", "subscriber"))
 
 
-def attach(subscribers: DynamoSubscribers, *patterns: TopicPattern, **told: Any) -> None:
+def attach(subscribers: DynamoSubscribers, *patterns: TopicPattern, **details: Any) -> None:
     for pattern in patterns:
         expires_at = NOW + timedelta(hours=2)
-        subscribers.attach(REALM, subscriber(pattern, **told), at=NOW, expires_at=expires_at)
+        subscribers.attach(REALM, subscriber(pattern, **details), at=NOW, expires_at=expires_at)
 
 
 def found(directory: CachedSubscriberDirectory, topic: str = TOPIC) -> list[tuple[str, str]]:

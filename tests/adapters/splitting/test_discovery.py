@@ -1,6 +1,8 @@
 """Discovery of registries from functions and services on AWS."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 
 import boto3
 import pytest
@@ -96,6 +98,24 @@ def test_discovery_works_without_access_to_roles(discovery: AwsDiscovery) -> Non
     function(ORDERS=URL + "orders")
 
     assert sources(made(ClosedRoles("AccessDenied")).discover(FUNCTION)) == [{"envVar": "ORDERS"}]
+
+
+class Denying:
+    """A client whose calls IAM denies."""
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        def deny(**_arguments: object) -> object:
+            raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, name)
+
+        return deny
+
+
+@pytest.mark.parametrize("target", [f"lambda/{NAME}", "ecs/main/worker"])
+def test_a_target_that_the_stage_may_not_use_is_refused_with_the_setting(discovery: AwsDiscovery, target: str) -> None:
+    denied = replace(discovery, functions=Denying(), ecs=Denying())
+
+    with pytest.raises(EffectRefused, match="not in the setting splittable_targets: AccessDeniedException at"):
+        denied.discover(Target.parse(target))
 
 
 def test_throttled_reads_of_roles_are_unavailable(discovery: AwsDiscovery) -> None:

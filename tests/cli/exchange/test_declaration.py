@@ -56,9 +56,9 @@ def test_an_exchange_that_is_not_connected_yet_says_so(stage):
 
 
 def test_json_output_of_a_declaration_is_the_stages_reply(stage):
-    told = json.loads(signalbox("exchange", "declare", "xs_a.fifo", "--json").stdout)
+    document = json.loads(signalbox("exchange", "declare", "xs_a.fifo", "--json").stdout)
 
-    assert (told["ordered"], told["connected"]) == (True, True)
+    assert (document["ordered"], document["connected"]) == (True, True)
 
 
 @pytest.mark.parametrize(

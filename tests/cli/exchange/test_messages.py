@@ -77,9 +77,9 @@ def test_publishing_prints_the_messages_id(stage):
 
 
 def test_for_programs_a_line_has_what_was_published(stage):
-    told = json.loads(signalbox("publish", "xpublic", "", "hello", "--json").stdout)
+    document = json.loads(signalbox("publish", "xpublic", "", "hello", "--json").stdout)
 
-    assert told == {"exchange": "xpublic", "routing_key": "", "message_id": waiting("xpublic")[0]["MessageId"]}
+    assert document == {"exchange": "xpublic", "routing_key": "", "message_id": waiting("xpublic")[0]["MessageId"]}
 
 
 def test_a_body_may_come_from_a_file_or_from_standard_input_as_it_is(stage, tmp_path):

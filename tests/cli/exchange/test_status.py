@@ -75,21 +75,21 @@ def test_it_may_be_asked_for_by_name(stage, names):
 
 
 def test_json_output_is_the_stages_reply(stage):
-    told = json.loads(signalbox("status", "--json").stdout)
+    document = json.loads(signalbox("status", "--json").stdout)
 
-    assert told["queues"] == [CONDITION]
+    assert document["queues"] == [CONDITION]
 
 
 @pytest.mark.parametrize(
-    ("told", "shown"),
+    ("document", "shown"),
     [
         ({"exchanges": [], "queues": []}, "no exchanges and no queues\n"),
         ({"exchanges": [], "queues": [CONDITION]}, "lagging"),
     ],
     ids=["nothing", "queues alone"],
 )
-def test_an_empty_status_prints_no_table(stage, told: dict[str, Any], shown: str):
-    stage.replies["status"] = lambda _: told
+def test_an_empty_status_prints_no_table(stage, document: dict[str, Any], shown: str):
+    stage.replies["status"] = lambda _: document
 
     text = signalbox("status").stdout
 

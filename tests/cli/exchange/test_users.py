@@ -10,9 +10,10 @@ import boto3
 import pytest
 
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared import confirmation, deployment
+from signalbox.cli.shared import confirmation, deployment, settling
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.errors import RejectedError
+from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.sarracenia.broker_url import Broker
 from signalbox.sarracenia.rights.names import InvalidUserName
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, function
@@ -20,6 +21,14 @@ from tests.cli.exchange.stage import CONTROL, signalbox
 from tests.fakes.aws import aws, exchange_table  # noqa: F401 - fixtures
 
 KEYS = ("access_key_id", "secret_access_key")
+
+
+@pytest.fixture
+def waits(monkeypatch) -> list[float]:
+    """Return the seconds for which commands have waited, without waiting."""
+    found: list[float] = []
+    monkeypatch.setattr(settling.time, "sleep", found.append)
+    return found
 
 
 @pytest.fixture
@@ -51,12 +60,12 @@ def listed() -> list[dict[str, Any]]:
 def test_a_new_user_gets_a_key_and_a_line_for_sr3(here):
     result = signalbox("user", "add", "alice", "--role", "source", "--json")
 
-    told = json.loads(result.stdout)
-    assert (told["user"], told["role"], told["ownership"]) == ("alice", "source", "strict")
-    broker = Broker.parse(told["credentials_conf"])
+    document = json.loads(result.stdout)
+    assert (document["user"], document["role"], document["ownership"]) == ("alice", "source", "strict")
+    broker = Broker.parse(document["credentials_conf"])
     assert (broker.user, broker.host, broker.stage) == ("alice", "sqs.us-east-1.amazonaws.com", "signalbox")
-    assert (broker.access_key_id, broker.secret_access_key) == tuple(told[name] for name in KEYS)
-    assert told["broker"] == "amqpsqs://alice@sqs.us-east-1.amazonaws.com/signalbox"
+    assert (broker.access_key_id, broker.secret_access_key) == tuple(document[name] for name in KEYS)
+    assert document["broker"] == "amqpsqs://alice@sqs.us-east-1.amazonaws.com/signalbox"
     assert result.stderr.startswith(f"· the secret is not shown again; commands find it in {here}/users/alice.json\n")
     assert result.stderr.endswith("· in stage signalbox in us-east-1\n")
 
@@ -70,21 +79,21 @@ def test_the_text_output_has_a_line_for_each_value(here):
 
 
 def test_the_key_is_kept_where_its_owner_alone_can_read_it(here):
-    told = added()
+    document = added()
     kept = here / "users" / "alice.json"
 
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
-    assert json.loads(kept.read_text()) == {"user": "alice", **{name: told[name] for name in KEYS}}
+    assert json.loads(kept.read_text()) == {"user": "alice", **{name: document[name] for name in KEYS}}
 
 
 def test_with_a_key_that_is_kept_one_acts_as_its_user(here):
-    told = added()
+    document = added()
 
     client = client_of(deployment.find_deployment(), user="alice")
 
     signer = client.sqs._request_signer._credentials  # type: ignore[attr-defined]
-    assert (client.user, signer.access_key) == ("alice", told["access_key_id"])
+    assert (client.user, signer.access_key) == ("alice", document["access_key_id"])
     assert client.names.stage == "signalbox"
 
 
@@ -134,9 +143,9 @@ def test_a_repeated_command_completes_an_interrupted_one(here):
     (key,) = iam.list_access_keys(UserName="signalbox_alice")["AccessKeyMetadata"]
     iam.delete_access_key(UserName="signalbox_alice", AccessKeyId=key["AccessKeyId"])
 
-    told = added()
+    document = added()
 
-    assert json.loads((here / "users" / "alice.json").read_text())["access_key_id"] == told["access_key_id"]
+    assert json.loads((here / "users" / "alice.json").read_text())["access_key_id"] == document["access_key_id"]
     assert [one["user"] for one in listed()] == ["alice"]
 
 
@@ -161,8 +170,8 @@ def test_removing_a_user_leaves_nothing_behind(here):
     added()
 
     assert signalbox("user", "remove", "alice", "--yes").stdout == "alice  removed\n"
-    told = signalbox("user", "remove", "alice", "--json").stdout
-    assert json.loads(told) == {"user": "alice", "removed": False}
+    shown = signalbox("user", "remove", "alice", "--json").stdout
+    assert json.loads(shown) == {"user": "alice", "removed": False}
     assert signalbox("user", "remove", "alice").stdout == "alice  did not exist\n"
     assert listed() == []
     assert list((here / "users").iterdir()) == []
@@ -187,8 +196,8 @@ def test_a_removed_user_cannot_join(here):
     signalbox("user", "remove", "alice", "--yes")
 
     (asked,) = boto3.client("sqs").receive_message(QueueUrl=URLS + CONTROL)["Messages"]
-    told = json.loads(asked["Body"])
-    assert (told["command"], told["user"], "reply_queue_url" in told) == ("forget_secret", "alice", False)
+    document = json.loads(asked["Body"])
+    assert (document["command"], document["user"], "reply_queue_url" in document) == ("forget_secret", "alice", False)
 
 
 def live_only(*arguments: str, **options: Any) -> Any:
@@ -278,6 +287,19 @@ def test_the_question_names_ten_users_at_most(here):
 
     with pytest.raises(RejectedError, match="'lee09' and 1 more of stage signalbox in us-east-1"):
         signalbox("user", "add", *names, "--live")
+
+
+def test_a_command_ends_when_no_function_uses_the_former_rights_any_more(here, waits):
+    added()
+    live_only("lee")
+    added()
+    live_only("lee")
+    assert waits == []
+
+    added(role="subscriber")
+    live_only("lee", "--role", "source")
+    signalbox("user", "remove", "lee", "--yes")
+    assert waits == [RIGHTS_SETTLE_SECONDS] * 3
 
 
 def test_a_live_only_user_is_removed(here):

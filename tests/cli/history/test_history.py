@@ -162,13 +162,13 @@ def test_a_report_is_created_by_its_job_printed_and_saved(tmp_path):
     for day in ("2026-11-19", "2026-11-20"):
         put_report("topics", day)
 
-    told = signalbox(
+    result = signalbox(
         "report", "topics", "--from", "2026-11-19", "--to", "2026-11-20", "--fresh", "--folder", str(tmp_path)
     )
 
     window = {"--from": "2026-11-19", "--to": "2026-11-21"}
     assert (started("compact_history"), started("topic_report")) == ([window], [window])
-    assert told.stdout == "text of 2026-11-19\ntext of 2026-11-20\n"
+    assert result.stdout == "text of 2026-11-19\ntext of 2026-11-20\n"
     assert (tmp_path / "topics" / "2026-11-20.svg").read_text() == "picture of 2026-11-20"
 
 
@@ -176,9 +176,9 @@ def test_a_report_is_created_by_its_job_printed_and_saved(tmp_path):
 def test_in_aws_a_report_runs_no_compaction_by_default(tmp_path):
     put_report("order", "2026-11-20")
 
-    told = signalbox("report", "order", "--from", "2026-11-20", "--json", "--folder", str(tmp_path))
+    result = signalbox("report", "order", "--from", "2026-11-20", "--json", "--folder", str(tmp_path))
 
-    assert json.loads(told.stdout) == [{"day": "2026-11-20"}]
+    assert json.loads(result.stdout) == [{"day": "2026-11-20"}]
     assert started("compact_history") == []
 
 
@@ -210,15 +210,15 @@ def put_replay(name: str, *, topics: dict[str, int]) -> ReplayProgress:
 def test_an_unconfirmed_replay_is_counted_and_not_sent():
     put_replay("r", topics={"a.b": 2})
 
-    told = signalbox("replay", "--exchange", "x.fifo", "--topics", "a.*", "--into", "q_a", "--rate", "1", "--id", "r")
+    result = signalbox("replay", "--exchange", "x.fifo", "--topics", "a.*", "--into", "q_a", "--rate", "1", "--id", "r")
 
     assert started("export_logs") == [{"--exchange": "x.fifo", "--topics": "a.*"}]
     assert [run["--dry_run"] for run in started("replay")] == ["yes"]
-    assert "2 messages, 20 bytes, at 1 a second: at least 2 s" in told.stderr
-    assert "2  a.b" in told.stderr
-    assert "1  excluded: large" in told.stderr
-    assert "--resume r" in told.stderr
-    assert "planned" in told.stdout
+    assert "2 messages, 20 bytes, at 1 a second: at least 2 s" in result.stderr
+    assert "2  a.b" in result.stderr
+    assert "1  excluded: large" in result.stderr
+    assert "--resume r" in result.stderr
+    assert "planned" in result.stdout
 
 
 @pytest.mark.usefixtures("stage")
@@ -239,20 +239,20 @@ def test_a_replay_is_resumed_by_its_id_and_prints_messages_not_sent():
     sent = SendResult(refused={"1": "too long"}, doubtful=["2"])
     records.save(planned.claimed(["1", "2"], at=NOON).settled(sent).finished())
 
-    told = signalbox("replay", "--resume", "r")
+    result = signalbox("replay", "--resume", "r")
 
     assert started("replay") == [{"--replay_id": "r", "--rate": "100"}]
-    assert "refused: 1: too long" in told.stderr
-    assert "in doubt, possibly sent: 2" in told.stderr
+    assert "refused: 1: too long" in result.stderr
+    assert "in doubt, possibly sent: 2" in result.stderr
 
 
 @pytest.mark.usefixtures("stage")
 def test_json_output_is_the_record_of_the_replay():
     planned = put_replay("r", topics={})
 
-    told = signalbox("replay", "--resume", "r", "--json")
+    result = signalbox("replay", "--resume", "r", "--json")
 
-    assert json.loads(told.stdout) == planned.to_document()
+    assert json.loads(result.stdout) == planned.to_document()
 
 
 @pytest.mark.usefixtures("stage")

@@ -153,6 +153,48 @@ def test_an_exchange_is_declared_live_with_the_given_settings(stage):
     ]
 
 
+def test_an_issuer_is_declared_with_its_options(stage, tmp_path):
+    several = [{"url": "https://a.example.org", "audience": "a"}]
+    (tmp_path / "issuers.json").write_text(json.dumps(several))
+    options = ["--issuer", "https://id.example.org", "--audience", "signalbox", "--issuer-label", "lab"]
+    options += ["--name-claim", "email", "--role-claim", "role", "--groups-claim", "roles", "--clock-skew", "1m"]
+    options += ["--client-id", "page", "--issuer-origin", "https://token.example.org"]
+    signalbox("exchange", "declare", REALM, *options)
+    signalbox("exchange", "declare", REALM, "--issuer", "")
+    signalbox("exchange", "declare", REALM, "--issuers", str(tmp_path / "issuers.json"))
+
+    declared = {
+        "url": "https://id.example.org",
+        "audience": "signalbox",
+        "label": "lab",
+        "name_claim": "email",
+        "role_claim": "role",
+        "groups_claim": "roles",
+        "skew_seconds": 60,
+        "client_id": "page",
+        "origins": ["https://token.example.org"],
+    }
+    assert [one["issuers"] for one in said(stage)] == [[declared], [], several]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--audience", "a"], "--issuer: name the issuer"),
+        (["--issuer", "", "--audience", "a"], "--issuer: name the issuer"),
+        (["--issuer", "https://a.example.org", "--issuers", "FILE"], "--issuers: give either a file or --issuer"),
+        (["--issuers", "FILE"], "--issuers: expected a JSON list"),
+    ],
+)
+def test_contradicting_options_of_issuers_are_refused(stage, tmp_path, options, problem):
+    (tmp_path / "issuers.json").write_text("{}")
+    given = [str(tmp_path / "issuers.json") if one == "FILE" else one for one in options]
+
+    with pytest.raises(RejectedError, match=problem):
+        signalbox("exchange", "declare", REALM, *given)
+    assert stage.asked == []
+
+
 @pytest.mark.parametrize("rule", ["logs.", "logs.=many", "logs.=1,soon"])
 def test_an_invalid_rule_is_refused(stage, rule):
     with pytest.raises(RejectedError, match="--rule"):

@@ -1,5 +1,6 @@
 """Heartbeats, and the command of a session that ends."""
 
+import subprocess
 import sys
 import threading
 import time
@@ -12,6 +13,7 @@ import pytest
 from signalbox.cli.splitting.held_sessions import ChildProcess, HeartbeatThread
 from signalbox.clients.splitting.sessions import SessionClient, SessionEnded, SessionRequest
 from signalbox.control.protocol import CommandUnavailable
+from signalbox.local.processes import is_alive
 
 ENDED = {"session": "ann-1", "phase": "ending", "reason": "its filter is too slow"}
 READY = {"session": "ann-1", "phase": "ready"}
@@ -64,6 +66,24 @@ def test_a_failed_heartbeat_is_reported_and_repeated(capsys):
     heartbeat.check()
 
     assert "· heartbeat failed: throttled\n" in capsys.readouterr().err
+
+
+RUNNER = """
+import sys
+from signalbox.cli.splitting.held_sessions import ChildProcess
+ChildProcess([sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(60)"], {}).run()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_a_command_ends_with_a_session_that_is_killed():
+    runner = subprocess.Popen([sys.executable, "-c", RUNNER], stdout=subprocess.PIPE)  # noqa: S603 - ours
+    command = int(runner.stdout.readline())
+
+    runner.kill()
+    runner.communicate()  # ends when nothing has the pipe open any more
+
+    wait_for(lambda: not is_alive(command))
 
 
 def test_a_session_ended_by_the_stage_ends_its_command_with_the_reason():

@@ -171,6 +171,16 @@ def test_a_file_that_cannot_be_written_is_reported(stage, tmp_path):
         split("registry", "discover", "--target", "lambda/meme-app", "-o", str(tmp_path))
 
 
+def test_a_registry_is_removed(stage):
+    stage.replies["remove"] = lambda command: {"target": command["target"]}
+
+    shown = split("registry", "remove", "--target", "lambda/meme-app").stdout
+    document = split("registry", "remove", "--target", "lambda/meme-app", "--json").stdout
+
+    assert shown == "lambda/meme-app  removed; a running split keeps its registry\n"
+    assert json.loads(document) == {"target": "lambda/meme-app"}
+
+
 def test_registries_are_listed(stage):
     found = [{"target": "lambda/meme-app", "applied_at": "2026-11-20T10:00:00+00:00", "documents": [{"kind": "K"}]}]
     stage.replies["registries"] = lambda _: found

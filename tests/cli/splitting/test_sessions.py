@@ -194,10 +194,32 @@ def test_a_command_runs_with_the_sessions_queues_and_its_status_is_returned(stag
     assert "its unconsumed messages are returned" in result.stderr
 
 
-def test_a_command_that_cannot_run_leaves_no_session(stage, config):
-    with pytest.raises(RejectedError, match="cannot run 'no-such-program'"):
+def test_a_missing_command_is_refused_before_anything_is_sent(stage, config):
+    with pytest.raises(RejectedError, match="cannot run 'no-such-program': there is no such program"):
         split("run", *TARGET, "--config", config, "--", "no-such-program")
+    assert stage.commands == []
+
+
+def test_a_command_that_cannot_run_leaves_no_session(stage, config, tmp_path):
+    program = tmp_path / "program"
+    program.write_bytes(b"\x7fELF")
+    program.chmod(0o755)
+
+    result = split("run", *TARGET, "--config", config, "--", str(program))
+
+    assert result.exit_code == 1
     assert stage.commands[-1] == "stop"
+
+
+def test_a_session_without_a_queue_on_sqs_is_refused_before_anything_is_sent(stage, tmp_path):
+    file = tmp_path / "mirrord.json"
+    file.write_text(json.dumps({"feature": {"split_queues": {"memes": {"queue_type": "Kafka"}}}}))
+
+    with pytest.raises(
+        InvalidSessionConfig, match=r"no queue is on SQS, so there is nothing to split: memes \(Kafka\)"
+    ):
+        split("start", *TARGET, "--config", str(file))
+    assert stage.commands == []
 
 
 def test_a_killed_command_has_the_status_that_shells_give_it(stage, config):
@@ -230,17 +252,46 @@ def test_a_failed_stop_is_reported(stage, config):
     assert "it ends without heartbeats in a minute: throttled" in result.stderr
 
 
-def test_a_session_is_stopped_by_name(stage):
+@pytest.fixture
+def with_sessions(stage) -> FakeStage:
+    """The stage, whose target has two sessions."""
+    sessions = [session("ready"), session("ready", session="bob-1")]
+    stage.replies["status"] = lambda _: {"splits": [{"sessions": sessions}], "unreadable": []}
+    return stage
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("ann-2", "; did you mean 'ann-1'?"), ("nosuch", "; there are 'ann-1', 'bob-1'")],
+    ids=["mistyped", "unknown"],
+)
+def test_an_unknown_session_is_not_stopped_and_the_sessions_are_named(with_sessions, name, hint):
+    with pytest.raises(RejectedError) as refused:
+        split("stop", name, *TARGET)
+
+    assert str(refused.value) == f"no session {name!r}{hint}"
+    assert with_sessions.commands == ["status"]
+
+
+def test_without_sessions_none_is_stopped(stage):
+    stage.replies["status"] = lambda _: {"splits": [], "unreadable": []}
+
+    with pytest.raises(RejectedError, match="no session 'ann-1'; there is none"):
+        split("stop", "ann-1", *TARGET)
+
+
+@pytest.mark.usefixtures("with_sessions")
+def test_a_session_is_stopped_by_name():
     assert split("stop", "ann-1", *TARGET).stdout == "ann-1  ending\n"
     assert json.loads(split("stop", "ann-1", *TARGET, "--json").stdout) == session("ending")
 
 
-def test_stop_can_wait_until_the_session_is_gone(stage):
-    phases = iter(["ending", "gone"])
+def test_stop_can_wait_until_the_session_is_gone(with_sessions):
+    phases, stage = iter(["ending", "gone"]), with_sessions
     stage.replies["heartbeat"] = lambda _: {"session": "ann-1", "phase": next(phases)}
 
     assert split("stop", "ann-1", *TARGET, "--wait").stdout == "ann-1  gone\n"
-    assert stage.commands == ["stop", "heartbeat", "heartbeat"]
+    assert stage.commands == ["status", "stop", "heartbeat", "heartbeat"]
 
 
 @pytest.fixture

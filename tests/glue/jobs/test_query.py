@@ -16,8 +16,8 @@ NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 def ask(lake, tmp_path, sql: str) -> dict[str, list]:
     output = tmp_path / "answer.json"
-    told = {"database": lake.database, "history_path": str(tmp_path / "raw"), "query": sql, "output": str(output)}
-    query.main(["query.py", *(word for name, text in told.items() for word in (f"--{name}", text))])
+    options = {"database": lake.database, "history_path": str(tmp_path / "raw"), "query": sql, "output": str(output)}
+    query.main(["query.py", *(word for name, text in options.items() for word in (f"--{name}", text))])
     return json.loads(output.read_text())
 
 

@@ -141,8 +141,8 @@ def test_the_table_has_exact_numbers_which_the_text_omits(lake, run):
     assert_df_equality(table(lake).where(is_chosen), expected, ignore_nullable=True)
     document = json.loads((report / "json" / f"day={DAY}.json").read_text())
     assert (document["report"], document["day"]) == ("rendezvous_report", DAY)
-    told = {"day": DAY, "metric": "client-sqs-ips", "label": "IR", "exact": 9, "shown": 16}
-    assert told in document["rows"]
+    exact_row = {"day": DAY, "metric": "client-sqs-ips", "label": "IR", "exact": 9, "shown": 16}
+    assert exact_row in document["rows"]
 
 
 TABLE = "day date, metric string, label string, exact bigint, shown bigint"

@@ -130,7 +130,7 @@ def stage(exchange_table, monkeypatch):
 
 
 def run(stage, *words: str) -> None:
-    told = {
+    options = {
         "database": "trial_history",
         "bucket": "lake",
         "prefix": "replays/",
@@ -139,7 +139,7 @@ def run(stage, *words: str) -> None:
         "exchange_table": stage.name,
         "region": "us-east-1",
     }
-    replay.main(["replay.py", *(word for name, text in told.items() for word in (f"--{name}", text)), *words])
+    replay.main(["replay.py", *(word for name, text in options.items() for word in (f"--{name}", text)), *words])
 
 
 def put_letters(*keys: str) -> None:

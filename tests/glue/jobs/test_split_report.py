@@ -50,15 +50,15 @@ def message(name: str, *, milliseconds_ago: int = 100) -> Message:
 
 def day() -> Sequence[HistoryEvent]:
     """Events written by the code of splitting, so that code and report agree."""
-    told = {"split": SPLIT, "queue": SPLIT.queues[0], "at": NOON}
+    circumstances = {"split": SPLIT, "queue": SPLIT.queues[0], "at": NOON}
     deployed = Decision(None, (), ())
-    again = events.routed(message("m2", milliseconds_ago=200), deployed, **told)
+    again = events.routed(message("m2", milliseconds_ago=200), deployed, **circumstances)
     return [
-        *events.routed(message("m1"), STOLEN, **told),
+        *events.routed(message("m1"), STOLEN, **circumstances),
         *again,
         *again,
-        *events.routed(message("m3", milliseconds_ago=300), deployed, **told),
-        events.returned(message("m4"), deployed, left_by=ANN, **told),
+        *events.routed(message("m3", milliseconds_ago=300), deployed, **circumstances),
+        events.returned(message("m4"), deployed, left_by=ANN, **circumstances),
         events.dead_letter(
             message("m5"), target=SPLIT.target, original=MEMES, reason="InvalidMessageContents", at=NOON
         ),

@@ -136,7 +136,7 @@ def test_an_audit_without_findings_shows_its_scope():
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("formatted", "expected"),
     [
         (format_duration(999), "999 ms"),
         (format_duration(1500), "1.5 s"),
@@ -152,5 +152,5 @@ def test_an_audit_without_findings_shows_its_scope():
         (shortened("abc", 3), "abc"),
     ],
 )
-def test_numbers_and_names_are_formatted(told, expected):
-    assert told == expected
+def test_numbers_and_names_are_formatted(formatted, expected):
+    assert formatted == expected

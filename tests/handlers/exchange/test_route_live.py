@@ -78,8 +78,8 @@ def test_a_wamp_publisher_is_acknowledged_when_the_event_is_stored(realm, live_t
     route_wiring.router.cache_clear()
     note = PublicationMetadata(PublicationId(42), acknowledge_to=AcknowledgementTarget(ConnectionId("p"), RequestId(3)))
     properties = MessageProperties.of_publication("trial.a", "1")
-    told = properties.published(publisher="joe", deduplication_id="d")
-    message = outgoing(told)
+    as_sent = properties.published(publisher="joe", deduplication_id="d")
+    message = outgoing(as_sent)
     message["MessageAttributes"] |= {LIVE: Attribute("String", metadata_text(note)).value}  # type: ignore[operator]
     realm.sqs.send_message_batch(QueueUrl=realm.urls[NAMES.queue(REALM)], Entries=[batch_entry("0", message)])
     subscribe(live_table, "trial.a")

@@ -131,7 +131,7 @@ class DeliverStage:
     def posted(self, connection: ConnectionId = CONNECTION) -> list[Any]:
         return [json.loads(text) for text in self.connections.posted[connection]]
 
-    def told(self) -> list[str]:
+    def notified(self) -> list[str]:
         received = self.sqs.receive_message(QueueUrl=self.inbox_url, MaxNumberOfMessages=10)
         return [message["Body"] for message in received.get("Messages", [])]
 
@@ -231,7 +231,7 @@ def test_the_session_is_notified_of_a_lost_connection(stage: DeliverStage) -> No
 
     assert stage.deliver() == []
 
-    assert stage.told() == ['{"heard": "lost"}']
+    assert stage.notified() == ['{"heard": "lost"}']
 
 
 def test_a_closed_session_is_disconnected_after_its_last_message_and_logged(stage: DeliverStage, caplog) -> None:

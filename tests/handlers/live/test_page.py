@@ -48,12 +48,12 @@ def asked(path: str, *, query: dict[str, str] | None = None, **headers: str) -> 
 
 
 def test_the_page_is_served_with_a_policy_against_foreign_resources(live):
-    told = asked("/live/")
+    response = asked("/live/")
 
-    assert told["statusCode"] == 200
-    assert told["body"].startswith("<!doctype html>")
-    assert told["headers"]["Content-Type"] == "text/html; charset=utf-8"
-    policy = told["headers"]["Content-Security-Policy"].split("; ")
+    assert response["statusCode"] == 200
+    assert response["body"].startswith("<!doctype html>")
+    assert response["headers"]["Content-Type"] == "text/html; charset=utf-8"
+    policy = response["headers"]["Content-Security-Policy"].split("; ")
     assert {"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"} <= set(policy)
     assert f"connect-src 'self' wss://abc.execute-api.{REGION}.amazonaws.com" in policy
     assert "unsafe" not in " ".join(policy)
@@ -87,9 +87,9 @@ def test_other_paths_are_not_found(live, path):
 
 
 def test_the_path_without_a_trailing_slash_redirects(live):
-    told = asked("/live")
+    response = asked("/live")
 
-    assert (told["statusCode"], told["headers"]["Location"]) == (308, "live/index.html")
+    assert (response["statusCode"], response["headers"]["Location"]) == (308, "live/index.html")
 
 
 def test_the_configuration_names_the_websocket_url_and_the_realms(live, exchange_table):
@@ -97,10 +97,10 @@ def test_the_configuration_names_the_websocket_url_and_the_realms(live, exchange
     for name, settings in (("trial.fifo", LiveSettings()), ("xpublic", None)):
         exchanges.create(Exchange(ExchangeName(name), None, NOW, live=settings))
 
-    told = asked("/live/config.json")
+    response = asked("/live/config.json")
 
-    assert told["headers"]["Content-Type"] == "application/json"
-    assert json.loads(told["body"]) == {
+    assert response["headers"]["Content-Type"] == "application/json"
+    assert json.loads(response["body"]) == {
         "websocket_url": WEBSOCKET_URL,
         "realms": ["trial.fifo"],
         "issuers": [],
@@ -182,18 +182,18 @@ def test_only_the_frame_that_renews_tokens_may_be_framed_and_only_by_the_page(li
 
 
 def test_a_healthy_stage_returns_ok(live):
-    told = asked("/health")
+    response = asked("/health")
 
-    assert (told["statusCode"], json.loads(told["body"])) == (200, {"health": "OK"})
-    assert told["headers"]["Cache-Control"] == "no-store"
+    assert (response["statusCode"], json.loads(response["body"])) == (200, {"health": "OK"})
+    assert response["headers"]["Cache-Control"] == "no-store"
 
 
 def test_an_unhealthy_stage_returns_503_with_the_failed_part(live, sqs):
     sqs.delete_queue(QueueUrl=instance.settings().text("LIVE_OUTBOX_URL"))
     boto3.client("dynamodb").delete_table(TableName="Live")
 
-    told = asked("/health")
+    response = asked("/health")
 
-    assert told["statusCode"] == 503
+    assert response["statusCode"] == 503
     error = {"table": "ResourceNotFoundException", "outbox": "AWS.SimpleQueueService.NonExistentQueue"}
-    assert json.loads(told["body"]) == {"health": "ERROR", "error": error}
+    assert json.loads(response["body"]) == {"health": "ERROR", "error": error}

@@ -88,9 +88,9 @@ class Desk:
 
     def send(self, exchange: str, body: str, attributes: dict[str, str], **more: str) -> str:
         """Send to an exchange's queue as a program does that uses SQS alone; return the message's id."""
-        told = {name: {"DataType": TEXT, "StringValue": text} for name, text in attributes.items()}
+        typed = {name: {"DataType": TEXT, "StringValue": text} for name, text in attributes.items()}
         sent = self.client.sqs.send_message(
-            QueueUrl=self.url(exchange), MessageBody=body, MessageAttributes=told, **more
+            QueueUrl=self.url(exchange), MessageBody=body, MessageAttributes=typed, **more
         )
         return str(sent["MessageId"])
 
@@ -99,8 +99,8 @@ class Desk:
         return dead_letter_reasons(self.client.sqs, url, count, seconds=LATE_SECONDS)
 
     def condition(self, name: str) -> dict[str, Any]:
-        told = self.client.status()
-        return next(dict(one) for one in (*told["exchanges"], *told["queues"]) if one["name"] == name)
+        document = self.client.status()
+        return next(dict(one) for one in (*document["exchanges"], *document["queues"]) if one["name"] == name)
 
 
 @pytest.fixture
@@ -159,20 +159,20 @@ def test_instances_that_start_at_the_same_moment_declare_and_bind_the_same(desk:
             return [*declared, *(client.bind(exchange, queue, pattern) for pattern in ("a.#", "b.#"))]
 
     with ThreadPoolExecutor(INSTANCES) as threads:
-        told = [one.result() for one in [threads.submit(start) for _ in range(INSTANCES)]]
+        statuses = [one.result() for one in [threads.submit(start) for _ in range(INSTANCES)]]
 
-    assert told == [told[0]] * INSTANCES
+    assert statuses == [statuses[0]] * INSTANCES
     assert sorted(one["pattern"] for one in desk.client.bindings(exchange)) == ["a.#", "b.#"]
 
 
 def test_a_name_as_sr3_makes_it_has_another_one_in_sqs(desk: Desk, deployment: Deployment):
     queue = desk.queue(".subscribe.dd_swob.alice_host1.example.com_12345678." + "long" * 12)
 
-    (told,) = (one for one in desk.client.queues() if one["queue"] == queue)
+    (description,) = (one for one in desk.client.queues() if one["queue"] == queue)
 
-    assert len(told["sqs_name"]) == 80
-    assert "." not in told["sqs_name"]
-    assert attributes_of(deployment, told["url"])["QueueArn"].endswith(f":{told['sqs_name']}")
+    assert len(description["sqs_name"]) == 80
+    assert "." not in description["sqs_name"]
+    assert attributes_of(deployment, description["url"])["QueueArn"].endswith(f":{description['sqs_name']}")
 
 
 def test_each_queue_gets_what_its_patterns_match_and_gets_it_once(desk: Desk):
@@ -397,9 +397,9 @@ def test_a_bound_exchange_is_deleted_by_force_only(desk: Desk):
 
     with pytest.raises(CommandRejected, match=rf"{exchange}' is bound \({exchange} to {queue}\): unbind it first"):
         desk.client.delete_exchange(exchange)
-    told = desk.client.delete_exchange(exchange, force=True)
+    answer = desk.client.delete_exchange(exchange, force=True)
 
-    assert [dict(one) for one in told["unbound"]] == [{"exchange": exchange, "queue": queue, "pattern": "#"}]
+    assert [dict(one) for one in answer["unbound"]] == [{"exchange": exchange, "queue": queue, "pattern": "#"}]
     assert desk.client.delete_exchange(exchange)["deleted"] is False
     with pytest.raises(NotFound, match=f"exchange '{exchange}' does not exist: declare it first"):
         desk.client.publish(exchange, "a", "hello")
@@ -434,10 +434,12 @@ def test_a_message_may_be_published_and_replayed_by_command(desk: Desk):
     exchange, queue = desk.exchange(), desk.queue()
     desk.client.bind(exchange, queue, "#")
 
-    told = desk.client.ask("publish", {"exchange": exchange, "routing_key": "a", "body": "new", "headers": {"b": "c"}})
+    answer = desk.client.ask(
+        "publish", {"exchange": exchange, "routing_key": "a", "body": "new", "headers": {"b": "c"}}
+    )
     (taken,) = desk.taken(queue, 1)
-    assert isinstance(told, dict)
-    assert taken.delivered.message_id == told["message_id"]
+    assert isinstance(answer, dict)
+    assert taken.delivered.message_id == answer["message_id"]
     assert taken.delivered.headers == {"b": "c"}
 
     old = {"exchange": exchange, "routing_key": "a", "body": "old", "message_id": "of-old", "publisher": "eve"}

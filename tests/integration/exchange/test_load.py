@@ -98,7 +98,7 @@ def _troubles(pump: Pump) -> dict[str, object]:
     counts = ("queued", "in_flight", "rejects", "dead_letters")
     names = {*MESSAGES, *(queue for queues in QUEUES.values() for queue in queues)}
     ours = [one for one in (*status["exchanges"], *status["queues"]) if one["name"] in names]
-    return {one["name"]: told for one in ours if (told := {name: one[name] for name in counts if one[name]})}
+    return {one["name"]: troubles for one in ours if (troubles := {name: one[name] for name in counts if one[name]})}
 
 
 def _tell(text: str) -> None:

@@ -46,7 +46,7 @@ QUERY = " UNION ALL ".join(
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Reported:
     """The answers by their names, and the log texts by topic."""
 
     answers: Mapping[str, Mapping[str, int]]
@@ -89,14 +89,14 @@ def waiting(deployment: Deployment, queue: str) -> int:
 
 
 @pytest.fixture(scope="module")
-def told(sent: None, deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Told:
+def reported(sent: None, deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Reported:
     """Compact, report, export and query in one Spark session."""
     output = tmp_path_factory.mktemp("answers") / "rows"
     reports = ("topic_report", "delivery_report", "order_audit")
     jobs: list[Job] = [("compact_history", window()), *((report, window()) for report in reports), ("export_logs", {})]
     jobs.append(("query", {"query": QUERY, "output": str(output)}))
     run_locally(deployment, jobs, print)
-    return Told(answers(output), texts(deployment))
+    return Reported(answers(output), texts(deployment))
 
 
 def answers(path: Path) -> dict[str, dict[str, int]]:
@@ -117,24 +117,24 @@ def texts(deployment: Deployment) -> dict[str, list[str]]:
     return found
 
 
-def test_the_topic_report_counts_publications_copies_and_dropped_messages(told):
-    assert told.answers["publications"] == PUBLISHED
-    assert told.answers["copies"] == {"a.1": 5, "a.2": 4, "b": 0}
-    assert told.answers["dropped"] == {"a.1": 0, "a.2": 0, "b": 3}
+def test_the_topic_report_counts_publications_copies_and_dropped_messages(reported):
+    assert reported.answers["publications"] == PUBLISHED
+    assert reported.answers["copies"] == {"a.1": 5, "a.2": 4, "b": 0}
+    assert reported.answers["dropped"] == {"a.1": 0, "a.2": 0, "b": 3}
 
 
-def test_the_delivery_report_counts_the_messages_of_the_queue(told):
-    assert told.answers["delivered"].get(QUEUE) == 9
+def test_the_delivery_report_counts_the_messages_of_the_queue(reported):
+    assert reported.answers["delivered"].get(QUEUE) == 9
 
 
-def test_the_audit_has_no_findings_for_messages_delivered_in_order(told):
-    assert told.answers["findings"] == {"seen": 2}
+def test_the_audit_has_no_findings_for_messages_delivered_in_order(reported):
+    assert reported.answers["findings"] == {"seen": 2}
 
 
-def test_logs_are_complete_in_the_table_and_as_text(told):
-    assert told.answers["logs"] == LOGGED
-    assert told.answers["whole"] == LOGGED
-    assert told.texts == {topic: [f"{topic} {n}" for n in range(1, count + 1)] for topic, count in LOGGED.items()}
+def test_logs_are_complete_in_the_table_and_as_text(reported):
+    assert reported.answers["logs"] == LOGGED
+    assert reported.answers["whole"] == LOGGED
+    assert reported.texts == {topic: [f"{topic} {n}" for n in range(1, count + 1)] for topic, count in LOGGED.items()}
 
 
 class Killed(Exception):
@@ -147,7 +147,7 @@ def kill(line: str) -> None:
         raise Killed
 
 
-def test_a_killed_replay_is_resumed_and_sends_no_message_twice(told, deployment):
+def test_a_killed_replay_is_resumed_and_sends_no_message_twice(reported, deployment):
     asked = {"replay_id": "killed", "exchange": LOG, "topics": "job.*.log", "into": COPY, "rate": "20"}
     with pytest.raises(Killed):
         run_locally(deployment, [("replay", asked)], kill)

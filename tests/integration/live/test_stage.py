@@ -172,10 +172,10 @@ def test_local_json_has_the_websocket_url_and_the_trial_users(deployed: dict[str
 
 
 def test_the_demo_of_live_follows_a_log_without_a_gap(deployment: Deployment, place: TrialRealm):
-    told = dict(live_rows(deployment))
+    rows = dict(live_rows(deployment))
 
-    assert "each once and in order" in told["log"]
-    assert told["page"].startswith("'Signalbox' at http://127.0.0.1")
+    assert "each once and in order" in rows["log"]
+    assert rows["page"].startswith("'Signalbox' at http://127.0.0.1")
 
 
 def test_the_example_publishes_arvados_events(deployed: dict[str, Any], place: TrialRealm, tmp_path: Path):
@@ -183,7 +183,7 @@ def test_the_example_publishes_arvados_events(deployed: dict[str, Any], place: T
     folder.mkdir()
     (folder / "local.json").write_text(json.dumps(deployed))
 
-    told = subprocess.run(  # noqa: S603 - our own example
+    done = subprocess.run(  # noqa: S603 - our own example
         [
             sys.executable,
             str(CHECKOUT / "examples" / "arvados" / "publish.py"),
@@ -203,6 +203,6 @@ def test_the_example_publishes_arvados_events(deployed: dict[str, Any], place: T
         events = list(client.backfill())
     lines = [event.payload.arguments[0] for event in events if event.topic.endswith(".log.stdout")]
     records = [event.payload.arguments[0] for event in events if event.topic.endswith(".record")]
-    assert told.stdout.endswith(f"messages about {container}\n")
+    assert done.stdout.endswith(f"messages about {container}\n")
     assert [line.partition("/")[0] for line in lines] == [str(number) for number in range(1, 31)]
     assert [record["state"] for record in records] == ["Queued", "Running", "Running", "Complete"]

@@ -13,7 +13,7 @@ OUTPUTS = {
 }
 
 
-def told(script: str) -> dict[str, str]:
+def arguments_of(script: str) -> dict[str, str]:
     return job_arguments(script, OUTPUTS, region="eu-central-1", stage="trial")
 
 
@@ -21,12 +21,12 @@ def told(script: str) -> dict[str, str]:
 def test_every_report_has_a_folder_of_its_own(name):
     report = REPORTS[name]
 
-    assert told(report.script)["report_path"] == f"s3://bucket/{report.folder}"
+    assert arguments_of(report.script)["report_path"] == f"s3://bucket/{report.folder}"
     assert report.key("picture", "2026-11-20") == f"{report.folder}/picture/day=2026-11-20.svg"
 
 
 def test_compaction_skips_the_maintenance():
-    assert told("compact_history") == {
+    assert arguments_of("compact_history") == {
         "database": "trial_history",
         "region": "eu-central-1",
         "history_path": "s3://bucket/raw",
@@ -35,7 +35,7 @@ def test_compaction_skips_the_maintenance():
 
 
 def test_the_log_export_has_the_tables_of_the_stage():
-    assert {name: told("export_logs")[name] for name in ("log_path", "live_table", "exchange_table")} == {
+    assert {name: arguments_of("export_logs")[name] for name in ("log_path", "live_table", "exchange_table")} == {
         "log_path": "s3://bucket/logs",
         "live_table": "live",
         "exchange_table": "exchanges",
@@ -43,13 +43,13 @@ def test_the_log_export_has_the_tables_of_the_stage():
 
 
 def test_a_replay_has_its_stage_and_the_prefix_of_its_record():
-    found = told("replay")
+    found = arguments_of("replay")
 
     assert (found["stage"], found["exchange_prefix"], found["prefix"]) == ("trial", "-", REPLAY_PREFIX)
 
 
 def test_a_query_has_the_path_of_raw_events():
-    assert told("query") == {
+    assert arguments_of("query") == {
         "database": "trial_history",
         "region": "eu-central-1",
         "history_path": "s3://bucket/raw",
@@ -57,4 +57,4 @@ def test_a_query_has_the_path_of_raw_events():
 
 
 def test_a_script_without_a_job_has_only_the_database_and_the_region():
-    assert told("weather") == {"database": "trial_history", "region": "eu-central-1"}
+    assert arguments_of("weather") == {"database": "trial_history", "region": "eu-central-1"}

@@ -70,7 +70,9 @@ class World:
         self.slept.append(seconds)
         self.seconds += seconds
 
-    def run(self, *, rate: int = 10, is_fifo: bool = False, told: list[ReplayProgress] | None = None) -> ReplayProgress:
+    def run(
+        self, *, rate: int = 10, is_fifo: bool = False, reports: list[ReplayProgress] | None = None
+    ) -> ReplayProgress:
         self.at, self.taken = self.record.position, set()
         run = ReplayRun(
             source=self,
@@ -81,22 +83,22 @@ class World:
             now=lambda: self.now,
             monotonic=lambda: self.seconds,
             sleep=self.sleep,
-            report_progress=(told if told is not None else []).append,
+            report_progress=(reports if reports is not None else []).append,
         )
         return run.execute(self.record)
 
 
 @pytest.mark.parametrize("is_repeatable", [True, False], ids=["a log", "dead letters"])
 def test_every_message_is_sent_once_in_order_and_at_the_rate(is_repeatable):
-    world, told = World(is_repeatable), list[ReplayProgress]()
+    world, reports = World(is_repeatable), list[ReplayProgress]()
 
-    finished = world.run(told=told)
+    finished = world.run(reports=reports)
 
     assert world.sent == MESSAGES
     assert (finished.state, finished.sent, finished.doubtful) == (ReplayState.DONE, 25, ())
     assert world.record == finished
     assert world.slept == [0.0, 1.0, 1.0]
-    assert [progress.sent for progress in told] == [10, 20, 25, 25]
+    assert [progress.sent for progress in reports] == [10, 20, 25, 25]
     assert is_repeatable or world.waiting == []
 
 

@@ -55,10 +55,10 @@ def main(raw: str, file_format: str, out: str) -> None:
     for number, part in enumerate(kept.partition_by("day")):
         part.write_parquet(f"{out}/events/{number}.parquet", compression="zstd")
     del kept
-    before = _told("events", STARTED)
+    before = _print_seconds("events", STARTED)
     for name, report in REPORTS.items():
         report(pl.scan_parquet(f"{out}/events/*.parquet")).sink_parquet(f"{out}/{name}.parquet", compression="zstd")
-        before = _told(name, before)
+        before = _print_seconds(name, before)
 
 
 def _source(raw: str, file_format: str) -> pl.LazyFrame:
@@ -71,7 +71,7 @@ def _source(raw: str, file_format: str) -> pl.LazyFrame:
     return lines.with_columns(moment)
 
 
-def _told(name: str, before: float) -> float:
+def _print_seconds(name: str, before: float) -> float:
     now = time.perf_counter()
     print(json.dumps({"name": name, "seconds": now - before}), flush=True)
     return now

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from signalbox.aws.shared.errors import effect, look
 from signalbox.aws.splitting.targets.original_queues import (
+    TARGETS_SETTING,
     OriginalQueues,
     deployed_names,
     is_switching,
@@ -54,7 +55,7 @@ class EcsTargets:
 
     def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
         """Return the queues that a service consumes. Raises `UnsuitableService` and `UnresolvedQueue`."""
-        with effect(str(registry.target)):
+        with effect(str(registry.target), setting=TARGETS_SETTING):
             definition = self._definition(self._suitable(registry.target)["taskDefinition"])
         flattened(definition.renamed(registry, {}))  # raises for variables that a local command could not be given
         found = (self.originals.described(queue, definition.queue_names(queue)) for queue in registry.queues)

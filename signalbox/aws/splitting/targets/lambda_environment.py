@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from signalbox.aws.shared.errors import effect
-from signalbox.aws.splitting.targets.original_queues import deployed_names
+from signalbox.aws.splitting.targets.original_queues import TARGETS_SETTING, deployed_names
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.splitting.consumers.variables import Variables
 from signalbox.splitting.model.observed_state import TargetState, combined_state
@@ -66,7 +66,7 @@ class LambdaEnvironment:
         """Return the target's configuration, or None if the function or alias does not exist."""
         name, _, qualifier = target.name.partition(":")
         try:
-            with effect(f"function {target.name!r}"):
+            with effect(f"function {target.name!r}", setting=TARGETS_SETTING):
                 return self._read(name, qualifier or LATEST)
         except EffectRefused as error:
             if isinstance(error.__cause__, self.functions.exceptions.ResourceNotFoundException):

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
 
 
+# The settings of a stage that name what its functions may use.
+TARGETS_SETTING, QUEUES_SETTING = "splittable_targets", "splittable_queues"
+
+
 @contextmanager
 def switch_errors(target: Target) -> Iterator[None]:
     """Raise `EffectRefused` or `EffectFailed` for any error in the block."""
@@ -47,7 +51,7 @@ class OriginalQueues:
         except InvalidQueueName as error:
             # The text is not quoted: it may be a secret that the registry takes for a queue name by mistake.
             raise UnresolvedQueue(f"queue {queue.queue_id!r}: the target's value is not a queue name") from error
-        with effect(f"queue {name!r}"):
+        with effect(f"queue {name!r}", setting=QUEUES_SETTING):
             visibility = self._visibility(name)
         if visibility is None:
             raise UnresolvedQueue(f"queue {queue.queue_id!r}: SQS has no queue {name!r} in this region")

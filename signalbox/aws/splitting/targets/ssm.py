@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.errors import effect, look
 from signalbox.aws.splitting.targets.original_queues import (
+    TARGETS_SETTING,
     OriginalQueues,
     deployed_names,
     is_switching,
@@ -56,7 +57,7 @@ class SsmTargets:
 
     def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
         """Return the queues whose names a parameter contains. Raises `NoSuchParameter` and `UnresolvedQueue`."""
-        with effect(str(registry.target)):
+        with effect(str(registry.target), setting=TARGETS_SETTING):
             value = self._parameter(registry.target)["Value"]
         found = (self.originals.described(queue, self._names_in(value, queue)) for queue in registry.queues)
         return tuple(queue for queues in found for queue in queues)

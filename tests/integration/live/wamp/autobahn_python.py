@@ -10,8 +10,8 @@ from autobahn.wamp.exception import ApplicationError
 from autobahn.wamp.types import PublishOptions, SubscribeOptions
 
 
-def tell(**told):
-    print(json.dumps(told), flush=True)
+def tell(**report):
+    print(json.dumps(report), flush=True)
 
 
 class Driver:
@@ -39,9 +39,9 @@ class Driver:
 
     async def subscribe(self, name, topic, options):
         def received(*args, details, **kwargs):
-            told = {"topic": details.topic, "publication": details.publication, "retained": bool(details.retained)}
+            report = {"topic": details.topic, "publication": details.publication, "retained": bool(details.retained)}
             publisher = {"publisher": details.publisher, "authid": details.publisher_authid}
-            tell(event=name, args=args, kwargs=kwargs, **told, **publisher)
+            tell(event=name, args=args, kwargs=kwargs, **report, **publisher)
 
         return await self.session.subscribe(received, topic, SubscribeOptions(details_arg="details", **options))
 

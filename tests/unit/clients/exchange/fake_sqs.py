@@ -56,10 +56,10 @@ class PretendedSqs:
 
     def put(self, queue: str, message: dict[str, Any]) -> str:
         number = str(next(self._numbers))
-        told = {"MessageId": f"m{number}", "ReceiptHandle": f"r{number}", "Body": message["MessageBody"]}
-        told["MessageAttributes"] = message.get("MessageAttributes", {})
-        told["Attributes"] = {"SentTimestamp": str(SENT_AT), "ApproximateReceiveCount": "1"}
-        self.queues[queue].append(Kept(told, f"r{number}"))
+        received = {"MessageId": f"m{number}", "ReceiptHandle": f"r{number}", "Body": message["MessageBody"]}
+        received["MessageAttributes"] = message.get("MessageAttributes", {})
+        received["Attributes"] = {"SentTimestamp": str(SENT_AT), "ApproximateReceiveCount": "1"}
+        self.queues[queue].append(Kept(received, f"r{number}"))
         return f"m{number}"
 
     def create_queue(self, **request: Any) -> dict[str, str]:

@@ -38,8 +38,8 @@ def client(sqs: PretendedSqs, **more: Any) -> ExchangeClient:
     return ExchangeClient(sqs, StageNames("dev"), URL_PREFIX, ALICE, sleep=lambda _: None, **more)
 
 
-def fields(told: Any) -> dict[str, Any]:
-    return {name: value for name, value in told.items() if name not in ("command", "id", "reply_queue_url")}
+def fields(sent: Any) -> dict[str, Any]:
+    return {name: value for name, value in sent.items() if name not in ("command", "id", "reply_queue_url")}
 
 
 COMMANDS = {
@@ -100,10 +100,10 @@ def test_a_call_is_a_command(sqs, call, command, said):
     sqs.answers[command] = echo
 
     with client(sqs) as alice:
-        told = call(alice)
+        sent = call(alice)
 
-    assert told["command"] == command
-    assert fields(told) == said
+    assert sent["command"] == command
+    assert fields(sent) == said
 
 
 LISTS = {
@@ -119,9 +119,9 @@ def test_a_list_is_returned_unchanged(sqs, call, said):
     sqs.answers |= dict.fromkeys(("exchanges", "queues", "bindings"), lambda command: [command])
 
     with client(sqs) as alice:
-        (told,) = call(alice)
+        (sent,) = call(alice)
 
-    assert fields(told) == said
+    assert fields(sent) == said
 
 
 WRONG_NAMES = {

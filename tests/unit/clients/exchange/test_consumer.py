@@ -61,9 +61,9 @@ def test_a_message_has_its_exchange_and_publisher(sqs):
     with consuming(sqs) as consumer:
         (taken,) = consumer.receive()
 
-    told = taken.delivered
-    assert (told.key, told.exchange, told.publisher, told.sequence) == ("v03.a", "xpublic", "bob", 7)
-    assert (told.body, told.headers) == ("hello", {"raw": "AA=="})
+    content = taken.delivered
+    assert (content.key, content.exchange, content.publisher, content.sequence) == ("v03.a", "xpublic", "bob", 7)
+    assert (content.body, content.headers) == ("hello", {"raw": "AA=="})
     assert (taken.receipt, taken.times_received) == ("r1", 1)
 
 

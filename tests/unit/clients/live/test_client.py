@@ -243,10 +243,10 @@ def test_a_refused_subscription_is_raised_and_not_repeated(world: World) -> None
     client = world.client([WELCOME, refused], [WELCOME, NOTHING])
     client.follow(Cursor(LOGS))
 
-    with pytest.raises(RequestRefused, match=r"not for you \(wamp.error.not_authorized\)") as told:
+    with pytest.raises(RequestRefused, match=r"not for you \(wamp.error.not_authorized\)") as refusal:
         client.receive()
 
-    assert told.value.error == "wamp.error.not_authorized"
+    assert refusal.value.error == "wamp.error.not_authorized"
     assert client.receive(5) is None
     assert [sent[0] for sent in world.lines[1].sent] == [1]
     assert list(client.backfill()) == []

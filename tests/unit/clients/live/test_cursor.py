@@ -24,8 +24,8 @@ ME = Listener(SessionId(7), "alice", "subscriber")
 
 
 def event(sequence: int | None, topic: str = "logs.a", *, publication: int | None = None, **details: object) -> Event:
-    told: Dictionary = {"topic": topic, "_at": "2026-11-21T20:00:00Z", **details}
-    numbered = told if sequence is None else {**told, "_seq": sequence}
+    fields: Dictionary = {"topic": topic, "_at": "2026-11-21T20:00:00Z", **details}
+    numbered = fields if sequence is None else {**fields, "_seq": sequence}
     return Event(LOGS.subscription_id, PublicationId(publication or sequence or 1), numbered)
 
 
@@ -34,9 +34,9 @@ def given_to(cursor: Cursor, *events: Event) -> list[int]:
 
 
 def test_an_event_is_returned_with_its_details() -> None:
-    told = event(3, _headers={"from": "here"}, _omitted_bytes=200_000)
+    omitted = event(3, _headers={"from": "here"}, _omitted_bytes=200_000)
 
-    received = Cursor(LOGS).received(replace(told, payload=Payload((1,))))
+    received = Cursor(LOGS).received(replace(omitted, payload=Payload((1,))))
 
     assert received == ReceivedEvent(
         RoutingKey("logs.a"),

@@ -186,20 +186,20 @@ def test_a_removed_user_has_no_rights(stage):
 
 
 def test_whoami_returns_the_caller(stage):
-    told = {"stage": "box", "exchange_prefix": "", "account": "1", "region": "eu-central-1"}
+    answer = {"stage": "box", "exchange_prefix": "", "account": "1", "region": "eu-central-1"}
 
-    assert stage.ask("whoami", user=BOB) == {"user": "bob", "role": "subscriber", "ownership": "strict", **told}
-    assert stage.ask("whoami") == {"user": None, "role": "admin", "ownership": "strict", **told}
+    assert stage.ask("whoami", user=BOB) == {"user": "bob", "role": "subscriber", "ownership": "strict", **answer}
+    assert stage.ask("whoami") == {"user": None, "role": "admin", "ownership": "strict", **answer}
 
 
 def test_a_message_is_put_into_the_queue_of_its_exchange(stage):
-    told = stage.ask(
+    answer = stage.ask(
         "publish", user=ALICE, exchange="xs_alice", routing_key="a.b", body="hello", headers={"from": "ann"}
     )
 
     (message,) = stage.sender.sent["xs_alice"]
     attributes = {name: one.text for name, one in message.attributes.items()}
-    assert told == {"exchange": "xs_alice", "routing_key": "a.b", "message_id": "message-0"}
+    assert answer == {"exchange": "xs_alice", "routing_key": "a.b", "message_id": "message-0"}
     assert attributes == {"topic": "a.b", "publisher": "alice", "from": "ann"}
     assert message.deduplication_id is None
 
@@ -229,9 +229,9 @@ def test_a_message_needs_an_exchange_that_is_there(stage):
 def test_a_consumer_gives_signs_of_life(stage):
     stage.time.pass_by(timedelta(minutes=1))
 
-    told = stage.ask("consuming", user=ALICE, queue="q_alice")
+    answer = stage.ask("consuming", user=ALICE, queue="q_alice")
 
-    assert told["consumed_at"] == "2026-11-21T12:01:00+00:00"
+    assert answer["consumed_at"] == "2026-11-21T12:01:00+00:00"
 
 
 def test_a_missing_queue_cannot_be_consumed(stage):
@@ -247,9 +247,9 @@ def test_a_queue_may_be_deleted_during_a_heartbeat(stage):
 
 
 def test_old_messages_are_delivered_again_as_they_were(stage):
-    told = stage.ask("replay", user=ALICE, queue="q_alice", messages=[OLD, {**OLD, "publisher": "feed"}])
+    answer = stage.ask("replay", user=ALICE, queue="q_alice", messages=[OLD, {**OLD, "publisher": "feed"}])
 
-    assert told == {"queue": "q_alice", "delivered": 2, "failed": []}
+    assert answer == {"queue": "q_alice", "delivered": 2, "failed": []}
     one, other = map(DeliveredMessage.parse, stage.sender.sent["q_alice"])
     assert (one.exchange, one.key, one.body, one.message_id) == ("xpublic", "a.b", "old", "m-1")
     assert (one.publisher, other.publisher) == ("alice", "feed")
@@ -270,9 +270,9 @@ def test_messages_that_cannot_be_replayed_are_reported(stage):
     stage.ask("declare_queue", queue="q_alice.fifo")
     stage.sender.not_taken = {"bad"}
 
-    told = stage.ask("replay", queue="q_alice.fifo", messages=[OLD, {**OLD, "message_id": "m-2", "body": "bad"}])
+    answer = stage.ask("replay", queue="q_alice.fifo", messages=[OLD, {**OLD, "message_id": "m-2", "body": "bad"}])
 
-    assert told == {"queue": "q_alice.fifo", "delivered": 1, "failed": ["m-2"]}
+    assert answer == {"queue": "q_alice.fifo", "delivered": 1, "failed": ["m-2"]}
     (message,) = stage.sender.sent["q_alice.fifo"]
     assert (message.group_id, message.deduplication_id) == ("a.b", "m-1")
 
@@ -289,10 +289,10 @@ def test_the_status_is_that_of_what_one_may_read(stage):
     stage.metrics.activities[name] = QueueActivity(removed=300)
     stage.counters.minutes[queue.resource] = [MinuteCounts(START, received=1, last_at=START)]
 
-    told = stage.ask("status", user=BOB)
+    answer = stage.ask("status", user=BOB)
 
-    assert [one["name"] for one in told["exchanges"]] == ["xpublic", "xs_bob"]
-    (found,) = told["queues"]
+    assert [one["name"] for one in answer["exchanges"]] == ["xpublic", "xs_bob"]
+    (found,) = answer["queues"]
     assert (found["queued"], found["dead_letters"], found["rate_out"]) == (1, 2, 1.0)
     assert (found["state"], found["lag_seconds"]) == ("running", 0)
     assert stage.metrics.asked == [name]
@@ -308,9 +308,9 @@ def test_the_status_is_that_of_what_one_may_read(stage):
     ],
 )
 def test_the_status_of_some_is_asked_for_by_name(stage, names, expected):
-    told = stage.ask("status", user=ALICE, names=names)
+    answer = stage.ask("status", user=ALICE, names=names)
 
-    assert [one["name"] for one in (*told["exchanges"], *told["queues"])] == expected
+    assert [one["name"] for one in (*answer["exchanges"], *answer["queues"])] == expected
 
 
 def test_a_status_that_exceeds_one_reply_is_refused(stage):

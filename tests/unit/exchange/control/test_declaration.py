@@ -19,9 +19,9 @@ def stage():
 
 
 def test_declaring_an_exchange_again_returns_it_unchanged(stage):
-    told = stage.ask("declare_exchange", user=ALICE, exchange="xs_alice_logs.fifo")
+    answer = stage.ask("declare_exchange", user=ALICE, exchange="xs_alice_logs.fifo")
 
-    assert told == {
+    assert answer == {
         "exchange": "xs_alice_logs.fifo",
         "ordered": True,
         "alternate": None,
@@ -66,9 +66,9 @@ def test_declaring_twice_changes_nothing(stage, command, given):
     ("command", "given"), [("declare_exchange", {"exchange": "xpublic"}), ("declare_queue", {"queue": "q_a"})]
 )
 def test_a_control_plane_that_is_killed_anywhere_can_be_asked_again(stage, command, given):
-    told = stage.ask_until_done(command, **given)
+    answer = stage.ask_until_done(command, **given)
 
-    assert told == ExchangeStage().ask(command, **given)
+    assert answer == ExchangeStage().ask(command, **given)
     assert stage.kinds() == [
         ("declared", ResourceKind.EXCHANGE if command == "declare_exchange" else ResourceKind.QUEUE)
     ]
@@ -90,9 +90,9 @@ def test_an_alternate_has_to_be_there(stage):
 
 
 def test_declaring_a_queue_again_returns_it_unchanged(stage):
-    told = stage.ask("declare_queue", user=ALICE, queue="q_alice", message_ttl_seconds=90, prefetch=10)
+    answer = stage.ask("declare_queue", user=ALICE, queue="q_alice", message_ttl_seconds=90, prefetch=10)
 
-    assert told == {
+    assert answer == {
         "queue": "q_alice",
         "ordered": False,
         "owner": "alice",
@@ -109,10 +109,10 @@ def test_declaring_a_queue_again_returns_it_unchanged(stage):
 
 
 def test_a_name_that_sqs_does_not_take_is_mapped(stage):
-    told = stage.ask("declare_queue", queue="q_alice.subscribe.weather")
+    answer = stage.ask("declare_queue", queue="q_alice.subscribe.weather")
 
-    assert told["sqs_name"].startswith("q_alice_subscribe_weather-")
-    assert told["sqs_name"] in stage.sqs.queues
+    assert answer["sqs_name"].startswith("q_alice_subscribe_weather-")
+    assert answer["sqs_name"] in stage.sqs.queues
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_sqs_keeps_messages_as_long_as_they_live_but_a_minute_at_least(stage, gi
 def test_settings_that_are_left_out_stay(stage):
     stage.ask("declare_queue", queue="q_a", expires_seconds=300)
 
-    told = stage.ask("declare_queue", queue="q_a", prefetch=1)
+    answer = stage.ask("declare_queue", queue="q_a", prefetch=1)
 
-    assert (told["expires_seconds"], told["prefetch"]) == (300, 1)
+    assert (answer["expires_seconds"], answer["prefetch"]) == (300, 1)
     assert stage.kinds() == [("declared", "queue")] * 2
 
 

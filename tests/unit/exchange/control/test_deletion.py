@@ -29,9 +29,9 @@ FROM_OTHER = {"exchange": "xs_alice", "destination": "xpublic", "pattern": "#"}
 
 
 def test_an_exchange_goes_with_all_that_it_has_in_sqs(stage):
-    told = stage.ask("delete_exchange", exchange="xpublic")
+    answer = stage.ask("delete_exchange", exchange="xpublic")
 
-    assert told == {"exchange": "xpublic", "deleted": True, "unbound": [], "lost": 0, "dead_letters": None}
+    assert answer == {"exchange": "xpublic", "deleted": True, "unbound": [], "lost": 0, "dead_letters": None}
     assert {name for name in stage.sqs.queues if "public" in name} == set()
     assert stage.mappings.connected == {"xs_alice"}
     assert "xpublic" not in stage.exchanges.records
@@ -75,9 +75,9 @@ def test_of_many_bindings_some_are_named_and_the_rest_counted(stage):
 def test_bindings_go_by_force(stage):
     bind(stage)
 
-    told = stage.ask("delete_exchange", exchange="xpublic", force=True)
+    answer = stage.ask("delete_exchange", exchange="xpublic", force=True)
 
-    assert told["unbound"] == [TO_QUEUE, FROM_OTHER]
+    assert answer["unbound"] == [TO_QUEUE, FROM_OTHER]
     assert stage.bindings.bound == {}
     assert stage.kinds() == [("deleted", "binding"), ("deleted", "binding"), ("deleted", "exchange")]
 
@@ -104,9 +104,9 @@ def test_a_queue_takes_its_bindings_and_messages_along(stage):
     bind(stage)
     stage.sqs.held["q_alice"] = QueueSize(3)
 
-    told = stage.ask("delete_queue", queue="q_alice", user=ALICE)
+    answer = stage.ask("delete_queue", queue="q_alice", user=ALICE)
 
-    assert told == {"queue": "q_alice", "deleted": True, "unbound": [TO_QUEUE], "lost": 3, "dead_letters": None}
+    assert answer == {"queue": "q_alice", "deleted": True, "unbound": [TO_QUEUE], "lost": 3, "dead_letters": None}
     assert {name for name in stage.sqs.queues if name.startswith("q_")} == set()
     assert stage.kinds() == [("deleted", "binding"), ("deleted", "queue")]
 
@@ -124,9 +124,9 @@ def test_a_queue_stays_while_it_is_to_be_empty_first(stage):
 def test_a_dead_letter_queue_with_messages_is_kept(stage):
     stage.sqs.held["q_alice-dlq"] = QueueSize(2)
 
-    told = stage.ask("delete_queue", queue="q_alice")
+    answer = stage.ask("delete_queue", queue="q_alice")
 
-    assert told["dead_letters"] == {"sqs_name": "q_alice-dlq", "url": "https://sqs/1/q_alice-dlq", "waiting": 2}
+    assert answer["dead_letters"] == {"sqs_name": "q_alice-dlq", "url": "https://sqs/1/q_alice-dlq", "waiting": 2}
     assert {name for name in stage.sqs.queues if name.startswith("q_")} == {"q_alice-dlq"}
 
 

@@ -14,6 +14,7 @@ DEFAULT = {
     "anonymous": None,
     "retention": {"count": 1000, "age_seconds": 86_400},
     "rules": {},
+    "issuers": [],
     "arvados": False,
 }
 
@@ -53,6 +54,7 @@ def test_live_settings_are_stored(stage):
         "anonymous": None,
         "retention": {"count": 5, "age_seconds": 86_400},
         "rules": {"logs.": {"count": 10, "age_seconds": None}, "": {"count": None, "age_seconds": None}},
+        "issuers": [],
         "arvados": False,
     }
     assert declare(stage) == found
@@ -140,6 +142,96 @@ def test_only_ordered_exchanges_can_be_live(stage):
     assert problems(stage, exchange="xs_alice_logs", live=True) == [
         "live: only ordered exchanges can be live; their names end with '.fifo'"
     ]
+
+
+PROVIDER = {"url": "https://id.example.org", "audience": "signalbox"}
+DEFAULTS = {
+    "label": "",
+    "name_claim": "sub",
+    "role_claim": "",
+    "groups_claim": "groups",
+    "skew_seconds": 60,
+    "client_id": "",
+    "origins": [],
+}
+EVERYTHING = {
+    "url": "https://login.example.org/lab/",
+    "audience": "api://signalbox",
+    "label": "lab",
+    "name_claim": "email",
+    "role_claim": "realm_access.roles",
+    "groups_claim": "https://example.org/groups",
+    "skew_seconds": 0,
+    "client_id": "page",
+    "origins": ["https://token.example.org:8443"],
+}
+
+
+def test_administrators_may_set_issuers(stage):
+    assert declare(stage, user=None, issuers=[PROVIDER, EVERYTHING])["issuers"] == [PROVIDER | DEFAULTS, EVERYTHING]
+    assert len(declare(stage, order_by="topic")["issuers"]) == 2
+    assert declare(stage, user=None, issuers=[EVERYTHING])["issuers"] == [EVERYTHING]
+    assert declare(stage, issuers=[])["issuers"] == []
+
+
+def test_only_administrators_may_set_issuers(stage):
+    with pytest.raises(NotPermitted, match="only administrators may set 'issuers'"):
+        declare(stage, issuers=[PROVIDER])
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:9", "localhost", "[::1]:80"])
+def test_an_issuer_on_the_machine_itself_needs_no_https(stage, host):
+    assert declare(stage, user=None, issuers=[PROVIDER | {"url": f"http://{host}"}])["issuers"]
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("http://id.example.org", "begins with https://"),
+        ("http://127.0.0.1.example.org", "begins with https://"),
+        ("id.example.org", "begins with https://"),
+        ("https://", "begins with https://"),
+        ("https://id.example.org:port", "is not a URL"),
+        ("https://[id", "is not a URL"),
+        ("https://id.example.org/a b", "printable ASCII"),
+        ("https://id.example.org/\n", "printable ASCII"),
+        ("https://id.example.org/ü", "printable ASCII"),
+        ("https://id.example.org/" + "x" * 500, "512 characters"),
+        ("https://root@id.example.org", "user name"),
+        ("https://id.example.org?a=1", "a query"),
+        ("https://id.example.org#a", "fragment"),
+    ],
+)
+def test_the_url_of_an_issuer_can_be_fetched_safely(stage, url, problem):
+    (found,) = problems(stage, issuers=[PROVIDER | {"url": url}])
+
+    assert found.startswith("issuers[0].url: ")
+    assert problem in found
+
+
+def test_all_problems_of_issuers_are_reported(stage):
+    assert problems(
+        stage,
+        issuers=[
+            {"client": "page", "label": "a_b", "skew_seconds": 301, "name_claim": "a\nb"},
+            PROVIDER | {"origins": ["https://example.org/", *["https://example.org"] * 10]},
+            PROVIDER,
+        ],
+    ) == [
+        f"issuers[0].client: unknown field; known here: {', '.join([*PROVIDER, *DEFAULTS])}",
+        "issuers[0].url: is missing or empty",
+        "issuers[0].audience: is missing or empty",
+        "issuers[0].label: expected 32 letters, digits and '-' at most, not 'a_b'",
+        "issuers[0].name_claim: expected printable characters, 512 at most, not 'a\\nb'",
+        "issuers[0].skew_seconds: expected 0 to 300, not 301",
+        "issuers[1].origins: expected 10 at most, not 11",
+        "issuers[1].origins[0]: expected one such as https://example.org, not 'https://example.org/'",
+        "issuers: several have the url 'https://id.example.org': each needs its own",
+        "issuers: several have the label '': each needs its own",
+    ]
+    many = [{"url": f"https://{n}.example.org", "audience": "a", "label": f"l{n}"} for n in range(6)]
+    assert problems(stage, issuers=many) == ["issuers: expected 5 at most, not 6"]
+    assert problems(stage, live=False, issuers=many) == ["issuers: is allowed for live exchanges only"]
 
 
 def test_all_problems_are_reported_at_once(stage):

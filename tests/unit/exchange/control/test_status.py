@@ -151,9 +151,9 @@ def test_a_queues_status_covers_five_minutes():
     ]
     activity = QueueActivity(received_at=NOW - SECOND, removed=150)
 
-    told = queue_status(QUEUE, Observation(minutes, QueueSize(3, 2, 1), 4, activity), NOW).as_document()
+    document = queue_status(QUEUE, Observation(minutes, QueueSize(3, 2, 1), 4, activity), NOW).as_document()
 
-    assert told == {
+    assert document == {
         "name": "q_a",
         "state": "lagging",
         "ordered": False,
@@ -177,9 +177,9 @@ def test_a_queues_status_covers_five_minutes():
 def test_an_exchanges_status_covers_five_minutes():
     minutes = [minute(received=150, routed=300, dropped=10, alternate=5, rejected=1)]
 
-    told = exchange_status(EXCHANGE, Observation(minutes, EMPTY), NOW).as_document()
+    document = exchange_status(EXCHANGE, Observation(minutes, EMPTY), NOW).as_document()
 
-    assert told == {
+    assert document == {
         "name": "xpublic",
         "state": "running",
         "ordered": False,
@@ -201,6 +201,6 @@ def test_an_exchanges_status_covers_five_minutes():
 
 
 def test_unknown_values_are_null():
-    told = queue_status(QUEUE, Observation([], EMPTY), NOW).as_document()
+    document = queue_status(QUEUE, Observation([], EMPTY), NOW).as_document()
 
-    assert (told["rate_out"], told["last_activity"], told["last_consumer"]) == (None, None, None)
+    assert (document["rate_out"], document["last_activity"], document["last_consumer"]) == (None, None, None)

@@ -30,6 +30,6 @@ def test_the_counts_of_all_minutes_are_added_up():
 
 
 def test_an_exchange_without_messages_has_none():
-    told = summary(CountedExchange(EXCHANGE, ()))
+    document = summary(CountedExchange(EXCHANGE, ()))
 
-    assert (told["received"], told["last_at"]) == (0, None)
+    assert (document["received"], document["last_at"]) == (0, None)

@@ -43,8 +43,8 @@ TYPED = st.sampled_from(
 
 
 def delivered(properties: MessageProperties, published: Message, **changes) -> Message:
-    told = {"exchange": EXCHANGE, "publisher": "alice", "sequence": None, "expires_at": None, "is_fifo": False}
-    return properties.delivered(published, **(told | changes))
+    fields = {"exchange": EXCHANGE, "publisher": "alice", "sequence": None, "expires_at": None, "is_fifo": False}
+    return properties.delivered(published, **(fields | changes))
 
 
 def raw(**attributes: Attribute) -> Message:

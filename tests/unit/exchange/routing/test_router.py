@@ -87,7 +87,7 @@ def test_a_publisher_that_is_no_user_is_named_by_its_sender_id(world) -> None:
     assert world.table.looks[0][1] == {"AROA"}
 
 
-def told_by(world: World, sender: str, message: Message) -> DeliveredMessage:
+def copy_of(world: World, sender: str, message: Message) -> DeliveredMessage:
     """Return the copy of a message that a sender publishes."""
     world.sqs.queues[QueueName("xs")].send(message, sender=sender)
     world.route("xs")
@@ -100,7 +100,7 @@ def told_by(world: World, sender: str, message: Message) -> DeliveredMessage:
 def test_the_control_plane_names_the_publisher(world, headers) -> None:
     message = MessageProperties.of_publication("c", "body", headers).published(publisher="alice")
 
-    copy = told_by(world, f"{CONTROL_ID}:control", message)
+    copy = copy_of(world, f"{CONTROL_ID}:control", message)
 
     assert (copy.publisher, copy.headers) == ("alice", headers)
     assert world.table.looks[0][1] == set()
@@ -110,7 +110,7 @@ def test_the_control_plane_names_the_publisher(world, headers) -> None:
 def test_untrusted_senders_cannot_name_another_publisher(world, sender) -> None:
     message = MessageProperties.of_publication("c", "body").published(publisher="alice")
 
-    copy = told_by(world, sender, message)
+    copy = copy_of(world, sender, message)
 
     assert (copy.publisher, copy.headers) == (sender, {"publisher": "alice"})
 
@@ -118,13 +118,13 @@ def test_untrusted_senders_cannot_name_another_publisher(world, sender) -> None:
 def test_a_user_who_names_another_publisher_is_the_publisher(world) -> None:
     world.table.users["AIDA"] = UserName("bob")
 
-    copy = told_by(world, "AIDA", MessageProperties.of_publication("c", "body").published(publisher="alice"))
+    copy = copy_of(world, "AIDA", MessageProperties.of_publication("c", "body").published(publisher="alice"))
 
     assert (copy.publisher, copy.headers) == ("bob", {"publisher": "alice"})
 
 
 def test_without_a_word_of_the_control_plane_the_publisher_is_the_control_plane(world) -> None:
-    copy = told_by(world, f"{CONTROL_ID}:control", MessageProperties.of_publication("c", "body").published())
+    copy = copy_of(world, f"{CONTROL_ID}:control", MessageProperties.of_publication("c", "body").published())
 
     assert copy.publisher == f"{CONTROL_ID}:control"
 

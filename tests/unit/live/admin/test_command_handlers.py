@@ -92,11 +92,11 @@ def secret(credentials=CREDENTIALS, **given):
 
 
 def test_a_grant_is_stored_once(stage):
-    told = {**LOGS, "right": "read"}
+    grant = {**LOGS, "right": "read"}
 
-    assert stage.ask("grant", **LOGS) == {**told, "granted": True}
-    assert stage.ask("grant", **LOGS) == {**told, "granted": False}
-    assert stage.ask("grants") == [told]
+    assert stage.ask("grant", **LOGS) == {**grant, "granted": True}
+    assert stage.ask("grant", **LOGS) == {**grant, "granted": False}
+    assert stage.ask("grants") == [grant]
     assert stage.grants.find(OWN, "bob").grants == (Grant(Right.READ, TopicPattern(MatchPolicy.PREFIX, "logs.")),)
     (event,) = stage.events
     assert (event.kind, event.topic, event.source, event.destination) == ("granted", "logs.", OWN, "bob")
@@ -179,10 +179,10 @@ def test_grants_are_listed_for_their_user_and_for_the_owner_of_the_exchange(stag
     stage.ask("grant", **LOGS)
     stage.ask("grant", **{**LOGS, "exchange": OTHER})
 
-    assert [told["exchange"] for told in stage.ask("grants")] == [OWN, OTHER]
-    assert [told["exchange"] for told in stage.ask("grants", by="bob")] == [OWN, OTHER]
-    assert [told["exchange"] for told in stage.ask("grants", by="alice")] == [OWN]
-    assert [told["exchange"] for told in stage.ask("grants", exchange=OTHER)] == [OTHER]
+    assert [grant["exchange"] for grant in stage.ask("grants")] == [OWN, OTHER]
+    assert [grant["exchange"] for grant in stage.ask("grants", by="bob")] == [OWN, OTHER]
+    assert [grant["exchange"] for grant in stage.ask("grants", by="alice")] == [OWN]
+    assert [grant["exchange"] for grant in stage.ask("grants", exchange=OTHER)] == [OTHER]
     assert stage.ask("grants", user="alice") == []
 
 

@@ -109,9 +109,9 @@ def test_the_document_of_a_session_with_pending_effects_round_trips() -> None:
     assert session_of(json.loads(json.dumps(session_document(session)))) == session
 
 
-@pytest.mark.parametrize("told", [Lost(), Elapsed(), RightsChanged(), Killed("wamp.close.killed", "enough")], ids=str)
-def test_a_signal_round_trips(told) -> None:
-    assert parse(signal_body(told)) == InboxMessage(told)
+@pytest.mark.parametrize("signal", [Lost(), Elapsed(), RightsChanged(), Killed("wamp.close.killed", "enough")], ids=str)
+def test_a_signal_round_trips(signal) -> None:
+    assert parse(signal_body(signal)) == InboxMessage(signal)
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))

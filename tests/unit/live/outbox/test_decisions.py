@@ -60,8 +60,8 @@ def event(number: int = 1, pattern: TopicPattern = A, *, topic: str = TOPIC) -> 
     return SubscriptionEvent(pattern, LoggedEvent(PublicationId(number), RoutingKey(topic), NOW, sequence=number))
 
 
-def subscribed(item: str = "1", **told: Any) -> Reply:
-    return replace(reply_item(Post(Subscribed(RequestId(1), ID)), ItemId(item)), **told)
+def subscribed(item: str = "1", **changed: Any) -> Reply:
+    return replace(reply_item(Post(Subscribed(RequestId(1), ID)), ItemId(item)), **changed)
 
 
 def unsubscribed(item: str = "2", ends: SubscriptionId | None = None) -> Reply:
@@ -284,20 +284,20 @@ steps = st.one_of(
 
 
 def act(world: World, step: tuple, number: int) -> None:  # type: ignore[type-arg] # of any kind
-    kind, *told = step
+    kind, *arguments = step
     if kind == "subscribe":
-        world.ask(Subscribe(RequestId(number), {"match": told[1].value}, told[0]))
+        world.ask(Subscribe(RequestId(number), {"match": arguments[1].value}, arguments[0]))
     elif kind == "unsubscribe":
-        world.ask(Unsubscribe(RequestId(number), TopicPattern(told[1], told[0]).subscription_id))
+        world.ask(Unsubscribe(RequestId(number), TopicPattern(arguments[1], arguments[0]).subscription_id))
     elif kind == "publish":
-        world.publish(stale=told[0])
+        world.publish(stale=arguments[0])
     elif kind == "rights":
-        world.connection.context = replace(world.connection.context, account=JOE if told[0] else WITHOUT_RIGHTS)
+        world.connection.context = replace(world.connection.context, account=JOE if arguments[0] else WITHOUT_RIGHTS)
         world.ask(RightsChanged())
     elif kind == "redeliver":
-        world.redeliver(told[0])
+        world.redeliver(arguments[0])
     else:
-        world.write(dies=told[0])
+        world.write(dies=arguments[0])
 
 
 @given(st.lists(steps, max_size=60))

@@ -70,9 +70,9 @@ class Log(MemoryTopicLog):
                 log.append(event)
         self.step()
 
-    def events_since(self, *given: Any, **told: Any) -> list[LoggedEvent]:
+    def events_since(self, *given: Any, **limits: Any) -> list[LoggedEvent]:
         self.step()
-        return super().events_since(*given, **told)
+        return super().events_since(*given, **limits)
 
     def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
         self.step()

@@ -127,9 +127,9 @@ def world() -> World:
     return World()
 
 
-def event(number: int, topic: str = "open.a", **told: Any) -> LoggedEvent:
+def event(number: int, topic: str = "open.a", **fields: Any) -> LoggedEvent:
     at = NOW + timedelta(milliseconds=number)
-    return replace(LoggedEvent(PublicationId(number), RoutingKey(topic), at, sequence=number), **told)
+    return replace(LoggedEvent(PublicationId(number), RoutingKey(topic), at, sequence=number), **fields)
 
 
 def event_batch(*events: LoggedEvent, item: str = "b") -> EventBatch:
@@ -301,8 +301,8 @@ def test_retained_events_come_first_and_are_marked_as_retained(world: World) -> 
 
     world.deliver(subscribed(), backfill(None, get_retained=True))
 
-    told = [(message[3]["topic"], message[3]["_seq"], message[3].get("retained")) for message in world.posted()[1:]]
-    assert told == [("open.a", 1, True), ("open.b", 3, True)]
+    details = [(message[3]["topic"], message[3]["_seq"], message[3].get("retained")) for message in world.posted()[1:]]
+    assert details == [("open.a", 1, True), ("open.b", 3, True)]
 
 
 def test_a_retained_event_that_the_backfill_includes_is_posted_once(world: World) -> None:
@@ -345,8 +345,8 @@ def test_a_pattern_is_backfilled_in_the_order_of_publication(world: World) -> No
 
     world.deliver(subscribed(), backfill(LastEvents(9)))
 
-    told = [(message[3]["topic"][-1], message[3]["_seq"]) for message in world.posted()[1:]]
-    assert told == [("a", 1), ("b", 1), ("a", 2), ("a", 3), ("b", 2)]
+    details = [(message[3]["topic"][-1], message[3]["_seq"]) for message in world.posted()[1:]]
+    assert details == [("a", 1), ("b", 1), ("a", 2), ("a", 3), ("b", 2)]
 
 
 def test_simultaneous_events_are_ordered_by_their_sqs_sequence(world: World) -> None:
@@ -426,10 +426,15 @@ def test_history_has_no_event_for_replies_alone_and_no_user_without_a_session(wo
 
 
 def test_the_event_of_a_dead_letter_has_its_message_id_and_not_its_body() -> None:
-    told = dead_letter(MessageId("m-1"), holder="an outbox", at=NOW)
+    recorded = dead_letter(MessageId("m-1"), holder="an outbox", at=NOW)
 
-    assert (told.capability, told.kind, told.outcome, told.message_id) == ("live", "dead_letter", "dead", "m-1")
-    assert (told.event_id, told.reason) == ("dead_letter:m-1", "nothing that an outbox has")
+    assert (recorded.capability, recorded.kind, recorded.outcome, recorded.message_id) == (
+        "live",
+        "dead_letter",
+        "dead",
+        "m-1",
+    )
+    assert (recorded.event_id, recorded.reason) == ("dead_letter:m-1", "nothing that an outbox has")
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,8 @@ def play(**options: object) -> list[Any]:
             own = options if step.parts["type"] == "PUBLISH" else step.parts["options"]
             client.say(*elements({**step.parts, "options": own}))
     realm.route()
-    _challenge, _welcome, *told = realm.posted()
-    return told
+    _challenge, _welcome, *replies = realm.posted()
+    return replies
 
 
 def test_a_publisher_that_does_not_exclude_itself_receives_its_event() -> None:
@@ -109,11 +109,11 @@ def test_a_publisher_that_does_not_exclude_itself_receives_its_event() -> None:
     (publish,) = (step.parts for step in SEQUENCE if step.parts["type"] == "PUBLISH")
     subscribed, event = (elements(step.parts) for step in SEQUENCE if step.by == "router")
 
-    told_subscribed, told_event = play(**publish["options"])
+    subscribed_reply, event_reply = play(**publish["options"])
 
-    subscription, (number, details) = told_subscribed[2], told_event[2:4]
-    assert told_subscribed == [*subscribed[:2], subscription]
-    assert told_event == [event[0], subscription, number, details, event[4]]
+    subscription, (number, details) = subscribed_reply[2], event_reply[2:4]
+    assert subscribed_reply == [*subscribed[:2], subscription]
+    assert event_reply == [event[0], subscription, number, details, event[4]]
     assert all(name.startswith("_") for name in details)  # the specification gives no details here
 
 

@@ -101,9 +101,9 @@ def test_only_live_exchanges_can_be_joined(world, client, realm, reason) -> None
 def test_a_realm_with_an_anonymous_user_can_be_joined_without_a_secret(world, client, details) -> None:
     world.declare(LiveSettings(anonymous=UserName("subscriber")))
 
-    ((kind, _, told),) = client.say(1, REALM, details)
+    ((kind, _, answer),) = client.say(1, REALM, details)
 
-    assert (kind, told["authid"], told["authmethod"]) == (2, "subscriber", "anonymous")
+    assert (kind, answer["authid"], answer["authmethod"]) == (2, "subscriber", "anonymous")
 
 
 def test_other_realms_cannot_be_joined_without_a_secret(world, client) -> None:
@@ -115,9 +115,9 @@ def test_unknown_users_and_wrong_secrets_are_told_alike_and_counted(world, clien
     details = {"authid": authid, "authmethods": ["ticket"]}
 
     assert client.say(1, REALM, details) == [[4, "ticket", {}]]
-    ((_, told, reason), _) = client.say(5, "wrong", {})
+    ((_, answer, reason), _) = client.say(5, "wrong", {})
 
-    assert (told["message"], reason) == (
+    assert (answer["message"], reason) == (
         "wrong authid or secret",
         "wamp.error.authentication_failed",
     )
@@ -131,14 +131,14 @@ def test_wrong_secrets_of_others_never_refuse_the_right_one(world, client) -> No
     for number in range(30):
         stranger = Client(world, ConnectionId(f"stranger-{number}")).open()
         stranger.say(1, REALM, details)
-        ((_, told, reason), _) = stranger.say(5, "wrong", {})
+        ((_, answer, reason), _) = stranger.say(5, "wrong", {})
         assert reason == "wamp.error.authentication_failed"
-        messages.append(told["message"])
+        messages.append(answer["message"])
 
     client.say(1, REALM, details)
-    ((kind, _, told),) = client.say(5, "source-secret", {})
+    ((kind, _, answer),) = client.say(5, "source-secret", {})
 
-    assert (kind, told["authid"]) == (2, "source")
+    assert (kind, answer["authid"]) == (2, "source")
     assert messages[:20] == ["wrong authid or secret"] * 20
     assert all("more than 20 times within a minute" in message for message in messages[20:])
     assert world.accounts.failures == {"source": 20}
@@ -193,9 +193,9 @@ def test_revoked_rights_end_subscriptions_and_notify_the_client(world, client) -
     client.say(32, 1, {}, "trial.a")
     world.accounts.grants[REALM, UserName("subscriber")] = []
 
-    told = client.notify(RightsChanged())
+    answer = client.notify(RightsChanged())
 
-    assert told == [[35, 0, {"subscription": A.subscription_id, "reason": "wamp.error.not_authorized"}]]
+    assert answer == [[35, 0, {"subscription": A.subscription_id, "reason": "wamp.error.not_authorized"}]]
     assert world.subscribers.of_topic(REALM, "trial.a") == []
     assert (world.recorded[-1].outcome, world.recorded[-1].topic) == ("revoked", "trial.a")
     assert client.say(16, 2, {"acknowledge": True}, "trial.a")[0][4] == "wamp.error.not_authorized"
@@ -419,8 +419,8 @@ def test_subscribers_of_meta_events_get_those_of_subscriptions(world, admin, cli
     for one in (client, other):
         one.say(34, 2, A.subscription_id)
 
-    told = [(sent.topic.removeprefix("wamp.subscription.on_"), sent.body["args"]) for sent in published(world)]
-    assert told == [
+    answer = [(sent.topic.removeprefix("wamp.subscription.on_"), sent.body["args"]) for sent in published(world)]
+    assert answer == [
         ("create", [client.session, {**DETAILS, "created": "2026-11-21T20:00:00.000Z"}]),
         ("subscribe", [client.session, A.subscription_id]),
         ("subscribe", [other.session, A.subscription_id]),

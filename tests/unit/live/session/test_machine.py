@@ -326,14 +326,14 @@ def test_every_request_has_one_reply_and_a_publication_one_if_requested(steps: l
 @given(st.lists(st.tuples(heard_things, st.sampled_from([JOE, WITHOUT_RIGHTS])), max_size=25))
 def test_the_attached_patterns_are_the_subscriptions_of_the_session(steps: list[tuple]) -> None:  # type: ignore[type-arg]
     """No pattern is attached before its SUBSCRIBED is in the outbox, or detached after its UNSUBSCRIBED."""
-    connection, attached, told = joined(), set[SubscriptionId](), set[SubscriptionId]()
+    connection, attached, confirmed = joined(), set[SubscriptionId](), set[SubscriptionId]()
     for heard, user in steps:
         connection.context = replace(connection.context, account=user)
         for effect in connection.receive(heard).effects:
             if isinstance(effect, Post) and isinstance(effect.message, messages.Subscribed):
-                told.add(effect.message.subscription)
+                confirmed.add(effect.message.subscription)
             if isinstance(effect, Attach):
-                assert effect.pattern.subscription_id in told
+                assert effect.pattern.subscription_id in confirmed
                 attached.add(effect.pattern.subscription_id)
             if isinstance(effect, Detach):
                 attached.remove(effect.pattern.subscription_id)

@@ -91,7 +91,7 @@ def test_the_same_topic_again_is_the_same_subscription() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "told"),
+    ("request_", "expected"),
     [
         (subscribe("a b"), (32, error_uris.INVALID_URI, "topic 'a b' has white space")),
         (subscribe("a..b"), (32, error_uris.INVALID_URI, "topic 'a..b' has an empty component, as only patterns may")),
@@ -130,8 +130,8 @@ def test_the_same_topic_again_is_the_same_subscription() -> None:
         (Unregister(ONE, 3), (66, error_uris.NO_SUCH_REGISTRATION, "procedures cannot be registered here")),
     ],
 )
-def test_refused_requests_get_the_error_of_the_specification(request_: object, told: tuple[int, str, str]) -> None:
-    assert error(joined(), request_) == told
+def test_refused_requests_get_the_error_of_the_specification(request_: object, expected: tuple[int, str, str]) -> None:
+    assert error(joined(), request_) == expected
 
 
 @pytest.mark.parametrize("user", [WITHOUT_RIGHTS, None], ids=["without rights", "gone"])
@@ -239,11 +239,11 @@ REVOKED = Unsubscribed(RequestId(0), {"subscription": A.subscription_id, "reason
 
 
 @pytest.mark.parametrize(
-    ("user_agent", "told"),
+    ("user_agent", "expected"),
     [("", [Post(REVOKED, ends=A.subscription_id)]), ("AutobahnPython/26.10.2", [])],
     ids=["announced it", "announced it, and would drop the connection"],
 )
-def test_a_revocation_is_reported_to_clients_that_accept_it(user_agent: str, told: list[Post]) -> None:
+def test_a_revocation_is_reported_to_clients_that_accept_it(user_agent: str, expected: list[Post]) -> None:
     connection = joined(user_agent=user_agent)
     connection.receive(subscribe())
     connection.receive(subscribe("open.kept"))
@@ -251,7 +251,7 @@ def test_a_revocation_is_reported_to_clients_that_accept_it(user_agent: str, tol
 
     outcome = connection.receive(RightsChanged())
 
-    assert list(outcome.effects) == [Detach(A), *told]
+    assert list(outcome.effects) == [Detach(A), *expected]
     assert list(outcome.session.subscriptions.values()) == [TopicPattern.parse("open.kept")]
 
 

@@ -56,21 +56,21 @@ def test_allow_and_deny_lists_follow_the_specification(
     publisher: SessionId,
 ) -> None:
     """Advanced profile, «Subscriber Black- and Whitelisting», 1 to 6, and «Publisher Exclusion»."""
-    told = {name: value for name, value in options.items() if value is not None}
+    present = {name: value for name, value in options.items() if value is not None}
     statements = [
-        "eligible" not in told or listener.session in told["eligible"],
-        "eligible_authid" not in told or listener.authid in told["eligible_authid"],
-        "eligible_authrole" not in told or listener.authrole in told["eligible_authrole"],
-        "exclude" not in told or listener.session not in told["exclude"],
-        "exclude_authid" not in told or listener.authid not in told["exclude_authid"],
-        "exclude_authrole" not in told or listener.authrole not in told["exclude_authrole"],
+        "eligible" not in present or listener.session in present["eligible"],
+        "eligible_authid" not in present or listener.authid in present["eligible_authid"],
+        "eligible_authrole" not in present or listener.authrole in present["eligible_authrole"],
+        "exclude" not in present or listener.session not in present["exclude"],
+        "exclude_authid" not in present or listener.authid not in present["exclude_authid"],
+        "exclude_authrole" not in present or listener.authrole not in present["exclude_authrole"],
         listener.session != publisher or exclude_me is False,
     ]
 
     audience = PublishOptions.parse({**options, "exclude_me": exclude_me}, publisher=publisher).audience
 
     assert audience.admits(listener) is all(statements)
-    assert audience.names_sessions is ("eligible" in told or "exclude" in told)
+    assert audience.names_sessions is ("eligible" in present or "exclude" in present)
 
 
 def test_an_audience_without_lists_admits_every_session() -> None:

@@ -105,7 +105,7 @@ def test_a_publication_follows_its_options(option: Option) -> None:
     (effect,) = effects_of(option.message)
 
     assert isinstance(effect, Distribute)
-    assert {name: PUBLISHED[name](effect) for name in option.told} == option.told
+    assert {name: PUBLISHED[name](effect) for name in option.expected} == option.expected
 
 
 @pytest.mark.parametrize("option", known_options(PUBLISH, are_valid=False), **of_sample)
@@ -120,7 +120,7 @@ def test_a_publication_with_an_option_of_another_type_is_not_distributed(option:
 def test_an_acknowledged_publication_with_an_invalid_option_gets_an_error(option: Option) -> None:
     (effect,) = effects_of(saying(option, acknowledge=True))
 
-    assert told_by(effect) == (PUBLISH, 123, error_uris.INVALID_ARGUMENT, f"options.{option.refused_for}")
+    assert refusal_in(effect) == (PUBLISH, 123, error_uris.INVALID_ARGUMENT, f"options.{option.refused_for}")
 
 
 @pytest.mark.parametrize("option", known_options(SUBSCRIBE, are_valid=True), **of_sample)
@@ -129,18 +129,18 @@ def test_a_subscription_follows_its_options(option: Option) -> None:
 
     assert isinstance(attach, Attach)
     assert subscribed == Post(messages.Subscribed(messages.RequestId(123), attach.pattern.subscription_id))
-    told = {"match": str(attach.pattern.match), "get_retained": attach.get_retained}
-    assert {name: told[name] for name in option.told} == option.told
+    expected = {"match": str(attach.pattern.match), "get_retained": attach.get_retained}
+    assert {name: expected[name] for name in option.expected} == option.expected
 
 
 @pytest.mark.parametrize("option", known_options(SUBSCRIBE, are_valid=False), **of_sample)
 def test_a_subscription_with_an_invalid_option_is_refused_with_its_name(option: Option) -> None:
     (effect,) = effects_of(option.message)
 
-    assert told_by(effect) == (SUBSCRIBE, 123, error_uris.INVALID_ARGUMENT, f"options.{option.refused_for}")
+    assert refusal_in(effect) == (SUBSCRIBE, 123, error_uris.INVALID_ARGUMENT, f"options.{option.refused_for}")
 
 
-def told_by(effect: Effect) -> tuple[int, int, str, str]:
+def refusal_in(effect: Effect) -> tuple[int, int, str, str]:
     """Return an ERROR's request type, URI and the option that its text names."""
     assert isinstance(effect, Post)
     error = effect.message
@@ -181,7 +181,7 @@ def of_router(group: str) -> list[Option]:
     return [one for one in vectors.OPTIONS[group] if one.message[0] == EVENT]
 
 
-def told(message: list[Any]) -> LiveClient:
+def expected(message: list[Any]) -> LiveClient:
     """Return a subscribed client to which the router sends a message."""
     client = World().client([WELCOME, [33, 1, message[1]], message])
     client.follow(Cursor(TopicPattern.parse("com.", MatchPolicy.PREFIX)))
@@ -190,27 +190,27 @@ def told(message: list[Any]) -> LiveClient:
 
 @pytest.mark.parametrize("option", known_options(EVENT, are_valid=True), **of_sample)
 def test_an_event_reaches_the_application_with_its_details(option: Option) -> None:
-    received = told(option.message).receive()
+    received = expected(option.message).receive()
 
     assert received is not None
     assert (received.publication, received.payload.arguments) == (456, ("args",))
-    assert {name: RECEIVED[name](received) for name in option.told} == option.told
+    assert {name: RECEIVED[name](received) for name in option.expected} == option.expected
 
 
 @pytest.mark.parametrize("option", known_options(EVENT, are_valid=False), **of_sample)
 def test_an_event_with_a_malformed_detail_is_refused(option: Option) -> None:
     with pytest.raises(MalformedMessage, match=rf"^details\.{option.refused_for}: expected "):
-        told(option.message).receive()
+        expected(option.message).receive()
 
 
 @pytest.mark.parametrize("option", of_router("unknown"), **of_sample)
 def test_unknown_details_of_an_event_are_ignored(option: Option) -> None:
     kind, subscription, publication, _, payload = option.message
 
-    assert told(option.message).receive() == told([kind, subscription, publication, {}, payload]).receive()
+    assert expected(option.message).receive() == expected([kind, subscription, publication, {}, payload]).receive()
 
 
 @pytest.mark.parametrize("option", of_router("malformed"), **of_sample)
 def test_an_end_to_end_encrypted_event_is_refused(option: Option) -> None:
     with pytest.raises(MalformedMessage, match="element 4 of EVENT is not a list"):
-        told(option.message).receive()
+        expected(option.message).receive()

@@ -39,7 +39,7 @@ class Option:
     refused_for: str | None
 
     @property
-    def told(self) -> Mapping[str, Any]:
+    def expected(self) -> Mapping[str, Any]:
         """Return the options, or EVENT's details."""
         return next(part for part in self.message if isinstance(part, dict))
 

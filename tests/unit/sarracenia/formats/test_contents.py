@@ -108,7 +108,7 @@ def test_every_block_has_the_whole_manifest():
     """sr3 3.3.1 with blockSize 10k and a file of 25,000 bytes."""
     blocks = [Block(10_000, "AA=="), Block(10_000, "BA=="), Block(5_000, "CA==")]
 
-    told = file_in_blocks(blocks)
+    announced = file_in_blocks(blocks)
 
     manifest = {0: blocks[0], 1: blocks[1], 2: blocks[2]}
-    assert told == [Blocks("inplace", 10_000, 3, number, manifest) for number in (0, 1, 2)]
+    assert announced == [Blocks("inplace", 10_000, 3, number, manifest) for number in (0, 1, 2)]

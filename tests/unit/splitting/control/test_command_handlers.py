@@ -62,10 +62,14 @@ def test_all_problems_of_a_command_are_reported_together():
     assert [problem.partition(":")[0] for problem in found] == ["extra", "owner", "target", "session"]
 
 
+def steal(color: str, **fields: object) -> dict[str, object]:
+    return {"queue_type": "SQS", "message_filter": {"color": color}, **fields}
+
+
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"command": "dance"}, "command: expected one of apply, registries, discover, start"),
+        ({"command": "dance"}, "command: expected one of apply, remove, registries, discover, start"),
         ({"command": "apply", "documents": "x"}, "documents: expected a list of documents"),
         ({"command": "stop", "target": "lambda/x"}, "session: is missing or empty"),
         ({"command": "stop", "session": "x"}, "target: is missing or empty"),
@@ -107,6 +111,72 @@ def test_a_registry_that_is_too_large_is_refused():
 
     with pytest.raises(RegistryTooLarge, match="registry of lambda/meme-app has"):
         stage.ask("apply", documents=[old({f"queue-{n}": old_queue() for n in range(2000)})])
+
+
+def test_a_registry_is_removed_and_a_running_split_keeps_it():
+    stage = ControlStage().ready("ann")
+
+    assert stage.ask("remove", target=str(APP)) == {"target": "lambda/meme-app"}
+
+    assert stage.ask("registries") == []
+    assert stage.start("ann", color="ann")["phase"] == "ready"
+
+
+def test_a_missing_registry_is_not_removed_and_the_others_are_named():
+    stage = ControlStage()
+
+    with pytest.raises(NoRegistry, match="lambda/other-app has no registry; those that have one: lambda/meme-app"):
+        stage.ask("remove", target=str(OTHER_APP))
+    stage.ask("remove", target=str(APP))
+    with pytest.raises(NoRegistry, match="those that have one: none"):
+        stage.ask("remove", target=str(APP))
+
+
+def test_a_session_without_a_queue_on_sqs_is_refused_before_anything_is_stored():
+    stage = ControlStage()
+    queues = {"orders": {"queue_type": "Kafka"}, "bills": {"queue_type": "RMQ"}}
+
+    with pytest.raises(RejectedError, match=r"no queue is on SQS.*: orders \(Kafka\), bills \(RMQ\)"):
+        stage.start(config={"feature": {"split_queues": queues}})
+    assert stage.split() is None
+
+
+NOTE = "memes: session 'ann' of ann@laptop has the same filter and receives the messages first"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "notes"),
+    [
+        ({"*": steal("red")}, {"*": steal("red")}, [NOTE]),
+        ({"*": steal("red")}, [{"queue_id": "memes", **steal("red")}], []),
+        ([{"queue_id": "memes", **steal("red")}], [{"queue_id": "memes", **steal("red")}], [NOTE]),
+        ({"*": steal("red")}, {"*": steal("blue")}, []),
+        ({"*": steal("red"), "memes": steal("blue")}, {"*": steal("red")}, []),
+        ({"*": steal("red", queue_mode="mirror")}, {"*": steal("red", queue_mode="mirror")}, []),
+    ],
+    ids=["same", "other form", "list", "other filter", "entry of the queue", "copies"],
+)
+def test_a_session_whose_messages_an_earlier_one_receives_has_a_note(first, second, notes):
+    stage = ControlStage()
+    earlier = stage.start("ann", config={"feature": {"split_queues": first}})
+    stage.pass_time(15, alive=["ann"])
+
+    later = stage.start("bob", config={"feature": {"split_queues": second}})
+
+    assert (earlier["notes"], later["notes"]) == ([], notes)
+    assert stage.heartbeat("ann")["notes"] == []
+
+
+def test_an_ending_session_has_no_precedence():
+    stage = ControlStage()
+    stage.start("ann", color="red")
+    stage.start("bob", color="red")
+    stage.pass_time(15, alive=["ann", "bob"])
+
+    ending = stage.stop("ann")
+
+    assert (ending["phase"], ending["notes"]) == ("ending", [])
+    assert stage.heartbeat("bob")["notes"] == []
 
 
 def test_a_target_is_discovered():

@@ -28,12 +28,12 @@ def test_a_use_is_recorded_once_for_as_long_as_it_lasts():
 
 def test_a_closed_queue_is_open_only_to_the_calls_that_were_told_so():
     time, uses = MemoryTime(), MemoryQueueUses()
-    told, late = UseRecorder(uses, time.now), UseRecorder(uses, time.now)
-    told.is_open(QUEUE)
+    informed, late = UseRecorder(uses, time.now), UseRecorder(uses, time.now)
+    informed.is_open(QUEUE)
 
     assert uses.close(QUEUE, seen=uses.uses[QUEUE], now=START)
 
-    assert told.is_open(QUEUE)
+    assert informed.is_open(QUEUE)
     assert not late.is_open(QUEUE)
     time.moment += USE_LASTS
-    assert not told.is_open(QUEUE)
+    assert not informed.is_open(QUEUE)
