@@ -14,7 +14,7 @@ from signalbox.cli.exchange.consume import consume
 from signalbox.cli.exchange.publish import publish
 from signalbox.cli.exchange.stage import User, confirmed, exchanges, print_deletion, print_resource
 from signalbox.cli.exchange.status import status
-from signalbox.cli.live import grants, user_secrets
+from signalbox.cli.live import grants, groups, user_secrets
 from signalbox.cli.live.issuers import (
     Audience,
     ClientId,
@@ -28,7 +28,7 @@ from signalbox.cli.live.issuers import (
     RoleClaim,
     issuer_fields,
 )
-from signalbox.cli.live.settings import Anonymous, Keep, KeepFor, Live, Order, Rules, live_fields
+from signalbox.cli.live.settings import Anonymous, Arvados, Keep, KeepFor, Live, Order, Rules, live_fields
 from signalbox.cli.shared.confirmation import Yes
 from signalbox.cli.shared.files import read_json
 from signalbox.cli.shared.output import print_json, print_line, print_table
@@ -56,6 +56,7 @@ def register(program: typer.Typer) -> None:
     program.add_typer(users.app, name="user")
     users.app.command()(user_secrets.secret)
     program.add_typer(grants.app, name="grant")
+    program.add_typer(groups.app, name="group")
 
 
 @app.callback()
@@ -87,6 +88,7 @@ def declare(
     client_id: ClientId = None,
     issuer_origin: Origins = None,
     issuers: Issuers = None,
+    arvados: Arvados = None,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
@@ -100,6 +102,7 @@ def declare(
         keep=keep,
         keep_for=keep_for,
         rules=rules,
+        arvados=arvados,
         issuers=issuer_fields(
             issuers,
             url=issuer,
