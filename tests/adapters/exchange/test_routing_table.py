@@ -280,3 +280,15 @@ def test_a_head_that_cannot_be_written_is_the_worlds_fault(exchange_table) -> No
 
     with pytest.raises(ClientError):
         heads.start_detour(LOG, KEY, QUEUE, last=1)
+
+
+def test_a_snapshot_has_the_heads_that_are_asked_for(exchange_table) -> None:
+    DynamoExchanges(exchange_table).create(Exchange(LOG, None, NOW))
+    head = counted(Head(), "m1")
+    DynamoHeads(exchange_table).save(LOG, KEY, head, replacing=Head())
+    table = DynamoRoutingTable(exchange_table)
+
+    read = table.snapshot([LOG], senders=["AIDAEVE"], heads=(LOG, [KEY, EMPTY]))
+
+    assert (list(read.exchanges), read.users, read.heads) == ([LOG], {}, {KEY: head})
+    assert table.snapshot([LOG], senders=()).heads is None

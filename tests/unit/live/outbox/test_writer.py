@@ -552,3 +552,17 @@ def test_a_backfill_ends_with_the_token(world: World) -> None:
     world.deliver(backfill(LastEvents(3)))
 
     assert world.numbers() == [1, 2]
+
+
+def test_snapshots_are_read_before_the_deliveries(world: World) -> None:
+    reads: list[bool] = []
+    world.on_read = lambda: reads.append(True)
+    writer = OutboxWriter(world, world.log, world, lambda: world.moment)
+    batch = event_batch(event(1))
+
+    snapshots = writer.read({CONNECTION: [batch]})
+    incoming = [ReceivedItem(MessageId("m"), batch, world.moment)]
+    later = world.moment + timedelta(minutes=1)
+    writer.deliver(CONNECTION, incoming, until=later, snapshot=snapshots[CONNECTION])
+
+    assert (world.numbers(), reads) == ([1], [True])
