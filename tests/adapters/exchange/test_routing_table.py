@@ -282,7 +282,7 @@ def test_a_head_that_cannot_be_written_is_the_worlds_fault(exchange_table) -> No
         heads.start_detour(LOG, KEY, QUEUE, last=1)
 
 
-def test_a_snapshot_has_the_heads_that_are_asked_for(exchange_table) -> None:
+def test_a_snapshot_has_the_requested_heads(exchange_table) -> None:
     DynamoExchanges(exchange_table).create(Exchange(LOG, None, NOW))
     head = counted(Head(), "m1")
     DynamoHeads(exchange_table).save(LOG, KEY, head, replacing=Head())
