@@ -43,7 +43,7 @@ def grant_live_routing(exchange: Exchange, *, live: Live, state: StateStack) -> 
     route, control = exchange.functions["route"], exchange.functions["control"]
     allow_items(route, state.live_table, actions=("dynamodb:Query", *BATCHES[:2]))
     allow(route, ["sqs:SendMessage"], [live.outbox.queue_arn])
-    allow_items(control, state.live_table, actions=(*READ_ITEMS, *WRITE_ITEMS, BATCHES[1]))
+    allow_items(control, state.live_table, actions=(*READ_ITEMS, *WRITE_ITEMS, *BATCHES[:2]))
     allow(control, ["sqs:SendMessage"], [live.inbox.queue_arn])
 
 

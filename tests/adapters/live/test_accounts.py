@@ -10,18 +10,24 @@ from botocore.exceptions import ClientError
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
 from signalbox.aws.live.account_items import credentials_item, grants_item
 from signalbox.aws.live.accounts import DynamoAccounts, DynamoUserRights
+from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
+from signalbox.aws.live.grants import DynamoGrants, DynamoGroups
+from signalbox.aws.live.items import session_key
 from signalbox.aws.live.realms import RealmSettings
 from signalbox.aws.live.recent import Recent
+from signalbox.aws.live.sessions import DynamoSessions
 from signalbox.aws.shared.dynamodb import ItemBusy, items_of_tables
 from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.grants import NO_RIGHTS, Grant, Rights
+from signalbox.live.admin.grants import NO_RIGHTS, Grant, GrantSet, Rights
+from signalbox.live.admin.ports import StoredGrants
+from signalbox.live.admin.principals import EVERYONE, GroupName, PrincipalName, Subject, principal_of
 from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.session.ports import Accounts, RealmAccess
-from signalbox.live.session.state import Account
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.session.state import Account, ConnectionId, State, opened
+from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
@@ -36,6 +42,8 @@ ALICE, BOB, UNKNOWN = UserName("alice"), UserName("bob"), UserName("nobody")
 SECRET = Credentials.of("a-secret", salt="salt", with_key=True)
 GRANTS = (Grant(Right.READ, TopicPattern.parse("trial.", MatchPolicy.PREFIX)),)
 MINUTE = timedelta(minutes=1)
+LAB, CONNECTION = GroupName("lab"), ConnectionId("c=")
+BY_GROUP, SECRET_TOPICS = "records.{group}.", "trial.secret."
 
 
 @pytest.fixture(params=STORES)
@@ -111,8 +119,61 @@ def test_rights_follow_from_role_and_grants_and_an_unknown_user_has_none(exchang
     live_table.put_item(Item=grants_item(REALM, ALICE, GRANTS, version=1))
     rights = DynamoUserRights(live_table, exchange_table)
 
-    assert rights.find(REALM, ALICE) == Rights(frozenset(), GRANTS)
+    assert rights.find(REALM, ALICE) == Rights(frozenset(), GRANTS, subject=Subject.of(ALICE))
     assert rights.find(REALM, UNKNOWN) == NO_RIGHTS
+
+
+def access_rights(live_table, exchange_table, realm, user, *, is_anonymous=False, token=None) -> Rights:
+    accounts = DynamoAccounts(live_table, exchange_table, PEPPER)
+    return accounts.access(realm, user, now=START, is_anonymous=is_anonymous, token=token).rights
+
+
+def snapshot_rights(live_table, exchange_table, realm, user, *, is_anonymous=False, token=None) -> Rights:
+    method = AuthMethod.ANONYMOUS if is_anonymous else AuthMethod.TICKET
+    session = replace(
+        opened(CONNECTION, now=START),
+        state=State.JOINED,
+        realm=realm,
+        session=7,
+        identity=Identity(user, "subscriber", method),
+        token=token,
+    )
+    live_table.delete_item(Key=session_key(CONNECTION))
+    DynamoSessions(live_table).open(session)
+    return DynamoConnectionSnapshots(live_table, exchange_table).read(CONNECTION, owner=None).rights
+
+
+def overview_rights(live_table, exchange_table, realm, user, *, is_anonymous=False, token=None) -> Rights:
+    rights = DynamoUserRights(live_table, exchange_table)
+    return rights.find(realm, user, is_anonymous=is_anonymous, token=token)
+
+
+@pytest.mark.parametrize("read", [access_rights, snapshot_rights, overview_rights])
+def test_rights_follow_from_groups_and_denies_wherever_they_are_read(exchange_table, live_table, read) -> None:
+    DynamoExchanges(exchange_table).create(Exchange(REALM, None, START, live=LiveSettings()))
+    for name in (ALICE, BOB):
+        DynamoUsers(exchange_table).put(User(name, Role.SUBSCRIBER, Ownership.STRICT, START, f"AIDA{name}"))
+    own, everyone = PrincipalName(ALICE), Grant(Right.READ, TopicPattern.parse("trial.all"))
+    by_group, secret = (
+        Grant(Right.READ, TopicPattern.parse(uri, MatchPolicy.PREFIX)) for uri in (BY_GROUP, SECRET_TOPICS)
+    )
+    grants = DynamoGrants(live_table)
+    grants.save(REALM, own, GrantSet(GRANTS, (secret,)), replacing=StoredGrants())
+    grants.save(REALM, principal_of(LAB), GrantSet((by_group,)), replacing=StoredGrants())
+    grants.save(REALM, EVERYONE, GrantSet((everyone,)), replacing=StoredGrants())
+    DynamoGroups(live_table).add(REALM, LAB, ALICE)
+
+    alice, bob = (read(live_table, exchange_table, REALM, name) for name in (ALICE, BOB))
+    anonymous = read(live_table, exchange_table, REALM, BOB, is_anonymous=True)
+    token = TokenIdentity("", Role.SUBSCRIBER, ("lab", "other"), START)
+    ann = read(live_table, exchange_table, REALM, UserName("ann@x.org"), token=token)
+
+    topics = ["trial.a", "trial.secret.a", "records.lab.a", "records.other.a", "trial.all"]
+    assert [alice.may_receive(RoutingKey(topic)) for topic in topics] == [True, False, True, False, True]
+    assert [bob.may_receive(RoutingKey(topic)) for topic in topics] == [False, False, False, False, True]
+    assert [ann.may_receive(RoutingKey(topic)) for topic in topics] == [False, False, True, True, True]
+    assert not anonymous.are_any
+    assert not read(live_table, exchange_table, REALM, BOB, token=token).are_any  # the name of a user of the stage
 
 
 class Forgetful:
@@ -251,4 +312,4 @@ def test_the_rights_of_a_token_s_user_come_from_grants_to_the_name(live_table, e
 
 @pytest.mark.parametrize("name", ["xs_alice.fifo", "xs_alice_logs.fifo", "q_alice", "xl_alice"])
 def test_a_token_s_user_owns_nothing_by_name(name) -> None:
-    assert not Rights.of_token(ExchangeName(name), role=Role.SOURCE, grants=()).are_any
+    assert not Rights.of_token(ExchangeName(name), user=ALICE, role=Role.SOURCE, grants=()).are_any
