@@ -268,3 +268,48 @@ def test_errors_propagate(live_table, exchange_table) -> None:
 
     with pytest.raises(ClientError):
         DynamoAccounts(live_table, exchange_table, PEPPER).count_failure(ALICE, now=START)
+
+
+TOKEN = TokenIdentity("lab", Role.SOURCE, ("imaging",), START + MINUTE)
+
+
+def test_a_token_s_user_needs_no_record(accounts) -> None:
+    access = accounts.access(REALM, UNKNOWN, now=START, token=TOKEN)
+
+    assert access.live == LiveSettings(anonymous=BOB)
+    assert (access.account.name, access.account.role) == (UNKNOWN, Role.SOURCE)
+    assert access.account.credentials == Credentials.decoy(UNKNOWN, pepper=PEPPER)
+    assert not access.rights.are_any
+
+
+def test_a_token_s_user_with_the_name_of_a_user_of_the_stage_has_no_account(accounts) -> None:
+    assert accounts.access(REALM, ALICE, now=START, token=TOKEN).account is None
+    assert accounts.access(REALM, None, now=START, token=TOKEN).account is None
+
+
+def test_tokens_from_before_an_end_are_known(accounts) -> None:
+    assert accounts.tokens_ended_at(REALM, UNKNOWN) is None
+
+    accounts.end_tokens(REALM, UNKNOWN, now=START + timedelta(seconds=1, milliseconds=900))
+
+    assert accounts.tokens_ended_at(REALM, UNKNOWN) == START + timedelta(seconds=1)
+    assert accounts.tokens_ended_at(PLAIN, UNKNOWN) is None
+    assert accounts.tokens_ended_at(REALM, ALICE) is None
+
+
+def test_the_rights_of_a_token_s_user_come_from_grants_to_the_name(live_table, exchange_table) -> None:
+    DynamoUsers(exchange_table).put(User(ALICE, Role.SUBSCRIBER, Ownership.STRICT, START, "AIDAalice"))
+    for name in (ALICE, UNKNOWN):
+        live_table.put_item(Item=grants_item(REALM, name, GRANTS, version=1))
+    rights = DynamoUserRights(live_table, exchange_table)
+
+    assert rights.find(REALM, UNKNOWN, token=TOKEN).may_receive(RoutingKey("trial.a"))
+    assert not rights.find(REALM, UNKNOWN, token=TOKEN).may_receive(RoutingKey("other"))
+    assert rights.find(REALM, ALICE, token=TOKEN) == NO_RIGHTS
+    assert rights.find(REALM, UNKNOWN) == NO_RIGHTS
+    assert rights.find(ExchangeName("xpublic.fifo"), BOB, token=TOKEN).may_receive(RoutingKey("a"))
+
+
+@pytest.mark.parametrize("name", ["xs_alice.fifo", "xs_alice_logs.fifo", "q_alice", "xl_alice"])
+def test_a_token_s_user_owns_nothing_by_name(name) -> None:
+    assert not Rights.of_token(ExchangeName(name), role=Role.SOURCE, grants=()).are_any
