@@ -45,7 +45,7 @@ class Lab:
         return Login(self.realm, name, self.tickets[name])
 
     def publish(self, publisher: LiveClient, text: str) -> None:
-        """Publish about both projects, and then to the topic that everybody reads: it arrives last."""
+        """Publish about both projects, and then to the topic of all users: it arrives last."""
         for topic in (*(kind.format(owner) for owner in (PROJECT, OTHER) for kind in (RECORD, LOG)), OPEN):
             publisher.publish(topic, Payload((text,)))
 
@@ -76,7 +76,7 @@ def follow_project(client: LiveClient) -> None:
 
 
 def received(client: LiveClient) -> Sequence[str]:
-    """Return the topics of the events up to the one that everybody reads; revocations on the way are ignored."""
+    """Return the topics of the events up to the topic of all users; revocations on the way are ignored."""
     topics: list[str] = []
     while OPEN not in topics:
         try:
