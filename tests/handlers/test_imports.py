@@ -33,16 +33,16 @@ BUDGET = {
     "rendezvous.page": ({"rendezvous"}, 39),
     "rendezvous.sweep": ({"rendezvous"}, 39),
     "splitting.split": ({"splitting"}, 54),
-    "splitting.control": ({"splitting"}, 98),
-    "exchange.route": (LIVE, 85),
-    "exchange.control": (LIVE, 105),
+    "splitting.control": ({"splitting"}, 99),
+    "exchange.route": (LIVE, 86),
+    "exchange.control": (LIVE, 106),
     "live.connect": (LIVE, 50),
     "live.receive": (LIVE, 49),
-    "live.session": (LIVE, 104),
-    "live.deliver": (LIVE, 80),
+    "live.session": (LIVE, 106),
+    "live.deliver": (LIVE, 82),
     "live.page": (LIVE, 26),
     # It summarizes every capability.
-    "live.overview": (CAPABILITIES, 109),
+    "live.overview": (CAPABILITIES, 111),
     "history.drain": (set(), 14),
 }
 # The SDK imports these if they are installed; they do not ship (lambdas/requirements.lock).

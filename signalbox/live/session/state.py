@@ -10,7 +10,7 @@ from signalbox.live.admin.grants import Rights
 from signalbox.live.identity.tokens import TokenIdentity, TokenRefusal, VerifiedToken
 from signalbox.live.session.effects import Effect
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.authentication import Credentials, Identity
+from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
 from signalbox.live.wamp.codec import MalformedFrame
 from signalbox.live.wamp.messages import Message, PublicationId, SessionId, SubscriptionId
 from signalbox.live.wamp.patterns import TopicPattern
@@ -62,6 +62,11 @@ class Session:
     frames: tuple[FrameId, ...] = ()
     pending: Mapping[FrameId, tuple[Effect, ...]] = field(default_factory=dict)
     token: TokenIdentity | None = None
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Return whether the session joined without a secret or a token."""
+        return self.identity is not None and self.identity.method is AuthMethod.ANONYMOUS
 
     @property
     def listener(self) -> Listener | None:
