@@ -29,7 +29,7 @@ def grant_live(live: Live, *, state: StateStack, lake: HistoryLake, config: Conf
             allow_key(function, state.queue_key, service="sqs")
         if name not in ("overview", "page"):
             allow(function, ["sqs:SendMessage"], [inbox])
-        if name in ("session", "overview", "deliver"):
+        if name in ("connect", "session", "overview", "deliver"):
             allow(function, ["firehose:PutRecordBatch"], [lake.stream.delivery_stream_arn])
     _grant_connect(live.functions["connect"], live=live, state=state)
     _grant_session(live.functions["session"], live=live, state=state, config=config)
@@ -50,7 +50,10 @@ def grant_live_routing(exchange: Exchange, *, live: Live, state: StateStack) -> 
 
 
 def _grant_connect(connect: Function, *, live: Live, state: StateStack) -> None:
-    allow_items(connect, state.live_table, actions=("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"))
+    actions = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", BATCHES[0])
+    allow_items(connect, state.live_table, actions=actions)
+    # For the tokens of Arvados' clients.
+    allow_items(connect, state.exchange_table, actions=("dynamodb:GetItem", BATCHES[0]))
     allow(connect, ["sqs:SendMessage"], [live.timers.queue_arn])
 
 

@@ -53,6 +53,15 @@ class MemoryTime:
 @dataclass
 class MemoryExchanges:
     records: dict[str, Exchange] = field(default_factory=dict)
+    arvados: ExchangeName | None = None
+
+    def arvados_realm(self) -> ExchangeName | None:
+        return self.arvados
+
+    def make_arvados_realm(self, name: ExchangeName, *, replacing: ExchangeName | None) -> bool:
+        if self.arvados == replacing:
+            self.arvados = name
+        return self.arvados == name
 
     def find(self, name: ExchangeName) -> Exchange | None:
         return self.records.get(name)

@@ -16,6 +16,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants, Rights
 from signalbox.live.admin.principals import GroupName
+from signalbox.live.arvados.rows import row_of
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.selection import is_logged
@@ -38,6 +39,7 @@ START = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
 REALM = ExchangeName("xs_trial.fifo")
 PEPPER = "pepper"
 OVERDUE = timedelta(hours=2, minutes=5)
+ROWS_KEPT_FOR = timedelta(minutes=30)
 
 
 @dataclass
@@ -241,6 +243,11 @@ class MemoryTopicLog:
 
     def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
         return [topic for topic in self.logged[realm] if pattern.matches(topic)]
+
+    def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:
+        events = (event for log in self.logged[realm].values() for event in log if is_logged(event))
+        rows = {row.id: event for event in events if (row := row_of(event)) and now - event.at <= ROWS_KEPT_FOR}
+        return (rows[found] for found in sorted(rows) if found > number)
 
     def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
         found: dict[tuple[RoutingKey, bool], LoggedEvent] = {}

@@ -31,6 +31,7 @@ from signalbox.aws.shared.dynamodb import Item, items_of_tables, milliseconds, m
 from signalbox.backoff import Backoff
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import NO_RIGHTS, Rights
+from signalbox.live.arvados.row_state import NO_ROWS, RowState
 from signalbox.live.log.documents import Document
 from signalbox.live.outbox.decisions import OutboxState, SequenceNumbers, Watermarks
 from signalbox.live.outbox.items import ItemId
@@ -187,6 +188,7 @@ def outbox_item(outbox: OutboxState, *, session: Session | None) -> Item:
         "progress": outbox.progress,
         "totals": _totals_document(outbox.totals),
         "marks": {str(one): [milliseconds(marks.at), dict(marks.numbers)] for one, marks in outbox.watermarks.items()},
+        **({} if outbox.rows == NO_ROWS else {"rows": _rows_document(outbox.rows)}),
     }
     if session is not None:
         document["session"] = session_document(session) | NOT_COPIED
@@ -215,7 +217,19 @@ def outbox_of(item: Item) -> OutboxState:
         caught_up_at=None if caught_up_at is None else moment(caught_up_at),
         progress=None if progress is None else (ItemId(progress[0]), progress[1]),
         totals=_totals(document["totals"]),
+        rows=_rows(document["rows"]) if "rows" in document else NO_ROWS,
     )
+
+
+def _rows_document(rows: RowState) -> dict[str, object]:
+    posted_at = rows.posted_at and milliseconds(rows.posted_at)
+    return {"number": rows.number, "posted": rows.posted, "posted_at": posted_at, "deferred": rows.deferred}
+
+
+def _rows(document: dict[str, Any]) -> RowState:
+    posted, deferred = ((tuple(map(tuple, document[name]))) for name in ("posted", "deferred"))
+    posted_at = None if document["posted_at"] is None else moment(document["posted_at"])
+    return RowState(document["number"], posted, posted_at, deferred)
 
 
 def _totals_document(totals: Totals) -> dict[str, object]:

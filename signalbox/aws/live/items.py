@@ -16,6 +16,7 @@ PRINCIPAL = "principal"
 ENDED = "ended"
 SUBSCRIBER, CHUNK = "at#", "changes#"
 ALL_PATTERNS = "*"
+ROWS_SECONDS = 600
 
 
 def session_key(connection: ConnectionId) -> Item:
@@ -146,6 +147,21 @@ def log_partition(realm: ExchangeName, topic: RoutingKey) -> str:
 def log_key(realm: ExchangeName, topic: RoutingKey, sequence: int) -> Item:
     """Return the key of an event, by its number in its topic."""
     return {"pk": log_partition(realm, topic), "sk": number_key(sequence)}
+
+
+def rows_partition(realm: ExchangeName, at: datetime) -> str:
+    """Return the partition of the events with log rows that were published in the ten minutes of a moment."""
+    return f"rows#{realm}#{int(at.timestamp()) // ROWS_SECONDS}"
+
+
+def row_key(realm: ExchangeName, at: datetime, number: int) -> Item:
+    """Return the key of an event that carries a log row, by the row's id, which has up to 19 digits."""
+    return {"pk": rows_partition(realm, at), "sk": row_sort_key(number)}
+
+
+def row_sort_key(number: int) -> str:
+    """Return the id of a log row as a sort key."""
+    return f"{number:019d}"
 
 
 def topics_partition(realm: ExchangeName) -> str:

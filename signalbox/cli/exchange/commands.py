@@ -28,7 +28,7 @@ from signalbox.cli.live.issuers import (
     RoleClaim,
     issuer_fields,
 )
-from signalbox.cli.live.settings import Anonymous, Keep, KeepFor, Live, Order, Rules, live_fields
+from signalbox.cli.live.settings import Anonymous, Arvados, Keep, KeepFor, Live, Order, Rules, live_fields
 from signalbox.cli.shared.confirmation import Yes
 from signalbox.cli.shared.files import read_json
 from signalbox.cli.shared.output import print_json, print_line, print_table
@@ -88,6 +88,7 @@ def declare(
     client_id: ClientId = None,
     issuer_origin: Origins = None,
     issuers: Issuers = None,
+    arvados: Arvados = None,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
@@ -101,6 +102,7 @@ def declare(
         keep=keep,
         keep_for=keep_for,
         rules=rules,
+        arvados=arvados,
         issuers=issuer_fields(
             issuers,
             url=issuer,

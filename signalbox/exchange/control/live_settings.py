@@ -12,7 +12,7 @@ from signalbox.exchange.model.topics import short_string_problem
 from signalbox.queues import FIFO_SUFFIX, is_fifo
 from signalbox.sarracenia.rights.names import InvalidUserName, UserName, parse_user_name
 
-LIVE_FIELDS = ("live", "order_by", "anonymous", "retention", "rules", "issuers")
+LIVE_FIELDS = ("live", "order_by", "anonymous", "retention", "rules", "issuers", "arvados")
 RETENTION_FIELDS = ("count", "age_seconds")
 MAXIMUM_COUNT = 1_000_000
 MAXIMUM_AGE_SECONDS = 366 * 86_400
@@ -48,6 +48,7 @@ class LiveSettingsPatch:
     retention: RetentionPatch = RetentionPatch()
     rules: Mapping[str, RetentionPatch] | None = None
     issuers: tuple[Issuer, ...] | None = None
+    arvados: bool | None = None
 
     def apply_to(self, live: LiveSettings | None) -> LiveSettings | None:
         """Return settings with these changes."""
@@ -63,6 +64,7 @@ class LiveSettingsPatch:
             retention=self.retention.apply_to(found.retention),
             rules=rules,
             issuers=found.issuers if self.issuers is None else self.issuers,
+            arvados=found.arvados if self.arvados is None else self.arvados,
         )
 
 
@@ -84,6 +86,7 @@ def read_live_settings(section: Section, *, exchange: str) -> LiveSettingsPatch 
         retention=_retention(section.section("retention")) if "retention" in given else RetentionPatch(),
         rules=_rules(section),
         issuers=read_issuers(section),
+        arvados=section.flag("arvados") if "arvados" in given else None,
     )
 
 

@@ -68,6 +68,7 @@ def _live(live: LiveSettings) -> dict[str, object]:
         "retention": _retention(live.retention),
         "rules": {prefix: _retention(rule) for prefix, rule in live.rules.items()},
         "issuers": [issuer_document(issuer) for issuer in live.issuers],
+        "arvados": live.arvados,
     }
 
 

@@ -75,6 +75,20 @@ def dropped(session: Session, error: str, cause: Cause) -> HistoryEvent:
     )
 
 
+def frame_refused(session: Session, cause: Cause) -> HistoryEvent:
+    """Return the event of a frame of a client that is no request of its protocol."""
+    listener = session.listener
+    return HistoryEvent(
+        event_id=f"frame:refused:{cause.frame}",
+        occurred_at=cause.at,
+        capability=CAPABILITY,
+        kind="frame",
+        outcome="refused",
+        source=session.realm,
+        labels=_labels(listener) if listener else {},
+    )
+
+
 def dead_letter(message_id: MessageId, *, holder: str, at: datetime) -> HistoryEvent:
     """Return the event of a dead-lettered message, which is not a valid item of its `holder`, such as an outbox.
 

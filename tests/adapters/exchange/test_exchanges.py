@@ -39,6 +39,7 @@ LIVE = LiveSettings(
         Issuer("https://id.example.org", "signalbox"),
         Issuer("https://a.example.org", "a", "lab", "email", "role", "roles", 0, "page", ("https://b.example.org",)),
     ),
+    arvados=True,
 )
 USER = User(ALICE, Role.SOURCE, Ownership.STRICT, START, "AIDA1")
 LIVE_ONLY = User(BOB, Role.SUBSCRIBER, Ownership.STRICT, START, None)
@@ -58,6 +59,15 @@ users = made(MemoryUsers, DynamoUsers)
 
 
 class TestExchanges:
+    def test_one_exchange_at_a_time_is_the_realm_of_arvados(self, exchanges: Exchanges) -> None:
+        assert exchanges.arvados_realm() is None
+        assert exchanges.make_arvados_realm(PUBLIC, replacing=None)
+        assert not exchanges.make_arvados_realm(OURS, replacing=None)
+        assert exchanges.arvados_realm() == PUBLIC
+        assert exchanges.make_arvados_realm(OURS, replacing=PUBLIC)
+        assert not exchanges.make_arvados_realm(PUBLIC, replacing=PUBLIC)
+        assert exchanges.arvados_realm() == OURS
+
     @pytest.mark.parametrize(
         "exchange",
         [

@@ -3,7 +3,9 @@
 import pytest
 
 from signalbox.control.envelope import InvalidCommand
+from signalbox.exchange.control.declaration import ArvadosRealmTaken
 from signalbox.exchange.control.errors import NotFound, NotPermitted
+from signalbox.exchange.model.control_ports import ChangedMeanwhile
 from tests.unit.exchange.control.stage import ALICE, BOB, ExchangeStage
 
 OWN = "xs_alice_logs.fifo"
@@ -13,6 +15,7 @@ DEFAULT = {
     "retention": {"count": 1000, "age_seconds": 86_400},
     "rules": {},
     "issuers": [],
+    "arvados": False,
 }
 
 
@@ -52,6 +55,7 @@ def test_live_settings_are_stored(stage):
         "retention": {"count": 5, "age_seconds": 86_400},
         "rules": {"logs.": {"count": 10, "age_seconds": None}, "": {"count": None, "age_seconds": None}},
         "issuers": [],
+        "arvados": False,
     }
     assert declare(stage) == found
     assert declare(stage, live=True) == found
@@ -94,6 +98,44 @@ def test_an_anonymous_user_must_exist(stage):
 def test_live_settings_require_the_right_to_configure(stage):
     with pytest.raises(NotPermitted):
         declare(stage, user=BOB, live=True)
+
+
+def test_one_realm_of_a_stage_is_for_arvados(stage):
+    other = "xs_alice_more.fifo"
+    assert declare(stage, user=None, arvados=True)["arvados"] is True
+    assert declare(stage, order_by="exchange")["arvados"] is True
+
+    with pytest.raises(ArvadosRealmTaken, match=f"exchange '{OWN}' is the realm of Arvados' clients"):
+        declare(stage, user=None, exchange=other, arvados=True)
+
+    assert declare(stage, user=None, arvados=False)["arvados"] is False
+    assert declare(stage, user=None, exchange=other, arvados=True)["arvados"] is True
+    assert stage.ports.store.exchanges.arvados_realm() == other
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_realm_that_is_not_live_any_more_leaves_its_place_to_another(stage, gone):
+    declare(stage, user=None, arvados=True)
+    if gone:
+        stage.ask("delete_exchange", user=None, exchange=OWN, force=True)
+    else:
+        declare(stage, live=False)
+
+    assert declare(stage, user=None, exchange="xs_alice_more.fifo", arvados=True)["arvados"] is True
+
+
+def test_two_declarations_of_the_realm_for_arvados_at_once_are_retried(stage, monkeypatch):
+    exchanges = stage.ports.store.exchanges
+    monkeypatch.setattr(exchanges, "arvados_realm", lambda: "xs_alice_first.fifo")
+
+    with pytest.raises(ChangedMeanwhile):
+        declare(stage, user=None, arvados=True)
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_only_administrators_may_choose_the_realm_for_arvados(stage, value):
+    with pytest.raises(NotPermitted, match="only administrators may set 'arvados'"):
+        declare(stage, arvados=value)
 
 
 def test_only_ordered_exchanges_can_be_live(stage):
