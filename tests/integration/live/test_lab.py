@@ -102,7 +102,7 @@ def reader(
     place: TrialRealm,
     cluster_database: ClusterDatabase,
     identity_provider: IdentityProvider,
-) -> Reader:
+) -> Iterator[Reader]:
     desk = WorkingFolder.at(tmp_path, stage_folder)
     command = desk.folder / "bin" / "signalbox"
     command.parent.mkdir()
@@ -114,7 +114,10 @@ def reader(
         "postgresql://signalbox@db.example.org/arvados_production": cluster_database.dsn,
     }
     path = f"{command.parent}:{os.environ['PATH']}"
-    return Reader(desk.folder, examples, {**os.environ, "PATH": path, "XDG_STATE_HOME": str(desk.folder / "state")})
+    yield Reader(desk.folder, examples, {**os.environ, "PATH": path, "XDG_STATE_HOME": str(desk.folder / "state")})
+    desk.run("exchange", "delete", "xs_cluster.fifo", "--force", "--yes")
+    for user in ("cluster", "ben"):
+        desk.run("user", "remove", user, "--yes")
 
 
 def test_every_block_of_the_page_is_run():
