@@ -16,7 +16,7 @@ from benchmarks.parts.soak.accounts import Account
 from benchmarks.parts.thousands import users as thousands_users
 from benchmarks.parts.thousands.events import FOLLOWERS_OF_A_TOPIC, EventsLoad, EventsRound, Sizes
 from benchmarks.parts.thousands.functions import FunctionUse
-from benchmarks.parts.thousands.users import Step, UsersResult
+from benchmarks.parts.thousands.users import Counts, Step, UsersResult
 from benchmarks.shared.command import parser, status
 from benchmarks.shared.headlines import Headline, keep
 from benchmarks.shared.machine import Machine, this_machine
@@ -29,7 +29,7 @@ from signalbox.local.stage_folder import StageFolder
 PARTS = ("users", "events")
 RESULTS = FOLDER / "thousands.jsonl"
 SEED = 1
-SIZES = Sizes()
+SIZES, COUNTS = Sizes(), Counts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     made = parser("thousands", __doc__, parts=PARTS, page="docs/live.md")
-    made.add_argument("--users", type=int, default=thousands_users.USERS, help="users to make and to join")
-    made.add_argument("--joins", type=int, help="users to join (default: all of them)")
+    made.add_argument("--users", type=int, default=COUNTS.users, help="users to make")
+    made.add_argument("--joins", type=int, help="users to join (default: as many)")
+    made.add_argument("--tokens", type=int, default=COUNTS.tokens, help="joins that are by a token of a provider")
     made.add_argument("--connections", type=int, default=SIZES.connections, help="connections at the same time")
     made.add_argument("--topics", type=int, default=SIZES.topics, help="topics, each with five subscriptions")
     made.add_argument("--events", type=int, default=SIZES.events, help="events of all rounds together")
@@ -78,9 +79,8 @@ def _measured(options: argparse.Namespace) -> Results:
     if "users" in parts:
         with step("users") as say, running_stage(port=options.port) as stage:
             joins = options.users if options.joins is None else options.joins
-            found = thousands_users.measure(
-                stage, say, users=options.users, joins=joins, connections=options.connections
-            )
+            counts = Counts(options.users, joins, min(options.tokens, joins), options.connections)
+            found = thousands_users.measure(stage, say, counts)
             results = replace(results, users=found)
     if "events" in parts:
         with step("events") as say:
@@ -126,7 +126,8 @@ def _users(users: UsersResult) -> Table:
     note = (
         f"Seconds of the administrator's program, and its AWS calls. A join takes {joins.join_seconds.median:.2f} s "
         f"(p95 {joins.join_seconds.p95:.2f} s), from opening the connection to WELCOME, with "
-        f"{thousands_users.AT_ONCE} at a time; each of {joins.connections} connections joins one user after another, "
+        f"{thousands_users.AT_ONCE} at a time, {joins.by_token} by a token of an identity provider; each of "
+        f"{joins.connections} connections joins one user after another, "
         f"and {joins.retries} joins were repeated."
     )
     return Table("Users who only join live", ["step", "users", "seconds", "AWS calls", "of which"], rows, note)

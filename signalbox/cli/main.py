@@ -20,6 +20,7 @@ from signalbox.cli.live import commands as live
 from signalbox.cli.rendezvous import commands as rendezvous
 from signalbox.cli.sarracenia import commands as sarracenia
 from signalbox.cli.shared.output import print_error, print_line
+from signalbox.cli.shared.stage import say
 from signalbox.cli.splitting import commands as splitting
 from signalbox.cli.verify.commands import verify
 from signalbox.errors import RejectedError, SignalboxError
@@ -156,9 +157,21 @@ def deploy(
     from signalbox.local.files import require_checkout
 
     require_checkout()
+    _say_place(context or [])
     if not skip_doctor:
         _examine(context or [], bootstraps=bootstrap, force=force)
     raise typer.Exit(deploy_to_aws(context or [], bootstrap=bootstrap))
+
+
+def _say_place(context: list[str]) -> None:
+    """Name the stage, the region and the folder; the doctor names the account. Raises `InvalidSettings`."""
+    from signalbox.cli.doctor.settings import read_settings
+    from signalbox.local.files import CHECKOUT
+
+    config = read_settings(context)
+    set_regions = (config.region, *(os.environ.get(name) for name in ("AWS_REGION", "AWS_DEFAULT_REGION")))
+    region = next(filter(None, set_regions), "the region of your profile")
+    say(f"stage {config.stage} in {region}, from {CHECKOUT}")
 
 
 def _examine(context: list[str], *, bootstraps: bool, force: bool) -> None:

@@ -35,7 +35,7 @@ START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 class MemoryTime:
-    """A clock that advances only by `pass_by`."""
+    """A clock that advances only by `pass_by` and `sleep`."""
 
     def __init__(self) -> None:
         self.moment = START
@@ -45,6 +45,9 @@ class MemoryTime:
 
     def pass_by(self, time: timedelta) -> None:
         self.moment += time
+
+    def sleep(self, seconds: float) -> None:
+        self.pass_by(timedelta(seconds=seconds))
 
 
 @dataclass

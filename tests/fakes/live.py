@@ -14,7 +14,8 @@ from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
-from signalbox.live.admin.grants import Grant, Rights
+from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants, Rights
+from signalbox.live.admin.principals import GroupName
 from signalbox.live.arvados.rows import row_of
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.log.events import LoggedEvent
@@ -103,11 +104,20 @@ class MemoryAccounts:
     users: MemoryUsers
     grants: dict[tuple[ExchangeName, UserName], list[Grant]] = field(default_factory=lambda: defaultdict(list))
     secrets: dict[UserName, Credentials] = field(default_factory=dict)
+    denies: dict[tuple[ExchangeName, UserName], list[Grant]] = field(default_factory=lambda: defaultdict(list))
+    groups: dict[tuple[ExchangeName, UserName], set[GroupName]] = field(default_factory=lambda: defaultdict(set))
+    group_grants: dict[ExchangeName, GroupGrants] = field(default_factory=lambda: defaultdict(GroupGrants))
     failures: Counter[UserName] = field(default_factory=Counter)
     ended: dict[tuple[ExchangeName, UserName], datetime] = field(default_factory=dict)
 
     def access(
-        self, realm: ExchangeName, user: UserName | None, *, now: datetime, token: TokenIdentity | None = None
+        self,
+        realm: ExchangeName,
+        user: UserName | None,
+        *,
+        now: datetime,
+        token: TokenIdentity | None = None,
+        is_anonymous: bool = False,
     ) -> RealmAccess:
         exchange, found = self.exchanges.find(realm), None if user is None else self.users.find(user)
         live = None if exchange is None or exchange.is_deleting else exchange.live
@@ -115,7 +125,8 @@ class MemoryAccounts:
             account = None if user is None or found else self._token_account(realm, user, token)
             return RealmAccess(live, account)
         failures = 0 if user is None else self.failures[user]
-        return RealmAccess(live, None if found is None else self._account(realm, found), failures)
+        account = None if found is None else self._account(realm, found, is_anonymous=is_anonymous)
+        return RealmAccess(live, account, failures)
 
     def end_tokens(self, realm: ExchangeName, user: UserName, *, now: datetime) -> None:
         self.ended[realm, user] = now.replace(microsecond=0)
@@ -124,15 +135,30 @@ class MemoryAccounts:
         return self.ended.get((realm, user))
 
     def _token_account(self, realm: ExchangeName, user: UserName, token: TokenIdentity) -> Account:
-        rights = Rights.of_token(realm, role=token.role, grants=self.grants[realm, user])
+        rights = Rights.of_token(
+            realm,
+            user=user,
+            role=token.role,
+            grants=GrantSet(tuple(self.grants[realm, user]), tuple(self.denies[realm, user])),
+            groups=self.groups[realm, user].union(map(GroupName, token.groups)),
+            group_grants=self.group_grants[realm],
+        )
         return Account(user, token.role, Credentials.decoy(user, pepper=PEPPER), rights)
 
     def count_failure(self, user: UserName, *, now: datetime) -> None:
         self.failures[user] += 1
 
-    def _account(self, realm: ExchangeName, user: User) -> Account:
-        grants = self.grants[realm, user.name]
-        rights = Rights.in_realm(realm, user=user.name, role=user.role, ownership=user.ownership, grants=grants)
+    def _account(self, realm: ExchangeName, user: User, *, is_anonymous: bool) -> Account:
+        rights = Rights.in_realm(
+            realm,
+            user=user.name,
+            role=user.role,
+            ownership=user.ownership,
+            grants=GrantSet(tuple(self.grants[realm, user.name]), tuple(self.denies[realm, user.name])),
+            groups=self.groups[realm, user.name],
+            group_grants=self.group_grants[realm],
+            is_anonymous=is_anonymous,
+        )
         credentials = self.secrets.get(user.name) or Credentials.decoy(user.name, pepper=PEPPER)
         return Account(user.name, user.role, credentials, rights)
 
@@ -149,6 +175,10 @@ class MemoryInbox:
 
     def notify(self, connection: ConnectionId, signal: Signal, *, request: str) -> None:
         self._put(connection, signal_body(signal), request)
+
+    def notify_all(self, connections: Sequence[ConnectionId], signal: Signal, *, request: str) -> None:
+        for connection in connections:
+            self._put(connection, signal_body(signal), f"{connection} {request}")
 
     def _put(self, connection: ConnectionId, body: str, request: str) -> None:
         if request not in self.requests:

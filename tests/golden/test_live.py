@@ -12,7 +12,7 @@ from signalbox.aws.live import connection_snapshots, subscribers
 from signalbox.aws.live.accounts import DynamoAccounts
 from signalbox.aws.live.changes import DynamoSubscriberChanges
 from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
-from signalbox.aws.live.grants import DynamoGrants, DynamoSecrets
+from signalbox.aws.live.grants import DynamoGrants, DynamoGroups, DynamoSecrets
 from signalbox.aws.live.inbox import SqsInbox, SqsTimers, timed_connection
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
@@ -33,7 +33,7 @@ from signalbox.live.admin.commands import (
     TakeGrant,
     secret_fields,
 )
-from signalbox.live.admin.grants import Grant
+from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.admin.ports import StoredGrants
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.log.event_documents import event_document, event_of
@@ -179,6 +179,7 @@ LONG_EVENT = LoggedEvent(5, "a.c", AT, Payload(("long " * 250,)), sequence=5)
 LOGGED_EVENTS = (FULL_EVENT, TEXT_EVENT, OMITTED_EVENT, LONG_EVENT)
 
 GRANTS = (Grant(Right.READ, BY_PREFIX), Grant(Right.WRITE, EXACT))
+DENIES = (Grant(Right.READ, EXACT),)
 SECRETS = {"alice": Credentials("5a17", "ver1f1er", 1000, "k3y"), "bob": Credentials("5a18", "ver1f1er", 1000)}
 TOTALS = Totals(events=3, replies=2, size=512, lags=(1, 2, *[0] * 18), longest_ms=7, noted_at=AT)
 FULL_OUTBOX = OutboxState(
@@ -210,8 +211,11 @@ def write_live(table, exchange_table, monkeypatch: pytest.MonkeyPatch) -> None:
     log = DynamoTopicLog(table)
     log.append(REALM, LOGGED_EVENTS, live=LIVE)
     grants, secrets = DynamoGrants(table), DynamoSecrets(table)
-    grants.save(REALM, "alice", GRANTS[:1], replacing=StoredGrants())
-    grants.save(REALM, "alice", GRANTS, replacing=StoredGrants(GRANTS[:1], 1))
+    grants.save(REALM, "alice", GrantSet(GRANTS[:1]), replacing=StoredGrants())
+    grants.save(REALM, "alice", GrantSet(GRANTS), replacing=StoredGrants(GRANTS[:1], 1))
+    grants.save(REALM, "carol", GrantSet(GRANTS, DENIES), replacing=StoredGrants())
+    grants.save(REALM, "@lab", GrantSet(GRANTS, DENIES), replacing=StoredGrants())
+    DynamoGroups(table).add(REALM, "lab", "carol")
     secrets.put(SECRETS)
     for _ in range(2):
         DynamoAccounts(table, exchange_table, "p3pper").count_failure("alice", now=AT)
@@ -393,7 +397,14 @@ def test_golden_accounts_and_outboxes_are_read(live_table, exchange_table) -> No
     store(exchange_table, golden("exchange", "items"))
 
     accounts = DynamoAccounts(live_table, exchange_table, "p3pper")
-    assert DynamoGrants(live_table).find(REALM, "alice") == StoredGrants(GRANTS, 2)
+    grants = DynamoGrants(live_table)
+    assert grants.find(REALM, "alice") == StoredGrants(GRANTS, 2)
+    found = grants.find(REALM, "carol")
+    assert (set(found.grants), found.denies, found.version) == (set(GRANTS), DENIES, 1)
+    assert grants.of_groups(REALM) == GroupGrants(1, {"@lab": GrantSet(GRANTS, DENIES)})
+    assert grants.grantees(REALM) == ["alice", "carol"]
+    assert DynamoGroups(live_table).of_user(REALM, "carol") == {"lab"}
+    assert DynamoGroups(live_table).members(REALM) == [("lab", "carol")]
     access = accounts.access(REALM, "alice", now=AT)
     assert (access.account.credentials, access.account.rights.grants, access.failures) == (SECRETS["alice"], GRANTS, 2)
     snapshots = DynamoConnectionSnapshots(live_table, exchange_table)

@@ -80,7 +80,7 @@ def _may_sign(key: Key, said: UnverifiedToken) -> bool:
         and key.get("crv") == curve
         and key.get("use", "sig") == "sig"
         and key.get("alg", said.algorithm) == said.algorithm
-        and "d" not in key  # a private key that anybody can read proves nothing
+        and "d" not in key  # a published private key proves nothing
     )
 
 

@@ -14,7 +14,7 @@ from signalbox.cli.exchange.consume import consume
 from signalbox.cli.exchange.publish import publish
 from signalbox.cli.exchange.stage import User, confirmed, exchanges, print_deletion, print_resource
 from signalbox.cli.exchange.status import status
-from signalbox.cli.live import grants, user_secrets
+from signalbox.cli.live import grants, groups, user_secrets
 from signalbox.cli.live.issuers import (
     Audience,
     ClientId,
@@ -56,6 +56,7 @@ def register(program: typer.Typer) -> None:
     program.add_typer(users.app, name="user")
     users.app.command()(user_secrets.secret)
     program.add_typer(grants.app, name="grant")
+    program.add_typer(groups.app, name="group")
 
 
 @app.callback()

@@ -52,6 +52,7 @@ def replay(
     selection = {name: text for name, text in {**options, "into": into}.items() if text is not None}
     name = _checked_id(selection, replay_id=replay_id, resume=resume)
     deployment = find_deployment(aws=aws, stage=stage)
+    say(f"replay {name} on {deployment.place}")
     run = _Replay(deployment, name, {"replay_id": name, "rate": str(rate)})
     if resume is None:
         run.plan(selection, sends=yes and not dry_run)

@@ -179,6 +179,7 @@ class EffectExecutor:
             procedure=effect.procedure,
             payload=effect.payload,
             token=self.session.token,
+            is_anonymous=self.session.is_anonymous,
         )
 
     def _detach(self, listener: Listener, patterns: Sequence[TopicPattern]) -> None:

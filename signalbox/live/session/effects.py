@@ -114,7 +114,7 @@ class Drop:
 class CountFailure:
     """Count a failed login of a user, up to the number that shows that the client should slow down.
 
-    A refused token has no `authid`, since anybody may send one with any name, but a `reason`.
+    A refused token has a `reason` and no `authid`, since every client can send one with any name.
     """
 
     authid: str

@@ -205,7 +205,7 @@ class InboxProcessor:
         if access.live is None:
             return context
         anonymous = access.live.anonymous if _may_be_anonymous(hello) else None
-        account = self._find_access(name, anonymous, context.now).account if anonymous else None
+        account = self._find_access(name, anonymous, context.now, is_anonymous=True).account if anonymous else None
         realm = Realm(name, self.ports.pepper, account, has_issuers=bool(access.live.issuers))
         return replace(context, realm=realm, account=access.account)
 
@@ -214,8 +214,11 @@ class InboxProcessor:
         if self._access is None:
             name = session.identity.authid if session.identity else None
             user = _user_name(name) if session.token is None or name is None else UserName(name)
-            realm, token = session.realm, session.token
-            self._access = RealmAccess(None, None) if realm is None else self._find_access(realm, user, now, token)
+            self._access = (
+                RealmAccess(None, None)
+                if session.realm is None
+                else self._find_access(session.realm, user, now, session.token, is_anonymous=session.is_anonymous)
+            )
         return self._access
 
     def _watched_in(self, session: Session) -> Collection[RoutingKey]:
@@ -226,9 +229,15 @@ class InboxProcessor:
         return self._watched
 
     def _find_access(
-        self, realm: ExchangeName, user: UserName | None, now: datetime, token: TokenIdentity | None = None
+        self,
+        realm: ExchangeName,
+        user: UserName | None,
+        now: datetime,
+        token: TokenIdentity | None = None,
+        *,
+        is_anonymous: bool = False,
     ) -> RealmAccess:
-        return self.ports.store.accounts.access(realm, user, now=now, token=token)
+        return self.ports.store.accounts.access(realm, user, now=now, token=token, is_anonymous=is_anonymous)
 
 
 def _token_in(received: Received, session: Session, live: LiveSettings) -> str | None:

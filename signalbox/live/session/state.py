@@ -12,7 +12,7 @@ from signalbox.live.arvados.requests import Request as ArvadosRequest
 from signalbox.live.identity.tokens import TokenIdentity, TokenRefusal, VerifiedToken
 from signalbox.live.session.effects import Effect
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.authentication import Credentials, Identity
+from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
 from signalbox.live.wamp.codec import MalformedFrame
 from signalbox.live.wamp.messages import Message, PublicationId, SessionId, SubscriptionId
 from signalbox.live.wamp.patterns import TopicPattern
@@ -74,6 +74,11 @@ class Session:
     token: TokenIdentity | None = None
     dialect: Dialect = Dialect.WAMP
     log_subscriptions: tuple[LogSubscription, ...] = ()
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Return whether the session joined without a secret or a token."""
+        return self.identity is not None and self.identity.method is AuthMethod.ANONYMOUS
 
     @property
     def listener(self) -> Listener | None:

@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 from signalbox.cli.doctor.settings import InvalidSettings
 from signalbox.cli.main import app
 from signalbox.local import cdk, tools
+from signalbox.local.files import CHECKOUT
 from tests.fakes.wire import ACCOUNT, Answer, Wire, concurrency, encryption, quota, refusal, result, wire
 
 __all__ = ["wire"]
@@ -301,8 +302,18 @@ def test_a_deployment_begins_with_the_doctor(wire: Wire, deployments):
     shown = deploy("-c", "stage=try", "--bootstrap")
 
     assert shown.exit_code == 0
+    assert shown.stderr.startswith(f"· stage try in eu-central-1, from {CHECKOUT}\n")
     assert "ok    credentials" in shown.stdout
     assert deployments == [{"context": ["stage=try"], "bootstrap": True}]
+
+
+def test_a_deployment_names_the_region_of_its_settings_and_refuses_unknown_ones(wire: Wire, deployments):
+    shown = deploy("--skip-doctor", "-c", "region=eu-west-1")
+
+    assert f"stage signalbox in eu-west-1, from {CHECKOUT}" in shown.stderr
+    with pytest.raises(InvalidSettings, match="did you mean 'stage'"):
+        deploy("--skip-doctor", "-c", "stge=try")
+    assert len(deployments) == 1
 
 
 def test_an_obstacle_stops_a_deployment_and_names_the_options(wire: Wire, deployments):

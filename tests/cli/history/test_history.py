@@ -213,6 +213,7 @@ def test_an_unconfirmed_replay_is_counted_and_not_sent():
     result = signalbox("replay", "--exchange", "x.fifo", "--topics", "a.*", "--into", "q_a", "--rate", "1", "--id", "r")
 
     assert started("export_logs") == [{"--exchange": "x.fifo", "--topics": "a.*"}]
+    assert result.stderr.startswith("· replay r on stage signalbox in ")
     assert [run["--dry_run"] for run in started("replay")] == ["yes"]
     assert "2 messages, 20 bytes, at 1 a second: at least 2 s" in result.stderr
     assert "2  a.b" in result.stderr

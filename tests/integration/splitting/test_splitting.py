@@ -12,6 +12,7 @@ from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from tests.integration.splitting.users import (
     END_SECONDS,
+    POLL_SECONDS,
     START_TIMEOUT,
     Developer,
     Stage,
@@ -50,7 +51,7 @@ def as_before(stage: Stage, consumer: DeployedConsumer) -> Iterator[None]:
     """Assert that everything is restored afterwards."""
     before = consumer.mappings()
     yield
-    wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS)
+    wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS, every=POLL_SECONDS)
     assert stage.temporary_queues() == []
     assert consumer.mappings() == before == {MEMES: "Enabled", ORDERS: "Enabled"}
 

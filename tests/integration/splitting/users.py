@@ -25,6 +25,7 @@ from tests.patience import slowness, wait_for
 GROUPS = 25
 AUTHORS = ("alice", "bob", "carol", "others")
 END_SECONDS = 400
+POLL_SECONDS = 0.5  # each look at the splits is a call of the function `control`
 BETWEEN_KILLS = (3.0, 6.0)
 SLEEPS, LOSES_LAPTOP = "bob", "carol"
 SLEEP_SECONDS = 10
@@ -199,7 +200,7 @@ def prove_that_nothing_is_lost(
         return len({one.body for receipts in received().values() for one in receipts})
 
     wait_for(lambda: distinct() == len(everything), "all messages", seconds=END_SECONDS)
-    wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS)
+    wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS, every=POLL_SECONDS)
     got = received()
 
     assert len(kills) >= len(visits)
