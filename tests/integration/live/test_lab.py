@@ -66,7 +66,13 @@ class Reader:
     def sign_in(self, block: Block) -> str:
         """Run a block in which ann signs in with the printed address, and return what it prints."""
         with self._started(block) as process:
-            address = wait_for(lambda: DEVICE_URL.search(self.errors(block)), "the address", seconds=COMMAND_SECONDS)
+            wait_for(
+                lambda: DEVICE_URL.search(self.errors(block)) or process.poll() is not None,
+                "the address",
+                seconds=COMMAND_SECONDS,
+            )
+            address = DEVICE_URL.search(self.errors(block))
+            assert address is not None, self.errors(block)
             approve_device(address[1], "ann")
             assert process.wait(scaled(COMMAND_SECONDS)) == 0, self.errors(block)
         return (self.folder / f"{block.kind}.out").read_text()
