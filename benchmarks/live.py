@@ -17,7 +17,7 @@ from benchmarks.parts.live import order_report as live_order_report
 from benchmarks.parts.live import publishing as live_publishing
 from benchmarks.parts.live import routing as live_routing
 from benchmarks.parts.live.calls import Calls
-from benchmarks.parts.live.costs import Load, Prices, Work, costs, needs
+from benchmarks.parts.live.costs import ALONE, IN_BURSTS, Load, Prices, costs, needs
 from benchmarks.parts.live.latency import Latency, Router
 from benchmarks.parts.live.order import Ordered
 from benchmarks.parts.live.order_batches import Batch
@@ -221,7 +221,7 @@ def _needs(load: Load) -> Table:
             "-" if one.quota is None else f"{one.quota:,.0f}",
             "" if one.is_enough else "yes",
         ]
-        for one in needs(load, Work())
+        for one in needs(load, ALONE)
     ]
     title = f"Quotas for {load.connections:,} connections and {load.deliveries_per_minute:,} deliveries a minute"
     note = (
@@ -232,15 +232,18 @@ def _needs(load: Load) -> Table:
 
 
 def _costs(load: Load) -> Table:
-    found = list(costs(load, Work(), Prices()))
-    rows = [[what, f"{dollars:,.0f}"] for what, dollars in found]
-    rows.append(["all", f"{sum(dollars for _, dollars in found):,.0f}"])
+    found = {work: dict(costs(load, work, Prices())) for work in (ALONE, IN_BURSTS)}
+    rows = [[what, *(f"{one[what]:,.0f}" for one in found.values())] for what in found[ALONE]]
+    rows.append(["all", *(f"{sum(one.values()):,.0f}" for one in found.values())])
     note = (
-        f"On-demand prices of us-east-1, 30 days at constant load; each event has "
-        f"{load.subscribers_per_event} subscribers, and each delivery an item of its own in an outbox. This is an "
-        "upper bound: events in quick succession share an item."
+        f"On-demand prices of us-east-1, 30 days at constant load; each event has {load.subscribers_per_event} "
+        f"subscribers. The first column is an upper bound: each event comes alone, so that each delivery is an item "
+        f"of its own in an outbox. In bursts of {IN_BURSTS.events_per_item:.0f}, such as lines of a log, the events of "
+        f"a batch share an item. {ALONE.users} users; with as many users as connections, a batch of events reads "
+        f"{ALONE.outbox_reads + ALONE.rights_reads:.0f} units."
     )
-    return Table("Costs", ["service", "US dollars a month"], rows, note)
+    columns = ["service", "each event alone, USD a month", f"in bursts of {IN_BURSTS.events_per_item:.0f}"]
+    return Table("Costs", columns, rows, note)
 
 
 def targets(results: Results) -> Iterator[tuple[str, bool]]:
@@ -287,7 +290,7 @@ def headlines(results: Results) -> Iterator[Headline]:
         what = f"events a second ordered by {one.order_by}, publishers: {one.publishers}"
         yield Headline(what, f"{statistics.median(one.events_per_second):.0f}")
     if results.load:
-        total = sum(dollars for _, dollars in costs(results.load, Work(), Prices()))
+        total = sum(dollars for _, dollars in costs(results.load, ALONE, Prices()))
         yield Headline(f"USD a month for {results.load.connections:,} connections, calculated", f"{total:,.0f}")
 
 

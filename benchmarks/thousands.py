@@ -16,8 +16,9 @@ from benchmarks.parts.soak.accounts import Account
 from benchmarks.parts.thousands import users as thousands_users
 from benchmarks.parts.thousands.events import FOLLOWERS_OF_A_TOPIC, EventsLoad, EventsRound, Sizes
 from benchmarks.parts.thousands.functions import FunctionUse
-from benchmarks.parts.thousands.users import Step, UsersResult
+from benchmarks.parts.thousands.users import Counts, Step, UsersResult
 from benchmarks.shared.command import parser, status
+from benchmarks.shared.headlines import Headline, keep
 from benchmarks.shared.machine import Machine, this_machine
 from benchmarks.shared.report import Table, show
 from benchmarks.shared.stage import FOLDER, running_stage
@@ -28,7 +29,7 @@ from signalbox.local.stage_folder import StageFolder
 PARTS = ("users", "events")
 RESULTS = FOLDER / "thousands.jsonl"
 SEED = 1
-SIZES = Sizes()
+SIZES, COUNTS = Sizes(), Counts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ def main(arguments: Sequence[str]) -> int:
         nonlocal kept
         results = _measured(options)
         kept = all(one.is_kept for one in results.rounds)
+        keep("thousands", headlines(results), results.machine)
         if options.json:
             print_json(asdict(results))
         else:
@@ -59,7 +61,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     made = parser("thousands", __doc__, parts=PARTS, page="docs/live.md")
-    made.add_argument("--users", type=int, default=thousands_users.USERS, help="users to make and to join")
+    made.add_argument("--users", type=int, default=COUNTS.users, help="users to make")
+    made.add_argument("--joins", type=int, help="users to join (default: as many)")
+    made.add_argument("--tokens", type=int, default=COUNTS.tokens, help="joins that are by a token of a provider")
     made.add_argument("--connections", type=int, default=SIZES.connections, help="connections at the same time")
     made.add_argument("--topics", type=int, default=SIZES.topics, help="topics, each with five subscriptions")
     made.add_argument("--events", type=int, default=SIZES.events, help="events of all rounds together")
@@ -74,7 +78,9 @@ def _measured(options: argparse.Namespace) -> Results:
     results = Results(replace(this_machine(upstream=None), command=command))
     if "users" in parts:
         with step("users") as say, running_stage(port=options.port) as stage:
-            found = thousands_users.measure(stage, say, users=options.users, connections=options.connections)
+            joins = options.users if options.joins is None else options.joins
+            counts = Counts(options.users, joins, min(options.tokens, joins), options.connections)
+            found = thousands_users.measure(stage, say, counts)
             results = replace(results, users=found)
     if "events" in parts:
         with step("events") as say:
@@ -83,7 +89,7 @@ def _measured(options: argparse.Namespace) -> Results:
 
 
 def _rounds(options: argparse.Namespace, say: Callable[[str], None]) -> list[EventsRound]:
-    """Return the rounds of the file, and as many more as the wanted number of events takes."""
+    """Return the rounds of the file, and further ones up to the number of events of the options."""
     path: Path = options.results
     lines = path.read_text().splitlines() if path.exists() else []
     rounds = [EventsRound.parse(json.loads(line)) for line in lines]
@@ -120,7 +126,8 @@ def _users(users: UsersResult) -> Table:
     note = (
         f"Seconds of the administrator's program, and its AWS calls. A join takes {joins.join_seconds.median:.2f} s "
         f"(p95 {joins.join_seconds.p95:.2f} s), from opening the connection to WELCOME, with "
-        f"{thousands_users.AT_ONCE} at a time; each of {joins.connections} connections joins one user after another, "
+        f"{thousands_users.AT_ONCE} at a time, {joins.by_token} by a token of an identity provider; each of "
+        f"{joins.connections} connections joins one user after another, "
         f"and {joins.retries} joins were repeated."
     )
     return Table("Users who only join live", ["step", "users", "seconds", "AWS calls", "of which"], rows, note)
@@ -189,6 +196,21 @@ def _by_function(rounds: Sequence[EventsRound]) -> dict[str, list[FunctionUse]]:
     for use in (use for one in rounds for use in one.functions):
         found.setdefault(use.function, []).append(use)
     return found
+
+
+def headlines(results: Results) -> Iterator[Headline]:
+    """Yield the headline figures of the parts that were measured."""
+    if results.users:
+        for one in results.users.steps:
+            yield Headline(f"seconds of `user {one.what}` for live-only users: {one.users:,}", f"{one.seconds:.1f}")
+        joins = results.users.joins
+        yield Headline(f"joins a second, connections: {joins.connections}", f"{joins.users / joins.seconds:.1f}")
+    if results.rounds:
+        accounts = [one.account for one in results.rounds]
+        wrong = sum(one.lost + one.repeated + one.out_of_order for one in accounts)
+        sizes = f"{results.rounds[0].subscriptions:,} subscriptions, {sum(map(_events, results.rounds)):,} events"
+        what = f"deliveries missing, twice or out of order under kills, {sizes}"
+        yield Headline(what, f"{wrong} of {sum(one.sent for one in accounts):,}", "0")
 
 
 def promises(results: Results) -> Iterator[tuple[str, bool]]:

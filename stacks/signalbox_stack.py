@@ -26,7 +26,7 @@ from stacks.splitting.construct import Splitting
 from stacks.state_stack import REPORT_PREFIX, SPLIT_REPORT_PREFIX, StateStack
 
 # Functions that write no history.
-READERS = ("page", "receive", "connect")
+READERS = ("page", "receive")
 
 
 class SignalboxStack(Stack):

@@ -61,8 +61,9 @@ REQUEST_MESSAGES = 10
 # (https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-execution-service-websocket-limits-table.html).
 LONGEST_CONNECTION_MINUTES = 120
 CONNECTION_MINUTE = "connection minute"
-# Of a connection's snapshot: four items, and the exchange, which an instance keeps for a moment.
-SNAPSHOT_READS = (4, 5)
+# For a batch of events: the outbox; and two items about the user's rights, which an instance keeps for a second.
+EVENT_READS = (1, 3)
+REPLY_READS = 2  # session and outbox
 SQS = "SQS request"  # standard or FIFO, depending on the queue
 
 
@@ -90,18 +91,17 @@ def _frames(
 ) -> list[Usage]:
     """Return the usage of frames that clients of live send, with their replies; `runs` are those of other functions.
 
-    API Gateway sends each frame to the inbox by itself. A reply is an item of the outbox, whose delivery reads the
-    snapshot of its connection. Of the `reads`, a function that has just read the exchange saves those `cached`.
+    API Gateway sends each frame to the inbox by itself. A reply is an item of the outbox, whose delivery reads that
+    and the session. Of the `reads`, a function that has just read the exchange saves those `cached`.
     """
-    least, most = SNAPSHOT_READS
-    messages = frames + replies
+    messages, delivered = frames + replies, REPLY_READS * replies
     received = runs + messages
     return [
         Usage("live", what, "WebSocket message", messages, messages),
         Usage("live", what, SQS, frames * 1.2 + replies * 0.3, 3 * messages),
         Usage("live", what, "Lambda request", received / REQUEST_MESSAGES, received),
         Usage("live", what, "Lambda GB-millisecond", 60 * received / REQUEST_MESSAGES, 60 * received),
-        Usage("live", what, "DynamoDB read unit", reads - cached + least * replies, reads + most * replies),
+        Usage("live", what, "DynamoDB read unit", delivered + reads - cached, delivered + reads),
         Usage("live", what, "DynamoDB write unit", writes, writes),
     ]
 
@@ -113,8 +113,9 @@ USAGES = (
     *_batched("exchange", "publication", requests=3, runs=1, gb_ms=40, reads=1, writes=2),
     # the same, and the number of the key: a read and a write of its head, once for the messages of a key in a batch
     *_batched("exchange", "ordered publication", requests=3, runs=1, gb_ms=40, reads=2, writes=3),
-    # the event in the log of its topic, one item of up to 1 KB; the versions of two lists of subscribers for each batch
-    Usage("exchange", "logged event", "DynamoDB write unit", 1, 1),
+    # the event in the log of its topic, one item of up to 1 KB, written in a transaction with the head and the counter,
+    # all of which cost twice; the versions of two lists of subscribers for each batch
+    Usage("exchange", "logged event", "DynamoDB write unit", 2.2, 4),
     *_batched("exchange", "logged event", reads=2),
     # send; the consumer's receive and delete
     *_batched("exchange", "copy", requests=3),
@@ -144,7 +145,7 @@ USAGES = (
     Usage("rendezvous", "held poll", "DynamoDB read unit", 0, 60),
     # The batch of one connection: send to the outbox, receive, delete; the snapshot of the connection.
     *_batched("live", "delivery", requests=3, runs=1, gb_ms=60),
-    Usage("live", "delivery", "DynamoDB read unit", *SNAPSHOT_READS),
+    Usage("live", "delivery", "DynamoDB read unit", *EVENT_READS),
     Usage("live", "posted event", "WebSocket message", 1, 1),
     Usage("live", CONNECTION_MINUTE, "WebSocket connection minute", 1, 1),
     # $connect stores the session and counts it, and sends its timer, which the function `session` receives.

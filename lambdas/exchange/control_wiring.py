@@ -17,9 +17,9 @@ from signalbox.aws.exchange.queues import SqsExchangeQueues
 from signalbox.aws.exchange.route_mappings import RouteMappings
 from signalbox.aws.exchange.sender import SqsExchangeSender
 from signalbox.aws.exchange.user_control_queues import UserControlQueues
-from signalbox.aws.live.grants import DynamoGrants, DynamoSecrets
+from signalbox.aws.live.grants import DynamoGrants, DynamoGroups, DynamoSecrets
 from signalbox.aws.live.inbox import SqsInbox
-from signalbox.aws.live.sessions import DynamoRealmSessions
+from signalbox.aws.live.sessions import DynamoRealmSessions, DynamoSessions
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.aws.shared.mappings import EventSourceMappings
@@ -106,9 +106,11 @@ def granting() -> LiveAdminPorts:
         exchanges=ports().store.exchanges,
         users=ports().store.users,
         grants=DynamoGrants(live),
+        groups=DynamoGroups(live),
         secrets=DynamoSecrets(live),
         realm_sessions=DynamoRealmSessions(live),
-        inbox=SqsInbox(instance.sqs(), instance.settings().text("LIVE_INBOX_URL")),
+        sessions=DynamoSessions(live),
+        inbox=SqsInbox(instance.sqs(), instance.settings().text("LIVE_INBOX_URL"), parallel_map),
         clock=instance.CLOCK,
         record=instance.record,
         parallel_map=parallel_map,

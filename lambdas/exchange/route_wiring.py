@@ -1,5 +1,6 @@
 """The dependencies of the function `route`, created once for each function instance, with cached tries."""
 
+import secrets
 from functools import cache
 
 from lambdas.exchange import wiring
@@ -9,6 +10,7 @@ from signalbox.aws.exchange.key_holds import DynamoKeyHolds
 from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads, DynamoRoutingTable
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
+from signalbox.aws.live.router_log import DynamoRouterLog
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
@@ -21,6 +23,7 @@ from signalbox.queues import QueueName
 
 # A failed batch is visible again after six time-outs, and may wait for some time before it is received.
 TIMEOUTS_UNTIL_AGAIN = 12
+WRITERS = 1_000_000_000  # numbers of function instances, of which no two are likely to be equal
 
 
 @cache
@@ -31,13 +34,21 @@ def router() -> Router:
         table=DynamoRoutingTable(table, instance.backoff()),
         heads=DynamoHeads(table, instance.backoff()),
         dispatcher=dispatcher(),
-        counters=DynamoCounterWriter(table, parallel_map),
+        counters=counters(),
         names=wiring.names(),
         now=instance.CLOCK.now,
         trusted_ids=frozenset(map(instance.settings().text, ("EXCHANGE_CONTROL_ROLE_ID", "LIVE_SESSION_ROLE_ID"))),
         live=distributor(),
         key_holder=key_holder(),
+        record=instance.record,
+        parallel_map=parallel_map,
     )
+
+
+@cache
+def counters() -> DynamoCounterWriter:
+    """Return the writer of the counters of this function instance."""
+    return DynamoCounterWriter(wiring.table(), parallel_map, writer=secrets.randbelow(WRITERS))
 
 
 @cache
@@ -56,7 +67,11 @@ def distributor() -> Distributor:
     """Return the distributor of live publications to connections."""
     table = instance.table("LIVE_TABLE")
     return Distributor(
-        log=DynamoTopicLog(table, parallel_map, instance.backoff()),
+        log=DynamoRouterLog(
+            DynamoTopicLog(table, parallel_map, instance.backoff()),
+            DynamoHeads(wiring.table(), instance.backoff()),
+            counters(),
+        ),
         directory=CachedSubscriberDirectory(DynamoSubscribers(table, backoff=instance.backoff()), instance.CLOCK.now),
         outboxes=SqsOutboxes(
             instance.sqs(), instance.settings().text("LIVE_OUTBOX_URL"), parallel_map, instance.backoff()
@@ -71,7 +86,7 @@ def retrier() -> Retrier:
     return Retrier(
         heads=DynamoHeads(table, instance.backoff()),
         dispatcher=dispatcher(),
-        counters=DynamoCounterWriter(table, parallel_map),
+        counters=counters(),
         names=wiring.names(),
         now=instance.CLOCK.now,
         maximum_attempts=instance.settings().number("EXCHANGE_MAXIMUM_RECEIVES"),

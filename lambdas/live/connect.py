@@ -6,8 +6,14 @@ from typing import Any
 
 from lambdas.live import wiring
 from signalbox.aws.live.sessions import DynamoConnectionRate
-from signalbox.live.session.connection import PROTOCOL_HEADER, Refusal, protocol_refusal, rate_refusal
-from signalbox.live.session.state import ConnectionId, Lost, opened
+from signalbox.live.session.connection import (
+    PROTOCOL_HEADER,
+    Refusal,
+    arvados_token,
+    protocol_refusal,
+    rate_refusal,
+)
+from signalbox.live.session.state import ConnectionId, Lost, Session, opened
 from signalbox.live.wamp.codec import SUBPROTOCOL
 
 OK = 200
@@ -22,15 +28,27 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
         return {"statusCode": OK}
     headers = event.get("headers") or {}
     now = datetime.fromtimestamp(context["requestTimeEpoch"] / 1000, UTC)
-    refusal = protocol_refusal(headers) or rate_refusal(_connection_rate().count(now=now))
-    return _refused(refusal) if refusal else _accepted(connection, headers, now)
-
-
-def _accepted(connection: ConnectionId, headers: dict[str, str], now: datetime) -> dict[str, Any]:
+    token = arvados_token(headers, event.get("queryStringParameters") or {})
+    refusal = None if token else protocol_refusal(headers)
+    refusal = refusal or rate_refusal(_connection_rate().count(now=now))
+    if refusal:
+        return _refused(refusal)
     user_agent = next((value for name, value in headers.items() if name.lower() == "user-agent"), "")
-    wiring.sessions().open(opened(connection, now=now, user_agent=user_agent))
-    wiring.timers().start(connection)
+    session = opened(connection, now=now, user_agent=user_agent)
+    return _admitted(session, token, context["requestId"]) if token else _accepted(session)
+
+
+def _accepted(session: Session) -> dict[str, Any]:
+    wiring.sessions().open(session)
+    wiring.timers().start(session.connection)
     return {"statusCode": OK, "headers": {PROTOCOL_HEADER: SUBPROTOCOL}}
+
+
+def _admitted(session: Session, token: str, request: str) -> dict[str, Any]:
+    from lambdas.live import arvados  # noqa: PLC0415 - most connections speak WAMP, and need not wait for its import
+
+    refusal = arvados.admitted(session, token, request=request)
+    return _refused(refusal) if refusal else {"statusCode": OK}
 
 
 def _refused(refusal: Refusal) -> dict[str, Any]:

@@ -21,6 +21,9 @@ def parallel_map(function: Callable[[Value], Answer], values: Iterable[Value], /
 
     All have ended when this ends, however it does: a copy that is sent later could overtake another.
     """
-    futures = [pool().submit(function, value) for value in values]
+    found = list(values)
+    if len(found) == 1:
+        return [function(found[0])]  # another thread would only cost time
+    futures = [pool().submit(function, value) for value in found]
     wait(futures)
     return [future.result() for future in futures]

@@ -10,7 +10,6 @@ from typing import Any
 import boto3
 
 from signalbox.aws.exchange.exchanges import DynamoUsers
-from signalbox.aws.exchange.users import ExchangeUsers, register
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor
@@ -18,11 +17,12 @@ from signalbox.clients.live.session import Login
 from signalbox.clients.web_socket import connector
 from signalbox.errors import SignalboxError
 from signalbox.exchange.model.names import CONTROL_MARK, StageNames
+from signalbox.exchange.model.records import User
 from signalbox.live.admin.commands import secret_fields
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import UserName
-from signalbox.sarracenia.rights.permissions import Role
+from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 REALM = "xtrial.fifo"
 PREFIX = "trial"
@@ -46,9 +46,10 @@ def live_users(
     """
     tickets = {user["name"]: user["ticket"] for user in known.get("live_users", ())}
     records = DynamoUsers(session.resource("dynamodb").Table(outputs["ExchangeTable"]))
-    identities = ExchangeUsers.of(session, outputs)
-    for name, (role, _) in USERS.items():
-        register(identities, records, name, role=role, now=datetime.now(UTC))  # without a key: these users only join
+    known_users, now = records.find_all(USERS), datetime.now(UTC)
+    # A stage that an earlier version began has them with an identity.
+    missing = [name for name in USERS if name not in known_users]
+    records.put_live_only([User(name, USERS[name][0], Ownership.STRICT, now, None) for name in missing])
     with administrator(session, outputs) as client:
         client.declare_exchange(REALM, live={"live": True})
         return [_user(client, name, tickets.get(name)) | {"role": role.value} for name, (role, _) in USERS.items()]

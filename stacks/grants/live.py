@@ -29,7 +29,7 @@ def grant_live(live: Live, *, state: StateStack, lake: HistoryLake, config: Conf
             allow_key(function, state.queue_key, service="sqs")
         if name not in ("overview", "page"):
             allow(function, ["sqs:SendMessage"], [inbox])
-        if name in ("session", "overview", "deliver"):
+        if name in ("connect", "session", "overview", "deliver"):
             allow(function, ["firehose:PutRecordBatch"], [lake.stream.delivery_stream_arn])
     _grant_connect(live.functions["connect"], live=live, state=state)
     _grant_session(live.functions["session"], live=live, state=state, config=config)
@@ -41,14 +41,19 @@ def grant_live(live: Live, *, state: StateStack, lake: HistoryLake, config: Conf
 def grant_live_routing(exchange: Exchange, *, live: Live, state: StateStack) -> None:
     """Grant the router the log, subscribers and outboxes, and the control plane grants, secrets and inboxes."""
     route, control = exchange.functions["route"], exchange.functions["control"]
-    allow_items(route, state.live_table, actions=("dynamodb:Query", *BATCHES[:2]))
+    # A transaction needs the rights to its single writes.
+    writes = ("dynamodb:PutItem", "dynamodb:DeleteItem")
+    allow_items(route, state.live_table, actions=("dynamodb:Query", *writes, *BATCHES[:2]))
     allow(route, ["sqs:SendMessage"], [live.outbox.queue_arn])
-    allow_items(control, state.live_table, actions=(*READ_ITEMS, *WRITE_ITEMS, BATCHES[1]))
+    allow_items(control, state.live_table, actions=(*READ_ITEMS, *WRITE_ITEMS, *BATCHES[:2]))
     allow(control, ["sqs:SendMessage"], [live.inbox.queue_arn])
 
 
 def _grant_connect(connect: Function, *, live: Live, state: StateStack) -> None:
-    allow_items(connect, state.live_table, actions=("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"))
+    actions = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", BATCHES[0])
+    allow_items(connect, state.live_table, actions=actions)
+    # For the tokens of Arvados' clients.
+    allow_items(connect, state.exchange_table, actions=("dynamodb:GetItem", BATCHES[0]))
     allow(connect, ["sqs:SendMessage"], [live.timers.queue_arn])
 
 

@@ -10,7 +10,7 @@ from stacks.shared.arns import arn, queue_arn
 # The name of the WebSocket API's stage, the path of its URL.
 WEBSOCKET_STAGE = "live"
 NEEDS = {
-    "connect": ("LIVE_TABLE", "LIVE_INBOX_URL", "LIVE_TIMERS_URL"),
+    "connect": ("LIVE_TABLE", "EXCHANGE_TABLE", "HISTORY_STREAM", "LIVE_INBOX_URL", "LIVE_TIMERS_URL"),
     "receive": ("LIVE_INBOX_URL",),
     "session": (
         *("STAGE", "LIVE_TABLE", "EXCHANGE_TABLE", "EXCHANGE_PREFIX", "HISTORY_STREAM", "LIVE_PEPPER_ARN"),

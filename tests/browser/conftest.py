@@ -3,7 +3,9 @@
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
@@ -77,8 +79,8 @@ class Visitor:
         )
 
 
-@pytest.fixture
-def new_visitor(chromium: Browser, router: live_router.Router) -> Iterator[Callable[..., Visitor]]:
+@contextmanager
+def new_visitors(chromium: Browser, url: str) -> Iterator[Callable[..., Visitor]]:
     """Open the page with options of a Playwright context, and fail at the end if a browser has reported a problem."""
     visitors: list[Visitor] = []
 
@@ -90,15 +92,23 @@ def new_visitor(chromium: Browser, router: live_router.Router) -> Iterator[Calla
         visitors.append(visitor)
         return visitor
 
-    with serving(router.url, str(live_router.REALM)) as url:
-        yield opened
-        for visitor in visitors:
-            visitor.page.context.close()
+    yield opened
+    for visitor in visitors:
+        visitor.page.context.close()
     assert [problem for visitor in visitors for problem in visitor.problems] == []
 
 
+@pytest.fixture
+def new_visitor(chromium: Browser, router: live_router.Router) -> Iterator[Callable[..., Visitor]]:
+    """Open the page for the router in memory."""
+    with serving(router.url, str(live_router.REALM)) as url, new_visitors(chromium, url) as opened:
+        yield opened
+
+
 def _note(visitor: Visitor, message: ConsoleMessage) -> None:
-    if message.type in ("error", "warning") and not EXPECTED.search(message.text):
+    """Note a problem of the page itself, and not of an identity provider's pages and resources."""
+    is_own = urlsplit(message.location["url"]).netloc in ("", urlsplit(visitor.url).netloc)
+    if is_own and message.type in ("error", "warning") and not EXPECTED.search(message.text):
         visitor.problems.append(message.text)
 
 

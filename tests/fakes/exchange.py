@@ -35,7 +35,7 @@ START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 class MemoryTime:
-    """A clock that advances only by `pass_by`."""
+    """A clock that advances only by `pass_by` and `sleep`."""
 
     def __init__(self) -> None:
         self.moment = START
@@ -46,10 +46,22 @@ class MemoryTime:
     def pass_by(self, time: timedelta) -> None:
         self.moment += time
 
+    def sleep(self, seconds: float) -> None:
+        self.pass_by(timedelta(seconds=seconds))
+
 
 @dataclass
 class MemoryExchanges:
     records: dict[str, Exchange] = field(default_factory=dict)
+    arvados: ExchangeName | None = None
+
+    def arvados_realm(self) -> ExchangeName | None:
+        return self.arvados
+
+    def make_arvados_realm(self, name: ExchangeName, *, replacing: ExchangeName | None) -> bool:
+        if self.arvados == replacing:
+            self.arvados = name
+        return self.arvados == name
 
     def find(self, name: ExchangeName) -> Exchange | None:
         return self.records.get(name)

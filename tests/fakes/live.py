@@ -14,7 +14,9 @@ from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
-from signalbox.live.admin.grants import Grant, Rights
+from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants, Rights
+from signalbox.live.admin.principals import GroupName
+from signalbox.live.arvados.rows import row_of
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.selection import is_logged
@@ -37,6 +39,7 @@ START = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
 REALM = ExchangeName("xs_trial.fifo")
 PEPPER = "pepper"
 OVERDUE = timedelta(hours=2, minutes=5)
+ROWS_KEPT_FOR = timedelta(minutes=30)
 
 
 @dataclass
@@ -101,11 +104,20 @@ class MemoryAccounts:
     users: MemoryUsers
     grants: dict[tuple[ExchangeName, UserName], list[Grant]] = field(default_factory=lambda: defaultdict(list))
     secrets: dict[UserName, Credentials] = field(default_factory=dict)
+    denies: dict[tuple[ExchangeName, UserName], list[Grant]] = field(default_factory=lambda: defaultdict(list))
+    groups: dict[tuple[ExchangeName, UserName], set[GroupName]] = field(default_factory=lambda: defaultdict(set))
+    group_grants: dict[ExchangeName, GroupGrants] = field(default_factory=lambda: defaultdict(GroupGrants))
     failures: Counter[UserName] = field(default_factory=Counter)
     ended: dict[tuple[ExchangeName, UserName], datetime] = field(default_factory=dict)
 
     def access(
-        self, realm: ExchangeName, user: UserName | None, *, now: datetime, token: TokenIdentity | None = None
+        self,
+        realm: ExchangeName,
+        user: UserName | None,
+        *,
+        now: datetime,
+        token: TokenIdentity | None = None,
+        is_anonymous: bool = False,
     ) -> RealmAccess:
         exchange, found = self.exchanges.find(realm), None if user is None else self.users.find(user)
         live = None if exchange is None or exchange.is_deleting else exchange.live
@@ -113,7 +125,8 @@ class MemoryAccounts:
             account = None if user is None or found else self._token_account(realm, user, token)
             return RealmAccess(live, account)
         failures = 0 if user is None else self.failures[user]
-        return RealmAccess(live, None if found is None else self._account(realm, found), failures)
+        account = None if found is None else self._account(realm, found, is_anonymous=is_anonymous)
+        return RealmAccess(live, account, failures)
 
     def end_tokens(self, realm: ExchangeName, user: UserName, *, now: datetime) -> None:
         self.ended[realm, user] = now.replace(microsecond=0)
@@ -122,15 +135,30 @@ class MemoryAccounts:
         return self.ended.get((realm, user))
 
     def _token_account(self, realm: ExchangeName, user: UserName, token: TokenIdentity) -> Account:
-        rights = Rights.of_token(realm, role=token.role, grants=self.grants[realm, user])
+        rights = Rights.of_token(
+            realm,
+            user=user,
+            role=token.role,
+            grants=GrantSet(tuple(self.grants[realm, user]), tuple(self.denies[realm, user])),
+            groups=self.groups[realm, user].union(map(GroupName, token.groups)),
+            group_grants=self.group_grants[realm],
+        )
         return Account(user, token.role, Credentials.decoy(user, pepper=PEPPER), rights)
 
     def count_failure(self, user: UserName, *, now: datetime) -> None:
         self.failures[user] += 1
 
-    def _account(self, realm: ExchangeName, user: User) -> Account:
-        grants = self.grants[realm, user.name]
-        rights = Rights.in_realm(realm, user=user.name, role=user.role, ownership=user.ownership, grants=grants)
+    def _account(self, realm: ExchangeName, user: User, *, is_anonymous: bool) -> Account:
+        rights = Rights.in_realm(
+            realm,
+            user=user.name,
+            role=user.role,
+            ownership=user.ownership,
+            grants=GrantSet(tuple(self.grants[realm, user.name]), tuple(self.denies[realm, user.name])),
+            groups=self.groups[realm, user.name],
+            group_grants=self.group_grants[realm],
+            is_anonymous=is_anonymous,
+        )
         credentials = self.secrets.get(user.name) or Credentials.decoy(user.name, pepper=PEPPER)
         return Account(user.name, user.role, credentials, rights)
 
@@ -147,6 +175,10 @@ class MemoryInbox:
 
     def notify(self, connection: ConnectionId, signal: Signal, *, request: str) -> None:
         self._put(connection, signal_body(signal), request)
+
+    def notify_all(self, connections: Sequence[ConnectionId], signal: Signal, *, request: str) -> None:
+        for connection in connections:
+            self._put(connection, signal_body(signal), f"{connection} {request}")
 
     def _put(self, connection: ConnectionId, body: str, request: str) -> None:
         if request not in self.requests:
@@ -211,6 +243,11 @@ class MemoryTopicLog:
 
     def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
         return [topic for topic in self.logged[realm] if pattern.matches(topic)]
+
+    def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:
+        events = (event for log in self.logged[realm].values() for event in log if is_logged(event))
+        rows = {row.id: event for event in events if (row := row_of(event)) and now - event.at <= ROWS_KEPT_FOR}
+        return (rows[found] for found in sorted(rows) if found > number)
 
     def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
         found: dict[tuple[RoutingKey, bool], LoggedEvent] = {}

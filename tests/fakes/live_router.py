@@ -16,18 +16,23 @@ from websockets.http11 import Request, Response
 from websockets.sync.server import Server, ServerConnection, serve
 from websockets.typing import Subprotocol
 
+from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Grant, Rights
+from signalbox.live.identity.compact import is_compact_jwt
+from signalbox.live.identity.tokens import TokenIdentity, TokenRefusal, TokenVerifier, VerifiedToken
 from signalbox.live.log.events import EventTexts, LoggedEvent
 from signalbox.live.log.get_events import get_events_result
 from signalbox.live.log.history_request import HistoryRequest, InvalidArgument
 from signalbox.live.log.selection import backfill_page, history_page, is_logged, latest_retained
-from signalbox.live.session.effects import AnswerCall, Attach, Close, Distribute, Post
+from signalbox.live.procedures.session_renewal import RENEW
+from signalbox.live.session.effects import AnswerCall, Attach, Close, Distribute, Enter, Post
 from signalbox.live.session.machine import receive
 from signalbox.live.session.state import (
     Account,
     ConnectionId,
     DecisionContext,
+    Elapsed,
     Killed,
     Lost,
     Realm,
@@ -41,6 +46,8 @@ from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.messages import (
     EMPTY,
+    Authenticate,
+    Call,
     Error,
     Hello,
     Message,
@@ -86,9 +93,16 @@ class Peer:
 
 @dataclass(slots=True)
 class Router:
-    """One realm with users, whose grants are in `rights`; the ticket of every user is `TICKET`."""
+    """One realm with users, whose grants are in `rights`; the ticket of every user is `TICKET`.
+
+    With `issuers`, whose tokens `tokens` verifies, users may join by token; they have the grants of their groups.
+    """
 
     rights: dict[str, tuple[Grant, ...]]
+    issuers: tuple[Issuer, ...] = ()
+    tokens: TokenVerifier | None = None
+    group_rights: dict[str, tuple[Grant, ...]] = field(default_factory=dict)
+    joins: int = 0
     log: list[LoggedEvent] = field(default_factory=list)
     url: str = ""
     roles: Mapping[str, str] = field(default_factory=dict)
@@ -139,6 +153,15 @@ class Router:
         """End all sessions with GOODBYE, as an administrator does."""
         self._notify_all(Killed("wamp.close.killed", "enough"))
 
+    def token_ends(self) -> datetime | None:
+        """Return when the first token of an open session ends, or None without one."""
+        with self._lock:
+            return min((peer.session.token.ends_at for peer in self._peers if peer.session.token), default=None)
+
+    def end_tokens(self) -> None:
+        """Run out the timers of sessions whose token has ended."""
+        self._notify_all(Elapsed())
+
     def revoke(self, user: str) -> None:
         """Revoke all rights of a user."""
         self.rights[user] = ()
@@ -188,16 +211,38 @@ class Router:
         name = session.identity.authid if session.identity else ""
         if isinstance(received, Hello):
             name = str(received.details.get("authid"))
-        realm = Realm(REALM, "pepper") if REALM in (session.realm, getattr(received, "realm", None)) else None
+        is_realm = REALM in (session.realm, getattr(received, "realm", None))
+        realm = Realm(REALM, "pepper", has_issuers=bool(self.issuers)) if is_realm else None
+        token = self._verified(received)
+        identity = session.token
+        if isinstance(token, VerifiedToken):
+            name, identity = token.authid, token.identity
         return DecisionContext(
             now=datetime.now(UTC),
             session=_id(SessionId),
             publication=_id(PublicationId),
             nonce=secrets.token_hex(),
             realm=realm,
-            account=self._account(name),
+            account=self._account(name) if identity is None else self._token_account(name, identity),
             size_bytes=size,
+            token=token,
         )
+
+    def _verified(self, received: Received) -> VerifiedToken | TokenRefusal | None:
+        """Verify the token of a message, if it has one."""
+        text: object = None
+        if isinstance(received, Authenticate):
+            text = received.signature
+        elif isinstance(received, Call) and received.procedure == RENEW and received.payload.arguments:
+            text = received.payload.arguments[0]
+        if self.tokens is None or not isinstance(text, str) or not is_compact_jwt(text):
+            return None
+        return self.tokens.verify(text, self.issuers)
+
+    def _token_account(self, name: str, identity: TokenIdentity) -> Account:
+        granted = tuple(grant for group in identity.groups for grant in self.group_rights.get(group, ()))
+        rights = Rights(frozenset(), (*self.rights.get(name, ()), *granted), is_admin=False)
+        return Account(UserName(name), identity.role, CREDENTIALS, rights)
 
     def _account(self, name: str) -> Account | None:
         if name not in self.rights:
@@ -206,7 +251,9 @@ class Router:
         return Account(UserName(name), Role(self.roles.get(name, Role.SUBSCRIBER)), CREDENTIALS, rights)
 
     def _carry_out(self, peer: Peer, effect: object) -> None:
-        if isinstance(effect, Post):
+        if isinstance(effect, Enter):
+            self.joins += 1
+        elif isinstance(effect, Post):
             peer.post(effect.message)
         elif isinstance(effect, Attach):
             self._attach(peer, effect)

@@ -24,6 +24,7 @@ from signalbox.exchange.messages.properties import DeliveredMessage, MessageProp
 from signalbox.exchange.messages.replayed_messages import OriginalMessage, replayed_copy, replayed_publication
 from signalbox.exchange.model import events
 from signalbox.exchange.model.connections import ConnectionCheck, Readers
+from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import (
@@ -61,8 +62,13 @@ LIVE = Exchange(
     live=LiveSettings(OrderBy.PUBLISHER, "guest", Retention(10, timedelta(hours=1.5)), RULES),
 )
 SIMPLE_LIVE = Exchange("xs_simple.fifo", None, AT, live=LiveSettings())
+ISSUERS = (
+    Issuer("https://a.example.org", "a"),
+    Issuer("https://b.example.org", "b", "lab", "email", "role", "roles", 30, "page", ("https://c.example.org",)),
+)
+TRUSTING = Exchange("xs_trusting.fifo", None, AT, live=LiveSettings(issuers=ISSUERS))
 DELETED = Exchange("xs_gone", None, AT, is_deleting=True)
-EXCHANGES = (ALTERNATE, DELETED, LIVE, PLAIN, SIMPLE_LIVE)
+EXCHANGES = (ALTERNATE, DELETED, LIVE, PLAIN, SIMPLE_LIVE, TRUSTING)
 
 PLAIN_QUEUE = DeclaredQueue("q_plain", None, AT, AT + SECOND)
 SETTINGS = QueueSettings(expires=DAY, message_ttl=20.5 * SECOND, prefetch=7, maximum_receives=3)

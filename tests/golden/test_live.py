@@ -12,7 +12,7 @@ from signalbox.aws.live import connection_snapshots, subscribers
 from signalbox.aws.live.accounts import DynamoAccounts
 from signalbox.aws.live.changes import DynamoSubscriberChanges
 from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
-from signalbox.aws.live.grants import DynamoGrants, DynamoSecrets
+from signalbox.aws.live.grants import DynamoGrants, DynamoGroups, DynamoSecrets
 from signalbox.aws.live.inbox import SqsInbox, SqsTimers, timed_connection
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
@@ -33,8 +33,9 @@ from signalbox.live.admin.commands import (
     TakeGrant,
     secret_fields,
 )
-from signalbox.live.admin.grants import Grant
+from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.admin.ports import StoredGrants
+from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.log.event_documents import event_document, event_of
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
@@ -80,7 +81,7 @@ from signalbox.live.wamp.messages import Call, Payload, Subscribed, Unsubscribed
 from signalbox.live.wamp.options import AfterPublication, AfterSequence, AfterTime, AfterTopicSequences, LastEvents
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.messages import Message, outgoing
-from signalbox.sarracenia.rights.permissions import Right
+from signalbox.sarracenia.rights.permissions import Right, Role
 from tests.golden.files import RecordingSqs, golden, store, stored_items
 
 AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
@@ -140,6 +141,15 @@ FULL_SESSION = Session(
     frames=("f0", "f1"),
     pending={"f1": EFFECTS},
 )
+TOKEN_SESSION = replace(
+    opened("c4=", now=AT),
+    state=State.JOINED,
+    realm=REALM,
+    session=8,
+    identity=Identity("carol@lab", "subscriber", AuthMethod.TICKET, "lab"),
+    pending={"f1": (CountFailure("", "token: expired"),)},
+    token=TokenIdentity("lab", Role.SUBSCRIBER, ("a", "b"), AT + DAY, 60),
+)
 MEMBERS = (Member("c1=", BOB, AT), Member("c2=", ALICE, AT))
 SUBSCRIBERS = (
     Subscriber("c1=", EXACT, BOB),
@@ -169,6 +179,7 @@ LONG_EVENT = LoggedEvent(5, "a.c", AT, Payload(("long " * 250,)), sequence=5)
 LOGGED_EVENTS = (FULL_EVENT, TEXT_EVENT, OMITTED_EVENT, LONG_EVENT)
 
 GRANTS = (Grant(Right.READ, BY_PREFIX), Grant(Right.WRITE, EXACT))
+DENIES = (Grant(Right.READ, EXACT),)
 SECRETS = {"alice": Credentials("5a17", "ver1f1er", 1000, "k3y"), "bob": Credentials("5a18", "ver1f1er", 1000)}
 TOTALS = Totals(events=3, replies=2, size=512, lags=(1, 2, *[0] * 18), longest_ms=7, noted_at=AT)
 FULL_OUTBOX = OutboxState(
@@ -200,11 +211,15 @@ def write_live(table, exchange_table, monkeypatch: pytest.MonkeyPatch) -> None:
     log = DynamoTopicLog(table)
     log.append(REALM, LOGGED_EVENTS, live=LIVE)
     grants, secrets = DynamoGrants(table), DynamoSecrets(table)
-    grants.save(REALM, "alice", GRANTS[:1], replacing=StoredGrants())
-    grants.save(REALM, "alice", GRANTS, replacing=StoredGrants(GRANTS[:1], 1))
+    grants.save(REALM, "alice", GrantSet(GRANTS[:1]), replacing=StoredGrants())
+    grants.save(REALM, "alice", GrantSet(GRANTS), replacing=StoredGrants(GRANTS[:1], 1))
+    grants.save(REALM, "carol", GrantSet(GRANTS, DENIES), replacing=StoredGrants())
+    grants.save(REALM, "@lab", GrantSet(GRANTS, DENIES), replacing=StoredGrants())
+    DynamoGroups(table).add(REALM, "lab", "carol")
     secrets.put(SECRETS)
     for _ in range(2):
         DynamoAccounts(table, exchange_table, "p3pper").count_failure("alice", now=AT)
+    DynamoAccounts(table, exchange_table, "p3pper").end_tokens(REALM, "carol@lab", now=AT)
     snapshots = DynamoConnectionSnapshots(table, exchange_table)
     snapshots.save("c1=", OutboxState(), session=None)
     snapshots.save("c2=", FULL_OUTBOX, session=None)
@@ -216,6 +231,7 @@ def write_sessions(table) -> None:
     sessions.open(NEW_SESSION)
     sessions.open(replace(FULL_SESSION, pending={}))
     sessions.save(FULL_SESSION, replacing=Stored(FULL_SESSION, 1))
+    sessions.open(TOKEN_SESSION)
     for member in MEMBERS:
         realm_sessions.enter(REALM, member, expires_at=AT + DAY)
     DynamoConnectionRate(table).count(now=AT)
@@ -336,7 +352,8 @@ def test_golden_sessions_are_read(live_table) -> None:
     sessions, realm_sessions = DynamoSessions(live_table), DynamoRealmSessions(live_table)
     assert sessions.find("c1=") == Stored(NEW_SESSION, 1)
     assert sessions.find("c2=") == Stored(FULL_SESSION, 2)
-    assert list(sessions.overdue(now=AT + timedelta(hours=2, minutes=5))) == ["c1=", "c2="]
+    assert sessions.find("c4=") == Stored(TOKEN_SESSION, 1)
+    assert list(sessions.overdue(now=AT + timedelta(hours=2, minutes=5))) == ["c1=", "c4=", "c2="]
     assert list(realm_sessions.every(REALM)) == list(MEMBERS)
     assert realm_sessions.find(REALM, 7) == MEMBERS[0]
     assert realm_sessions.of_user(REALM, "alice") == ["c2="]
@@ -380,7 +397,14 @@ def test_golden_accounts_and_outboxes_are_read(live_table, exchange_table) -> No
     store(exchange_table, golden("exchange", "items"))
 
     accounts = DynamoAccounts(live_table, exchange_table, "p3pper")
-    assert DynamoGrants(live_table).find(REALM, "alice") == StoredGrants(GRANTS, 2)
+    grants = DynamoGrants(live_table)
+    assert grants.find(REALM, "alice") == StoredGrants(GRANTS, 2)
+    found = grants.find(REALM, "carol")
+    assert (set(found.grants), found.denies, found.version) == (set(GRANTS), DENIES, 1)
+    assert grants.of_groups(REALM) == GroupGrants(1, {"@lab": GrantSet(GRANTS, DENIES)})
+    assert grants.grantees(REALM) == ["alice", "carol"]
+    assert DynamoGroups(live_table).of_user(REALM, "carol") == {"lab"}
+    assert DynamoGroups(live_table).members(REALM) == [("lab", "carol")]
     access = accounts.access(REALM, "alice", now=AT)
     assert (access.account.credentials, access.account.rights.grants, access.failures) == (SECRETS["alice"], GRANTS, 2)
     snapshots = DynamoConnectionSnapshots(live_table, exchange_table)

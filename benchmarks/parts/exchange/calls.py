@@ -10,7 +10,7 @@ from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
-from signalbox.exchange.model.routing_ports import RoutingSnapshot
+from signalbox.exchange.model.routing_ports import KeysOfExchange, RoutingSnapshot
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
 from signalbox.exchange.routing.router import Router
 from signalbox.messages import Message
@@ -55,9 +55,11 @@ class _Table:
     bound: Sequence[Binding]
     looks: int = 0
 
-    def snapshot(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> RoutingSnapshot:
+    def snapshot(
+        self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str], heads: KeysOfExchange | None = None
+    ) -> RoutingSnapshot:
         assert list(exchanges) == [EXCHANGE]
-        assert list(senders) == []
+        assert (list(senders), heads) == ([], None)
         self.looks += 1
         return RoutingSnapshot({EXCHANGE: Exchange(EXCHANGE, None, NOW)}, {})
 

@@ -30,15 +30,50 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of the functions for one delivery. At worst, each delivery has an item of its own in an outbox."""
+    """The work of the functions. Units and calls are those that tests count (tests/handlers/*/test_billed_calls.py).
 
+    `events_per_item` is the number of events that reach a connection in one item of its outbox: 1 if each comes alone,
+    up to ten if a publisher sends a burst of them, which the function `route` then processes as one batch.
+    """
+
+    events_per_item: float = 1.0
     batch: float = 10.0  # items of an SQS call, and of an invocation of `deliver`
-    deliver_seconds: float = 0.060  # per batch: posts to five connections at a time, 10 to 20 ms each
+    around_seconds: float = 0.020  # assumed: of an invocation of `deliver`, for its read and for what it records
+    post_seconds: float = 0.015  # assumed: API Gateway takes 10 to 20 ms for a post
+    posts_at_once: float = 5.0  # assumed, of ten threads: their processor time is limited
     deliver_gigabytes: float = 0.5
-    read_units: float = 4.0  # session, outbox, user and grants, in one consistent BatchGetItem for a connection
-    log_write_units: float = 2.0  # per event: its row in the log, and its share of a head's update
+    outbox_reads: float = 1.0  # counted: for each item, the record of the outbox with its copy of the session
+    rights_reads: float = 2.0  # counted: the user and the grants, unless the instance has read them within a second
+    users: int = 500  # assumed; they decide how often an instance has read a user's rights within the last second
+    event_writes: float = 6.0  # counted, for an event alone: its row, the head and the counter, twice in a transaction
+    burst_writes: float = 2.0  # counted: for each further event of the same topic in the batch
     frames_per_connection: float = 4.0  # HELLO, AUTHENTICATE, SUBSCRIBE and the call that follows it
     writes_per_frame: float = 3.0
+
+    @property
+    def deliver_seconds(self) -> float:
+        """Return the seconds of an invocation of `deliver`, which posts the events of several items."""
+        return self.around_seconds + self.batch * self.events_per_item * self.post_seconds / self.posts_at_once
+
+    def instances(self, load: Load) -> float:
+        """Return the number of instances of `deliver` at a time."""
+        return load.deliveries_per_second / self.events_per_item / self.batch * self.deliver_seconds
+
+    def reads(self, load: Load) -> float:
+        """Return the read units of an item.
+
+        A user's items reach all instances alike, at a rate r each. An instance reads the user's rights, uses them for a
+        second, and then waits 1/r for the next item: of r + 1 items, one is read for.
+        """
+        rate = load.deliveries_per_second / self.events_per_item / self.instances(load) / self.users
+        return self.outbox_reads + self.rights_reads / (rate + 1)
+
+    def writes(self) -> float:
+        """Return the write units of an event."""
+        return (self.event_writes + (self.events_per_item - 1) * self.burst_writes) / self.events_per_item
+
+
+ALONE, IN_BURSTS = Work(), Work(events_per_item=10.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +108,14 @@ class Need:
 def needs(load: Load, work: Work) -> Iterator[Need]:
     """Yield the need for each relevant quota."""
     per_second = load.deliveries_per_second
+    items = per_second / work.events_per_item
     joins = load.connections / (load.connection_minutes * 60)
     yield Need("API Gateway requests a second, shared by all APIs", per_second, 10_000)
     yield Need("new connections a second, in the steady state", joins, 500)
     yield Need("seconds until all have reconnected after an outage, at 500 a second", load.connections / 500, None)
-    yield Need("calls a second to the outbox, SQS FIFO with high throughput", per_second / work.batch, 70_000)
-    yield Need("concurrent executions of `deliver`", per_second / work.batch * work.deliver_seconds, 1_000)
-    yield Need("DynamoDB read units a second, of a table", per_second * work.read_units, 40_000)
+    yield Need("calls a second to the outbox, SQS FIFO with high throughput", items / work.batch, 70_000)
+    yield Need("concurrent executions of `deliver`", work.instances(load), 1_000)
+    yield Need("DynamoDB read units a second, of a table", items * work.reads(load), 40_000)
 
 
 def costs(load: Load, work: Work, prices: Prices) -> Iterator[tuple[str, float]]:
@@ -89,14 +125,15 @@ def costs(load: Load, work: Work, prices: Prices) -> Iterator[tuple[str, float]]
     frames = load.connections * MINUTES_PER_MONTH / load.connection_minutes * work.frames_per_connection
     messages = deliveries + 2 * frames  # each frame is answered
     first = min(messages, prices.first_messages)
-    invocations = (deliveries + 2 * frames) / work.batch
+    items = deliveries / work.events_per_item
+    invocations = (items + 2 * frames) / work.batch
     yield "API Gateway: messages", first * prices.messages + (messages - first) * prices.further_messages
     yield "API Gateway: connection minutes", load.connections * MINUTES_PER_MONTH * prices.connection_minutes
     # Messages are sent, received and deleted in batches of ten, in the outbox and in the exchange's queue.
-    yield "SQS", 3 * (deliveries + events + 2 * frames) / work.batch * prices.fifo_requests
+    requests = (items + events + 2 * frames) / work.batch
+    yield "SQS", 3 * requests * prices.fifo_requests
     seconds = invocations * work.deliver_seconds * work.deliver_gigabytes
     yield "Lambda", invocations * prices.invocations + seconds * prices.gigabyte_seconds
-    reads = deliveries * work.read_units * prices.read_units
-    yield "DynamoDB: reads", reads
-    writes = events * work.log_write_units + frames * work.writes_per_frame
+    yield "DynamoDB: reads", items * work.reads(load) * prices.read_units
+    writes = events * work.writes() + frames * work.writes_per_frame
     yield "DynamoDB: writes", writes * prices.write_units

@@ -168,7 +168,7 @@ class EventsLoad:
             raise UnavailableError(f"not all clients are subscribed after {READY_SECONDS:.0f} s: {self._ready()}")
 
     def _publish(self, deployment: Deployment, realm: str) -> None:
-        """Publish to all topics in turn, with a bounded number of events under way."""
+        """Publish to one topic after another, with a bounded number of events under way."""
         topics, number = self._topics, 0
         with client_of(deployment) as client:
             while number < self.sizes.events:

@@ -2,10 +2,11 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
 
 from benchmarks.shared.counting import Tap, tapped
@@ -21,13 +22,14 @@ from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.live.session import ConnectionLost, Login, Socket, join
 from signalbox.clients.web_socket import connector
 from signalbox.errors import UnavailableError
+from signalbox.local.identity import provider
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership
+from tests.identity_provider import access_token
 
 REALM = "xpublic.fifo"  # every subscriber may read it, without a grant
 AT_ONCE = 16  # joins under way: a client that waits longer than 10 s for its turn is refused
 TRIES, PAUSE_SECONDS = 10, 1.0
-USERS, CONNECTIONS = 10_000, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class Joins:
     """The joins of all users, one after another on each connection."""
 
     users: int
+    by_token: int
+    """Users of an identity provider, without a record, among them."""
     connections: int
     seconds: float
     join_seconds: Summary
@@ -62,11 +66,20 @@ class UsersResult:
     joins: Joins
 
 
-def measure(stage: Stage, say: Callable[[str], None], *, users: int, connections: int) -> UsersResult:
-    """Make users, give them secrets, and join each of them once."""
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The numbers of users to make, of joins, of those by a token, and of connections at the same time."""
+
+    users: int = 10_000
+    joins: int = 10_000
+    tokens: int = 500
+    connections: int = 200
+
+
+def measure(stage: Stage, say: Callable[[str], None], counts: Counts) -> UsersResult:
+    """Make users, give them secrets, and join users once, the last ones by a token."""
+    users = counts.users
     names = [UserName(f"lab-{number:05}") for number in range(users)]
-    with client_of(stage.deployment) as administrator:
-        administrator.declare_exchange(REALM, live={"live": True})
     with tapped(str(stage.deployment.endpoint_url)) as counted:
         deployment = replace(stage.deployment, endpoint_url=counted.endpoint_url)
         say(f"adding {users:,} users")
@@ -75,8 +88,28 @@ def measure(stage: Stage, say: Callable[[str], None], *, users: int, connections
         say("creating their secrets")
         created = _step("secret", users, counted, lambda: tickets.update(_secrets(deployment, names)))
         listed = _step("list", users, counted, lambda: _list(deployment, users))
-    joins = _joins(str(stage.local["websocket_url"]), tickets, say, connections=connections)
-    return UsersResult([added, created, listed], joins)
+    with provider.running() as identities:
+        _declare(stage, identities)
+        say(f"signing {counts.tokens} people in")
+        by_token = list(_signed_in(identities, counts.tokens))
+        by_ticket = [Login(REALM, name, ticket) for name, ticket in tickets.items()][: counts.joins - counts.tokens]
+        joiner = _Joiner(str(stage.local["websocket_url"]))
+        joined = _joins(joiner, [*by_ticket, *by_token], say, connections=counts.connections)
+    return UsersResult([added, created, listed], replace(joined, by_token=len(by_token)))
+
+
+def _declare(stage: Stage, identities: provider.IdentityProvider) -> None:
+    issuer = {"url": identities.url, "audience": identities.audience}
+    with client_of(stage.deployment) as administrator:
+        administrator.declare_exchange(REALM, live={"live": True, "issuers": [issuer]})
+
+
+def _signed_in(identities: provider.IdentityProvider, count: int) -> Iterator[Login]:
+    """Yield logins of the provider's users, each with a token that is issued before."""
+    for number in range(count):
+        identities.set_user(f"person-{number:05}", groups=["lab"])
+        token = access_token(identities, f"person-{number:05}")
+        yield Login(REALM, token=partial(str, token))
 
 
 def _step(what: str, users: int, counted: Tap, work: Callable[[], object]) -> Step:
@@ -108,10 +141,8 @@ def _records(deployment: Deployment) -> DynamoUsers:
     return DynamoUsers(deployment.session().resource("dynamodb").Table(deployment.outputs["ExchangeTable"]))
 
 
-def _joins(url: str, tickets: Mapping[str, str], say: Callable[[str], None], *, connections: int) -> Joins:
-    """Join all users, in waves of as many open connections."""
-    logins = [Login(REALM, name, ticket) for name, ticket in tickets.items()]
-    joiner = _Joiner(url)
+def _joins(joiner: "_Joiner", logins: Sequence[Login], say: Callable[[str], None], *, connections: int) -> Joins:
+    """Join users, in waves of as many open connections."""
     began = time.perf_counter()
     most = 0
     for start in range(0, len(logins), connections):
@@ -125,7 +156,7 @@ def _joins(url: str, tickets: Mapping[str, str], say: Callable[[str], None], *, 
     seconds = time.perf_counter() - began
     times = summary(joiner.seconds)
     assert times is not None
-    return Joins(len(logins), connections, round(seconds, 1), times, joiner.retries, most)
+    return Joins(len(logins), 0, connections, round(seconds, 1), times, joiner.retries, most)
 
 
 class _Joiner:
@@ -156,7 +187,7 @@ class _Joiner:
     def _joined(self, login: Login) -> Socket:
         socket = self.connect()
         try:
-            join(socket, login)
+            join(socket, login, login.token() if login.token else None)
         except BaseException:
             socket.close()
             raise

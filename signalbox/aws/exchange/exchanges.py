@@ -13,6 +13,7 @@ from signalbox.aws.exchange.items import (
     IS_DELETING,
     LIVE_ONLY_USER,
     USER,
+    arvados_key,
     exchange_item,
     exchange_of,
     queue_item,
@@ -83,6 +84,17 @@ class DynamoExchanges:
         if self.find(exchange.name) == exchange:
             self._forget_heads(exchange.name)
         return _is_deleted(self.table, exchange.resource, exchange.version)
+
+    def arvados_realm(self) -> ExchangeName | None:
+        """Return the name of the exchange that was last made the realm of Arvados' clients, or None."""
+        item = _read(self.table, arvados_key())
+        return ExchangeName(item["realm"]) if item else None
+
+    def make_arvados_realm(self, name: ExchangeName, *, replacing: ExchangeName | None) -> bool:
+        """Make an exchange the realm of Arvados' clients; return whether `replacing` was that realm until now."""
+        is_as_read = IS_NEW if replacing is None else Attr("realm").eq(replacing)
+        item = arvados_key() | {"realm": name}
+        return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=is_as_read))
 
     def _forget_heads(self, name: ExchangeName) -> None:
         heads = {

@@ -84,6 +84,11 @@ def head_key(exchange: ExchangeName, key: RoutingKey) -> Item:
     return {"pk": f"{HEAD}{exchange}", "sk": f"{HEAD_KEY}{key}"}
 
 
+def arvados_key() -> Item:
+    """Return the key of the item that names the realm of Arvados' clients."""
+    return {"pk": "arvados", "sk": "realm"}
+
+
 def exchange_item(exchange: Exchange) -> Item:
     """Return the item of an exchange's record."""
     fields = {
@@ -216,6 +221,7 @@ def _live_item(live: LiveSettings) -> Item:
         "retention": _retention_item(live.retention),
         # A list and not a map: the empty prefix is valid, and DynamoDB does not allow empty names.
         "rules": [{"prefix": prefix} | _retention_item(rule) for prefix, rule in live.rules.items()],
+        "arvados": live.arvados or None,
         "issuers": [_issuer_item(issuer) for issuer in live.issuers] or None,
     }
     return _present(fields)
@@ -227,6 +233,7 @@ def _live_of(item: Mapping[str, Any]) -> LiveSettings:
         anonymous=item.get("anonymous"),
         retention=_retention_of(item["retention"]),
         rules={rule["prefix"]: _retention_of(rule) for rule in item["rules"]},
+        arvados=item.get("arvados", False),
         issuers=tuple(map(_issuer_of, item.get("issuers", ()))),
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from boto3.dynamodb.conditions import Attr, Key
+from boto3.dynamodb.conditions import Key
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.exchange.items import (
@@ -34,7 +34,7 @@ from signalbox.aws.shared.dynamodb import Item, every_item, every_key, milliseco
 from signalbox.backoff import Backoff
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import Binding, ResourceKind, ResourceRef
-from signalbox.exchange.model.routing_ports import RoutingSnapshot
+from signalbox.exchange.model.routing_ports import HeadChange, KeysOfExchange, RoutingSnapshot
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import MessageId
@@ -44,6 +44,7 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
+    from mypy_boto3_dynamodb.type_defs import UpdateTypeDef
 
 SENDER, DETOUR = "sender#", "detour:"
 COUNTERS_KEPT_FOR = timedelta(hours=2)
@@ -58,14 +59,21 @@ class DynamoRoutingTable:
     table: "Table"
     backoff: Backoff = BACKOFF
 
-    def snapshot(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> RoutingSnapshot:
-        """Return the records of exchanges and the users of SenderIds, in one read for any number of them."""
+    def snapshot(
+        self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str], heads: KeysOfExchange | None = None
+    ) -> RoutingSnapshot:
+        """Return the records of exchanges, the users of SenderIds and heads, in one read for any number of them."""
         keys = [record_key(ResourceRef(ResourceKind.EXCHANGE, name)) for name in exchanges]
         keys += [sender_key(sender) for sender in senders]
+        if heads is not None:
+            keys += [head_key(heads[0], key) for key in heads[1]]
         items = list(every_key(self.table, keys, backoff=self.backoff))
-        found = [exchange_of(item) for item in items if not item["pk"].startswith(SENDER)]
+        found = [exchange_of(item) for item in items if item["sk"] == ResourceKind.EXCHANGE]
         users = {item["pk"].removeprefix(SENDER): UserName(item["name"]) for item in items if item["sk"] == "sender"}
-        return RoutingSnapshot({exchange.name: exchange for exchange in found}, users)
+        stored = [item for item in items if item["sk"].startswith(HEAD_KEY)]
+        return RoutingSnapshot(
+            {exchange.name: exchange for exchange in found}, users, None if heads is None else _heads(stored)
+        )
 
     def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterator[Binding]:
         """Return the bindings from an exchange, at least as new as the last snapshot, read page by page.
@@ -111,24 +119,32 @@ class DynamoHeads:
 
     def read(self, exchange: ExchangeName, keys: Iterable[RoutingKey]) -> Mapping[RoutingKey, Head]:
         """Return the stored heads of keys; a new key has none."""
-        items = every_key(self.table, [head_key(exchange, key) for key in keys], backoff=self.backoff)
-        return {RoutingKey(item["sk"].removeprefix(HEAD_KEY)): _head(item) for item in items}
+        return _heads(every_key(self.table, [head_key(exchange, key) for key in keys], backoff=self.backoff))
 
     def save(self, exchange: ExchangeName, key: RoutingKey, head: Head, *, replacing: Head) -> bool:
         """Store a head's numbers, not its detours; return whether the stored head still equalled `replacing`."""
-        is_as_read = Attr("sequence").eq(replacing.sequence) if replacing.sequence else Attr("sequence").not_exists()
-        return succeeds(
-            lambda: self.table.update_item(
-                Key=head_key(exchange, key),
-                UpdateExpression="SET #sequence = :sequence, recent = :recent",
-                ExpressionAttributeNames={"#sequence": "sequence"},
-                ExpressionAttributeValues={
-                    ":sequence": head.sequence,
-                    ":recent": sorted(head.recent, key=lambda message: head.recent[message]),
-                },
-                ConditionExpression=is_as_read,
-            )
-        )
+        update = self.update(exchange, HeadChange(key, head, replacing))
+        return succeeds(lambda: self.table.meta.client.update_item(**update))
+
+    def update(self, exchange: ExchangeName, change: HeadChange) -> "UpdateTypeDef":
+        """Return the update that stores a head's numbers, on the condition that it still equals the replaced one."""
+        recent = change.head.recent
+        values: Item = {
+            ":sequence": change.head.sequence,
+            ":recent": sorted(recent, key=lambda message: recent[message]),
+        }
+        if change.replacing.sequence:
+            values[":replaced"] = change.replacing.sequence
+        return {
+            "TableName": self.table.name,
+            "Key": head_key(exchange, change.key),
+            "UpdateExpression": "SET #sequence = :sequence, recent = :recent",
+            "ExpressionAttributeNames": {"#sequence": "sequence"},
+            "ExpressionAttributeValues": values,
+            "ConditionExpression": (
+                "#sequence = :replaced" if change.replacing.sequence else "attribute_not_exists(#sequence)"
+            ),
+        }
 
     def start_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         """Record that the messages of a key up to the number `last` reach a queue by the retry queue."""
@@ -166,32 +182,45 @@ class DynamoHeads:
 
 @dataclass(frozen=True, slots=True)
 class DynamoCounterWriter:
-    """`CounterWriter` over the table `Exchanges`: an item for each minute of an exchange or a queue."""
+    """`CounterWriter` over the table `Exchanges`: items for each minute of an exchange or a queue.
+
+    With a number of its own, `writer`, a function instance adds to items of its own, which no other transaction writes
+    to. That number follows the minute as a fraction, so that all of them are read as times in that minute.
+    """
 
     table: "Table"
     parallel_map: ParallelMap = serial_map
+    writer: int | None = None
 
     def add(self, counts: Mapping[ResourceRef, Mapping[str, int]], *, at: datetime) -> None:
         """Add to the counters of exchanges and queues; log failures, since the data lake has the same facts."""
         for _ in self.parallel_map(lambda resource: self._add(resource, counts[resource], at), counts):
             pass
 
-    def _add(self, resource: ResourceRef, counts: Mapping[str, int], at: datetime) -> None:
-        names = {f"#{name}": name for name in counts}
+    def update(self, resource: ResourceRef, counts: Mapping[str, int], at: datetime) -> "UpdateTypeDef":
+        """Return the update that adds to the counters of an exchange or a queue."""
+        minute = minute_key(at) if self.writer is None else f"{minute_key(at)}.{self.writer:09d}"
         values = {f":{name}": count for name, count in counts.items()}
         expires_at = round((at + COUNTERS_KEPT_FOR).timestamp())
+        return {
+            "TableName": self.table.name,
+            "Key": {"pk": partition(resource), "sk": minute},
+            "UpdateExpression": "SET last_at = :last_at, expires_at = :expires_at ADD "
+            + ", ".join(f"#{name} :{name}" for name in counts),
+            "ExpressionAttributeNames": {f"#{name}": name for name in counts},
+            "ExpressionAttributeValues": {**values, ":last_at": milliseconds(at), ":expires_at": expires_at},
+        }
+
+    def _add(self, resource: ResourceRef, counts: Mapping[str, int], at: datetime) -> None:
         try:
             # The client is thread-safe, the table resource is not.
-            self.table.meta.client.update_item(
-                TableName=self.table.name,
-                Key={"pk": partition(resource), "sk": minute_key(at)},
-                UpdateExpression="SET last_at = :last_at, expires_at = :expires_at ADD "
-                + ", ".join(f"#{name} :{name}" for name in counts),
-                ExpressionAttributeNames=names,
-                ExpressionAttributeValues={**values, ":last_at": milliseconds(at), ":expires_at": expires_at},
-            )
+            self.table.meta.client.update_item(**self.update(resource, counts, at))
         except (ClientError, BotoCoreError):
             logger.exception("counters of %s were not increased", resource)
+
+
+def _heads(items: Iterable[Item]) -> dict[RoutingKey, Head]:
+    return {RoutingKey(item["sk"].removeprefix(HEAD_KEY)): _head(item) for item in items}
 
 
 def _head(item: Item) -> Head:

@@ -1,43 +1,104 @@
-"""The items of users' grants and credentials in the table `Live`."""
+"""The items of grants, groups and credentials in the table `Live`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from signalbox.aws.live.items import grants_key, secret_key
+from signalbox.aws.exchange.items import user_of
+from signalbox.aws.live.items import GRANTS, PRINCIPAL, grants_key, group_grants_key, secret_key
 from signalbox.aws.shared.dynamodb import Item
-from signalbox.exchange.model.records import User
-from signalbox.live.admin.grants import Grant, Rights
+from signalbox.live.admin.coverage import may_overlap
+from signalbox.live.admin.grants import NO_GRANTS, NO_RIGHTS, Grant, GrantSet, GroupGrants, Rights
+from signalbox.live.admin.principals import GroupName, PrincipalName
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right
 
+USER = "user"  # the sort key of a user's record
+# The lists of an item `principal`.
+GROUPS, DENIES, LIMITED = "groups", "denies", "limited_grants"
+ItemsByKind = Mapping[str, Item]  # by sort key
 
-def grants_item(realm: ExchangeName, user: UserName, grants: Iterable[Grant], *, version: int) -> Item:
-    """Return the item of all grants of a user in a realm; `version` grows with every change."""
-    documents = [
+
+def grants_item(realm: ExchangeName, user: str, grants: Iterable[Grant], *, version: int) -> Item:
+    """Return the item of a user's own grants that no deny limits; `version` grows with every change."""
+    return grants_key(realm, user) | {"realm": realm, "user": user, "grants": documents(grants), "version": version}
+
+
+def group_grants_item(realm: ExchangeName, principal: PrincipalName, granted: GrantSet, *, version: int) -> Item:
+    """Return the item of the grants and denies of a group in a realm."""
+    lists = {"grants": documents(granted.grants), "denies": documents(granted.denies)}
+    return group_grants_key(realm, principal) | {"realm": realm, "principal": principal, **lists, "version": version}
+
+
+def documents(grants: Iterable[Grant]) -> list[dict[str, str]]:
+    """Return grants as a list in an item."""
+    return [
         {"right": str(grant.right), "match": str(grant.pattern.match), "uri": grant.pattern.uri} for grant in grants
     ]
-    return grants_key(realm, user) | {"realm": realm, "user": user, "grants": documents, "version": version}
 
 
-def grants_of(item: Item | None) -> tuple[Grant, ...]:
-    """Return the grants of an item; an absent item has none."""
+def grants_of(item: Item | None, attribute: str = "grants") -> tuple[Grant, ...]:
+    """Return the grants of an item, or those of another of its lists; an absent item or list has none."""
     return tuple(
         # Not parsed: a stored grant stays valid if the rules for patterns change.
         Grant(Right(one["right"]), TopicPattern(MatchPolicy(one["match"]), one["uri"]))
-        for one in (item or {}).get("grants", ())
+        for one in (item or {}).get(attribute, ())
     )
 
 
-def rights_of(realm: ExchangeName, user: User, grants: Item | None) -> Rights:
-    """Return the rights of a user in a realm, given the item of the user's grants there."""
-    return Rights.in_realm(realm, user=user.name, role=user.role, ownership=user.ownership, grants=grants_of(grants))
+def own_grants_of(items: ItemsByKind) -> GrantSet:
+    """Return a user's own grants and denies, given the items `grants` and `principal`."""
+    principal = items.get(PRINCIPAL)
+    grants = (*grants_of(items.get(GRANTS)), *grants_of(principal, LIMITED))
+    return GrantSet(grants, grants_of(principal, DENIES)) if grants or principal else NO_GRANTS
 
 
-def rights_of_token(realm: ExchangeName, token: TokenIdentity, grants: Item | None) -> Rights:
-    """Return the rights of a token's user in a realm, given the item of the grants to the user's name there."""
-    return Rights.of_token(realm, role=token.role, grants=grants_of(grants))
+def stage_groups_of(item: Item | None) -> frozenset[GroupName]:
+    """Return the groups of the stage of an item `principal`."""
+    return frozenset(map(GroupName, (item or {}).get(GROUPS, ())))
+
+
+def granted_split(granted: GrantSet) -> tuple[tuple[Grant, ...], tuple[Grant, ...]]:
+    """Return the grants that no deny can touch, and the others, which versions without denies must not read."""
+    limited = tuple(
+        grant
+        for grant in granted.grants
+        if any(deny.right is grant.right and may_overlap(deny.pattern, grant.pattern) for deny in granted.denies)
+    )
+    return tuple(grant for grant in granted.grants if grant not in limited), limited
+
+
+def rights_in(
+    realm: ExchangeName,
+    name: UserName,
+    items: ItemsByKind,
+    group_grants: GroupGrants,
+    *,
+    token: TokenIdentity | None = None,
+    is_anonymous: bool = False,
+) -> Rights:
+    """Return the rights of a user, or of a token's user, given the items `user`, `grants` and `principal`.
+
+    An unknown user has none, and neither has a token's user whose name is that of a user of the stage.
+    """
+    if (token is None) is not (USER in items):
+        return NO_RIGHTS
+    own, groups = own_grants_of(items), stage_groups_of(items.get(PRINCIPAL))
+    if token is not None:
+        every = groups.union(map(GroupName, token.groups))
+        return Rights.of_token(realm, user=name, role=token.role, grants=own, groups=every, group_grants=group_grants)
+    user = user_of(items[USER])
+    return Rights.in_realm(
+        realm,
+        user=name,
+        role=user.role,
+        ownership=user.ownership,
+        grants=own,
+        groups=groups,
+        group_grants=group_grants,
+        is_anonymous=is_anonymous,
+    )
 
 
 def credentials_item(user: UserName, credentials: Credentials) -> Item:

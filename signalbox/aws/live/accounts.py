@@ -1,4 +1,7 @@
-"""Users' access to realms, read from the tables `Exchanges` (realm, user) and `Live` (grants, secret) in one call."""
+"""Users' access to realms, read from the tables `Exchanges` (realm, user) and `Live` (grants, secret) in one call.
+
+The grants of groups are queried in a second call, at most once a second and only after a change.
+"""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -8,13 +11,22 @@ from typing import TYPE_CHECKING, cast
 from boto3.dynamodb.conditions import Attr
 
 from signalbox.aws.exchange.items import user_key, user_of
-from signalbox.aws.live.account_items import credentials_of, rights_of, rights_of_token
-from signalbox.aws.live.items import ended_tokens_key, failures_key, grants_key, secret_key
+from signalbox.aws.live.account_items import USER, credentials_of, rights_in
+from signalbox.aws.live.group_grants import CachedGroupGrants
+from signalbox.aws.live.items import (
+    VERSION,
+    ended_tokens_key,
+    failures_key,
+    grants_key,
+    group_grants_version_key,
+    principal_key,
+    secret_key,
+)
 from signalbox.aws.live.realms import RealmSettings, realm_key
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, items_of_tables, succeeds
 from signalbox.backoff import Backoff
-from signalbox.live.admin.grants import NO_RIGHTS, Rights
+from signalbox.live.admin.grants import Rights
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.session.ports import RealmAccess
 from signalbox.live.session.state import Account
@@ -36,30 +48,42 @@ class DynamoAccounts:
     exchanges: "Table"
     pepper: str
     realms: RealmSettings = field(default_factory=RealmSettings)
+    group_grants: CachedGroupGrants = field(default_factory=CachedGroupGrants)
     backoff: Backoff = BACKOFF
 
     def access(
-        self, realm: ExchangeName, user: UserName | None, *, now: datetime, token: TokenIdentity | None = None
+        self,
+        realm: ExchangeName,
+        user: UserName | None,
+        *,
+        now: datetime,
+        token: TokenIdentity | None = None,
+        is_anonymous: bool = False,
     ) -> RealmAccess:
         """Return the access of a user to a realm; without a user, only the realm's settings.
 
-        The user of a `token` needs no record. If a user of the stage has the name, there is no account.
+        The user of a `token` needs no record. If a user of the stage has the name, there is no account. With
+        `is_anonymous` the session joins as the user without the user's secret.
         """
         read_at, known = self.realms.now(), self.realms.known(realm)
+        granted = None if user is None else self.group_grants.known(realm)
         keys: dict[str, list[Item]] = {self.exchanges.name: [] if known else [realm_key(realm)], self.live.name: []}
         if user is not None:
             keys[self.exchanges.name].append(user_key(user))
-            keys[self.live.name].append(grants_key(realm, user))
+            keys[self.live.name] += [grants_key(realm, user), principal_key(realm, user)]
+            keys[self.live.name] += [] if granted else [group_grants_version_key(realm)]
         if user is not None and token is None:
             keys[self.live.name] += [secret_key(user), failures_key(user)]
         found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff) if any(keys.values()) else {}
         by_kind = {item["sk"]: item for items in found.values() for item in items}
-        account = self._account(realm, by_kind) if token is None else self._token_account(realm, user, token, by_kind)
-        return RealmAccess(
-            live=known or self.realms.read(realm, by_kind.values(), read_at=read_at),
-            account=account,
-            failures=_failures(by_kind.get("failures"), now),
-        )
+        live = known or self.realms.read(realm, by_kind.values(), read_at=read_at)
+        failures = _failures(by_kind.get("failures"), now)
+        if user is None or (token is None) is not (USER in by_kind):
+            return RealmAccess(live, None, failures)
+        if granted is None:
+            granted = self.group_grants.read(self.live, realm, by_kind.get(VERSION), read_at=read_at)
+        rights = rights_in(realm, user, by_kind, granted, token=token, is_anonymous=is_anonymous)
+        return RealmAccess(live, self._account(user, token, rights, by_kind), failures)
 
     def count_failure(self, user: UserName, *, now: datetime) -> None:
         """Count a failed login, even for unknown users, so that responses do not reveal which users exist."""
@@ -87,22 +111,11 @@ class DynamoAccounts:
         item = self.live.get_item(Key=ended_tokens_key(realm, user), ConsistentRead=True).get("Item")
         return None if item is None else datetime.fromtimestamp(int(cast("Decimal", item["ended_at"])), UTC)
 
-    def _token_account(
-        self, realm: ExchangeName, name: UserName | None, token: TokenIdentity, items: dict[str, Item]
-    ) -> Account | None:
-        if name is None or "user" in items:
-            return None
-        rights = rights_of_token(realm, token, items.get("grants"))
-        return Account(name, token.role, Credentials.decoy(name, pepper=self.pepper), rights)
-
-    def _account(self, realm: ExchangeName, items: dict[str, Item]) -> Account | None:
-        if "user" not in items:
-            return None
-        user = user_of(items["user"])
-        rights = rights_of(realm, user, items.get("grants"))
+    def _account(self, name: UserName, token: TokenIdentity | None, rights: Rights, items: dict[str, Item]) -> Account:
+        role = user_of(items[USER]).role if token is None else token.role
         secret = items.get("secret")
-        credentials = credentials_of(secret) if secret else Credentials.decoy(user.name, pepper=self.pepper)
-        return Account(user.name, user.role, credentials, rights)
+        credentials = credentials_of(secret) if secret else Credentials.decoy(name, pepper=self.pepper)
+        return Account(name, role, credentials, rights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +124,24 @@ class DynamoUserRights:
 
     live: "Table"
     exchanges: "Table"
+    group_grants: CachedGroupGrants = field(default_factory=CachedGroupGrants)
     backoff: Backoff = BACKOFF
 
-    def find(self, realm: ExchangeName, user: UserName, *, token: TokenIdentity | None = None) -> Rights:
+    def find(
+        self, realm: ExchangeName, user: UserName, *, token: TokenIdentity | None = None, is_anonymous: bool = False
+    ) -> Rights:
         """Return the rights of a user or of a token's user in a realm: none for an unknown user."""
-        keys = {self.exchanges.name: [user_key(user)], self.live.name: [grants_key(realm, user)]}
+        read_at, granted = self.group_grants.now(), self.group_grants.known(realm)
+        keys = {
+            self.exchanges.name: [user_key(user)],
+            self.live.name: [grants_key(realm, user), principal_key(realm, user)],
+        }
+        keys[self.live.name] += [] if granted else [group_grants_version_key(realm)]
         found = items_of_tables(self.live.meta.client, keys, backoff=self.backoff)
         by_kind = {item["sk"]: item for items in found.values() for item in items}
-        if token is not None and "user" not in by_kind:
-            return rights_of_token(realm, token, by_kind.get("grants"))
-        if token is not None or "user" not in by_kind:
-            return NO_RIGHTS
-        return rights_of(realm, user_of(by_kind["user"]), by_kind.get("grants"))
+        if granted is None:
+            granted = self.group_grants.read(self.live, realm, by_kind.get(VERSION), read_at=read_at)
+        return rights_in(realm, user, by_kind, granted, token=token, is_anonymous=is_anonymous)
 
 
 def _failures(item: Item | None, now: datetime) -> int:

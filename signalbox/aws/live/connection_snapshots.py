@@ -12,9 +12,17 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from signalbox.aws.exchange.items import head_key, user_key, user_of
-from signalbox.aws.live.account_items import rights_of, rights_of_token
-from signalbox.aws.live.items import grants_key, outbox_key, session_key
+from signalbox.aws.exchange.items import head_key, user_key
+from signalbox.aws.live.account_items import rights_in
+from signalbox.aws.live.group_grants import CachedGroupGrants
+from signalbox.aws.live.items import (
+    VERSION,
+    grants_key,
+    group_grants_version_key,
+    outbox_key,
+    principal_key,
+    session_key,
+)
 from signalbox.aws.live.realms import RealmSettings, realm_key
 from signalbox.aws.live.recent import Moment, Recent
 from signalbox.aws.live.sessions import stored_of
@@ -23,6 +31,7 @@ from signalbox.aws.shared.dynamodb import Item, items_of_tables, milliseconds, m
 from signalbox.backoff import Backoff
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import NO_RIGHTS, Rights
+from signalbox.live.arvados.row_state import NO_ROWS, RowState
 from signalbox.live.log.documents import Document
 from signalbox.live.outbox.decisions import OutboxState, SequenceNumbers, Watermarks
 from signalbox.live.outbox.items import ItemId
@@ -53,6 +62,7 @@ class DynamoConnectionSnapshots:
     realms: RealmSettings = field(default_factory=RealmSettings)
     backoff: Backoff = BACKOFF
     access: Recent[_Address, Item] = field(default_factory=Recent)
+    group_grants: CachedGroupGrants = field(default_factory=CachedGroupGrants)
 
     def read(self, connection: ConnectionId, *, owner: Owner | None) -> ConnectionSnapshot:
         """Read a connection's snapshot. If the caller knows the session's realm and user, `owner` saves a read."""
@@ -122,7 +132,8 @@ class DynamoConnectionSnapshots:
         if owner is None:
             return []
         realm, user = owner
-        return [_address(self.exchanges, user_key(user)), _address(self.live, grants_key(realm, user))]
+        of_live = (grants_key(realm, user), principal_key(realm, user), group_grants_version_key(realm))
+        return [_address(self.exchanges, user_key(user)), *(_address(self.live, key) for key in of_live)]
 
     def _rights(self, session: Session | None, items: Mapping[_Address, Item]) -> Rights:
         """Return the rights of a session's user, given the items that decide about them."""
@@ -130,10 +141,9 @@ class DynamoConnectionSnapshots:
         if session is None or owner is None:
             return NO_RIGHTS
         found = {item["sk"]: item for address in self._access(owner) if (item := items[address])}
-        if session.token is not None:
-            # A token's user whose name became that of a user of the stage has no rights any more.
-            return NO_RIGHTS if "user" in found else rights_of_token(owner[0], session.token, found.get("grants"))
-        return rights_of(owner[0], user_of(found["user"]), found.get("grants")) if "user" in found else NO_RIGHTS
+        realm, user = owner
+        granted = self.group_grants.at_version(self.live, realm, found.get(VERSION))
+        return rights_in(realm, user, found, granted, token=session.token, is_anonymous=session.is_anonymous)
 
     def _keep(self, owner: Owner | None, items: Mapping[_Address, Item], read_at: Moment) -> None:
         for address in self._access(owner):
@@ -178,6 +188,7 @@ def outbox_item(outbox: OutboxState, *, session: Session | None) -> Item:
         "progress": outbox.progress,
         "totals": _totals_document(outbox.totals),
         "marks": {str(one): [milliseconds(marks.at), dict(marks.numbers)] for one, marks in outbox.watermarks.items()},
+        **({} if outbox.rows == NO_ROWS else {"rows": _rows_document(outbox.rows)}),
     }
     if session is not None:
         document["session"] = session_document(session) | NOT_COPIED
@@ -206,7 +217,19 @@ def outbox_of(item: Item) -> OutboxState:
         caught_up_at=None if caught_up_at is None else moment(caught_up_at),
         progress=None if progress is None else (ItemId(progress[0]), progress[1]),
         totals=_totals(document["totals"]),
+        rows=_rows(document["rows"]) if "rows" in document else NO_ROWS,
     )
+
+
+def _rows_document(rows: RowState) -> dict[str, object]:
+    posted_at = rows.posted_at and milliseconds(rows.posted_at)
+    return {"number": rows.number, "posted": rows.posted, "posted_at": posted_at, "deferred": rows.deferred}
+
+
+def _rows(document: dict[str, Any]) -> RowState:
+    posted, deferred = ((tuple(map(tuple, document[name]))) for name in ("posted", "deferred"))
+    posted_at = None if document["posted_at"] is None else moment(document["posted_at"])
+    return RowState(document["number"], posted, posted_at, deferred)
 
 
 def _totals_document(totals: Totals) -> dict[str, object]:

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 class _NoAnswer(Exception):
-    """Raised when an issuer does not answer with what the specification asks for."""
+    """Raised when an issuer does not answer as the specification requires."""
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class IssuerKeys:
         return entry.keys if entry.is_younger(STALE_SECONDS, self.now()) else None
 
     def _refresh(self, issuer: str, entry: _Entry, key_id: str | None) -> None:
-        """Fetch the keys, unless another thread does: then wait for it only if the wanted key is not known."""
+        """Fetch the keys, unless another thread does: then wait for it only if `key_id` is not known."""
         is_usable = entry.has(key_id) and entry.is_younger(STALE_SECONDS, self.now())
         if not entry.exclusive.acquire(blocking=not is_usable, timeout=-1 if is_usable else 3 * REQUEST_SECONDS):
             return

@@ -1,19 +1,22 @@
-"""Keys of the table `Live`: connections and sessions, grants and secrets, subscribers, and the logs of topics."""
+"""Keys of the table `Live`: connections and sessions, grants, groups and secrets, subscribers, and logs of topics."""
 
 from datetime import datetime
 
 from signalbox.aws.shared.dynamodb import Item
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.admin.principals import GroupName, PrincipalName
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.messages import SessionId, SubscriptionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
-# Names of exchanges and users have no `#`, so partition keys are unambiguous; a topic is always the rest of a key.
+# Names of exchanges, users and groups have no `#`, so keys are unambiguous; a topic is always the rest of a key.
 SESSION, OUTBOX, GRANTS, SECRET, FAILURES, VERSION = "session", "outbox", "grants", "secret", "failures", "version"
+PRINCIPAL = "principal"
 ENDED = "ended"
 SUBSCRIBER, CHUNK = "at#", "changes#"
 ALL_PATTERNS = "*"
+ROWS_SECONDS = 600
 
 
 def session_key(connection: ConnectionId) -> Item:
@@ -46,9 +49,42 @@ def user_session_key(realm: ExchangeName, user: UserName, session: SessionId) ->
     return {"pk": user_sessions_partition(realm, user), "sk": number_key(session)}
 
 
-def grants_key(realm: ExchangeName, user: UserName) -> Item:
-    """Return the key of a user's grants in a realm."""
+def grants_key(realm: ExchangeName, user: str) -> Item:
+    """Return the key of a user's own grants in a realm; the user may be one of an identity provider."""
     return {"pk": f"grants#{realm}#{user}", "sk": GRANTS}
+
+
+def grantee_key(realm: ExchangeName, user: str) -> Item:
+    """Return the key of a user among those with own grants in a realm."""
+    return {"pk": f"grantees#{realm}", "sk": user}
+
+
+def principal_key(realm: ExchangeName, user: str) -> Item:
+    """Return the key of a user's groups of the stage, denies, and grants that denies limit.
+
+    A version that knows no denies reads neither, and so sees no grant that a deny limits.
+    """
+    return {"pk": f"grants#{realm}#{user}", "sk": PRINCIPAL}
+
+
+def member_key(realm: ExchangeName, group: GroupName, user: str) -> Item:
+    """Return the key of a member of a group of the stage, in the partition of all members of groups of a realm."""
+    return {"pk": f"members#{realm}", "sk": f"{group}#{user}"}
+
+
+def group_grants_partition(realm: ExchangeName) -> str:
+    """Return the partition of the grants of all groups of a realm; sort keys are the principals."""
+    return f"group-grants#{realm}"
+
+
+def group_grants_key(realm: ExchangeName, principal: PrincipalName) -> Item:
+    """Return the key of the grants of a group in a realm."""
+    return {"pk": group_grants_partition(realm), "sk": principal}
+
+
+def group_grants_version_key(realm: ExchangeName) -> Item:
+    """Return the key of the version of the grants of all groups of a realm; each change raises the version."""
+    return {"pk": group_grants_partition(realm), "sk": VERSION}
 
 
 def secret_key(user: UserName) -> Item:
@@ -111,6 +147,21 @@ def log_partition(realm: ExchangeName, topic: RoutingKey) -> str:
 def log_key(realm: ExchangeName, topic: RoutingKey, sequence: int) -> Item:
     """Return the key of an event, by its number in its topic."""
     return {"pk": log_partition(realm, topic), "sk": number_key(sequence)}
+
+
+def rows_partition(realm: ExchangeName, at: datetime) -> str:
+    """Return the partition of the events with log rows that were published in the ten minutes of a moment."""
+    return f"rows#{realm}#{int(at.timestamp()) // ROWS_SECONDS}"
+
+
+def row_key(realm: ExchangeName, at: datetime, number: int) -> Item:
+    """Return the key of an event that carries a log row, by the row's id, which has up to 19 digits."""
+    return {"pk": rows_partition(realm, at), "sk": row_sort_key(number)}
+
+
+def row_sort_key(number: int) -> str:
+    """Return the id of a log row as a sort key."""
+    return f"{number:019d}"
 
 
 def topics_partition(realm: ExchangeName) -> str:

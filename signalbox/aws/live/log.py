@@ -1,5 +1,7 @@
 """Topic logs in the table `Live`: one item per event, per topic, and per topic's retained events.
 
+A realm for Arvados' clients has one more item for each event that carries a log row, by the row's id.
+
 An event costs one write unit per KB of its compressed size. A topic's first event costs one unit more, and a retained
 event costs twice as much.
 """
@@ -9,15 +11,21 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from heapq import merge
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from boto3.dynamodb.conditions import Key
 
 from signalbox.aws.live.items import (
+    ROWS_SECONDS,
     log_key,
     log_partition,
     number_key,
     retained_partition,
+    row_key,
+    row_sort_key,
+    rows_partition,
     topic_of,
     topic_sort_key,
     topics_partition,
@@ -27,6 +35,7 @@ from signalbox.aws.shared.dynamodb import MAXIMUM_WRITES, Item, every_item, writ
 from signalbox.backoff import Backoff
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.arvados.rows import row_of
 from signalbox.live.log.event_documents import event_document, event_of, json_text
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.retention import retention_of
@@ -46,6 +55,11 @@ TTL_ROOM = timedelta(hours=1)
 # Events beyond a log's retention count that are kept, because a pending backfill may still include them.
 KEPT_BEHIND = 1_000
 
+# Of the events with log rows, which clients of Arvados' dialect request when they connect again.
+ROWS_KEPT_FOR = timedelta(minutes=30)
+ROWS_OF_A_PARTITION = timedelta(seconds=ROWS_SECONDS)
+ROW_AGES = [number * ROWS_OF_A_PARTITION for number in range(ROWS_KEPT_FOR // ROWS_OF_A_PARTITION + 2)]
+
 EVENT, TEXT = "event", "text"
 
 
@@ -63,13 +77,20 @@ class DynamoTopicLog:
 
         Raises `ItemBusy` if DynamoDB does not process all writes; some events may then be in the logs.
         """
-        items = {(item["pk"], item["sk"]): item for item in self._items(realm, events, live)}
-        puts: list[Any] = [{"PutRequest": {"Item": item}} for item in items.values()]
-        puts += [{"DeleteRequest": {"Key": key}} for event in events for key in _evicted(realm, event, live)]
-        calls = [puts[start : start + MAXIMUM_WRITES] for start in range(0, len(puts), MAXIMUM_WRITES)]
+        items, keys = self.changes(realm, events, live)
+        requests: list[Any] = [{"PutRequest": {"Item": item}} for item in items]
+        requests += [{"DeleteRequest": {"Key": key}} for key in keys]
+        calls = [requests[start : start + MAXIMUM_WRITES] for start in range(0, len(requests), MAXIMUM_WRITES)]
         for _ in self.parallel_map(self._write, calls):
             pass
-        self._remember(realm, events)
+        self.remember(realm, events)
+
+    def changes(
+        self, realm: ExchangeName, events: Sequence[LoggedEvent], live: LiveSettings
+    ) -> tuple[Sequence[Item], Sequence[Item]]:
+        """Return the items to put and the keys to delete when events are appended; no two have one key."""
+        items = {(item["pk"], item["sk"]): item for item in self._items(realm, events, live)}
+        return list(items.values()), [key for event in events for key in _evicted(realm, event, live)]
 
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
         """Return the unexpired events of a topic in their order, by a strongly consistent read."""
@@ -118,19 +139,35 @@ class DynamoTopicLog:
         matching = (event for event in found if pattern.matches(event.topic))
         return sorted(matching, key=lambda event: (event.at, event.sequence or 0))
 
-    def _items(self, realm: ExchangeName, events: Sequence[LoggedEvent], live: LiveSettings) -> Iterator[Item]:
+    def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:
+        """Yield the events of the last 30 minutes that carry a log row with a greater id, in the order of the ids."""
+        # The clock of SQS, which gives the times of events, may be a little ahead of ours.
+        partitions = [rows_partition(realm, now + ROWS_OF_A_PARTITION - age) for age in ROW_AGES]
+        items = merge(*(self._rows(one, number) for one in partitions), key=itemgetter("sk"))
+        return (event for event in map(_event, items) if now - event.at <= ROWS_KEPT_FOR)
+
+    def _rows(self, partition: str, number: int) -> Iterator[Item]:
+        condition = Key("pk").eq(partition) & Key("sk").gt(row_sort_key(max(number, 0)))
+        return every_item(self.table.query, {"KeyConditionExpression": condition, "ConsistentRead": True})
+
+    def _items(self, realm: ExchangeName, events: Iterable[LoggedEvent], live: LiveSettings) -> Iterator[Item]:
         for event in events:
             document = _compressed(event)
             age = retention_of(event.topic, live.rules, otherwise=live.retention).age
             expires = {} if age is None else {"expires_at": round((event.at + age + TTL_ROOM).timestamp())}
             yield log_key(realm, event.topic, event.sequence or 0) | document | expires
+            row = row_of(event) if live.arvados and is_logged(event) else None
+            if row is not None:
+                expires = {"expires_at": round((event.at + ROWS_KEPT_FOR + TTL_ROOM).timestamp())}
+                yield row_key(realm, event.at, row.id) | document | expires
             if (realm, event.topic) not in self._known:
                 yield {"pk": topics_partition(realm), "sk": topic_sort_key(event.topic)}
             if event.is_retained and is_logged(event):
                 partition = retained_partition(realm, unrestricted=_is_unrestricted(event))
                 yield {"pk": partition, "sk": topic_sort_key(event.topic)} | document
 
-    def _remember(self, realm: ExchangeName, events: Iterable[LoggedEvent]) -> None:
+    def remember(self, realm: ExchangeName, events: Iterable[LoggedEvent]) -> None:
+        """Remember that the topics of events are in the table."""
         if len(self._known) > KNOWN_TOPICS:
             self._known.clear()
         self._known.update(dict.fromkeys((realm, event.topic) for event in events))

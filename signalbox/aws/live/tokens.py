@@ -60,8 +60,6 @@ def _verified_claims(
             )
         except jwt.PyJWTError as error:
             problem = next(found for kind, found in _problems() if isinstance(error, kind))
-        except (ValueError, TypeError):  # of cryptography, at a key that is none
-            problem = TokenProblem.KEY
         if problem not in (TokenProblem.KEY, TokenProblem.SIGNATURE):
             return problem
     return problem
@@ -82,7 +80,7 @@ def _may_sign(key: Key, said: UnverifiedToken) -> bool:
         and key.get("crv") == curve
         and key.get("use", "sig") == "sig"
         and key.get("alg", said.algorithm) == said.algorithm
-        and "d" not in key  # a private key that anybody can read proves nothing
+        and "d" not in key  # a published private key proves nothing
     )
 
 

@@ -14,8 +14,21 @@ from signalbox.cli.exchange.consume import consume
 from signalbox.cli.exchange.publish import publish
 from signalbox.cli.exchange.stage import User, confirmed, exchanges, print_deletion, print_resource
 from signalbox.cli.exchange.status import status
-from signalbox.cli.live import grants, user_secrets
-from signalbox.cli.live.settings import Anonymous, Keep, KeepFor, Live, Order, Rules, live_fields
+from signalbox.cli.live import grants, groups, user_secrets
+from signalbox.cli.live.issuers import (
+    Audience,
+    ClientId,
+    ClockSkew,
+    GroupsClaim,
+    Issuers,
+    IssuerUrl,
+    Label,
+    NameClaim,
+    Origins,
+    RoleClaim,
+    issuer_fields,
+)
+from signalbox.cli.live.settings import Anonymous, Arvados, Keep, KeepFor, Live, Order, Rules, live_fields
 from signalbox.cli.shared.confirmation import Yes
 from signalbox.cli.shared.files import read_json
 from signalbox.cli.shared.output import print_json, print_line, print_table
@@ -43,6 +56,7 @@ def register(program: typer.Typer) -> None:
     program.add_typer(users.app, name="user")
     users.app.command()(user_secrets.secret)
     program.add_typer(grants.app, name="grant")
+    program.add_typer(groups.app, name="group")
 
 
 @app.callback()
@@ -64,13 +78,44 @@ def declare(
     keep: Keep = None,
     keep_for: KeepFor = None,
     rules: Rules = None,
+    issuer: IssuerUrl = None,
+    audience: Audience = None,
+    issuer_label: Label = None,
+    name_claim: NameClaim = None,
+    role_claim: RoleClaim = None,
+    groups_claim: GroupsClaim = None,
+    clock_skew: ClockSkew = None,
+    client_id: ClientId = None,
+    issuer_origin: Origins = None,
+    issuers: Issuers = None,
+    arvados: Arvados = None,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
     """Create an exchange, or update the given settings; a name that ends with .fifo makes it ordered."""
-    said = live_fields(live, order_by, anonymous=anonymous, keep=keep, keep_for=keep_for, rules=rules)
+    said = live_fields(
+        live,
+        order_by,
+        anonymous=anonymous,
+        keep=keep,
+        keep_for=keep_for,
+        rules=rules,
+        arvados=arvados,
+        issuers=issuer_fields(
+            issuers,
+            url=issuer,
+            audience=audience,
+            label=issuer_label,
+            name_claim=name_claim,
+            role_claim=role_claim,
+            groups_claim=groups_claim,
+            clock_skew=clock_skew,
+            client_id=client_id,
+            origins=issuer_origin,
+        ),
+    )
     with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
         document = client.declare_exchange(name, alternate=alternate, live=said)
     print_resource(document, as_json=as_json)

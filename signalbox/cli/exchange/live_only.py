@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from signalbox.cli.shared import settling
 from signalbox.cli.shared.confirmation import confirm
 from signalbox.cli.shared.stage import say
 from signalbox.exchange.model.records import User
@@ -54,6 +55,8 @@ class LiveOnlyUsers:
             self.records.put(user)
             forget_user_key(self.deployment, user.name)
         self.records.put_live_only([user for user in users if user not in full])
+        if any(user.name in known and _has_other_rights(user, known[user.name]) for user in users):
+            settling.wait_until_rights_settle()
         self._report(known, full)
         return users
 
@@ -71,6 +74,10 @@ class LiveOnlyUsers:
             say(f"{len(full)} lost the access keys and the control queue")
         if len(known) > len(full):
             say(f"{len(known) - len(full)} existed and were only changed")
+
+
+def _has_other_rights(user: User, before: User) -> bool:
+    return (user.role, user.ownership) != (before.role, before.ownership)
 
 
 def live_only_document(user: User) -> dict[str, object]:

@@ -130,6 +130,8 @@ def _text(name: str, value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, Mapping):
         return ", ".join(f"{key.replace('_', ' ')} {_text(key, one)}" for key, one in value.items()) or "-"
+    if isinstance(value, list):
+        return "; ".join(_text(name, one) for one in value) or "-"
     if name.endswith("_seconds"):
         return duration_text(value)
     return local_time(value) if name.endswith("_at") else str(value)

@@ -12,6 +12,7 @@ import typer
 from signalbox.cli.exchange.live_only import DEFAULT_ROLE, LiveOnlyUsers, live_only_document
 from signalbox.cli.exchange.stage import stage_name
 from signalbox.cli.exchange.user_files import Names, Source, named_users
+from signalbox.cli.shared import settling
 from signalbox.cli.shared.confirmation import Yes, confirm
 from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
@@ -84,6 +85,8 @@ def _add_with_key(name: str, role: Role, ownership: Ownership, *, aws: bool, sta
     users = _Users.of(name, aws=aws, stage=stage)
     known = users.records.find(users.name)
     added = register(users.identities, users.records, users.name, role=role, ownership=ownership, now=datetime.now(UTC))
+    if known is not None and (known.role, known.ownership) != (role, ownership):
+        settling.wait_until_rights_settle()
     document: dict[str, object] = {"user": name, "role": role.value, "ownership": ownership.value}
     # A user without a key was created by a command that did not finish.
     if known is not None and known.user_id == added.user_id and users.identities.has_key(users.name):
@@ -176,6 +179,7 @@ def remove(
     users.records.remove(users.name)
     users.forget_secret()
     forget_user_key(users.deployment, users.name)
+    settling.wait_until_rights_settle()
     if as_json:
         print_json({"user": name, "removed": known is not None})
     else:

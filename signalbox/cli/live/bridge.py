@@ -115,6 +115,7 @@ def bridge(
             is_ending=lambda: ending.is_due,
             say=say,
             report=_print_json if as_json else _print_progress,
+            waiting=ending.waiting,
         ).run()
     ending.exit_if_interrupted()
 

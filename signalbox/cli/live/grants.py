@@ -5,86 +5,104 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from signalbox.cli.exchange.stage import User, exchanges
+from signalbox.cli.live.changes import check_realm, print_dry_run
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, Stage, say
-from signalbox.errors import RejectedError
+from signalbox.live.admin.coverage import check_placeholders
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.uris import InvalidUri
-from signalbox.queues import FIFO_SUFFIX
 from signalbox.sarracenia.rights.permissions import Right
 
 if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient
 
-app = typer.Typer(help="Grant users the right to read or publish topics of live exchanges.", no_args_is_help=True)
+app = typer.Typer(help="Grant users and groups topics of live exchanges, deny them, or explain.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Name of the user.", metavar="USER")]
+Principal = Annotated[str, typer.Argument(help="A user, @GROUP, or @everyone.", metavar="USER")]
 Realm = Annotated[str, typer.Argument(help="A live exchange, such as xs_alice.fifo.", metavar="EXCHANGE")]
 Pattern = Annotated[
-    str, typer.Argument(help="A topic, a prefix of topics, or a wildcard with empty words: a..c.", metavar="PATTERN")
+    str,
+    typer.Argument(
+        help="A topic, a prefix, or a wildcard with empty words: a..c. The words {user} and {group} are the user's own "
+        "name and groups.",
+        metavar="PATTERN",
+    ),
 ]
 MatchOption = Annotated[MatchPolicy, typer.Option("--match", help="How PATTERN matches topics.")]
 RightOption = Annotated[Right, typer.Option("--right", help="The right to subscribe (read) or to publish (write).")]
+Deny = Annotated[bool, typer.Option("--deny", help="Take the right away: a deny wins over grants and roles.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Change nothing, and show the subscriptions that would change.")
+]
 
 
 @app.callback()
 def grant() -> None:
-    """Grant users the right to read or publish topics of live exchanges."""
+    """Grant users and groups topics of live exchanges, deny them, or explain."""
 
 
 @app.command()
 def add(
     *,
-    name: Name,
+    name: Principal,
     realm: Realm,
     pattern: Pattern,
     match: MatchOption = MatchPolicy.EXACT,
     right: RightOption = Right.READ,
+    deny: Deny = False,
+    dry_run: DryRun = False,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Grant a user topics that a pattern matches, in addition to the rights of the user's role."""
+    """Grant a user or group topics that a pattern matches, in addition to the rights of the role; or deny them."""
+    fields = _fields(name, realm, pattern, match=match, right=right, deny=deny, dry_run=dry_run)
     with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
-        result = _asked(client, "grant", _fields(name, realm, pattern, match=match, right=right))
+        result = _asked(client, "grant", fields)
     _print(result, as_json=as_json)
-    if not result["granted"]:
-        say("the grant existed before")
+    if not result.get("granted", True):
+        say(f"the {'deny' if deny else 'grant'} existed before")
 
 
 @app.command()
 def remove(
     *,
-    name: Name,
+    name: Principal,
     realm: Realm,
     pattern: Pattern,
     match: MatchOption = MatchPolicy.EXACT,
     right: RightOption = Right.READ,
+    deny: Annotated[bool, typer.Option("--deny", help="Remove a deny.")] = False,
+    dry_run: DryRun = False,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
     """Remove a grant: events that are published later, and were visible by it alone, do not reach the user."""
+    fields = _fields(name, realm, pattern, match=match, right=right, deny=deny, dry_run=dry_run)
     with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
-        result = _asked(client, "ungrant", _fields(name, realm, pattern, match=match, right=right))
+        result = _asked(client, "ungrant", fields)
     _print(result, as_json=as_json)
-    if not result["ungranted"]:
-        say("there was no such grant")
+    if not result.get("ungranted", True):
+        say(f"there was no such {'deny' if deny else 'grant'}")
 
 
 @app.command(name="list")
 def list_grants(
     *,
-    name: Annotated[str | None, typer.Option("--of", help="List only the grants of this user.", metavar="USER")] = None,
+    name: Annotated[
+        str | None, typer.Option("--of", help="List only the grants of this user or @GROUP.", metavar="USER")
+    ] = None,
     realm: Annotated[str | None, typer.Option("--exchange", help="List only the grants on this exchange.")] = None,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """List your grants, and the grants on exchanges that you may configure."""
+    """List the grants of you and your groups, and the grants on exchanges that you may configure."""
     with exchanges(aws=aws, stage=stage, user=user) as client:
         found = client.ask("grants", {"user": name, "exchange": realm})
     assert isinstance(found, list)  # noqa: S101 - for mypy: the command's result
@@ -92,21 +110,56 @@ def list_grants(
         print_json(found)
     elif found:
         columns = ["user", "exchange", "right", "match", "uri"]
-        print_table([*columns[:-1], "topics"], ([str(one[column]) for column in columns] for one in found))
+        rows = (["deny" if one.get("deny") else "grant", *(str(one[name]) for name in columns)] for one in found)
+        print_table(["", *columns[:-1], "topics"], rows)
     else:
         print_line("no grants")
 
 
-def _fields(name: str, realm: str, pattern: str, *, match: MatchPolicy, right: Right) -> dict[str, object]:
-    if not realm.endswith(FIFO_SUFFIX):
-        raise RejectedError(
-            f"exchange {realm!r} is not live: only an ordered exchange, whose name ends with {FIFO_SUFFIX}, can be"
-        )
+@app.command()
+def explain(
+    *,
+    name: Name,
+    topic: Annotated[str, typer.Argument(help="The topic.", metavar="TOPIC")],
+    realm: Annotated[
+        str | None, typer.Option("--realm", help="Explain only for this live exchange.", metavar="EXCHANGE")
+    ] = None,
+    right: RightOption = Right.READ,
+    groups: Annotated[
+        str | None,
+        typer.Option("--groups", help="The groups in the token of an identity provider's user: a,b.", metavar="A,B"),
+    ] = None,
+    user: User = None,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
+    """Explain which grant, deny, role or ownership permits a user a topic or refuses it, and why others do not."""
+    listed = None if groups is None else [group for group in groups.split(",") if group]
+    fields = {"user": name, "topic": topic, "exchange": realm, "right": right.value, "groups": listed}
+    with exchanges(aws=aws, stage=stage, user=user) as client:
+        found = client.ask("explain", fields)
+    assert isinstance(found, list)  # noqa: S101 - for mypy: the command's result
+    if as_json:
+        print_json(found)
+    elif found:
+        for one in found:
+            _print_explanation(one)
+    else:
+        print_line("no live exchange that you may configure")
+
+
+def _fields(
+    name: str, realm: str, pattern: str, *, match: MatchPolicy, right: Right, deny: bool, dry_run: bool
+) -> dict[str, object]:
+    check_realm(realm)
     try:
-        TopicPattern.parse(pattern, match)
+        check_placeholders(TopicPattern.parse(pattern, match))
     except InvalidUri as error:
         raise InvalidUri(f"PATTERN: {error}") from error
-    return {"user": name, "exchange": realm, "right": right.value, "match": match.value, "uri": pattern}
+    fields = {"user": name, "exchange": realm, "right": right.value, "match": match.value, "uri": pattern}
+    # Stages of an earlier version know no further fields.
+    return {**fields, **({"deny": True} if deny else {}), **({"dry_run": True} if dry_run else {})}
 
 
 def _asked(client: "ExchangeClient", command: str, fields: dict[str, object]) -> dict[str, Any]:
@@ -118,8 +171,29 @@ def _asked(client: "ExchangeClient", command: str, fields: dict[str, object]) ->
 def _print(result: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(result)
-    else:
-        verb = "may" if "granted" in result else "may no longer"
-        print_line(
-            f"{result['user']} {verb} {result['right']} {result['exchange']}  {result['match']} {result['uri']!r}"
-        )
+        return
+    if "dry_run" in result:
+        print_dry_run(result)
+        return
+    verb = VERBS["granted" in result, "deny" in result]
+    print_line(f"{result['user']} {verb} {result['right']} {result['exchange']}  {result['match']} {result['uri']!r}")
+
+
+def _print_explanation(one: dict[str, Any]) -> None:
+    verb = "may" if one["permitted"] else "may not"
+    print_line(f"{one['user']} {verb} {one['right']} {one['topic']!r} of {one['exchange']}")
+    for reason in one["reasons"]:
+        grant = f"  {reason['user']} {reason['match']} {reason['uri']!r}" if "uri" in reason else ""
+        print_line(f"  {EFFECTS[reason['effect']]:<7} {reason['kind']:<9} {reason['why']}{grant}")
+    if one["more"]:
+        print_line(f"  and {one['more']} more that do not apply")
+
+
+# By whether something was added, and whether it is a deny.
+VERBS = {
+    (True, False): "may",
+    (False, False): "may no longer",
+    (True, True): "is denied to",
+    (False, True): "is no longer denied to",
+}
+EFFECTS = {"permits": "permits", "refuses": "refuses", "none": "-"}

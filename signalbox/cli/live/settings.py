@@ -24,6 +24,11 @@ Rules = Annotated[
     ),
 ]
 
+Arvados = Annotated[
+    bool | None,
+    typer.Option("--arvados/--no-arvados", help="Make it the realm that clients of Arvados join, or stop that."),
+]
+
 
 def live_fields(
     live: bool | None,  # noqa: FBT001 - an option of the command
@@ -33,6 +38,8 @@ def live_fields(
     keep: int | None,
     keep_for: str | None,
     rules: Sequence[str] | None,
+    issuers: Sequence[object] | None,
+    arvados: bool | None,
 ) -> Mapping[str, object] | None:
     """Return the live fields of the command `declare_exchange`, or None without any of the options."""
     retention = _retention(keep, keep_for, option="--keep-for")
@@ -42,6 +49,8 @@ def live_fields(
         "anonymous": anonymous,
         "retention": retention or None,
         "rules": dict(map(_rule, rules)) if rules else None,
+        "issuers": issuers,
+        "arvados": arvados,
     }
     return {name: value for name, value in given.items() if value is not None} or None
 

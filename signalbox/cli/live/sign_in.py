@@ -27,7 +27,7 @@ class RealmIssuer:
 
     @property
     def name(self) -> str:
-        """Return what `--issuer` may name it by."""
+        """Return the name for `--issuer`: the label, or the URL."""
         return self.label or self.asked.issuer
 
 

@@ -65,7 +65,7 @@ Page = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The options of a command that say which realm to join, and as whom."""
+    """The options of a command for the stage, the realm and the user to join as."""
 
     aws: bool
     stage: str

@@ -1,7 +1,7 @@
 """The table `logs` of an Arvados cluster, read from PostgreSQL with psycopg, which only the bridge needs."""
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -28,7 +28,7 @@ OPTIONS = " ".join(
         **{f"tcp_{name}": value for name, value in KEEPALIVE.items()},
     }.items()
 )
-INSTALL = "the bridge needs the package psycopg: pip install 'signalbox[arvados]'"
+INSTALL = "the bridge needs psycopg: install the extra `arvados` of this package, or pip install 'psycopg[binary]'"
 YAML_MARK = "---"  # of properties that an old cluster wrote (services/api/lib/serializers.rb)
 
 LOCK = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
@@ -151,13 +151,15 @@ class PostgresLogs:
 
 
 def parse_properties(text: str | None) -> Mapping[str, object] | None:
-    """Return the properties of a row, which are JSON, or YAML from an old cluster; None if they cannot be parsed."""
-    if not text:
-        return {}
-    parse: Callable[[str], object] = yaml.safe_load if text.startswith(YAML_MARK) else json.loads
+    """Return the properties of a row, which are JSON, or YAML from an old cluster; None if they cannot be parsed.
+
+    Values that JSON does not have become texts, such as YAML's times, or null, such as NaN.
+    """
     try:
-        found = parse(text)
-    except (ValueError, RecursionError, yaml.YAMLError):
+        if text and text.startswith(YAML_MARK):
+            text = json.dumps(yaml.safe_load(text), default=str)
+        found = json.loads(text or "{}", parse_constant=lambda _: None)
+    except (ValueError, TypeError, RecursionError, yaml.YAMLError):
         return None
     return found if isinstance(found, Mapping) else None
 

@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
@@ -49,7 +49,8 @@ class Clock:
 class BridgeRun:
     """A bridge between a database and a realm. `say` prints progress, and `report` takes the statistics.
 
-    The first connection must succeed; later, a database or a realm that is away is tried again without limit.
+    The first connection must succeed; later, a database or a realm that is away is tried again without limit. The end
+    interrupts `waiting`.
     """
 
     connect: Callable[[], AbstractContextManager[LockedTable]]
@@ -59,6 +60,7 @@ class BridgeRun:
     is_ending: Callable[[], bool]
     say: Callable[[str], None]
     report: Callable[[Mapping[str, object]], None]
+    waiting: Callable[[], AbstractContextManager[None]] = nullcontext
     clock: Clock = field(default_factory=Clock)
     _bridge: Bridge | None = None
     _unreadable: int = 0
@@ -85,7 +87,10 @@ class BridgeRun:
         if before is not None:
             bridge.statistics = before.statistics
             bridge.ignores_checkpoint = False
-        bridge.resume()
+        with self.waiting():  # for the realm, up to a minute
+            bridge.resume()
+        if self.is_ending():
+            return
         self._bridge, self._failures = bridge, 0
         self.say(f"publishing to {self.realm_name} the rows after {bridge.position}")
         self._publish(bridge, table)

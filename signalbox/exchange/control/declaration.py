@@ -38,6 +38,10 @@ class NameNotAllowed(RejectedError):
     """Raised when the name of a new exchange or queue is reserved or too long."""
 
 
+class ArvadosRealmTaken(RejectedError):
+    """Raised when a second exchange of a stage is declared as the realm of Arvados' clients."""
+
+
 class BeingDeleted(UnavailableError):
     """Raised when an exchange or a queue is declared while it is being deleted."""
 
@@ -55,6 +59,8 @@ class DeclarationService:
         self._check_exchange(command, resource)
         stored = self.ports.store.exchanges.find(command.exchange)
         _refuse_deleting(stored)
+        if command.live is not None and command.live.arvados:
+            self._make_arvados_realm(command.exchange)
         wanted = exchange_queue_spec(command.exchange, self.ports)
         self.ports.sqs.make(wanted)
         stored = self._stored_exchange(command, stored)
@@ -88,6 +94,8 @@ class DeclarationService:
                 raise NotFound(f"{alternate} does not exist: declare it before it becomes an alternate")
         if command.live is not None:
             self._check_anonymous(command.live)
+            self._check_issuers(command.live)
+            self._check_arvados(command.live)
         _refuse_name(resource, exchange_name_problem(command.exchange, prefix=self.ports.names.prefix))
 
     def _check_anonymous(self, live: LiveSettingsPatch) -> None:
@@ -100,6 +108,28 @@ class DeclarationService:
             raise NotFound(
                 f"user {str(live.anonymous)!r} of 'anonymous' does not exist: have an administrator add the user"
             )
+
+    def _check_issuers(self, live: LiveSettingsPatch) -> None:
+        # A function of the stage fetches an issuer's keys, and its users join without being users of the stage.
+        if live.issuers and self.caller.role is not Role.ADMIN:
+            raise NotPermitted("only administrators may set 'issuers'")
+
+    def _check_arvados(self, live: LiveSettingsPatch) -> None:
+        # All clients of Arvados join one realm, so its owner would decide what they receive.
+        if live.arvados is not None and self.caller.role is not Role.ADMIN:
+            raise NotPermitted("only administrators may set 'arvados'")
+
+    def _make_arvados_realm(self, exchange: ExchangeName) -> None:
+        """Make an exchange the realm of Arvados' clients, unless another exchange is. Raises `RejectedError`."""
+        exchanges = self.ports.store.exchanges
+        name = exchanges.arvados_realm()
+        other = exchanges.find(name) if name and name != exchange else None
+        if other is not None and other.live is not None and other.live.arvados:
+            raise ArvadosRealmTaken(
+                f"exchange {str(name)!r} is the realm of Arvados' clients: declare that one with arvados = false first"
+            )
+        if name != exchange and not exchanges.make_arvados_realm(exchange, replacing=name):
+            raise ChangedMeanwhile.of(ResourceRef(ResourceKind.EXCHANGE, exchange))
 
     def _is_deleting(self, name: ExchangeName) -> bool:
         found = self.ports.store.exchanges.find(name)

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from signalbox.documents import Section, shown
+from signalbox.exchange.control.issuers import read_issuers
+from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import LiveSettings, OrderBy, Retention
 from signalbox.exchange.model.topics import short_string_problem
 from signalbox.queues import FIFO_SUFFIX, is_fifo
 from signalbox.sarracenia.rights.names import InvalidUserName, UserName, parse_user_name
 
-LIVE_FIELDS = ("live", "order_by", "anonymous", "retention", "rules")
+LIVE_FIELDS = ("live", "order_by", "anonymous", "retention", "rules", "issuers", "arvados")
 RETENTION_FIELDS = ("count", "age_seconds")
 MAXIMUM_COUNT = 1_000_000
 MAXIMUM_AGE_SECONDS = 366 * 86_400
@@ -36,8 +38,8 @@ class RetentionPatch:
 class LiveSettingsPatch:
     """Changes of an exchange's live settings: None keeps a setting, or sets its default on a new live exchange.
 
-    "" as `anonymous` refuses connections without a secret; `rules` replaces all existing rules; `ends` removes all live
-    settings.
+    "" as `anonymous` refuses connections without a secret; `rules` and `issuers` replace all existing ones; `ends`
+    removes all live settings.
     """
 
     ends: bool = False
@@ -45,6 +47,8 @@ class LiveSettingsPatch:
     anonymous: UserName | None = None
     retention: RetentionPatch = RetentionPatch()
     rules: Mapping[str, RetentionPatch] | None = None
+    issuers: tuple[Issuer, ...] | None = None
+    arvados: bool | None = None
 
     def apply_to(self, live: LiveSettings | None) -> LiveSettings | None:
         """Return settings with these changes."""
@@ -59,6 +63,8 @@ class LiveSettingsPatch:
             anonymous=found.anonymous if self.anonymous is None else self.anonymous or None,
             retention=self.retention.apply_to(found.retention),
             rules=rules,
+            issuers=found.issuers if self.issuers is None else self.issuers,
+            arvados=found.arvados if self.arvados is None else self.arvados,
         )
 
 
@@ -79,6 +85,8 @@ def read_live_settings(section: Section, *, exchange: str) -> LiveSettingsPatch 
         anonymous=_anonymous(section),
         retention=_retention(section.section("retention")) if "retention" in given else RetentionPatch(),
         rules=_rules(section),
+        issuers=read_issuers(section),
+        arvados=section.flag("arvados") if "arvados" in given else None,
     )
 
 

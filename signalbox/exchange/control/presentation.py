@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from signalbox.exchange.control.issuers import issuer_document
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import Binding, DeclaredQueue, Exchange, LiveSettings, ResourceKind, Retention
 from signalbox.queues import QueueName, QueueUrl
@@ -66,6 +67,8 @@ def _live(live: LiveSettings) -> dict[str, object]:
         "anonymous": live.anonymous,
         "retention": _retention(live.retention),
         "rules": {prefix: _retention(rule) for prefix, rule in live.rules.items()},
+        "issuers": [issuer_document(issuer) for issuer in live.issuers],
+        "arvados": live.arvados,
     }
 
 

@@ -51,6 +51,14 @@ class Exchanges(Protocol):
         """Delete a record and the heads of its routing keys; return whether it was unchanged since it was read."""
         ...
 
+    def arvados_realm(self) -> ExchangeName | None:
+        """Return the name of the exchange that was last made the realm of Arvados' clients, or None."""
+        ...
+
+    def make_arvados_realm(self, name: ExchangeName, *, replacing: ExchangeName | None) -> bool:
+        """Make an exchange the realm of Arvados' clients; return whether `replacing` was that realm until now."""
+        ...
+
 
 class Queues(Protocol):
     """The records of declared queues, with conditional writes as for exchanges."""

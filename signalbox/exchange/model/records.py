@@ -63,7 +63,8 @@ class LiveSettings:
     """The settings of an exchange that connections may join.
 
     `anonymous` is the user of connections without a secret; None refuses them. `rules` maps topic prefixes to their
-    retention; `retention` is for all other topics. `issuers` are the identity providers whose users may join.
+    retention; `retention` is for all other topics. `issuers` are the identity providers whose users may join. With
+    `arvados`, clients of Arvados join this realm of the stage.
     """
 
     order_by: OrderBy = OrderBy.TOPIC
@@ -71,6 +72,7 @@ class LiveSettings:
     retention: Retention = Retention(count=1_000, age=timedelta(hours=24))
     rules: Mapping[str, Retention] = field(default_factory=dict, hash=False)
     issuers: tuple[Issuer, ...] = ()
+    arvados: bool = False
 
 
 @dataclass(frozen=True, slots=True)

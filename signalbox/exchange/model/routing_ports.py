@@ -18,20 +18,28 @@ from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sending import Batch, Delivery
 
+KeysOfExchange = tuple[ExchangeName, Collection[RoutingKey]]
+
 
 @dataclass(frozen=True, slots=True)
 class RoutingSnapshot:
-    """The result of one read: the existing exchanges, and the users of known SenderIds."""
+    """The result of one read: the existing exchanges, the users of known SenderIds, and heads of routing keys.
+
+    `heads` is None if none were read.
+    """
 
     exchanges: Mapping[ExchangeName, Exchange]
     users: Mapping[str, UserName]
+    heads: Mapping[RoutingKey, Head] | None = None
 
 
 class RoutingTable(Protocol):
     """The stored declarations that routing reads."""
 
-    def snapshot(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> RoutingSnapshot:
-        """Return the records of exchanges and the users of SenderIds, in one read for any number of them."""
+    def snapshot(
+        self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str], heads: KeysOfExchange | None = None
+    ) -> RoutingSnapshot:
+        """Return the records of exchanges, the users of SenderIds and heads, in one read for any number of them."""
         ...
 
     def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterable[Binding]:
@@ -105,11 +113,35 @@ class NumberedPublication:
     sequence: int
 
 
+@dataclass(frozen=True, slots=True)
+class HeadChange:
+    """A head to store; the stored one must still equal `replacing`."""
+
+    key: RoutingKey
+    head: Head
+    replacing: Head
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWrites:
+    """What is stored for a batch together with its events: the heads of their keys, and increments of counters."""
+
+    heads: Sequence[HeadChange]
+    counts: Mapping[ResourceRef, Mapping[str, int]]
+    at: datetime
+
+
 class LiveDelivery(Protocol):
     """Delivers publications of a live exchange to its connections."""
 
-    def deliver(self, exchange: Exchange, published: Sequence[NumberedPublication]) -> Collection[MessageId]:
-        """Deliver publications, in order, to subscribed connections; return the messages to redeliver."""
+    def deliver(
+        self, exchange: Exchange, published: Sequence[NumberedPublication], *, writes: BatchWrites | None = None
+    ) -> Collection[MessageId] | None:
+        """Deliver publications, in order, to subscribed connections; return the messages to redeliver.
+
+        `writes` are stored at the same time as the events, all or none: if they cannot be, nothing is done, and the
+        result is None.
+        """
         ...
 
     def acknowledge(self, publications: Sequence[Publication]) -> Collection[MessageId]:

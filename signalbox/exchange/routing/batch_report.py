@@ -67,6 +67,10 @@ class BatchReport:
             self._count(dead.copy, exchange="dead", queue="dead")
             self.events.append(events.dead_copy(dead.copy, reason=dead.reason, at=self.at))
 
+    def counted(self) -> None:
+        """Forget the increments so far, since they were stored."""
+        self._counts.clear()
+
     def counts(self) -> Mapping[ResourceRef, Mapping[str, int]]:
         """Return the increments of the counters of each exchange and queue."""
         return {

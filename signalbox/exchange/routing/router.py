@@ -1,6 +1,6 @@
 """The router: sends each publication to every queue with a matching binding, or accounts for it."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,7 +20,15 @@ from signalbox.exchange.messages.publications import (
 )
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import OrderBy
-from signalbox.exchange.model.routing_ports import CounterWriter, Heads, LiveDelivery, NumberedPublication, RoutingTable
+from signalbox.exchange.model.routing_ports import (
+    BatchWrites,
+    CounterWriter,
+    HeadChange,
+    Heads,
+    LiveDelivery,
+    NumberedPublication,
+    RoutingTable,
+)
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.batch_report import BatchReport
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult
@@ -30,6 +38,7 @@ from signalbox.exchange.routing.sequences import KEPT, KEPT_OF_MANY, Head, numbe
 from signalbox.fifo import FifoBatch
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message, MessageId
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
@@ -48,12 +57,34 @@ class RoutingResult:
     events: tuple[HistoryEvent, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Numbering:
+    """The numbers of a key's messages, which are valid as soon as the changed head is stored."""
+
+    messages: Sequence[MessageId]
+    change: HeadChange
+
+    @property
+    def is_stored(self) -> bool:
+        """Return whether the messages had their numbers already, since they were received again."""
+        return self.change.head is self.change.replacing
+
+    @property
+    def sequences(self) -> dict[MessageId, int]:
+        """Return the number of each message."""
+        return {one: self.change.head.recent[one] for one in self.messages}
+
+
 @dataclass(slots=True)
 class _BatchRouting:
-    """The state of one batch. The copies of a publication are made when it is processed."""
+    """The state of one batch. The copies of a publication are made when it is processed.
+
+    `heads` are those of the batch's keys if they were read with the exchange.
+    """
 
     exchange: ExchangeName
     entries: Sequence[Entry]
+    heads: Mapping[RoutingKey, Head] | None
     batch: FifoBatch[Entry]
     report: BatchReport
     sequences: dict[MessageId, int] = field(default_factory=dict)
@@ -64,8 +95,9 @@ class _BatchRouting:
 class Router:
     """Routes batches of messages and caches compiled exchanges between calls. Not thread-safe.
 
-    `trusted_ids` are the IAM ids of the control plane and of sessions, which publish on behalf of users. Of an exchange
-    with more than `maximum_bindings` the router reads only the bindings that may match a batch's keys.
+    `record` takes history events; with it, the result of a batch has none. `trusted_ids` are the IAM ids of the control
+    plane and of sessions, which publish on behalf of users. Of an exchange with more than `maximum_bindings` the router
+    reads only the bindings that may match a batch's keys.
     """
 
     table: RoutingTable
@@ -78,6 +110,8 @@ class Router:
     maximum_bindings: int = MAXIMUM_BINDINGS
     live: LiveDelivery | None = None
     key_holder: KeyHolder | None = None
+    record: Callable[[Sequence[HistoryEvent]], None] | None = None
+    parallel_map: ParallelMap = serial_map
     _graph: RoutingGraph = field(init=False)
     _users: dict[str, UserName] = field(default_factory=dict)
     _message_ttls: MessageTtls = field(init=False)
@@ -91,9 +125,9 @@ class Router:
 
         Raises `ExchangeUnknown`.
         """
-        entries = self._entries(messages, exchange)
+        entries, heads = self._entries(messages, exchange)
         batch = FifoBatch([(entry.message, entry) for entry in entries], is_fifo(exchange))
-        work = _BatchRouting(exchange, entries, batch, BatchReport(self.now()))
+        work = _BatchRouting(exchange, entries, heads, batch, BatchReport(self.now()))
         work.report.count_received(messages, exchange)
         with self._held_keys(work) as held:
             routed = self._routed(work, held.keys)
@@ -108,30 +142,44 @@ class Router:
         for entry in work.entries:
             if isinstance(entry, Publication):
                 messages.setdefault(entry.properties.key, []).append(entry.message.message_id)
-        if self.key_holder is None or self._graph.exchange(work.exchange).order_by is not OrderBy.PUBLISHER:
+        if self.key_holder is None or not self._shares_keys(work):
             yield HeldKeys(messages.keys())
             return
         with self.key_holder.hold(work.exchange, messages) as held:
             yield held
 
     def _routed(self, work: _BatchRouting, keys: Collection[RoutingKey]) -> RoutingResult:
-        batch = work.batch
-        if batch.is_fifo:
-            self._number(work, keys)
-        if live := self._live(work):
-            self._deliver_live(work, live)
-        while ready := batch.take_ready():
+        numberings = self._numberings(work, keys) if work.batch.is_fifo else []
+        live = self._live(work)
+        if live is None or not self._is_delivered_at_once(work, live, numberings):
+            self._save(work, numberings)
+            if live is not None:
+                self._deliver_live(work, live)
+        while ready := work.batch.take_ready():
             self._process(ready, work)
-        if live:
-            self._acknowledge(work, live)
-        self.counters.add(work.report.counts(), at=work.report.at)
-        return RoutingResult(batch.not_done(), tuple(work.report.events))
+        self._finish(work, live)
+        return RoutingResult(work.batch.not_done(), () if self.record else tuple(work.report.events))
 
-    def _entries(self, messages: Sequence[Message], exchange: ExchangeName) -> list[Entry]:
+    def _finish(self, work: _BatchRouting, live: LiveDelivery | None) -> None:
+        """Acknowledge the publications; at the same time, not before, store what they were counted and recorded as."""
+        tasks: list[Callable[[], None]] = []
+        if live is not None:
+            tasks.append(lambda: self._acknowledge(work, live))
+        if counts := work.report.counts():
+            tasks.append(lambda: self.counters.add(counts, at=work.report.at))
+        if (record := self.record) is not None:
+            tasks.append(lambda: record(work.report.events))
+        for _ in self.parallel_map(lambda task: task(), tasks):
+            pass
+
+    def _entries(
+        self, messages: Sequence[Message], exchange: ExchangeName
+    ) -> tuple[list[Entry], Mapping[RoutingKey, Head] | None]:
         contents = [(message, read_publication(message, trusted_ids=self.trusted_ids)) for message in messages]
         keys = {content.key for _, content in contents if isinstance(content, MessageProperties)}
-        self._refresh(exchange, keys, senders={principal_id(message) for message in messages} - {"", *self.trusted_ids})
-        return [self._entry(message, content, exchange) for message, content in contents]
+        senders = {principal_id(message) for message in messages} - {"", *self.trusted_ids}
+        heads = self._refresh(exchange, keys, senders=senders)
+        return [self._entry(message, content, exchange) for message, content in contents], heads
 
     def _entry(self, message: Message, content: MessageProperties | Rejection, exchange: ExchangeName) -> Entry:
         if isinstance(content, Rejection):
@@ -140,12 +188,22 @@ class Router:
         published = publication(message, content, routes, self._users, trusted_ids=self.trusted_ids)
         return checked_group(published, self._graph.exchange(exchange).order_by)
 
-    def _refresh(self, root: ExchangeName, keys: Collection[RoutingKey], *, senders: Collection[str]) -> None:
-        """Compile the changed exchanges among those that `root` leads to; usually one read finds no change."""
+    def _refresh(
+        self, root: ExchangeName, keys: Collection[RoutingKey], *, senders: Collection[str]
+    ) -> Mapping[RoutingKey, Head] | None:
+        """Compile the changed exchanges among those that `root` leads to; usually one read finds no change.
+
+        The same read returns the heads of an ordered exchange.
+        """
         unknown = set(senders) - self._users.keys()
         seen: set[ExchangeName] = set()
+        heads: Mapping[RoutingKey, Head] | None = None
         while unseen := self._graph.reachable(root) - seen:
-            look = self.table.snapshot(unseen, senders=() if seen else unknown)
+            if seen:
+                look = self.table.snapshot(unseen, senders=())
+            else:
+                look = self.table.snapshot(unseen, senders=unknown, heads=(root, keys) if is_fifo(root) else None)
+                heads = look.heads
             self._users.update(look.users)
             for name in unseen:
                 found = look.exchanges.get(name)
@@ -157,6 +215,7 @@ class Router:
             if not seen and root not in look.exchanges:
                 raise ExchangeUnknown(f"exchange {root!r} is not declared")
             seen |= unseen
+        return heads
 
     def _complete(self, name: ExchangeName, keys: Collection[RoutingKey]) -> None:
         """Compile the bindings of a large exchange that may match keys."""
@@ -165,8 +224,8 @@ class Router:
         for word in self._graph.missing(name, keys):
             self._graph.add(name, word, self.table.bindings(name, first_word=word))
 
-    def _number(self, work: _BatchRouting, keys: Collection[RoutingKey]) -> None:
-        """Assign each publication its number. Those of a key that another router holds get none and are redelivered."""
+    def _numberings(self, work: _BatchRouting, keys: Collection[RoutingKey]) -> list[_Numbering]:
+        """Return each publication's number. Those of a key that another router holds get none and are redelivered."""
         for entry in work.entries:
             if isinstance(entry, Publication) and entry.properties.key not in keys:
                 work.batch.fail(entry.message.message_id)
@@ -174,14 +233,48 @@ class Router:
         for entry in work.batch.unblocked():
             if isinstance(entry, Publication):
                 messages.setdefault(entry.properties.key, []).append(entry.message.message_id)
-        heads = self.heads.read(work.exchange, messages)
-        kept = KEPT_OF_MANY if self._graph.exchange(work.exchange).order_by is OrderBy.PUBLISHER else KEPT
+        # Where keys are held, another router may have changed their heads until now.
+        shares_keys, known = self._shares_keys(work), work.heads
+        heads = self.heads.read(work.exchange, messages) if shares_keys or known is None else known
+        kept = KEPT_OF_MANY if shares_keys else KEPT
+        numberings = []
         for key, found in messages.items():
             head = heads.get(key, Head())
-            counted = numbered(head, found, kept=kept)
-            if counted is head or self.heads.save(work.exchange, key, counted, replacing=head):
-                work.sequences |= {one: counted.recent[one] for one in found}
-                work.detours[key] = dict(head.detours)
+            numberings.append(_Numbering(found, HeadChange(key, numbered(head, found, kept=kept), head)))
+        return numberings
+
+    def _save(self, work: _BatchRouting, numberings: Iterable[_Numbering]) -> None:
+        """Store the heads; the messages of one that another router has changed keep no number."""
+        for one in numberings:
+            change = one.change
+            if one.is_stored or self.heads.save(work.exchange, change.key, change.head, replacing=change.replacing):
+                work.sequences |= one.sequences
+                work.detours[change.key] = dict(change.replacing.detours)
+
+    def _is_delivered_at_once(self, work: _BatchRouting, live: LiveDelivery, numberings: Sequence[_Numbering]) -> bool:
+        """Store the heads together with the logs and deliver the publications; return False if nothing was done.
+
+        Only heads that nobody else writes to are stored so: a transaction would make those writes fail.
+        """
+        changes = [one.change for one in numberings if not one.is_stored]
+        is_shared = self._shares_keys(work) or any(one.change.replacing.detours for one in numberings)
+        if is_shared or not changes:
+            return False
+        sequences = {message: number for one in numberings for message, number in one.sequences.items()}
+        writes = BatchWrites(changes, work.report.counts(), work.report.at)
+        published = _published(work, sequences)
+        failed = live.deliver(self._graph.exchange(work.exchange), published, writes=writes)
+        if failed is None:
+            return False
+        work.report.counted()
+        work.sequences |= sequences
+        work.detours |= {one.change.key: {} for one in numberings}
+        _fail_keys(work, published, failed)
+        return True
+
+    def _shares_keys(self, work: _BatchRouting) -> bool:
+        """Return whether other routers may work on keys of the batch at the same time."""
+        return self._graph.exchange(work.exchange).order_by is OrderBy.PUBLISHER
 
     def _live(self, work: _BatchRouting) -> LiveDelivery | None:
         return self.live if self._graph.exchange(work.exchange).live else None
@@ -191,16 +284,8 @@ class Router:
         for entry in work.entries:
             if isinstance(entry, Publication) and entry.message.message_id not in work.sequences:
                 work.batch.fail(entry.message.message_id)
-        published = [
-            NumberedPublication(entry, work.sequences[entry.message.message_id])
-            for entry in work.batch.unblocked()
-            if isinstance(entry, Publication)
-        ]
-        failed = live.deliver(self._graph.exchange(work.exchange), published)
-        keys = {one.publication.properties.key for one in published if one.publication.message.message_id in failed}
-        for one in published:  # within a key, no message overtakes another
-            if one.publication.properties.key in keys:
-                work.batch.fail(one.publication.message.message_id)
+        published = _published(work, work.sequences)
+        _fail_keys(work, published, live.deliver(self._graph.exchange(work.exchange), published) or ())
 
     def _acknowledge(self, work: _BatchRouting, live: LiveDelivery) -> None:
         left = set(work.batch.not_done())
@@ -268,3 +353,19 @@ class Router:
             return False
         detours[copy.destination] = last
         return True
+
+
+def _published(work: _BatchRouting, sequences: Mapping[MessageId, int]) -> list[NumberedPublication]:
+    return [
+        NumberedPublication(entry, sequences[entry.message.message_id])
+        for entry in work.batch.unblocked()
+        if isinstance(entry, Publication)
+    ]
+
+
+def _fail_keys(work: _BatchRouting, published: Sequence[NumberedPublication], failed: Collection[MessageId]) -> None:
+    """Fail all messages of the keys of those that failed: within a key, no message overtakes another."""
+    keys = {one.publication.properties.key for one in published if one.publication.message.message_id in failed}
+    for one in published:
+        if one.publication.properties.key in keys:
+            work.batch.fail(one.publication.message.message_id)

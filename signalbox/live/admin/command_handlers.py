@@ -1,32 +1,35 @@
 """The handlers of commands about live. A command may be received twice: the second time it changes nothing."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
-from signalbox.errors import Contended, RejectedError
 from signalbox.exchange.control.caller import Caller, find_caller
 from signalbox.exchange.control.errors import NotFound, NotPermitted
-from signalbox.exchange.model.records import ResourceKind, ResourceRef
+from signalbox.exchange.model.records import LiveSettings, ResourceKind, ResourceRef
 from signalbox.live.admin import events
-from signalbox.live.admin.commands import Command, ForgetSecret, GiveGrant, ListGrants, PutSecret, PutSecrets, TakeGrant
-from signalbox.live.admin.grants import Grant
-from signalbox.live.admin.ports import LiveAdminPorts, StoredGrants
-from signalbox.live.session.state import RightsChanged
+from signalbox.live.admin.commands import (
+    ChangeMembers,
+    Command,
+    ExplainAccess,
+    ForgetSecret,
+    GiveGrant,
+    ListGrants,
+    ListMembers,
+    PutSecret,
+    PutSecrets,
+    TakeGrant,
+)
+from signalbox.live.admin.concerned_sessions import ConcernedSessions
+from signalbox.live.admin.explanation import explanation
+from signalbox.live.admin.grants import GrantSet
+from signalbox.live.admin.ports import LiveAdminPorts
+from signalbox.live.admin.principals import EVERYONE, PrincipalName, group_of, principal_of, user_of
+from signalbox.live.admin.rights_changes import RightsChanges, listed_grant
+from signalbox.live.admin.rights_sources import RightsSources, RightsSourcesReader
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
-
-MAXIMUM_GRANTS = 200  # of a user in a realm: all of them are read for each batch of events that is posted
-
-
-class GrantsChanged(Contended):
-    """Raised when another command changed the grants of the user at the same time."""
-
-
-class TooManyGrants(RejectedError):
-    """Raised when a user has the maximum number of grants in a realm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,9 @@ class _Execution:
             GiveGrant: self._give,
             TakeGrant: self._take,
             ListGrants: self._grants,
+            ChangeMembers: self._change_members,
+            ListMembers: self._members,
+            ExplainAccess: self._explain,
             PutSecret: self._put_secret,
             PutSecrets: self._put_secrets,
             ForgetSecret: self._forget_secret,
@@ -61,45 +67,86 @@ class _Execution:
 
     def _give(self, command: GiveGrant) -> object:
         self._require(command.realm)
-        self._check_realm(command.realm)
-        self._check_user(command.user)
-        stored = self.ports.grants.find(command.realm, command.user)
-        is_new = command.grant not in stored.grants
-        if is_new:
-            if len(stored.grants) >= MAXIMUM_GRANTS:
-                raise TooManyGrants(
-                    f"user {str(command.user)!r} has {MAXIMUM_GRANTS} grants in {str(command.realm)!r}, which is the "
-                    "maximum: grant a prefix instead of several topics"
-                )
-            self._save(command, (*stored.grants, command.grant), replacing=stored)
-        return {**document(command.user, command.realm, command.grant), "granted": is_new}
+        live = self._live(command.realm)
+        user = user_of(command.principal)
+        if user is not None:
+            self._check_user(user, live)
+        return self._changes.give(command)
 
     def _take(self, command: TakeGrant) -> object:
         self._require(command.realm)
-        stored = self.ports.grants.find(command.realm, command.user)
-        existed = command.grant in stored.grants
-        if existed:
-            left = tuple(grant for grant in stored.grants if grant != command.grant)
-            self._save(command, left, replacing=stored)
-        # Also for a grant that was gone: the function may have been killed before it notified the sessions.
-        self._notify_sessions(command.realm, command.user)
-        return {**document(command.user, command.realm, command.grant), "ungranted": existed}
+        return self._changes.take(command)
 
-    def _save(self, command: GiveGrant | TakeGrant, grants: Sequence[Grant], *, replacing: StoredGrants) -> None:
-        if not self.ports.grants.save(command.realm, command.user, grants, replacing=replacing):
-            raise GrantsChanged(f"another command changed the grants of user {str(command.user)!r}: send yours again")
-        self.ports.record([events.changed(command, by=self.caller.name, at=self.ports.clock.now())])
+    def _change_members(self, command: ChangeMembers) -> object:
+        self._require(command.realm)
+        if not command.is_removal:
+            live = self._live(command.realm)
+            for user in command.users:
+                self._check_user(user, live)
+        return self._changes.change_members(command)
+
+    @property
+    def _changes(self) -> RightsChanges:
+        return RightsChanges(self.ports, self.caller.name)
 
     def _grants(self, command: ListGrants) -> object:
-        realms = [command.realm] if command.realm else [one.name for one in self.ports.exchanges.every() if one.live]
-        users = [command.user] if command.user else [one.name for one in self.ports.users.every()]
-        visible = [(realm, user) for realm, user in product(realms, users) if self._may_see(realm, user)]
-        found = self.ports.parallel_map(lambda pair: self.ports.grants.find(*pair).grants, visible)
+        realms = [command.realm] if command.realm else self._realms()
         return [
-            document(user, realm, grant)
-            for (realm, user), grants in zip(visible, found, strict=True)
-            for grant in grants
+            document
+            for realm in realms
+            for principal, granted in self._visible_grants(realm, command.principal)
+            for document in _documents(realm, principal, granted)
         ]
+
+    def _visible_grants(
+        self, realm: ExchangeName, wanted: PrincipalName | None
+    ) -> Iterator[tuple[PrincipalName, GrantSet]]:
+        may_see, own = self._may_configure(realm), self._own_principals(realm)
+        users = self._users(realm) if wanted is None else [wanted] if group_of(wanted) is None else []
+        visible = [one for one in users if may_see or one in own]
+        found = self.ports.parallel_map(lambda one: self.ports.grants.find(realm, one).granted, visible)
+        yield from zip(visible, found, strict=True)
+        for principal, granted in sorted(self.ports.grants.of_groups(realm).by_principal.items()):
+            if (may_see or principal in own) and wanted in (None, principal):
+                yield principal, granted
+
+    def _users(self, realm: ExchangeName) -> Sequence[PrincipalName]:
+        names = {one.name for one in self.ports.users.every()} | set(self.ports.grants.grantees(realm))
+        return [PrincipalName(name) for name in sorted(names)]
+
+    def _own_principals(self, realm: ExchangeName) -> frozenset[PrincipalName]:
+        name = self.caller.name
+        if name is None:
+            return frozenset()
+        groups = self.ports.groups.of_user(realm, name)
+        return frozenset({PrincipalName(name), EVERYONE, *map(principal_of, groups)})
+
+    def _members(self, command: ListMembers) -> object:
+        self._live(command.realm)
+        may_see, group = self._may_configure(command.realm), command.group
+        return [
+            {"exchange": command.realm, "group": one, "user": user}
+            for one, user in self.ports.groups.members(command.realm, group)
+            if may_see or user == self.caller.name
+        ]
+
+    def _explain(self, command: ExplainAccess) -> object:
+        realms = [command.realm] if command.realm else self._realms()
+        visible = [one for one in realms if command.user == self.caller.name or self._may_configure(one)]
+        if command.realm and not visible:
+            self._require(command.realm)
+        return [self._explanation(command, realm) for realm in visible]
+
+    def _explanation(self, command: ExplainAccess, realm: ExchangeName) -> Mapping[str, object]:
+        live = self._live(realm)
+        reader = RightsSourcesReader(self.ports, realm, self.ports.grants.of_groups(realm))
+        sources = None if command.groups else reader.of_user(command.user)
+        return explanation(sources or self._of_token(command, live, reader), command.right, command.topic)
+
+    def _of_token(self, command: ExplainAccess, live: LiveSettings, reader: RightsSourcesReader) -> RightsSources:
+        self._check_user(command.user, live)
+        groups = frozenset(command.groups or ())
+        return reader.of_token(command.user, role=command.role, groups=groups)
 
     def _put_secret(self, command: PutSecret) -> object:
         user = command.user or self.caller.name
@@ -132,35 +179,35 @@ class _Execution:
         if self.caller.role is not Role.ADMIN:
             raise NotPermitted(f"only administrators may delete the secret of user {str(command.user)!r}")
         self.ports.secrets.remove(command.user)
-        realms = [one.name for one in self.ports.exchanges.every() if one.live]
-        return {"user": command.user, "told": sum(self._notify_sessions(realm, command.user) for realm in realms)}
+        sessions = ConcernedSessions(self.ports)
+        sessions.settle()
+        principal = PrincipalName(command.user)
+        notified = sum(sessions.notify(sessions.of_principal(realm, principal)) for realm in self._realms())
+        return {"user": command.user, "told": notified}
 
-    def _notify_sessions(self, realm: ExchangeName, user: UserName) -> int:
-        """Send `RightsChanged` to a user's sessions in a realm; return their number."""
-        connections = self.ports.realm_sessions.of_user(realm, user)
-        moment = round(self.ports.clock.now().timestamp() * 1000)
-        for connection in connections:
-            self.ports.inbox.notify(connection, RightsChanged(), request=f"rights:{connection}:{moment}")
-        return len(connections)
+    def _realms(self) -> Sequence[ExchangeName]:
+        return [one.name for one in self.ports.exchanges.every() if one.live]
 
     def _require(self, realm: ExchangeName) -> None:
         self.caller.require((Right.CONFIGURE, ResourceRef(ResourceKind.EXCHANGE, realm)))
 
-    def _may_see(self, realm: ExchangeName, user: UserName) -> bool:
-        return user == self.caller.name or self.caller.may(Right.CONFIGURE, ResourceRef(ResourceKind.EXCHANGE, realm))
+    def _may_configure(self, realm: ExchangeName) -> bool:
+        return self.caller.may(Right.CONFIGURE, ResourceRef(ResourceKind.EXCHANGE, realm))
 
-    def _check_realm(self, realm: ExchangeName) -> None:
+    def _live(self, realm: ExchangeName) -> LiveSettings:
         found = self.ports.exchanges.find(realm)
         if found is None or found.is_deleting or found.live is None:
             raise NotFound(f"exchange {str(realm)!r} is not a realm: declare it with `live` first")
+        return found.live
 
-    def _check_user(self, user: UserName) -> None:
-        if self.ports.users.find(user) is None:
+    def _check_user(self, user: UserName, live: LiveSettings) -> None:
+        """Raise `NotFound` for an unknown user; the users of a realm's identity providers are not known."""
+        if not live.issuers and self.ports.users.find(user) is None:
             raise NotFound(f"there is no user {str(user)!r}: have an administrator add the user")
 
 
-def document(user: UserName, realm: ExchangeName, grant: Grant) -> dict[str, object]:
-    """Return a grant as the fields of the command `grant`."""
-    pattern = grant.pattern
-    fields = {"right": grant.right.value, "match": pattern.match.value, "uri": pattern.uri}
-    return {"user": user, "exchange": realm, **fields}
+def _documents(realm: ExchangeName, principal: PrincipalName, granted: GrantSet) -> Iterator[dict[str, object]]:
+    for grant in granted.grants:
+        yield listed_grant(principal, realm, grant, is_deny=False)
+    for deny in granted.denies:
+        yield listed_grant(principal, realm, deny, is_deny=True)

@@ -6,40 +6,45 @@ from dataclasses import dataclass
 
 from signalbox.control.envelope import Commands
 from signalbox.documents import Section, shown
-from signalbox.live.admin.grants import Grant
-from signalbox.live.wamp.authentication import ITERATIONS, Credentials
-from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from signalbox.live.wamp.uris import InvalidUri
-from signalbox.sarracenia.rights.names import (
-    ExchangeName,
-    InvalidExchangeName,
-    InvalidUserName,
-    UserName,
-    parse_exchange_name,
-    parse_user_name,
+from signalbox.exchange.model.topics import InvalidRoutingKey, RoutingKey, parse_routing_key
+from signalbox.live.admin.fields import (
+    read_grant,
+    read_group,
+    read_member,
+    read_principal,
+    read_realm,
+    read_right,
+    read_user,
 )
-from signalbox.sarracenia.rights.permissions import Right
+from signalbox.live.admin.grants import Grant
+from signalbox.live.admin.principals import GroupName, PrincipalName
+from signalbox.live.wamp.authentication import ITERATIONS, Credentials
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.permissions import Right, Role
 
-# The right to configure cannot be granted: it follows from the ownership of the exchange.
-RIGHTS = (Right.READ, Right.WRITE)
 HEXADECIMAL = frozenset("0123456789abcdef")
 SALT_LENGTH, VERIFIER_LENGTH, KEY_LENGTH = 32, 64, 44
 MAXIMUM_ITERATIONS = 1_000_000
+MAXIMUM_USERS = 100  # of one command about a group
+# Those of a token's user: its claim has no other.
+TOKEN_ROLES = (Role.SOURCE, Role.SUBSCRIBER)
 MAXIMUM_SECRETS = 200  # of a command: eight writes of 25 items, and as many history events
-# Placeholders for missing or invalid names; the problem itself is reported.
-NO_REALM, NO_USER = ExchangeName("x"), UserName("_")
 
 
 @dataclass(frozen=True, slots=True)
 class GiveGrant:
-    """`grant {user, exchange, right?, match?, uri}`; `right` is read or write, `match` exact, prefix or wildcard.
+    """`grant {user, exchange, right?, match?, uri, deny?, dry_run?}`; `right` is read or write.
 
-    The defaults are read and exact. Result: the grant, and `granted`: whether it is new.
+    `user` is a user, `@GROUP` or `@everyone`; `match` is exact, prefix or wildcard. The defaults are read and exact.
+    With `deny` the right is taken away instead. Result: the grant, and `granted`: whether it is new. With `dry_run`
+    nothing changes, and the result has the `subscriptions` that would end or get more or fewer topics.
     """
 
-    user: UserName
+    principal: PrincipalName
     realm: ExchangeName
     grant: Grant
+    is_deny: bool = False
+    is_dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +54,66 @@ class TakeGrant:
     After the result, events that are published later and were visible by this grant alone no longer reach the user.
     """
 
-    user: UserName
+    principal: PrincipalName
     realm: ExchangeName
     grant: Grant
+    is_deny: bool = False
+    is_dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ListGrants:
-    """`grants {exchange?, user?}`. Result: [{user, exchange, right, match, uri}].
+    """`grants {exchange?, user?}`. Result: [{user, exchange, right, match, uri, deny?}].
 
-    It holds the caller's own grants and those on exchanges that the caller may configure, by default of all exchanges
-    and users.
+    It holds the grants of the caller and its groups, and those on exchanges that the caller may configure, by default
+    of all exchanges, users and groups.
     """
 
     realm: ExchangeName | None
-    user: UserName | None
+    principal: PrincipalName | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMembers:
+    """`group_add` or `group_remove {exchange, group, users, dry_run?}`: change the members of a group of the stage.
+
+    Result: {exchange, group, changed, unchanged}, two lists of users. After the result of `group_remove`, events that
+    are published later and were visible by the group alone no longer reach the users.
+    """
+
+    realm: ExchangeName
+    group: GroupName
+    users: tuple[UserName, ...]
+    is_removal: bool
+    is_dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListMembers:
+    """`groups {exchange, group?}`. Result: [{exchange, group, user}].
+
+    It holds the caller's own groups, or all if the caller may configure the exchange.
+    """
+
+    realm: ExchangeName
+    group: GroupName | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainAccess:
+    """`explain {user, exchange?, topic, right?, groups?, role?}`: why a user may or may not read or write a topic.
+
+    `groups` are those in the token of an identity provider's user, `role` its role. Result: for each realm (by default
+    each that the caller may configure, or each for the caller's own user) {user, exchange, topic, right, permitted,
+    groups, reasons}; a reason has `kind`, `effect` (permits, refuses or none) and `why`.
+    """
+
+    user: UserName
+    realm: ExchangeName | None
+    topic: RoutingKey
+    right: Right
+    groups: tuple[GroupName, ...] | None = None
+    role: Role = Role.SUBSCRIBER
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +150,17 @@ class ForgetSecret:
     user: UserName
 
 
-Command = GiveGrant | TakeGrant | ListGrants | PutSecret | PutSecrets | ForgetSecret
+Command = (
+    GiveGrant
+    | TakeGrant
+    | ListGrants
+    | ChangeMembers
+    | ListMembers
+    | ExplainAccess
+    | PutSecret
+    | PutSecrets
+    | ForgetSecret
+)
 
 
 def secret_fields(credentials: Credentials) -> dict[str, object]:
@@ -109,50 +169,70 @@ def secret_fields(credentials: Credentials) -> dict[str, object]:
     return fields if credentials.key is None else {**fields, "key": credentials.key}
 
 
-def _realm(section: Section) -> ExchangeName:
-    text = section.required_text("exchange")
-    try:
-        return parse_exchange_name(text or NO_REALM)
-    except InvalidExchangeName as error:
-        section.problem("exchange", str(error))
-        return NO_REALM
-
-
-def _user(section: Section) -> UserName:
-    text = section.required_text("user")
-    try:
-        return parse_user_name(text) if text else NO_USER
-    except InvalidUserName as error:
-        section.problem("user", str(error))
-        return NO_USER
-
-
-def _grant(section: Section) -> Grant:
-    right, match = section.text("right") or Right.READ, section.text("match") or MatchPolicy.EXACT
-    if right not in RIGHTS:
-        section.problem("right", f"expected one of {', '.join(RIGHTS)}, not {shown(right)}")
-    if match not in set(MatchPolicy):
-        section.problem("match", f"expected one of {', '.join(MatchPolicy)}, not {shown(match)}")
-        match = MatchPolicy.EXACT
-    return Grant(Right.WRITE if right == Right.WRITE else Right.READ, _pattern(section, MatchPolicy(match)))
-
-
-def _pattern(section: Section, match: MatchPolicy) -> TopicPattern:
-    if section.fields.get("uri") is None:
-        section.problem("uri", 'is missing; use "" with match prefix for all topics')
-    text = section.text("uri") or ""
-    try:
-        return TopicPattern.parse(text, match)
-    except InvalidUri as error:
-        section.problem("uri", str(error))
-        return TopicPattern(match, "")
+def _of_grant(kind: type[GiveGrant | TakeGrant]) -> Callable[[Section], Command]:
+    return lambda section: kind(
+        read_principal(section),
+        read_realm(section),
+        read_grant(section),
+        is_deny=section.flag("deny"),
+        is_dry_run=section.flag("dry_run"),
+    )
 
 
 def _list_grants(section: Section) -> Command:
     return ListGrants(
-        None if section.fields.get("exchange") is None else _realm(section),
-        None if section.fields.get("user") is None else _user(section),
+        None if section.fields.get("exchange") is None else read_realm(section),
+        None if section.fields.get("user") is None else read_principal(section),
     )
+
+
+def _of_members(*, is_removal: bool) -> Callable[[Section], Command]:
+    def read(section: Section) -> Command:
+        users = section.texts("users")
+        if not 1 <= len(users) <= MAXIMUM_USERS:
+            section.problem("users", f"expected 1 to {MAXIMUM_USERS} users, not {len(users)}")
+        return ChangeMembers(
+            read_realm(section),
+            read_group(section, section.required_text("group")),
+            tuple(dict.fromkeys(read_member(section, user) for user in users)),
+            is_removal=is_removal,
+            is_dry_run=section.flag("dry_run"),
+        )
+
+    return read
+
+
+def _list_members(section: Section) -> Command:
+    group = section.text("group")
+    return ListMembers(read_realm(section), None if group is None else read_group(section, group))
+
+
+def _explain(section: Section) -> Command:
+    groups = section.fields.get("groups")
+    return ExplainAccess(
+        read_member(section, section.required_text("user") or "_", "user"),
+        None if section.fields.get("exchange") is None else read_realm(section),
+        _topic(section),
+        read_right(section),
+        None if groups is None else tuple(read_group(section, one, "groups") for one in section.texts("groups")),
+        _token_role(section),
+    )
+
+
+def _topic(section: Section) -> RoutingKey:
+    try:
+        return parse_routing_key(section.required_text("topic"))
+    except InvalidRoutingKey as error:
+        section.problem("topic", str(error))
+        return RoutingKey("")
+
+
+def _token_role(section: Section) -> Role:
+    role = section.text("role") or Role.SUBSCRIBER
+    if role not in TOKEN_ROLES:
+        section.problem("role", f"expected one of {', '.join(TOKEN_ROLES)}, not {shown(role)}")
+        return Role.SUBSCRIBER
+    return Role(role)
 
 
 def _put_secrets(section: Section) -> Command:
@@ -185,7 +265,7 @@ def _put_secret(section: Section) -> PutSecret:
     key = credentials.key
     if key is not None and (len(key) != KEY_LENGTH or not key.isascii() or not credentials.key_matches_verifier):
         section.problem("key", "is not the key whose SHA-256 is the verifier")
-    return PutSecret(None if section.fields.get("user") is None else _user(section), credentials)
+    return PutSecret(None if section.fields.get("user") is None else read_user(section), credentials)
 
 
 def _hexadecimal(section: Section, field: str, length: int) -> str:
@@ -195,17 +275,18 @@ def _hexadecimal(section: Section, field: str, length: int) -> str:
     return text
 
 
-def _of_grant(kind: Callable[[UserName, ExchangeName, Grant], Command]) -> Callable[[Section], Command]:
-    return lambda section: kind(_user(section), _realm(section), _grant(section))
-
-
 SECRET_FIELDS = ("user", "salt", "verifier", "iterations", "key")
-GRANT_FIELDS = ("user", "exchange", "right", "match", "uri")
+GRANT_FIELDS = ("user", "exchange", "right", "match", "uri", "deny", "dry_run")
+MEMBER_FIELDS = ("exchange", "group", "users", "dry_run")
 COMMANDS: Commands[Command] = {
     "grant": (GRANT_FIELDS, _of_grant(GiveGrant)),
     "ungrant": (GRANT_FIELDS, _of_grant(TakeGrant)),
     "grants": (("exchange", "user"), _list_grants),
+    "group_add": (MEMBER_FIELDS, _of_members(is_removal=False)),
+    "group_remove": (MEMBER_FIELDS, _of_members(is_removal=True)),
+    "groups": (("exchange", "group"), _list_members),
+    "explain": (("user", "exchange", "topic", "right", "groups", "role"), _explain),
     "secret": (SECRET_FIELDS, _put_secret),
     "secrets": (("secrets",), _put_secrets),
-    "forget_secret": (("user",), lambda section: ForgetSecret(_user(section))),
+    "forget_secret": (("user",), lambda section: ForgetSecret(read_user(section))),
 }

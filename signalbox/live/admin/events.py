@@ -1,9 +1,9 @@
-"""The history events of grants and secrets that change."""
+"""The history events of grants, groups and secrets that change."""
 
 from datetime import datetime
 
 from signalbox.history.event import HistoryEvent
-from signalbox.live.admin.commands import GiveGrant, TakeGrant
+from signalbox.live.admin.commands import ChangeMembers, GiveGrant, TakeGrant
 from signalbox.sarracenia.rights.names import UserName
 
 CAPABILITY = "live"
@@ -11,10 +11,24 @@ ADMINISTRATOR = "_"  # not a valid user name
 
 
 def changed(command: GiveGrant | TakeGrant, *, by: UserName | None, at: datetime) -> HistoryEvent:
-    """Return the event of an added or removed grant; its topic is the pattern."""
-    if isinstance(command, GiveGrant):
-        return _of_grant(command, "granted", by=by, at=at)
-    return _of_grant(command, "ungranted", by=by, at=at)
+    """Return the event of an added or removed grant or deny; its topic is the pattern."""
+    kinds = ("denied", "undenied") if command.is_deny else ("granted", "ungranted")
+    return _of_grant(command, kinds[isinstance(command, TakeGrant)], by=by, at=at)
+
+
+def membership(command: ChangeMembers, user: UserName, *, by: UserName | None, at: datetime) -> HistoryEvent:
+    """Return the event of a user who was added to a group of the stage or removed from it."""
+    outcome = "removed" if command.is_removal else "added"
+    return HistoryEvent(
+        event_id=f"group:{outcome}:{command.realm}:{command.group}:{user}:{_milliseconds(at)}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind="group",
+        outcome=outcome,
+        source=command.realm,
+        destination=user,
+        labels={"group": command.group, "by": by or ADMINISTRATOR},
+    )
 
 
 def secret_changed(user: UserName, *, by: UserName | None, at: datetime) -> HistoryEvent:
@@ -32,7 +46,7 @@ def secret_changed(user: UserName, *, by: UserName | None, at: datetime) -> Hist
 
 def _of_grant(command: GiveGrant | TakeGrant, kind: str, *, by: UserName | None, at: datetime) -> HistoryEvent:
     pattern = command.grant.pattern
-    what = f"{command.realm}:{command.user}:{command.grant.right}:{pattern.match}:{pattern.uri}"
+    what = f"{command.realm}:{command.principal}:{command.grant.right}:{pattern.match}:{pattern.uri}"
     return HistoryEvent(
         event_id=f"{kind}:{what}:{_milliseconds(at)}",
         occurred_at=at,
@@ -41,7 +55,7 @@ def _of_grant(command: GiveGrant | TakeGrant, kind: str, *, by: UserName | None,
         outcome=command.grant.right.value,
         topic=pattern.uri,
         source=command.realm,
-        destination=command.user,
+        destination=command.principal,
         labels={"match": pattern.match.value, "by": by or ADMINISTRATOR},
     )
 

@@ -3,37 +3,89 @@
 All methods raise `RejectedError` for permanent failures and `UnavailableError` for failures that may be retried.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from signalbox.clock import Clock
+from signalbox.errors import RejectedError
 from signalbox.exchange.model.ports import Exchanges, Users
 from signalbox.history.event import HistoryEvent
-from signalbox.live.admin.grants import Grant
-from signalbox.live.session.ports import Inbox, RealmSessions
+from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants
+from signalbox.live.admin.principals import GroupName, PrincipalName
+from signalbox.live.session.ports import Inbox, RealmSessions, Sessions
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 
+class GrantsTooLarge(RejectedError):
+    """Raised when the grants and denies of a principal in a realm do not fit into an item of the table."""
+
+
+class TooManyGroups(RejectedError):
+    """Raised when a user would be in more groups of the stage in a realm than the maximum."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredGrants:
-    """The stored grants of a user in a realm; `version` grows with every change and is 0 before the first."""
+    """The stored grants and denies of a principal in a realm.
+
+    `version` grows with every change and is 0 before the first.
+    """
 
     grants: tuple[Grant, ...] = ()
     version: int = 0
+    denies: tuple[Grant, ...] = ()
+
+    @property
+    def granted(self) -> GrantSet:
+        """Return the grants and denies."""
+        return GrantSet(self.grants, self.denies)
 
 
 class Grants(Protocol):
-    """The grants that users have in addition to their roles. Reads are strongly consistent."""
+    """The grants and denies of users and groups, in addition to roles. Reads are strongly consistent."""
 
-    def find(self, realm: ExchangeName, user: UserName) -> StoredGrants:
-        """Return the grants of a user in a realm."""
+    def find(self, realm: ExchangeName, principal: PrincipalName) -> StoredGrants:
+        """Return the grants and denies of a principal in a realm."""
         ...
 
-    def save(self, realm: ExchangeName, user: UserName, grants: Sequence[Grant], *, replacing: StoredGrants) -> bool:
-        """Store grants under the next version; return False if the stored ones are not `replacing` any more."""
+    def save(
+        self, realm: ExchangeName, principal: PrincipalName, granted: GrantSet, *, replacing: StoredGrants
+    ) -> bool:
+        """Store them under the next version; return False if the stored ones are not `replacing` any more.
+
+        Raises `GrantsTooLarge`.
+        """
+        ...
+
+    def of_groups(self, realm: ExchangeName) -> GroupGrants:
+        """Return the grants and denies of all groups in a realm."""
+        ...
+
+    def grantees(self, realm: ExchangeName) -> Sequence[UserName]:
+        """Return the users with grants or denies of their own, without those that only an older version wrote."""
+        ...
+
+
+class Groups(Protocol):
+    """The groups of the stage: their members in each realm. Reads are strongly consistent."""
+
+    def of_user(self, realm: ExchangeName, user: UserName) -> Collection[GroupName]:
+        """Return the groups of a user in a realm."""
+        ...
+
+    def members(self, realm: ExchangeName, group: GroupName | None = None) -> Sequence[tuple[GroupName, UserName]]:
+        """Return the members of a group, or of all groups of a realm, sorted."""
+        ...
+
+    def add(self, realm: ExchangeName, group: GroupName, user: UserName) -> bool:
+        """Add a user to a group; return whether the user was no member. Raises `TooManyGroups`."""
+        ...
+
+    def remove(self, realm: ExchangeName, group: GroupName, user: UserName) -> bool:
+        """Remove a user from a group; return whether the user was a member."""
         ...
 
 
@@ -56,8 +108,10 @@ class LiveAdminPorts:
     exchanges: Exchanges
     users: Users
     grants: Grants
+    groups: Groups
     secrets: Secrets
     realm_sessions: RealmSessions
+    sessions: Sessions
     inbox: Inbox
     clock: Clock
     record: Callable[[Sequence[HistoryEvent]], None]

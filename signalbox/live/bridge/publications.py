@@ -121,7 +121,7 @@ def _infix(uuid: str) -> str:
 
 def _word(text: str) -> str:
     """Return a text as a word of a topic; one that is empty or too long to be a name of Arvados is a dash."""
-    word = quote(text, safe="!$&'()*+,/:;=?@-_~").replace(".", "%2E")
+    word = quote(text, safe="!$&'()+,/:;=?@-_~").replace(".", "%2E")
     return word if 0 < len(word) <= MAXIMUM_WORD else ABSENT_WORD
 
 

@@ -44,7 +44,7 @@ def user_of(
 
 
 def _check_kind(claims: Claims) -> None:
-    if "cnf" in claims:  # proof of possession, RFC 7800: accepted from anybody, the token would lose its protection
+    if "cnf" in claims:  # proof of possession, RFC 7800: without a check of the proof, it protects nothing
         raise _Refused(TokenProblem.BOUND)
     if "events" in claims:  # a logout or security event token, RFC 8417
         raise _Refused(TokenProblem.TYPE)

@@ -12,7 +12,7 @@ from signalbox.live.identity.tokens import TokenProblem
 
 MAXIMUM_TOKEN_LENGTH = 16_384
 # Asymmetric algorithms only (RFC 8725, 3.2), with the type and the curve of their keys. `HS256` would accept a token
-# that anybody signed with the issuer's public key as the secret, and `none` any token.
+# that its sender signed with the issuer's public key as the secret, and `none` any token.
 ALGORITHMS: Mapping[str, tuple[str, str | None]] = {
     "RS256": ("RSA", None),
     "RS384": ("RSA", None),

@@ -8,6 +8,8 @@ from typing import TypeVar
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Rights
+from signalbox.live.arvados import row_state
+from signalbox.live.arvados.row_state import NO_ROWS, RowState
 from signalbox.live.outbox.items import ItemId, Reply, SubscriptionEvent
 from signalbox.live.outbox.totals import NO_TOTALS, Totals
 from signalbox.live.session.state import Session
@@ -47,6 +49,7 @@ class OutboxState:
     - `watermarks`: those of recently completed backfills, the last of them at `caught_up_at`.
     - `progress`: of a batch that was posted in part, the number of events that were handled.
     - `totals`: counters since the connection opened.
+    - `rows`: the log rows of a connection in Arvados' dialect.
     """
 
     subscribed: frozenset[SubscriptionId] = frozenset()
@@ -57,6 +60,7 @@ class OutboxState:
     caught_up_at: datetime | None = None
     progress: tuple[ItemId, int] | None = None
     totals: Totals = NO_TOTALS
+    rows: RowState = NO_ROWS
 
 
 class ItemAction(Enum):
@@ -183,7 +187,13 @@ def needs_saving(outbox: OutboxState, *, saved: OutboxState, now: datetime) -> b
 def pruned(outbox: OutboxState, *, now: datetime) -> OutboxState:
     """Return the state to save, without expired watermarks."""
     is_old = {one for one, marks in outbox.watermarks.items() if now - marks.at > WATERMARKS_KEPT_FOR}
-    return replace(outbox, watermarks=_without(outbox.watermarks, is_old), totals=replace(outbox.totals, noted_at=now))
+    rows = outbox.rows if outbox.pending_backfills else row_state.pruned(outbox.rows, now=now)
+    return replace(
+        outbox,
+        watermarks=_without(outbox.watermarks, is_old),
+        totals=replace(outbox.totals, noted_at=now),
+        rows=rows,
+    )
 
 
 def _done(outbox: OutboxState, item_id: ItemId) -> OutboxState:

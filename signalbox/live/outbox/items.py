@@ -15,7 +15,7 @@ from signalbox.live.log.documents import (
 )
 from signalbox.live.log.event_documents import event_document, event_of, json_text
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.session.effects import Close, Post
+from signalbox.live.session.effects import Close, Post, PostText
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.codec import serialize
 from signalbox.live.wamp.messages import Subscribed, SubscriptionId
@@ -62,6 +62,14 @@ class BackfillRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class CatchUpRequest:
+    """A request to post the past log rows that a subscription of Arvados' protocol requests."""
+
+    item_id: ItemId
+    subscription: SubscriptionId
+
+
+@dataclass(frozen=True, slots=True)
 class SubscriptionEvent:
     """An event to post for one subscription."""
 
@@ -79,7 +87,7 @@ class EventBatch:
     events: tuple[SubscriptionEvent, ...]
 
 
-OutboxItem = Reply | CloseRequest | BackfillRequest | EventBatch
+OutboxItem = Reply | CloseRequest | BackfillRequest | CatchUpRequest | EventBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +103,11 @@ def reply_item(effect: Post, item_id: ItemId, *, expects_backfill: bool = False)
     """Return the item that posts a message."""
     begins = effect.message.subscription if isinstance(effect.message, Subscribed) else None
     return Reply(item_id, serialize(effect.message), begins, effect.ends, expects_backfill)
+
+
+def text_item(effect: PostText, item_id: ItemId) -> Reply:
+    """Return the item that posts a text of Arvados' protocol."""
+    return Reply(item_id, effect.text, effect.begins, effect.ends, effect.expects_catch_up)
 
 
 def close_item(effect: Close, item_id: ItemId) -> CloseRequest:
@@ -131,12 +144,14 @@ def parse_item(text: str) -> OutboxItem:
         ) from error
 
 
-def _fields(item: Reply | CloseRequest | BackfillRequest) -> dict[str, object]:
+def _fields(item: Reply | CloseRequest | BackfillRequest | CatchUpRequest) -> dict[str, object]:
     if isinstance(item, Reply):
         optional = {"begins": item.begins, "ends": item.ends, "expects_past": item.expects_backfill}
         return {"kind": "reply", "message": item.message, **{name: value for name, value in optional.items() if value}}
     if isinstance(item, CloseRequest):
         return {"kind": "close"}
+    if isinstance(item, CatchUpRequest):
+        return {"kind": "catch_up", "subscription": item.subscription}
     options = {"get_retained": item.get_retained, "history": backfill_start_document(item.history)}
     return {"kind": "past", **pattern_document(item.pattern), **options}
 
@@ -157,6 +172,10 @@ def _past_wish(item_id: ItemId, document: Document) -> BackfillRequest:
     )
 
 
+def _catch_up(item_id: ItemId, document: Document) -> CatchUpRequest:
+    return CatchUpRequest(item_id, SubscriptionId(document["subscription"]))
+
+
 def _bundle(item_id: ItemId, document: Document) -> EventBatch:
     events = tuple(SubscriptionEvent(pattern_of(one), event_of(one["event"])) for one in document["events"])
     return EventBatch(item_id, ExchangeName(document["realm"]), UserName(document["user"]), events)
@@ -166,5 +185,6 @@ ITEM_PARSERS: Mapping[str, Callable[[ItemId, Document], OutboxItem]] = {
     "reply": _reply,
     "close": _closing,
     "past": _past_wish,
+    "catch_up": _catch_up,
     "events": _bundle,
 }

@@ -3,7 +3,7 @@
 Every method lets service errors propagate: the caller's message is redelivered, so every call may be made twice.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
@@ -62,6 +62,13 @@ class TopicLog(Protocol):
 
     def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
         """Return up to two retained events of each topic: the latest unrestricted and the latest restricted one."""
+        ...
+
+    def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:
+        """Yield the events of the last 30 minutes that carry a log row with a greater id, in the order of the ids.
+
+        Only for a realm for Arvados' clients, with strong read-after-write consistency for each part that is read.
+        """
         ...
 
 

@@ -3,13 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Protocol
 
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import NO_RIGHTS, Rights
+from signalbox.live.arvados.rows import LogRow, row_message, row_of
 from signalbox.live.log.backfill import BackfillReader
-from signalbox.live.log.events import EventTexts
+from signalbox.live.log.events import EventTexts, LoggedEvent
 from signalbox.live.outbox.decisions import (
     ItemAction,
     OutboxState,
@@ -26,10 +28,20 @@ from signalbox.live.outbox.decisions import (
     reply_action,
     with_progress,
 )
-from signalbox.live.outbox.items import BackfillRequest, CloseRequest, EventBatch, OutboxItem, Reply, SubscriptionEvent
+from signalbox.live.outbox.items import (
+    BackfillRequest,
+    CatchUpRequest,
+    CloseRequest,
+    EventBatch,
+    ItemId,
+    OutboxItem,
+    Reply,
+    SubscriptionEvent,
+)
 from signalbox.live.outbox.ports import Connections, PostResult, TopicLog
 from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
-from signalbox.live.session.state import ConnectionId, Session
+from signalbox.live.outbox.rows import RowAudience, defer_row, finish_catch_up, row_action, row_posted
+from signalbox.live.session.state import ConnectionId, Dialect, Session
 from signalbox.live.wamp.codec import size_bytes
 from signalbox.messages import MessageId
 from signalbox.parallel import ParallelMap, serial_map
@@ -37,6 +49,7 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 MAXIMUM_BACKLOG = 10_000  # events of a topic that a client may be behind
 BACKLOG_CHECKED_AFTER = timedelta(seconds=5)  # in the outbox: the check costs a read
+ROWS_READ = 1_000  # of a catch-up at a time, before the rights are read again
 SAVED_EVERY = 100  # events of a backfill, which is the number that may be posted twice when the writer crashes
 
 
@@ -175,6 +188,8 @@ class _ConnectionWriter:
             return self._post_reply(item, waited)
         if isinstance(item, EventBatch):
             return self._event_batch(item, waited)
+        if isinstance(item, CatchUpRequest):
+            return self._catch_up(item)
         return self._backfill(item) if isinstance(item, BackfillRequest) else _closed(item)
 
     def _post_reply(self, item: Reply, waited: timedelta) -> DeliveryOutcome:
@@ -209,20 +224,40 @@ class _ConnectionWriter:
 
     def _live_event(self, candidate: SubscriptionEvent, waited: timedelta) -> DeliveryOutcome:
         self._complete(candidate)
-        snapshot = self.snapshot
-        action = event_action(candidate, self.outbox, session=snapshot.session, rights=self._rights(), waited=waited)
+        action = self._action(candidate, waited)
         if action is ItemAction.CLOSE or (action is ItemAction.POST and self._is_far_behind(candidate, waited)):
             return DeliveryOutcome.TOO_SLOW
         if action is ItemAction.DEFER:
-            self._advance(defer(self.outbox, candidate))
+            row = self._row(candidate.event)
+            self._advance(defer(self.outbox, candidate) if row is None else defer_row(self.outbox, row))
         if action is not ItemAction.POST:
             self.delivered.skipped += action is ItemAction.SKIP
             return DeliveryOutcome.DONE
-        outcome = self._post_event(candidate)
+        row = self._row(candidate.event)
+        outcome = self._post_event(candidate) if row is None else self._post_row(row)
         if outcome is DeliveryOutcome.DONE:
             self.delivered.events += 1
             self.delivered.lags.append(self.writer.now() - candidate.event.at)
         return outcome
+
+    def _action(self, candidate: SubscriptionEvent, waited: timedelta) -> ItemAction:
+        snapshot = self.snapshot
+        if self._is_arvados:
+            return row_action(candidate.event, self._row_audience, waited=waited)
+        return event_action(candidate, self.outbox, session=snapshot.session, rights=self._rights(), waited=waited)
+
+    @property
+    def _is_arvados(self) -> bool:
+        return self.snapshot.session is not None and self.snapshot.session.dialect is Dialect.ARVADOS
+
+    @property
+    def _row_audience(self) -> RowAudience | None:
+        session = self.snapshot.session
+        return None if session is None else RowAudience(session, self._rights(), self.outbox)
+
+    def _row(self, event: LoggedEvent) -> LogRow | None:
+        """Return the row of an event for a connection in Arvados' dialect, and None for any other."""
+        return row_of(event) if self._is_arvados else None
 
     def _rights(self) -> Rights:
         """Return the user's rights: none once the token with which the user has joined is over."""
@@ -283,6 +318,48 @@ class _ConnectionWriter:
             self.delivered.backfilled += 1
             self._advance(mark_posted(self.outbox, candidate, now=self.writer.now()))
         return outcome
+
+    def _catch_up(self, request: CatchUpRequest) -> DeliveryOutcome:
+        session, item_id, subscription = self.snapshot.session, request.item_id, request.subscription
+        if item_id in self.outbox.done or subscription not in self.outbox.pending_backfills:
+            return DeliveryOutcome.DONE
+        if session is None or session.realm is None or session.listener is None:
+            return DeliveryOutcome.DONE
+        now = self.writer.now()
+        audience = RowAudience(session, self._rights(), self.outbox)
+        start = audience.catch_up_start(progress=progress_of(self.outbox, item_id))
+        rows = self.writer.log.rows_after(session.realm, start, now=now)
+        while page := list(islice(rows, ROWS_READ)):
+            # Read again after the rows: a user whose right was revoked must not receive events published since.
+            self._read()
+            outcome = self._past_rows(page, item_id)
+            if outcome is not DeliveryOutcome.DONE:
+                return outcome
+        self._advance(finish_catch_up(self.outbox, item_id, subscription, now=self.writer.now()))
+        return DeliveryOutcome.DONE
+
+    def _past_rows(self, events: Sequence[LoggedEvent], item_id: ItemId) -> DeliveryOutcome:
+        for event in events:
+            row, audience = self._row(event), self._row_audience
+            if row is None or audience is None or not audience.is_requested(row, event):
+                continue
+            outcome = self._post_row(row)
+            if outcome is not DeliveryOutcome.DONE:
+                self._advance(with_progress(self.outbox, item_id, row.id - 1))
+                return outcome
+            self.delivered.backfilled += 1
+            if self.delivered.backfilled % SAVED_EVERY == 0:
+                self._save()
+        return DeliveryOutcome.DONE
+
+    def _post_row(self, row: LogRow) -> DeliveryOutcome:
+        session = self.snapshot.session
+        if session is None or self.writer.now() >= self.until:
+            return DeliveryOutcome.OUT_OF_TIME
+        result = self._post(row_message(row, self.outbox.rows.number + 1), is_repeatable=True)
+        if result is PostResult.POSTED:
+            self._advance(row_posted(self.outbox, row, session, now=self.writer.now()))
+        return EVENT_OUTCOMES[result]
 
     def _post_event(self, candidate: SubscriptionEvent, *, is_latest: bool = False) -> DeliveryOutcome:
         if self.writer.now() >= self.until:

@@ -22,7 +22,7 @@ class InvalidOverviewCall(RejectedError):
 class OverviewCall:
     """A permitted call of an overview procedure; `item_id` is the id of its reply in the caller's outbox.
 
-    `token` is the identity of a token's user.
+    `token` is the identity of a token's user. The session of a call that `is_anonymous` joined without a secret.
     """
 
     connection: ConnectionId
@@ -34,6 +34,7 @@ class OverviewCall:
     procedure: str
     payload: Payload
     token: TokenIdentity | None = None
+    is_anonymous: bool = False
 
     @classmethod
     def parse(cls, body: str) -> "OverviewCall":
@@ -50,6 +51,7 @@ class OverviewCall:
                 procedure=document["procedure"],
                 payload=payload_of(document),
                 token=token_of(document["token"]) if "token" in document else None,
+                is_anonymous=document.get("anonymous", False),
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidOverviewCall(f"a message of {len(body)} characters is not a call: {error!r}") from error
@@ -66,5 +68,6 @@ class OverviewCall:
             "procedure": self.procedure,
             **payload_document(self.payload),
             **({} if self.token is None else {"token": token_document(self.token)}),
+            **({"anonymous": True} if self.is_anonymous else {}),
         }
         return json.dumps(document, separators=(",", ":"))

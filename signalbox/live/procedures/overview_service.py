@@ -24,7 +24,9 @@ BY_URI: Mapping[str, Procedure[OverviewContext]] = {one.uri: one for one in OVER
 class UserRights(Protocol):
     """The current rights of users in realms."""
 
-    def find(self, realm: ExchangeName, user: UserName, *, token: TokenIdentity | None = None) -> Rights:
+    def find(
+        self, realm: ExchangeName, user: UserName, *, token: TokenIdentity | None = None, is_anonymous: bool = False
+    ) -> Rights:
         """Return the rights of a user or of a token's user in a realm: none for an unknown user."""
         ...
 
@@ -46,7 +48,7 @@ class OverviewService:
         procedure = BY_URI.get(call.procedure)
         if procedure is None:
             raise InvalidOverviewCall(f"procedure: expected one of {', '.join(BY_URI)}, not {shown(call.procedure)}")
-        rights = self.rights.find(call.realm, call.user, token=call.token)
+        rights = self.rights.find(call.realm, call.user, token=call.token, is_anonymous=call.is_anonymous)
         context = OverviewContext(self.stage, call.realm, rights, call.at)
         message = reply(call.request, lambda: _result(procedure, context, call.payload))
         self.outboxes.put(call.connection, [reply_item(Post(message), call.item_id)])

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import Exchange, LiveSettings
+from signalbox.exchange.model.routing_ports import BatchWrites
 from signalbox.exchange.model.routing_ports import NumberedPublication as ToConnections
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.event_documents import event_document, json_text
@@ -39,6 +40,12 @@ class EventLog(Protocol):
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
         """Append events to the logs of their topics. Idempotent."""
+        ...
+
+    def append_with(
+        self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings, writes: BatchWrites
+    ) -> bool:
+        """Append events to the logs of their topics and store `writes`, all or nothing; return whether it was done."""
         ...
 
 
@@ -88,12 +95,21 @@ class Distributor:
     directory: SubscriberDirectory
     outboxes: OutboxSender
 
-    def deliver(self, exchange: Exchange, published: Sequence[ToConnections]) -> Collection[MessageId]:
-        """Distribute publications in their order; return the messages to redeliver."""
+    def deliver(
+        self, exchange: Exchange, published: Sequence[ToConnections], *, writes: BatchWrites | None = None
+    ) -> Collection[MessageId] | None:
+        """Distribute publications in their order; return the messages to redeliver.
+
+        `writes` are stored with the log; if they cannot be, nothing is done, and the result is None.
+        """
         if exchange.live is None or not published:
             return ()
         events = [_decoded(one) for one in published]
-        self.log.append(exchange.name, [one.event for one in events], live=exchange.live)
+        logged = [one.event for one in events]
+        if writes is None:
+            self.log.append(exchange.name, logged, live=exchange.live)
+        elif not self.log.append_with(exchange.name, logged, live=exchange.live, writes=writes):
+            return None
         subscribers_of = self.directory.lookup(exchange.name, {one.event.topic for one in events})
         return self._send(_batches(events, subscribers_of), exchange.name)
 

@@ -1,4 +1,4 @@
-"""The rules for accepting a connection: it must offer WAMP in JSON, and the connection rate is limited."""
+"""The rules for accepting a connection: WAMP in JSON or Arvados' dialect, and a limited connection rate."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,24 +6,31 @@ from dataclasses import dataclass
 from signalbox.live.wamp.codec import SUBPROTOCOL
 
 PROTOCOL_HEADER = "Sec-WebSocket-Protocol"
+TOKEN_PARAMETER = "api_token"  # noqa: S105 - the name of Arvados' query parameter
 # Half of API Gateway's default quota of an account: when all clients of a stage reconnect at once, other APIs keep
 # room, and sessions begin no faster than their table can store them.
 MAXIMUM_PER_SECOND = 250
-BAD_REQUEST, TOO_MANY_REQUESTS = 400, 429
+BAD_REQUEST, UNAUTHORIZED, NOT_FOUND, TOO_MANY_REQUESTS, UNAVAILABLE = 400, 401, 404, 429, 503
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The HTTP status and the text of a refused connection."""
+    """The HTTP status and the text of a refused connection; `problem` is a word for the history, if it has one."""
 
     status: int
     reason: str
+    problem: str = ""
 
 
 def offered_subprotocols(headers: Mapping[str, str]) -> list[str]:
     """Return the subprotocols that a client offers; clients write their list with and without spaces."""
     values = (value for name, value in headers.items() if name.lower() == PROTOCOL_HEADER.lower())
     return [part.strip() for value in values for part in value.split(",")]
+
+
+def arvados_token(headers: Mapping[str, str], query: Mapping[str, str]) -> str | None:
+    """Return the token of a client of Arvados, which offers no subprotocol; None for any other client."""
+    return None if any(offered_subprotocols(headers)) else query.get(TOKEN_PARAMETER)
 
 
 def protocol_refusal(headers: Mapping[str, str]) -> Refusal | None:

@@ -11,7 +11,15 @@ from signalbox.errors import RejectedError
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
-from signalbox.live.outbox.items import BackfillRequest, ItemId, OutboxItem, close_item, reply_item
+from signalbox.live.outbox.items import (
+    BackfillRequest,
+    CatchUpRequest,
+    ItemId,
+    OutboxItem,
+    close_item,
+    reply_item,
+    text_item,
+)
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.procedures import calls, meta_events
 from signalbox.live.procedures.calls import CallContext
@@ -28,6 +36,7 @@ from signalbox.live.session import events
 from signalbox.live.session.effects import (
     AnswerCall,
     Attach,
+    CatchUp,
     Close,
     CountFailure,
     Detach,
@@ -37,6 +46,8 @@ from signalbox.live.session.effects import (
     Enter,
     Leave,
     Post,
+    PostText,
+    RefuseFrame,
 )
 from signalbox.live.session.events import Cause
 from signalbox.live.session.handshake import MAXIMUM_FAILURES
@@ -75,6 +86,8 @@ class EffectExecutor:
             if isinstance(effect, Post):
                 expects_backfill = any(isinstance(one, Attach) and _requests_past(one) for one in effects)
                 self._put(reply_item(effect, self._item_id(), expects_backfill=expects_backfill and _begins(effect)))
+            elif isinstance(effect, PostText):
+                self._put(text_item(effect, self._item_id()))
             elif isinstance(effect, Close):
                 self._put(close_item(effect, self._item_id()))
             else:
@@ -108,6 +121,15 @@ class EffectExecutor:
         is_first = meta_events.ON_CREATE in self.watched() and not self._has_others(pattern, listener)
         self._publish_meta(meta_events.attached(listener, pattern, is_first=is_first, at=at))
         self._events.append(events.subscribed(pattern, listener, self._realm, self.cause))
+
+    def catch_up(self, effect: CatchUp) -> None:
+        """Request the past log rows of a subscription, whose answer is in the outbox before."""
+        self._put(CatchUpRequest(self._item_id(), effect.subscription))
+
+    def refuse_frame(self, effect: RefuseFrame) -> None:
+        """Record a frame that is no request."""
+        del effect
+        self._events.append(events.frame_refused(self.session, self.cause))
 
     def detach(self, effect: Detach) -> None:
         """Stop the delivery of events to a subscription."""
@@ -157,6 +179,7 @@ class EffectExecutor:
             procedure=effect.procedure,
             payload=effect.payload,
             token=self.session.token,
+            is_anonymous=self.session.is_anonymous,
         )
 
     def _detach(self, listener: Listener, patterns: Sequence[TopicPattern]) -> None:
@@ -242,6 +265,8 @@ METHODS: Mapping[type[Effect], Callable[[EffectExecutor, Any], None]] = {
     Detach: EffectExecutor.detach,
     Distribute: EffectExecutor.distribute,
     AnswerCall: EffectExecutor.answer_call,
+    CatchUp: EffectExecutor.catch_up,
+    RefuseFrame: EffectExecutor.refuse_frame,
     Drop: EffectExecutor.drop,
     CountFailure: EffectExecutor.count_failure,
 }

@@ -18,6 +18,31 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True)
+class PostText:
+    """Append a text of Arvados' protocol to the connection's outbox; it begins or ends a subscription to log rows.
+
+    With `expects_catch_up` the effect `CatchUp` follows for the subscription that begins.
+    """
+
+    text: str
+    begins: SubscriptionId | None = None
+    ends: SubscriptionId | None = None
+    expects_catch_up: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUp:
+    """Post the past log rows that a subscription requests, before any further row of the connection."""
+
+    subscription: SubscriptionId
+
+
+@dataclass(frozen=True, slots=True)
+class RefuseFrame:
+    """Count a frame that is no request of Arvados' protocol."""
+
+
+@dataclass(frozen=True, slots=True)
 class Close:
     """Close the connection after all items of its outbox were posted."""
 
@@ -89,11 +114,25 @@ class Drop:
 class CountFailure:
     """Count a failed login of a user, up to the number that shows that the client should slow down.
 
-    A refused token has no `authid`, since anybody may send one with any name, but a `reason`.
+    A refused token has a `reason` and no `authid`, since every client can send one with any name.
     """
 
     authid: str
     reason: str = ""
 
 
-Effect = Post | Close | Enter | Leave | Attach | Detach | Distribute | AnswerCall | Drop | CountFailure
+Effect = (
+    Post
+    | PostText
+    | CatchUp
+    | RefuseFrame
+    | Close
+    | Enter
+    | Leave
+    | Attach
+    | Detach
+    | Distribute
+    | AnswerCall
+    | Drop
+    | CountFailure
+)

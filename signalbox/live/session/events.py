@@ -36,7 +36,7 @@ def ended(listener: Listener, realm: ExchangeName, cause: Cause) -> HistoryEvent
     return _of_session("ended", listener, realm, cause, reason=cause.reason)
 
 
-def refused(session: Session, cause: Cause, reason: str) -> HistoryEvent:
+def refused(session: Session, cause: Cause, reason: str = "") -> HistoryEvent:
     """Return the event of a failed login, without the user: people type secrets into the user field by mistake."""
     return HistoryEvent(
         event_id=f"session:refused:{cause.frame}",
@@ -70,6 +70,20 @@ def dropped(session: Session, error: str, cause: Cause) -> HistoryEvent:
         kind="publication",
         outcome="dropped",
         reason=error,
+        source=session.realm,
+        labels=_labels(listener) if listener else {},
+    )
+
+
+def frame_refused(session: Session, cause: Cause) -> HistoryEvent:
+    """Return the event of a frame of a client that is no request of its protocol."""
+    listener = session.listener
+    return HistoryEvent(
+        event_id=f"frame:refused:{cause.frame}",
+        occurred_at=cause.at,
+        capability=CAPABILITY,
+        kind="frame",
+        outcome="refused",
         source=session.realm,
         labels=_labels(listener) if listener else {},
     )

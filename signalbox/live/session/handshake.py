@@ -117,7 +117,7 @@ def _authenticated_by_token(
     problem = token.problem if isinstance(token, TokenRefusal) else TokenProblem.AUTHID
     if isinstance(token, VerifiedToken) and context.account is None:
         problem = TokenProblem.STAGE_USER
-    # Not counted against a name: anybody can send wrong tokens for any.
+    # Not counted against a name: every client can send wrong tokens for any.
     refused = aborted(session, token_error(problem), problem.text)
     return replace(refused, effects=(refused_token(problem), *refused.effects))
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from signalbox.documents import shown
 from signalbox.errors import RejectedError
-from signalbox.live.session.state import Elapsed, Killed, Lost, Received, RightsChanged, Signal
+from signalbox.live.arvados import requests
+from signalbox.live.session.state import Admitted, Dialect, Elapsed, Killed, Lost, Received, RightsChanged, Signal
 from signalbox.live.wamp.codec import decode, size_bytes
 
 FRAME = "f"  # the first character of a frame's message, before its text; a signal is a JSON object
@@ -37,11 +38,11 @@ def signal_body(signal: Signal) -> str:
     return json.dumps({"heard": NAMES[type(signal)]})
 
 
-def parse(body: str) -> InboxMessage:
-    """Return the content of a message body. Raises `InvalidInboxMessage`."""
+def parse(body: str, dialect: Dialect = Dialect.WAMP) -> InboxMessage:
+    """Return the content of a message body of a connection with a dialect. Raises `InvalidInboxMessage`."""
     if body.startswith(FRAME):
         text = body.removeprefix(FRAME)
-        return InboxMessage(decode(text), size_bytes(text))
+        return InboxMessage(DECODERS[dialect](text), size_bytes(text))
     return InboxMessage(_signal(body))
 
 
@@ -65,9 +66,11 @@ def _document(body: str) -> Mapping[str, Any]:
     return document
 
 
-SIGNALS: Mapping[str, Callable[[], Lost | Elapsed | RightsChanged]] = {
+DECODERS: Mapping[Dialect, Callable[[str], Received]] = {Dialect.WAMP: decode, Dialect.ARVADOS: requests.decode}
+SIGNALS: Mapping[str, Callable[[], Lost | Elapsed | RightsChanged | Admitted]] = {
     "lost": Lost,
     "elapsed": Elapsed,
     "rights": RightsChanged,
+    "admitted": Admitted,
 }
 NAMES: Mapping[object, str] = {kind: name for name, kind in SIGNALS.items()}

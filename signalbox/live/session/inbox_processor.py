@@ -23,6 +23,7 @@ from signalbox.live.session.ports import RealmAccess, SessionPorts, Stored
 from signalbox.live.session.state import (
     ConnectionId,
     DecisionContext,
+    Dialect,
     FrameId,
     Killed,
     Outcome,
@@ -109,7 +110,7 @@ class InboxProcessor:
                 yield from self._executed(batch)
                 batch = []
             try:
-                message = inbox.parse(arrival.body)
+                message = inbox.parse(arrival.body, stored.session.dialect)
             except InvalidInboxMessage:
                 self._saved(batch, stored)
                 yield from self._executed(batch)
@@ -124,7 +125,7 @@ class InboxProcessor:
             self._access = None
         context = self._context(message, arrival, session)
         outcome = receive(session, message.received, context, is_in_batch=is_in_batch)
-        return _Decision(arrival, message, outcome, _starts_token_timer(session, outcome.session, arrival.frame))
+        return _Decision(arrival, message, outcome, _starts_timer(session, outcome.session, arrival.frame))
 
     def _saved(self, batch: Sequence[_Decision], stored: Stored) -> Stored:
         if not batch or batch[-1].outcome.session == stored.session:
@@ -204,7 +205,7 @@ class InboxProcessor:
         if access.live is None:
             return context
         anonymous = access.live.anonymous if _may_be_anonymous(hello) else None
-        account = self._find_access(name, anonymous, context.now).account if anonymous else None
+        account = self._find_access(name, anonymous, context.now, is_anonymous=True).account if anonymous else None
         realm = Realm(name, self.ports.pepper, account, has_issuers=bool(access.live.issuers))
         return replace(context, realm=realm, account=access.account)
 
@@ -213,8 +214,11 @@ class InboxProcessor:
         if self._access is None:
             name = session.identity.authid if session.identity else None
             user = _user_name(name) if session.token is None or name is None else UserName(name)
-            realm, token = session.realm, session.token
-            self._access = RealmAccess(None, None) if realm is None else self._find_access(realm, user, now, token)
+            self._access = (
+                RealmAccess(None, None)
+                if session.realm is None
+                else self._find_access(session.realm, user, now, session.token, is_anonymous=session.is_anonymous)
+            )
         return self._access
 
     def _watched_in(self, session: Session) -> Collection[RoutingKey]:
@@ -225,9 +229,15 @@ class InboxProcessor:
         return self._watched
 
     def _find_access(
-        self, realm: ExchangeName, user: UserName | None, now: datetime, token: TokenIdentity | None = None
+        self,
+        realm: ExchangeName,
+        user: UserName | None,
+        now: datetime,
+        token: TokenIdentity | None = None,
+        *,
+        is_anonymous: bool = False,
     ) -> RealmAccess:
-        return self.ports.store.accounts.access(realm, user, now=now, token=token)
+        return self.ports.store.accounts.access(realm, user, now=now, token=token, is_anonymous=is_anonymous)
 
 
 def _token_in(received: Received, session: Session, live: LiveSettings) -> str | None:
@@ -240,9 +250,13 @@ def _token_in(received: Received, session: Session, live: LiveSettings) -> str |
     return argument if isinstance(argument, str) else None
 
 
-def _starts_token_timer(before: Session, after: Session, frame: FrameId) -> bool:
-    """Return whether the next timer of a token's session is started: also for a frame that is received again."""
-    if after.token is None or after.state is not State.JOINED:
+def _starts_timer(before: Session, after: Session, frame: FrameId) -> bool:
+    """Return whether a joined session's next timer is started: also for a frame that is received again.
+
+    Only a token's session and one in Arvados' dialect have timers while they are joined.
+    """
+    has_timers = after.token is not None or after.dialect is Dialect.ARVADOS
+    if not has_timers or after.state is not State.JOINED:
         return False
     return before.state is not State.JOINED or before.deadline != after.deadline or frame in before.frames
 

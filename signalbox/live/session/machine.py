@@ -5,10 +5,13 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from signalbox.live.session import closing, handshake, renewal, requests
+from signalbox.live.arvados.requests import BadRequest, SubscribeRequest, UnsubscribeRequest
+from signalbox.live.session import arvados, closing, handshake, renewal, requests
 from signalbox.live.session.state import (
     KEPT_FRAMES,
+    Admitted,
     DecisionContext,
+    Dialect,
     Elapsed,
     Killed,
     Lost,
@@ -91,6 +94,24 @@ RULES: Mapping[State, Mapping[type, Rule]] = MappingProxyType(
         State.CLOSED: {},
     }
 )
+# Of sessions in Arvados' dialect, which has no messages for the start and the end of a session.
+ARVADOS_RULES: Mapping[State, Mapping[type, Rule]] = MappingProxyType(
+    {
+        State.OPEN: {
+            Admitted: _rule(arvados.admitted, State.JOINED),
+            Killed: _rule(closing.closed, State.CLOSED),
+            Lost: _rule(closing.lost, State.CLOSED),
+        },
+        State.JOINED: {
+            SubscribeRequest: _rule(arvados.subscribed, State.JOINED),
+            UnsubscribeRequest: _rule(arvados.unsubscribed, State.JOINED),
+            BadRequest: _rule(arvados.bad_request, State.JOINED),
+            Elapsed: _rule(arvados.kept_alive, State.JOINED, State.CLOSED),
+            Killed: _rule(closing.closed, State.CLOSED),
+            Lost: _rule(closing.lost, State.CLOSED),
+        },
+    }
+)
 VIOLATION = _rule(closing.violated, State.CLOSED)
 # The rule for everything else: a protocol violation before the end of the session, ignored after it.
 OTHERWISE: Mapping[State, Rule] = MappingProxyType(
@@ -123,11 +144,19 @@ def receive(session: Session, received: Received, context: DecisionContext, *, i
 
 
 def _decided(session: Session, received: Received, context: DecisionContext) -> Outcome:
+    is_waiting = session.state in WAITING and session.dialect is Dialect.WAMP
     is_late = _is_token_over(session, received, context) or (
-        session.state in WAITING and context.now >= session.deadline and not isinstance(received, Lost)
+        is_waiting and context.now >= session.deadline and not isinstance(received, Lost)
     )
     effective: Received = Elapsed() if is_late else received
-    return rule(session.state, effective).decide(session, effective, context)
+    return _rule_of(session, effective).decide(session, effective, context)
+
+
+def _rule_of(session: Session, received: Received) -> Rule:
+    if session.dialect is Dialect.WAMP:
+        return rule(session.state, received)
+    # Rights are checked for each event, so their change ends nothing.
+    return ARVADOS_RULES.get(session.state, {}).get(type(received), _rule(closing.ignored, session.state))
 
 
 def _is_token_over(session: Session, received: Received, context: DecisionContext) -> bool:
@@ -138,5 +167,5 @@ def _is_token_over(session: Session, received: Received, context: DecisionContex
 
 
 def rule(state: State, received: Received) -> Rule:
-    """Return the rule for a message or signal in a state."""
+    """Return the rule for a message or signal in a state of a WAMP session."""
     return RULES[state].get(type(received), OTHERWISE[state])

@@ -126,11 +126,18 @@ class Accounts(Protocol):
     """The users of the stage and their access to realms."""
 
     def access(
-        self, realm: ExchangeName, user: UserName | None, *, now: datetime, token: TokenIdentity | None = None
+        self,
+        realm: ExchangeName,
+        user: UserName | None,
+        *,
+        now: datetime,
+        token: TokenIdentity | None = None,
+        is_anonymous: bool = False,
     ) -> RealmAccess:
         """Return the access of a user to a realm; without a user, only the realm's settings.
 
-        The user of a `token` needs no record. If a user of the stage has the name, there is no account.
+        The user of a `token` needs no record. If a user of the stage has the name, there is no account. With
+        `is_anonymous` the session joins as the user without the user's secret.
         """
         ...
 
@@ -156,6 +163,10 @@ class Inbox(Protocol):
 
     def notify(self, connection: ConnectionId, signal: Signal, *, request: str) -> None:
         """Append a signal; the same request twice is one signal."""
+        ...
+
+    def notify_all(self, connections: Sequence[ConnectionId], signal: Signal, *, request: str) -> None:
+        """Append a signal to each of many inboxes; the same request twice is one signal."""
         ...
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.arvados.filters import LogSubscription
 from signalbox.live.identity.documents import token_document, token_of
 from signalbox.live.log.documents import (
     Document,
@@ -23,6 +24,7 @@ from signalbox.live.log.documents import (
 from signalbox.live.session.effects import (
     AnswerCall,
     Attach,
+    CatchUp,
     Close,
     CountFailure,
     Detach,
@@ -32,11 +34,14 @@ from signalbox.live.session.effects import (
     Enter,
     Leave,
     Post,
+    PostText,
+    RefuseFrame,
 )
-from signalbox.live.session.state import ConnectionId, FrameId, Session, State
+from signalbox.live.session.state import ConnectionId, Dialect, FrameId, Session, State
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import PROVIDER, AuthMethod, Identity
 from signalbox.live.wamp.codec import parse, serialize
+from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.sarracenia.rights.names import ExchangeName
 
 DO = "do"
@@ -61,6 +66,7 @@ def session_document(session: Session) -> dict[str, object]:
         "frames": list(session.frames),
         "pending": {frame: list(map(effect_document, effects)) for frame, effects in session.pending.items()},
         **token,
+        **_dialect_document(session),
     }
 
 
@@ -83,6 +89,8 @@ def session_of(document: Document) -> Session:
         frames=tuple(map(FrameId, document["frames"])),
         pending={FrameId(frame): tuple(map(effect_of, found)) for frame, found in document["pending"].items()},
         token=token_of(document["token"]) if "token" in document else None,
+        dialect=Dialect(document.get("dialect", Dialect.WAMP)),
+        log_subscriptions=tuple(map(_log_subscription_of, document.get("log_subscriptions", ()))),
     )
 
 
@@ -108,6 +116,19 @@ def effect_of(document: Document) -> Effect:
     return FORMS[document[DO]].read(document)
 
 
+def _dialect_document(session: Session) -> dict[str, object]:
+    """Return the fields of a session that speaks another protocol than WAMP; most sessions have none."""
+    if session.dialect is Dialect.WAMP:
+        return {}
+    subscriptions = [[one.subscription, one.filters, one.after] for one in session.log_subscriptions]
+    return {"dialect": session.dialect.value, "log_subscriptions": subscriptions}
+
+
+def _log_subscription_of(document: Sequence[Any]) -> LogSubscription:
+    subscription, filters, after = document
+    return LogSubscription(SubscriptionId(subscription), filters, after)
+
+
 @dataclass(frozen=True, slots=True)
 class _Form:
     """The functions that write and read an effect's document."""
@@ -123,6 +144,14 @@ def _post_document(post: Post) -> dict[str, object]:
 
 def _post_of(document: Document) -> Post:
     return Post(parse(document["message"]), ends=document["ends"])
+
+
+def _text_document(post: PostText) -> dict[str, object]:
+    return {"text": post.text, "begins": post.begins, "ends": post.ends, "expects_catch_up": post.expects_catch_up}
+
+
+def _text_of(document: Document) -> PostText:
+    return PostText(document["text"], document["begins"], document["ends"], document["expects_catch_up"])
 
 
 def _enter_document(enter: Enter) -> dict[str, object]:
@@ -198,6 +227,11 @@ def _failure_document(failure: CountFailure) -> dict[str, object]:
 
 FORMS: Mapping[str, _Form] = {
     "post": _Form(Post, _post_document, _post_of),
+    "text": _Form(PostText, _text_document, _text_of),
+    "catch_up": _Form(
+        CatchUp, lambda one: {"subscription": one.subscription}, lambda document: CatchUp(document["subscription"])
+    ),
+    "bad_frame": _Form(RefuseFrame, lambda _: {}, lambda _: RefuseFrame()),
     "close": _Form(Close, lambda _: {}, lambda _: Close()),
     "enter": _Form(Enter, _enter_document, _enter_of),
     "leave": _Form(Leave, _leave_document, _leave_of),

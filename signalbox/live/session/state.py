@@ -7,10 +7,12 @@ from enum import StrEnum
 from typing import NewType
 
 from signalbox.live.admin.grants import Rights
+from signalbox.live.arvados.filters import LogSubscription
+from signalbox.live.arvados.requests import Request as ArvadosRequest
 from signalbox.live.identity.tokens import TokenIdentity, TokenRefusal, VerifiedToken
 from signalbox.live.session.effects import Effect
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.authentication import Credentials, Identity
+from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
 from signalbox.live.wamp.codec import MalformedFrame
 from signalbox.live.wamp.messages import Message, PublicationId, SessionId, SubscriptionId
 from signalbox.live.wamp.patterns import TopicPattern
@@ -38,6 +40,13 @@ class State(StrEnum):
     CLOSED = "CLOSED"
 
 
+class Dialect(StrEnum):
+    """The protocol that a connection's client speaks."""
+
+    WAMP = "wamp"
+    ARVADOS = "arvados"
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """The record of a connection's session. At `deadline` the wait for the client's next message ends.
@@ -45,7 +54,8 @@ class Session:
     `frames` are the ids of the newest frames that were decided, and `pending` has the effects of the last of them: when
     a frame is received again after a crash, its effects are executed again. `features` are the subscriber features that
     HELLO announced. `token` is the identity of a token's user; in `JOINED`, `deadline` is then when the next timer runs
-    out.
+    out. A session in the dialect of Arvados has `log_subscriptions`, in the order of the requests, and as long as it
+    has any, one subscription to all topics of its realm.
     """
 
     connection: ConnectionId
@@ -62,6 +72,13 @@ class Session:
     frames: tuple[FrameId, ...] = ()
     pending: Mapping[FrameId, tuple[Effect, ...]] = field(default_factory=dict)
     token: TokenIdentity | None = None
+    dialect: Dialect = Dialect.WAMP
+    log_subscriptions: tuple[LogSubscription, ...] = ()
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Return whether the session joined without a secret or a token."""
+        return self.identity is not None and self.identity.method is AuthMethod.ANONYMOUS
 
     @property
     def listener(self) -> Listener | None:
@@ -150,8 +167,13 @@ class RightsChanged:
     """The signal that the user's rights have changed or the user was removed."""
 
 
-Signal = Lost | Elapsed | Killed | RightsChanged
-Received = Message | MalformedFrame | Signal
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The signal that the connection was opened with a token that was verified: its session has joined."""
+
+
+Signal = Lost | Elapsed | Killed | RightsChanged | Admitted
+Received = Message | MalformedFrame | ArvadosRequest | Signal
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,11 +100,25 @@ def test_unreadable_properties_are_counted_and_left_out(cluster_database, logs):
         ("", {}),
         ('{"a": 1}', {"a": 1}),
         ("---\ntext: |\n  x\n", {"text": "x\n"}),
+        ("--- {at: 2026-11-23 07:00:00, 1: .nan}", {"at": "2026-11-23 07:00:00", "1": None}),
+        ("--- {[1]: 2}", None),
+        ('{"a": NaN}', {"a": None}),
         ("--- !ruby/object:Object {}", None),
         ("[1]", None),
         ("[" * 100_000, None),
     ],
-    ids=["null", "empty", "json", "yaml", "yaml with a class", "a list", "deep"],
+    ids=[
+        "null",
+        "empty",
+        "json",
+        "yaml",
+        "yaml with a time",
+        "yaml with a key",
+        "not a number",
+        "yaml with a class",
+        "a list",
+        "deep",
+    ],
 )
 def test_properties_are_json_or_yaml(text, properties):
     assert parse_properties(text) == properties

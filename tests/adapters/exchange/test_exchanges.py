@@ -9,6 +9,7 @@ import pytest
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers, UsersChanged
 from signalbox.aws.exchange.routing_table import DynamoRoutingTable
 from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.ports import Exchanges, Queues, Users
 from signalbox.exchange.model.records import (
     DeclaredQueue,
@@ -34,6 +35,11 @@ LIVE = LiveSettings(
     anonymous=BOB,
     retention=Retention(count=5),
     rules={"": Retention(age=SECOND), "logs.": Retention()},
+    issuers=(
+        Issuer("https://id.example.org", "signalbox"),
+        Issuer("https://a.example.org", "a", "lab", "email", "role", "roles", 0, "page", ("https://b.example.org",)),
+    ),
+    arvados=True,
 )
 USER = User(ALICE, Role.SOURCE, Ownership.STRICT, START, "AIDA1")
 LIVE_ONLY = User(BOB, Role.SUBSCRIBER, Ownership.STRICT, START, None)
@@ -53,6 +59,15 @@ users = made(MemoryUsers, DynamoUsers)
 
 
 class TestExchanges:
+    def test_one_exchange_at_a_time_is_the_realm_of_arvados(self, exchanges: Exchanges) -> None:
+        assert exchanges.arvados_realm() is None
+        assert exchanges.make_arvados_realm(PUBLIC, replacing=None)
+        assert not exchanges.make_arvados_realm(OURS, replacing=None)
+        assert exchanges.arvados_realm() == PUBLIC
+        assert exchanges.make_arvados_realm(OURS, replacing=PUBLIC)
+        assert not exchanges.make_arvados_realm(PUBLIC, replacing=PUBLIC)
+        assert exchanges.arvados_realm() == OURS
+
     @pytest.mark.parametrize(
         "exchange",
         [

@@ -10,16 +10,24 @@ from botocore.exceptions import ClientError
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
 from signalbox.aws.live.account_items import credentials_item, grants_item
 from signalbox.aws.live.accounts import DynamoAccounts, DynamoUserRights
+from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
+from signalbox.aws.live.grants import DynamoGrants, DynamoGroups
+from signalbox.aws.live.items import session_key
 from signalbox.aws.live.realms import RealmSettings
 from signalbox.aws.live.recent import Recent
+from signalbox.aws.live.sessions import DynamoSessions
 from signalbox.aws.shared.dynamodb import ItemBusy, items_of_tables
 from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
-from signalbox.live.admin.grants import NO_RIGHTS, Grant, Rights
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.admin.grants import NO_RIGHTS, Grant, GrantSet, Rights
+from signalbox.live.admin.ports import StoredGrants
+from signalbox.live.admin.principals import EVERYONE, GroupName, PrincipalName, Subject, principal_of
 from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS
+from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.session.ports import Accounts, RealmAccess
-from signalbox.live.session.state import Account
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.session.state import Account, ConnectionId, State, opened
+from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
@@ -34,6 +42,8 @@ ALICE, BOB, UNKNOWN = UserName("alice"), UserName("bob"), UserName("nobody")
 SECRET = Credentials.of("a-secret", salt="salt", with_key=True)
 GRANTS = (Grant(Right.READ, TopicPattern.parse("trial.", MatchPolicy.PREFIX)),)
 MINUTE = timedelta(minutes=1)
+LAB, CONNECTION = GroupName("lab"), ConnectionId("c=")
+BY_GROUP, SECRET_TOPICS = "records.{group}.", "trial.secret."
 
 
 @pytest.fixture(params=STORES)
@@ -109,8 +119,61 @@ def test_rights_follow_from_role_and_grants_and_an_unknown_user_has_none(exchang
     live_table.put_item(Item=grants_item(REALM, ALICE, GRANTS, version=1))
     rights = DynamoUserRights(live_table, exchange_table)
 
-    assert rights.find(REALM, ALICE) == Rights(frozenset(), GRANTS)
+    assert rights.find(REALM, ALICE) == Rights(frozenset(), GRANTS, subject=Subject.of(ALICE))
     assert rights.find(REALM, UNKNOWN) == NO_RIGHTS
+
+
+def access_rights(live_table, exchange_table, realm, user, *, is_anonymous=False, token=None) -> Rights:
+    accounts = DynamoAccounts(live_table, exchange_table, PEPPER)
+    return accounts.access(realm, user, now=START, is_anonymous=is_anonymous, token=token).rights
+
+
+def snapshot_rights(live_table, exchange_table, realm, user, *, is_anonymous=False, token=None) -> Rights:
+    method = AuthMethod.ANONYMOUS if is_anonymous else AuthMethod.TICKET
+    session = replace(
+        opened(CONNECTION, now=START),
+        state=State.JOINED,
+        realm=realm,
+        session=7,
+        identity=Identity(user, "subscriber", method),
+        token=token,
+    )
+    live_table.delete_item(Key=session_key(CONNECTION))
+    DynamoSessions(live_table).open(session)
+    return DynamoConnectionSnapshots(live_table, exchange_table).read(CONNECTION, owner=None).rights
+
+
+def overview_rights(live_table, exchange_table, realm, user, *, is_anonymous=False, token=None) -> Rights:
+    rights = DynamoUserRights(live_table, exchange_table)
+    return rights.find(realm, user, is_anonymous=is_anonymous, token=token)
+
+
+@pytest.mark.parametrize("read", [access_rights, snapshot_rights, overview_rights])
+def test_rights_follow_from_groups_and_denies_wherever_they_are_read(exchange_table, live_table, read) -> None:
+    DynamoExchanges(exchange_table).create(Exchange(REALM, None, START, live=LiveSettings()))
+    for name in (ALICE, BOB):
+        DynamoUsers(exchange_table).put(User(name, Role.SUBSCRIBER, Ownership.STRICT, START, f"AIDA{name}"))
+    own, everyone = PrincipalName(ALICE), Grant(Right.READ, TopicPattern.parse("trial.all"))
+    by_group, secret = (
+        Grant(Right.READ, TopicPattern.parse(uri, MatchPolicy.PREFIX)) for uri in (BY_GROUP, SECRET_TOPICS)
+    )
+    grants = DynamoGrants(live_table)
+    grants.save(REALM, own, GrantSet(GRANTS, (secret,)), replacing=StoredGrants())
+    grants.save(REALM, principal_of(LAB), GrantSet((by_group,)), replacing=StoredGrants())
+    grants.save(REALM, EVERYONE, GrantSet((everyone,)), replacing=StoredGrants())
+    DynamoGroups(live_table).add(REALM, LAB, ALICE)
+
+    alice, bob = (read(live_table, exchange_table, REALM, name) for name in (ALICE, BOB))
+    anonymous = read(live_table, exchange_table, REALM, BOB, is_anonymous=True)
+    token = TokenIdentity("", Role.SUBSCRIBER, ("lab", "other"), START)
+    ann = read(live_table, exchange_table, REALM, UserName("ann@x.org"), token=token)
+
+    topics = ["trial.a", "trial.secret.a", "records.lab.a", "records.other.a", "trial.all"]
+    assert [alice.may_receive(RoutingKey(topic)) for topic in topics] == [True, False, True, False, True]
+    assert [bob.may_receive(RoutingKey(topic)) for topic in topics] == [False, False, False, False, True]
+    assert [ann.may_receive(RoutingKey(topic)) for topic in topics] == [False, False, True, True, True]
+    assert not anonymous.are_any
+    assert not read(live_table, exchange_table, REALM, BOB, token=token).are_any  # the name of a user of the stage
 
 
 class Forgetful:
@@ -205,3 +268,48 @@ def test_errors_propagate(live_table, exchange_table) -> None:
 
     with pytest.raises(ClientError):
         DynamoAccounts(live_table, exchange_table, PEPPER).count_failure(ALICE, now=START)
+
+
+TOKEN = TokenIdentity("lab", Role.SOURCE, ("imaging",), START + MINUTE)
+
+
+def test_a_token_s_user_needs_no_record(accounts) -> None:
+    access = accounts.access(REALM, UNKNOWN, now=START, token=TOKEN)
+
+    assert access.live == LiveSettings(anonymous=BOB)
+    assert (access.account.name, access.account.role) == (UNKNOWN, Role.SOURCE)
+    assert access.account.credentials == Credentials.decoy(UNKNOWN, pepper=PEPPER)
+    assert not access.rights.are_any
+
+
+def test_a_token_s_user_with_the_name_of_a_user_of_the_stage_has_no_account(accounts) -> None:
+    assert accounts.access(REALM, ALICE, now=START, token=TOKEN).account is None
+    assert accounts.access(REALM, None, now=START, token=TOKEN).account is None
+
+
+def test_tokens_from_before_an_end_are_known(accounts) -> None:
+    assert accounts.tokens_ended_at(REALM, UNKNOWN) is None
+
+    accounts.end_tokens(REALM, UNKNOWN, now=START + timedelta(seconds=1, milliseconds=900))
+
+    assert accounts.tokens_ended_at(REALM, UNKNOWN) == START + timedelta(seconds=1)
+    assert accounts.tokens_ended_at(PLAIN, UNKNOWN) is None
+    assert accounts.tokens_ended_at(REALM, ALICE) is None
+
+
+def test_the_rights_of_a_token_s_user_come_from_grants_to_the_name(live_table, exchange_table) -> None:
+    DynamoUsers(exchange_table).put(User(ALICE, Role.SUBSCRIBER, Ownership.STRICT, START, "AIDAalice"))
+    for name in (ALICE, UNKNOWN):
+        live_table.put_item(Item=grants_item(REALM, name, GRANTS, version=1))
+    rights = DynamoUserRights(live_table, exchange_table)
+
+    assert rights.find(REALM, UNKNOWN, token=TOKEN).may_receive(RoutingKey("trial.a"))
+    assert not rights.find(REALM, UNKNOWN, token=TOKEN).may_receive(RoutingKey("other"))
+    assert rights.find(REALM, ALICE, token=TOKEN) == NO_RIGHTS
+    assert rights.find(REALM, UNKNOWN) == NO_RIGHTS
+    assert rights.find(ExchangeName("xpublic.fifo"), BOB, token=TOKEN).may_receive(RoutingKey("a"))
+
+
+@pytest.mark.parametrize("name", ["xs_alice.fifo", "xs_alice_logs.fifo", "q_alice", "xl_alice"])
+def test_a_token_s_user_owns_nothing_by_name(name) -> None:
+    assert not Rights.of_token(ExchangeName(name), role=Role.SOURCE, grants=()).are_any

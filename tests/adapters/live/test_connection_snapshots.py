@@ -18,6 +18,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head, numbered
 from signalbox.live.admin.grants import Grant
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
+from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
 from signalbox.live.outbox.items import ItemId
 from signalbox.live.outbox.totals import NO_TOTALS
@@ -269,3 +270,18 @@ def test_the_state_of_an_outbox_is_current_when_instances_take_turns(live_table,
     other.save(CONNECTION, OutboxState(), session=JOINED)
 
     assert one.recent([of_events()])[CONNECTION].outbox.subscribed == frozenset()
+
+
+def test_the_rights_of_a_token_s_user_are_those_of_the_name_without_a_record(snapshots) -> None:
+    identity = TokenIdentity("", Role.SUBSCRIBER, (), NOW + timedelta(hours=1))
+    of_token = replace(JOINED, token=identity)
+    DynamoSessions(snapshots.live).open(of_token)
+
+    assert not snapshots.read(CONNECTION, owner=None).rights.are_any  # `joe` is a user of the stage
+
+    other = replace(of_token, connection=ConnectionId("d="), identity=replace(JOINED.identity, authid="ann@lab"))
+    DynamoSessions(snapshots.live).open(other)
+    snapshots.live.put_item(Item=grants_item(REALM, UserName("ann@lab"), [GRANT], version=1))
+    snapshot = snapshots.read(other.connection, owner=None)
+    assert snapshot.session == other
+    assert snapshot.rights.may_receive(TOPIC)

@@ -1,19 +1,34 @@
-"""Grants and secrets in DynamoDB: writes are found, and concurrent changes are not overwritten."""
+"""Grants, groups and secrets in DynamoDB: writes are found, and concurrent changes are not overwritten."""
+
+from collections.abc import Mapping
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from signalbox.aws.live.account_items import credentials_of
-from signalbox.aws.live.grants import DynamoGrants, DynamoSecrets
-from signalbox.aws.live.items import secret_key
-from signalbox.live.admin.grants import Grant
-from signalbox.live.admin.ports import StoredGrants
+from signalbox.aws.live import grants as adapter
+from signalbox.aws.live import group_grants as module
+from signalbox.aws.live.account_items import credentials_of, grants_of
+from signalbox.aws.live.grants import DynamoGrants, DynamoGroups, DynamoSecrets
+from signalbox.aws.live.group_grants import CachedGroupGrants
+from signalbox.aws.live.items import grants_key, group_grants_version_key, principal_key, secret_key
+from signalbox.aws.live.recent import Recent
+from signalbox.aws.shared.dynamodb import every_item
+from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants
+from signalbox.live.admin.ports import GrantsTooLarge, StoredGrants, TooManyGroups
+from signalbox.live.admin.principals import EVERYONE, GroupName, principal_of
+from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Right
 from tests.fakes.aws import live_table  # noqa: F401 - a fixture
+from tests.fakes.recent import TwoClocks
 
-REALM, BOB = "xtrial.fifo", "bob"
-LOGS, STATES = (Grant(Right.READ, TopicPattern(MatchPolicy.PREFIX, uri)) for uri in ("logs.", "states."))
+REALM, BOB, LAB = "xtrial.fifo", "bob", GroupName("lab")
+LOGS, STATES, SECRET_LOGS = (
+    Grant(Right.READ, TopicPattern(MatchPolicy.PREFIX, uri)) for uri in ("logs.", "states.", "logs.secret.")
+)
+WRITING = Grant(Right.WRITE, TopicPattern(MatchPolicy.PREFIX, "logs."))
 
 
 @pytest.fixture
@@ -21,28 +36,199 @@ def grants(live_table):  # noqa: F811
     return DynamoGrants(live_table)
 
 
-def test_before_anything_is_granted_there_is_nothing(grants):
-    assert grants.find(REALM, BOB) == StoredGrants()
+@pytest.fixture
+def groups(live_table):  # noqa: F811
+    return DynamoGroups(live_table)
 
 
-def test_what_is_stored_is_found_under_the_next_version(grants):
-    assert grants.save(REALM, BOB, [LOGS], replacing=StoredGrants())
-    kept = grants.find(REALM, BOB)
+@pytest.mark.parametrize("principal", [BOB, principal_of(LAB), EVERYONE])
+def test_before_anything_is_granted_there_is_nothing(grants, principal):
+    assert grants.find(REALM, principal) == StoredGrants()
+    assert grants.of_groups(REALM) == GroupGrants()
+
+
+@pytest.mark.parametrize("principal", [BOB, "ann@x.org", principal_of(LAB), EVERYONE])
+def test_stored_grants_and_denies_are_found_under_the_next_version(grants, principal):
+    assert grants.save(REALM, principal, GrantSet((LOGS,)), replacing=StoredGrants())
+    kept = grants.find(REALM, principal)
     assert kept == StoredGrants((LOGS,), 1)
 
-    assert grants.save(REALM, BOB, [LOGS, STATES], replacing=kept)
-    assert grants.find(REALM, BOB) == StoredGrants((LOGS, STATES), 2)
+    assert grants.save(REALM, principal, GrantSet((LOGS, STATES), (SECRET_LOGS,)), replacing=kept)
+    found = grants.find(REALM, principal)
+    assert (set(found.grants), found.denies, found.version) == ({LOGS, STATES}, (SECRET_LOGS,), 2)
+
+    assert grants.save(REALM, principal, GrantSet((LOGS,)), replacing=found)
+    assert grants.find(REALM, principal) == StoredGrants((LOGS,), 3)
 
 
-def test_what_somebody_else_changed_is_not_overwritten(grants):
-    grants.save(REALM, BOB, [LOGS], replacing=StoredGrants())
+@pytest.mark.parametrize("principal", [BOB, principal_of(LAB)])
+def test_concurrently_changed_grants_are_not_overwritten(grants, principal):
+    grants.save(REALM, principal, GrantSet((LOGS,)), replacing=StoredGrants())
 
-    assert not grants.save(REALM, BOB, [STATES], replacing=StoredGrants())
-    assert not grants.save(REALM, BOB, [STATES], replacing=StoredGrants((LOGS,), 2))
-    assert grants.find(REALM, BOB).grants == (LOGS,)
+    assert not grants.save(REALM, principal, GrantSet((STATES,)), replacing=StoredGrants())
+    assert not grants.save(REALM, principal, GrantSet((STATES,)), replacing=StoredGrants((LOGS,), 2))
+    assert grants.find(REALM, principal).grants == (LOGS,)
+    assert grants.of_groups(REALM).version == (1 if principal != BOB else 0)
 
 
-def test_a_secret_takes_the_place_of_the_one_before_until_it_is_forgotten(live_table):  # noqa: F811
+def test_an_older_version_reads_no_grant_that_a_deny_limits(grants, live_table):  # noqa: F811
+    granted = GrantSet((LOGS, STATES, WRITING), (SECRET_LOGS,))
+    grants.save(REALM, BOB, granted, replacing=StoredGrants())
+
+    # What a version without denies reads is this item.
+    item = live_table.get_item(Key=grants_key(REALM, BOB))["Item"]
+    assert grants_of(item) == (STATES, WRITING)
+
+
+def test_a_deny_survives_a_grant_by_an_older_version(grants, live_table):  # noqa: F811
+    grants.save(REALM, BOB, GrantSet((LOGS,), (SECRET_LOGS,)), replacing=StoredGrants())
+    item = live_table.get_item(Key=grants_key(REALM, BOB))["Item"]
+    live_table.put_item(Item=item | {"grants": [{"right": "read", "match": "exact", "uri": "a"}], "version": 2})
+
+    found = grants.find(REALM, BOB)
+    assert [grant.pattern.uri for grant in found.grants] == ["a", "logs."]
+    assert (found.denies, found.version) == ((SECRET_LOGS,), 2)
+
+
+def test_the_users_with_grants_of_their_own_are_listed(grants):
+    grants.save(REALM, BOB, GrantSet((LOGS,)), replacing=StoredGrants())
+    grants.save(REALM, "ann@x.org", GrantSet((), (LOGS,)), replacing=StoredGrants())
+    grants.save(REALM, principal_of(LAB), GrantSet((LOGS,)), replacing=StoredGrants())
+    assert grants.grantees(REALM) == ["ann@x.org", BOB]
+
+    grants.save(REALM, BOB, GrantSet(), replacing=grants.find(REALM, BOB))
+    assert grants.grantees(REALM) == ["ann@x.org"]
+
+
+def test_the_grants_of_all_groups_of_a_realm_are_read_together(grants):
+    grants.save(REALM, principal_of(LAB), GrantSet((LOGS,)), replacing=StoredGrants())
+    grants.save(REALM, EVERYONE, GrantSet((), (SECRET_LOGS,)), replacing=StoredGrants())
+    grants.save("xother.fifo", EVERYONE, GrantSet((STATES,)), replacing=StoredGrants())
+
+    expected: Mapping[str, GrantSet] = {"@lab": GrantSet((LOGS,)), "@everyone": GrantSet((), (SECRET_LOGS,))}
+    assert grants.of_groups(REALM) == GroupGrants(2, expected)
+
+    grants.save(REALM, EVERYONE, GrantSet(), replacing=grants.find(REALM, EVERYONE))
+    assert grants.of_groups(REALM) == GroupGrants(3, {"@lab": GrantSet((LOGS,))})
+
+
+def test_a_thousand_groups_have_grants(grants):
+    for number in range(0, 1_000, 50):
+        principal = principal_of(GroupName(f"zzzzz-j7d0g-{number:015d}"))
+        assert grants.save(REALM, principal, GrantSet((LOGS,) * 50), replacing=StoredGrants())
+
+    assert sum(len(one.grants) for one in grants.of_groups(REALM).by_principal.values()) == 1_000
+
+
+def test_grants_that_fit_into_no_item_are_refused(grants):
+    many = [Grant(Right.READ, TopicPattern(MatchPolicy.EXACT, f"{'a' * 200}.{number}")) for number in range(1_200)]
+    with pytest.raises(GrantsTooLarge, match=r"the grants of '@lab' in 'xtrial\.fifo' take"):
+        grants.save(REALM, principal_of(LAB), GrantSet(tuple(many)), replacing=StoredGrants())
+
+    assert grants.save(REALM, principal_of(LAB), GrantSet(tuple(many[:900])), replacing=StoredGrants())
+    assert len(grants.find(REALM, principal_of(LAB)).grants) == 900
+
+
+def test_members_of_groups_are_listed_and_are_groups_of_the_user(groups):
+    assert groups.add(REALM, LAB, BOB)
+    assert not groups.add(REALM, LAB, BOB)
+    assert groups.add(REALM, LAB, "ann@x.org")
+    assert groups.add(REALM, GroupName("lab2"), BOB)
+
+    assert groups.of_user(REALM, BOB) == {"lab", "lab2"}
+    assert groups.of_user("xother.fifo", BOB) == frozenset()
+    assert groups.members(REALM, LAB) == [("lab", "ann@x.org"), ("lab", BOB)]
+    assert groups.members(REALM) == [("lab", "ann@x.org"), ("lab", BOB), ("lab2", BOB)]
+
+    assert groups.remove(REALM, LAB, BOB)
+    assert not groups.remove(REALM, LAB, BOB)
+    assert groups.of_user(REALM, BOB) == {"lab2"}
+    assert groups.members(REALM, LAB) == [("lab", "ann@x.org")]
+
+
+def test_the_number_of_groups_of_a_user_is_limited(groups, monkeypatch):
+    monkeypatch.setattr(adapter, "MAXIMUM_GROUPS", 1)
+    groups.add(REALM, LAB, BOB)
+
+    with pytest.raises(TooManyGroups, match="is in 1 groups"):
+        groups.add(REALM, GroupName("lab2"), BOB)
+    assert groups.members(REALM) == [("lab", BOB)]
+
+
+def test_groups_and_denies_of_a_user_do_not_overwrite_each_other(grants, groups):
+    groups.add(REALM, LAB, BOB)
+    grants.save(REALM, BOB, GrantSet((LOGS,), (SECRET_LOGS,)), replacing=StoredGrants())
+    groups.add(REALM, GroupName("lab2"), BOB)
+
+    assert groups.of_user(REALM, BOB) == {"lab", "lab2"}
+    assert grants.find(REALM, BOB) == StoredGrants((LOGS,), 1, (SECRET_LOGS,))
+
+
+def cached(cache, table):
+    """Return the cached grants of groups, read again if a function would."""
+    known = cache.known(REALM)
+    if known is not None:
+        return known
+    read_at = cache.now()
+    item = table.get_item(Key=group_grants_version_key(REALM), ConsistentRead=True).get("Item")
+    return cache.read(table, REALM, item, read_at=read_at)
+
+
+def test_cached_grants_are_checked_once_a_second_and_queried_only_after_a_change(
+    grants,
+    live_table,  # noqa: F811
+    monkeypatch,
+):
+    clock, queried = TwoClocks(), []
+    cache = CachedGroupGrants(Recent(clock.now))
+    monkeypatch.setattr(module, "every_item", lambda *given: queried.append(given) or every_item(*given))
+
+    assert cached(cache, live_table) == GroupGrants()
+    grants.save(REALM, EVERYONE, GrantSet((LOGS,)), replacing=StoredGrants())
+    assert cached(cache, live_table) == GroupGrants()
+    for _ in range(2):
+        clock.advance(RIGHTS_KEPT_SECONDS)
+        assert cached(cache, live_table) == GroupGrants(1, {EVERYONE: GrantSet((LOGS,))})
+
+    assert len(queried) == 1
+
+
+def test_the_cache_of_realms_is_bounded(grants, live_table, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(module, "MAXIMUM_REALMS", 1)
+    cache, realms = CachedGroupGrants(), (REALM, "xother.fifo")
+    for realm in realms:
+        grants.save(realm, EVERYONE, GrantSet((LOGS,)), replacing=StoredGrants())
+        for _ in range(2):
+            assert cache.at_version(live_table, realm, {"version": 1}).by_principal
+
+    # Only the newest is in the cache, so the grants of the other are queried again.
+    grants.save(REALM, EVERYONE, GrantSet(), replacing=grants.find(REALM, EVERYONE))
+    assert [bool(cache.at_version(live_table, realm, {"version": 1}).by_principal) for realm in realms[::-1]] == [
+        True,
+        False,
+    ]
+
+
+patterns = st.builds(
+    Grant,
+    st.sampled_from([Right.READ, Right.WRITE]),
+    st.builds(TopicPattern, st.sampled_from(MatchPolicy), st.sampled_from(["a", "a.b", "a.{group}.c", "b.{user}"])),
+)
+
+
+@given(st.lists(patterns, unique=True, max_size=5), st.lists(patterns, unique=True, max_size=3))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+def test_any_grants_and_denies_are_found_as_stored(live_table, granted, denied):  # noqa: F811
+    grants = DynamoGrants(live_table)
+    for principal in (BOB, principal_of(LAB)):
+        kept = GrantSet(tuple(granted), tuple(denied))
+        assert grants.save(REALM, principal, kept, replacing=grants.find(REALM, principal))
+
+        found = grants.find(REALM, principal)
+        assert (set(found.grants), set(found.denies)) == (set(granted), set(denied))
+
+
+def test_a_secret_replaces_the_one_before_until_it_is_deleted(live_table):  # noqa: F811
     secrets, table = DynamoSecrets(live_table), live_table
     first, second = (Credentials.of(secret, salt="5a17", with_key=True) for secret in ("one", "two"))
 
@@ -53,3 +239,10 @@ def test_a_secret_takes_the_place_of_the_one_before_until_it_is_forgotten(live_t
     secrets.remove(BOB)
     secrets.remove(BOB)
     assert "Item" not in table.get_item(Key=secret_key(BOB))
+
+
+def test_the_item_of_groups_is_apart_from_the_users_grants(groups, live_table):  # noqa: F811
+    groups.add(REALM, LAB, BOB)
+
+    assert live_table.get_item(Key=principal_key(REALM, BOB))["Item"]["groups"] == {"lab"}
+    assert "Item" not in live_table.get_item(Key=grants_key(REALM, BOB))

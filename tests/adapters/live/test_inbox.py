@@ -1,12 +1,14 @@
 """The queues of inboxes and timers."""
 
 import json
+from datetime import timedelta
 
 import pytest
 
 from signalbox.aws.live.inbox import InvalidTimer, SqsInbox, SqsTimers, timed_connection
 from signalbox.errors import EffectFailed
 from signalbox.live.session.state import ConnectionId, Lost
+from tests.golden.files import RecordingSqs
 
 C1, C2 = ConnectionId("c1="), ConnectionId("c2=")
 
@@ -47,6 +49,15 @@ def test_a_timer_is_delayed_by_a_little_more_than_the_join_timeout(sqs) -> None:
     waiting = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     assert waiting["ApproximateNumberOfMessagesDelayed"] == "1"
     assert timed_connection('{"connection": "c1="}') == C1
+
+
+@pytest.mark.parametrize(("seconds", "delay"), [(-5, 1), (0, 1), (10, 11), (10.2, 12), (840, 841), (10_000, 841)])
+def test_a_timer_has_a_delay_that_sqs_allows(seconds, delay) -> None:
+    sent = RecordingSqs()
+
+    SqsTimers(sent, "timers").start(C1, after=timedelta(seconds=seconds))
+
+    assert [message["DelaySeconds"] for message in sent.sent] == [delay]
 
 
 @pytest.mark.parametrize("body", ["nonsense", "[" * 100_000, "{}", "[]", '{"connection": 1}'])

@@ -170,3 +170,44 @@ def test_unprocessed_writes_are_retried_and_finally_raised(log, monkeypatch) -> 
         log.append(REALM, [event(3)], live=LIVE)
 
     assert numbers(log) == [1, 2]
+
+
+# --- the log rows of Arvados' realm
+
+
+FOR_ARVADOS = LiveSettings(arvados=True)
+
+
+def row(number: int, log_id: int, topic: str = A, **told: Any) -> LoggedEvent:
+    return event(number, topic, payload=Payload(({"id": log_id},)), **told)
+
+
+def rows_after(log: DynamoTopicLog, log_id: int, *, now: datetime = NOW) -> list[int]:
+    return [one.payload.arguments[0]["id"] for one in log.rows_after(REALM, log_id, now=now)]  # type: ignore[index]
+
+
+def test_the_rows_of_all_topics_are_in_the_order_of_their_ids(log) -> None:
+    late = NOW - timedelta(minutes=15)
+    events = [row(1, 10**18), row(2, 5, B), row(3, 7, at=late), row(4, 6, at=NOW - timedelta(minutes=25))]
+
+    log.append(REALM, [*events, event(5)], live=FOR_ARVADOS)
+
+    assert rows_after(log, -1) == [5, 6, 7, 10**18]
+    assert rows_after(log, 6) == [7, 10**18]
+    assert list(log.rows_after(REALM, 5, now=NOW))[1] == events[2]
+
+
+def test_rows_are_kept_for_half_an_hour(log) -> None:
+    log.append(REALM, [row(1, 1, at=NOW), row(60, 2)], live=FOR_ARVADOS)
+
+    assert rows_after(log, 0, now=NOW + timedelta(minutes=30)) == [1, 2]
+    assert rows_after(log, 0, now=NOW + timedelta(minutes=30, seconds=1)) == [2]
+    assert rows_after(log, 0, now=NOW + timedelta(minutes=32)) == []
+
+
+def test_only_a_realm_for_arvados_has_rows_and_none_for_named_sessions(log) -> None:
+    log.append(REALM, [row(1, 1)], live=LIVE)
+    log.append(REALM, [row(2, 2, audience=FOR_A_SESSION)], live=FOR_ARVADOS)
+
+    assert rows_after(log, 0) == []
+    assert numbers(log) == [1]

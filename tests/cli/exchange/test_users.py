@@ -10,9 +10,10 @@ import boto3
 import pytest
 
 from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.shared import confirmation, deployment
+from signalbox.cli.shared import confirmation, deployment, settling
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.errors import RejectedError
+from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.sarracenia.broker_url import Broker
 from signalbox.sarracenia.rights.names import InvalidUserName
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, function
@@ -20,6 +21,14 @@ from tests.cli.exchange.stage import CONTROL, signalbox
 from tests.fakes.aws import aws, exchange_table  # noqa: F401 - fixtures
 
 KEYS = ("access_key_id", "secret_access_key")
+
+
+@pytest.fixture
+def waits(monkeypatch) -> list[float]:
+    """Return the seconds for which commands have waited, without waiting."""
+    found: list[float] = []
+    monkeypatch.setattr(settling.time, "sleep", found.append)
+    return found
 
 
 @pytest.fixture
@@ -278,6 +287,19 @@ def test_the_question_names_ten_users_at_most(here):
 
     with pytest.raises(RejectedError, match="'lee09' and 1 more of stage signalbox in us-east-1"):
         signalbox("user", "add", *names, "--live")
+
+
+def test_a_command_ends_when_no_function_uses_the_former_rights_any_more(here, waits):
+    added()
+    live_only("lee")
+    added()
+    live_only("lee")
+    assert waits == []
+
+    added(role="subscriber")
+    live_only("lee", "--role", "source")
+    signalbox("user", "remove", "lee", "--yes")
+    assert waits == [RIGHTS_SETTLE_SECONDS] * 3
 
 
 def test_a_live_only_user_is_removed(here):

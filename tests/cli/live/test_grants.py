@@ -24,6 +24,8 @@ def stage(aws) -> Iterator[FakeStage]:  # noqa: F811
         known: list[str] = []
 
         def granted(command):
+            if "dry_run" in command:
+                return {**_grant(command), **_would(command["uri"])}
             is_new = command["uri"] not in known
             known.append(command["uri"])
             return {**_grant(command), "granted": is_new}
@@ -31,7 +33,11 @@ def stage(aws) -> Iterator[FakeStage]:  # noqa: F811
         stage.replies |= {
             "grant": granted,
             "ungrant": lambda command: {**_grant(command), "ungranted": command["uri"] == "logs."},
-            "grants": lambda command: [] if "user" in command else [LOGS],
+            "grants": lambda command: [] if "user" in command else [LOGS, {**LOGS, "user": "@lab", "deny": True}],
+            "explain": lambda command: EXPLANATIONS if command["user"] == "bob" else [],
+            "group_add": lambda command: _members(command, changed=1),
+            "group_remove": lambda command: _members(command, changed=2),
+            "groups": lambda command: [] if command.get("group") == "none" else [MEMBER],
             "secret": lambda command: {
                 "user": command["user"],
                 "methods": ["ticket", *["wampcra"] * ("key" in command)],
@@ -41,8 +47,34 @@ def stage(aws) -> Iterator[FakeStage]:  # noqa: F811
         yield stage
 
 
+ENDED = {"user": "bob", "session": 7, "match": "prefix", "uri": "logs.", "effect": "ends"}
+MEMBER = {"exchange": REALM, "group": "lab", "user": "bob"}
+REASONS = [
+    {"kind": "grant", "effect": "permits", "why": "it matches", "user": "@lab", "right": "read", "match": "exact"},
+    {"kind": "role", "effect": "none", "why": "the role gives no right"},
+]
+REASONS[0]["uri"] = "logs.a"
+EXPLAINED = {"user": "bob", "exchange": REALM, "topic": "logs.a", "right": "read", "permitted": True, "groups": ["lab"]}
+EXPLANATIONS = [
+    {**EXPLAINED, "reasons": REASONS, "more": 3},
+    {**EXPLAINED, "permitted": False, "reasons": [], "more": 0},
+]
+
+
 def _grant(command):
-    return {name: command[name] for name in LOGS}
+    found = {name: command[name] for name in LOGS}
+    return found | ({"deny": True} if "deny" in command else {})
+
+
+def _would(uri):
+    return {"dry_run": True, "subscriptions": [ENDED] if uri == "logs." else [], "more": 2}
+
+
+def _members(command, *, changed):
+    found = {"exchange": command["exchange"], "group": command["group"]}
+    if "dry_run" in command:
+        return {**found, **_would("logs.")}
+    return {**found, "changed": command["users"][:changed], "unchanged": command["users"][changed:]}
 
 
 def test_a_grant_is_added(stage):
@@ -70,7 +102,11 @@ def test_a_grant_is_removed(stage):
 
 @pytest.mark.parametrize(
     ("realm", "pattern", "problem"),
-    [("xpublic", "a.#", "'xpublic' is not live: only an ordered"), (REALM, "a b", "^PATTERN: ")],
+    [
+        ("xpublic", "a.#", "'xpublic' is not live: only an ordered"),
+        (REALM, "a b", "^PATTERN: "),
+        (REALM, "a-{user}", "^PATTERN: .* are whole words"),
+    ],
 )
 def test_a_grant_that_cannot_be_is_refused_in_the_commands_words(stage, realm, pattern, problem):
     with pytest.raises(RejectedError, match=problem):
@@ -79,10 +115,81 @@ def test_a_grant_that_cannot_be_is_refused_in_the_commands_words(stage, realm, p
 
 
 def test_grants_are_listed(stage):
-    assert json.loads(signalbox("grant", "list", "--json").stdout) == [LOGS]
-    assert list(LOGS.values()) in [line.split() for line in signalbox("grant", "list").stdout.splitlines()]
+    assert json.loads(signalbox("grant", "list", "--json").stdout)[0] == LOGS
+    lines = [line.split() for line in signalbox("grant", "list").stdout.splitlines()]
+    assert ["grant", *LOGS.values()] in lines
+    assert ["deny", "@lab", *list(LOGS.values())[1:]] in lines
     assert signalbox("grant", "list", "--of", "bob", "--exchange", REALM).stdout == "no grants\n"
     assert said(stage)[-1] == {"command": "grants", "user": "bob", "exchange": REALM}
+
+
+def test_a_deny_for_a_group_is_added_and_removed(stage):
+    added = signalbox("grant", "add", "@lab", REALM, "logs.", "--match", "prefix", "--deny")
+    again = signalbox("grant", "add", "@lab", REALM, "logs.", "--match", "prefix", "--deny")
+    removed = signalbox("grant", "remove", "@lab", REALM, "logs.", "--match", "prefix", "--deny")
+    never = signalbox("grant", "remove", "@lab", REALM, "other", "--deny")
+
+    assert added.stdout == "@lab is denied to read xs_alice.fifo  prefix 'logs.'\n"
+    assert removed.stdout == "@lab is no longer denied to read xs_alice.fifo  prefix 'logs.'\n"
+    assert (again.stderr, never.stderr) == (
+        f"{PLACE}· the deny existed before\n",
+        f"{PLACE}· there was no such deny\n",
+    )
+    assert said(stage)[0] == {"command": "grant", **LOGS, "user": "@lab", "deny": True}
+
+
+def test_a_dry_run_prints_the_subscriptions_that_would_change(stage):
+    some = signalbox("grant", "add", "bob", REALM, "logs.", "--match", "prefix", "--dry-run")
+    none = signalbox("grant", "add", "bob", REALM, "other", "--dry-run")
+    members = signalbox("group", "remove", REALM, "lab", "bob", "--dry-run")
+
+    assert ["bob", "7", "prefix", "logs.", "ends"] in [line.split() for line in some.stdout.splitlines()]
+    assert some.stdout.splitlines()[-1] == "and 2 more"
+    assert none.stdout == "no present subscription would change\n"
+    assert members.stdout == some.stdout
+    assert said(stage)[0] == {"command": "grant", **LOGS, "dry_run": True}
+    assert said(stage)[2] == {
+        "command": "group_remove",
+        "exchange": REALM,
+        "group": "lab",
+        "users": ["bob"],
+        "dry_run": True,
+    }
+
+
+def test_an_explanation_has_a_line_for_each_reason(stage):
+    text = signalbox("grant", "explain", "bob", "logs.a").stdout
+    given = ("--realm", REALM, "--groups", "a,b", "--right", "write", "--json")
+    found = json.loads(signalbox("grant", "explain", "bob", "logs.a", *given).stdout)
+    nothing = signalbox("grant", "explain", "alice", "logs.a").stdout
+
+    assert text.splitlines() == [
+        "bob may read 'logs.a' of xs_alice.fifo",
+        "  permits grant     it matches  @lab exact 'logs.a'",
+        "  -       role      the role gives no right",
+        "  and 3 more that do not apply",
+        "bob may not read 'logs.a' of xs_alice.fifo",
+    ]
+    assert found == EXPLANATIONS
+    assert nothing == "no live exchange that you may configure\n"
+    asked = {"user": "bob", "topic": "logs.a", "exchange": REALM, "right": "write", "groups": ["a", "b"]}
+    assert said(stage)[1] == {"command": "explain", **asked}
+
+
+def test_members_of_groups_are_changed_and_listed(stage):
+    added = signalbox("group", "add", REALM, "lab", "bob", "carol")
+    removed = json.loads(signalbox("group", "remove", REALM, "lab", "bob", "--json").stdout)
+
+    assert added.stdout.splitlines() == [
+        "bob is now in lab of xs_alice.fifo",
+        "carol was already in lab of xs_alice.fifo",
+    ]
+    assert removed == {"exchange": REALM, "group": "lab", "changed": ["bob"], "unchanged": []}
+    assert ["lab", "bob"] in [line.split() for line in signalbox("group", "list", REALM).stdout.splitlines()]
+    assert json.loads(signalbox("group", "list", REALM, "lab", "--json").stdout) == [MEMBER]
+    assert signalbox("group", "list", REALM, "none").stdout == "no members\n"
+    with pytest.raises(RejectedError, match="is not live"):
+        signalbox("group", "list", "xpublic")
 
 
 @pytest.mark.parametrize("wampcra", [False, True])
@@ -151,6 +258,48 @@ def test_an_exchange_is_declared_live_with_the_given_settings(stage):
         },
         {"live": False},
     ]
+
+
+def test_an_issuer_is_declared_with_its_options(stage, tmp_path):
+    several = [{"url": "https://a.example.org", "audience": "a"}]
+    (tmp_path / "issuers.json").write_text(json.dumps(several))
+    options = ["--issuer", "https://id.example.org", "--audience", "signalbox", "--issuer-label", "lab"]
+    options += ["--name-claim", "email", "--role-claim", "role", "--groups-claim", "roles", "--clock-skew", "1m"]
+    options += ["--client-id", "page", "--issuer-origin", "https://token.example.org"]
+    signalbox("exchange", "declare", REALM, *options)
+    signalbox("exchange", "declare", REALM, "--issuer", "")
+    signalbox("exchange", "declare", REALM, "--issuers", str(tmp_path / "issuers.json"))
+
+    declared = {
+        "url": "https://id.example.org",
+        "audience": "signalbox",
+        "label": "lab",
+        "name_claim": "email",
+        "role_claim": "role",
+        "groups_claim": "roles",
+        "skew_seconds": 60,
+        "client_id": "page",
+        "origins": ["https://token.example.org"],
+    }
+    assert [one["issuers"] for one in said(stage)] == [[declared], [], several]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--audience", "a"], "--issuer: name the issuer"),
+        (["--issuer", "", "--audience", "a"], "--issuer: name the issuer"),
+        (["--issuer", "https://a.example.org", "--issuers", "FILE"], "--issuers: give either a file or --issuer"),
+        (["--issuers", "FILE"], "--issuers: expected a JSON list"),
+    ],
+)
+def test_contradicting_options_of_issuers_are_refused(stage, tmp_path, options, problem):
+    (tmp_path / "issuers.json").write_text("{}")
+    given = [str(tmp_path / "issuers.json") if one == "FILE" else one for one in options]
+
+    with pytest.raises(RejectedError, match=problem):
+        signalbox("exchange", "declare", REALM, *given)
+    assert stage.asked == []
 
 
 @pytest.mark.parametrize("rule", ["logs.", "logs.=many", "logs.=1,soon"])

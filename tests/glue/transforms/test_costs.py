@@ -122,7 +122,7 @@ def test_a_live_publication_is_billed_for_its_log_and_the_search_for_subscribers
     found = costs(event("exchange", "logged", "live", source="x.fifo"))
 
     assert units(found["exchange", "ordered publication", "SQS FIFO request"]) == (1, 1, 3)
-    assert units(found["exchange", "logged event", "DynamoDB write unit"]) == (1, 1, 1)
+    assert units(found["exchange", "logged event", "DynamoDB write unit"]) == (1, 3, 4)
     assert units(found["exchange", "logged event", "DynamoDB read unit"]) == (1, 1, 2)
 
 

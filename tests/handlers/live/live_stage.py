@@ -11,7 +11,7 @@ import boto3
 import pytest
 
 from lambdas.exchange import wiring as exchange_wiring
-from lambdas.live import connect, overview, overview_wiring, receive, session, session_wiring, wiring
+from lambdas.live import arvados, connect, overview, overview_wiring, receive, session, session_wiring, wiring
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
 from signalbox.aws.live.account_items import credentials_item, grants_item
 from signalbox.exchange.model.names import StageNames
@@ -58,14 +58,18 @@ class LiveStage:
         self.live.put_item(Item=credentials_item(user, Credentials.of("a-secret", salt="salt", with_key=False)))
         self.make(NAMES.queue(REALM))
 
-    def connect(self, connection: str, headers: dict[str, str] | None = None, **context: object) -> Event:
+    def connect(
+        self, connection: str, headers: dict[str, str] | None = None, *, token: str | None = None, **context: object
+    ) -> Event:
         given = {
             "connectionId": connection,
             "requestId": uuid.uuid4().hex,
             "requestTimeEpoch": round(datetime.now(UTC).timestamp() * 1000),
         }
-        asked = {"headers": HEADERS if headers is None else headers, "requestContext": CONNECT | given | context}
-        return connect.handler(asked, None)
+        # API Gateway sends null for a request without a query.
+        query = None if token is None else {"api_token": token}
+        asked = {"headers": HEADERS if headers is None else headers, "queryStringParameters": query}
+        return connect.handler(asked | {"requestContext": CONNECT | given | context}, None)
 
     def say(self, connection: str, *message: object) -> list[Any]:
         """Send a message and process it, with the calls that are passed on; return the new items of the outbox."""
@@ -129,7 +133,7 @@ def record_of(message: dict[str, Any], queue: str) -> Event:
 
 def forget_everything() -> None:
     """Make every function instance cold."""
-    clear_caches(exchange_wiring, wiring, connect, receive, session, session_wiring, overview, overview_wiring)
+    clear_caches(exchange_wiring, wiring, arvados, connect, receive, session, session_wiring, overview, overview_wiring)
 
 
 @pytest.fixture

@@ -130,7 +130,7 @@ def test_an_unreadable_message_of_an_inbox_becomes_a_dead_letter_and_blocks_no_o
     ]
     assert list(map(dead_letter_reason, dead_letters)) == [
         "expected 'f' and a frame, or a JSON object",
-        "heard: expected one of killed, lost, elapsed, rights, not 'music'",
+        "heard: expected one of killed, lost, elapsed, rights, admitted, not 'music'",
     ]
     assert stage.history().count(("dead_letter", "dead")) == 2
 

@@ -23,7 +23,7 @@ EXCHANGE = {
         "Exchange/OrderedRetries": f"{READ_QUEUE} SendMessage",
         "Exchange/DeadLetters": "sqs: SendMessage",
         "Exchanges": "dynamodb: BatchGetItem GetItem Query UpdateItem",
-        "Live": "dynamodb: BatchGetItem BatchWriteItem Query",
+        "Live": "dynamodb: BatchGetItem BatchWriteItem DeleteItem PutItem Query",
         "Live/Outbox": "sqs: SendMessage",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": KEY_IN_USE,

@@ -9,7 +9,7 @@ from tests.infrastructure.templates import ROOT, Templates, templates
 
 HANDLERS = ROOT / "lambdas" / "live"
 WIRING = {
-    "connect": ["wiring.py"],
+    "connect": ["wiring.py", "arvados.py"],
     "receive": ["wiring.py"],
     "session": ["wiring.py", "session_wiring.py"],
     "overview": ["wiring.py", "overview_wiring.py"],

@@ -6,8 +6,8 @@ import secrets
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from tests.postgres import ClusterDatabase
 
 pytestmark = pytest.mark.emulator
 
-KILLS, WRITERS, TRANSACTIONS = 4, 3, 25
+KILLS, WRITERS, TRANSACTIONS = 4, 3, 6
 PROJECT, CONTAINER = "zzzzz-j7d0g-aaaaaaaaaaaaaaa", "zzzzz-dz642-aaaaaaaaaaaaaaa"
 STREAMS = ("stdout", "stderr", "crunch-run")
 START_SECONDS = 60.0
@@ -47,10 +47,10 @@ class Lab:
     def ids(self) -> list[object]:
         return [body["id"] for _, body in self.received]
 
-    @property
-    def errors(self) -> str:
-        """What the bridges have printed to standard error."""
-        return (self.desk.folder / "bridge.err").read_text()
+    def wait_for_bridges(self, count: int) -> None:
+        """Wait until bridges have begun to publish a number of times in all."""
+        errors = self.desk.folder / "bridge.err"
+        wait_for(lambda: errors.read_text().count("publishing to") >= count, "the bridge", seconds=START_SECONDS)
 
     def start(self) -> "subprocess.Popen[bytes]":
         """Start a bridge."""
@@ -109,7 +109,7 @@ def lab(
     desk.run("user", "remove", user, "--yes")
 
 
-def insert_in_transactions(database: ClusterDatabase, seed: int, paused: threading.Event) -> list[int]:
+def insert_in_transactions(database: ClusterDatabase, seed: int, pause: Callable[[float], object]) -> list[int]:
     """Insert rows in transactions that overlap those of other threads; return the ids of the committed ones."""
     random, committed = Random(seed), []  # noqa: S311 - not for secrets
     with database.transaction() as connection:
@@ -125,7 +125,7 @@ def insert_in_transactions(database: ClusterDatabase, seed: int, paused: threadi
                         properties=json.dumps({"text": f"line of {seed}\n"}),
                     )
                 )
-                paused.wait(random.random() * 0.3)
+                pause(random.random() * 0.2)
             if random.random() < 0.2:
                 connection.rollback()
             else:
@@ -135,17 +135,22 @@ def insert_in_transactions(database: ClusterDatabase, seed: int, paused: threadi
 
 
 def test_each_row_arrives_once_and_in_order_though_the_bridge_is_killed(lab: Lab):
-    random, never = Random(16), threading.Event()  # noqa: S311 - not for secrets
+    random, pause = Random(16), threading.Event().wait  # noqa: S311 - not for secrets
     with lab.following(), ThreadPoolExecutor(WRITERS) as pool:
-        writers = [pool.submit(insert_in_transactions, lab.database, seed, never) for seed in range(WRITERS)]
-        for _ in range(KILLS):
-            enough = len(lab.received) + random.randint(1, 12)
+        writers: list[Future[list[int]]] = []
+        for run in range(KILLS):
             with lab.running():  # ends with SIGKILL
+                lab.wait_for_bridges(run + 1)
+                writers += [
+                    pool.submit(insert_in_transactions, lab.database, WRITERS * run + number, pause)
+                    for number in range(WRITERS)
+                ]
+                enough = len(lab.received) + random.randint(1, 9)
                 wait_for(lambda enough=enough: len(lab.received) >= enough, f"{enough} rows", seconds=START_SECONDS)
         with lab.running() as bridge:
-            wait_for(lambda: lab.errors.count("publishing to") > KILLS, "the bridge", seconds=START_SECONDS)
+            lab.wait_for_bridges(KILLS + 1)
             lab.database.drop_connections("bridge")
-            wait_for(lambda: lab.errors.count("publishing to") > KILLS + 1, "the bridge", seconds=START_SECONDS)
+            lab.wait_for_bridges(KILLS + 2)
             committed = sorted(number for one in writers for number in one.result())
             wait_for(
                 lambda: len(lab.received) >= len(committed),

@@ -180,6 +180,7 @@ def test_the_demo_of_live_follows_a_log_without_a_gap(deployment: Deployment, pl
 
 def test_the_example_publishes_arvados_events(deployed: dict[str, Any], place: TrialRealm, tmp_path: Path):
     container, folder = f"zzzzz-dz642-{secrets.token_hex(7)}", tmp_path / ".signalbox"
+    owner = "zzzzz-j7d0g-000000000000001"
     folder.mkdir()
     (folder / "local.json").write_text(json.dumps(deployed))
 
@@ -189,6 +190,8 @@ def test_the_example_publishes_arvados_events(deployed: dict[str, Any], place: T
             str(CHECKOUT / "examples" / "arvados" / "publish.py"),
             "--seconds",
             "3",
+            "--owner",
+            owner,
             "--container",
             container,
         ],
@@ -199,7 +202,9 @@ def test_the_example_publishes_arvados_events(deployed: dict[str, Any], place: T
     )
 
     with place.client("subscriber") as client:
-        client.follow(Cursor(TopicPattern(MatchPolicy.PREFIX, f"trial.container.{container}."), LastEvents(1000)))
+        client.follow(
+            Cursor(TopicPattern(MatchPolicy.PREFIX, f"trial.container.{owner}.{container}."), LastEvents(1000))
+        )
         events = list(client.backfill())
     lines = [event.payload.arguments[0] for event in events if event.topic.endswith(".log.stdout")]
     records = [event.payload.arguments[0] for event in events if event.topic.endswith(".record")]

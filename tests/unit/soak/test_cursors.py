@@ -1,4 +1,4 @@
-"""The cursor of the benchmark of thousands tells permitted redeliveries from violations."""
+"""The cursor of the benchmark of thousands distinguishes permitted redeliveries from violations."""
 
 from benchmarks.parts.thousands.cursors import StrictCursor
 from signalbox.live.wamp.messages import Event, Payload, PublicationId, SubscriptionId

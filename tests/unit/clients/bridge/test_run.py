@@ -202,3 +202,13 @@ def test_a_bridge_that_waits_for_a_database_ends(cluster, ending):
     a_run(cluster, realm, ending).run()
 
     assert ending.said[-1] == "PostgreSQL: gone; trying again"
+
+
+def test_a_bridge_that_waits_for_the_realm_ends(cluster, ending):
+    realm = FakeRealm()
+    realm.before_call = ending.end
+
+    a_run(cluster, realm, ending).run()
+
+    assert ending.said == []
+    assert ending.reported == []

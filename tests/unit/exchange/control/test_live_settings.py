@@ -3,7 +3,9 @@
 import pytest
 
 from signalbox.control.envelope import InvalidCommand
+from signalbox.exchange.control.declaration import ArvadosRealmTaken
 from signalbox.exchange.control.errors import NotFound, NotPermitted
+from signalbox.exchange.model.control_ports import ChangedMeanwhile
 from tests.unit.exchange.control.stage import ALICE, BOB, ExchangeStage
 
 OWN = "xs_alice_logs.fifo"
@@ -12,6 +14,8 @@ DEFAULT = {
     "anonymous": None,
     "retention": {"count": 1000, "age_seconds": 86_400},
     "rules": {},
+    "issuers": [],
+    "arvados": False,
 }
 
 
@@ -50,6 +54,8 @@ def test_live_settings_are_stored(stage):
         "anonymous": None,
         "retention": {"count": 5, "age_seconds": 86_400},
         "rules": {"logs.": {"count": 10, "age_seconds": None}, "": {"count": None, "age_seconds": None}},
+        "issuers": [],
+        "arvados": False,
     }
     assert declare(stage) == found
     assert declare(stage, live=True) == found
@@ -94,10 +100,138 @@ def test_live_settings_require_the_right_to_configure(stage):
         declare(stage, user=BOB, live=True)
 
 
+def test_one_realm_of_a_stage_is_for_arvados(stage):
+    other = "xs_alice_more.fifo"
+    assert declare(stage, user=None, arvados=True)["arvados"] is True
+    assert declare(stage, order_by="exchange")["arvados"] is True
+
+    with pytest.raises(ArvadosRealmTaken, match=f"exchange '{OWN}' is the realm of Arvados' clients"):
+        declare(stage, user=None, exchange=other, arvados=True)
+
+    assert declare(stage, user=None, arvados=False)["arvados"] is False
+    assert declare(stage, user=None, exchange=other, arvados=True)["arvados"] is True
+    assert stage.ports.store.exchanges.arvados_realm() == other
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_realm_that_is_not_live_any_more_leaves_its_place_to_another(stage, gone):
+    declare(stage, user=None, arvados=True)
+    if gone:
+        stage.ask("delete_exchange", user=None, exchange=OWN, force=True)
+    else:
+        declare(stage, live=False)
+
+    assert declare(stage, user=None, exchange="xs_alice_more.fifo", arvados=True)["arvados"] is True
+
+
+def test_two_declarations_of_the_realm_for_arvados_at_once_are_retried(stage, monkeypatch):
+    exchanges = stage.ports.store.exchanges
+    monkeypatch.setattr(exchanges, "arvados_realm", lambda: "xs_alice_first.fifo")
+
+    with pytest.raises(ChangedMeanwhile):
+        declare(stage, user=None, arvados=True)
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_only_administrators_may_choose_the_realm_for_arvados(stage, value):
+    with pytest.raises(NotPermitted, match="only administrators may set 'arvados'"):
+        declare(stage, arvados=value)
+
+
 def test_only_ordered_exchanges_can_be_live(stage):
     assert problems(stage, exchange="xs_alice_logs", live=True) == [
         "live: only ordered exchanges can be live; their names end with '.fifo'"
     ]
+
+
+PROVIDER = {"url": "https://id.example.org", "audience": "signalbox"}
+DEFAULTS = {
+    "label": "",
+    "name_claim": "sub",
+    "role_claim": "",
+    "groups_claim": "groups",
+    "skew_seconds": 60,
+    "client_id": "",
+    "origins": [],
+}
+EVERYTHING = {
+    "url": "https://login.example.org/lab/",
+    "audience": "api://signalbox",
+    "label": "lab",
+    "name_claim": "email",
+    "role_claim": "realm_access.roles",
+    "groups_claim": "https://example.org/groups",
+    "skew_seconds": 0,
+    "client_id": "page",
+    "origins": ["https://token.example.org:8443"],
+}
+
+
+def test_administrators_may_set_issuers(stage):
+    assert declare(stage, user=None, issuers=[PROVIDER, EVERYTHING])["issuers"] == [PROVIDER | DEFAULTS, EVERYTHING]
+    assert len(declare(stage, order_by="topic")["issuers"]) == 2
+    assert declare(stage, user=None, issuers=[EVERYTHING])["issuers"] == [EVERYTHING]
+    assert declare(stage, issuers=[])["issuers"] == []
+
+
+def test_only_administrators_may_set_issuers(stage):
+    with pytest.raises(NotPermitted, match="only administrators may set 'issuers'"):
+        declare(stage, issuers=[PROVIDER])
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:9", "localhost", "[::1]:80"])
+def test_an_issuer_on_the_machine_itself_needs_no_https(stage, host):
+    assert declare(stage, user=None, issuers=[PROVIDER | {"url": f"http://{host}"}])["issuers"]
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("http://id.example.org", "begins with https://"),
+        ("http://127.0.0.1.example.org", "begins with https://"),
+        ("id.example.org", "begins with https://"),
+        ("https://", "begins with https://"),
+        ("https://id.example.org:port", "is not a URL"),
+        ("https://[id", "is not a URL"),
+        ("https://id.example.org/a b", "printable ASCII"),
+        ("https://id.example.org/\n", "printable ASCII"),
+        ("https://id.example.org/ü", "printable ASCII"),
+        ("https://id.example.org/" + "x" * 500, "512 characters"),
+        ("https://root@id.example.org", "user name"),
+        ("https://id.example.org?a=1", "a query"),
+        ("https://id.example.org#a", "fragment"),
+    ],
+)
+def test_the_url_of_an_issuer_can_be_fetched_safely(stage, url, problem):
+    (found,) = problems(stage, issuers=[PROVIDER | {"url": url}])
+
+    assert found.startswith("issuers[0].url: ")
+    assert problem in found
+
+
+def test_all_problems_of_issuers_are_reported(stage):
+    assert problems(
+        stage,
+        issuers=[
+            {"client": "page", "label": "a_b", "skew_seconds": 301, "name_claim": "a\nb"},
+            PROVIDER | {"origins": ["https://example.org/", *["https://example.org"] * 10]},
+            PROVIDER,
+        ],
+    ) == [
+        f"issuers[0].client: unknown field; known here: {', '.join([*PROVIDER, *DEFAULTS])}",
+        "issuers[0].url: is missing or empty",
+        "issuers[0].audience: is missing or empty",
+        "issuers[0].label: expected 32 letters, digits and '-' at most, not 'a_b'",
+        "issuers[0].name_claim: expected printable characters, 512 at most, not 'a\\nb'",
+        "issuers[0].skew_seconds: expected 0 to 300, not 301",
+        "issuers[1].origins: expected 10 at most, not 11",
+        "issuers[1].origins[0]: expected one such as https://example.org, not 'https://example.org/'",
+        "issuers: several have the url 'https://id.example.org': each needs its own",
+        "issuers: several have the label '': each needs its own",
+    ]
+    many = [{"url": f"https://{n}.example.org", "audience": "a", "label": f"l{n}"} for n in range(6)]
+    assert problems(stage, issuers=many) == ["issuers: expected 5 at most, not 6"]
+    assert problems(stage, live=False, issuers=many) == ["issuers: is allowed for live exchanges only"]
 
 
 def test_all_problems_are_reported_at_once(stage):

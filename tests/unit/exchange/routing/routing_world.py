@@ -11,7 +11,7 @@ from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
-from signalbox.exchange.model.routing_ports import RoutingSnapshot
+from signalbox.exchange.model.routing_ports import KeysOfExchange, RoutingSnapshot
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
 from signalbox.exchange.routing.retries import Retrier
@@ -40,13 +40,18 @@ class MemoryTable:
     users: dict[str, UserName] = field(default_factory=dict)
     times_to_live: dict[DeclaredName, timedelta] = field(default_factory=dict)
     looks: list[tuple[set[ExchangeName], set[str]]] = field(default_factory=list)
+    heads: "MemoryHeads | None" = None
     readings: list[str] = field(default_factory=list)
 
-    def snapshot(self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str]) -> RoutingSnapshot:
+    def snapshot(
+        self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str], heads: KeysOfExchange | None = None
+    ) -> RoutingSnapshot:
         wanted, unknown = set(exchanges), set(senders)
         self.looks.append((wanted, unknown))
         users = {sender: self.users[sender] for sender in unknown if sender in self.users}
-        return RoutingSnapshot({name: one for name, one in self.exchanges.items() if name in wanted}, users)
+        found = {name: one for name, one in self.exchanges.items() if name in wanted}
+        read = None if heads is None or self.heads is None else self.heads.read(*heads)
+        return RoutingSnapshot(found, users, read)
 
     def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterable[Binding]:
         self.readings.append(exchange if first_word is None else f"{exchange}: {first_word}")
@@ -235,6 +240,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.heads, self.sqs = MemoryHeads(self.burn), NaiveSqs(self.burn)
+        self.table.heads = self.heads
         self.sqs.make(RETRIES, ORDERED_RETRIES, DEAD, is_forgetful=self.is_forgetful)
         self.dispatcher = CopyDispatcher(self.sqs, self.table, RETRIES, ORDERED_RETRIES, DEAD)
         self.routers = [self.router(), self.router()]

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from signalbox.errors import UnavailableError
 from signalbox.exchange.messages.properties import LIVE, MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
-from signalbox.exchange.model.routing_ports import NumberedPublication
+from signalbox.exchange.model.routing_ports import BatchWrites, NumberedPublication
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.history.event import HistoryEvent
 from signalbox.messages import Attribute, MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -24,14 +26,28 @@ LOG = "xlog.fifo"
 class Live:
     """A `LiveDelivery` that records its calls and fails as configured."""
 
+    world: World | None = None  # without one, nothing is stored with the log
+    cannot_write: bool = False
+    """Whether a transaction fails, so that heads are stored before the logs."""
+    at_once: list[str] = field(default_factory=list)
     failing: set[str] = field(default_factory=set)
     unacknowledged: set[str] = field(default_factory=set)
     delivered: list[tuple[str, int]] = field(default_factory=list)
     acknowledged: list[str] = field(default_factory=list)
     notes: list[str | None] = field(default_factory=list)
 
-    def deliver(self, exchange: Exchange, published: Sequence[NumberedPublication]) -> Collection[MessageId]:
+    def deliver(
+        self, exchange: Exchange, published: Sequence[NumberedPublication], *, writes: BatchWrites | None = None
+    ) -> Collection[MessageId] | None:
         assert exchange.live is not None
+        if writes is not None:
+            assert self.world is not None
+            if self.cannot_write:
+                return None
+            for one in writes.heads:
+                assert self.world.heads.save(exchange.name, one.key, one.head, replacing=one.replacing)
+                self.at_once.append(one.key)
+            self.world.counters.add(writes.counts, at=writes.at)
         self.delivered += [(one.publication.message.body, one.sequence) for one in published]
         self.notes += [one.publication.notes for one in published]
         publications = [one.publication for one in published]
@@ -43,7 +59,8 @@ class Live:
 
 
 def live_world(order_by: OrderBy = OrderBy.TOPIC) -> tuple[World, Live]:
-    world, live = World(), Live()
+    world = World()
+    live = Live(world)
     world.declare(LOG)
     name = ExchangeName(LOG)
     world.table.exchanges[name] = replace(world.table.exchanges[name], live=LiveSettings(order_by))
@@ -120,6 +137,7 @@ def test_a_failed_acknowledgement_redelivers_the_message_and_all_behind_it(world
 
 def test_nothing_overtakes_what_has_no_number(world_and_live, monkeypatch) -> None:
     world, live = live_world(OrderBy.EXCHANGE)
+    live.cannot_write = True
     queue = world.sqs.queues[QueueName(LOG)]
     for key, body in (("a", "1"), ("b", "2"), ("c", "3")):
         properties = MessageProperties.of_publication(key, body)
@@ -157,3 +175,80 @@ def test_a_message_outside_the_exchanges_group_is_dead_lettered(world_and_live) 
 
     assert (live.delivered, event.outcome) == ([], "dead")
     assert "expected 'exchange'" in str(event.reason)
+
+
+@pytest.mark.parametrize("cannot_write", [False, True])
+def test_numbers_are_the_same_whether_they_are_stored_with_the_log_or_before_it(cannot_write: bool) -> None:  # noqa: FBT001
+    world, live = live_world()
+    live.cannot_write = cannot_write
+    for key, body in (("a", "1"), ("b", "2"), ("a", "3")):
+        world.publish(LOG, key, body)
+
+    assert world.route(LOG).not_done == ()
+
+    assert live.delivered == [("1", 1), ("2", 1), ("3", 2)]
+    assert live.at_once == ([] if cannot_write else ["a", "b"])
+    assert world.counters.of_exchange(LOG) == {"received": 3, "bytes": world.counters.of_exchange(LOG)["bytes"]}
+
+
+def test_messages_that_are_received_again_keep_their_numbers_and_store_no_head(world_and_live) -> None:
+    world, live = world_and_live
+    world.publish(LOG, "a", "1")
+    live.failing = {"1"}
+    world.route(LOG)
+    live.failing, live.at_once = set(), []
+    world.moment += VISIBILITY + 1
+
+    assert world.route(LOG).not_done == ()
+
+    assert (live.delivered, live.at_once) == ([("1", 1), ("1", 1)], [])
+    counts = world.counters.of_exchange(LOG)
+    assert (counts["received"], counts["redelivered"]) == (2, 1)
+
+
+def test_the_head_of_a_key_with_a_detour_is_stored_alone(world_and_live) -> None:
+    """The function that retries copies ends the detour at the same time; a transaction would make that fail."""
+    world, live = world_and_live
+    world.heads.start_detour(ExchangeName(LOG), RoutingKey("a"), QueueName("q_log.fifo"), last=3)
+    world.publish(LOG, "a", "1")
+
+    assert world.route(LOG).not_done == ()
+
+    assert (live.delivered, live.at_once) == ([("1", 1)], [])
+
+
+def test_history_is_written_after_the_acknowledgement(world_and_live) -> None:
+    world, live = world_and_live
+    written: list[tuple[int, list[str]]] = []
+    for router in world.routers:
+        router.record = lambda events: written.append((len(events), list(live.acknowledged)))
+    world.publish(LOG, "a", "1")
+
+    assert world.route(LOG).events == ()
+
+    assert written == [(1, ["1"])]
+
+
+def test_a_batch_whose_history_is_not_written_is_received_again(world_and_live) -> None:
+    """Every event of the history is written at least once, with the same id."""
+    world, live = world_and_live
+    written: list[HistoryEvent] = []
+    outages = iter([True, False])
+
+    def record(events: Sequence[HistoryEvent]) -> None:
+        written.extend(events)
+        if next(outages):
+            raise UnavailableError("no answer")
+
+    for router in world.routers:
+        router.record = record
+    world.publish(LOG, "a", "1")
+
+    with pytest.raises(UnavailableError):
+        world.route(LOG)
+    world.moment += VISIBILITY + 1
+    assert world.route(LOG).not_done == ()
+
+    assert len(written) == 2
+    assert len({one.event_id for one in written}) == 1
+    assert (live.delivered, live.acknowledged) == ([("1", 1), ("1", 1)], ["1", "1"])

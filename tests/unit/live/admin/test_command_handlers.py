@@ -1,42 +1,85 @@
 """The handlers of commands about grants and secrets: permissions, results and notified sessions."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 import pytest
 
 from signalbox.control.envelope import Envelope, InvalidCommand
 from signalbox.exchange.control.errors import NotFound, NotPermitted
+from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.history.event import HistoryEvent
-from signalbox.live.admin.command_handlers import MAXIMUM_GRANTS, GrantsChanged, LiveCommandHandlers, TooManyGrants
+from signalbox.live.admin import dry_run, rights_changes
+from signalbox.live.admin.command_handlers import LiveCommandHandlers
 from signalbox.live.admin.commands import COMMANDS, secret_fields
-from signalbox.live.admin.grants import Grant
+from signalbox.live.admin.grants import Grant, GroupGrants
 from signalbox.live.admin.ports import LiveAdminPorts, StoredGrants
+from signalbox.live.admin.rights_changes import MAXIMUM_GRANTS, GrantsChanged, TooManyGrants
+from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
+from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.session.ports import Member
+from signalbox.live.session.state import State, opened
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.exchange import MemoryExchanges, MemoryTime, MemoryUsers
-from tests.fakes.live import START, MemoryInbox, MemoryRealmSessions
+from tests.fakes.live import START, MemoryInbox, MemoryRealmSessions, MemorySessions
 
 OWN, OTHER, PLAIN = "xs_alice.fifo", "xs_carol.fifo", "xs_alice_plain.fifo"
 LOGS = {"user": "bob", "exchange": OWN, "match": "prefix", "uri": "logs."}
 CREDENTIALS = Credentials.of("of-bob", salt="5a17" * 8, with_key=True)
+EXPECTED = "expected letters, digits and - . _ @ :, and other characters percent-encoded"
+ISSUER = Issuer("https://id.example", "signalbox")
 
 
 @dataclass
 class MemoryGrants:
+    clock: MemoryTime
     kept: dict[tuple[str, str], StoredGrants] = field(default_factory=dict)
+    saved_at: list[datetime] = field(default_factory=list)
 
-    def find(self, realm, user):
-        return self.kept.get((realm, user), StoredGrants())
+    def find(self, realm, principal):
+        return self.kept.get((realm, principal), StoredGrants())
 
-    def save(self, realm, user, grants, *, replacing):
-        if self.find(realm, user) != replacing:
+    def save(self, realm, principal, granted, *, replacing):
+        if self.find(realm, principal) != replacing:
             return False
-        self.kept[realm, user] = StoredGrants(tuple(grants), replacing.version + 1)
+        self.saved_at.append(self.clock.now())
+        self.kept[realm, principal] = StoredGrants(granted.grants, replacing.version + 1, granted.denies)
         return True
+
+    def of_groups(self, realm):
+        found = {of: kept.granted for (one, of), kept in self.kept.items() if one == realm and of.startswith("@")}
+        return GroupGrants(len(found), found)
+
+    def grantees(self, realm):
+        return sorted(of for one, of in self.kept if one == realm and not of.startswith("@"))
+
+
+@dataclass
+class MemoryGroups:
+    clock: MemoryTime
+    kept: set[tuple[str, str, str]] = field(default_factory=set)
+    removed_at: list[datetime] = field(default_factory=list)
+
+    def of_user(self, realm, user):
+        return {group for one, group, member in self.kept if (one, member) == (realm, user)}
+
+    def members(self, realm, group=None):
+        return sorted((of, user) for one, of, user in self.kept if one == realm and group in (None, of))
+
+    def add(self, realm, group, user):
+        is_new = (realm, group, user) not in self.kept
+        self.kept.add((realm, group, user))
+        return is_new
+
+    def remove(self, realm, group, user):
+        existed = (realm, group, user) in self.kept
+        self.kept.discard((realm, group, user))
+        self.removed_at.append(self.clock.now())
+        return existed
 
 
 class MemorySecrets(dict):
@@ -47,12 +90,26 @@ class MemorySecrets(dict):
         self.pop(user, None)
 
 
+class DatedInbox(MemoryInbox):
+    """An inbox that knows when it was notified."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self.clock, self.notified_at = clock, []
+
+    def notify_all(self, connections, signal, *, request):
+        super().notify_all(connections, signal, request=request)
+        self.notified_at.append(self.clock.now())
+
+
 class Stage:
     def __init__(self):
-        self.exchanges, self.grants, self.secrets = MemoryExchanges(), MemoryGrants(), MemorySecrets()
-        self.users, self.realm_sessions, self.inbox = MemoryUsers(), MemoryRealmSessions(), MemoryInbox()
+        self.clock = MemoryTime()
+        self.exchanges, self.grants, self.secrets = MemoryExchanges(), MemoryGrants(self.clock), MemorySecrets()
+        self.groups, self.sessions = MemoryGroups(self.clock), MemorySessions()
+        self.users, self.realm_sessions, self.inbox = MemoryUsers(), MemoryRealmSessions(), DatedInbox(self.clock)
         self.events: list[HistoryEvent] = []
-        for name, live in ((OWN, LiveSettings()), (OTHER, LiveSettings()), (PLAIN, None)):
+        for name, live in ((OWN, LiveSettings()), (OTHER, LiveSettings(issuers=(ISSUER,))), (PLAIN, None)):
             self.exchanges.create(Exchange(name, None, START, live=live))
         for name, role in (("alice", Role.SOURCE), ("bob", Role.SUBSCRIBER), ("root", Role.ADMIN)):
             self.users.put(User(name, role, Ownership.STRICT, START, f"AIDA{name}"))
@@ -60,10 +117,12 @@ class Stage:
             self.exchanges,
             self.users,
             self.grants,
+            self.groups,
             self.secrets,
             self.realm_sessions,
+            self.sessions,
             self.inbox,
-            MemoryTime(),
+            self.clock,
             self.events.extend,
         )
 
@@ -71,9 +130,26 @@ class Stage:
         envelope = Envelope("1", None, {"command": command, "id": "1", **given})
         return LiveCommandHandlers(self.ports).answer(by, envelope.command(COMMANDS))
 
-    def join(self, user, connection, *, realm=OWN, session=1):
+    def join(self, user, connection, *, realm=OWN, session=1, groups=None, method=AuthMethod.TICKET, subscribed=()):
+        """Let a session join; `groups` are those of its token, `subscribed` has prefixes of topics."""
         member = Member(connection, Listener(session, user, "subscriber"), START)
         self.realm_sessions.enter(realm, member, expires_at=START)
+        token = None if groups is None else TokenIdentity("", Role.SUBSCRIBER, tuple(groups), START)
+        patterns = [TopicPattern.parse(uri, MatchPolicy.PREFIX) for uri in subscribed]
+        joined = replace(
+            opened(connection, now=START),
+            state=State.JOINED,
+            realm=realm,
+            session=session,
+            identity=Identity(user, "subscriber", method),
+            token=token,
+            subscriptions={pattern.subscription_id: pattern for pattern in patterns},
+        )
+        self.sessions.open(joined)
+
+    @property
+    def notified(self):
+        return sorted(self.inbox.bodies)
 
 
 @pytest.fixture
@@ -116,6 +192,8 @@ def test_a_removed_grant_notifies_the_sessions_of_the_user(stage):
     assert stage.ask("ungrant", **LOGS)["ungranted"] is True
     assert stage.ask("grants") == []
     assert dict(stage.inbox.bodies) == {"c1": ['{"heard": "rights"}']}
+    # Only then no function instance has the old rights in its cache.
+    assert (stage.inbox.notified_at[0] - stage.grants.saved_at[-1]).total_seconds() == RIGHTS_SETTLE_SECONDS
 
 
 def test_a_repeated_ungrant_notifies_the_sessions_again(stage):
@@ -173,6 +251,19 @@ def test_the_number_of_grants_is_limited(stage):
 
     with pytest.raises(TooManyGrants, match="grant a prefix"):
         stage.ask("grant", **LOGS)
+    with pytest.raises(TooManyGrants):
+        stage.ask("grant", **LOGS, deny=True)
+    assert stage.ask("grant", **{**LOGS, "user": "@lab"})["granted"] is True
+
+
+def test_the_number_of_grants_of_all_groups_is_limited(stage, monkeypatch):
+    monkeypatch.setattr(rights_changes, "MAXIMUM_GROUP_GRANTS", 2)
+    stage.ask("grant", **{**LOGS, "user": "@lab"})
+    stage.ask("grant", **{**LOGS, "user": "@everyone"}, deny=True)
+
+    with pytest.raises(TooManyGrants, match=r"grant a pattern with \{group\} to @everyone"):
+        stage.ask("grant", **{**LOGS, "user": "@lab2"})
+    assert stage.ask("grant", **{**LOGS, "user": "@lab"})["granted"] is False
 
 
 def test_grants_are_listed_for_their_user_and_for_the_owner_of_the_exchange(stage):
@@ -184,6 +275,264 @@ def test_grants_are_listed_for_their_user_and_for_the_owner_of_the_exchange(stag
     assert [grant["exchange"] for grant in stage.ask("grants", by="alice")] == [OWN]
     assert [grant["exchange"] for grant in stage.ask("grants", exchange=OTHER)] == [OTHER]
     assert stage.ask("grants", user="alice") == []
+
+
+def test_a_user_of_an_identity_provider_needs_no_record(stage):
+    grant = {"user": "ann@x.org", "exchange": OTHER, "uri": "a"}
+
+    assert stage.ask("grant", **grant)["granted"] is True
+    assert [told["user"] for told in stage.ask("grants")] == ["ann@x.org"]
+    assert stage.ask("group_add", exchange=OTHER, group="lab", users=["ann@x.org"])["changed"] == ["ann@x.org"]
+    with pytest.raises(NotFound, match=r"there is no user 'ann@x\.org'"):
+        stage.ask("grant", **{**grant, "exchange": OWN})
+    with pytest.raises(NotFound, match="there is no user 'dora'"):
+        stage.ask("group_add", exchange=OWN, group="lab", users=["bob", "dora"])
+    assert stage.groups.members(OWN) == []
+
+
+def test_a_grant_to_a_group_is_listed_for_its_members(stage):
+    stage.ask("grant", **{**LOGS, "user": "@lab"})
+    stage.ask("grant", **{**LOGS, "user": "@everyone"}, deny=True)
+
+    granted = {**LOGS, "user": "@lab", "right": "read"}
+    denied = {**LOGS, "user": "@everyone", "right": "read", "deny": True}
+    assert stage.ask("grants") == [denied, granted]
+    assert stage.ask("grants", user="@lab") == [granted]
+    assert stage.ask("grants", by="bob") == [denied]
+    stage.ask("group_add", exchange=OWN, group="lab", users=["bob"])
+    assert stage.ask("grants", by="bob") == [denied, granted]
+
+
+def test_members_of_groups_are_added_and_listed(stage):
+    of = {"exchange": OWN, "group": "lab"}
+    assert stage.ask("group_add", by="alice", **of, users=["bob", "alice", "bob"]) == {
+        **of,
+        "changed": ["bob", "alice"],
+        "unchanged": [],
+    }
+    assert stage.ask("group_add", **of, users=["bob"])["unchanged"] == ["bob"]
+    assert stage.ask("groups", exchange=OWN) == [{**of, "user": "alice"}, {**of, "user": "bob"}]
+    assert stage.ask("groups", exchange=OWN, group="other") == []
+    assert stage.ask("groups", by="bob", exchange=OWN) == [{**of, "user": "bob"}]
+    assert [(one.kind, one.outcome, one.destination, one.labels["group"]) for one in stage.events] == [
+        ("group", "added", "bob", "lab"),
+        ("group", "added", "alice", "lab"),
+    ]
+    with pytest.raises(NotPermitted):
+        stage.ask("group_add", by="bob", **of, users=["bob"])
+
+
+def test_a_removed_member_is_notified_when_no_cache_has_the_group(stage):
+    of = {"exchange": OWN, "group": "lab"}
+    stage.ask("group_add", **of, users=["bob", "alice"])
+    stage.join("bob", "c1")
+    stage.join("alice", "c2", session=2)
+    assert stage.notified == []
+
+    assert stage.ask("group_remove", **of, users=["bob", "root"]) == {**of, "changed": ["bob"], "unchanged": ["root"]}
+    assert stage.notified == ["c1"]
+    assert (stage.inbox.notified_at[0] - stage.groups.removed_at[-1]).total_seconds() == RIGHTS_SETTLE_SECONDS
+
+
+def test_a_groups_sessions_are_those_of_its_members_and_of_tokens_with_it(stage):
+    stage.ask("group_add", exchange=OTHER, group="lab", users=["bob"])
+    stage.join("bob", "c1", realm=OTHER, session=1)
+    stage.join("ann@x.org", "c2", realm=OTHER, session=2, groups=["lab"])
+    stage.join("eve@x.org", "c3", realm=OTHER, session=3, groups=["other"])
+    stage.join("alice", "c4", realm=OTHER, session=4)
+
+    stage.ask("ungrant", **{**LOGS, "exchange": OTHER, "user": "@lab"})
+    assert stage.notified == ["c1", "c2"]
+    stage.ask("ungrant", **{**LOGS, "exchange": OTHER, "user": "@everyone"})
+    assert stage.notified == ["c1", "c2", "c3", "c4"]
+
+
+def test_thousands_of_sessions_of_a_group_are_found_in_pages(stage):
+    for number in range(1_050):
+        stage.join(f"user-{number}", f"c{number}", session=number + 1, groups=["lab"])
+
+    stage.ask("ungrant", **{**LOGS, "user": "@lab"})
+    assert len(stage.notified) == 1_050
+
+
+def test_a_deny_notifies_and_the_end_of_a_deny_does_not(stage):
+    stage.join("bob", "c1")
+
+    assert stage.ask("grant", **LOGS, deny=True) == {**LOGS, "right": "read", "deny": True, "granted": True}
+    assert stage.notified == ["c1"]
+    assert stage.ask("grant", **LOGS, deny=True)["granted"] is False
+    assert len(stage.inbox.notified_at) == 2
+    assert stage.grants.find(OWN, "bob").denies == (Grant(Right.READ, TopicPattern(MatchPolicy.PREFIX, "logs.")),)
+    assert stage.ask("ungrant", **LOGS, deny=True)["ungranted"] is True
+    assert len(stage.inbox.notified_at) == 2
+    assert [event.kind for event in stage.events] == ["denied", "undenied"]
+
+
+def effects(answer):
+    return [(one["session"], one["uri"], one["effect"]) for one in answer["subscriptions"]]
+
+
+def test_a_dry_run_shows_the_subscriptions_that_would_change_and_changes_nothing(stage):
+    stage.ask("grant", **LOGS)
+    stage.join("bob", "c1", session=1, subscribed=["logs.", "states."])
+    stage.join("bob", "c2", session=2)
+    stage.join("alice", "c3", session=3, subscribed=["logs."])
+    events = len(stage.events)
+
+    removal = stage.ask("ungrant", **LOGS, dry_run=True)
+    addition = stage.ask("grant", **{**LOGS, "uri": "states."}, dry_run=True)
+    deny = stage.ask("grant", **{**LOGS, "uri": "logs.secret."}, deny=True, dry_run=True)
+    whole = stage.ask("grant", **{**LOGS, "user": "@everyone"}, deny=True, dry_run=True)
+
+    assert removal == {
+        **LOGS,
+        "right": "read",
+        "dry_run": True,
+        "subscriptions": [{"user": "bob", "session": 1, "match": "prefix", "uri": "logs.", "effect": "ends"}],
+        "more": 0,
+    }
+    assert effects(addition) == [(1, "states.", "permits")]
+    assert effects(deny) == [(1, "logs.", "limits")]
+    assert effects(whole) == [(1, "logs.", "ends"), (3, "logs.", "ends")]
+    assert (stage.notified, len(stage.events), len(stage.grants.saved_at)) == ([], events, 1)
+
+
+def test_a_dry_run_of_the_end_of_a_deny_shows_what_it_permits(stage):
+    stage.ask("grant", **LOGS)
+    stage.ask("grant", **{**LOGS, "uri": "logs.secret."}, deny=True)
+    stage.join("bob", "c1", subscribed=["logs."])
+
+    assert effects(stage.ask("ungrant", **{**LOGS, "uri": "logs.secret."}, deny=True, dry_run=True)) == [
+        (1, "logs.", "permits")
+    ]
+    assert effects(stage.ask("ungrant", **{**LOGS, "uri": "other."}, dry_run=True)) == []
+
+
+def test_a_dry_run_knows_groups_tokens_anonymous_sessions_and_removed_users(stage):
+    lab = {**LOGS, "exchange": OTHER, "user": "@lab"}
+    stage.ask("grant", **lab)
+    stage.ask("group_add", exchange=OTHER, group="lab", users=["bob"])
+    for number, (name, given) in enumerate(
+        (
+            ("bob", {}),
+            ("ann@x.org", {"groups": ["lab"]}),
+            ("bob", {"groups": ["lab"]}),  # a token with the name of a user of the stage gives no rights
+            ("dora", {}),
+            ("bob", {"method": AuthMethod.ANONYMOUS}),
+        ),
+        start=1,
+    ):
+        stage.join(name, f"c{number}", realm=OTHER, session=number, subscribed=["logs."], **given)
+    stage.sessions.open(opened("c6", now=START))
+    stage.realm_sessions.enter(OTHER, Member("c6", Listener(6, "bob", "x"), START), expires_at=START)
+
+    assert effects(stage.ask("ungrant", **lab, dry_run=True)) == [(n, "logs.", "ends") for n in (1, 5, 2)]
+    member = {"exchange": OTHER, "group": "lab", "users": ["bob", "ann@x.org"], "dry_run": True}
+    # A group of the token remains.
+    assert effects(stage.ask("group_remove", **member)) == [(1, "logs.", "ends"), (5, "logs.", "ends")]
+    assert effects(stage.ask("group_add", **{**member, "group": "other"})) == []
+    assert stage.groups.members(OTHER) == [("lab", "bob")]
+
+
+def test_a_dry_run_shows_a_part_of_many_subscriptions(stage, monkeypatch):
+    monkeypatch.setattr(dry_run, "MAXIMUM_SUBSCRIPTIONS", 1)
+    stage.ask("grant", **LOGS)
+    stage.join("bob", "c1", subscribed=["logs.a", "logs.b", "logs.c"])
+
+    answer = stage.ask("ungrant", **LOGS, dry_run=True)
+    assert (len(answer["subscriptions"]), answer["more"]) == (1, 2)
+
+
+def reasons(answer, effect):
+    return [(one["kind"], one.get("user"), one["why"]) for one in answer["reasons"] if one["effect"] == effect]
+
+
+def test_an_explanation_names_what_permits_and_why_other_grants_do_not_apply(stage):
+    stage.ask("grant", **LOGS)
+    stage.ask("grant", **LOGS, right="write")
+    stage.ask("grant", **{**LOGS, "user": "@lab", "uri": "logs.{group}."})
+    stage.ask("grant", **{**LOGS, "user": "@other"})
+    stage.ask("grant", **{**LOGS, "user": "@unrelated", "uri": "states."})
+    stage.ask("group_add", exchange=OWN, group="lab", users=["bob"])
+
+    (answer,) = stage.ask("explain", by="bob", user="bob", exchange=OWN, topic="logs.lab.a")
+
+    assert (answer["permitted"], answer["groups"], answer["right"]) == (True, ["lab"], "read")
+    assert reasons(answer, "permits") == [
+        ("grant", "bob", "the grant of bob matches the topic"),
+        ("grant", "@lab", "the grant of @lab matches the topic"),
+    ]
+    assert reasons(answer, "none") == [
+        ("role", None, "the role subscriber gives no right to read xs_alice.fifo"),
+        ("ownership", None, "the name of xs_alice.fifo gives bob no right to read"),
+        ("grant", "bob", "it is a grant to write"),
+        ("grant", "@other", "the user is not in the group other"),
+    ]
+    (other,) = stage.ask("explain", user="bob", exchange=OWN, topic="states.a")
+    assert (other["permitted"], reasons(other, "permits")) == (False, [])
+    assert ("grant", "bob", "its pattern does not match the topic") in reasons(other, "none")
+
+
+def test_an_explanation_names_the_deny_that_wins(stage):
+    stage.ask("grant", **{**LOGS, "user": "@everyone", "uri": "logs.secret."}, deny=True)
+
+    (admin,) = stage.ask("explain", user="root", exchange=OWN, topic="logs.secret.a")
+    (owner,) = stage.ask("explain", user="alice", exchange=OWN, topic="logs.secret.a", right="write")
+
+    assert admin["permitted"] is False
+    assert reasons(admin, "permits") == [("role", None, "the role admin may read xs_alice.fifo")]
+    assert reasons(admin, "refuses") == [("deny", "@everyone", "the deny of @everyone matches the topic")]
+    assert owner["permitted"] is True
+    assert reasons(owner, "permits") == [("ownership", None, "xs_alice.fifo is the user's own by its name")]
+    assert ("deny", "@everyone", "it is a deny to read") in reasons(owner, "none")
+
+
+def test_an_explanation_of_a_topic_of_wamp_asks_for_a_grant_in_its_namespace(stage):
+    stage.ask("grant", **{**LOGS, "user": "alice", "uri": ""})
+    topic = "wamp.session.on_join"
+    needed = "topics of WAMP need a grant whose pattern begins with wamp"
+
+    (owner,) = stage.ask("explain", user="alice", exchange=OWN, topic=topic)
+    assert owner["permitted"] is False
+    assert [why for _, _, why in reasons(owner, "none")].count(needed) == 2
+    assert stage.ask("explain", user="root", exchange=OWN, topic=topic)[0]["permitted"] is True
+    stage.ask("grant", user="alice", exchange=OWN, uri=topic)
+    assert stage.ask("explain", user="alice", exchange=OWN, topic=topic)[0]["permitted"] is True
+
+
+def test_an_explanation_for_a_tokens_user_takes_the_tokens_groups(stage):
+    stage.ask("grant", **{**LOGS, "exchange": OTHER, "user": "@everyone", "uri": "logs.{group}."})
+    asked = {"user": "carol", "exchange": OTHER, "topic": "logs.lab.a"}
+
+    (with_group,) = stage.ask("explain", **asked, groups=["lab"])
+    (without,) = stage.ask("explain", **asked, groups=["other"], role="source")
+    (by_default,) = stage.ask("explain", **asked)
+
+    assert [one["permitted"] for one in (with_group, without, by_default)] == [True, False, False]
+    # The exchange is carol's by name, but the carol of the provider is not the carol of the stage.
+    assert ("ownership", None, "the user of an identity provider owns no exchange by name") in reasons(without, "none")
+    with pytest.raises(NotFound, match="there is no user 'ann'"):
+        stage.ask("explain", user="ann", exchange=OWN, topic="a", groups=["lab"])
+
+
+def test_an_explanation_is_for_the_user_and_for_who_may_configure(stage):
+    asked = {"user": "bob", "topic": "a"}
+
+    assert [one["exchange"] for one in stage.ask("explain", **asked)] == [OWN, OTHER]
+    assert [one["exchange"] for one in stage.ask("explain", by="bob", **asked)] == [OWN, OTHER]
+    assert [one["exchange"] for one in stage.ask("explain", by="alice", **asked)] == [OWN]
+    with pytest.raises(NotPermitted):
+        stage.ask("explain", by="alice", **asked, exchange=OTHER)
+    with pytest.raises(NotPermitted):
+        stage.ask("explain", by="bob", user="alice", topic="a", exchange=OWN)
+
+
+def test_an_explanation_shows_a_part_of_many_reasons(stage, monkeypatch):
+    monkeypatch.setattr("signalbox.live.admin.explanation.MAXIMUM_REASONS", 1)
+    stage.ask("grant", **LOGS)
+
+    (answer,) = stage.ask("explain", user="bob", exchange=OWN, topic="logs.a")
+    assert (reasons(answer, "permits"), answer["more"]) == ([("grant", "bob", "the grant of bob matches the topic")], 2)
 
 
 def test_credentials_are_stored_for_logins(stage):
@@ -258,8 +607,8 @@ def test_a_deleted_secret_notifies_the_sessions_of_its_user(stage):
 
 
 def test_all_problems_of_a_grant_are_reported_together(stage):
-    assert problems(stage, "grant", user="no_name", exchange="trial", right="configure", match="some", uri="a b") == [
-        "user: user 'no_name': expected 1 to 32 letters, digits and '-'",
+    assert problems(stage, "grant", user="no name", exchange="trial", right="configure", match="some", uri="a b") == [
+        f"user: user 'no name': {EXPECTED}: 'no%20name'",
         "exchange: exchange 'trial': expected 'x' and letters, digits, '-' and '_', 80 in all at most",
         "right: expected one of read, write, not 'configure'",
         "match: expected one of exact, prefix, wildcard, not 'some'",
@@ -269,6 +618,32 @@ def test_all_problems_of_a_grant_are_reported_together(stage):
         "user: is missing or empty",
         "exchange: is missing or empty",
         'uri: is missing; use "" with match prefix for all topics',
+    ]
+
+
+def test_all_problems_of_other_commands_are_reported_together(stage):
+    assert problems(stage, "grant", user="bob", exchange=OWN, match="prefix", uri="a.{group}") == [
+        "uri: prefix 'a.{group}' would match longer names, too: end it with a dot"
+    ]
+    assert problems(stage, "group_add", exchange=OWN, group="everyone", users=["@lab", "a b"]) == [
+        "group: group 'everyone' is every joined session: it has no members of its own",
+        "users: expected users, not '@lab': groups have no groups as members",
+        f"users: user 'a b': {EXPECTED}: 'a%20b'",
+    ]
+    assert problems(stage, "group_remove", users=[]) == [
+        "users: expected 1 to 100 users, not 0",
+        "exchange: is missing or empty",
+        "group: is missing or empty",
+    ]
+    assert problems(stage, "explain", topic="a" * 256, right="configure", groups=["a b"], role="admin") == [
+        "user: is missing or empty",
+        f"topic: routing key '{'a' * 256}' has 256 bytes of UTF-8; at most 255 are allowed",
+        "right: expected one of read, write, not 'configure'",
+        f"groups: group 'a b': {EXPECTED}: 'a%20b'",
+        "role: expected one of source, subscriber, not 'admin'",
+    ]
+    assert problems(stage, "forget_secret", user="no_name") == [
+        "user: user 'no_name': expected 1 to 32 letters, digits and '-'"
     ]
 
 

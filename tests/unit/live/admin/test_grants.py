@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.grants import Grant, Rights, covers, revoked
+from signalbox.live.admin.coverage import covers
+from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants, Rights, revoked
+from signalbox.live.admin.principals import EVERYONE, NOBODY, GroupName, PrincipalName, principal_of
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
@@ -34,7 +36,7 @@ def read(uri: str, match: MatchPolicy = MatchPolicy.EXACT) -> Grant:
 def test_a_grant_covers_only_what_it_matches(grant: TopicPattern, wanted: TopicPattern) -> None:
     outside = [topic for topic in TOPICS if wanted.matches(topic) and not grant.matches(topic)]
 
-    assert not (covers(grant, wanted) and outside)
+    assert not (covers(grant, wanted, NOBODY) and outside)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +68,7 @@ def test_coverage_of_patterns_by_grants(
     wanted: tuple[MatchPolicy, str],
     is_covered: bool,  # noqa: FBT001
 ) -> None:
-    assert covers(TopicPattern(*grant), TopicPattern(*wanted)) is is_covered
+    assert covers(TopicPattern(*grant), TopicPattern(*wanted), NOBODY) is is_covered
 
 
 @pytest.mark.parametrize(
@@ -151,3 +153,126 @@ def test_remaining_subscriptions_deliver_only_granted_topics(
 
     left = [pattern for pattern in subscriptions if pattern not in ended]
     assert all(found.may_receive(topic) for pattern in left for topic in TOPICS if pattern.matches(topic))
+
+
+LAB, OTHER_LAB = GroupName("lab"), GroupName("other-lab")
+EVERYTHING = TopicPattern.parse("", MatchPolicy.PREFIX)
+
+
+def of_groups(realm_grants: dict[PrincipalName, GrantSet], *groups: GroupName, **given: object) -> Rights:
+    return Rights.in_realm(
+        REALM,
+        **{
+            "user": UserName("alice"),
+            "role": Role.SUBSCRIBER,
+            "ownership": Ownership.STRICT,
+            "groups": groups,
+            "group_grants": GroupGrants(1, realm_grants),
+            **given,
+        },
+    )
+
+
+def test_a_groups_grants_are_those_of_its_members_only() -> None:
+    granted = {principal_of(LAB): GrantSet((read("logs.", MatchPolicy.PREFIX),))}
+
+    assert of_groups(granted, LAB).may_receive(RoutingKey("logs.a"))
+    assert not of_groups(granted, OTHER_LAB).may_receive(RoutingKey("logs.a"))
+    assert not of_groups(granted).are_any
+
+
+def test_everyone_is_each_session_except_anonymous_ones() -> None:
+    granted = {EVERYONE: GrantSet((read("logs.", MatchPolicy.PREFIX),))}
+
+    assert of_groups(granted).may_receive(RoutingKey("logs.a"))
+    assert not of_groups(granted, is_anonymous=True).may_receive(RoutingKey("logs.a"))
+
+
+def test_one_grant_with_a_placeholder_serves_every_group() -> None:
+    granted = {EVERYONE: GrantSet((read("container.{group}.", MatchPolicy.PREFIX),))}
+    found = of_groups(granted, LAB, GroupName("g.h"))
+
+    assert found.may_subscribe(TopicPattern.parse("container.lab.", MatchPolicy.PREFIX))
+    assert found.may_receive(RoutingKey("container.g%2Eh.c1.log.stdout"))
+    assert not found.may_subscribe(TopicPattern.parse("container.", MatchPolicy.PREFIX))
+    assert not found.may_receive(RoutingKey("container.other-lab.c1.log.stdout"))
+
+
+def test_a_deny_wins_over_grants_and_over_the_role() -> None:
+    denies = {principal_of(LAB): GrantSet(denies=(read("logs.secret.", MatchPolicy.PREFIX),))}
+    by_grant = of_groups(denies, LAB, grants=[read("logs.", MatchPolicy.PREFIX)])
+    by_role = of_groups(denies, LAB, role=Role.FEEDER)
+
+    for found in (by_grant, by_role):
+        assert found.may_receive(RoutingKey("logs.a"))
+        assert not found.may_receive(RoutingKey("logs.secret.a"))
+        assert found.may_subscribe(TopicPattern.parse("logs.", MatchPolicy.PREFIX))
+        assert not found.may_subscribe(TopicPattern.parse("logs.secret.", MatchPolicy.PREFIX))
+        assert not found.may_subscribe(TopicPattern.parse("logs.secret.a"))
+
+
+def test_a_deny_of_reading_permits_writing() -> None:
+    found = rights(role=Role.FEEDER)
+    denied = Rights(found.role_rights, (), denies=(read("a"),))
+
+    assert denied.may_publish(RoutingKey("a"))
+    assert not denied.may_receive(RoutingKey("a"))
+    assert not Rights(found.role_rights, (), denies=(Grant(Right.WRITE, EVERYTHING),)).may_publish(RoutingKey("a"))
+
+
+def test_a_deny_limits_administrators_and_wamps_own_procedures() -> None:
+    denied = Rights(frozenset(Right), (), is_admin=True, denies=(read("wamp.session.kill"),))
+
+    assert not denied.may_administer("wamp.session.kill")
+    assert denied.may_administer("wamp.session.list")
+
+
+def test_a_group_that_is_called_wamp_opens_nothing_of_wamp() -> None:
+    found = of_groups({EVERYONE: GrantSet((read("{group}.", MatchPolicy.PREFIX),))}, GroupName("wamp"))
+
+    assert not found.may_administer("wamp.session.kill")
+    assert not found.may_subscribe(TopicPattern.parse("wamp.session.on_join"))
+
+
+def test_the_name_in_a_token_owns_no_exchange() -> None:
+    own = ExchangeName("xs_alice.fifo")
+
+    assert rights(realm=own).may_publish(RoutingKey("a"))
+    for role in (Role.SOURCE, Role.SUBSCRIBER):
+        assert not Rights.of_token(own, user=UserName("alice"), role=role).role_rights
+
+
+def test_the_groups_of_a_token_have_the_grants_of_groups() -> None:
+    granted = {EVERYONE: GrantSet((read("container.{group}.", MatchPolicy.PREFIX), read("inbox.{user}")))}
+    found = Rights.of_token(
+        REALM,
+        user=UserName("ann@x.org"),
+        role=Role.SUBSCRIBER,
+        groups=[LAB],
+        group_grants=GroupGrants(1, granted),
+    )
+
+    assert found.may_receive(RoutingKey("container.lab.a"))
+    assert found.may_receive(RoutingKey("inbox.ann@x%2Eorg"))
+    assert not found.may_receive(RoutingKey("container.other-lab.a"))
+
+
+@given(
+    st.lists(patterns, max_size=4),
+    st.lists(patterns, max_size=4),
+    st.lists(patterns, max_size=3),
+    st.sampled_from(TOPICS),
+)
+def test_who_may_receive_has_a_grant_and_no_deny(
+    own: list[TopicPattern], of_lab: list[TopicPattern], denied: list[TopicPattern], topic: RoutingKey
+) -> None:
+    sets = {
+        principal_of(LAB): GrantSet(tuple(Grant(Right.READ, one) for one in of_lab)),
+        EVERYONE: GrantSet(denies=tuple(Grant(Right.READ, one) for one in denied)),
+    }
+    found = of_groups(sets, LAB, grants=[Grant(Right.READ, one) for one in own])
+
+    is_granted = any(one.matches(topic) for one in (*own, *of_lab))
+    assert found.may_receive(topic) is (is_granted and not any(one.matches(topic) for one in denied))
+    subscribable = found.may_subscribe(TopicPattern(MatchPolicy.EXACT, topic))
+    assert subscribable is found.may_receive(topic)

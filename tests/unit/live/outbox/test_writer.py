@@ -11,6 +11,7 @@ import pytest
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Rights
+from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.decisions import MAXIMUM_WAIT, TOTALS_SAVED_EVERY, WATERMARKS_KEPT_FOR, OutboxState
 from signalbox.live.outbox.events import closing_summary, delivery_events
@@ -52,6 +53,7 @@ from signalbox.live.wamp.options import AfterSequence, BackfillStart, LastEvents
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.permissions import Role
 from tests.fakes.live import MemoryConnections, MemoryTopicLog
 from tests.unit.live.session.stage import ADMIN, NOW, REALM, WITHOUT_RIGHTS, joined
 
@@ -516,3 +518,37 @@ def test_a_backfill_reads_the_current_settings_first(world: World) -> None:
     world.deliver(subscribed(), backfill(LastEvents(1)))
 
     assert world.numbers() == [2]
+
+
+def test_no_event_is_posted_after_the_end_of_the_token(world: World) -> None:
+    token = TokenIdentity("", Role.SUBSCRIBER, (), NOW, skew_seconds=60)
+    world.session = replace(SESSION, token=token)
+
+    world.moment = NOW + timedelta(seconds=59)
+    world.deliver(event_batch(event(1)))
+    world.moment = NOW + timedelta(seconds=60)
+    result = world.deliver(event_batch(event(2), item="c"))
+
+    assert world.numbers() == [1]
+    assert result.skipped == 1
+
+
+def test_a_token_that_was_renewed_since_the_copy_of_the_session_is_not_over(world: World) -> None:
+    token = TokenIdentity("", Role.SUBSCRIBER, (), NOW)
+    a_while_ago(world).session = replace(SESSION, token=replace(token, expires_at=NOW + timedelta(hours=1)))
+    world.copied = replace(SESSION, token=token)
+
+    world.deliver(event_batch(event(1)))
+
+    assert world.numbers() == [1]
+
+
+def test_a_backfill_ends_with_the_token(world: World) -> None:
+    world.outbox = replace(KNOWN, pending_backfills={SUBSCRIPTION: {}})
+    world.session = replace(SESSION, token=TokenIdentity("", Role.SUBSCRIBER, (), NOW + timedelta(seconds=2)))
+    world.log.append(REALM, event(1), event(2), event(3))
+    world.seconds_per_post = 1
+
+    world.deliver(backfill(LastEvents(3)))
+
+    assert world.numbers() == [1, 2]

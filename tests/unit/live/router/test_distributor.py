@@ -10,7 +10,7 @@ from signalbox.exchange.matching.graph import Routes
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import Exchange, LiveSettings
-from signalbox.exchange.model.routing_ports import NumberedPublication
+from signalbox.exchange.model.routing_ports import BatchWrites, NumberedPublication
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.items import EventBatch, parse_item
@@ -39,10 +39,21 @@ class World:
     logged: list[LoggedEvent] = field(default_factory=list)
     sent: list[OutboxMessage] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
+    written: list[BatchWrites] = field(default_factory=list)
+    cannot_write: bool = False
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
         assert (realm, live) == (REALM, EXCHANGE.live)
         self.logged += events
+
+    def append_with(
+        self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings, writes: BatchWrites
+    ) -> bool:
+        if self.cannot_write:
+            return False
+        self.written.append(writes)
+        self.append(realm, events, live=live)
+        return True
 
     def lookup(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         assert {one.topic for one in self.logged} >= set(topics)
@@ -59,7 +70,9 @@ class World:
         self.subscribers += [Subscriber(ConnectionId(connection), pattern, listener) for pattern in patterns]
 
     def deliver(self, *published: NumberedPublication) -> Collection[str]:
-        return Distributor(self, self, self).deliver(EXCHANGE, published)
+        failed = Distributor(self, self, self).deliver(EXCHANGE, published)
+        assert failed is not None
+        return failed
 
     def bundles(self, connection: str) -> list[EventBatch]:
         found = [parse_item(one.text) for one in self.sent if one.connection == connection]
@@ -168,3 +181,17 @@ def test_publishers_that_request_it_receive_published(world: World) -> None:
 
     (posting,) = world.sent
     assert (posting.connection, json.loads(json.loads(posting.text)["message"])) == ("p", [17, 3, 5])
+
+
+@pytest.mark.parametrize("cannot_write", [False, True])
+def test_what_is_stored_with_the_log_is_stored_before_anything_is_sent(world: World, cannot_write) -> None:
+    world.subscribe("c", A)
+    world.cannot_write = cannot_write
+    writes = BatchWrites((), {}, START)
+
+    failed = Distributor(world, world, world).deliver(EXCHANGE, [published("a", 1)], writes=writes)
+
+    if cannot_write:
+        assert (failed, world.logged, world.sent) == (None, [], [])
+    else:
+        assert (failed, world.written, world.got("c")) == (set(), [writes], [("a", 1)])

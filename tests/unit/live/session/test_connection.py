@@ -2,7 +2,13 @@
 
 import pytest
 
-from signalbox.live.session.connection import MAXIMUM_PER_SECOND, Refusal, protocol_refusal, rate_refusal
+from signalbox.live.session.connection import (
+    MAXIMUM_PER_SECOND,
+    Refusal,
+    arvados_token,
+    protocol_refusal,
+    rate_refusal,
+)
 
 NAME = "Sec-WebSocket-Protocol"
 
@@ -34,3 +40,14 @@ def test_connections_above_the_rate_are_refused() -> None:
 
     assert rate_refusal(MAXIMUM_PER_SECOND) is None
     assert refusal == Refusal(429, "too many connections at once: connect again in some seconds")
+
+
+@pytest.mark.parametrize("headers", [{}, {NAME: ""}, {"Host": "x"}])
+def test_a_client_without_a_subprotocol_may_send_a_token(headers: dict[str, str]) -> None:
+    assert arvados_token(headers, {"api_token": "v2/bob/secret"}) == "v2/bob/secret"
+    assert arvados_token(headers, {"token": "v2/bob/secret"}) is None
+
+
+@pytest.mark.parametrize("subprotocol", ["wamp.2.json", "wamp.2.msgpack"])
+def test_a_client_that_offers_a_subprotocol_speaks_it(subprotocol: str) -> None:
+    assert arvados_token({NAME: subprotocol}, {"api_token": "v2/bob/secret"}) is None

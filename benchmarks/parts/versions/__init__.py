@@ -1,0 +1,1 @@
+"""Parts of the benchmark that compares this version with another one in one run."""

@@ -1,0 +1,45 @@
+"""The part of `$connect` for Arvados' clients; other connections do not load it."""
+
+import os
+import secrets
+from functools import cache
+
+from lambdas.live import wiring
+from lambdas.shared import instance
+from signalbox.aws.exchange.exchanges import DynamoExchanges
+from signalbox.aws.live.accounts import DynamoAccounts
+from signalbox.aws.live.issuers import IssuerKeys
+from signalbox.aws.live.tokens import JwtVerifier
+from signalbox.live.session.admission import AdmissionService
+from signalbox.live.session.connection import Refusal
+from signalbox.live.session.events import Cause, refused
+from signalbox.live.session.state import Admitted, FrameId, Session
+from signalbox.live.wamp.codec import MAXIMUM_ID
+
+
+def admitted(session: Session, token: str, *, request: str) -> Refusal | None:
+    """Open the session of a client with the right token, or record and return its refusal."""
+    known = _admissions().admit(session, token)
+    if isinstance(known, Refusal):
+        instance.record([refused(session, Cause(FrameId(request), session.opened_at), known.problem)])
+        return known
+    wiring.sessions().open(known)
+    wiring.inbox().notify(session.connection, Admitted(), request=request)
+    return None
+
+
+@cache
+def _admissions() -> AdmissionService:
+    exchanges = instance.table("EXCHANGE_TABLE")
+    return AdmissionService(
+        realm=DynamoExchanges(exchanges).arvados_realm,
+        # No challenge is sent, so the salt of an unknown user is not seen and needs no secret.
+        accounts=DynamoAccounts(wiring.table(), exchanges, pepper="", backoff=instance.backoff()),
+        # Only on the local stage, which has this variable: on AWS, loopback is the interface of the runtime.
+        tokens=JwtVerifier(IssuerKeys(allows_loopback="AWS_ENDPOINT_URL" in os.environ)),
+        random_id=_random_id,
+    )
+
+
+def _random_id() -> int:
+    return secrets.randbelow(MAXIMUM_ID) + 1

@@ -1,0 +1,64 @@
+"""The joined sessions that a change of rights concerns, and their notification."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from signalbox.live.admin.ports import LiveAdminPorts
+from signalbox.live.admin.principals import EVERYONE, GroupName, PrincipalName, group_of
+from signalbox.live.admin.rights_sources import groups_of
+from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
+from signalbox.live.session.state import ConnectionId, RightsChanged, Session
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+
+RECORDS_AT_ONCE = 100  # DynamoDB returns at most that many items for one call
+
+
+@dataclass(frozen=True, slots=True)
+class ConcernedSessions:
+    """Finds the sessions of users and groups in a realm."""
+
+    ports: LiveAdminPorts
+
+    def of_principal(self, realm: ExchangeName, principal: PrincipalName) -> Sequence[ConnectionId]:
+        """Return the connections of a user's sessions, or of those whose token or stage groups have a group."""
+        group = group_of(principal)
+        if group is None:
+            return self.ports.realm_sessions.of_user(realm, UserName(principal))
+        members = self.ports.realm_sessions.every(realm)
+        if principal == EVERYONE:
+            return [member.connection for member in members]
+        users = {user for _, user in self.ports.groups.members(realm, group)}
+        by_stage = [one.connection for one in members if one.listener.authid in users]
+        others = [one.connection for one in members if one.listener.authid not in users]
+        return [*by_stage, *(one.connection for one in self.records(others) if _has(one, group))]
+
+    def of_users(self, realm: ExchangeName, users: Collection[UserName]) -> Sequence[ConnectionId]:
+        """Return the connections of users' sessions."""
+        found = self.ports.parallel_map(lambda user: self.ports.realm_sessions.of_user(realm, user), users)
+        return [connection for connections in found for connection in connections]
+
+    def records(self, connections: Sequence[ConnectionId]) -> Sequence[Session]:
+        """Return the records of connections' sessions."""
+        starts = range(0, len(connections), RECORDS_AT_ONCE)
+        pages = self.ports.parallel_map(
+            lambda start: self.ports.sessions.find_all(connections[start : start + RECORDS_AT_ONCE]), starts
+        )
+        return [session for page in pages for session in page]
+
+    def settle(self) -> None:
+        """Wait until no function instance has rights in its cache that it read before the last write.
+
+        An event that is published after this is posted by the new rights, and so is the check of a session that is
+        notified after this.
+        """
+        self.ports.clock.sleep(RIGHTS_SETTLE_SECONDS)
+
+    def notify(self, connections: Sequence[ConnectionId]) -> int:
+        """Send `RightsChanged` to connections; return their number."""
+        moment = round(self.ports.clock.now().timestamp() * 1000)
+        self.ports.inbox.notify_all(connections, RightsChanged(), request=f"rights:{moment}")
+        return len(connections)
+
+
+def _has(session: Session, group: GroupName) -> bool:
+    return session.token is not None and group in groups_of(session.token)

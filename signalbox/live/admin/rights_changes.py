@@ -1,0 +1,152 @@
+"""Changes of grants, denies and groups; what a user loses by them ends before the answer.
+
+A command may be received twice: the second time it changes nothing, and notifies the sessions again, because the
+function may have been killed before it did.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from signalbox.errors import Contended, RejectedError
+from signalbox.history.event import HistoryEvent
+from signalbox.live.admin import events
+from signalbox.live.admin.commands import ChangeMembers, GiveGrant, TakeGrant
+from signalbox.live.admin.concerned_sessions import ConcernedSessions
+from signalbox.live.admin.dry_run import JoinedSession, dry_run
+from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants
+from signalbox.live.admin.ports import LiveAdminPorts, StoredGrants
+from signalbox.live.admin.principals import PrincipalName, group_of
+from signalbox.live.admin.rights_sources import Change, RightsSources, RightsSourcesReader
+from signalbox.live.session.state import ConnectionId
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+
+MAXIMUM_GRANTS = 200  # of a user's own in a realm: all of them are read for each batch of events that is posted
+# Of all groups of a realm: each function instance that serves the realm holds them in its memory.
+MAXIMUM_GROUP_GRANTS = 20_000
+
+
+class GrantsChanged(Contended):
+    """Raised when another command changed the grants of the user or group at the same time."""
+
+
+class TooManyGrants(RejectedError):
+    """Raised when a user, or all groups of a realm together, have the maximum number of grants and denies."""
+
+
+@dataclass(frozen=True, slots=True)
+class RightsChanges:
+    """Executes the changes that one caller requests; `by` is None for the stage's administrators."""
+
+    ports: LiveAdminPorts
+    by: UserName | None
+
+    def give(self, command: GiveGrant) -> dict[str, object]:
+        """Add a grant or a deny."""
+        stored = self.ports.grants.find(command.realm, command.principal)
+        present = stored.denies if command.is_deny else stored.grants
+        is_new = command.grant not in present
+        wanted = _with(stored, (*present, command.grant) if is_new else present, is_deny=command.is_deny)
+        if command.is_dry_run:
+            return {**grant_document(command), **self._grant_effects(command, wanted)}
+        if is_new:
+            self._check_number(command, stored)
+            self._save(command, wanted, replacing=stored)
+        if command.is_deny:
+            self._revoke(command)
+        return {**grant_document(command), "granted": is_new}
+
+    def take(self, command: TakeGrant) -> dict[str, object]:
+        """Remove a grant or a deny."""
+        stored = self.ports.grants.find(command.realm, command.principal)
+        present = stored.denies if command.is_deny else stored.grants
+        existed = command.grant in present
+        left = tuple(grant for grant in present if grant != command.grant)
+        wanted = _with(stored, left, is_deny=command.is_deny)
+        if command.is_dry_run:
+            return {**grant_document(command), **self._grant_effects(command, wanted)}
+        if existed:
+            self._save(command, wanted, replacing=stored)
+        if not command.is_deny:
+            self._revoke(command)
+        return {**grant_document(command), "ungranted": existed}
+
+    def change_members(self, command: ChangeMembers) -> dict[str, object]:
+        """Add users to a group, or remove them."""
+        document: dict[str, object] = {"exchange": command.realm, "group": command.group}
+        sessions = ConcernedSessions(self.ports)
+        if command.is_dry_run:
+            connections = sessions.of_users(command.realm, command.users)
+            return {**document, **self._effects(command.realm, connections, _membership(command))}
+        groups = self.ports.groups
+        changing = groups.remove if command.is_removal else groups.add
+        changed = [user for user in command.users if changing(command.realm, command.group, user)]
+        self._record([events.membership(command, user, by=self.by, at=self.ports.clock.now()) for user in changed])
+        if command.is_removal:
+            sessions.settle()
+            sessions.notify(sessions.of_users(command.realm, command.users))
+        return {**document, "changed": changed, "unchanged": [user for user in command.users if user not in changed]}
+
+    def _revoke(self, command: GiveGrant | TakeGrant) -> None:
+        sessions = ConcernedSessions(self.ports)
+        sessions.settle()
+        sessions.notify(sessions.of_principal(command.realm, command.principal))
+
+    def _save(self, command: GiveGrant | TakeGrant, granted: GrantSet, *, replacing: StoredGrants) -> None:
+        if not self.ports.grants.save(command.realm, command.principal, granted, replacing=replacing):
+            raise GrantsChanged(f"another command changed the grants of {str(command.principal)!r}: send yours again")
+        self._record([events.changed(command, by=self.by, at=self.ports.clock.now())])
+
+    def _record(self, found: Sequence[HistoryEvent]) -> None:
+        self.ports.record(found)
+
+    def _check_number(self, command: GiveGrant, stored: StoredGrants) -> None:
+        if group_of(command.principal) is not None:
+            present = _number(self.ports.grants.of_groups(command.realm))
+            if present >= MAXIMUM_GROUP_GRANTS:
+                raise TooManyGrants(
+                    f"the groups of {str(command.realm)!r} have {MAXIMUM_GROUP_GRANTS} grants and denies, which is the "
+                    "maximum: grant a pattern with {group} to @everyone instead of several topics"
+                )
+        elif len(stored.grants) + len(stored.denies) >= MAXIMUM_GRANTS:
+            raise TooManyGrants(
+                f"user {str(command.principal)!r} has {MAXIMUM_GRANTS} grants and denies in {str(command.realm)!r}, "
+                "which is the maximum: grant a prefix instead of several topics, or grant them to a group"
+            )
+
+    def _grant_effects(self, command: GiveGrant | TakeGrant, wanted: GrantSet) -> dict[str, object]:
+        connections = ConcernedSessions(self.ports).of_principal(command.realm, command.principal)
+        return self._effects(command.realm, connections, lambda one: one.with_granted(command.principal, wanted))
+
+    def _effects(self, realm: ExchangeName, connections: Sequence[ConnectionId], change: Change) -> dict[str, object]:
+        reader = RightsSourcesReader(self.ports, realm, self.ports.grants.of_groups(realm))
+        sessions = [one for one in ConcernedSessions(self.ports).records(connections) if one.subscriptions]
+        sources = self.ports.parallel_map(reader.of_session, sessions)
+        return dry_run(map(JoinedSession, sessions, sources), change)
+
+
+def grant_document(command: GiveGrant | TakeGrant) -> dict[str, object]:
+    """Return a grant or deny as the fields of the command `grant`."""
+    return listed_grant(command.principal, command.realm, command.grant, is_deny=command.is_deny)
+
+
+def listed_grant(principal: PrincipalName, realm: ExchangeName, grant: Grant, *, is_deny: bool) -> dict[str, object]:
+    """Return a grant or deny as the fields of the command `grant`."""
+    pattern = grant.pattern
+    fields = {"right": grant.right.value, "match": pattern.match.value, "uri": pattern.uri}
+    return {"user": principal, "exchange": realm, **fields, **({"deny": True} if is_deny else {})}
+
+
+def _with(stored: StoredGrants, grants: tuple[Grant, ...], *, is_deny: bool) -> GrantSet:
+    return GrantSet(stored.grants, grants) if is_deny else GrantSet(grants, stored.denies)
+
+
+def _membership(command: ChangeMembers) -> Change:
+    def changed(sources: RightsSources) -> RightsSources:
+        group, present = frozenset({command.group}), sources.stage_groups
+        return replace(sources, stage_groups=present - group if command.is_removal else present | group)
+
+    return changed
+
+
+def _number(group_grants: GroupGrants) -> int:
+    return sum(len(one.grants) + len(one.denies) for one in group_grants.by_principal.values())

@@ -1,0 +1,71 @@
+"""The options of `signalbox arvados bridge`, and the realms that it refuses, against a stage."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from typer.testing import CliRunner
+
+from signalbox.cli.live.bridge import LiveLogin
+from signalbox.cli.main import app
+from signalbox.errors import RejectedError, UnavailableError
+from tests.cli.exchange.stage import exchange_stage
+from tests.cli.shared.stage import FakeStage
+from tests.fakes.aws import aws  # noqa: F401 - a fixture
+
+REALM, URL = "xs_cluster.fifo", "ws://127.0.0.1:1/"
+LIVE = {"order_by": "exchange", "retention": {"count": 1000, "age_seconds": timedelta(days=1).total_seconds()}}
+
+
+@pytest.fixture
+def stage(aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeStage]:  # noqa: F811
+    monkeypatch.setenv("SIGNALBOX_TICKET", "a-ticket")
+    monkeypatch.delenv("SIGNALBOX_USER", raising=False)
+    with exchange_stage() as stage:
+        stage.replies["exchanges"] = lambda _: [{"exchange": REALM, "live": LIVE}]
+        yield stage
+
+
+def refusal(*words: str) -> str:
+    known = ["arvados", "bridge", "--aws", "--realm", REALM, "--database", "host=/nowhere", "--url", URL]
+    result = CliRunner().invoke(app, [*known, *words])
+    assert isinstance(result.exception, RejectedError | UnavailableError), result.output
+    return str(result.exception)
+
+
+def test_a_bridge_publishes_as_a_user(stage):
+    assert "--user must be given" in refusal()
+
+
+def test_a_checkpoint_is_ignored_only_with_a_start(stage):
+    assert "needs --from-log-id" in refusal("--user", "alice", "--ignore-checkpoint")
+
+
+def test_an_exchange_that_is_not_declared_is_refused(stage):
+    stage.replies["exchanges"] = lambda _: []
+
+    assert "'xs_cluster.fifo' is not declared" in refusal("--user", "alice")
+
+
+def test_an_exchange_that_is_not_live_is_refused(stage):
+    stage.replies["exchanges"] = lambda _: [{"exchange": REALM, "live": None}]
+
+    assert "is not live" in refusal("--user", "alice")
+
+
+def test_a_database_that_is_away_at_the_start_ends_the_bridge(stage):
+    assert "PostgreSQL" in refusal("--user", "alice")
+
+
+def test_an_invalid_connection_string_is_refused(stage):
+    assert "no connection string" in refusal("--user", "alice", "--database", "nonsense")
+
+
+def test_with_a_url_the_stage_is_not_read(monkeypatch, tmp_path):
+    monkeypatch.setenv("SIGNALBOX_TICKET", "a-ticket")
+    monkeypatch.chdir(tmp_path)
+
+    login = LiveLogin.of(URL, aws=True, stage="lab", realm=REALM, user="cluster")
+
+    assert login.url == URL
+    assert (login.login.realm, login.login.authid, login.login.ticket) == (REALM, "cluster", "a-ticket")

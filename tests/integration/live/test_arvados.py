@@ -1,0 +1,96 @@
+"""Arvados' Python SDK, unmodified, on a deployed stage."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from signalbox.cli.exchange.stage import client_of
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.exchange.client import ExchangeClient
+from tests.integration.live.arvados_sdk import TlsEndpoint, sdk_client, tls_endpoint
+from tests.integration.live.stage import TrialRealm
+
+pytestmark = pytest.mark.emulator
+
+REALM = "xarvados.fifo"
+CREATED, UPDATED = [["event_type", "in", ["create"]]], [["event_type", "in", ["update"]]]
+OK, BAD = {"status": 200}, {"status": 400}
+
+
+@pytest.fixture
+def administrator(deployment: Deployment) -> Iterator[ExchangeClient]:
+    """Provide an administrator of a stage with a realm for Arvados, in which a user may read `record.`."""
+    with client_of(deployment) as client:
+        client.declare_exchange(REALM, live={"arvados": True, "order_by": "exchange"})
+        yield client
+        client.delete_exchange(REALM, force=True)
+
+
+@pytest.fixture
+def endpoint(place: TrialRealm, tmp_path: Path) -> Iterator[TlsEndpoint]:
+    with tls_endpoint(place.url, tmp_path) as found:
+        yield found
+
+
+def row(number: int, event_type: str = "create") -> dict[str, object]:
+    return {
+        "id": number,
+        "uuid": f"zzzzz-57u5n-{number:015d}",
+        "object_uuid": "zzzzz-4zz18-000000000000000",
+        "object_owner_uuid": "zzzzz-j7d0g-000000000000000",
+        "object_kind": "arvados#collection",
+        "event_type": event_type,
+        "event_at": "2026-11-23T07:00:00.000000Z",
+        "properties": {"new_attributes": {"name": f"row {number}"}},
+    }
+
+
+def test_the_sdk_follows_catches_up_and_unsubscribes(
+    place: TrialRealm, administrator: ExchangeClient, endpoint: TlsEndpoint
+) -> None:
+    name, secret = place.users["subscriber"]
+    path = urlsplit(place.url).path
+    administrator.ask("grant", {"user": name, "exchange": REALM, "right": "read", "match": "prefix", "uri": "record."})
+
+    def publish(number: int, event_type: str = "create", topic: str = "record.a") -> None:
+        body = {**row(number, event_type), "created_at": "2026-11-23T07:00:00.000000Z"}
+        administrator.publish(REALM, topic, json.dumps(body))
+
+    with sdk_client(endpoint, path, f"v2/{name}/wrong", CREATED) as client:
+        ((refused, text),) = client.next(1)[0].items()
+        assert (refused, "401" in text) == ("refused", True)
+
+    publish(1)
+    with sdk_client(endpoint, path, f"v2/{name}/{secret}", CREATED) as client:
+        assert client.next(1) == [OK]
+        publish(2)
+        publish(3, "update")
+        publish(4, topic="secret.a")
+        publish(5)
+        assert client.next(2) == [{"msgID": 1, **row(2)}, {"msgID": 2, **row(5)}]
+
+        client.ask(send="nonsense")
+        client.ask(subscribe=UPDATED)
+        assert client.next(2) == [BAD, OK]
+        publish(6, "update")
+        assert client.next(1) == [{"msgID": 3, **row(6, "update")}]
+
+        endpoint.cut()
+        for number in (7, 8, 9):
+            publish(number, "update" if number == 8 else "create")
+        endpoint.closed = False
+        again = client.next(5)
+        assert [one for one in again if "id" not in one] == [OK, OK]
+        publish(10)
+        rows = [*again, *client.next(1)]
+        assert sorted(one["id"] for one in rows if "id" in one) == [7, 8, 9, 10]
+        assert [one["msgID"] for one in rows if "id" in one] == [1, 2, 3, 4]
+
+        client.ask(unsubscribe=UPDATED)
+        assert client.next(1) == [OK]
+        publish(11, "update")
+        publish(12)
+        assert client.next(1) == [{"msgID": 5, **row(12)}]
