@@ -8,9 +8,9 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from benchmarks.parts.live.order import EVENTS, TOPICS, Trial, trial_on
 from benchmarks.parts.versions.batches import DELAYS
 from benchmarks.parts.versions.sides import Runner, Side, batch_runner, side
-from benchmarks.parts.live.order import EVENTS, TOPICS, Trial, trial_on
 from benchmarks.shared.command import parser, status
 from benchmarks.shared.machine import Machine, this_machine
 from benchmarks.shared.report import Table, show
