@@ -15,6 +15,7 @@ from signalbox.exchange.model.issuers import Issuer
 from signalbox.local.identity.provider import CLIENT, LIFETIME_SECONDS, SILENT_CLIENT, IdentityProvider
 from tests.browser.conftest import Visitor, new_visitors
 from tests.browser.site import serving
+from tests.browser.test_accessibility import violations
 from tests.fakes import live_router
 from tests.patience import wait_for
 
@@ -259,6 +260,38 @@ def test_an_answer_with_another_state_or_issuer_is_refused(visitor, changed, tex
     page.goto(f"{visitor.url}?{urlencode(answer)}")
 
     expect(page.get_by_role("alert")).to_contain_text(text)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_form_with_providers_is_accessible_and_fits_a_phone(chromium, router, issuer, scheme):
+    router.issuers = (issuer, Issuer("https://login.a-partner-with-a-long-name.example", issuer.audience))
+    with (
+        serving(router.url, str(live_router.REALM), issuers=router.issuers) as url,
+        new_visitors(chromium, url) as opened,
+    ):
+        page = opened(viewport={"width": 320, "height": 640}, color_scheme=scheme).page
+        page.goto(url)
+        button = page.get_by_role("button", name="Sign in with login.a-partner-with-a-long-name.example")
+        button.wait_for()
+
+        box = button.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 320
+        assert page.evaluate("document.documentElement.scrollWidth") == 320
+        assert violations(page) == []
+
+
+def test_the_way_to_the_provider_needs_no_mouse(visitor):
+    page = visitor.page
+    page.goto(visitor.url)
+    expect(page.get_by_label("Name")).to_be_focused()
+    page.get_by_role("button", name="Sign in with lab").wait_for()
+    page.keyboard.press("Shift+Tab")
+    expect(page.get_by_role("button", name="Sign in with lab")).to_be_focused()
+
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_placeholder("Enter any login")).to_be_visible()
 
 
 def test_a_provider_that_does_not_answer_is_named(chromium, router, issuer):

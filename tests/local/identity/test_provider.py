@@ -1,6 +1,8 @@
 """The OpenID provider of the tests issues real tokens, and does with them what the tests of sign-in need."""
 
 import json
+import subprocess
+import sys
 from urllib.request import urlopen
 
 import pytest
@@ -65,3 +67,24 @@ def test_a_used_port_is_reported(identity_provider):
 
     with pytest.raises(UnavailableError, match="its port may be in use"), provider.running(port=port):
         pass
+
+
+def test_the_provider_of_the_local_stage_prints_how_to_trust_it_and_ends_on_request(tmp_path):
+    folder = tmp_path / ".signalbox"
+    folder.mkdir()
+    local = {"page_url": "http://127.0.0.1:4566/live/", "realm": "xtrial.fifo"}
+    (folder / "local.json").write_text(json.dumps(local))
+    program = "from signalbox.local.identity.command import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "--port", "0"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        runs, trust, _ = (process.stdout.readline() for _ in range(3))
+        url = runs.split()[4]
+        with urlopen(f"{url}/.well-known/openid-configuration") as answer:
+            found = json.load(answer)["issuer"]
+        process.terminate()
+
+    assert found == url
+    assert f"signalbox exchange declare xtrial.fifo --live --issuer {url} --audience {provider.AUDIENCE}" in trust
+    assert process.returncode == 0

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from signalbox.live.admin.pages import File, config, file_name, headers, health
+from signalbox.exchange.model.issuers import Issuer
+from signalbox.live.admin.pages import File, config, content_policy, file_name, headers, health
 
 
 @pytest.mark.parametrize(
@@ -48,3 +49,45 @@ def test_the_configuration_has_the_websocket_url_and_the_sorted_realms():
 def test_the_health_document_is_ok_or_names_the_problems():
     assert health({}) == '{"health": "OK"}'
     assert health({"inbox": "gone"}) == '{"health": "ERROR", "error": {"inbox": "gone"}}'
+
+
+LAB = Issuer("https://login.example/lab", "urn:lab", label="lab", client_id="page")
+POOL = Issuer("https://pool.example", "page", origins=("https://auth.pool.example",))
+
+
+def test_the_configuration_has_the_issuers_of_realms_with_the_client_to_sign_in_as():
+    (lab, pool) = json.loads(config("/live-ws", ["x.fifo"], [("x.fifo", LAB), ("x.fifo", POOL)]))["issuers"]
+
+    assert lab == {
+        "realm": "x.fifo",
+        "url": "https://login.example/lab",
+        "client_id": "page",
+        "audience": "urn:lab",
+        "label": "lab",
+    }
+    assert (pool["client_id"], pool["audience"], pool["label"]) == ("page", "page", "")
+
+
+def test_the_policy_of_a_document_admits_the_origins_of_issuers():
+    policy = content_policy("/live-ws", [LAB, POOL])
+
+    origins = "'self' https://auth.pool.example https://login.example https://pool.example"
+    assert f"connect-src {origins};" in policy
+    assert f"frame-src {origins};" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert headers("/live-ws", policy)["Content-Security-Policy"] == policy
+
+
+def test_only_the_end_of_a_silent_renewal_may_be_framed():
+    assert "frame-ancestors 'self'" in content_policy("/live-ws", name="renewed.html")
+    assert "frame-src" not in content_policy("/live-ws", name="renewed.html")
+
+
+def test_the_etag_of_a_document_changes_with_its_policy():
+    page, module = File.of("index.html", "1"), File.of("a.js", "1")
+
+    assert page
+    assert module
+    assert (page.is_document, module.is_document) == (True, False)
+    assert page.with_policy("a").etag != page.with_policy("b").etag
+    assert page.with_policy("a") == page.with_policy("a")
