@@ -110,15 +110,11 @@ def _of_principal(
 
 
 def _is_concerned(sources: RightsSources, principal: PrincipalName) -> bool:
-    if principal == EVERYONE:
-        return not sources.is_anonymous
     is_group = principal.startswith(GROUP_MARK)
-    return not is_group or principal in {principal_of(group) for group in sources.groups}
+    return principal == EVERYONE or not is_group or principal in {principal_of(group) for group in sources.groups}
 
 
 def _absence(principal: PrincipalName) -> str:
-    if principal == EVERYONE:
-        return "the session joined without a secret, and is not of @everyone"
     return f"the user is not in the group {principal.removeprefix(GROUP_MARK)}"
 
 

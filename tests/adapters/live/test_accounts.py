@@ -12,6 +12,7 @@ from signalbox.aws.live.account_items import credentials_item, grants_item
 from signalbox.aws.live.accounts import DynamoAccounts, DynamoUserRights
 from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
 from signalbox.aws.live.grants import DynamoGrants, DynamoGroups
+from signalbox.aws.live.group_grants import CachedGroupGrants
 from signalbox.aws.live.items import session_key
 from signalbox.aws.live.realms import RealmSettings
 from signalbox.aws.live.recent import Recent
@@ -230,6 +231,24 @@ def test_the_record_of_a_realm_is_read_once_a_second_and_that_of_a_user_every_ti
 
     assert reads.keys.count(f"exchange#{REALM}") == 2
     assert reads.keys.count(f"user#{ALICE}") == 3
+
+
+def test_the_version_of_the_grants_of_groups_is_read_once_a_second(exchange_table, live_table, monkeypatch) -> None:
+    DynamoUsers(exchange_table).put(User(ALICE, Role.SUBSCRIBER, Ownership.STRICT, START, "AIDAALICE"))
+    everyone = Grant(Right.READ, TopicPattern.parse("trial.all"))
+    DynamoGrants(live_table).save(REALM, EVERYONE, GrantSet((everyone,)), replacing=StoredGrants())
+    reads, clock = CountedReads(live_table.meta.client), TwoClocks()
+    monkeypatch.setattr(live_table.meta, "client", reads)
+    realms, cache = RealmSettings(Recent(clock.now)), CachedGroupGrants(Recent(clock.now))
+    accounts = DynamoAccounts(live_table, exchange_table, PEPPER, realms, cache)
+    rights = DynamoUserRights(live_table, exchange_table, group_grants=accounts.group_grants)
+
+    for pause in (0, RIGHTS_KEPT_SECONDS / 2, RIGHTS_KEPT_SECONDS / 2):
+        clock.advance(pause)
+        assert accounts.access(REALM, ALICE, now=START).rights.may_receive(RoutingKey("trial.all"))
+        assert rights.find(REALM, ALICE).may_receive(RoutingKey("trial.all"))
+
+    assert reads.keys.count(f"group-grants#{REALM}") == 2
 
 
 def test_cached_settings_need_no_read(exchange_table, live_table, monkeypatch) -> None:

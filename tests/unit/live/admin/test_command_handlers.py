@@ -16,6 +16,7 @@ from signalbox.live.admin.commands import COMMANDS, secret_fields
 from signalbox.live.admin.grants import Grant, GroupGrants
 from signalbox.live.admin.ports import LiveAdminPorts, StoredGrants
 from signalbox.live.admin.rights_changes import MAXIMUM_GRANTS, GrantsChanged, TooManyGrants
+from signalbox.live.admin.rights_sources import RightsSourcesReader
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.session.ports import Member
@@ -433,6 +434,12 @@ def test_a_dry_run_knows_groups_tokens_anonymous_sessions_and_removed_users(stag
     assert effects(stage.ask("group_remove", **member)) == [(1, "logs.", "ends"), (5, "logs.", "ends")]
     assert effects(stage.ask("group_add", **{**member, "group": "other"})) == []
     assert stage.groups.members(OTHER) == [("lab", "bob")]
+
+
+def test_a_session_that_has_not_joined_has_no_rights(stage):
+    reader = RightsSourcesReader(stage.ports, OWN, GroupGrants())
+
+    assert reader.of_session(opened("c1", now=START)) is None
 
 
 def test_a_dry_run_shows_a_part_of_many_subscriptions(stage, monkeypatch):
