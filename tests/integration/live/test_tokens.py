@@ -20,7 +20,7 @@ from tests.patience import scaled, wait_for
 
 pytestmark = pytest.mark.emulator
 
-SHORT_SECONDS, LONG_SECONDS = 20, LIFETIME_SECONDS
+SHORT_SECONDS, LONG_SECONDS = 30, LIFETIME_SECONDS
 ROLES = {"subscriber": {}, "publisher": {}, "caller": {}}
 
 
