@@ -45,7 +45,7 @@ def _accepted(session: Session) -> dict[str, Any]:
 
 
 def _admitted(session: Session, token: str, request: str) -> dict[str, Any]:
-    from lambdas.live import arvados  # noqa: PLC0415 - most connections speak WAMP, and need not wait for its import
+    from lambdas.live import arvados  # noqa: PLC0415 - most connections use WAMP, and need not wait for its import
 
     refusal = arvados.admitted(session, token, request=request)
     return _refused(refusal) if refusal else {"statusCode": OK}

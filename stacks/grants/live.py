@@ -50,9 +50,9 @@ def grant_live_routing(exchange: Exchange, *, live: Live, state: StateStack) -> 
 
 
 def _grant_connect(connect: Function, *, live: Live, state: StateStack) -> None:
-    actions = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", BATCHES[0])
+    # For the tokens of Arvados' clients; other connections only put and update items.
+    actions = (*READ_ITEMS, "dynamodb:PutItem", "dynamodb:UpdateItem", BATCHES[0])
     allow_items(connect, state.live_table, actions=actions)
-    # For the tokens of Arvados' clients.
     allow_items(connect, state.exchange_table, actions=("dynamodb:GetItem", BATCHES[0]))
     allow(connect, ["sqs:SendMessage"], [live.timers.queue_arn])
 

@@ -8,7 +8,7 @@ from signalbox.live.arvados.timestamps import nanoseconds, nanoseconds_of
 from signalbox.live.log.event_documents import json_text
 from signalbox.live.log.events import LoggedEvent
 
-# The fields of a message besides `msgID`, in the order of arvados/arvados, services/ws/session_v0.go, `EventMessage`.
+# The fields of a message after `msgID`, in the order of arvados/arvados, services/ws/session_v0.go, `EventMessage`.
 FIELDS = (*("id", "uuid", "object_uuid", "object_owner_uuid", "object_kind", "event_type", "event_at", "properties"),)
 
 

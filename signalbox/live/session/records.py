@@ -117,7 +117,7 @@ def effect_of(document: Document) -> Effect:
 
 
 def _dialect_document(session: Session) -> dict[str, object]:
-    """Return the fields of a session that speaks another protocol than WAMP; most sessions have none."""
+    """Return the fields of a session whose client uses another protocol than WAMP; most sessions have none."""
     if session.dialect is Dialect.WAMP:
         return {}
     subscriptions = [[one.subscription, one.filters, one.after] for one in session.log_subscriptions]

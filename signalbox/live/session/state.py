@@ -41,7 +41,7 @@ class State(StrEnum):
 
 
 class Dialect(StrEnum):
-    """The protocol that a connection's client speaks."""
+    """The protocol of a connection's client."""
 
     WAMP = "wamp"
     ARVADOS = "arvados"

@@ -104,3 +104,14 @@ def test_overdue_connections_are_swept_every_five_minutes(stage):
 
     assert schedule["ScheduleExpression"] == "rate(5 minutes)"
     assert schedule["Target"]["Input"] == '{"task":"sweep"}'
+
+
+def test_the_query_of_a_connection_is_in_no_log_of_api_gateway(stage):
+    """Clients of Arvados send their token in it: https://docs.aws.amazon.com/apigateway/latest/developerguide/websocket-api-logging.html"""
+    (name,) = (name for name in stage.every("AWS::ApiGatewayV2::Stage") if name.startswith("Live/Connections/"))
+    properties = stage.every("AWS::ApiGatewayV2::Stage")[name]["Properties"]
+    settings = [properties["DefaultRouteSettings"], *properties.get("RouteSettings", {}).values()]
+
+    assert "AccessLogSettings" not in properties
+    assert all(one.get("LoggingLevel", "OFF") == "OFF" for one in settings)
+    assert not any(one.get("DataTraceEnabled") for one in settings)
