@@ -20,7 +20,7 @@ from tests.patience import scaled, wait_for
 
 pytestmark = pytest.mark.emulator
 
-SHORT_SECONDS, LONG_SECONDS = 20, LIFETIME_SECONDS
+SHORT_SECONDS, LONG_SECONDS = 30, LIFETIME_SECONDS
 ROLES = {"subscriber": {}, "publisher": {}, "caller": {}}
 
 
@@ -76,6 +76,9 @@ def test_a_user_of_a_provider_joins_renews_the_token_and_ends_with_it(place, ide
     assert (details["authid"], details["authrole"], details["authprovider"]) == ("ann@lab", "subscriber", "lab")
 
     identity_provider.rotate_keys()
+    rotated = access_token(identity_provider, "ann")
+    # An unknown key is looked up once in five seconds.
+    wait_for(lambda: welcome(place, rotated), "a session by a token with the new key", seconds=60, every=1)
     identity_provider.set_lifetime(SHORT_SECONDS)
     with connected(place) as socket, place.publisher() as publisher:
         started = time.monotonic()
