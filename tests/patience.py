@@ -54,7 +54,7 @@ def wait_for(
     what: str,
     *,
     seconds: float = SOON_SECONDS,
-    every: float = 0.05,
+    every: float = 0.1,
     progress: Callable[[], object] | None = None,
 ) -> T:
     """Return the first true result of `look`; fail with the missing `what` when patience is over.

@@ -61,8 +61,8 @@ REQUEST_MESSAGES = 10
 # (https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-execution-service-websocket-limits-table.html).
 LONGEST_CONNECTION_MINUTES = 120
 CONNECTION_MINUTE = "connection minute"
-# For a batch of events: the outbox; and two items about the user's rights, which an instance keeps for a second.
-EVENT_READS = (1, 3)
+# For a batch of events: the outbox; and four items about the user's rights, which an instance keeps for a second.
+EVENT_READS = (1, 5)
 REPLY_READS = 2  # session and outbox
 SQS = "SQS request"  # standard or FIFO, depending on the queue
 
@@ -150,14 +150,14 @@ USAGES = (
     Usage("live", CONNECTION_MINUTE, "WebSocket connection minute", 1, 1),
     # $connect stores the session and counts it, and sends its timer, which the function `session` receives.
     Usage("live", "session start", "SQS standard request", 1.2, 3),
-    *_frames("session start", frames=2, replies=2, reads=19, cached=2, writes=11, runs=2),
+    *_frames("session start", frames=2, replies=2, reads=23, cached=4, writes=11, runs=2),
     # The reply, and the item that closes the connection.
     *_frames("session end", frames=1, replies=1, reads=8, writes=6),
     Usage("live", "session end", SQS, 0.3, 3),
-    *_frames("refused login", frames=1, replies=1, reads=6, cached=1, writes=4),
+    *_frames("refused login", frames=1, replies=1, reads=8, cached=2, writes=4),
     Usage("live", "refused login", SQS, 0.3, 3),
-    *_frames("subscription", frames=1, replies=1, reads=13, cached=1, writes=3),
-    *_frames("dropped publication", frames=1, replies=0, reads=6, cached=1, writes=1),
+    *_frames("subscription", frames=1, replies=1, reads=15, cached=2, writes=3),
+    *_frames("dropped publication", frames=1, replies=0, reads=8, cached=2, writes=1),
     # Each record is billed as at least 5 KB; an event has about half a kilobyte.
     Usage("history", "event", "Firehose kilobyte", 0.5, 5),
 )

@@ -18,7 +18,7 @@ from signalbox.aws.exchange.route_mappings import RouteMappings
 from signalbox.aws.exchange.sender import SqsExchangeSender
 from signalbox.aws.exchange.user_control_queues import UserControlQueues
 from signalbox.aws.live.grants import DynamoGrants, DynamoGroups, DynamoSecrets
-from signalbox.aws.live.inbox import SqsInbox
+from signalbox.aws.live.session_notifier import SqsSessionNotifier
 from signalbox.aws.live.sessions import DynamoRealmSessions, DynamoSessions
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.managed_queues import OwnQueues
@@ -110,7 +110,7 @@ def granting() -> LiveAdminPorts:
         secrets=DynamoSecrets(live),
         realm_sessions=DynamoRealmSessions(live),
         sessions=DynamoSessions(live),
-        inbox=SqsInbox(instance.sqs(), instance.settings().text("LIVE_INBOX_URL"), parallel_map),
+        notifier=SqsSessionNotifier(instance.sqs(), instance.settings().text("LIVE_INBOX_URL"), parallel_map),
         clock=instance.CLOCK,
         record=instance.record,
         parallel_map=parallel_map,

@@ -176,10 +176,6 @@ class MemoryInbox:
     def notify(self, connection: ConnectionId, signal: Signal, *, request: str) -> None:
         self._put(connection, signal_body(signal), request)
 
-    def notify_all(self, connections: Sequence[ConnectionId], signal: Signal, *, request: str) -> None:
-        for connection in connections:
-            self._put(connection, signal_body(signal), f"{connection} {request}")
-
     def _put(self, connection: ConnectionId, body: str, request: str) -> None:
         if request not in self.requests:
             self.requests.add(request)

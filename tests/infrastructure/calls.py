@@ -156,8 +156,8 @@ LIVE: dict[str, Who] = {
     "sqs:GetQueueAttributes Live/Inbox": SESSION | LIVE_PAGE,
     "dynamodb:PutItem Live": CONNECT | SESSION | DELIVER | CONTROL | ROUTE,
     "dynamodb:DeleteItem Live": SESSION | CONTROL | ROUTE,
-    "dynamodb:BatchWriteItem Live": SESSION | ROUTE,
-    "dynamodb:BatchGetItem Live": CONNECT | SESSION | OVERVIEW | DELIVER | ROUTE,
+    "dynamodb:BatchWriteItem Live": SESSION | ROUTE | CONTROL,
+    "dynamodb:BatchGetItem Live": CONNECT | SESSION | OVERVIEW | DELIVER | ROUTE | CONTROL,
     "execute-api:ManageConnections CONNECTION": DELIVER,
     "secretsmanager:GetSecretValue LivePepper": SESSION,
 }

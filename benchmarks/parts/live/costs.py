@@ -43,7 +43,9 @@ class Work:
     posts_at_once: float = 5.0  # assumed, of ten threads: their processor time is limited
     deliver_gigabytes: float = 0.5
     outbox_reads: float = 1.0  # counted: for each item, the record of the outbox with its copy of the session
-    rights_reads: float = 2.0  # counted: the user and the grants, unless the instance has read them within a second
+    # Counted: user, grants and groups, unless the instance has read them within a second. The version of the grants of
+    # groups is one item for all users of a realm.
+    rights_reads: float = 3.0
     users: int = 500  # assumed; they decide how often an instance has read a user's rights within the last second
     event_writes: float = 6.0  # counted, for an event alone: its row, the head and the counter, twice in a transaction
     burst_writes: float = 2.0  # counted: for each further event of the same topic in the batch

@@ -86,7 +86,7 @@ class DynamoConnectionSnapshots:
         )
 
     def recent(self, requests: Sequence[SnapshotRequest]) -> Mapping[ConnectionId, ConnectionSnapshot]:
-        """Read what batches of items need of the snapshots of their connections, in one call."""
+        """Read the snapshots of connections in one call, as far as their batches of items need them."""
         read_at, known, wanted = self.access.now(), dict[_Address, Item](), list[_Address]()
         for request in requests:
             wanted.append(self._outbox(request.connection))

@@ -3,25 +3,18 @@
 import hashlib
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from math import ceil
 from typing import TYPE_CHECKING
 
-from signalbox.aws.shared.backoff import BACKOFF
-from signalbox.aws.shared.batch_calls import send_batch
 from signalbox.aws.shared.errors import look
-from signalbox.backoff import Backoff
-from signalbox.errors import EffectFailed, RejectedError
+from signalbox.errors import RejectedError
 from signalbox.live.session.inbox import frame_body, signal_body
 from signalbox.live.session.state import JOIN_TIMEOUT, MAXIMUM_TIMER, ConnectionId, Signal
-from signalbox.parallel import ParallelMap, serial_map
-from signalbox.sending import MAXIMUM_ENTRIES
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
-    from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
 MAXIMUM_DELAY_SECONDS = round(MAXIMUM_TIMER.total_seconds()) + 1
 # A connection's id is the id of its message group, which consists of these characters.
@@ -38,8 +31,6 @@ class SqsInbox:
 
     sqs: "SQSClient"
     queue_url: str
-    parallel_map: ParallelMap = serial_map
-    backoff: Backoff = BACKOFF
 
     def put_frame(self, connection: ConnectionId, text: str, *, request: str) -> None:
         """Append a frame that the client sent; the same request twice is one frame. Raises `EffectFailed`."""
@@ -48,30 +39,6 @@ class SqsInbox:
     def notify(self, connection: ConnectionId, signal: Signal, *, request: str) -> None:
         """Append a signal; the same request twice is one signal. Raises `EffectFailed`."""
         self._put(connection, signal_body(signal), request)
-
-    def notify_all(self, connections: Sequence[ConnectionId], signal: Signal, *, request: str) -> None:
-        """Append a signal to each of many inboxes, ten in a call; the same request twice is one signal.
-
-        Raises `EffectFailed`, after which some inboxes may have it.
-        """
-        body, every = signal_body(signal), sorted(set(connections))  # one message of a group in a call
-        calls = [every[start : start + MAXIMUM_ENTRIES] for start in range(0, len(every), MAXIMUM_ENTRIES)]
-        with look("the queue of inboxes"):
-            failed = sum(self.parallel_map(lambda call: self._failed(call, body, request), calls))
-        if failed:
-            raise EffectFailed(f"{failed} of {len(every)} connections were not notified")
-
-    def _failed(self, connections: Sequence[ConnectionId], body: str, request: str) -> int:
-        entries: list[SendMessageBatchRequestEntryTypeDef] = [
-            {
-                "Id": str(number),
-                "MessageBody": body,
-                "MessageGroupId": connection,
-                "MessageDeduplicationId": deduplication_id(connection, request),
-            }
-            for number, connection in enumerate(connections)
-        ]
-        return len(send_batch(self.sqs, self.queue_url, entries, backoff=self.backoff)[1])
 
     def _put(self, connection: ConnectionId, body: str, request: str) -> None:
         with look("the queue of inboxes"):

@@ -1,7 +1,7 @@
 """What a function instance has read in the last second, so that it need not read it again for every batch.
 
 A value is as old as the start of its read. Its age is measured by two clocks, and the older age counts: the monotonic
-clock, which nobody sets, and the system's time, which also advances while Lambda freezes an instance.
+clock, which is never set, and the system's time, which also advances while Lambda freezes an instance.
 """
 
 import time

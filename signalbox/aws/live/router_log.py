@@ -1,7 +1,7 @@
 """The logs of topics as the router writes them: a batch's events, numbers and counters in one transaction.
 
 A transaction costs twice the write units of its writes. It writes heads only where no other function writes to them at
-the same time; where it fails all the same, for example because DynamoDB throttles one of the items, nothing is written,
+the same time; where it fails nevertheless, for example because DynamoDB throttles one of the items, nothing is written,
 and the router writes the heads first and then the events.
 """
 

@@ -254,7 +254,7 @@ class Router:
     def _is_delivered_at_once(self, work: _BatchRouting, live: LiveDelivery, numberings: Sequence[_Numbering]) -> bool:
         """Store the heads together with the logs and deliver the publications; return False if nothing was done.
 
-        Only heads that nobody else writes to are stored so: a transaction would make those writes fail.
+        Only heads without another writer are stored so: a transaction would make the writes of others fail.
         """
         changes = [one.change for one in numberings if not one.is_stored]
         is_shared = self._shares_keys(work) or any(one.change.replacing.detours for one in numberings)

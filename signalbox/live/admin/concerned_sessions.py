@@ -56,7 +56,7 @@ class ConcernedSessions:
     def notify(self, connections: Sequence[ConnectionId]) -> int:
         """Send `RightsChanged` to connections; return their number."""
         moment = round(self.ports.clock.now().timestamp() * 1000)
-        self.ports.inbox.notify_all(connections, RightsChanged(), request=f"rights:{moment}")
+        self.ports.notifier.notify_all(connections, RightsChanged(), request=f"rights:{moment}")
         return len(connections)
 
 

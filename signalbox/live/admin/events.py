@@ -12,8 +12,14 @@ ADMINISTRATOR = "_"  # not a valid user name
 
 def changed(command: GiveGrant | TakeGrant, *, by: UserName | None, at: datetime) -> HistoryEvent:
     """Return the event of an added or removed grant or deny; its topic is the pattern."""
-    kinds = ("denied", "undenied") if command.is_deny else ("granted", "ungranted")
-    return _of_grant(command, kinds[isinstance(command, TakeGrant)], by=by, at=at)
+    is_given = isinstance(command, GiveGrant)
+    if command.is_deny and is_given:
+        return _of_grant(command, "denied", by=by, at=at)
+    if command.is_deny:
+        return _of_grant(command, "undenied", by=by, at=at)
+    if is_given:
+        return _of_grant(command, "granted", by=by, at=at)
+    return _of_grant(command, "ungranted", by=by, at=at)
 
 
 def membership(command: ChangeMembers, user: UserName, *, by: UserName | None, at: datetime) -> HistoryEvent:

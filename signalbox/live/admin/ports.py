@@ -13,7 +13,8 @@ from signalbox.exchange.model.ports import Exchanges, Users
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.admin.principals import GroupName, PrincipalName
-from signalbox.live.session.ports import Inbox, RealmSessions, Sessions
+from signalbox.live.session.ports import RealmSessions, Sessions
+from signalbox.live.session.state import ConnectionId, Signal
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -101,6 +102,14 @@ class Secrets(Protocol):
         ...
 
 
+class SessionNotifier(Protocol):
+    """The inboxes of many sessions."""
+
+    def notify_all(self, connections: Sequence[ConnectionId], signal: Signal, *, request: str) -> None:
+        """Append a signal to the inbox of each connection; the same request twice is one signal."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class LiveAdminPorts:
     """The ports of the commands about live; `record` takes history events, `parallel_map` runs reads concurrently."""
@@ -112,7 +121,7 @@ class LiveAdminPorts:
     secrets: Secrets
     realm_sessions: RealmSessions
     sessions: Sessions
-    inbox: Inbox
+    notifier: SessionNotifier
     clock: Clock
     record: Callable[[Sequence[HistoryEvent]], None]
     parallel_map: ParallelMap = serial_map

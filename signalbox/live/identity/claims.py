@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from signalbox.exchange.model.issuers import Issuer
-from signalbox.live.identity.names import MAXIMUM_NAME_LENGTH, authid_of, encoded_name
+from signalbox.live.admin.principals import MAXIMUM_LENGTH, canonical_name
+from signalbox.live.identity.names import authid_of
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.sarracenia.rights.permissions import Role
 
@@ -80,8 +81,8 @@ def _groups(claims: Claims, issuer: Issuer) -> tuple[str, ...]:
     if isinstance(distributed, Mapping) and issuer.groups_claim in distributed:
         # The groups are too many for the token, and elsewhere: without them, the user would silently have fewer rights.
         raise _Refused(TokenProblem.GROUPS)
-    groups = sorted({encoded_name(text) for text in _texts(claims, issuer.groups_claim) if text})
-    is_too_long = any(len(group) > MAXIMUM_NAME_LENGTH for group in groups)
+    groups = sorted({canonical_name(text) for text in _texts(claims, issuer.groups_claim) if text})
+    is_too_long = any(len(group) > MAXIMUM_LENGTH for group in groups)
     if is_too_long or len(groups) > MAXIMUM_GROUPS or sum(map(len, groups)) > MAXIMUM_GROUPS_BYTES:
         raise _Refused(TokenProblem.GROUPS)
     return tuple(groups)

@@ -68,7 +68,7 @@ Owner = tuple[ExchangeName, UserName]
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRequest:
-    """What a batch of items needs to know of its connection.
+    """The part of a connection's snapshot that a batch of items needs.
 
     `owner` is the realm and the user of the batch's events, or None if it has no events.
     """

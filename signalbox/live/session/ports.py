@@ -165,10 +165,6 @@ class Inbox(Protocol):
         """Append a signal; the same request twice is one signal."""
         ...
 
-    def notify_all(self, connections: Sequence[ConnectionId], signal: Signal, *, request: str) -> None:
-        """Append a signal to each of many inboxes; the same request twice is one signal."""
-        ...
-
 
 class Timers(Protocol):
     """The timers of connections whose next message is awaited."""

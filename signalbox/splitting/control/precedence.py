@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from typing import Any
 
 from signalbox.splitting.forwarding.matching import Mode
@@ -23,10 +24,7 @@ def precedence_notes(split: Split, session: SplitSession) -> Iterator[str]:
 
 
 def _earlier(split: Split, session: SplitSession) -> Iterator[SplitSession]:
-    for one in split.live:
-        if one.session_id == session.session_id:
-            return
-        yield one
+    return takewhile(lambda one: one.session_id != session.session_id, split.live)
 
 
 def _entries(config: str, queue_id: QueueId) -> list[Mapping[str, object]]:

@@ -312,4 +312,4 @@ def test_the_rights_of_a_token_s_user_come_from_grants_to_the_name(live_table, e
 
 @pytest.mark.parametrize("name", ["xs_alice.fifo", "xs_alice_logs.fifo", "q_alice", "xl_alice"])
 def test_a_token_s_user_owns_nothing_by_name(name) -> None:
-    assert not Rights.of_token(ExchangeName(name), role=Role.SOURCE, grants=()).are_any
+    assert not Rights.of_token(ExchangeName(name), user=ALICE, role=Role.SOURCE, grants=()).are_any

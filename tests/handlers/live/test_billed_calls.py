@@ -31,6 +31,12 @@ def start(stage: LiveStage) -> None:  # noqa: F811 - a type
     hello(stage, "a-secret")
 
 
+@pytest.fixture(autouse=True)
+def warmth(monkeypatch):
+    """Let functions keep what they have read, however slow the machine is."""
+    monkeypatch.setattr("signalbox.aws.live.recent.RIGHTS_KEPT_SECONDS", 3_600)
+
+
 STEPS = {
     "session start": (start, 2),
     "subscription": (lambda live: live.say("c1", 32, 1, {}, "trial.a"), 1),
@@ -55,8 +61,7 @@ def test_an_event_of_a_session(stage, what):  # noqa: F811 - fixture
     assert billed == priced_units(("live", what), is_warm=True)
 
 
-def test_the_delivery_of_a_batch(posts, monkeypatch):
-    monkeypatch.setattr("signalbox.aws.live.recent.RIGHTS_KEPT_SECONDS", 3_600)  # whatever the machine does meanwhile
+def test_the_delivery_of_a_batch(posts):
     for item in (test_deliver.subscribed(), event_batch(event(1))):
         posts.put(item)
         posts.deliver()

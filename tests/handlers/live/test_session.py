@@ -2,17 +2,29 @@
 
 import json
 import uuid
+import zlib
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lambdas.live import session, wiring
+from lambdas.live import session, session_wiring, wiring
+from signalbox.aws.exchange.exchanges import DynamoExchanges
+from signalbox.aws.live.account_items import grants_item
+from signalbox.aws.live.issuers import IssuerKeys
+from signalbox.aws.live.tokens import JwtVerifier
 from signalbox.errors import RejectedError
+from signalbox.exchange.model.issuers import Issuer
+from signalbox.exchange.model.records import LiveSettings
+from signalbox.live.admin.grants import Grant
 from signalbox.live.session.connection import MAXIMUM_PER_SECOND
 from signalbox.live.session.state import ConnectionId, State, opened
-from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.sarracenia.rights.names import UserName
+from signalbox.sarracenia.rights.permissions import Right
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.environment import dead_letter_reason
+from tests.fakes.issuer import AUDIENCE, running_issuer
+from tests.handlers.environment import dead_letter_reason, written_events
 from tests.handlers.live.live_stage import (  # noqa: F401 - fixtures
     DEAD,
     INBOX,
@@ -172,3 +184,59 @@ def put(stage, connection, body):  # noqa: F811
         MessageGroupId=connection,
         MessageDeduplicationId=uuid.uuid4().hex,
     )
+
+
+@pytest.fixture
+def issuer(stage, monkeypatch):  # noqa: F811
+    """An issuer on loopback whose users the realm trusts; `ann` may read and write the topics `trial…`."""
+    with running_issuer() as running:
+        trusted = LiveSettings(issuers=(Issuer(running.url, AUDIENCE, label="lab"),))
+        exchanges = DynamoExchanges(stage.exchanges)
+        stored = exchanges.find(REALM)
+        assert exchanges.save(replace(stored, live=trusted), replacing=stored)
+        grants = [Grant(right, TopicPattern.parse("trial", MatchPolicy.PREFIX)) for right in (Right.READ, Right.WRITE)]
+        stage.live.put_item(Item=grants_item(REALM, UserName("ann@lab"), grants, version=1))
+        # As on the local stage, which a variable names that AWS's clients read, too.
+        ports = replace(session_wiring.ports(), tokens=JwtVerifier(IssuerKeys(allows_loopback=True)))
+        monkeypatch.setattr(session_wiring, "ports", lambda: ports)
+        yield running
+
+
+def test_a_user_of_an_identity_provider_joins_publishes_and_renews(stage, issuer):  # noqa: F811
+    stage.connect("c1")
+    stage.say("c1", 1, REALM, {"authmethods": ["ticket"], "roles": {}})
+
+    ((kind, _, details),) = stage.say("c1", 5, issuer.token(), {})
+    assert (kind, details["authid"], details["authprovider"]) == (2, "ann@lab", "lab")
+
+    stage.say("c1", 16, 2, {}, "trial.a", ["hello"])
+    (message,) = stage.taken(NAMES.queue(REALM))
+    assert message["MessageAttributes"]["publisher"]["StringValue"] == "ann@lab"
+    assert stage.say("c1", 48, 3, {}, "signalbox.session.renew", [issuer.token("ES256")])[0][0] == 50
+    assert stage.say("c1", 48, 4, {}, "signalbox.session.renew", [issuer.token(sub="ben")])[0][0] == 8
+    assert stage.history() == [("session", "started"), ("session", "refused")]
+
+
+def test_no_token_and_no_claim_of_one_is_stored_or_in_the_history(stage, issuer):  # noqa: F811
+    valid, wrong = issuer.token(email="ann@example.org"), issuer.token(number=1, email="ann@example.org")
+    for connection, token in (("c1", valid), ("c2", wrong)):
+        stage.connect(connection)
+        stage.say(connection, 1, REALM, {"authmethods": ["ticket"], "roles": {}})
+        stage.say(connection, 5, token, {})
+
+    stored = [one["document"] for one in stage.live.scan()["Items"] if "document" in one]
+    documents = [zlib.decompress(bytes(one)).decode() for one in stored]
+    assert len(documents) == 2
+    for text in (*documents, *map(str, written_events(stage.s3))):
+        assert "example.org" not in text
+        assert valid.rpartition(".")[2] not in text
+        assert wrong.rpartition(".")[2] not in text
+
+
+def test_issuers_on_loopback_are_asked_on_the_local_stage_only(stage, monkeypatch):  # noqa: F811
+    assert not session_wiring.ports().tokens.keys.allows_loopback
+
+    session_wiring.ports.cache_clear()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    assert session_wiring.ports().tokens.keys.allows_loopback
+    session_wiring.ports.cache_clear()

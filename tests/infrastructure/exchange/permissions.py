@@ -46,7 +46,7 @@ EXCHANGE = {
         ),
         "Exchanges": f"{ITEMS} BatchGetItem BatchWriteItem ConditionCheckItem",
         "Exchanges/index/by_kind": f"{ITEMS} BatchGetItem BatchWriteItem ConditionCheckItem",
-        "Live": f"{ITEMS} BatchWriteItem",
+        "Live": f"{ITEMS} BatchGetItem BatchWriteItem",
         "Live/Inbox": "sqs: SendMessage",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": KEY_IN_USE,

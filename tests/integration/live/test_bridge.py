@@ -12,13 +12,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
+from urllib.parse import urlsplit
 
 import pytest
 
+from signalbox.cli.exchange.stage import client_of
+from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.live.cursor import Cursor
 from signalbox.errors import SignalboxError
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.local.stage_folder import StageFolder
+from tests.integration.live.arvados_sdk import sdk_client, tls_endpoint
 from tests.integration.live.page import PROGRAM, WorkingFolder
 from tests.integration.live.stage import TrialRealm
 from tests.patience import scaled, wait_for
@@ -166,3 +170,34 @@ def test_each_row_arrives_once_and_in_order_though_the_bridge_is_killed(lab: Lab
     statistics = json.loads((lab.desk.folder / "bridge.out").read_text().splitlines()[-1])
     assert statistics["position"] == committed[-1]
     assert (statistics["resumed"], statistics["cut"], statistics["late_ids"]) == (2, 0, 0)
+
+
+def test_the_sdk_of_arvados_receives_the_rows_of_the_database(lab: Lab, deployment: Deployment, tmp_path: Path):
+    """Rows in PostgreSQL reach Arvados' Python SDK with the fields of arvados-ws, without arvados-ws."""
+    with client_of(deployment) as administrator:
+        administrator.declare_exchange(lab.place.realm, live={"arvados": True})
+    with lab.running() as bridge, tls_endpoint(lab.place.url, tmp_path) as endpoint:
+        lab.wait_for_bridges(1)
+        token = f"v2/{lab.user}/{lab.ticket}"
+        with sdk_client(endpoint, urlsplit(lab.place.url).path, token, [["event_type", "in", ["create"]]]) as client:
+            assert client.next(1) == [{"status": 200}]
+            attributes = {"name": "reads", "manifest_text": ""}
+            lab.database.insert(event_type="update")
+            number = lab.database.insert(
+                uuid="zzzzz-57u5n-0", event_type="create", properties=json.dumps({"new_attributes": attributes})
+            )
+            (row,) = client.next(1)
+        bridge.send_signal(signal.SIGTERM)
+        assert bridge.wait(scaled(START_SECONDS)) == 0
+
+    assert row.pop("event_at").endswith("Z")
+    assert row == {
+        "msgID": 1,
+        "id": number,
+        "uuid": "zzzzz-57u5n-0",
+        "object_uuid": "zzzzz-4zz18-000000000000000",
+        "object_owner_uuid": "zzzzz-j7d0g-000000000000000",
+        "object_kind": "arvados#collection",
+        "event_type": "create",
+        "properties": {"new_attributes": {"name": "reads"}},
+    }

@@ -66,7 +66,13 @@ class Reader:
     def sign_in(self, block: Block) -> str:
         """Run a block in which ann signs in with the printed address, and return what it prints."""
         with self._started(block) as process:
-            address = wait_for(lambda: DEVICE_URL.search(self.errors(block)), "the address", seconds=COMMAND_SECONDS)
+            wait_for(
+                lambda: DEVICE_URL.search(self.errors(block)) or process.poll() is not None,
+                "the address",
+                seconds=COMMAND_SECONDS,
+            )
+            address = DEVICE_URL.search(self.errors(block))
+            assert address is not None, self.errors(block)
             approve_device(address[1], "ann")
             assert process.wait(scaled(COMMAND_SECONDS)) == 0, self.errors(block)
         return (self.folder / f"{block.kind}.out").read_text()
@@ -102,7 +108,7 @@ def reader(
     place: TrialRealm,
     cluster_database: ClusterDatabase,
     identity_provider: IdentityProvider,
-) -> Reader:
+) -> Iterator[Reader]:
     desk = WorkingFolder.at(tmp_path, stage_folder)
     command = desk.folder / "bin" / "signalbox"
     command.parent.mkdir()
@@ -114,7 +120,10 @@ def reader(
         "postgresql://signalbox@db.example.org/arvados_production": cluster_database.dsn,
     }
     path = f"{command.parent}:{os.environ['PATH']}"
-    return Reader(desk.folder, examples, {**os.environ, "PATH": path, "XDG_STATE_HOME": str(desk.folder / "state")})
+    yield Reader(desk.folder, examples, {**os.environ, "PATH": path, "XDG_STATE_HOME": str(desk.folder / "state")})
+    desk.run("exchange", "delete", "xs_cluster.fifo", "--force", "--yes")
+    for user in ("cluster", "ben"):
+        desk.run("user", "remove", user, "--yes")
 
 
 def test_every_block_of_the_page_is_run():

@@ -90,15 +90,16 @@ class MemorySecrets(dict):
         self.pop(user, None)
 
 
-class DatedInbox(MemoryInbox):
-    """An inbox that knows when it was notified."""
+class DatedNotifier(MemoryInbox):
+    """`SessionNotifier` that knows when it was used."""
 
     def __init__(self, clock):
         super().__init__()
         self.clock, self.notified_at = clock, []
 
     def notify_all(self, connections, signal, *, request):
-        super().notify_all(connections, signal, request=request)
+        for connection in connections:
+            self.notify(connection, signal, request=f"{connection} {request}")
         self.notified_at.append(self.clock.now())
 
 
@@ -107,7 +108,7 @@ class Stage:
         self.clock = MemoryTime()
         self.exchanges, self.grants, self.secrets = MemoryExchanges(), MemoryGrants(self.clock), MemorySecrets()
         self.groups, self.sessions = MemoryGroups(self.clock), MemorySessions()
-        self.users, self.realm_sessions, self.inbox = MemoryUsers(), MemoryRealmSessions(), DatedInbox(self.clock)
+        self.users, self.realm_sessions, self.inbox = MemoryUsers(), MemoryRealmSessions(), DatedNotifier(self.clock)
         self.events: list[HistoryEvent] = []
         for name, live in ((OWN, LiveSettings()), (OTHER, LiveSettings(issuers=(ISSUER,))), (PLAIN, None)):
             self.exchanges.create(Exchange(name, None, START, live=live))
