@@ -49,8 +49,8 @@ LOOSE = who("loose-source")  # a source with Sarracenia's own rule of ownership
 USERS = ADMIN | FEEDER | SOURCE | SUBSCRIBER | LOOSE
 MATCHING = OFFER | POLL | ANSWER | CLIENT
 # Functions that write events, and to the overflow queue those that Firehose refuses.
-WRITERS = MATCHING | SWEEP | SPLIT | SPLIT_CONTROL | ROUTE | CONTROL | SESSION | OVERVIEW | DELIVER
-FUNCTIONS = WRITERS | PAGE | CONNECT | LIVE_PAGE | DRAIN
+WRITERS = MATCHING | SWEEP | SPLIT | SPLIT_CONTROL | ROUTE | CONTROL | CONNECT | SESSION | OVERVIEW | DELIVER
+FUNCTIONS = WRITERS | PAGE | LIVE_PAGE | DRAIN
 
 RENDEZVOUS: dict[str, Who] = {
     "sqs:SendMessage Rendezvous/Broker": PUBLIC_CLIENT,
@@ -136,7 +136,7 @@ EXCHANGE: dict[str, Who] = {
     "sqs:ReceiveMessage Exchange/Retries": ROUTE,
     "dynamodb:PutItem Exchanges": CONTROL,
     "dynamodb:UpdateItem Exchanges": ROUTE | CONTROL,
-    "dynamodb:BatchGetItem Exchanges": ROUTE | SESSION | OVERVIEW | DELIVER,
+    "dynamodb:BatchGetItem Exchanges": ROUTE | CONNECT | SESSION | OVERVIEW | DELIVER,
     "dynamodb:Query Exchanges/index/by_kind": CONTROL | OVERVIEW | LIVE_PAGE | EXPORT,
     "dynamodb:Scan Exchanges": NOBODY,
     "lambda:CreateEventSourceMapping * for Exchange/Route": CONTROL,
@@ -157,7 +157,7 @@ LIVE: dict[str, Who] = {
     "dynamodb:PutItem Live": CONNECT | SESSION | DELIVER | CONTROL | ROUTE,
     "dynamodb:DeleteItem Live": SESSION | CONTROL | ROUTE,
     "dynamodb:BatchWriteItem Live": SESSION | ROUTE | CONTROL,
-    "dynamodb:BatchGetItem Live": SESSION | OVERVIEW | DELIVER | ROUTE | CONTROL,
+    "dynamodb:BatchGetItem Live": CONNECT | SESSION | OVERVIEW | DELIVER | ROUTE | CONTROL,
     "execute-api:ManageConnections CONNECTION": DELIVER,
     "secretsmanager:GetSecretValue LivePepper": SESSION,
 }
@@ -198,7 +198,6 @@ KEYS: dict[str, Who] = {
     | USERS
     | WRITERS
     | DRAIN
-    | CONNECT
     | API_GATEWAY
     | REPLAY
     | SCHEDULES,

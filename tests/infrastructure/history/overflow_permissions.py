@@ -3,7 +3,7 @@
 WRITERS = (
     *(f"Rendezvous/{name}Role" for name in ("Offer", "Poll", "Answer", "Client", "Sweep")),
     *("Splitting/SplitRole", "Splitting/ControlRole", "Exchange/RouteRole", "Exchange/ControlRole"),
-    *(f"Live/{name}Role" for name in ("Session", "Overview", "Deliver")),
+    *(f"Live/{name}Role" for name in ("Connect", "Session", "Overview", "Deliver")),
 )
 KEY_IN_USE = "kms: Decrypt GenerateDataKey"
 OVERFLOW = {"HistoryOverflow/Queue": "sqs: SendMessage", "QueueKey": KEY_IN_USE}

@@ -12,8 +12,10 @@ LIVE = {
     "Live/ConnectRole": {
         **SENDING,
         "Live/ConnectLogs": "logs: CreateLogStream PutLogEvents",
-        "Live": "dynamodb: GetItem PutItem UpdateItem",
+        "Live": "dynamodb: BatchGetItem GetItem PutItem Query UpdateItem",
         "Live/Timers": "sqs: SendMessage",
+        "Exchanges": "dynamodb: BatchGetItem GetItem",
+        "HistoryLake/Events": "firehose: PutRecordBatch",
     },
     "Live/SessionRole": {
         **SENDING,
