@@ -59,14 +59,14 @@ def _file(name: str, if_none_match: str) -> Response:
     file = _files().get(name)
     if file is None:
         return _answer("not found\n", status=HTTPStatus.NOT_FOUND)
-    policy = None
+    content_policy = None
     if file.is_document:
         issuers = [issuer for _, issuer in _issuers(_live_exchanges())]
-        policy = pages.content_policy(_websocket_url(), issuers, name=name)
-        file = file.with_policy(policy)
+        content_policy = pages.content_policy(_websocket_url(), issuers, name=name)
+        file = file.with_policy(content_policy)
     if file.is_known(if_none_match):
-        return _answer(status=HTTPStatus.NOT_MODIFIED, policy=policy, ETag=file.etag)
-    return _answer(file.body, content_type=file.content_type, policy=policy, ETag=file.etag)
+        return _answer(status=HTTPStatus.NOT_MODIFIED, content_policy=content_policy, ETag=file.etag)
+    return _answer(file.body, content_type=file.content_type, content_policy=content_policy, ETag=file.etag)
 
 
 def _health() -> Response:
@@ -80,10 +80,10 @@ def _answer(
     *,
     status: HTTPStatus = HTTPStatus.OK,
     content_type: str = "text/plain",
-    policy: str | None = None,
+    content_policy: str | None = None,
     **headers: str,
 ) -> Response:
-    given = {**pages.headers(_websocket_url(), policy), **headers}
+    given = {**pages.headers(_websocket_url(), content_policy), **headers}
     return response(body, status=status, content_type=content_type, headers=given)
 
 
