@@ -8,7 +8,9 @@ from lambdas.live import wiring
 from lambdas.shared import instance
 from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.live.accounts import DynamoAccounts
+from signalbox.aws.live.arvados_cluster import ArvadosUsers
 from signalbox.aws.live.issuers import IssuerKeys
+from signalbox.aws.live.json_documents import JsonDocuments
 from signalbox.aws.live.tokens import JwtVerifier
 from signalbox.live.session.admission import AdmissionService
 from signalbox.live.session.connection import Refusal
@@ -31,12 +33,14 @@ def admitted(session: Session, token: str, *, request: str) -> Refusal | None:
 @cache
 def _admissions() -> AdmissionService:
     exchanges = instance.table("EXCHANGE_TABLE")
+    # Only on the local stage, which has this variable: on AWS, loopback is the interface of the runtime.
+    allows_loopback = "AWS_ENDPOINT_URL" in os.environ
     return AdmissionService(
         realm=DynamoExchanges(exchanges).arvados_realm,
         # No challenge is sent, so the salt of an unknown user is not seen and needs no secret.
         accounts=DynamoAccounts(wiring.table(), exchanges, pepper="", backoff=instance.backoff()),
-        # Only on the local stage, which has this variable: on AWS, loopback is the interface of the runtime.
-        tokens=JwtVerifier(IssuerKeys(allows_loopback="AWS_ENDPOINT_URL" in os.environ)),
+        tokens=JwtVerifier(IssuerKeys(allows_loopback=allows_loopback)),
+        cluster=ArvadosUsers(JsonDocuments(allows_loopback=allows_loopback)),
         random_id=_random_id,
     )
 

@@ -71,6 +71,7 @@ class LoopbackIssuer:
     requests: Counter[str] = field(default_factory=Counter)
     answers: dict[str, Answer] = field(default_factory=dict)
     keys: list[dict[str, Any]] = field(default_factory=list)
+    authorizations: list[str | None] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.keys = [public_jwk(algorithm, algorithm) for algorithm in self.algorithms]
@@ -105,6 +106,7 @@ def running_issuer(make: Callable[[str], LoopbackIssuer] = LoopbackIssuer) -> It
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            issuer.authorizations.append(self.headers.get("authorization"))
             answer = issuer.answer(self.path)
             self.send_response(answer.status)
             for name, value in {"content-type": "application/json", **answer.headers}.items():

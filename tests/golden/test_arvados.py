@@ -93,6 +93,13 @@ def test_the_realm_of_arvados_is_stored_as_in_the_golden_file(exchange_table) ->
     assert exchange_of(exchange_item(exchange)) == exchange
 
 
+def test_the_cluster_of_a_realm_is_stored_with_it() -> None:
+    live = replace(LIVE, arvados_api="https://api.example.org")
+    exchange = Exchange(REALM, None, AT, live=live)
+
+    assert exchange_of(exchange_item(exchange)) == exchange
+
+
 def test_messages_are_sent_and_read_as_in_the_golden_file() -> None:
     sqs = RecordingSqs()
     SqsInbox(sqs, PREFIX + "trial-live-inbox.fifo").notify("c1=", Admitted(), request="q-1")

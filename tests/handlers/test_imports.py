@@ -38,7 +38,7 @@ BUDGET = {
     "exchange.control": (LIVE, 121),
     "live.connect": (LIVE, 55),
     "live.receive": (LIVE, 54),
-    "live.session": (LIVE, 114),
+    "live.session": (LIVE, 115),
     "live.deliver": (LIVE, 92),
     "live.page": (LIVE, 26),
     # It summarizes every capability.

@@ -222,6 +222,7 @@ def _live_item(live: LiveSettings) -> Item:
         # A list and not a map: the empty prefix is valid, and DynamoDB does not allow empty names.
         "rules": [{"prefix": prefix} | _retention_item(rule) for prefix, rule in live.rules.items()],
         "arvados": live.arvados or None,
+        "arvados_api": live.arvados_api or None,
         "issuers": [_issuer_item(issuer) for issuer in live.issuers] or None,
     }
     return _present(fields)
@@ -234,6 +235,7 @@ def _live_of(item: Mapping[str, Any]) -> LiveSettings:
         retention=_retention_of(item["retention"]),
         rules={rule["prefix"]: _retention_of(rule) for rule in item["rules"]},
         arvados=item.get("arvados", False),
+        arvados_api=item.get("arvados_api", ""),
         issuers=tuple(map(_issuer_of, item.get("issuers", ()))),
     )
 

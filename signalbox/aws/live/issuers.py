@@ -4,30 +4,21 @@ A fetch makes two requests with short time-outs. A storm of tokens with unknown 
 `PAUSE`; while an issuer does not answer, its last keys stay in use for `STALE_FOR`.
 """
 
-import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
-from urllib.parse import urlsplit
 
-from urllib3 import PoolManager, Timeout
-from urllib3.exceptions import HTTPError
-
-from signalbox.exchange.model.issuers import LOOPBACK
+from signalbox.aws.live.json_documents import REQUEST_SECONDS, JsonDocuments, NoDocument
 
 DISCOVERY = "/.well-known/openid-configuration"  # OpenID Connect Discovery 1.0, 4
-CONNECT_SECONDS, REQUEST_SECONDS = 2.0, 3.0
-MAXIMUM_BYTES = 262_144
 MAXIMUM_KEYS = 100
 MAXIMUM_ISSUERS = 1_000
 FRESH_SECONDS = 600.0  # a key that the issuer withdraws is accepted this long
 STALE_SECONDS = 86_400.0
 PAUSE_SECONDS = 5.0  # between two fetches of an issuer
-CHUNK_BYTES = 16_384
-OK = 200
 
 Key = Mapping[str, Any]
 
@@ -64,7 +55,11 @@ class IssuerKeys:
     allows_loopback: bool = False
     now: Callable[[], float] = time.monotonic
     _entries: dict[str, _Entry] = field(default_factory=dict)
-    _pool: PoolManager = field(default_factory=lambda: PoolManager(8, maxsize=2))
+    documents: JsonDocuments = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the reader of documents."""
+        self.documents = JsonDocuments(allows_loopback=self.allows_loopback)
 
     def find(self, issuer: str, key_id: str | None) -> Sequence[Key] | None:
         """Return an issuer's keys, fetched again if `key_id` is not among them; None if the issuer does not answer."""
@@ -85,52 +80,16 @@ class IssuerKeys:
                 entry.tried_at = self.now()
                 entry.keys = self._fetched(issuer)
                 entry.fetched_at = entry.tried_at
-        except _NoAnswer as problem:
+        except (_NoAnswer, NoDocument) as problem:
             logger.warning("the keys of issuer %s were not fetched: %s", issuer, problem)
         finally:
             entry.exclusive.release()
 
     def _fetched(self, issuer: str) -> tuple[Key, ...]:
-        discovered = self._document(issuer.removesuffix("/") + DISCOVERY)
+        discovered = self.documents.read(issuer.removesuffix("/") + DISCOVERY)
         if discovered.get("issuer") != issuer:
             raise _NoAnswer("its discovery document is another issuer's")
-        keys = self._document(str(discovered.get("jwks_uri"))).get("keys")
+        keys = self.documents.read(str(discovered.get("jwks_uri"))).get("keys")
         if not isinstance(keys, list):
             raise _NoAnswer("its key set has no list of keys")
         return tuple(key for key in keys[:MAXIMUM_KEYS] if isinstance(key, dict))
-
-    def _document(self, url: str) -> Mapping[str, Any]:
-        """Return the JSON object of a URL. Redirects are not followed, and compressed answers are not requested."""
-        parts = urlsplit(url)
-        if parts.scheme != "https" and not (self.allows_loopback and parts.hostname in LOOPBACK):
-            raise _NoAnswer("a URL of it is not HTTPS")
-        try:
-            document = json.loads(self._body(url))
-        except (HTTPError, OSError, ValueError, RecursionError) as error:
-            raise _NoAnswer(f"{type(error).__name__} at {parts.path}") from error
-        if not isinstance(document, dict):
-            raise _NoAnswer(f"no JSON object at {parts.path}")
-        return document
-
-    def _body(self, url: str) -> bytes:
-        until = time.monotonic() + REQUEST_SECONDS  # a time-out of a socket is one of each read
-        response = self._pool.request(
-            "GET",
-            url,
-            headers={"accept": "application/json", "accept-encoding": "identity"},
-            timeout=Timeout(connect=CONNECT_SECONDS, read=REQUEST_SECONDS),
-            redirect=False,
-            retries=False,
-            preload_content=False,
-        )
-        try:
-            body = b""
-            while chunk := response.read1(CHUNK_BYTES, decode_content=False):
-                body += chunk
-                if len(body) > MAXIMUM_BYTES or time.monotonic() > until:
-                    raise ValueError("the answer is too long, or takes too long")
-        finally:
-            response.close()
-        if response.status != OK:
-            raise ValueError(f"status {response.status}")
-        return body

@@ -28,7 +28,7 @@ from signalbox.cli.live.issuers import (
     RoleClaim,
     issuer_fields,
 )
-from signalbox.cli.live.settings import Anonymous, Arvados, Keep, KeepFor, Live, Order, Rules, live_fields
+from signalbox.cli.live.settings import Anonymous, Arvados, ArvadosApi, Keep, KeepFor, Live, Order, Rules, live_fields
 from signalbox.cli.shared.confirmation import Yes
 from signalbox.cli.shared.files import read_json
 from signalbox.cli.shared.output import print_json, print_line, print_table
@@ -89,6 +89,7 @@ def declare(
     issuer_origin: Origins = None,
     issuers: Issuers = None,
     arvados: Arvados = None,
+    arvados_api: ArvadosApi = None,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
@@ -103,6 +104,7 @@ def declare(
         keep_for=keep_for,
         rules=rules,
         arvados=arvados,
+        arvados_api=arvados_api,
         issuers=issuer_fields(
             issuers,
             url=issuer,

@@ -28,6 +28,10 @@ Arvados = Annotated[
     bool | None,
     typer.Option("--arvados/--no-arvados", help="Make it the realm that clients of Arvados join, or stop that."),
 ]
+ArvadosApi = Annotated[
+    str | None,
+    typer.Option(help="API of the Arvados cluster that verifies its own tokens; '' accepts none.", metavar="URL"),
+]
 
 
 def live_fields(
@@ -40,6 +44,7 @@ def live_fields(
     rules: Sequence[str] | None,
     issuers: Sequence[object] | None,
     arvados: bool | None,
+    arvados_api: str | None,
 ) -> Mapping[str, object] | None:
     """Return the live fields of the command `declare_exchange`, or None without any of the options."""
     retention = _retention(keep, keep_for, option="--keep-for")
@@ -51,6 +56,7 @@ def live_fields(
         "rules": dict(map(_rule, rules)) if rules else None,
         "issuers": issuers,
         "arvados": arvados,
+        "arvados_api": arvados_api,
     }
     return {name: value for name, value in given.items() if value is not None} or None
 

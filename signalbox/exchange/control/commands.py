@@ -13,16 +13,17 @@ from signalbox.sarracenia.rights.names import ExchangeName
 
 @dataclass(frozen=True, slots=True)
 class DeclareExchange:
-    """`declare_exchange {exchange, alternate?, live?, order_by?, anonymous?, retention?, rules?, issuers?, arvados?}`.
+    """`declare_exchange {exchange, alternate?, live?}`, and for a live exchange the fields below, all optional.
 
     Without `alternate` the alternate stays unchanged; "" removes it. With `live`, connections may join an ordered
     exchange: `order_by` is topic, publisher or exchange; `anonymous` is the user of connections without a secret (""
     refuses them); `retention` {count?, age_seconds?} limits the events of a topic (0: no limit); `rules` maps topic
     prefixes to retentions; `issuers` are up to five {url, audience, label?, name_claim?, role_claim?, groups_claim?,
-    skew_seconds?, client_id?, origins?}; `arvados` makes the exchange the stage's realm of Arvados' clients. Missing
-    fields stay unchanged, or get their defaults (topic, "", 1,000 events of 24 h, none, none, false). Result:
-    {exchange, ordered, alternate, created_by, created_at, live: {order_by, anonymous, retention, rules, issuers,
-    arvados} or null, sqs_name, url, connected}. Messages wait until the exchange is `connected` to the router.
+    skew_seconds?, client_id?, origins?}; `arvados` makes the exchange the stage's realm of Arvados' clients, and
+    `arvados_api` is the URL of the cluster that verifies its own tokens ("" accepts none). Missing fields stay
+    unchanged, or get their defaults (topic, "", 1,000 events of 24 h, none, none, false, ""). Result: {exchange,
+    ordered, alternate, created_by, created_at, live: {order_by, anonymous, retention, rules, issuers, arvados,
+    arvados_api} or null, sqs_name, url, connected}. Messages wait until the exchange is `connected` to the router.
     """
 
     exchange: ExchangeName

@@ -118,6 +118,9 @@ class DeclarationService:
         # All clients of Arvados join one realm, so its owner would decide what they receive.
         if live.arvados is not None and self.caller.role is not Role.ADMIN:
             raise NotPermitted("only administrators may set 'arvados'")
+        # A function of the stage sends tokens to this URL, and its users join without being users of the stage.
+        if live.arvados_api is not None and self.caller.role is not Role.ADMIN:
+            raise NotPermitted("only administrators may set 'arvados_api'")
 
     def _make_arvados_realm(self, exchange: ExchangeName) -> None:
         """Make an exchange the realm of Arvados' clients, unless another exchange is. Raises `RejectedError`."""

@@ -43,7 +43,7 @@ def _issuer(section: Section) -> Issuer:
     section.refuse_unknown(ISSUER_FIELDS)
     url = section.required_text("url")
     if url:
-        _check_url(section, "url", url)
+        check_url(section, "url", url)
     return Issuer(
         url=url,
         audience=_text(section, "audience", section.required_text("audience")),
@@ -57,7 +57,7 @@ def _issuer(section: Section) -> Issuer:
     )
 
 
-def _check_url(section: Section, field: str, url: str) -> None:
+def check_url(section: Section, field: str, url: str) -> None:
     """Add the problems of a URL, which is fetched: HTTPS, or plain HTTP on the machine itself."""
     for problem in _url_problems(url):
         section.problem(field, f"{problem}, in {shown(url)}")
@@ -103,7 +103,7 @@ def _origins(section: Section) -> tuple[str, ...]:
     if len(origins) > MAXIMUM_ORIGINS:
         section.problem("origins", f"expected {MAXIMUM_ORIGINS} at most, not {len(origins)}")
     for number, origin in enumerate(origins):
-        _check_url(section, f"origins[{number}]", origin)
+        check_url(section, f"origins[{number}]", origin)
         if origin.count("/") != len("//"):
             section.problem(f"origins[{number}]", f"expected one such as https://example.org, not {shown(origin)}")
     return origins

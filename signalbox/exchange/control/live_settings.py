@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from signalbox.documents import Section, shown
-from signalbox.exchange.control.issuers import read_issuers
+from signalbox.exchange.control.issuers import check_url, read_issuers
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import LiveSettings, OrderBy, Retention
 from signalbox.exchange.model.topics import short_string_problem
 from signalbox.queues import FIFO_SUFFIX, is_fifo
 from signalbox.sarracenia.rights.names import InvalidUserName, UserName, parse_user_name
 
-LIVE_FIELDS = ("live", "order_by", "anonymous", "retention", "rules", "issuers", "arvados")
+LIVE_FIELDS = ("live", "order_by", "anonymous", "retention", "rules", "issuers", "arvados", "arvados_api")
 RETENTION_FIELDS = ("count", "age_seconds")
 MAXIMUM_COUNT = 1_000_000
 MAXIMUM_AGE_SECONDS = 366 * 86_400
@@ -49,6 +49,7 @@ class LiveSettingsPatch:
     rules: Mapping[str, RetentionPatch] | None = None
     issuers: tuple[Issuer, ...] | None = None
     arvados: bool | None = None
+    arvados_api: str | None = None
 
     def apply_to(self, live: LiveSettings | None) -> LiveSettings | None:
         """Return settings with these changes."""
@@ -65,6 +66,7 @@ class LiveSettingsPatch:
             rules=rules,
             issuers=found.issuers if self.issuers is None else self.issuers,
             arvados=found.arvados if self.arvados is None else self.arvados,
+            arvados_api=found.arvados_api if self.arvados_api is None else self.arvados_api,
         )
 
 
@@ -87,6 +89,7 @@ def read_live_settings(section: Section, *, exchange: str) -> LiveSettingsPatch 
         rules=_rules(section),
         issuers=read_issuers(section),
         arvados=section.flag("arvados") if "arvados" in given else None,
+        arvados_api=_arvados_api(section),
     )
 
 
@@ -109,6 +112,13 @@ def _anonymous(section: Section) -> UserName | None:
     except InvalidUserName as error:
         section.problem("anonymous", str(error))
         return None
+
+
+def _arvados_api(section: Section) -> str | None:
+    text = section.text("arvados_api")
+    if text:
+        check_url(section, "arvados_api", text)
+    return text and text.rstrip("/")
 
 
 def _rules(section: Section) -> Mapping[str, RetentionPatch] | None:

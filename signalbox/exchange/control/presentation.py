@@ -69,6 +69,7 @@ def _live(live: LiveSettings) -> dict[str, object]:
         "rules": {prefix: _retention(rule) for prefix, rule in live.rules.items()},
         "issuers": [issuer_document(issuer) for issuer in live.issuers],
         "arvados": live.arvados,
+        "arvados_api": live.arvados_api or None,
     }
 
 

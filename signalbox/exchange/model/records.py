@@ -64,7 +64,8 @@ class LiveSettings:
 
     `anonymous` is the user of connections without a secret; None refuses them. `rules` maps topic prefixes to their
     retention; `retention` is for all other topics. `issuers` are the identity providers whose users may join. With
-    `arvados`, clients of Arvados join this realm of the stage.
+    `arvados`, clients of Arvados join this realm of the stage; `arvados_api` is the URL of the cluster that verifies
+    the tokens that it issued itself, or "".
     """
 
     order_by: OrderBy = OrderBy.TOPIC
@@ -73,6 +74,7 @@ class LiveSettings:
     rules: Mapping[str, Retention] = field(default_factory=dict, hash=False)
     issuers: tuple[Issuer, ...] = ()
     arvados: bool = False
+    arvados_api: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,9 @@ class TokenProblem(Enum):
     ENDED = "ended", "a session of this user was ended after the token was issued: sign in again"
     AUTHID = "authid", "the token is another user's than the authid"
     STAGE_USER = "stage_user", "the name of the token's user is the name of a user of the stage"
+    CLUSTER = "cluster", "the Arvados cluster does not accept the token"
+    INACTIVE = "inactive", "the token's user is not active in the Arvados cluster"
+    CLUSTER_AWAY = "cluster_away", "the Arvados cluster does not answer: try again"
     UNAVAILABLE = "unavailable", "the issuer does not answer, and its keys are not known: try again"
 
     def __init__(self, word: str, text: str) -> None:

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 
+from signalbox.live.arvados.cluster import ClusterUsers, is_cluster_token, verified_user
 from signalbox.live.arvados.tokens import StageToken, stage_token
 from signalbox.live.identity.compact import is_compact_jwt
 from signalbox.live.identity.tokens import TokenProblem, TokenRefusal, TokenVerifier, VerifiedToken
@@ -20,6 +22,7 @@ NO_REALM = Refusal(
 WRONG_TOKEN = Refusal(
     UNAUTHORIZED, "wrong token: expected v2/USER/SECRET of a user of the stage, or a JWT of one of the realm's issuers"
 )
+AWAY = (TokenProblem.UNAVAILABLE, TokenProblem.CLUSTER_AWAY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,7 @@ class AdmissionService:
     realm: Callable[[], ExchangeName | None]
     accounts: Accounts
     tokens: TokenVerifier
+    cluster: ClusterUsers
     random_id: Callable[[], int]
 
     def admit(self, session: Session, token: str) -> Session | Refusal:
@@ -40,15 +44,24 @@ class AdmissionService:
         if realm is None:
             return NO_REALM
         known = replace(session, dialect=Dialect.ARVADOS, realm=realm, session=SessionId(self.random_id()))
+        live = self.accounts.access(realm, None, now=session.opened_at).live
+        if live is None or not live.arvados:
+            return NO_REALM
+        if live.arvados_api and is_cluster_token(token):
+            return self._of_verified_user(known, realm, self._cluster_user(live.arvados_api, token, session.opened_at))
         parsed = stage_token(token)
         if parsed is not None:
             return self._of_stage_user(known, realm, parsed)
-        return self._of_token_user(known, realm, token) if is_compact_jwt(token) else WRONG_TOKEN
+        if not is_compact_jwt(token):
+            return WRONG_TOKEN
+        return self._of_verified_user(known, realm, self.tokens.verify(token, live.issuers))
+
+    def _cluster_user(self, api: str, token: str, now: datetime) -> VerifiedToken | TokenRefusal:
+        found = self.cluster.find(api, token)
+        return TokenRefusal(found) if isinstance(found, TokenProblem) else verified_user(found, now=now)
 
     def _of_stage_user(self, session: Session, realm: ExchangeName, token: StageToken) -> Session | Refusal:
         access = self.accounts.access(realm, token.user, now=session.opened_at)
-        if not _is_for_arvados(access):
-            return NO_REALM
         account = _verified(token, access)
         if account is not None:
             return replace(session, identity=Identity(account.name, account.role, AuthMethod.TICKET))
@@ -56,11 +69,9 @@ class AdmissionService:
             self.accounts.count_failure(token.user, now=session.opened_at)
         return WRONG_TOKEN
 
-    def _of_token_user(self, session: Session, realm: ExchangeName, text: str) -> Session | Refusal:
-        access = self.accounts.access(realm, None, now=session.opened_at)
-        if access.live is None or not _is_for_arvados(access):
-            return NO_REALM
-        verified = self.tokens.verify(text, access.live.issuers)
+    def _of_verified_user(
+        self, session: Session, realm: ExchangeName, verified: VerifiedToken | TokenRefusal
+    ) -> Session | Refusal:
         if isinstance(verified, TokenRefusal):
             return _refusal(verified.problem)
         user = UserName(verified.authid)
@@ -78,10 +89,6 @@ class AdmissionService:
         return ended_at is not None and (token.issued_at is None or token.issued_at < ended_at)
 
 
-def _is_for_arvados(access: RealmAccess) -> bool:
-    return access.live is not None and access.live.arvados
-
-
 def _verified(token: StageToken, access: RealmAccess) -> Account | None:
     """Return the account whose secret a token has; it takes as long for a user that does not exist."""
     credentials = access.account.credentials if access.account else Credentials.decoy(token.user, pepper="")
@@ -89,5 +96,5 @@ def _verified(token: StageToken, access: RealmAccess) -> Account | None:
 
 
 def _refusal(problem: TokenProblem) -> Refusal:
-    status = UNAVAILABLE if problem is TokenProblem.UNAVAILABLE else UNAUTHORIZED
+    status = UNAVAILABLE if problem in AWAY else UNAUTHORIZED
     return Refusal(status, problem.text, f"token: {problem.word}")

@@ -7,9 +7,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from signalbox.aws.live.arvados_cluster import CURRENT_USER, GROUPS, QUERY
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
+from tests.fakes.issuer import Answer, running_issuer
 from tests.integration.live.arvados_sdk import TlsEndpoint, sdk_client, tls_endpoint
 from tests.integration.live.stage import TrialRealm
 
@@ -97,3 +99,30 @@ def test_the_sdk_follows_catches_up_and_unsubscribes(
         publish(11, "update")
         publish(12)
         assert client.next(1) == [{"msgID": 5, **row(12)}]
+
+
+def test_a_token_of_the_cluster_joins_with_the_groups_that_the_cluster_names(
+    place: TrialRealm, administrator: ExchangeClient, endpoint: TlsEndpoint
+) -> None:
+    own, other, user = "zzzzz-j7d0g-00000000000000a", "zzzzz-j7d0g-00000000000000b", "zzzzz-tpzed-00000000000000a"
+    token = "v2/zzzzz-gj3su-00000000000000a/0123456789abcdefghijklmnopqrstuvwxyz"
+    person = {"uuid": user, "is_active": True, "is_admin": False}
+    grant = {"user": "@everyone", "exchange": REALM, "right": "read", "match": "wildcard"}
+    for word in ("{user}", "{group}"):
+        administrator.ask("grant", {**grant, "uri": f"record..{word}.."})
+
+    with running_issuer() as cluster:
+        administrator.declare_exchange(REALM, live={"arvados_api": cluster.url})
+        answers = {CURRENT_USER: person, f"{GROUPS}?{QUERY}": {"items": [{"uuid": own}]}}
+        cluster.answers = {path: Answer((json.dumps(one).encode(),)) for path, one in answers.items()}
+        with sdk_client(endpoint, urlsplit(place.url).path, token, CREATED) as client:
+            assert client.next(1) == [OK]
+            for number, owner in enumerate((other, own, user), start=21):
+                administrator.publish(REALM, f"record.collection.{owner}.u{number}.create", json.dumps(row(number)))
+            assert client.next(2) == [{"msgID": 1, **row(22)}, {"msgID": 2, **row(23)}]
+
+        cluster.answers[CURRENT_USER] = Answer((b"{}",), status=401)
+        refused = token.replace("a/", "b/")
+        with sdk_client(endpoint, urlsplit(place.url).path, refused, CREATED) as client:
+            ((kind, text),) = client.next(1)[0].items()
+            assert (kind, "401" in text) == ("refused", True)

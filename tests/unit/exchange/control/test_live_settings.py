@@ -3,6 +3,7 @@
 import pytest
 
 from signalbox.control.envelope import InvalidCommand
+from signalbox.errors import RejectedError
 from signalbox.exchange.control.declaration import ArvadosRealmTaken
 from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.model.control_ports import ChangedMeanwhile
@@ -16,6 +17,7 @@ DEFAULT = {
     "rules": {},
     "issuers": [],
     "arvados": False,
+    "arvados_api": None,
 }
 
 
@@ -56,6 +58,7 @@ def test_live_settings_are_stored(stage):
         "rules": {"logs.": {"count": 10, "age_seconds": None}, "": {"count": None, "age_seconds": None}},
         "issuers": [],
         "arvados": False,
+        "arvados_api": None,
     }
     assert declare(stage) == found
     assert declare(stage, live=True) == found
@@ -111,6 +114,18 @@ def test_one_realm_of_a_stage_is_for_arvados(stage):
     assert declare(stage, user=None, arvados=False)["arvados"] is False
     assert declare(stage, user=None, exchange=other, arvados=True)["arvados"] is True
     assert stage.ports.store.exchanges.arvados_realm() == other
+
+
+def test_the_cluster_that_verifies_its_own_tokens_is_set_and_removed(stage):
+    url = "https://api.example.org"
+    assert declare(stage, user=None, arvados=True, arvados_api=url + "/")["arvados_api"] == url
+    assert declare(stage, order_by="exchange")["arvados_api"] == url
+    assert declare(stage, user=None, arvados_api="")["arvados_api"] is None
+
+    with pytest.raises(NotPermitted, match="only administrators may set 'arvados_api'"):
+        declare(stage, arvados_api=url)
+    with pytest.raises(RejectedError, match="arvados_api: expected a URL that begins with https://"):
+        declare(stage, user=None, arvados_api="http://api.example.org")
 
 
 @pytest.mark.parametrize("gone", [True, False])

@@ -9,6 +9,8 @@ from typing import Any
 from signalbox.exchange.model.records import LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import NO_RIGHTS
+from signalbox.live.arvados.cluster import ClusterUser
+from signalbox.live.identity.tokens import TokenProblem
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.decisions import OutboxState
 from signalbox.live.outbox.items import EventBatch, ItemId, OutboxItem, SubscriptionEvent
@@ -40,6 +42,8 @@ class ArvadosStage:
     sequences: dict[str, int] = field(default_factory=dict)
     frames: int = 0
     published: int = 0
+    cluster: dict[tuple[str, str], ClusterUser | TokenProblem] = field(default_factory=dict)
+    """The users of Arvados clusters, by the URL of the API and the token."""
 
     def __post_init__(self) -> None:
         self.world.declare(LiveSettings(order_by=OrderBy.EXCHANGE, arvados=True))
@@ -50,9 +54,13 @@ class ArvadosStage:
     def admit(self, token: str = TOKEN, connection: ConnectionId = CONNECTION) -> Session | Refusal:
         world = self.world
         service = AdmissionService(
-            world.exchanges.arvados_realm, world.accounts, world.tokens, lambda: next(world.numbers)
+            world.exchanges.arvados_realm, world.accounts, world.tokens, self, lambda: next(world.numbers)
         )
         return service.admit(opened(connection, now=world.moment), token)
+
+    def find(self, api: str, token: str) -> ClusterUser | TokenProblem:
+        """Return the user of a token in the memory's clusters."""
+        return self.cluster.get((api, token), TokenProblem.CLUSTER)
 
     def connect(self, token: str = TOKEN, connection: ConnectionId = CONNECTION) -> None:
         session = self.admit(token, connection)

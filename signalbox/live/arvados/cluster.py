@@ -1,0 +1,66 @@
+"""Users of an Arvados cluster, which verifies the tokens that it issued itself."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from signalbox.live.identity.claims import MAXIMUM_GROUPS
+from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
+from signalbox.sarracenia.rights.permissions import Role
+
+PROVIDER = "arvados"
+# The group of a cluster's administrators, who may read everything there: Arvados has none of its own for them.
+ADMINISTRATORS = "arvados-admins"
+# For so long a session keeps the groups that the cluster named: arvados-ws keeps a permission as long.
+KEPT_FOR = timedelta(hours=1)
+_UUID = "[a-z0-9]{5}-%s-[a-z0-9]{15}"
+_TOKEN = re.compile("v2/" + _UUID % "gj3su" + "/[!-~]{1,200}|[a-z0-9]{40,60}")
+_USER = re.compile(_UUID % "tpzed")
+_GROUP = re.compile(_UUID % "j7d0g")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterUser:
+    """A user as the cluster describes the bearer of a token; `groups` are the uuids of the groups that may be read."""
+
+    uuid: str
+    is_active: bool
+    is_admin: bool
+    groups: tuple[str, ...]
+
+
+class ClusterUsers(Protocol):
+    """The users of Arvados clusters."""
+
+    def find(self, api: str, token: str) -> ClusterUser | TokenProblem:
+        """Return the user of a token from the API at a URL, or why there is none."""
+        ...
+
+
+def is_cluster_token(text: str) -> bool:
+    """Return whether a text has the form of a token that Arvados issues: `v2/UUID/SECRET`, or the secret alone."""
+    return _TOKEN.fullmatch(text) is not None
+
+
+def verified_user(user: ClusterUser, *, now: datetime) -> VerifiedToken | TokenRefusal:
+    """Return the cluster's user as the user of a verified token, or why the user may not join.
+
+    The name is the user's uuid, and the groups are those that the user may read, so that grants with `{user}` and
+    `{group}` give each user the objects of their own and of these groups.
+    """
+    if not user.is_active:
+        return TokenRefusal(TokenProblem.INACTIVE)
+    if _USER.fullmatch(user.uuid) is None:
+        return TokenRefusal(TokenProblem.CLUSTER)
+    groups = _groups(user)
+    if len(groups) > MAXIMUM_GROUPS:
+        return TokenRefusal(TokenProblem.GROUPS)
+    identity = TokenIdentity(PROVIDER, Role.SUBSCRIBER, groups, expires_at=now + KEPT_FOR)
+    return VerifiedToken(user.uuid, PROVIDER, identity, issued_at=now)
+
+
+def _groups(user: ClusterUser) -> tuple[str, ...]:
+    found: Iterable[str] = (uuid for uuid in user.groups if _GROUP.fullmatch(uuid))
+    return tuple(sorted({*found, ADMINISTRATORS})) if user.is_admin else tuple(sorted(set(found)))
