@@ -18,6 +18,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head, numbered
 from signalbox.live.admin.grants import Grant
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
+from signalbox.live.arvados.row_state import RowState
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
 from signalbox.live.outbox.items import ItemId
@@ -145,7 +146,8 @@ def test_an_outbox_state_round_trips(snapshots) -> None:
         totals=replace(NO_TOTALS.plus(events=1, replies=2, size=3, lags=[timedelta(seconds=4)]), noted_at=NOW),
     )
 
-    for kept in (outbox, OutboxState()):
+    rows = RowState(number=3, posted=((1, 4), (6, 6)), posted_at=NOW, deferred=((7, 7),))
+    for kept in (outbox, OutboxState(), replace(outbox, rows=rows), OutboxState(rows=RowState(number=1))):
         snapshots.save(CONNECTION, kept, session=None)
 
         assert snapshots.read(CONNECTION, owner=None).outbox == kept

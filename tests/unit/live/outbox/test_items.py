@@ -8,6 +8,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.items import (
     BackfillRequest,
+    CatchUpRequest,
     EventBatch,
     InvalidOutboxItem,
     ItemId,
@@ -42,6 +43,7 @@ ITEMS = [
     reply_item(Post(Unsubscribed(RequestId(1)), ends=SubscriptionId(9)), ID),
     reply_item(Post(Goodbye({}, "wamp.close.goodbye_and_out")), ID),
     close_item(Close(), ID),
+    CatchUpRequest(ID, SubscriptionId(9)),
     *(
         BackfillRequest(ID, PATTERN, get_retained=True, history=history)
         for history in (
