@@ -70,7 +70,8 @@ export class Renewals {
 
   /** @param {string} reason */
   _show(reason) {
-    this.text.textContent = `Events end at ${clock(this.signedIn.endsAt)}, because the sign-in is not renewed: ${reason}.`;
+    const end = clock(this.signedIn.endsAt);
+    this.text.textContent = `Events end at ${end}, because the sign-in is not renewed: ${reason}.`;
     this.notice.hidden = false;
   }
 

@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.patience import wait_for
+
 pytestmark = pytest.mark.browser
 
 LINES = 100_000
@@ -94,7 +96,7 @@ def test_scrolling_up_ends_following(router, visitor):
     page.mouse.wheel(0, -4000)
     expect(page.get_by_role("button", name="↓ Follow")).to_be_visible()
     # The page stops following as the wheel turns; the browser scrolls some frames later.
-    page.wait_for_function(f"end => Math.abs({TOP} - (end - 4000)) < 1", arg=end)
+    wait_for(lambda: page.evaluate(f"end => Math.abs({TOP} - (end - 4000)) < 1", end), "the log has scrolled")
     before = page.evaluate(TOP)
 
     router.publish("trial.log", "\n".join(f"new {number}" for number in range(100)))

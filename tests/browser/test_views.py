@@ -5,6 +5,7 @@ from playwright.sync_api import expect
 
 from signalbox.live.wamp.messages import Payload
 from tests.browser.stages import OVERVIEW, furnish
+from tests.patience import wait_for
 
 pytestmark = pytest.mark.browser
 
@@ -173,6 +174,7 @@ def test_the_pictures_of_reports_are_shown_and_enlarged(router, visitor):
 
     picture = page.get_by_role("img", name="rendezvous, 2026-11-21")
     expect(picture).to_be_visible()
-    page.wait_for_function("[...document.images].every((image) => image.complete && image.naturalWidth > 0)")
+    are_loaded = "[...document.images].every((image) => image.complete && image.naturalWidth > 0)"
+    wait_for(lambda: page.evaluate(are_loaded), "the pictures")
     page.get_by_role("button", name="Enlarge rendezvous").click()
     expect(page.get_by_role("dialog", name="rendezvous")).to_be_visible()

@@ -252,7 +252,7 @@ def test_a_rejected_message_without_a_reply_queue_is_dead_lettered(stage):
     reasons = [m["MessageAttributes"]["Reason"]["StringValue"] for m in stage.messages(stage.dead_letter_queue_url)]
     assert reasons[0].startswith("command: not JSON")
     assert "reply_queue_url: expected a queue whose name begins with 'signalbox-split-reply-'" in reasons[1]
-    assert reasons[2].startswith("command: expected one of apply, registries")
+    assert reasons[2].startswith("command: expected one of apply, remove, registries")
 
 
 def test_a_command_without_its_reply_queue_is_executed(stage):

@@ -79,7 +79,7 @@ ALLOWED: dict[str, set[str]] = {
         control_queue="look, receive, remove",
         reply_queue="look, see tags, send, delete",
         dead_letters="send",
-        exchanges="get, put, update, delete, list",
+        exchanges="get, get many, put, update, delete, list",
         mappings="see, make",
         metrics="read",
     )

@@ -11,6 +11,7 @@ from signalbox.aws.live.arvados_cluster import CURRENT_USER, GROUPS, QUERY
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.exchange.model.records import OrderBy
 from tests.fakes.issuer import Answer, running_issuer
 from tests.integration.live.arvados_sdk import TlsEndpoint, sdk_client, tls_endpoint
 from tests.integration.live.stage import TrialRealm
@@ -62,7 +63,7 @@ def test_the_sdk_follows_catches_up_and_unsubscribes(
 
     def publish(number: int, event_type: str = "create", topic: str = "record.a") -> None:
         body = {**row(number, event_type), "created_at": "2026-11-23T07:00:00.000000Z"}
-        administrator.publish(REALM, topic, json.dumps(body))
+        administrator.publish(REALM, topic, json.dumps(body), order_by=OrderBy.EXCHANGE)
 
     with sdk_client(endpoint, path, f"v2/{name}/wrong", CREATED) as client:
         ((refused, text),) = client.next(1)[0].items()
@@ -118,7 +119,8 @@ def test_a_token_of_the_cluster_joins_with_the_groups_that_the_cluster_names(
         with sdk_client(endpoint, urlsplit(place.url).path, token, CREATED) as client:
             assert client.next(1) == [OK]
             for number, owner in enumerate((other, own, user), start=21):
-                administrator.publish(REALM, f"record.collection.{owner}.u{number}.create", json.dumps(row(number)))
+                topic = f"record.collection.{owner}.u{number}.create"
+                administrator.publish(REALM, topic, json.dumps(row(number)), order_by=OrderBy.EXCHANGE)
             assert client.next(2) == [{"msgID": 1, **row(22)}, {"msgID": 2, **row(23)}]
 
         cluster.answers[CURRENT_USER] = Answer((b"{}",), status=401)

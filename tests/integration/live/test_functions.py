@@ -63,7 +63,7 @@ CALLS: dict[str, Call] = {
     **function_calls("session", lambda resources: resources.outputs["SessionFunctionName"]),
 }
 ALLOWED: dict[str, set[str]] = {
-    "connect": expected_calls(inbox="send", live="get, put, update"),
+    "connect": expected_calls(inbox="send", live="get, put, update, query", exchanges="get") | {"write history"},
     "receive": expected_calls(inbox="send"),
     "session": expected_calls(
         inbox="look, receive, remove, send",
