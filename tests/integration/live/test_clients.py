@@ -220,6 +220,8 @@ def test_a_subscription_may_start_with_past_events(start, publisher):
     publish(publisher, topic, *range(6))
 
     client.ask("subscribe", name=topic, topic=topic, options={"_history": {"last": 3}})
+    # The newest events are those of the moment when the log is read, after SUBSCRIBED.
+    client.wait_for_values(topic, [3, 4, 5])
     publish(publisher, topic, 6)
 
     client.wait_for_values(topic, [3, 4, 5, 6])
