@@ -1,6 +1,5 @@
 """The part of `$connect` for Arvados' clients; other connections do not load it."""
 
-import os
 import secrets
 from functools import cache
 
@@ -33,14 +32,13 @@ def admitted(session: Session, token: str, *, request: str) -> Refusal | None:
 @cache
 def _admissions() -> AdmissionService:
     exchanges = instance.table("EXCHANGE_TABLE")
-    # Only on the local stage, which has this variable: on AWS, loopback is the interface of the runtime.
-    allows_loopback = "AWS_ENDPOINT_URL" in os.environ
+    documents = JsonDocuments(allows_loopback=instance.is_local())
     return AdmissionService(
         realm=DynamoExchanges(exchanges).arvados_realm,
         # No challenge is sent, so the salt of an unknown user is not seen and needs no secret.
         accounts=DynamoAccounts(wiring.table(), exchanges, pepper="", backoff=instance.backoff()),
-        tokens=JwtVerifier(IssuerKeys(allows_loopback=allows_loopback)),
-        cluster=ArvadosUsers(JsonDocuments(allows_loopback=allows_loopback)),
+        tokens=JwtVerifier(IssuerKeys(documents)),
+        cluster=ArvadosUsers(documents),
         random_id=_random_id,
     )
 

@@ -1,6 +1,5 @@
 """The wiring of the function `session`, made once for each function instance."""
 
-import os
 import secrets
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -14,6 +13,7 @@ from lambdas.shared import instance
 from signalbox.aws.exchange.sender import SqsExchangeSender
 from signalbox.aws.live.accounts import DynamoAccounts
 from signalbox.aws.live.issuers import IssuerKeys
+from signalbox.aws.live.json_documents import JsonDocuments
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.aws.live.overview_calls import SqsOverviewCalls
@@ -58,8 +58,7 @@ def ports() -> SessionPorts:
             instance.sqs(), settings.text("LIVE_INBOX_URL").rpartition("/")[0] + "/", instance.backoff()
         ),
         overview_calls=SqsOverviewCalls(instance.sqs(), settings.text("LIVE_OVERVIEW_URL")),
-        # Only on the local stage, which has this variable: on AWS, loopback is the interface of the runtime.
-        tokens=JwtVerifier(IssuerKeys(allows_loopback="AWS_ENDPOINT_URL" in os.environ)),
+        tokens=JwtVerifier(IssuerKeys(JsonDocuments(allows_loopback=instance.is_local()))),
         names=StageNames(settings.text("STAGE"), settings.text("EXCHANGE_PREFIX")),
         pepper=pepper(),
         now=instance.CLOCK.now,

@@ -63,6 +63,11 @@ def begin(context: object) -> None:
         deadline().at = None
 
 
+def is_local() -> bool:
+    """Return whether this is a local stage, where loopback is the machine and not the runtime's own interface."""
+    return "AWS_ENDPOINT_URL" in os.environ
+
+
 @cache
 def settings() -> Settings:
     """Return the environment variables of the function."""

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from signalbox.aws.live.issuers import IssuerKeys
+from signalbox.aws.live.json_documents import JsonDocuments
 from signalbox.aws.live.tokens import JwtVerifier
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.local.identity.provider import CLIENT, LIFETIME_SECONDS, SILENT_CLIENT, IdentityProvider
@@ -39,7 +40,7 @@ def issuer(identity_provider: IdentityProvider) -> Issuer:
 @pytest.fixture
 def router(issuer: Issuer) -> Iterator[live_router.Router]:
     with live_router.running({}) as running:
-        running.issuers, running.tokens = (issuer,), JwtVerifier(IssuerKeys(allows_loopback=True))
+        running.issuers, running.tokens = (issuer,), JwtVerifier(IssuerKeys(JsonDocuments(allows_loopback=True)))
         running.group_rights["imaging"] = live_router.grants("trial.")
         running.group_rights["lab"] = live_router.grants("signalbox.", "other.")
         yield running

@@ -50,16 +50,11 @@ class _Entry:
 
 @dataclass(slots=True)
 class IssuerKeys:
-    """The cached keys of issuers. With `allows_loopback`, issuers on this machine may be plain HTTP (local stage)."""
+    """The cached keys of issuers, read with `documents`."""
 
-    allows_loopback: bool = False
+    documents: JsonDocuments = field(default_factory=JsonDocuments)
     now: Callable[[], float] = time.monotonic
     _entries: dict[str, _Entry] = field(default_factory=dict)
-    documents: JsonDocuments = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Make the reader of documents."""
-        self.documents = JsonDocuments(allows_loopback=self.allows_loopback)
 
     def find(self, issuer: str, key_id: str | None) -> Sequence[Key] | None:
         """Return an issuer's keys, fetched again if `key_id` is not among them; None if the issuer does not answer."""

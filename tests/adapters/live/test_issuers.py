@@ -8,6 +8,7 @@ import pytest
 
 from signalbox.aws.live import issuers
 from signalbox.aws.live.issuers import FRESH_SECONDS, PAUSE_SECONDS, STALE_SECONDS, IssuerKeys
+from signalbox.aws.live.json_documents import JsonDocuments
 from tests.fakes.issuer import DISCOVERY, KEYS, Answer, LoopbackIssuer, public_jwk, running_issuer
 
 GONE = Answer((b"no",), status=503)
@@ -34,7 +35,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def keys(clock) -> IssuerKeys:
-    return IssuerKeys(allows_loopback=True, now=clock.now)
+    return IssuerKeys(JsonDocuments(allows_loopback=True), now=clock.now)
 
 
 def ids(found: object) -> list[str]:

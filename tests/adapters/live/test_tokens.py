@@ -9,6 +9,7 @@ import jwt
 import pytest
 
 from signalbox.aws.live.issuers import IssuerKeys
+from signalbox.aws.live.json_documents import JsonDocuments
 from signalbox.aws.live.tokens import JwtVerifier
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.live.identity.tokens import TokenProblem, TokenRefusal, VerifiedToken
@@ -26,7 +27,7 @@ def issuer() -> Iterator[LoopbackIssuer]:
 
 @pytest.fixture(scope="module")
 def verifier() -> JwtVerifier:
-    return JwtVerifier(IssuerKeys(allows_loopback=True))
+    return JwtVerifier(IssuerKeys(JsonDocuments(allows_loopback=True)))
 
 
 def trusted(issuer: LoopbackIssuer, **settings: object) -> Issuer:
@@ -199,7 +200,7 @@ def test_a_key_of_the_issuer_that_is_no_key_signs_nothing(issuer) -> None:
             {**public_jwk("RS256", "leaked"), "d": "AA"},
             {"kty": "oct", "kid": "oct", "k": "AAAA"},
         ]
-        verifier = JwtVerifier(IssuerKeys(allows_loopback=True))
+        verifier = JwtVerifier(IssuerKeys(JsonDocuments(allows_loopback=True)))
 
         assert problem(verifier, broken, broken.token("ES256")) is TokenProblem.KEY
         for key_id in ("weak", "of-encryption", "of-another-algorithm", "leaked", "oct"):
@@ -220,7 +221,7 @@ def test_a_realm_may_trust_several_issuers(verifier, issuer) -> None:
 
 def test_an_issuer_without_an_answer_is_not_the_token_s_fault() -> None:
     gone = LoopbackIssuer("http://127.0.0.1:9")
-    verifier = JwtVerifier(IssuerKeys(allows_loopback=True))
+    verifier = JwtVerifier(IssuerKeys(JsonDocuments(allows_loopback=True)))
 
     assert problem(verifier, gone, gone.token()) is TokenProblem.UNAVAILABLE
 

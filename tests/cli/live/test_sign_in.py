@@ -16,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from signalbox.aws.live.issuers import IssuerKeys
+from signalbox.aws.live.json_documents import JsonDocuments
 from signalbox.aws.live.tokens import JwtVerifier
 from signalbox.cli.live.sign_in import RealmIssuer, chosen
 from signalbox.cli.main import app
@@ -38,7 +39,7 @@ CODE = re.compile(r"or open (\S+user_code=\S+)")
 def router(identity_provider: IdentityProvider) -> Iterator[Router]:
     issuer = Issuer(identity_provider.url, identity_provider.audience, label="lab", client_id=CLIENT)
     with running({}) as found:
-        found.issuers, found.tokens = (issuer,), JwtVerifier(IssuerKeys(allows_loopback=True))
+        found.issuers, found.tokens = (issuer,), JwtVerifier(IssuerKeys(JsonDocuments(allows_loopback=True)))
         found.group_rights["imaging"] = grants("trial.")
         found.group_rights["lab"] = grants("other.")
         yield found

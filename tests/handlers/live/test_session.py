@@ -12,6 +12,7 @@ from lambdas.live import session, session_wiring, wiring
 from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.live.account_items import grants_item
 from signalbox.aws.live.issuers import IssuerKeys
+from signalbox.aws.live.json_documents import JsonDocuments
 from signalbox.aws.live.tokens import JwtVerifier
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.issuers import Issuer
@@ -197,7 +198,7 @@ def issuer(stage, monkeypatch):  # noqa: F811
         grants = [Grant(right, TopicPattern.parse("trial", MatchPolicy.PREFIX)) for right in (Right.READ, Right.WRITE)]
         stage.live.put_item(Item=grants_item(REALM, UserName("ann@lab"), grants, version=1))
         # As on the local stage, which a variable names that AWS's clients read, too.
-        ports = replace(session_wiring.ports(), tokens=JwtVerifier(IssuerKeys(allows_loopback=True)))
+        ports = replace(session_wiring.ports(), tokens=JwtVerifier(IssuerKeys(JsonDocuments(allows_loopback=True))))
         monkeypatch.setattr(session_wiring, "ports", lambda: ports)
         yield running
 
@@ -234,9 +235,9 @@ def test_no_token_and_no_claim_of_one_is_stored_or_in_the_history(stage, issuer)
 
 
 def test_issuers_on_loopback_are_asked_on_the_local_stage_only(stage, monkeypatch):  # noqa: F811
-    assert not session_wiring.ports().tokens.keys.allows_loopback
+    assert not session_wiring.ports().tokens.keys.documents.allows_loopback
 
     session_wiring.ports.cache_clear()
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    assert session_wiring.ports().tokens.keys.allows_loopback
+    assert session_wiring.ports().tokens.keys.documents.allows_loopback
     session_wiring.ports.cache_clear()
