@@ -178,8 +178,8 @@ def test_unprocessed_writes_are_retried_and_finally_raised(log, monkeypatch) -> 
 FOR_ARVADOS = LiveSettings(arvados=True)
 
 
-def row(number: int, log_id: int, topic: str = A, **told: Any) -> LoggedEvent:
-    return event(number, topic, payload=Payload(({"id": log_id},)), **told)
+def row(number: int, log_id: int, topic: str = A, **fields: Any) -> LoggedEvent:
+    return event(number, topic, payload=Payload(({"id": log_id},)), **fields)
 
 
 def rows_after(log: DynamoTopicLog, log_id: int, *, now: datetime = NOW) -> list[int]:

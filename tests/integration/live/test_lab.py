@@ -39,7 +39,7 @@ class Reader:
     environment: dict[str, str]
 
     def run(self, block: Block) -> str:
-        """Run a block, which must succeed, and return what it prints."""
+        """Run a block, which must succeed, and return its output."""
         script = f"{self.replaced(block.code)}\nenv -0 > .environment"
         done = subprocess.run(  # noqa: S603 - the page's commands
             ["/bin/bash", "-euo", "pipefail", "-c", script],
@@ -64,7 +64,7 @@ class Reader:
             assert process.wait(scaled(COMMAND_SECONDS)) == 0, self.errors(block)
 
     def sign_in(self, block: Block) -> str:
-        """Run a block in which ann signs in with the printed address, and return what it prints."""
+        """Run a block in which ann signs in with the printed address, and return its output."""
         with self._started(block) as process:
             wait_for(
                 lambda: DEVICE_URL.search(self.errors(block)) or process.poll() is not None,

@@ -94,7 +94,7 @@ def _joined(place: TrialRealm, name: str, ticket: str) -> str:
 
 
 def _storm(place: TrialRealm, login: tuple[str, str], over: threading.Event, answers: list[str]) -> list[str]:
-    """Join with a wrong secret again and again; note the name at each refusal, and return what else was answered."""
+    """Join with a wrong secret again and again; note the name at each refusal, and return the other answers."""
     connect, others = connector(place.url), list[str]()
     while not over.is_set():
         with suppress(ConnectionLost):  # API Gateway's limit for new connections, or a join that took too long

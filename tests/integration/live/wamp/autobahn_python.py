@@ -10,7 +10,7 @@ from autobahn.wamp.exception import ApplicationError
 from autobahn.wamp.types import PublishOptions, SubscribeOptions
 
 
-def tell(**report):
+def write_line(**report):
     print(json.dumps(report), flush=True)
 
 
@@ -25,23 +25,23 @@ class Driver:
         self.session, self.subscribed, self.wanted = None, {}, {}
         self.component.on_join(self.joined)
         self.component.on_leave(self.left)
-        self.component.on_connectfailure(lambda _component, error: tell(failed=str(error)))
+        self.component.on_connectfailure(lambda _component, error: write_line(failed=str(error)))
 
     async def joined(self, session, details):
         self.session = session
         for name, (topic, options) in self.wanted.items():
             self.subscribed[name] = await self.subscribe(name, topic, options)
-        tell(joined=details.authid, session=details.session, role=details.authrole)
+        write_line(joined=details.authid, session=details.session, role=details.authrole)
 
     async def left(self, _session, details):
         self.session = None
-        tell(left=details.reason, text=details.message)
+        write_line(left=details.reason, text=details.message)
 
     async def subscribe(self, name, topic, options):
         def received(*args, details, **kwargs):
             report = {"topic": details.topic, "publication": details.publication, "retained": bool(details.retained)}
             publisher = {"publisher": details.publisher, "authid": details.publisher_authid}
-            tell(event=name, args=args, kwargs=kwargs, **report, **publisher)
+            write_line(event=name, args=args, kwargs=kwargs, **report, **publisher)
 
         return await self.session.subscribe(received, topic, SubscribeOptions(details_arg="details", **options))
 
@@ -66,9 +66,9 @@ class Driver:
     async def carry_out(self, line):
         number = line.pop("id")
         try:
-            tell(id=number, result=await self.do(**line))
+            write_line(id=number, result=await self.do(**line))
         except ApplicationError as error:
-            tell(id=number, error=error.error, text=error.error_message())
+            write_line(id=number, error=error.error, text=error.error_message())
 
     def listen(self, loop):
         for text in sys.stdin:

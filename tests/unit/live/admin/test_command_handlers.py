@@ -283,7 +283,7 @@ def test_a_user_of_an_identity_provider_needs_no_record(stage):
     grant = {"user": "ann@x.org", "exchange": OTHER, "uri": "a"}
 
     assert stage.ask("grant", **grant)["granted"] is True
-    assert [told["user"] for told in stage.ask("grants")] == ["ann@x.org"]
+    assert [one["user"] for one in stage.ask("grants")] == ["ann@x.org"]
     assert stage.ask("group_add", exchange=OTHER, group="lab", users=["ann@x.org"])["changed"] == ["ann@x.org"]
     with pytest.raises(NotFound, match=r"there is no user 'ann@x\.org'"):
         stage.ask("grant", **{**grant, "exchange": OWN})
