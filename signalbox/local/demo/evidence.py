@@ -88,8 +88,8 @@ class Lane:
 def evidence(deployment: "Deployment", *, build: bool = False) -> list[Evidence]:
     """Run all demonstrations, and return their rows.
 
-    Splitting mostly waits, so the other capabilities are shown meanwhile. History reports on all of them; it begins
-    while the splits end. A Kubernetes cluster that is not built yet is built only with `build`.
+    Splitting mostly waits, so the other capabilities are shown meanwhile. History reports on all of them: Spark starts
+    at once, and its jobs run while the splits end. Without `build`, a Kubernetes cluster must have been built.
     """
     short = Lane(
         deployment,
@@ -101,8 +101,11 @@ def evidence(deployment: "Deployment", *, build: bool = False) -> list[Evidence]
     )
     splitting = Lane(deployment, (Demonstration("splitting", splitting_rows, counted=DELIVERIES),))
     on_kubernetes = Lane(deployment, (Demonstration("splitting", partial(kubernetes_rows, build=build)),))
-    short.wait_for_events()
-    splitting.wait_for_events()
-    history = Lane(deployment, (Demonstration("history", history_rows),))
+
+    def wait_for_events() -> None:
+        short.wait_for_events()
+        splitting.wait_for_events()
+
+    history = Lane(deployment, (Demonstration("history", partial(history_rows, wait_for_events=wait_for_events)),))
     shown = [row for lane in (short, splitting, on_kubernetes, history) for row in lane.rows()]
     return sorted(shown, key=lambda row: CAPABILITIES.index(row.capability))
