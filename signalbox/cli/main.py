@@ -15,6 +15,7 @@ from signalbox.cli.doctor.commands import doctor, examine, print_finding
 from signalbox.cli.exchange import commands as exchange
 from signalbox.cli.history import commands as history
 from signalbox.cli.history.replay import replay
+from signalbox.cli.history.trace import trace
 from signalbox.cli.live import bridge
 from signalbox.cli.live import commands as live
 from signalbox.cli.rendezvous import commands as rendezvous
@@ -59,6 +60,7 @@ app.add_typer(bridge.app, name="arvados")
 app.add_typer(history.app, name="history")
 app.command()(history.report)
 app.command()(replay)
+app.command()(trace)
 app.command()(doctor)
 app.command()(verify)
 
