@@ -1,5 +1,6 @@
 """The stack of a stage: composes the capabilities, grants permissions and declares outputs."""
 
+import json
 from collections.abc import Iterator, Sequence
 
 from aws_cdk import Aws, CfnOutput, Duration, Stack, TimeZone
@@ -19,6 +20,7 @@ from stacks.history.overflow import HistoryOverflow
 from stacks.live.construct import Live
 from stacks.rendezvous.construct import Rendezvous
 from stacks.settings.config import Config
+from stacks.settings.record import recorded
 from stacks.shared.dashboard import Monitoring
 from stacks.shared.function import Function, program
 from stacks.shared.schedules import Schedules
@@ -143,6 +145,8 @@ class SignalboxStack(Stack):
             **self._exchange_results(state, config),
             **self._live_results(state),
             "Region": Aws.REGION,
+            # Read by the next deployment, which keeps them.
+            "Settings": json.dumps(recorded(config), sort_keys=True),
         }
         for name, value in results.items():
             CfnOutput(self, name, value=value)

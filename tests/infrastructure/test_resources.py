@@ -440,6 +440,7 @@ def test_the_outputs_have_their_documented_names(stage):
         "SessionFunctionName",
         "DeliverFunctionName",
         "Region",
+        "Settings",
     }
 
 
