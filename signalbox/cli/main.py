@@ -10,6 +10,7 @@ import typer
 
 from signalbox import __version__
 from signalbox.cli import local
+from signalbox.cli.activity.top import top
 from signalbox.cli.destroy.command import destroy
 from signalbox.cli.doctor.commands import doctor, examine, print_finding
 from signalbox.cli.exchange import commands as exchange
@@ -62,6 +63,7 @@ sarracenia.register(app)
 live.register(app)
 app.add_typer(bridge.app, name="arvados")
 app.add_typer(history.app, name="history")
+app.command()(top)
 app.command()(history.report)
 app.command()(replay)
 app.command()(doctor)

@@ -439,6 +439,7 @@ def test_the_outputs_have_their_documented_names(stage):
         "LiveOrderedDeadLetterQueueUrl",
         "SessionFunctionName",
         "DeliverFunctionName",
+        "ActivitySources",
         "Region",
         "Settings",
     }

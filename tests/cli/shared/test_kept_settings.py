@@ -63,9 +63,7 @@ def test_a_stage_of_an_earlier_version_keeps_nothing_and_says_so():
 
 
 def test_a_kept_setting_that_contradicts_a_given_one_names_the_option(tmp_path):
-    with pytest.raises(
-        InvalidSettings, match=r"(?s)broker_queue_retention_seconds must.*kept from the stage: bro"
-    ):
+    with pytest.raises(InvalidSettings, match=r"(?s)broker_queue_retention_seconds must.*kept from the stage: bro"):
         plan({"broker_queue_retention_seconds": "200"}, "offer_patience_seconds=300")
     with pytest.raises(InvalidSettings, match=r"(?s)names no file.*`--reset KEY`"):
         plan({"bridge_list_file": str(tmp_path / "gone")})
