@@ -141,7 +141,7 @@ EXCHANGE: dict[str, Who] = {
     "dynamodb:Scan Exchanges": NOBODY,
     "lambda:CreateEventSourceMapping * for Exchange/Route": CONTROL,
     "lambda:UpdateEventSourceMapping MAPPING for Exchange/Route": CONTROL,
-    "cloudwatch:GetMetricData *": CONTROL,
+    "cloudwatch:GetMetricData *": CONTROL | OVERVIEW,
     "sqs:ListQueues *": SWEEP | SPLIT_CONTROL | CONTROL,
 }
 LIVE: dict[str, Who] = {
