@@ -12,7 +12,7 @@ MILLION = 1_000_000
 
 
 class Usage(Protocol):
-    """The units of a billed item that an action (`what`) of a capability uses: with full calls, and with single ones."""
+    """The units of a billed item that an action (`what`) of a capability uses: with full and with single calls."""
 
     @property
     def capability(self) -> str: ...  # noqa: D102 - see the class

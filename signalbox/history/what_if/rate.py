@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from itertools import groupby
 
 from signalbox.history.what_if.window import Bucket, PastWindow
 
 LEVELS = " ▁▂▃▄▅▆▇█"
 NONE = "·"
+WHOLE = 10  # from here on a mean has no decimals
 IN_A_ROW = {Bucket.MINUTE: ("%Y-%m-%d %H:00", 60), Bucket.HOUR: ("%Y-%m-%d", 24)}
 
 
@@ -38,25 +39,29 @@ class Rate:
         at = None if self.peak_at is None else self.peak_at.isoformat()
         return {"per": self.word, "peak": self.peak, "peak_at": at, "mean": round(self.mean, 2)}
 
-    def sentence(self) -> str:
+    def sentence(self, zone: tzinfo) -> str:
         """Return the rate in words, which also replace the chart for readers who do not see it."""
         if self.peak_at is None:
             return f"none in {_many(self.number, self.word)}"
-        found = f"at most {self.peak:,} in a {self.word} (from {self.peak_at:%Y-%m-%d %H:%M} UTC), {self.mean:,.3g} on "
-        return f"{found}average, none in {self.empty:,} of {_many(self.number, self.word)}"
+        at = f"{self.peak_at.astimezone(zone):%Y-%m-%d %H:%M}"
+        mean = f"{self.mean:,.0f}" if self.mean >= WHOLE else f"{self.mean:.2g}"
+        article = "an" if self.word == Bucket.HOUR.word else "a"
+        found = f"at most {self.peak:,} {article} {self.word} ({at}), {mean} on average"
+        return f"{found}, none in {self.empty:,} of {_many(self.number, self.word)}"
 
 
-def chart(buckets: Mapping[datetime, int], window: PastWindow) -> Iterator[str]:
-    """Yield the lines of a chart in UTC: a row for each day of hours or hour of minutes, a column for each bucket."""
+def chart(buckets: Mapping[datetime, int], window: PastWindow, zone: tzinfo) -> Iterator[str]:
+    """Yield the lines of a chart: a row for each day of hours or hour of minutes, a column for each bucket."""
     highest = max(buckets.values(), default=0) or 1
     title, width = IN_A_ROW[window.bucket]
-    for name, begins in groupby(window.buckets(), key=lambda begin: begin.strftime(title)):
+    for name, begins in groupby(window.buckets(), key=lambda begin: begin.astimezone(zone).strftime(title)):
         cells = [" "] * width
         total = 0
         for begin in begins:
             number = buckets.get(begin, 0)
             total += number
-            cells[begin.minute if window.bucket is Bucket.MINUTE else begin.hour] = _level(number, highest)
+            local = begin.astimezone(zone)
+            cells[local.minute if window.bucket is Bucket.MINUTE else local.hour] = _level(number, highest)
         yield f"{name}  {''.join(cells)}  {total:,}"
 
 
