@@ -27,7 +27,7 @@ ACTIONS = (("exchange", "copy"), ("history", "event"))
 
 
 def planned(client: "ExchangeClient", exchange: str, target: str, patterns: Sequence[str]) -> Document:
-    """Return what a binding would change: the patterns that are new and those that are bound, and the queue's owner.
+    """Return the effect of a binding: the patterns that are new and those that are bound, and the queue's owner.
 
     Raises `RejectedError` for an exchange or a target that the user may not read, or that does not exist.
     """
@@ -84,7 +84,7 @@ def cost_of(plan: Document, found: "PastMessages") -> "Cost | None":
 
 
 def print_plan(plan: Document) -> None:
-    """Print what a binding would change."""
+    """Print the effect of a binding."""
     owner = f" of {plan['owner']}" if plan.get("owner") else ""
     for pattern in plan["patterns"]:
         verb = "would be bound" if pattern in plan["new"] else "is bound already"

@@ -146,7 +146,7 @@ def draw(
     buckets: Mapping[datetime, int],
     bars: tuple[str, Iterable[tuple[str, int]]],
 ) -> None:
-    """Write the picture if one is asked for. Raises `RejectedError`, also for an installed command without checkout."""
+    """Write the picture, with --picture. Raises `RejectedError`, also for an installed command without checkout."""
     if past.picture is None:
         return
     from signalbox.local.files import checkout_modules

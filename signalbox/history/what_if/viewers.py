@@ -41,7 +41,7 @@ def viewers(
 ) -> list[Viewer]:
     """Return the users of the `visibility` of a dry run, those with the largest change first.
 
-    `checked` are the topics that its marks stand for. Messages of a topic with a publisher count for that user alone.
+    `checked` are the topics of its marks, in order. Messages of a topic with a publisher count for that user alone.
     """
     found = [one for entry in visibility for one in _viewers(entry, checked, topics, joined)]
     return sorted(found, key=lambda one: (-abs(one.gained), -one.after.messages, one.user))
