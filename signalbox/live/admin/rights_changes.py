@@ -12,12 +12,11 @@ from signalbox.history.event import HistoryEvent
 from signalbox.live.admin import events
 from signalbox.live.admin.commands import ChangeMembers, GiveGrant, TakeGrant
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
-from signalbox.live.admin.dry_run import JoinedSession, dry_run
+from signalbox.live.admin.dry_run import ConcernedUsers, JoinedSession, dry_run, visibility
 from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.admin.ports import LiveAdminPorts, StoredGrants
 from signalbox.live.admin.principals import PrincipalName, group_of
 from signalbox.live.admin.rights_sources import Change, RightsSources, RightsSourcesReader
-from signalbox.live.admin.visibility import ConcernedUsers, visibility
 from signalbox.live.session.state import ConnectionId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 

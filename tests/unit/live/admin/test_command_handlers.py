@@ -10,7 +10,7 @@ from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.history.event import HistoryEvent
-from signalbox.live.admin import dry_run, rights_changes, visibility
+from signalbox.live.admin import dry_run, rights_changes
 from signalbox.live.admin.command_handlers import LiveCommandHandlers
 from signalbox.live.admin.commands import COMMANDS, secret_fields
 from signalbox.live.admin.grants import Grant, GroupGrants
@@ -703,7 +703,7 @@ def test_a_dry_run_with_topics_knows_the_members_of_groups_of_the_stage_and_of_t
 
 
 def test_a_dry_run_with_topics_shows_a_part_of_many_users(stage, monkeypatch):
-    monkeypatch.setattr(visibility, "MAXIMUM_USERS", 1)
+    monkeypatch.setattr(dry_run, "MAXIMUM_USERS", 1)
 
     found = stage.ask("ungrant", **{**LOGS, "user": "@everyone"}, dry_run=True, topics=["logs.a"])
 
