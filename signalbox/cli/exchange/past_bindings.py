@@ -68,7 +68,7 @@ def past_of(plan: Document, past: Past, *, aws: bool, stage: str) -> "PastMessag
     regex = "|".join(pattern_regex(Pattern.stored(text)) for text in plan["patterns"])
     present = [pattern_regex(Pattern.stored(text)) for text in plan["bound"] if text not in plan["patterns"]]
     selection = Selection(plan["exchange"], regex, queue=plan["target"], present=present)
-    return history_of(past, aws=aws, stage=stage).matching(selection, past.window)
+    return history_of(aws=aws, stage=stage).matching(selection, past.window)
 
 
 def cost_of(plan: Document, found: "PastMessages") -> "Cost | None":

@@ -60,7 +60,10 @@ class Past:
 
 
 def asked_past(over: str | None, picture: Path | None, *, dry_run: bool = True) -> Past | None:
-    """Return the past of the options, or None without --over. Raises `RejectedError` before anything is read."""
+    """Return the past of the options, or None without --over; note at once that it is read.
+
+    Raises `RejectedError` before anything is read.
+    """
     from signalbox.history.what_if.window import InvalidWindow, PastWindow
 
     if over is None:
@@ -72,18 +75,19 @@ def asked_past(over: str | None, picture: Path | None, *, dry_run: bool = True) 
     if picture is not None and picture.suffix != SVG:
         raise RejectedError(f"--picture: expected a file whose name ends with {SVG}, not {str(picture)!r}")
     try:
-        return Past(PastWindow.before(datetime.now(UTC), over), over, picture)
+        window = PastWindow.before(datetime.now(UTC), over)
     except InvalidWindow as error:
         raise InvalidWindow(f"--over: {error}") from error
+    say(f"reading the last {over} of the history")
+    return Past(window, over, picture)
 
 
-def history_of(past: Past, *, aws: bool, stage: str) -> "AthenaPastMessages":
-    """Return the history of a stage; note at once that it is read."""
+def history_of(*, aws: bool, stage: str) -> "AthenaPastMessages":
+    """Return the history of a stage."""
     from signalbox.aws.history.athena import Athena
     from signalbox.aws.history.past_messages import AthenaPastMessages
     from signalbox.cli.shared.deployment import find_deployment
 
-    say(f"reading the last {past.text} of the history")
     deployment = find_deployment(aws=aws, stage=stage)
     results = f"s3://{output(deployment, 'HistoryBucket')}/{QUERY_PREFIX}"
     athena = Athena(deployment.session().client("athena"), output(deployment, "HistoryDatabase"), results)

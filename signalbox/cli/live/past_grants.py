@@ -52,7 +52,7 @@ class PastGrant:
             by_publisher=fields["right"] == Right.WRITE,
             is_realm=True,
         )
-        found = history_of(past, aws=aws, stage=stage).matching(selection, past.window)
+        found = history_of(aws=aws, stage=stage).matching(selection, past.window)
         return cls(fields, past, found, tuple(dict.fromkeys(one.name for one in found.topics))[:MAXIMUM_TOPICS])
 
     def viewers(self, result: Mapping[str, Any]) -> "list[Viewer]":

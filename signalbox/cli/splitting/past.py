@@ -30,7 +30,7 @@ def explain_past(past: Past, *, queue: str | None, target: str | None, aws: bool
     from signalbox.splitting.model.target import Target
 
     target = None if target is None else str(Target.parse(target))
-    everything = history_of(past, aws=aws, stage=stage).splits(past.window)
+    everything = history_of(aws=aws, stage=stage).splits(past.window)
     found = _selected(everything, queue, target, aws=aws, stage=stage)
     what = " ".join(filter(None, (queue, target))) or "all split queues"
     lines = list(_sentences(past, found, what))
