@@ -16,8 +16,10 @@ from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.splitting.model.split import with_kept
 from tests.fakes.aws import aws, exchange_table, live_table, split_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.environment import BUCKET, clear_caches
-from tests.handlers.exchange.test_route import RouteStage
-from tests.handlers.exchange.test_route import stage as exchange  # noqa: F401 - fixture
+from tests.handlers.exchange.test_route import (
+    RouteStage,
+    stage,  # noqa: F401 - fixture
+)
 from tests.handlers.exchange.test_route_live import REALM, realm  # noqa: F401 - fixture
 from tests.handlers.recorded_events import batch
 from tests.handlers.splitting.test_split import CONTEXT, STANDARD, SplitStage, handler, record_of, session
@@ -73,17 +75,17 @@ def test_a_split_stores_the_messages_of_a_kept_queue_below_its_prefix_alone(spli
     assert BODY not in str(splitting.table.scan()["Items"]) + json.dumps(splitting.history())
 
 
-def test_an_exchange_stores_no_message_unless_its_queue_is_kept(exchange):  # noqa: F811 - fixture
-    publish(exchange, "xs")
+def test_an_exchange_stores_no_message_unless_its_queue_is_kept(stage):  # noqa: F811 - fixture
+    publish(stage, "xs")
 
     assert marked_places() == set()
 
 
-def test_an_exchange_stores_the_copies_of_a_kept_queue_below_its_prefix_alone(exchange):  # noqa: F811 - fixture
-    exchange.bind("xs", "#", queue="q_all")
-    assert DynamoKeptQueues(exchange.table).mark(DeclaredName("q_all"), timedelta(hours=1))
+def test_an_exchange_stores_the_copies_of_a_kept_queue_below_its_prefix_alone(stage):  # noqa: F811 - fixture
+    stage.bind("xs", "#", queue="q_all")
+    assert DynamoKeptQueues(stage.table).mark(DeclaredName("q_all"), timedelta(hours=1))
 
-    publish(exchange, "xs")
+    publish(stage, "xs")
 
     assert marked_places() == {"kept/stage-q_all"}
 
