@@ -49,11 +49,11 @@ def marked_places() -> set[str]:
     return found
 
 
-def forward(stage: SplitStage, *, is_kept: bool) -> None:
+def forward(split: SplitStage, *, is_kept: bool) -> None:
     """Forward a message that a session gets, one that the consumer gets, and one that cannot be kept or sent."""
-    stored = stage.split(session("ann", ATTRIBUTE))
+    stored = split.split(session("ann", ATTRIBUTE))
     kept = with_kept(stored.split, STANDARD, is_kept=is_kept)
-    assert DynamoSplits(stage.table).save(kept, replacing=stored)
+    assert DynamoSplits(split.table).save(kept, replacing=stored)
     records = [record_of(f"{BODY}-{number}", color=color) for number, color in enumerate((ATTRIBUTE, "other"))]
     for number, record in enumerate(records):
         record["messageId"] = f"m-{number}"
@@ -96,12 +96,12 @@ def test_a_live_exchange_stores_messages_in_its_log_alone(realm):  # noqa: F811 
     assert marked_places() == {"Live"}
 
 
-def publish(stage: RouteStage, name: str) -> None:
+def publish(to: RouteStage, name: str) -> None:
     """Route a publication with a copy, and a message that is no publication."""
     clear_caches(wiring, route_wiring, route_function)
-    stage.bind(name, "#", queue="q_all.fifo" if name.endswith(".fifo") else "q_all")
-    stage.publish(name, "a", BODY, color=ATTRIBUTE)
-    assert stage.route(name) == []
+    to.bind(name, "#", queue="q_all.fifo" if name.endswith(".fifo") else "q_all")
+    to.publish(name, "a", BODY, color=ATTRIBUTE)
+    assert to.route(name) == []
 
 
 def test_the_marks_would_be_found(splitting: Any):  # noqa: F811 - fixture
