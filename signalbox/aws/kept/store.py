@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -65,7 +65,7 @@ class S3KeptMessages:
 
         Delete markers, which nothing of ours makes, count as versions.
         """
-        marker: dict[str, str] = {}
+        marker: dict[str, Any] = {}
         while True:
             with look(f"kept messages of queue {queue!r}"):
                 page = self.client().list_object_versions(Bucket=self.bucket, Prefix=queue_prefix(queue), **marker)

@@ -27,7 +27,7 @@ DECLARED = "q_"
 COLUMNS = ("queue", "kept for", "readable by", "set")
 BEING_DELETED = "being deleted"
 
-app = typer.Typer(help="Keep what passes a split or an exchange, for a set time.", no_args_is_help=True)
+app = typer.Typer(help="Keep messages that pass a split or an exchange, for a set time.", no_args_is_help=True)
 
 Queue = Annotated[
     str, typer.Argument(help="A queue that is split, by its SQS name, or a declared queue such as q_ann.")
@@ -36,7 +36,7 @@ Queue = Annotated[
 
 @app.callback()
 def keep() -> None:
-    """Keep what passes a split or an exchange, for a set time."""
+    """Keep messages that pass a split or an exchange, for a set time."""
 
 
 @app.command(name="set")

@@ -62,7 +62,7 @@ class SessionStarter:
     def start(self, command: Start, *, principal: str = "") -> dict[str, object]:
         """Store a session and return its document. Raises `RejectedError` and `UnavailableError`.
 
-        `principal` is the IAM unique id of the command's sender, who must be a reader of the kept messages asked for.
+        `principal` is the IAM unique id of the command's sender, who must be a reader of the kept messages.
         """
         parsed_config = parse_mirrord_file(command.config, self.ports.compiler)
         refuse_without_entries(parsed_config)
