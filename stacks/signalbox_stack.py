@@ -96,6 +96,7 @@ class SignalboxStack(Stack):
             "SweepStrays": ("strays", _daily(hour=3)),
             "ReconcileSplits": ("reconcile", _every(minutes=1)),
             "SweepSplits": ("strays", _daily(hour=4)),
+            "SweepKeptMessages": ("kept", _every(minutes=5)),
             "ExpireQueues": ("expire", _every(minutes=1)),
             "SweepExchanges": ("strays", _daily(hour=5)),
             "ConnectQueues": ("connect", _every(minutes=1)),
@@ -119,7 +120,7 @@ class SignalboxStack(Stack):
         exchange = self.exchange.functions["control"]
         return {
             **dict.fromkeys(("SweepLeases", "SweepStrays"), sweep),
-            **dict.fromkeys(("ReconcileSplits", "SweepSplits"), splitting),
+            **dict.fromkeys(("ReconcileSplits", "SweepSplits", "SweepKeptMessages"), splitting),
             **dict.fromkeys(("ExpireQueues", "SweepExchanges", "ConnectQueues", "MeasureQueues"), exchange),
             "SweepSessions": self.live.functions["session"],
         }

@@ -15,6 +15,7 @@ from signalbox.cli.destroy.command import destroy
 from signalbox.cli.doctor.commands import doctor, examine, print_finding
 from signalbox.cli.exchange import commands as exchange
 from signalbox.cli.history import commands as history
+from signalbox.cli.history import keep
 from signalbox.cli.history.replay import replay
 from signalbox.cli.history.trace import trace
 from signalbox.cli.live import bridge
@@ -65,6 +66,7 @@ live.register(app)
 app.add_typer(bridge.app, name="arvados")
 app.add_typer(history.app, name="history")
 app.command()(top)
+app.add_typer(keep.app, name="keep")
 app.command()(history.report)
 app.command()(replay)
 app.command()(trace)

@@ -33,6 +33,14 @@ class RoutingSnapshot:
     heads: Mapping[RoutingKey, Head] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class CopySettings:
+    """The settings of a queue that count for its copies: their TTL, and whether they are kept."""
+
+    message_ttl: timedelta | None = None
+    is_kept: bool = False
+
+
 class RoutingTable(Protocol):
     """The stored declarations that routing reads."""
 
@@ -49,8 +57,8 @@ class RoutingTable(Protocol):
         """
         ...
 
-    def message_ttls(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
-        """Return the message TTL of the queues that have one; the values may be slightly stale."""
+    def copy_settings(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, CopySettings]:
+        """Return the settings of existing queues; the values may be slightly stale."""
         ...
 
 

@@ -1,5 +1,6 @@
 """The history events of routing. They contain nothing of a message's body or headers."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 
@@ -7,6 +8,7 @@ from signalbox.exchange.messages.copies import Copy
 from signalbox.exchange.messages.properties import PUBLISHER
 from signalbox.exchange.messages.publications import Publication
 from signalbox.history.event import HistoryEvent
+from signalbox.kept.objects import KeptObject
 from signalbox.messages import Message, size_bytes
 from signalbox.sarracenia.rights.names import ExchangeName
 
@@ -116,3 +118,18 @@ def _labels(publisher: str | None) -> dict[str, str]:
 
 def _file(file: str | None) -> dict[str, str]:
     return {"file": file} if file else {}
+
+
+def kept(messages: Iterable[Message], stored_as: KeptObject) -> Iterator[HistoryEvent]:
+    """Yield the event of each kept copy: the publication's id, and in the label `object` the key of what is stored."""
+    for message in messages:
+        yield HistoryEvent(
+            event_id=f"kept:{message.message_id}:{stored_as.queue}",
+            occurred_at=stored_as.kept_at,
+            capability=CAPABILITY,
+            kind="kept",
+            outcome="stored",
+            message_id=message.message_id,
+            source=stored_as.queue,
+            labels={"object": stored_as.key},
+        )

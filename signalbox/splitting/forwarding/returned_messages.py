@@ -15,6 +15,7 @@ from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.control.record_updates import changed
 from signalbox.splitting.forwarding.filters import uses_metadata
 from signalbox.splitting.forwarding.matching import Decision, decide
+from signalbox.splitting.forwarding.replayed import is_replayed
 from signalbox.splitting.forwarding.route import TOO_SLOW, Route
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model import events
@@ -37,12 +38,15 @@ class MessageReturner:
     def step(self, *, to_original: bool) -> bool:
         """Return some messages, in order; return whether all of them were returned and there may be more.
 
+        Copies of kept messages are deleted.
+
         Messages of a session are matched again against the sessions that can receive them; where a filter uses the
         metadata of S3 objects, by the function `split`, which alone can read it.
         """
         received = self.ports.queues.receive(self.name)
-        messages = [message for message, _ in received]
+        messages = [message for message, _ in received if not is_replayed(message, self.name)]
         left_by = next((one for one in self.route.split.sessions if one.queues[self.route.original] == self.name), None)
+        self._record_dropped([message for message, _ in received if is_replayed(message, self.name)], left_by)
         if to_original or left_by is None or self._needs_metadata():
             undone = {one.message_id for one in self._sent_back(messages, left_by)}
         else:
@@ -51,6 +55,12 @@ class MessageReturner:
         if done:
             self.ports.queues.remove(self.name, done)
         return bool(done) and not undone
+
+    def _record_dropped(self, messages: Sequence[Message], left_by: SplitSession | None) -> None:
+        """Record copies of kept messages, which are deleted: their messages were consumed when they first passed."""
+        if left_by is not None and messages:
+            queue, target, at = self.route.queue, self.route.split.target, self.ports.now()
+            self.ports.record([events.dropped(one, left_by, queue, target, at=at) for one in messages])
 
     def _needs_metadata(self) -> bool:
         live = {one.session_id for one in self.route.split.live}

@@ -9,6 +9,7 @@ from signalbox.dead_letters import DeadLetters
 from signalbox.errors import EffectFailed, UnavailableError
 from signalbox.fifo import FifoBatch
 from signalbox.history.event import HistoryEvent
+from signalbox.kept.objects import KeptWriter, kept_batch
 from signalbox.messages import Message, MessageId
 from signalbox.optimistic_update import optimistic_update
 from signalbox.queues import QueueName
@@ -64,7 +65,8 @@ class Splitter:
 
     Use it from one thread only. `settle` is `Timings.settle`. After `budget` no further message of a batch is decided,
     so that a batch with slow filters ends within the function's timeout: the rest is redelivered. `objects` reads the
-    metadata of S3 objects, in far less than the budget.
+    metadata of S3 objects, in far less than the budget. `kept` is called for queues that are kept, before anything is
+    sent.
     """
 
     splits: Splits
@@ -78,20 +80,25 @@ class Splitter:
     settle: timedelta
     budget: timedelta
     objects: ObjectMetadata | None = None
+    kept: KeptWriter | None = None
     _routes: dict[QueueName, Route] = field(default_factory=dict, init=False)
 
     def forward(self, messages: Sequence[Message], original: QueueName, *, call_id: str) -> ForwardResult:
-        """Send the messages of an original to their recipients. Raises `SplitUnknown` before anything is sent."""
+        """Send the messages of an original to their recipients.
+
+        Raises `SplitUnknown` and `NotKept` before anything is sent.
+        """
         route = self._route(original)
         decisions = self._decisions(messages, route)
         cancelled = self._cancelled(decisions, route)
         work = self._work([one for one in messages if one.message_id in decisions], decisions, route)
+        kept = tuple(self._keep(work))
         if route.split.is_closing(original):
             self._send_with_ledger(work, call_id)
         else:
             self._send_all(work)
         undecided = tuple(one.message_id for one in messages if one.message_id not in decisions)
-        return ForwardResult((*work.batch.not_done(), *undecided), tuple(self._events(work)), cancelled)
+        return ForwardResult((*work.batch.not_done(), *undecided), (*kept, *self._events(work)), cancelled)
 
     def _route(self, original: QueueName) -> Route:
         now = self.now()
@@ -174,6 +181,13 @@ class Splitter:
     def _work(self, messages: Sequence[Message], decisions: Mapping[MessageId, Decision], route: Route) -> _Work:
         planned = [(message, route.deliveries(message, decisions[message.message_id])) for message in messages]
         return _Work(route, decisions, messages, FifoBatch(planned, route.queue.is_fifo))
+
+    def _keep(self, work: _Work) -> Iterator[HistoryEvent]:
+        """Store the messages of a kept queue in one object, and yield their events."""
+        if self.kept is not None and work.route.queue.is_kept:
+            batch = kept_batch(work.route.original, work.messages, at=self.now())
+            self.kept.put(batch)
+            yield from events.kept(work.messages, batch.stored_as, target=work.route.split.target)
 
     def _send_with_ledger(self, work: _Work, call_id: str) -> None:
         """Send while forwarding is about to pause, which waits until each call has finished.

@@ -1,10 +1,11 @@
 """History events of splitting: routing and return of messages and sessions, without bodies or attributes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from types import MappingProxyType
 
 from signalbox.history.event import HistoryEvent
+from signalbox.kept.objects import KeptObject
 from signalbox.messages import Message, MessageId, size_bytes
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import Decision, Outcome, SessionId
@@ -81,6 +82,61 @@ def returned(
 def dead_letter(message: Message, *, target: Target, original: QueueName, reason: str, at: datetime) -> HistoryEvent:
     """Return the event of a message that no queue accepts; `reason` is SQS's and holds nothing of the message."""
     return _of_message(message, "dead_letter", "dead", original, at=at, reason=reason, labels={"target": str(target)})
+
+
+def kept(messages: Iterable[Message], stored_as: KeptObject, *, target: Target) -> Iterator[HistoryEvent]:
+    """Yield the event of each kept message: its id, and in the label `object` the key of what is stored."""
+    for message in messages:
+        yield HistoryEvent(
+            event_id=f"kept:{message.message_id}:{stored_as.queue}",
+            occurred_at=stored_as.kept_at,
+            capability=CAPABILITY,
+            kind="kept",
+            outcome="stored",
+            message_id=message.message_id,
+            source=stored_as.queue,
+            labels={"target": str(target), "object": stored_as.key},
+        )
+
+
+def replayed(
+    message: Message, session: SplitSession, queue: SplitQueue, target: Target, *, at: datetime
+) -> HistoryEvent:
+    """Return the event of a kept message of which a session got a copy."""
+    destination = session.queues[queue.original]
+    return _of_replay(
+        message, "replayed", session, queue, target, at=at, event_id=f"{message.message_id}:{destination}"
+    )
+
+
+def dropped(
+    message: Message, session: SplitSession, queue: SplitQueue, target: Target, *, at: datetime
+) -> HistoryEvent:
+    """Return the event of a replayed copy that its session left; the message id is the one in the temporary queue."""
+    return _of_replay(message, "dropped", session, queue, target, at=at, event_id=message.message_id)
+
+
+def _of_replay(
+    message: Message,
+    outcome: str,
+    session: SplitSession,
+    queue: SplitQueue,
+    target: Target,
+    *,
+    at: datetime,
+    event_id: str,
+) -> HistoryEvent:
+    return HistoryEvent(
+        event_id=f"kept:{outcome}:{event_id}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind="kept",
+        outcome=outcome,
+        message_id=message.message_id,
+        source=queue.original,
+        destination=session.queues[queue.original],
+        labels={"target": str(target), "session": session.session_id, "owner": session.owner},
+    )
 
 
 def session(found: SplitSession, outcome: str, *, target: Target, at: datetime) -> HistoryEvent:

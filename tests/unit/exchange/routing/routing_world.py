@@ -11,7 +11,7 @@ from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
-from signalbox.exchange.model.routing_ports import KeysOfExchange, RoutingSnapshot
+from signalbox.exchange.model.routing_ports import CopySettings, KeysOfExchange, RoutingSnapshot
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
 from signalbox.exchange.routing.retries import Retrier
@@ -39,6 +39,7 @@ class MemoryTable:
     queues: set[DeclaredName] = field(default_factory=set)
     users: dict[str, UserName] = field(default_factory=dict)
     times_to_live: dict[DeclaredName, timedelta] = field(default_factory=dict)
+    kept: set[DeclaredName] = field(default_factory=set)
     looks: list[tuple[set[ExchangeName], set[str]]] = field(default_factory=list)
     heads: "MemoryHeads | None" = None
     readings: list[str] = field(default_factory=list)
@@ -60,8 +61,9 @@ class MemoryTable:
             if bound.exchange == exchange and first_word in (None, begins_with):
                 yield bound
 
-    def message_ttls(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
-        return {queue: self.times_to_live[queue] for queue in queues if queue in self.times_to_live}
+    def copy_settings(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, CopySettings]:
+        known = self.times_to_live.keys() | self.kept
+        return {one: CopySettings(self.times_to_live.get(one), one in self.kept) for one in queues if one in known}
 
     def is_declared(self, queue: DeclaredName) -> bool:
         return queue in self.queues
