@@ -127,7 +127,7 @@ USAGES = (
     *_batched("splitting", "copy", requests=3),
     *_batched("splitting", "dead letter", requests=1),
     # The calls of broker and client, counted in docs/rendezvous.md.
-    Usage("rendezvous", "answer", "DynamoDB write unit", 25, 25),
+    Usage("rendezvous", "answer", "DynamoDB write unit", 15, 15),
     Usage("rendezvous", "answer", "HTTP API request", 2, 2),
     Usage("rendezvous", "answer", "Lambda request", 3, 3),
     Usage("rendezvous", "answer", "Lambda GB-millisecond", 105, 105),

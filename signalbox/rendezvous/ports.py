@@ -28,7 +28,10 @@ class Offers(Protocol):
         ...
 
     def open(self, record: Rendezvous, *, replacing: Rendezvous | None) -> bool:
-        """Store a new record and return True, or return False if the stored record is not `replacing`."""
+        """Store a new record and return True, or return False if the stored record is not `replacing`.
+
+        The offer is in its pool at once, if it `is_pooled`.
+        """
         ...
 
     def claimable(self, pools: Iterable[OfferPool], *, now: datetime) -> list[Rendezvous]:
@@ -47,15 +50,21 @@ class Offers(Protocol):
         ...
 
     def answer(self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime) -> Rendezvous | None:
-        """Store the answer to an offer and return the record, or return None if it is not `is_answerable`."""
+        """Store the answer to an offer and return the record, or return None if it is not `is_answerable`.
+
+        Only the returned record contains the receipt handle, as with `close`.
+        """
         ...
 
     def close(self, client_id: ClientId, *, state: OfferState, reply: str) -> Rendezvous | None:
         """Move an open offer to a final state and return the record, or return None if it was already final."""
         ...
 
-    def renew(self, client_id: ClientId, *, receipt_handle: str) -> bool:
-        """Store the newest receipt handle of an open offer's message; return False if the offer is not open."""
+    def renew(self, record: Rendezvous, *, receipt_handle: str) -> bool:
+        """Store the newest receipt handle of an open offer's message, and put the offer into its pool.
+
+        Return False if the offer is not open.
+        """
         ...
 
 
@@ -93,8 +102,11 @@ class HeldPolls(Protocol):
         """Return the offer that is reserved for this held poll, or None."""
         ...
 
-    def reserve(self, poll: HeldPoll, *, client_id: ClientId) -> bool:
-        """Reserve an offer for a held poll; return False if the poll has left or already has an offer."""
+    def reserve(self, poll: HeldPoll, *, client_id: ClientId, until: datetime) -> bool:
+        """Reserve an offer for a held poll; return False if the poll has left or already has an offer.
+
+        At `until` the slot is free for another poll, so a poll that got its offer need not release it.
+        """
         ...
 
     def release(self, poll: HeldPoll) -> ClientId | None:

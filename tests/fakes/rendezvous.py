@@ -25,6 +25,7 @@ from signalbox.rendezvous.rules.states import (
     Rendezvous,
     is_answerable,
     is_claimable,
+    is_pooled,
     offer_pool,
 )
 from signalbox.rendezvous.wire.nat import Nat
@@ -58,6 +59,7 @@ class MemoryClock:
 class MemoryOffers:
     records: dict[ClientId, Rendezvous] = field(default_factory=dict)
     matches: dict[ProxySessionId, ClientId] = field(default_factory=dict)
+    pooled: set[ClientId] = field(default_factory=set)
     home: str = ""
 
     def find(self, client_id: ClientId) -> Rendezvous | None:
@@ -68,6 +70,9 @@ class MemoryOffers:
             return False
         assert record.state in TRANSITIONS[None]
         self.records[record.client_id] = record
+        self.pooled.discard(record.client_id)
+        if is_pooled(record):
+            self.pooled.add(record.client_id)
         return True
 
     def claimable(self, pools: Iterable[OfferPool], *, now: datetime) -> list[Rendezvous]:
@@ -75,7 +80,10 @@ class MemoryOffers:
         found = [
             r
             for r in self.records.values()
-            if r.state in OPEN_STATES and offer_pool(r.nat) in chosen and r.available_at <= now
+            if r.state in OPEN_STATES
+            and r.client_id in self.pooled
+            and offer_pool(r.nat) in chosen
+            and r.available_at <= now
         ]
         return sorted(found, key=lambda r: r.created_at)
 
@@ -101,20 +109,26 @@ class MemoryOffers:
         record = self.records.get(client_id)
         if record is None or not is_answerable(record, sid=sid, now=now):
             return None
-        return self._move(record, OfferState.ANSWERED, reply=reply, session_description="")
+        return self._finish(record, OfferState.ANSWERED, reply)
 
     def close(self, client_id: ClientId, *, state: OfferState, reply: str) -> Rendezvous | None:
         record = self.records.get(client_id)
         if record is None or record.state not in OPEN_STATES:
             return None
-        return self._move(record, state, reply=reply, session_description="")
+        return self._finish(record, state, reply)
 
-    def renew(self, client_id: ClientId, *, receipt_handle: str) -> bool:
-        record = self.records.get(client_id)
-        if record is None or record.state not in OPEN_STATES:
+    def renew(self, record: Rendezvous, *, receipt_handle: str) -> bool:
+        stored = self.records.get(record.client_id)
+        if stored is None or stored.state not in OPEN_STATES:
             return False
-        self.records[client_id] = replace(record, receipt_handle=receipt_handle)
+        self.records[record.client_id] = replace(stored, receipt_handle=receipt_handle)
+        self.pooled.add(record.client_id)
         return True
+
+    def _finish(self, record: Rendezvous, state: OfferState, reply: str) -> Rendezvous:
+        final = self._move(record, state, reply=reply, session_description="")
+        self.records[record.client_id] = replace(final, receipt_handle=None)
+        return final
 
     def _move(self, record: Rendezvous, state: OfferState, **changes: object) -> Rendezvous:
         assert state in TRANSITIONS[record.state], (record.state, state)
@@ -174,11 +188,11 @@ class MemoryHeldPolls:
         holder = self.slots.get(poll.slot)
         return holder.offer if holder is not None and holder.sid == poll.sid else None
 
-    def reserve(self, poll: HeldPoll, *, client_id: ClientId) -> bool:
+    def reserve(self, poll: HeldPoll, *, client_id: ClientId, until: datetime) -> bool:
         holder = self.slots.get(poll.slot)
         if holder is None or holder.sid != poll.sid or holder.offer is not None:
             return False
-        self.slots[poll.slot] = replace(holder, offer=client_id)
+        self.slots[poll.slot] = replace(holder, offer=client_id, until=min(until, poll.until))
         return True
 
     def release(self, poll: HeldPoll) -> ClientId | None:

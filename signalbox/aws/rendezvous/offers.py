@@ -26,6 +26,7 @@ from signalbox.rendezvous.rules.states import (
     ProxySessionId,
     Rendezvous,
     RendezvousMethod,
+    is_pooled,
     offer_pool,
 )
 from signalbox.rendezvous.wire.nat import Nat
@@ -69,8 +70,8 @@ class DynamoOffers:
             # The replaced record is final, and no other call has replaced it since it was read.
             condition = Attr("created_at").eq(milliseconds(replacing.created_at)) & Attr("state").eq(replacing.state)
         item = _item(record)
-        if record.state in OPEN_STATES:
-            item["pool"] = _partition(offer_pool(record.nat), crc32(record.client_id.encode()) % self.shards)
+        if record.state in OPEN_STATES and is_pooled(record):
+            item["pool"] = self._pool(record)
         return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=condition))
 
     def claimable(self, pools: Iterable[OfferPool], *, now: datetime) -> list[Rendezvous]:
@@ -78,6 +79,10 @@ class DynamoOffers:
         partitions = [_partition(pool, shard) for pool in pools for shard in range(self.shards)]
         found = [record for partition in partitions for record in self._available(partition, now)]
         return sorted(found, key=lambda record: record.created_at)
+
+    def _pool(self, record: Rendezvous) -> str:
+        """Return the partition of the index for an offer."""
+        return _partition(offer_pool(record.nat), crc32(record.client_id.encode()) % self.shards)
 
     def _available(self, partition: str, now: datetime) -> list[Rendezvous]:
         page = self.table.query(
@@ -139,23 +144,30 @@ class DynamoOffers:
             self.table,
             {
                 "Key": _key(client_id),
-                # Without `pool` the item leaves the index of open offers; the session description is no longer needed.
-                "UpdateExpression": "SET #state = :final, reply = :reply REMOVE #pool, session_description",
+                # Without `pool` the item leaves the index of open offers. The rest would make this write dearer: a unit
+                # is 1 KB, and the reply is as long as the session description.
+                "UpdateExpression": "SET #state = :final, reply = :reply "
+                "REMOVE #pool, session_description, receipt_handle",
                 "ConditionExpression": condition,
                 "ExpressionAttributeNames": {"#state": "state", "#pool": "pool"},
                 "ExpressionAttributeValues": {":final": state, ":reply": reply},
             },
+            returned="ALL_OLD",
         )
-        return _record(item) if item else None
+        return _record(item | {"state": state, "reply": reply, "session_description": ""}) if item else None
 
-    def renew(self, client_id: ClientId, *, receipt_handle: str) -> bool:
-        """Store the newest receipt handle of an open offer's message; return False if the offer is not open."""
+    def renew(self, record: Rendezvous, *, receipt_handle: str) -> bool:
+        """Store the newest receipt handle of an open offer's message, and put the offer into its pool.
+
+        Return False if the offer is not open.
+        """
         return succeeds(
             lambda: self.table.update_item(
-                Key=_key(client_id),
-                UpdateExpression="SET receipt_handle = :handle",
+                Key=_key(record.client_id),
+                UpdateExpression="SET receipt_handle = :handle, #pool = :pool",
                 ConditionExpression=Attr("state").is_in(sorted(OPEN_STATES)),
-                ExpressionAttributeValues={":handle": receipt_handle},
+                ExpressionAttributeNames={"#pool": "pool"},
+                ExpressionAttributeValues={":handle": receipt_handle, ":pool": self._pool(record)},
             )
         )
 

@@ -97,7 +97,7 @@ class PollReserver:
     def reserve(self, client_id: ClientId, *, nat: Nat, now: datetime) -> Reservation:
         """Reserve the best held poll for the offer; without one, check for a compatible proxy that polled recently."""
         while poll := self.cache.take(client_id, nat=nat, now=now):
-            if self.cache.held_polls.reserve(poll, client_id=client_id):
+            if self.cache.held_polls.reserve(poll, client_id=client_id, until=now + RESERVATION_TIME):
                 return Reservation(poll.sid, is_matchable=True)
         last_polls = self.presence.last_polls()
         is_matchable = has_recent_proxy(last_polls, client_nat=nat, now=now, recency=self.policy.proxy_recency)

@@ -16,6 +16,7 @@ from signalbox.rendezvous.rules.states import (
     Rendezvous,
     RendezvousMethod,
     hidden_until,
+    is_reservation_lost,
     is_stale,
     next_step,
     was_matched,
@@ -81,10 +82,14 @@ class OfferService:
         return DeliveryResult(done=True, events=(events.duplicate_offer(record, delivery, at=self.clock.now()),))
 
     def _stay(self, record: Rendezvous, delivery: OfferDelivery) -> DeliveryResult:
-        if not self.offers.renew(record.client_id, receipt_handle=delivery.receipt_handle):
+        if not self.offers.renew(record, receipt_handle=delivery.receipt_handle):
             # Answered at the same time, perhaps with the older receipt handle: the next delivery deletes the message.
             return DeliveryResult(done=False)
-        return DeliveryResult(done=False, hidden_until=hidden_until(record, self.clock.now()))
+        now = self.clock.now()
+        if is_reservation_lost(record, now):
+            # The function of its held poll was killed. Another one that waits now need not find it in the pool.
+            self.poll_reserver.reserve(record.client_id, nat=record.nat, now=now)
+        return DeliveryResult(done=False, hidden_until=hidden_until(record, now))
 
     def _open(self, delivery: OfferDelivery, *, replacing: Rendezvous | None) -> DeliveryResult | None:
         """Store a new offer or its refusal; return None if the stored record is not `replacing`."""

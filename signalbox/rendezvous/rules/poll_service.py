@@ -60,12 +60,15 @@ class PollService:
         held = self._acquire_slot(poll)
         if held is None:
             return PollResult(self._claim_oldest(poll), was_held=False)
+        match, reserved = None, None
         try:
             match = self._claim_oldest(poll)
             was_held = match is None
             match = match or self._wait(poll, held)
         finally:
-            reserved = self.held_polls.release(held)
+            # A slot with a reserved offer becomes free by itself.
+            if match is None or match.reserved_for != held.sid:
+                reserved = self.held_polls.release(held)
         if match is None and reserved is not None:
             # It was reserved after the last read, and is available to this poll only for a second.
             match = self._claim_with_retries(reserved, held).match

@@ -100,10 +100,9 @@ class SharedOffers:
         self.announcements.remove(client_id)
         return None
 
-    def renew(self, client_id: ClientId, *, receipt_handle: str) -> bool:
+    def renew(self, record: Rendezvous, *, receipt_handle: str) -> bool:
         """Store the newest receipt handle of an open offer, and announce the offer again."""
-        is_open = self.local.renew(client_id, receipt_handle=receipt_handle)
-        record = self.local.find(client_id) if is_open else None
-        if record is not None:
+        is_open = self.local.renew(record, receipt_handle=receipt_handle)
+        if is_open:
             self.peers.announce(record)
         return is_open

@@ -155,6 +155,15 @@ def offer_pool(client: Nat) -> OfferPool:
     return OfferPool.ANY_PROXY if client is Nat.UNRESTRICTED else OfferPool.UNRESTRICTED_PROXY
 
 
+def is_pooled(record: Rendezvous) -> bool:
+    """Return whether a new offer is in its pool at once.
+
+    An offer over SQS that is reserved for a held poll is not: the poll nearly always claims it. If it does not, or if
+    its proxy stays silent, the offer's message is delivered again three seconds later, which puts it into the pool.
+    """
+    return record.reserved_for is None or record.method is not RendezvousMethod.SQS
+
+
 def compatible_pools(proxy: Nat) -> tuple[OfferPool, ...]:
     """Return the pools whose offers a proxy may claim."""
     return tuple(OfferPool) if proxy is Nat.UNRESTRICTED else (OfferPool.ANY_PROXY,)
@@ -209,6 +218,11 @@ def is_claimable(record: Rendezvous, *, sid: ProxySessionId, now: datetime) -> b
     if record.state not in OPEN_STATES or now >= record.deadline:
         return False
     return record.available_at <= now or (record.state is OfferState.PENDING and record.reserved_for == sid)
+
+
+def is_reservation_lost(record: Rendezvous, now: datetime) -> bool:
+    """Return whether the held poll, for which an offer is reserved, did not claim it in time."""
+    return record.state is OfferState.PENDING and record.reserved_for is not None and record.available_at <= now
 
 
 def is_answerable(record: Rendezvous, *, sid: ProxySessionId, now: datetime) -> bool:

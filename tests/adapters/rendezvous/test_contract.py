@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 
 import boto3
@@ -208,6 +208,22 @@ class TestOffers:
         assert claim(offers, P2) is None
         assert claim(offers, P1) is not None
 
+    @pytest.mark.parametrize("method", list(RendezvousMethod))
+    def test_only_a_reserved_offer_over_sqs_waits_for_its_second_delivery_outside_of_the_pool(
+        self, offers: Offers, method: RendezvousMethod
+    ) -> None:
+        record = replace(RECORD, method=method, reserved_for=P1.sid)
+        offers.open(record, replacing=None)
+        later = START + 3 * SECOND
+
+        def pooled() -> list[ClientId]:
+            return [found.client_id for found in offers.claimable(list(OfferPool), now=later)]
+
+        assert pooled() == ([] if method is RendezvousMethod.SQS else ["c1"])
+        assert offers.renew(record, receipt_handle="h2")
+        assert pooled() == ["c1"]
+        assert claim(offers, P2, after=3 * SECOND) is not None
+
     def test_an_offer_past_its_deadline_or_unknown_cannot_be_claimed(self, offers: Offers) -> None:
         assert claim(offers) is None
         offers.open(RECORD, replacing=None)
@@ -272,15 +288,16 @@ class TestOffers:
     def test_the_receipt_handle_of_an_open_offer_is_renewed(self, offers: Offers) -> None:
         offers.open(RECORD, replacing=None)
 
-        offers.renew(RECORD.client_id, receipt_handle="h2")
+        offers.renew(RECORD, receipt_handle="h2")
         answerer = offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="")
-        offers.renew(RECORD.client_id, receipt_handle="h3")
+        assert not offers.renew(RECORD, receipt_handle="h3")
 
         assert answerer is not None
         assert answerer.receipt_handle == "h2"
         found = offers.find(RECORD.client_id)
         assert found is not None
-        assert found.receipt_handle == "h2"
+        assert found.receipt_handle is None
+        assert offers.claimable(list(OfferPool), now=START + SECOND) == []
 
 
 def test_an_update_that_fails_for_another_reason_than_its_condition_is_an_error(aws) -> None:
@@ -288,6 +305,10 @@ def test_an_update_that_fails_for_another_reason_than_its_condition_is_an_error(
 
     with pytest.raises(ClientError, match="ResourceNotFoundException"):
         offers.close(ClientId("c"), state=OfferState.EXPIRED, reply="")
+
+
+def reserve(held_polls: HeldPolls, client_id: str, *, until: datetime = START + SECOND) -> bool:
+    return held_polls.reserve(HELD, client_id=ClientId(client_id), until=until)
 
 
 class TestHeldPolls:
@@ -305,21 +326,37 @@ class TestHeldPolls:
         held_polls.acquire(HELD, now=START)
 
         assert held_polls.reserved_offer(HELD) is None
-        assert held_polls.reserve(HELD, client_id=ClientId("c1"))
-        assert not held_polls.reserve(HELD, client_id=ClientId("c2"))
+        assert reserve(held_polls, "c1")
+        assert not reserve(held_polls, "c2")
         assert held_polls.reserved_offer(HELD) == "c1"
         assert [poll.offer for poll in held_polls.held(now=START)] == ["c1"]
 
     def test_acquiring_the_slot_again_clears_the_reservation(self, held_polls: HeldPolls) -> None:
         held_polls.acquire(HELD, now=START)
-        held_polls.reserve(HELD, client_id=ClientId("c1"))
+        reserve(held_polls, "c1")
 
         assert held_polls.acquire(HELD, now=START)
         assert held_polls.reserved_offer(HELD) is None
+        assert held_polls.held(now=START) == [HELD]
+
+    @pytest.mark.parametrize("end", [START + SECOND, START + 60 * SECOND])
+    def test_the_slot_of_a_reserved_offer_is_free_for_another_poll_at_the_end_of_the_reservation(
+        self, held_polls: HeldPolls, end: datetime
+    ) -> None:
+        """It need not be released, and it is not held for longer than without the reservation."""
+        held_polls.acquire(HELD, now=START)
+        other, end_of_slot = replace(HELD, sid=P2.sid), min(end, HELD.until)
+
+        reserve(held_polls, "c1", until=end)
+
+        assert not held_polls.acquire(other, now=end_of_slot - SECOND / 2)
+        assert held_polls.held(now=end_of_slot) == []
+        assert held_polls.acquire(other, now=end_of_slot)
+        assert held_polls.release(HELD) is None
 
     def test_a_released_slot_returns_the_reserved_offer(self, held_polls: HeldPolls) -> None:
         held_polls.acquire(HELD, now=START)
-        held_polls.reserve(HELD, client_id=ClientId("c1"))
+        reserve(held_polls, "c1")
 
         assert held_polls.release(replace(HELD, sid=P2.sid)) is None
         assert held_polls.release(HELD) == "c1"
@@ -329,7 +366,7 @@ class TestHeldPolls:
         held_polls.acquire(HELD, now=START)
 
         assert held_polls.release(HELD) is None
-        assert not held_polls.reserve(HELD, client_id=ClientId("c1"))
+        assert not reserve(held_polls, "c1")
         assert held_polls.reserved_offer(HELD) is None
         assert held_polls.held(now=START) == []
 

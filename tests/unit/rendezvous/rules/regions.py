@@ -93,7 +93,7 @@ class Region:
         def remote(port: object) -> Any:
             return Fused(self.network.port(port, of=other.name, called_from=self.name), self.fuse)
 
-        theirs = MemoryOffers(other.offers.records, self.offers.matches, home=other.name)
+        theirs = MemoryOffers(other.offers.records, self.offers.matches, other.offers.pooled, home=other.name)
         return Peer(other.name, remote(theirs), remote(other.announcements), remote(other.presence))
 
     @property
@@ -143,7 +143,7 @@ class Region:
             near = port if home is self else self.network.port(port, of=home.name, called_from=self.name)
             return Fused(near, self.fuse)
 
-        local = MemoryOffers(home.offers.records, self.offers.matches)
+        local = MemoryOffers(home.offers.records, self.offers.matches, home.offers.pooled)
         return AnswerService(port(local), port(home.client_queues), port(home.broker_queue), self.clock)
 
     def expect_proxies(self, *nats: Nat) -> None:

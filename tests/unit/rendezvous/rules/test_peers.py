@@ -336,7 +336,8 @@ def test_a_redelivery_of_an_offer_that_was_answered_is_not_announced():
     regions.near.poll(proxy())
     regions.near.answer(proxy())
 
-    assert not regions.home.shared_offers.renew(CLIENT, receipt_handle="h2")
+    answered = regions.home.offers.records[CLIENT]
+    assert not regions.home.shared_offers.renew(answered, receipt_handle="h2")
     assert regions.near.announcements.announcements == {}
 
 
