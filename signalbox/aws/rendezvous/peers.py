@@ -27,7 +27,7 @@ FAILURES = (ClientError, BotoCoreError)
 TIMEOUT_SECONDS = 1
 # One call: a region that is away costs one time-out, after which the peer rests.
 SHORT = Config(connect_timeout=TIMEOUT_SECONDS, read_timeout=TIMEOUT_SECONDS, retries={"total_max_attempts": 1})
-# The answer of a proxy is tried again: nobody else has it.
+# The answer of a proxy is tried again: no other function has it.
 PATIENT = Config(connect_timeout=TIMEOUT_SECONDS, read_timeout=2, retries={"total_max_attempts": 2})
 
 

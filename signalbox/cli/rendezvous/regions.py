@@ -36,7 +36,7 @@ class Regions(Generic[Value]):
 
 
 def of_all_regions(deployment: "Deployment", read: Callable[["Deployment"], Value]) -> Regions[Value]:
-    """Return what `read` finds in the stage and in its peers; a peer that does not respond is left out."""
+    """Return the results of `read` for the stage and its peers; a peer that does not respond is left out."""
     from signalbox.cli.shared.aws_errors import explained
 
     regions: Regions[Value] = Regions({deployment.region: read(deployment)})
