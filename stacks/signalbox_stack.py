@@ -142,7 +142,7 @@ class SignalboxStack(Stack):
             "BridgeFingerprints": ",".join(bridges),
             "ReportJobName": self.jobs["Report"].job.job_name,
             "ReportPrefix": REPORT_PREFIX,
-            **({"RendezvousPeers": config.rendezvous_peers} if config.rendezvous_peers else {}),
+            "RendezvousPeers": config.rendezvous_peers or "",
             **self._splitting_results(state, config),
             **self._exchange_results(state, config),
             **self._live_results(state),

@@ -144,7 +144,7 @@ class DynamoOffers:
             self.table,
             {
                 "Key": _key(client_id),
-                # Without `pool` the item leaves the index of open offers. The rest would make this write dearer: a unit
+                # Without `pool` the item leaves the index of open offers. The rest would add to the price of this write: a unit
                 # is 1 KB, and the reply is as long as the session description.
                 "UpdateExpression": "SET #state = :final, reply = :reply "
                 "REMOVE #pool, session_description, receipt_handle",
