@@ -54,4 +54,6 @@ def _record(*recorded: HistoryEvent) -> None:
 
 @cache
 def _service() -> AnswerService:
-    return AnswerService(wiring.offers(), wiring.client_queues(), wiring.broker_queue(), instance.CLOCK)
+    return AnswerService(
+        wiring.offers(), wiring.client_queues(), wiring.broker_queue(), instance.CLOCK, wiring.policy()
+    )

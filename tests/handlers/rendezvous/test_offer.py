@@ -162,7 +162,7 @@ def test_a_duplicate_of_an_offer_is_deleted(stage):
 
 
 @pytest.mark.parametrize(
-    "setting", ["CLIENT_QUEUE_PREFIX", "RENDEZVOUS_TABLE", "LEASE_TABLE", "HISTORY_STREAM", "STAGE"]
+    "setting", ["CLIENT_QUEUE_PREFIX", "RENDEZVOUS_TABLE", "HISTORY_STREAM", "STAGE"]
 )
 def test_a_missing_setting_is_named_in_the_error(stage, monkeypatch, setting):
     monkeypatch.delenv(setting)
