@@ -57,7 +57,9 @@ def _record(*recorded: HistoryEvent) -> None:
 
 @cache
 def _service() -> "AnswerService | SharedAnswerService":
-    local = AnswerService(wiring.local_offers(), wiring.client_queues(), wiring.broker_queue(), instance.CLOCK)
+    local = AnswerService(
+        wiring.local_offers(), wiring.client_queues(), wiring.broker_queue(), instance.CLOCK, wiring.policy()
+    )
     if not wiring.has_peers():
         return local
     from lambdas.rendezvous import peers  # noqa: PLC0415 - only a stage with peers needs it

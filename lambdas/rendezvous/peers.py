@@ -36,8 +36,9 @@ def answer_service(local: AnswerService) -> SharedAnswerService:
         address.region: answer_service_of(
             address,
             broker_queue_url=instance.settings().text("BROKER_QUEUE_URL"),
-            leases=wiring.leases(),
+            region=_region(),
             clock=instance.CLOCK,
+            policy=wiring.policy(),
         )
         for address in _addresses()
     }

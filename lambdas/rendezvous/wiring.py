@@ -116,7 +116,6 @@ def client_queues() -> SqsClientQueues:
     """Return the client queues."""
     return SqsClientQueues(
         instance.sqs(),
-        leases(),
         arn_prefix=instance.settings().text("CLIENT_QUEUE_ARN_PREFIX"),
         stage=instance.settings().text("STAGE"),
         sleep=instance.CLOCK.sleep,

@@ -49,14 +49,17 @@ class Offers(Protocol):
         """Return the client of the newest match of a proxy session, or None."""
         ...
 
-    def answer(self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime) -> Rendezvous | None:
+    def answer(
+        self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime, leased_until: datetime
+    ) -> Rendezvous | None:
         """Store the answer to an offer and return the record, or return None if it is not `is_answerable`.
 
-        Only the returned record contains the receipt handle, as with `close`.
+        Only the returned record contains the receipt handle, as with `close`. The client's queue, if it has one, is
+        leased until `leased_until`.
         """
         ...
 
-    def close(self, client_id: ClientId, *, state: OfferState, reply: str) -> Rendezvous | None:
+    def close(self, client_id: ClientId, *, state: OfferState, reply: str, leased_until: datetime) -> Rendezvous | None:
         """Move an open offer to a final state and return the record, or return None if it was already final."""
         ...
 
@@ -137,7 +140,7 @@ class ClientQueues(Protocol):
     """The SQS queues from which clients receive their replies."""
 
     def create(self, client_id: ClientId, *, due_at: datetime) -> QueueUrl:
-        """Create the client's queue, leased until `due_at`, or return the existing one."""
+        """Create the client's queue, tagged with the end of its lease, or return the existing one."""
         ...
 
     def send(self, queue_url: QueueUrl, reply: str) -> None:
@@ -161,8 +164,16 @@ class BrokerQueue(Protocol):
         ...
 
 
+class EndedLeases(Protocol):
+    """The leases of client queues in the records of offers in a final state."""
+
+    def between(self, since: datetime, until: datetime) -> Iterable[Lease]:
+        """Return the leases that end in this period, both ends included, oldest first, read as they are needed."""
+        ...
+
+
 class Leases(Protocol):
-    """The leases of temporary queues, by their end."""
+    """The leases of temporary queues, by their end: those of an earlier version, and those whose queue was refused."""
 
     def put(self, lease: Lease) -> None:
         """Store or extend a lease."""
@@ -197,8 +208,8 @@ class TemporaryQueues(Protocol):
         ...
 
 
-class StrayCursor(Protocol):
-    """The place of the search for orphans, which may take several runs."""
+class Cursor(Protocol):
+    """The place of a search, which may take several runs."""
 
     def position(self) -> int | None:
         """Return the place of the current search, or None if there is no search."""

@@ -22,7 +22,6 @@ POLICY = (
 )
 BROKER = ("BROKER_QUEUE_URL",)
 OFFERS = ("OFFER_POOL_SHARDS",)
-LEASES = ("STAGE", "LEASE_TABLE")
 NEEDS = {
     "offer": (
         *HISTORY,
@@ -30,7 +29,7 @@ NEEDS = {
         *OFFERS,
         *BROKER,
         "DEAD_LETTER_QUEUE_URL",
-        *LEASES,
+        "STAGE",
         "CLIENT_QUEUE_PREFIX",
         "CLIENT_QUEUE_ARN_PREFIX",
     ),
@@ -42,13 +41,14 @@ NEEDS = {
         "RESTRICTED_POLL_INTERVAL_MILLISECONDS",
         "ALLOWED_RELAY_PATTERN",
     ),
-    "answer": (*HISTORY, *OFFERS, *BROKER, *LEASES, "CLIENT_QUEUE_ARN_PREFIX"),
+    "answer": (*HISTORY, *POLICY, *OFFERS, *BROKER, "STAGE", "CLIENT_QUEUE_ARN_PREFIX"),
     "client": (*HISTORY, *POLICY, *OFFERS),
     "page": ("RENDEZVOUS_TABLE", "POLL_HOLD_LIMIT"),
     "sweep": (
         *HISTORY,
         *BROKER,
-        *LEASES,
+        "STAGE",
+        "LEASE_TABLE",
         "CLIENT_QUEUE_PREFIX",
         "STRAY_QUEUE_AGE_SECONDS",
         "BROKER_QUEUE_NAME",

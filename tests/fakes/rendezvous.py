@@ -23,6 +23,7 @@ from signalbox.rendezvous.rules.states import (
     OfferState,
     ProxySessionId,
     Rendezvous,
+    RendezvousMethod,
     is_answerable,
     is_claimable,
     is_pooled,
@@ -105,17 +106,19 @@ class MemoryOffers:
     def matched_by(self, sid: ProxySessionId) -> ClientId | None:
         return self.matches.get(sid)
 
-    def answer(self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime) -> Rendezvous | None:
+    def answer(
+        self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime, leased_until: datetime
+    ) -> Rendezvous | None:
         record = self.records.get(client_id)
         if record is None or not is_answerable(record, sid=sid, now=now):
             return None
-        return self._finish(record, OfferState.ANSWERED, reply)
+        return self._finish(record, OfferState.ANSWERED, reply, leased_until)
 
-    def close(self, client_id: ClientId, *, state: OfferState, reply: str) -> Rendezvous | None:
+    def close(self, client_id: ClientId, *, state: OfferState, reply: str, leased_until: datetime) -> Rendezvous | None:
         record = self.records.get(client_id)
         if record is None or record.state not in OPEN_STATES:
             return None
-        return self._finish(record, state, reply)
+        return self._finish(record, state, reply, leased_until)
 
     def renew(self, record: Rendezvous, *, receipt_handle: str) -> bool:
         stored = self.records.get(record.client_id)
@@ -125,8 +128,8 @@ class MemoryOffers:
         self.pooled.add(record.client_id)
         return True
 
-    def _finish(self, record: Rendezvous, state: OfferState, reply: str) -> Rendezvous:
-        final = self._move(record, state, reply=reply, session_description="")
+    def _finish(self, record: Rendezvous, state: OfferState, reply: str, leased_until: datetime) -> Rendezvous:
+        final = self._move(record, state, reply=reply, session_description="", available_at=leased_until)
         self.records[record.client_id] = replace(final, receipt_handle=None)
         return final
 
@@ -171,6 +174,21 @@ class MemoryAnnouncements:
 
     def remove(self, client_id: ClientId) -> None:
         self.announcements.pop(client_id, None)
+
+
+@dataclass
+class MemoryEndedLeases:
+    """The leases in the final records of `offers`."""
+
+    offers: MemoryOffers = field(default_factory=MemoryOffers)
+
+    def between(self, since: datetime, until: datetime) -> Iterator[Lease]:
+        for record in sorted(self.offers.records.values(), key=lambda r: r.available_at):
+            is_ended = record.state not in OPEN_STATES and record.method is RendezvousMethod.SQS
+            if is_ended and since <= record.available_at <= until:
+                name = QueueName(f"snowflake-client-{record.client_id}")
+                url = QueueUrl(f"https://queues.example/{name}")
+                yield Lease(name, url, "rendezvous", record.available_at)
 
 
 @dataclass
@@ -288,7 +306,7 @@ class MemoryTemporaryQueues:
 
 
 @dataclass
-class MemoryStrayCursor:
+class MemoryCursor:
     place: int | None = None
 
     def position(self) -> int | None:

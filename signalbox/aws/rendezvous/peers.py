@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
     from mypy_boto3_sqs.client import SQSClient
 
-    from signalbox.aws.shared.leases import DynamoLeases
     from signalbox.clock import Clock
+    from signalbox.rendezvous.rules.matching import RendezvousPolicy
     from signalbox.rendezvous.rules.peer_address import PeerAddress
 
 FAILURES = (ClientError, BotoCoreError)
@@ -47,16 +47,17 @@ def _peer(address: "PeerAddress", table: "Table") -> Peer:
 
 
 def answer_service_of(
-    address: "PeerAddress", *, broker_queue_url: str, leases: "DynamoLeases", clock: "Clock"
+    address: "PeerAddress", *, broker_queue_url: str, region: str, clock: "Clock", policy: "RendezvousPolicy"
 ) -> AnswerService:
-    """Return the service that answers the offers of a peer; `broker_queue_url` is that of this stage."""
+    """Return the service that answers the offers of a peer; `region` and `broker_queue_url` are this stage's own."""
     sqs: SQSClient = boto3.client("sqs", region_name=address.region, config=PATIENT)
-    url = address.queue_url(broker_queue_url, region=leases.table.meta.client.meta.region_name)
+    url = address.queue_url(broker_queue_url, region=region)
     return AnswerService(
         DynamoOffers(_table(address, PATIENT)),
-        SqsClientQueues(sqs, leases, arn_prefix="", stage=address.stage, sleep=clock.sleep),
+        SqsClientQueues(sqs, arn_prefix="", stage=address.stage, sleep=clock.sleep),
         SqsBrokerQueue(sqs, queue_url=url),
         clock,
+        policy,
     )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from signalbox.rendezvous.rules.matching import RendezvousPolicy
 from signalbox.rendezvous.rules.states import ClientId, ProxySessionId, Rendezvous
 from signalbox.rendezvous.wire.proxy import ProxyAnswer
 from signalbox.rendezvous.wire.reply import answer_reply
@@ -20,6 +21,7 @@ class AnswerService:
     client_queues: "ClientQueues"
     broker_queue: "BrokerQueue"
     clock: "Clock"
+    policy: RendezvousPolicy
 
     def accept(self, answer: ProxyAnswer) -> Rendezvous | None:
         """Deliver the answer to its client and return the rendezvous, or return None if no client waits for it."""
@@ -29,7 +31,14 @@ class AnswerService:
     def deliver(self, client_id: ClientId, answer: ProxyAnswer) -> Rendezvous | None:
         """Deliver the answer to this client and return the rendezvous, or return None if the client does not wait."""
         reply = answer_reply(answer.answer)
-        record = self.offers.answer(client_id, sid=ProxySessionId(answer.sid), reply=reply, now=self.clock.now())
+        now = self.clock.now()
+        record = self.offers.answer(
+            client_id,
+            sid=ProxySessionId(answer.sid),
+            reply=reply,
+            now=now,
+            leased_until=now + self.policy.client_queue_lease,
+        )
         if record is not None:
             self._send(record, reply)
         return record

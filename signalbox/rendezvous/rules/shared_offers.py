@@ -89,14 +89,16 @@ class SharedOffers:
         """Return the client of the newest match of a proxy session of this region, or None."""
         return self.local.matched_by(sid)
 
-    def answer(self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime) -> Rendezvous | None:
+    def answer(
+        self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime, leased_until: datetime
+    ) -> Rendezvous | None:
         """Store the answer to an offer of this region; `SharedAnswerService` answers those of the peers."""
-        return self.local.answer(client_id, sid=sid, reply=reply, now=now)
+        return self.local.answer(client_id, sid=sid, reply=reply, now=now, leased_until=leased_until)
 
-    def close(self, client_id: ClientId, *, state: OfferState, reply: str) -> Rendezvous | None:
+    def close(self, client_id: ClientId, *, state: OfferState, reply: str, leased_until: datetime) -> Rendezvous | None:
         """Close an open offer of this region, or forget the announcement of another's, which its home closes."""
         if ForeignOffer.parse(client_id) is None:
-            return self.local.close(client_id, state=state, reply=reply)
+            return self.local.close(client_id, state=state, reply=reply, leased_until=leased_until)
         self.announcements.remove(client_id)
         return None
 

@@ -10,13 +10,22 @@ import pytest
 from botocore.exceptions import ClientError
 
 from signalbox.aws.rendezvous.announcements import DynamoAnnouncements
+from signalbox.aws.rendezvous.cursors import DynamoCursor
 from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
-from signalbox.aws.rendezvous.offers import DynamoOffers
+from signalbox.aws.rendezvous.offers import DynamoEndedLeases, DynamoOffers
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
-from signalbox.aws.rendezvous.stray_cursor import DynamoStrayCursor
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.queues import Lease, QueueName, QueueUrl
-from signalbox.rendezvous.ports import Announcements, HeldPolls, Leases, Offers, ProxyPresence, Statistics, StrayCursor
+from signalbox.rendezvous.ports import (
+    Announcements,
+    Cursor,
+    EndedLeases,
+    HeldPolls,
+    Leases,
+    Offers,
+    ProxyPresence,
+    Statistics,
+)
 from signalbox.rendezvous.rules.held_polls import HeldPoll
 from signalbox.rendezvous.rules.states import (
     Claimant,
@@ -34,15 +43,17 @@ from tests.fakes.rendezvous import (
     START,
     MemoryAnnouncements,
     MemoryClock,
+    MemoryCursor,
+    MemoryEndedLeases,
     MemoryHeldPolls,
     MemoryLeases,
     MemoryOffers,
     MemoryPresence,
     MemoryStatistics,
-    MemoryStrayCursor,
 )
 
 SECOND = timedelta(seconds=1)
+LEASED_UNTIL = START + 150 * SECOND
 RECORD = Rendezvous(
     client_id=ClientId("c1"),
     method=RendezvousMethod.SQS,
@@ -85,7 +96,7 @@ announcements = both_of(MemoryAnnouncements, DynamoAnnouncements, "rendezvous_ta
 held_polls = both_of(MemoryHeldPolls, partial(DynamoHeldPolls, limit=300), "rendezvous_table")
 presence = both_of(MemoryPresence, DynamoPresence, "rendezvous_table")
 leases = both_of(MemoryLeases, DynamoLeases, "lease_table")
-stray_cursor = both_of(MemoryStrayCursor, lambda table: DynamoStrayCursor(table, MemoryClock()), "lease_table")
+stray_cursor = both_of(MemoryCursor, lambda table: DynamoCursor(table, MemoryClock()), "lease_table")
 statistics = both_of(MemoryStatistics, DynamoStatistics, "rendezvous_table")
 
 
@@ -247,27 +258,28 @@ class TestOffers:
         claim(offers)
         now = START + 2 * SECOND
 
-        assert offers.answer(RECORD.client_id, sid=P2.sid, reply="r", now=now) is None
-        answered = offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=now)
+        assert offers.answer(RECORD.client_id, sid=P2.sid, reply="r", now=now, leased_until=LEASED_UNTIL) is None
+        answered = offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=now, leased_until=LEASED_UNTIL)
         assert answered is not None
         assert (answered.state, answered.reply, answered.session_description) == (OfferState.ANSWERED, "r", "")
         assert (answered.queue_url, answered.receipt_handle) == (RECORD.queue_url, "h1")
-        assert offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=now) is None
+        assert offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=now, leased_until=LEASED_UNTIL) is None
 
     def test_an_answer_after_the_deadline_is_refused(self, offers: Offers) -> None:
         offers.open(RECORD, replacing=None)
         claim(offers)
 
-        assert offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=RECORD.deadline) is None
+        late = RECORD.deadline
+        assert offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=late, leased_until=LEASED_UNTIL) is None
 
     def test_an_open_offer_is_closed_once(self, offers: Offers) -> None:
         offers.open(RECORD, replacing=None)
 
-        closed = offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="late")
+        closed = offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="late", leased_until=LEASED_UNTIL)
 
         assert closed is not None
         assert (closed.state, closed.reply) == (OfferState.EXPIRED, "late")
-        assert offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="late") is None
+        assert offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="late", leased_until=LEASED_UNTIL) is None
         assert claim(offers) is None
 
     def test_only_open_offers_past_available_at_are_claimable(self, offers: Offers) -> None:
@@ -277,7 +289,7 @@ class TestOffers:
         closed = replace(RECORD, client_id=ClientId("closed"))
         for record in (RECORD, ready, reserved, restricted, closed):
             offers.open(record, replacing=None)
-        offers.close(closed.client_id, state=OfferState.EXPIRED, reply="")
+        offers.close(closed.client_id, state=OfferState.EXPIRED, reply="", leased_until=LEASED_UNTIL)
 
         any_proxy = offers.claimable([OfferPool.ANY_PROXY], now=START)
         assert [relevant_fields(r) for r in any_proxy] == [relevant_fields(ready), relevant_fields(RECORD)]
@@ -289,7 +301,7 @@ class TestOffers:
         offers.open(RECORD, replacing=None)
 
         offers.renew(RECORD, receipt_handle="h2")
-        answerer = offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="")
+        answerer = offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="", leased_until=LEASED_UNTIL)
         assert not offers.renew(RECORD, receipt_handle="h3")
 
         assert answerer is not None
@@ -300,11 +312,62 @@ class TestOffers:
         assert offers.claimable(list(OfferPool), now=START + SECOND) == []
 
 
+class TestEndedLeases:
+    """The leases are in the records of `offers`."""
+
+    @pytest.fixture
+    def ended(self, offers: Offers) -> EndedLeases:
+        if isinstance(offers, MemoryOffers):
+            return MemoryEndedLeases(offers)
+        return DynamoEndedLeases(offers.table, "https://queues.example/snowflake-client-")
+
+    def test_the_lease_of_a_final_record_ends_once_at_its_time(self, offers: Offers, ended: EndedLeases) -> None:
+        refused = replace(RECORD, client_id=ClientId("c3"), state=OfferState.REFUSED, available_at=LEASED_UNTIL)
+        for client_id in ("c1", "c2"):
+            offers.open(replace(RECORD, client_id=ClientId(client_id)), replacing=None)
+        claim(offers)
+        offers.answer(
+            RECORD.client_id, sid=P1.sid, reply="r", now=START + SECOND, leased_until=LEASED_UNTIL + 2 * SECOND
+        )
+        offers.close(ClientId("c2"), state=OfferState.EXPIRED, reply="e", leased_until=LEASED_UNTIL + SECOND)
+        offers.open(refused, replacing=None)
+
+        def names(since: datetime, until: datetime) -> list[str]:
+            return [str(lease.queue_name) for lease in ended.between(since, until)]
+
+        assert names(START, LEASED_UNTIL + 2 * SECOND) == [f"snowflake-client-{name}" for name in ("c3", "c2", "c1")]
+        assert names(LEASED_UNTIL + SECOND, LEASED_UNTIL + SECOND) == ["snowflake-client-c2"]
+        assert list(ended.between(LEASED_UNTIL, LEASED_UNTIL)) == [
+            Lease(
+                QueueName("snowflake-client-c3"),
+                QueueUrl("https://queues.example/snowflake-client-c3"),
+                "rendezvous",
+                LEASED_UNTIL,
+            )
+        ]
+
+    def test_only_clients_over_sqs_have_leases(self, offers: Offers, ended: EndedLeases) -> None:
+        offers.open(replace(RECORD, method=RendezvousMethod.HTTP, queue_url=None), replacing=None)
+
+        offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="e", leased_until=LEASED_UNTIL)
+
+        assert list(ended.between(START, LEASED_UNTIL)) == []
+
+    def test_the_lease_of_a_client_that_comes_again_is_extended(self, offers: Offers, ended: EndedLeases) -> None:
+        offers.open(RECORD, replacing=None)
+        offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="e", leased_until=LEASED_UNTIL)
+        closed = offers.find(RECORD.client_id)
+
+        assert offers.open(replace(RECORD, message_id="m2", created_at=START + SECOND), replacing=closed)
+
+        assert list(ended.between(START, LEASED_UNTIL)) == []
+
+
 def test_an_update_that_fails_for_another_reason_than_its_condition_is_an_error(aws) -> None:
     offers = DynamoOffers(boto3.resource("dynamodb").Table("NoSuchTable"))
 
     with pytest.raises(ClientError, match="ResourceNotFoundException"):
-        offers.close(ClientId("c"), state=OfferState.EXPIRED, reply="")
+        offers.close(ClientId("c"), state=OfferState.EXPIRED, reply="", leased_until=LEASED_UNTIL)
 
 
 def reserve(held_polls: HeldPolls, client_id: str, *, until: datetime = START + SECOND) -> bool:
@@ -421,10 +484,10 @@ class TestLeases:
 
 
 class TestStrayCursor:
-    def test_there_is_no_search_at_first(self, stray_cursor: StrayCursor) -> None:
+    def test_there_is_no_search_at_first(self, stray_cursor: Cursor) -> None:
         assert stray_cursor.position() is None
 
-    def test_a_search_continues_at_its_place_until_it_ends(self, stray_cursor: StrayCursor) -> None:
+    def test_a_search_continues_at_its_place_until_it_ends(self, stray_cursor: Cursor) -> None:
         stray_cursor.save(0)
         assert stray_cursor.position() == 0
 

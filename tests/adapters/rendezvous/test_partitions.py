@@ -126,6 +126,6 @@ def test_offers_of_a_version_without_shards_are_found_and_finished(rendezvous_ta
     offers = DynamoOffers(rendezvous_table, shards=4)
 
     (found,) = offers.claimable([OfferPool.UNRESTRICTED_PROXY], now=START)
-    offers.close(found.client_id, state=OfferState.EXPIRED, reply="{}")
+    offers.close(found.client_id, state=OfferState.EXPIRED, reply="{}", leased_until=START)
 
     assert offers.claimable([OfferPool.UNRESTRICTED_PROXY], now=START) == []

@@ -9,12 +9,12 @@ import pytest
 from signalbox.aws.rendezvous.announcements import DynamoAnnouncements
 from signalbox.aws.rendezvous.offers import DynamoOffers
 from signalbox.aws.rendezvous.peers import FAILURES, answer_service_of, peers_of
-from signalbox.aws.shared.leases import DynamoLeases
+from signalbox.rendezvous.rules.matching import RendezvousPolicy
 from signalbox.rendezvous.rules.peer_address import PeerAddress
 from signalbox.rendezvous.rules.states import Claimant, ClientId, ForeignOffer, ProxySessionId
 from signalbox.rendezvous.wire.proxy import ProxyAnswer
 from tests.adapters.rendezvous.test_contract import RECORD
-from tests.fakes.aws import make_lease_table, make_rendezvous_table
+from tests.fakes.aws import make_rendezvous_table
 from tests.fakes.rendezvous import START, MemoryClock
 
 HERE, HOME = "us-east-1", "eu-west-1"
@@ -73,8 +73,9 @@ def test_an_answer_goes_to_the_client_and_deletes_the_offer_in_the_home_region(t
     service = answer_service_of(
         ADDRESS,
         broker_queue_url=broker.replace(HOME, HERE),
-        leases=DynamoLeases(make_lease_table()),
+        region=HERE,
         clock=MemoryClock(),
+        policy=RendezvousPolicy(),
     )
 
     answered = service.deliver(RECORD.client_id, ProxyAnswer(PROXY.sid, "sdp"))

@@ -144,7 +144,7 @@ class Region:
             return Fused(near, self.fuse)
 
         local = MemoryOffers(home.offers.records, self.offers.matches, home.offers.pooled)
-        return AnswerService(port(local), port(home.client_queues), port(home.broker_queue), self.clock)
+        return AnswerService(port(local), port(home.client_queues), port(home.broker_queue), self.clock, POLICY)
 
     def expect_proxies(self, *nats: Nat) -> None:
         self.presence.polls |= dict.fromkeys(nats or tuple(Nat), self.clock.now())

@@ -223,7 +223,7 @@ def test_a_reserved_offer_that_another_proxy_claimed_frees_the_held_poll_for_the
 
     def reserve_and_close() -> None:
         world.receive(replace(delivery(), client_id=other, message_id="m0"))
-        world.offers.close(other, state=OfferState.EXPIRED, reply="")
+        world.offers.close(other, state=OfferState.EXPIRED, reply="", leased_until=world.clock.now())
 
     world.clock.at(2.1, reserve_and_close)
     world.clock.at(5.1, lambda: world.receive(delivery()))
@@ -312,7 +312,7 @@ def test_a_poll_that_ends_does_not_wait_for_a_reserved_offer_that_is_closed() ->
     def reserve_and_close() -> None:
         reserve(world)
         world.receive(delivery())
-        world.offers.close(CLIENT, state=OfferState.EXPIRED, reply="")
+        world.offers.close(CLIENT, state=OfferState.EXPIRED, reply="", leased_until=world.clock.now())
 
     before_release(world, reserve_and_close)
 
