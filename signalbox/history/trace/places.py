@@ -7,6 +7,7 @@ from datetime import datetime
 from signalbox.history.event import HistoryEvent
 from signalbox.history.trace.steps import connection_words, session_words
 
+KEPT_ELSEWHERE = ("stored", "replayed")  # the message itself stays where it is
 UNRECORDED = "waits there, or was consumed: SQS records no consumption"
 
 
@@ -26,7 +27,7 @@ def last_places(events: Sequence[HistoryEvent]) -> tuple[Place, ...]:
 
 def _queues(events: Sequence[HistoryEvent]) -> Iterator[Place]:
     """Yield the queues that no later event says the message has left."""
-    left = {one.message_id for one in events if one.capability == "splitting" and one.message_id}
+    left = {one.message_id for one in events if one.capability == "splitting" and one.outcome not in KEPT_ELSEWHERE}
     settled = {(one.message_id, one.destination) for one in events if _is_settled(one)}
     for event in events:
         copy, queue = event.labels.get("copy"), event.destination or ""
@@ -37,7 +38,7 @@ def _queues(events: Sequence[HistoryEvent]) -> Iterator[Place]:
         elif (event.kind, event.outcome) == ("routed", "retried"):
             if (event.message_id, event.destination) not in settled:
                 yield Place(queue, "waits for a retry", event.occurred_at)
-        elif event.kind in ("routed", "returned") and (copy is None or copy not in left):
+        elif (event.kind in ("routed", "returned") or event.outcome == "replayed") and copy not in left:
             yield Place(queue, f"{_whose(event)}{UNRECORDED}", event.occurred_at)
 
 

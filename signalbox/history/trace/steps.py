@@ -112,6 +112,12 @@ WORDS: Mapping[Kind, Callable[[HistoryEvent], str]] = {
     ),
     ("splitting", "returned", ""): _returned,
     ("splitting", "dead_letter", ""): lambda e: f"dead letter of {e.source}: SQS refuses it in every queue",
+    ("splitting", "kept", "stored"): lambda e: f"kept, as it passed {e.source}",
+    ("exchange", "kept", "stored"): lambda e: f"kept, as it passed {e.source}",
+    ("splitting", "kept", "replayed"): (
+        lambda e: f"replayed to {session_words(e)}, {e.destination}{_as(e)}: a copy of the kept message"
+    ),
+    ("splitting", "kept", "dropped"): lambda e: f"{session_words(e)} left its replayed copy, which was deleted",
     ("splitting", "session", ""): lambda e: f"{session_words(e)} {e.outcome}",
     ("live", "delivered", "posted"): lambda e: f"posted to {connection_words(e)}",
     ("live", "delivered", "failed"): lambda e: f"not posted to {connection_words(e)} yet",

@@ -1,6 +1,6 @@
 """Replays: kept messages are sent to a session's temporary queues before its filters apply to others."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -110,10 +110,12 @@ class SessionReplayer:
         matching = [one for one in found or () if self._matches(one, session, route)]
         copies = [marked(one, session.queues[original], at=stored_as.kept_at) for one in matching]
         sendable = [one for one in copies if one is not None]
-        refused = self._send(sendable, session.queues[original], is_fifo=queue.is_fifo)
-        sent = [one for one in sendable if one.message_id not in refused]
-        at = self.ports.now()
-        self.ports.record([events.replayed(one, session, queue, self.stored.split.target, at=at) for one in sent])
+        ids = self._send(sendable, session.queues[original], is_fifo=queue.is_fifo)
+        sent = [one for one in sendable if one.message_id in ids]
+        at, target = self.ports.now(), self.stored.split.target
+        self.ports.record(
+            [events.replayed(one, session, queue, target, at=at, copy=ids[one.message_id]) for one in sent]
+        )
         skipped = len(matching) - len(sent) + (found is None)
         return replace(
             replay,
@@ -142,14 +144,16 @@ class SessionReplayer:
             raise RecordChanged(f"session {verdict.session!r} is ended: its filter is too slow")
         return decision.owner is not None or bool(decision.copies)
 
-    def _send(self, messages: Sequence[Message], destination: QueueName, *, is_fifo: bool) -> set[MessageId]:
-        """Send copies in order; return the ids of those that SQS refuses for good. Raises `EffectFailed`."""
+    def _send(
+        self, messages: Sequence[Message], destination: QueueName, *, is_fifo: bool
+    ) -> Mapping[MessageId, MessageId]:
+        """Send copies in order; return the new ids of those that SQS does not refuse. Raises `EffectFailed`."""
         work = FifoBatch([(one, Delivery(one, destination, is_copy=True)) for one in messages], is_fifo)
-        refused: set[MessageId] = set()
+        ids: dict[MessageId, MessageId] = {}
         while ready := work.take_ready():
             for call in batches(ready):
-                for delivery, reason in self.ports.sender.send(call):
-                    if reason is None:
-                        raise EffectFailed(f"kept messages are not accepted by queue {destination!r}")
-                    refused.add(delivery.message.message_id)
-        return refused
+                sent = self.ports.sender.send(call)
+                if any(reason is None for _, reason in sent.failed):
+                    raise EffectFailed(f"kept messages are not accepted by queue {destination!r}")
+                ids |= sent.ids
+        return ids

@@ -1,6 +1,7 @@
 """History events of splitting: routing and return of messages and sessions, without bodies or attributes."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -100,13 +101,20 @@ def kept(messages: Iterable[Message], stored_as: KeptObject, *, target: Target) 
 
 
 def replayed(
-    message: Message, session: SplitSession, queue: SplitQueue, target: Target, *, at: datetime
+    message: Message,
+    session: SplitSession,
+    queue: SplitQueue,
+    target: Target,
+    *,
+    at: datetime,
+    copy: MessageId | None = None,
 ) -> HistoryEvent:
-    """Return the event of a kept message of which a session got a copy."""
+    """Return the event of a kept message of which a session got a copy, with its id in the session's queue."""
     destination = session.queues[queue.original]
-    return _of_replay(
+    event = _of_replay(
         message, "replayed", session, queue, target, at=at, event_id=f"{message.message_id}:{destination}"
     )
+    return replace(event, labels={**event.labels, **_copy(copy)})
 
 
 def dropped(

@@ -139,6 +139,21 @@ QUEUED = {"message_id": "m-1", "source": "x", "destination": "q"}
             [event("r", 0, "splitting", "returned", "session", message_id="m", destination="b", copy="n", heir="bob")],
             [("b", f"queue of session bob: {UNRECORDED}")],
         ),
+        (
+            [
+                event("s", 0, "splitting", "kept", "stored", message_id="m"),
+                event("r", 1, "splitting", "kept", "replayed", message_id="m", destination="a", copy="k",
+                      session="ann", owner="A"),
+            ],
+            [("a", f"queue of session ann of A: {UNRECORDED}")],
+        ),
+        (
+            [
+                event("r", 1, "splitting", "kept", "replayed", message_id="m", destination="a", copy="k"),
+                event("d", 2, "splitting", "kept", "dropped", message_id="k", destination="a"),
+            ],
+            [],
+        ),
         ([event("o", 0, "rendezvous", "offer", "parked", message_id="c")], [("client", "waits for a proxy")]),
         (
             [
@@ -152,7 +167,8 @@ QUEUED = {"message_id": "m-1", "source": "x", "destination": "q"}
     ],
     ids=[
         "retried", "delivered after a retry", "dead after a retry", "dropped", "alternate", "logged", "dropped by live",
-        "dead letter of live", "returned", "returned to an heir", "offer", "timeout", "duplicate",
+        "dead letter of live", "returned", "returned to an heir", "replayed", "replayed and dropped",
+        "offer", "timeout", "duplicate",
     ],
 )  # fmt: skip
 def test_the_last_places_of_a_message(events, places) -> None:

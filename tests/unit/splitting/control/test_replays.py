@@ -76,6 +76,9 @@ def test_a_session_gets_the_kept_messages_that_its_filter_matches_oldest_first_a
     assert stage.heartbeat()["replay"]["sent"] == 3
     assert stage.notes() == ["3 messages kept since 2026-11-21T10:00:00+00:00 replayed"]
     replayed = [event for event in stage.events if event.outcome == "replayed"]
+    assert [event.labels["copy"] for event in replayed] == [
+        f"{one.message_id} in {one.destination}" for one in replayed
+    ]
     assert [(event.message_id, event.labels["owner"]) for event in replayed] == [
         (body, "ann@laptop") for body in ("1", "2", "3")
     ]
