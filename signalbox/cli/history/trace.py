@@ -79,11 +79,12 @@ def _found(deployment: "Deployment", asked: str, window: "EventWindow", *, over:
 
     if not asked:
         raise RejectedError("give the id of a message, or the path of a file")
+    say(f"reading the last {over} of the history of {deployment.place}")
     s3 = deployment.session().client("s3")
     lookup = S3EventLookup(s3, output(deployment, "HistoryBucket"), now=datetime.now(UTC))
     found = linked_events(lookup, [asked, file_id(asked)], window)
     usage = lookup.usage
-    say(f"read {usage.bytes:,} bytes of history in {usage.requests} requests, from {deployment.place}")
+    say(f"read {usage.bytes:,} bytes in {usage.requests} requests")
     if not found.events:
         raise NotTraced(_missing(asked, over=over, is_local=deployment.endpoint_url is not None))
     return found

@@ -91,7 +91,8 @@ def test_a_trace_shows_the_message_its_steps_its_last_places_and_the_bindings_no
         "  match     q_orders  orders.*",
         "  no match  q_rain  weather.#",
     ]
-    assert "read 12,345 bytes of history in 3 requests, from stage signalbox" in shown.stderr
+    assert shown.stderr.startswith("· reading the last 7d of the history of stage signalbox")
+    assert "read 12,345 bytes in 3 requests" in shown.stderr
 
 
 def test_json_has_the_same_with_each_event(trial: Trial):
