@@ -72,7 +72,7 @@ RENDEZVOUS: dict[str, Who] = {
     "dynamodb:PutItem Rendezvous": MATCHING,
     "dynamodb:UpdateItem Rendezvous": MATCHING,
     "dynamodb:Query Rendezvous/index/open_offers": MATCHING | PAGE,
-    "dynamodb:PutItem Leases": OFFER | SWEEP,
+    "dynamodb:PutItem Leases": SWEEP,
     "dynamodb:Query Leases/index/by_expiry": SWEEP,
     "secretsmanager:GetSecretValue ClientKey": NOBODY,
 }
@@ -141,7 +141,7 @@ EXCHANGE: dict[str, Who] = {
     "dynamodb:Scan Exchanges": NOBODY,
     "lambda:CreateEventSourceMapping * for Exchange/Route": CONTROL,
     "lambda:UpdateEventSourceMapping MAPPING for Exchange/Route": CONTROL,
-    "cloudwatch:GetMetricData *": CONTROL,
+    "cloudwatch:GetMetricData *": CONTROL | OVERVIEW,
     "sqs:ListQueues *": SWEEP | SPLIT_CONTROL | CONTROL,
 }
 LIVE: dict[str, Who] = {

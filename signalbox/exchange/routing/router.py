@@ -297,7 +297,7 @@ class Router:
 
     def _process(self, entries: Sequence[Entry], work: _BatchRouting) -> None:
         chosen: list[Copy] = []
-        is_live = self._live(work) is not None
+        live = self._live(work)
         for entry in entries:
             message_id = entry.message.message_id
             if isinstance(entry, Rejection):
@@ -306,7 +306,10 @@ class Router:
                 work.batch.fail(message_id)
             else:
                 work.report.add_publication(
-                    entry, work.exchange, sequence=work.sequences.get(message_id), is_live=is_live
+                    entry,
+                    work.exchange,
+                    sequence=work.sequences.get(message_id),
+                    publication_id=live.publication_id(entry) if live else None,
                 )
                 chosen += self._copies(entry, work)
         outcome = self._dispatched(self._kept(chosen, work), work)

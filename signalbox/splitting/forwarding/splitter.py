@@ -13,7 +13,7 @@ from signalbox.kept.objects import KeptWriter, kept_batch
 from signalbox.messages import Message, MessageId
 from signalbox.optimistic_update import optimistic_update
 from signalbox.queues import QueueName
-from signalbox.sending import Batch, Delivery, QueueSender, batches
+from signalbox.sending import Batch, Delivery, QueueSender, SentBatch, batches
 from signalbox.splitting.forwarding.filters import Compiler
 from signalbox.splitting.forwarding.matching import Decision, SessionId
 from signalbox.splitting.forwarding.route import TOO_SLOW, Route
@@ -44,7 +44,10 @@ class ForwardResult:
 
 @dataclass(slots=True)
 class _Work:
-    """One batch in progress. `is_certain` is false if it is unknown whether a message was sent."""
+    """One batch in progress. `is_certain` is false if it is unknown whether a message was sent.
+
+    `copies` are the ids that messages got in the queues to which they were forwarded.
+    """
 
     route: Route
     decisions: Mapping[MessageId, Decision]
@@ -52,6 +55,7 @@ class _Work:
     batch: FifoBatch[Sequence[Delivery]]
     refused: dict[MessageId, str] = field(default_factory=dict)
     lost_copies: set[tuple[MessageId, QueueName]] = field(default_factory=set)
+    copies: dict[MessageId, dict[QueueName, MessageId]] = field(default_factory=dict)
     is_certain: bool = True
 
 
@@ -213,14 +217,15 @@ class Splitter:
                 self._send(call, work)
 
     def _send(self, call: Batch, work: _Work) -> None:
-        failed: Sequence[tuple[Delivery, str | None]]
         try:
             # A queue that was closed since the decision is not the owner's at the next attempt.
-            failed = self.sender.send(call) if self.uses.is_open(call.destination) else _unsent(call)
+            sent = self.sender.send(call) if self.uses.is_open(call.destination) else _unsent(call)
         except EffectFailed:
             work.is_certain = False
-            failed = [(delivery, None) for delivery in call.deliveries]
-        for delivery, reason in failed:
+            sent = _unsent(call)
+        for message_id, copy in sent.ids.items():
+            work.copies.setdefault(message_id, {})[call.destination] = copy
+        for delivery, reason in sent.failed:
             if reason is None:
                 work.batch.fail(delivery.message.message_id)
             elif delivery.is_copy:  # its owner gets the message, so it is not dead-lettered
@@ -248,11 +253,12 @@ class Splitter:
             if reason is not None:
                 yield events.dead_letter(message, target=split.target, original=queue.original, reason=reason, at=at)
             else:
-                yield from events.routed(message, _taken(message, work), split=split, queue=queue, at=at)
+                copies = work.copies.get(message.message_id, {})
+                yield from events.routed(message, _taken(message, work), split=split, queue=queue, at=at, copies=copies)
 
 
-def _unsent(call: Batch) -> Sequence[tuple[Delivery, str | None]]:
-    return [(delivery, None) for delivery in call.deliveries]
+def _unsent(call: Batch) -> SentBatch:
+    return SentBatch([(delivery, None) for delivery in call.deliveries])
 
 
 def _taken(message: Message, work: _Work) -> Decision:

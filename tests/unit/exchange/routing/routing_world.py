@@ -20,7 +20,7 @@ from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
-from signalbox.sending import Batch, Delivery
+from signalbox.sending import Batch, Delivery, SentBatch
 from tests.unit.exchange.routing.naive_sqs import START, NaiveQueue
 
 RETRIES, ORDERED_RETRIES, DEAD = QueueName("s-retries"), QueueName("s-retries.fifo"), QueueName("s-dead")
@@ -184,6 +184,11 @@ class MemoryCounterWriter:
         return dict(self.counts[ResourceRef(ResourceKind.EXCHANGE, name)])
 
 
+def copy_id(publication: MessageId, queue: QueueName) -> MessageId:
+    """Return the id of a publication's copy in a queue."""
+    return MessageId(f"{publication} in {queue}")
+
+
 @dataclass
 class NaiveSqs:
     """Queues, of which some are faulty.
@@ -202,7 +207,7 @@ class NaiveSqs:
     def make(self, *names: QueueName, is_forgetful: bool = False) -> None:
         self.queues |= {name: NaiveQueue(name, is_forgetful) for name in names}
 
-    def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
+    def send(self, batch: Batch) -> SentBatch:
         assert 1 <= len(batch.deliveries) <= 10
         self.calls.append((batch.destination, len(batch.deliveries)))
         trouble = self.trouble.get(batch.destination)
@@ -215,7 +220,9 @@ class NaiveSqs:
         if trouble == "silent":
             raise EffectFailed("no answer")
         self.burn()
-        return failed
+        taken = [one for one in batch.deliveries if one not in [delivery for delivery, _ in failed]]
+        ids = {one.message.message_id: copy_id(one.message.message_id, batch.destination) for one in taken}
+        return SentBatch(failed, ids)
 
     def _problem(self, batch: Batch, delivery: Delivery, trouble: str | None) -> str | None:
         self.sent += 1

@@ -12,7 +12,7 @@ from signalbox.errors import EffectFailed
 from signalbox.kept.objects import NotKept, read_batch
 from signalbox.messages import Message
 from signalbox.queues import QueueName
-from signalbox.sending import Batch
+from signalbox.sending import Batch, SentBatch
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.forwarding.s3_objects import ObjectMetadata, S3Object, Unread
 from signalbox.splitting.forwarding.splitter import RECORD_AGE, ForwardResult, Splitter, SplitUnknown
@@ -313,6 +313,17 @@ def test_a_refused_copy_is_not_dead_lettered():
     ]
 
 
+def test_each_event_of_a_forwarded_message_has_its_id_in_the_next_queue():
+    stage = SplitterStage(session("ann", "red"), session("bob", "red", mode="mirror"))
+
+    done = stage.forward(message("1", "red"))
+
+    assert [(one.message_id, one.labels["copy"]) for one in done.events] == [
+        ("id-1", "id-1 in ann-memes"),
+        ("id-1", "id-1 in bob-memes"),
+    ]
+
+
 class TestSlowFilters:
     def test_a_filter_that_is_too_slow_ends_its_session_with_the_reason_and_the_batch_goes_on(self):
         stage = SplitterStage(session("ann", SLOW), session("bob", "blue"))
@@ -575,7 +586,7 @@ class MortalSender(MemoryQueueSender):
             known = self.sent.setdefault(batch.destination, [])
             if delivery.message.deduplication_id not in {one.deduplication_id for one in known}:
                 known.append(delivery.message)
-        return ()
+        return SentBatch()
 
 
 @pytest.mark.parametrize("call", range(1, 11))
