@@ -69,8 +69,12 @@ def proxy_poll(
     client_address_hash: str | None,
     country: str,
     was_held: bool,
+    client_id: str | None = None,
 ) -> HistoryEvent:
-    """Return the event of a poll; `client_address_hash` and `sid_hash` are hashed with the key of that day."""
+    """Return the event of a poll; `client_address_hash` and `sid_hash` are hashed with the key of that day.
+
+    `client_id` is the client of the offer that the proxy got.
+    """
     labels = {
         "nat": str(poll.nat),
         "proxy_type": poll.proxy_type,
@@ -87,7 +91,9 @@ def proxy_poll(
         outcome=outcome,
         message_id=sid_hash,
         source="proxy",
-        labels=labels | ({"party": client_address_hash} if client_address_hash else {}),
+        labels=labels
+        | ({"party": client_address_hash} if client_address_hash else {})
+        | ({"client": client_id} if client_id else {}),
     )
 
 
