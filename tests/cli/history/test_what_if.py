@@ -3,12 +3,12 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from signalbox.aws.history.athena import Athena
-from signalbox.cli.history import what_if
 from signalbox.cli.main import app
 from signalbox.errors import RejectedError
 from signalbox.history.event import HistoryEvent
@@ -108,13 +108,14 @@ def test_nothing_in_the_past_is_one_line(stage, past):
     assert lines[1:] == ["'v02.#': no message in the last 7d"]
 
 
-def test_an_installed_command_without_prices_says_nothing_of_the_cost(stage, past, monkeypatch):
+def test_an_installed_command_shows_the_answer_and_draws_no_picture(stage, past, monkeypatch, tmp_path):
     past.append(message(1, "v02.a"))
-    monkeypatch.setattr("signalbox.local.files.CHECKOUT", what_if.Path("/nowhere"))
+    monkeypatch.setattr("signalbox.local.files.CHECKOUT", Path("/nowhere"))
+    given = ["bind", "xpublic", "q_bob", "v02.#", "--dry-run", "--over", "7d", "--json"]
 
-    found = json.loads(ran("bind", "xpublic", "q_bob", "v02.#", "--dry-run", "--over", "7d", "--json").stdout)
-
-    assert (found["past"]["messages"], found["cost"]) == (1, None)
+    assert json.loads(ran(*given).stdout)["cost"]["usd_a_month_most"] > 0
+    with pytest.raises(RejectedError, match="checkout"):
+        ran(*given, "--picture", str(tmp_path / "a.svg"))
 
 
 @pytest.mark.parametrize(
