@@ -38,8 +38,7 @@ def handler(event: dict[str, Any], _context: object) -> Response:
         _record(request, poll, "relay_rejected", was_held=False)
         return response(incorrect_relay_response())
     result = _service().serve(poll)
-    client_id = result.match.client_id if result.match else None
-    _record(request, poll, "matched" if result.match else "idle", was_held=result.was_held, client_id=client_id)
+    _record(request, poll, "matched" if result.match else "idle", was_held=result.was_held, match=result.match)
     return response(_body(poll, result))
 
 
@@ -57,7 +56,9 @@ def _body(poll: ProxyPoll, result: PollResult) -> str:
     )
 
 
-def _record(request: Request, poll: ProxyPoll, outcome: str, *, was_held: bool, client_id: str | None = None) -> None:
+def _record(
+    request: Request, poll: ProxyPoll, outcome: str, *, was_held: bool, match: Rendezvous | None = None
+) -> None:
     now = instance.CLOCK.now()
     key = wiring.statistics().key(now.date())
     address = client_address(request.headers, socket_address=request.source_ip)
@@ -69,7 +70,8 @@ def _record(request: Request, poll: ProxyPoll, outcome: str, *, was_held: bool, 
         client_address_hash=keyed_hash(address, key=key) if address else None,
         country=wiring.country_lookup()(address),
         was_held=was_held,
-        client_id=client_id,
+        client_id=match.client_id if match else None,
+        home=match.home if match else None,
     )
     wiring.recorder().record([event])
 

@@ -72,7 +72,7 @@ RENDEZVOUS: dict[str, Who] = {
     "dynamodb:PutItem Rendezvous": MATCHING,
     "dynamodb:UpdateItem Rendezvous": MATCHING,
     "dynamodb:Query Rendezvous/index/open_offers": MATCHING | PAGE,
-    "dynamodb:PutItem Leases": OFFER | SWEEP,
+    "dynamodb:PutItem Leases": SWEEP,
     "dynamodb:Query Leases/index/by_expiry": SWEEP,
     "secretsmanager:GetSecretValue ClientKey": NOBODY,
 }
