@@ -14,6 +14,7 @@ from stacks.shared.tables import exchange_table, lease_table, live_table, rendez
 STATE_SERVICES = ("dynamodb", "firehose", "s3", "secretsmanager")
 RAW_PREFIX = "raw/"
 TABLE_PREFIX = "tables/"  # of the Iceberg tables, which the jobs create
+INDEX_PREFIX = "index/"  # of the events by id, which compaction writes
 REPORTS = "reports/"
 REPORT_PREFIX = f"{REPORTS}rendezvous/"
 SPLIT_REPORT_PREFIX = f"{REPORTS}splitting/"

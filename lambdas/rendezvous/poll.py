@@ -13,6 +13,7 @@ from signalbox.aws.rendezvous.held_polls import DynamoPresence
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import client_address, keyed_hash
 from signalbox.rendezvous.rules.poll_service import PollResult, PollService
+from signalbox.rendezvous.rules.states import Rendezvous
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.proxy import (
     InvalidProxyMessage,

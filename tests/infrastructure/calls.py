@@ -211,7 +211,7 @@ KEYS: dict[str, Who] = {
     "kms:Decrypt StateKey": NOBODY,
     "kms:Decrypt StateKey via sqs": NOBODY,
     "kms:Decrypt StateKey via secretsmanager": SESSION,
-    "kms:Decrypt StateKey via s3": JOBS | FIREHOSE | SPLIT_CONTROL | DEVELOPER | OVERVIEW,
+    "kms:Decrypt StateKey via s3": JOBS | FIREHOSE | SPLIT | SPLIT_CONTROL | ROUTE | DEVELOPER | OVERVIEW,
     "kms:ScheduleKeyDeletion StateKey": NOBODY,
 }
 ACCOUNT_WIDE: dict[str, Who] = {

@@ -148,7 +148,7 @@ class SessionReplayer:
         refused: set[MessageId] = set()
         while ready := work.take_ready():
             for call in batches(ready):
-                for delivery, reason in self.ports.sender.send(call):
+                for delivery, reason in self.ports.sender.send(call).failed:
                     if reason is None:
                         raise EffectFailed(f"kept messages are not accepted by queue {destination!r}")
                     refused.add(delivery.message.message_id)
