@@ -9,7 +9,6 @@ from signalbox.cli.history.what_if import (
     draw,
     figures_of,
     history_of,
-    price_list,
     print_messages,
     sentences,
 )
@@ -72,15 +71,10 @@ def past_of(plan: Document, past: Past, *, aws: bool, stage: str) -> "PastMessag
 
 
 def cost_of(plan: Document, found: "PastMessages") -> "Cost | None":
-    """Return the monthly cost of the new copies; None for an exchange, whose bindings decide, and without prices."""
+    """Return the monthly cost of the new copies; None for an exchange, whose bindings decide."""
     from signalbox.history.what_if.cost import monthly_cost
-    from signalbox.queues import FIFO_SUFFIX
 
-    prices = price_list()
-    if prices is None or "owner" not in plan:
-        return None
-    is_fifo = str(plan["target"]).endswith(FIFO_SUFFIX)
-    return monthly_cost(found.new, ACTIONS, prices, months=found.window.months, is_fifo=is_fifo)
+    return monthly_cost(found.new, ACTIONS, months=found.window.months) if "owner" in plan else None
 
 
 def print_plan(plan: Document) -> None:

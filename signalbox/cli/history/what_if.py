@@ -15,7 +15,7 @@ from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
     from signalbox.aws.history.past_messages import AthenaPastMessages
-    from signalbox.history.what_if.cost import Cost, PriceList
+    from signalbox.history.what_if.cost import Cost
     from signalbox.history.what_if.past_messages import PastMessages, TopicAmount
     from signalbox.history.what_if.window import PastWindow
 
@@ -92,19 +92,6 @@ def history_of(*, aws: bool, stage: str) -> "AthenaPastMessages":
     results = f"s3://{output(deployment, 'HistoryBucket')}/{QUERY_PREFIX}"
     athena = Athena(deployment.session().client("athena"), output(deployment, "HistoryDatabase"), results)
     return AthenaPastMessages(athena, output(deployment, "HistoryTable"))
-
-
-def price_list() -> "PriceList | None":
-    """Return the prices, which belong to a checkout; None for an installed command."""
-    from signalbox.history.what_if.cost import PriceList
-    from signalbox.local.files import checkout_modules
-
-    try:
-        with checkout_modules():
-            from glue_jobs.transforms.prices import PRICES, USAGES
-    except RejectedError:
-        return None
-    return PriceList(PRICES, USAGES)
 
 
 def print_messages(past: Past, found: "PastMessages", what: str) -> None:

@@ -9,7 +9,6 @@ from signalbox.cli.history.what_if import (
     draw,
     figures_of,
     history_of,
-    price_list,
     print_messages,
     sentences,
     size_text,
@@ -98,13 +97,12 @@ class PastGrant:
         from signalbox.history.what_if.cost import monthly_cost
         from signalbox.history.what_if.past_messages import Amount
 
-        prices = price_list()
-        if prices is None or self.fields["right"] != Right.READ:
+        if self.fields["right"] != Right.READ:
             return None
         gained = sum(max(0, one.gained) for one in seen)
         size_bytes = sum(max(0, one.after.size_bytes - one.before.size_bytes) for one in seen)
         amount = Amount(gained, size_bytes, gained)
-        return monthly_cost(amount, ACTIONS, prices, months=self.found.window.months, is_fifo=True)
+        return monthly_cost(amount, ACTIONS, months=self.found.window.months)
 
     def _lines(self, result: Mapping[str, Any]) -> list[str]:
         """Return who would gain or lose messages, and what limits the answer, in words."""

@@ -15,6 +15,7 @@ from signalbox.cli.splitting import audit as splitting_history
 from signalbox.cli.splitting import kubernetes, registry
 from signalbox.cli.splitting import sessions as splitting_sessions
 from signalbox.cli.splitting import status as splitting_status
+from signalbox.cli.splitting.kept_past import explain_kept
 from signalbox.cli.splitting.past import explain_past
 from signalbox.cli.splitting.stage import control, warn_not_split
 from signalbox.errors import RejectedError
@@ -96,23 +97,35 @@ def explain(
     """Show who would receive each message and why, with the verdict of every session's filter; or who got past ones."""
     past = asked_past(over, picture)
     if past is not None:
-        if messages is not None or sessions is not None:
-            raise RejectedError("--over explains past messages: give neither --messages nor --sessions")
-        explain_past(past, queue=queue, target=target, aws=aws, stage=stage, as_json=as_json)
+        _refuse_with_over(messages, sessions, queue, target)
+        if sessions is not None and queue is not None:
+            explain_kept(past, sessions, queue, sns=sns, s3_event=s3_event, aws=aws, stage=stage, as_json=as_json)
+        else:
+            explain_past(past, queue=queue, target=target, aws=aws, stage=stage, as_json=as_json)
         return
     if queue is None or messages is None:
         raise RejectedError("give --queue and --messages, or --over for past messages")
     if (sessions is None) == (target is None):
         raise RejectedError("give either --sessions, for sessions in a file, or --target, for live sessions")
     if sessions is not None:
-        decisions = _offline(sessions, messages, queue=queue, sns=sns, s3_event=s3_event)
+        _print(_offline(sessions, messages, queue=queue, sns=sns, s3_event=s3_event), as_json=as_json)
     else:
-        decisions = _live(str(target), messages, queue=queue, aws=aws, stage=stage)
+        _print(_live(str(target), messages, queue=queue, aws=aws, stage=stage), as_json=as_json)
+
+
+def _print(decisions: list[Document], *, as_json: bool) -> None:
     if as_json:
         for decision in decisions:
             print_line(json.dumps(decision))
     else:
         print_table(["message", "goes to", "copies", "why"], _rows(decisions))
+
+
+def _refuse_with_over(messages: Path | None, sessions: Path | None, queue: str | None, target: str | None) -> None:
+    if messages is not None:
+        raise RejectedError("--over explains past messages: give no --messages")
+    if sessions is not None and (queue is None or target is not None):
+        raise RejectedError("--over with --sessions needs --queue, whose kept messages it reads, and no --target")
 
 
 def _offline(sessions: Path, messages: Path, *, queue: str, sns: bool, s3_event: bool) -> list[Document]:

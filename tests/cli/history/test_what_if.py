@@ -3,16 +3,21 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+import boto3
 import pytest
 from typer.testing import CliRunner, Result
 
 from signalbox.aws.history.athena import Athena
-from signalbox.cli.history import what_if
+from signalbox.aws.kept.store import S3KeptMessages
 from signalbox.cli.main import app
 from signalbox.errors import RejectedError
 from signalbox.history.event import HistoryEvent
 from signalbox.history.what_if.window import InvalidWindow
+from signalbox.kept.objects import kept_batch
+from signalbox.messages import Message
+from signalbox.queues import QueueName
 from tests.cli.exchange.stage import exchange_stage
 from tests.cli.shared.stage import FakeStage, fake_stage
 from tests.fakes import duckdb
@@ -108,13 +113,14 @@ def test_nothing_in_the_past_is_one_line(stage, past):
     assert lines[1:] == ["'v02.#': no message in the last 7d"]
 
 
-def test_an_installed_command_without_prices_says_nothing_of_the_cost(stage, past, monkeypatch):
+def test_an_installed_command_shows_the_answer_and_draws_no_picture(stage, past, monkeypatch, tmp_path):
     past.append(message(1, "v02.a"))
-    monkeypatch.setattr("signalbox.local.files.CHECKOUT", what_if.Path("/nowhere"))
+    monkeypatch.setattr("signalbox.local.files.CHECKOUT", Path("/nowhere"))
+    given = ["bind", "xpublic", "q_bob", "v02.#", "--dry-run", "--over", "7d", "--json"]
 
-    found = json.loads(ran("bind", "xpublic", "q_bob", "v02.#", "--dry-run", "--over", "7d", "--json").stdout)
-
-    assert (found["past"]["messages"], found["cost"]) == (1, None)
+    assert json.loads(ran(*given).stdout)["cost"]["usd_a_month_most"] > 0
+    with pytest.raises(RejectedError, match="checkout"):
+        ran(*given, "--picture", str(tmp_path / "a.svg"))
 
 
 @pytest.mark.parametrize(
@@ -243,7 +249,9 @@ def test_a_queue_without_past_messages_may_be_named_as_sessions_name_it(splits, 
     [
         (["--over", "2h", "--queue", "order"], "did you mean 'orders'"),
         (["--over", "2h", "--target", "lambda/b"], "did you mean 'lambda/a'"),
-        (["--over", "2h", "--messages", "a.json"], "give neither --messages nor --sessions"),
+        (["--over", "2h", "--messages", "a.json"], "give no --messages"),
+        (["--over", "2h", "--sessions", "a.json"], "needs --queue"),
+        (["--over", "2h", "--sessions", "a.json", "--queue", "orders", "--target", "lambda/a"], "no --target"),
         (["--queue", "orders"], "give --queue and --messages, or --over"),
         (["--picture", "a.svg"], "--picture needs --over"),
     ],
@@ -253,3 +261,60 @@ def test_what_cannot_be_explained_is_refused(splits, past, words, problem):
 
     with pytest.raises(RejectedError, match=problem):
         ran("split", "explain", *words)
+
+
+SESSIONS = [
+    {"session": "ann", "queues": {"*": {"message_filter": {"tenant": "^a"}}}},
+    {"session": "bob", "queues": {"orders": {"queue_mode": "mirror", "jq_filter": '.Body == "two"'}}},
+]
+
+
+def _kept(number: int, *, minutes: float, tenant: str, body: str = "one") -> None:
+    tenants = {"tenant": {"DataType": "String", "StringValue": tenant}}
+    found = Message.parse({"MessageId": f"m{number}", "Body": body, "MessageAttributes": tenants})
+    at = datetime.now(UTC) - timedelta(minutes=minutes)
+    S3KeptMessages(lambda: boto3.client("s3"), "lake").put(kept_batch(QueueName("orders"), [found], at=at))
+
+
+def test_filters_are_tried_on_the_kept_messages_of_a_queue(splits, tmp_path):
+    boto3.client("s3").create_bucket(Bucket="lake")
+    for number, minutes in ((1, 200), (2, 5), (2, 4), (3, 3)):
+        _kept(number, minutes=minutes, tenant="acme")
+    _kept(4, minutes=2, tenant="other", body="two")
+    _kept(5, minutes=1, tenant="other")
+    _kept(6, minutes=-1, tenant="acme")
+    (tmp_path / "sessions.json").write_text(json.dumps(SESSIONS))
+    given = ["split", "explain", "--over", "2h", "--queue", "orders", "--sessions", str(tmp_path / "sessions.json")]
+
+    shown = ran(*given, "--picture", str(tmp_path / "a.svg")).stdout
+    document = json.loads(ran(*given, "--json").stdout)
+
+    lines = shown.splitlines()
+    assert lines[0] == "orders: 3 messages of 4 kept in the last 2h match a filter"
+    rows = [line.split() for line in lines]
+    assert any(row[:5] == ["ann", "would", "get", "2", "message_filter.tenant:"] for row in rows)
+    assert any(row[:5] == ["bob", "would", "get", "a", "copy"] for row in rows)
+    assert ["deployed", "would", "get", "2", "no", "session", "matches"] in rows
+    assert (document["kept"], document["matched"]) == (4, 3)
+    assert [(one["message"], one["owner"]) for one in document["decisions"]][:2] == [("m2", "ann"), ("m3", "ann")]
+    assert "3 messages of 4" in (tmp_path / "a.svg").read_text()
+
+
+def test_a_queue_without_kept_messages_names_the_command_that_keeps_them(splits, tmp_path):
+    boto3.client("s3").create_bucket(Bucket="lake")
+    (tmp_path / "sessions.json").write_text(json.dumps(SESSIONS))
+
+    shown = ran("split", "explain", "--over", "2h", "--queue", "q", "--sessions", str(tmp_path / "sessions.json"))
+
+    assert shown.stdout == "q: no message was kept in the last 2h; `signalbox keep set` keeps those to come\n"
+
+
+def test_more_kept_messages_than_an_answer_has_are_refused(splits, tmp_path, monkeypatch):
+    boto3.client("s3").create_bucket(Bucket="lake")
+    monkeypatch.setattr("signalbox.cli.splitting.kept_past.MAXIMUM_KEPT", 1)
+    for number in (1, 2):
+        _kept(number, minutes=5 - number, tenant="acme")
+    (tmp_path / "sessions.json").write_text(json.dumps(SESSIONS))
+
+    with pytest.raises(RejectedError, match="ask about a shorter one"):
+        ran("split", "explain", "--over", "2h", "--queue", "orders", "--sessions", str(tmp_path / "sessions.json"))

@@ -1,56 +1,36 @@
 """The monthly cost of past messages."""
 
-from typing import NamedTuple
-
 import pytest
 
-from glue_jobs.transforms.prices import PRICES, USAGES
-from signalbox.history.what_if.cost import Cost, PriceList, monthly_cost
+from signalbox.history.prices import ACTION_PRICES
+from signalbox.history.what_if.cost import Cost, monthly_cost
 from signalbox.history.what_if.past_messages import Amount
 
-
-class Use(NamedTuple):
-    capability: str
-    what: str
-    item: str
-    least: float
-    most: float
-
-
-OWN = PriceList(
-    {"SQS standard request": 1.0, "SQS FIFO request": 10.0, "Lambda request": 100.0},
-    (Use("a", "copy", "SQS request", 0.3, 3), Use("a", "copy", "Lambda request", 1, 2), Use("a", "b", "x", 1, 1)),
-)
+COPY, EVENT = ("exchange", "copy"), ("history", "event")
 
 
 def test_calls_are_full_at_least_and_single_at_most():
-    amount = Amount(1_000_000, 1_000, 1_500_000)
+    cost = monthly_cost(Amount(1_000_000, 1_000, 1_500_000), [COPY, EVENT], months=1)
 
-    assert monthly_cost(amount, [("a", "copy")], OWN, months=1, is_fifo=False) == Cost(0.3 + 100, 4.5 + 200)
-    assert monthly_cost(amount, [("a", "copy")], OWN, months=1, is_fifo=True) == Cost(3 + 100, 45 + 200)
-
-
-def test_a_call_has_at_most_64_kib():
-    amount = Amount(1_000_000, 1_000_000 * 65_536, 1_000_000)
-
-    cost = monthly_cost(amount, [("a", "copy")], OWN, months=0.5, is_fifo=False)
-
-    assert cost.least == pytest.approx(2 * (3 + 100))
+    copy, event = ACTION_PRICES[COPY], ACTION_PRICES[EVENT]
+    assert (cost.least, cost.most) == pytest.approx((copy.least + event.least, 1.5 * (copy.most + event.most)))
 
 
-def test_the_price_of_a_copy_is_that_of_the_report_of_costs():
-    copies = monthly_cost(
-        Amount(1_000_000, 0, 1_000_000), [("exchange", "copy")], PriceList(PRICES, USAGES), months=1, is_fifo=False
-    )
+def test_a_full_call_has_at_most_64_kib():
+    cost = monthly_cost(Amount(1_000_000, 1_000_000 * 65_536, 1_000_000), [COPY], months=1)
 
-    assert (copies.least, copies.most) == pytest.approx((0.12, 1.2))
+    assert cost.least == pytest.approx(10 * ACTION_PRICES[COPY].least)
+
+
+def test_the_cost_of_a_part_of_a_month_is_that_of_a_month():
+    assert monthly_cost(Amount(10, 0, 10), [COPY], months=0.5).most == pytest.approx(20e-6 * ACTION_PRICES[COPY].most)
 
 
 @pytest.mark.parametrize(
     ("cost", "text"),
     [
-        (Cost(), "0.00 to 0.00 USD a month"),
-        (Cost(0.000012345, 0.5), "1.2e-05 to 0.5 USD a month"),
+        (Cost(0, 0), "0.00 to 0.00 USD a month"),
+        (Cost(0.000012345, 0.5), "under 0.01 to 0.50 USD a month"),
         (Cost(1, 1234.5), "1.00 to 1,234.50 USD a month"),
     ],
 )
