@@ -139,7 +139,8 @@ def test_an_administrator_sees_the_stage_and_the_pictures_of_jobs(joined, publis
     publish(publisher, new_topic(), {"state": "Queued"}, retain=True)
     page = joined("admin", "#/overview")
 
-    for card, text in (("Connections", "live-admin"), ("Exchanges", "trial.fifo"), ("Rendezvous today", "proxies")):
+    cards = {"Connections": "live-admin", "Exchanges": "trial.fifo", "Rendezvous today": "proxies", "Now": "posts/s"}
+    for card, text in cards.items():
         expect(page.get_by_role("region", name=card)).to_contain_text(text)
     expect(page.get_by_role("img", name="trial report, 2026-11-21")).to_be_visible()
     page.get_by_role("link", name="Topics").click()
@@ -150,6 +151,7 @@ def test_a_user_without_a_grant_does_not_see_the_stage(joined):
     page = joined("subscriber", "#/overview")
 
     expect(page.get_by_role("region", name="Splits")).to_contain_text("You have no permission")
+    expect(page.get_by_role("region", name="Now")).to_be_hidden()
 
 
 def test_the_stage_reports_that_it_is_healthy(deployed):

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 Document = Mapping[str, Any]
 BARS = "▁▂▃▄▅▆▇█"
 MINUTES_OF_BAR = 2
+WHOLE_RATE = 10  # from which a rate has no decimals
 OLD_SECONDS = 60  # from which the oldest message is marked
 SMALLEST_USD = 0.0001
-# The narrowest screens with the column of the last hour, and with the commands in the rows.
-WITH_BARS, WITH_COMMANDS = 96, 128
+# The narrowest screens with the column of the last hour, with the commands in the rows, and with both bounds of costs.
+WITH_BARS, WITH_COMMANDS, WITH_RANGE = 108, 140, 76
 NUMBERS = ("rate", "backlog", "oldest", "errors", "cost")
 NOTE = "rate: last 5 minutes · errors, cost: last hour, at AWS's list prices without idle costs"
 
@@ -34,28 +35,32 @@ def screen(document: Document, problem: str, *, width: int) -> "RenderableType":
 
 
 def _table(rows: Sequence[Document], *, width: int) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1 if width >= WITH_RANGE else 0))
     table.add_column("capability", no_wrap=True)
     if width >= WITH_BARS:
         table.add_column("last hour", no_wrap=True)
     for name in NUMBERS:
-        table.add_column("USD" if name == "cost" else name, justify="right", no_wrap=name != "cost")
+        table.add_column("USD" if name == "cost" else name, justify="right", no_wrap=True)
     if width >= WITH_COMMANDS:
         table.add_column("ask further", overflow="fold")
     for one in rows:
         bars = [Text(_bars(one["minutes"]), style="cyan")] if width >= WITH_BARS else []
         command = [Text(one["questions"]["more"], style="dim")] if width >= WITH_COMMANDS else []
-        table.add_row(Text(one["capability"]), *bars, *_numbers(one), *command)
+        table.add_row(Text(one["capability"]), *bars, *_numbers(one, has_range=width >= WITH_RANGE), *command)
     return table
 
 
-def _numbers(one: Document) -> Iterator[Text]:
-    yield Text(f"{one['rate']:.3g}/s", style="" if one["rate"] else "dim")
+def _numbers(one: Document, *, has_range: bool) -> Iterator[Text]:
+    yield Text(f"{_rate(one['rate'])}/s", style="" if one["rate"] else "dim")
     yield Text(str(one["backlog"]), style="" if one["backlog"] else "dim")
     oldest = one["oldest_seconds"]
     yield Text("-", style="dim") if oldest is None else _age(oldest)
     yield Text(str(one["errors"]), style="bold red" if one["errors"] else "dim")
-    yield Text(usd(one["usd_least"], one["usd_most"]))
+    yield Text(usd(one["usd_least"] if has_range else one["usd_most"], one["usd_most"]))
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:.0f}" if rate >= WHOLE_RATE else f"{rate:.2g}"
 
 
 def _age(seconds: float) -> Text:
@@ -79,9 +84,11 @@ def _bars(minutes: Sequence[int]) -> str:
 
 def _commands(rows: Sequence[Document], *, all_of_them: bool) -> Iterator[Text]:
     """Yield the commands: of rows with errors always, of every row if the table has no column for them."""
+    if all_of_them:
+        yield from (
+            Text(f"{one['capability']}: {one['questions']['more']}", style="dim", overflow="fold") for one in rows
+        )
     for one in rows:
-        if all_of_them:
-            yield Text(f"{one['capability']}: {one['questions']['more']}", style="dim", overflow="fold")
         if one["errors"]:
             text = f"errors of {one['capability']}: {one['questions']['errors']}, then signalbox trace ID"
             yield Text(text, overflow="fold")

@@ -140,15 +140,16 @@ def drawn(width: int, *, problem: str = "", **numbers: Any) -> list[str]:
     return shown.get().splitlines()
 
 
-@pytest.mark.parametrize("width", [60, 72, 80, 100, 120, 140, 200])
+@pytest.mark.parametrize("width", [60, 75, 76, 107, 108, 139, 140, 200])
 def test_the_screen_fits_the_terminal_and_loses_no_number(width):
     lines = drawn(width)
 
     text = " ".join(" ".join(lines).split())
     assert max(map(len, lines)) <= width
-    for number in ("1.23e+03/s", "12000", "66 m", "17", "signalbox rendezvous stats", "SELECT 1"):
+    for number in ("1235/s", "12000", "66 m", "17", "3.4000", "signalbox rendezvous stats", "SELECT 1"):
         assert number in text, number
-    assert ("last hour " in text) is (width >= 96)
+    assert ("last hour rate" in text) is (width >= 108)
+    assert ("0.1200 to 3.4000" in text) is (width >= 76)
 
 
 def test_the_problem_of_the_last_read_is_shown_below():
