@@ -92,10 +92,10 @@ class Rendezvous:
     """The record of one rendezvous.
 
     `available_at` is the time from which any proxy may claim the offer: when it was parked, the end of its reservation,
-    or the end of the current match. In a final state it is the end of the lease of the client's queue. `deadline` is the end of the client's patience. `reserved_for` is the proxy session
-    of the held poll that the offer reserved. `sid` and `proxy_type` belong to the newest match, and `matches` counts
-    the matches. `reply` is the body for the client, stored before it is sent. `queue_url`, `message_id` and
-    `receipt_handle` exist for SQS clients only.
+    or the end of the current match. In a final state it is the end of the lease of the client's queue. `deadline` is
+    the end of the client's patience. `reserved_for` is the proxy session of the held poll that the offer reserved.
+    `sid` and `proxy_type` belong to the newest match, and `matches` counts the matches. `reply` is the body for the
+    client, stored before it is sent. `queue_url`, `message_id` and `receipt_handle` exist for SQS clients only.
     """
 
     client_id: ClientId
