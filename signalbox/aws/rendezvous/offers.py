@@ -147,8 +147,8 @@ class DynamoOffers:
             self.table,
             {
                 "Key": _key(client_id),
-                # The item goes from its pool to the ended offers. The removed attributes would make this write dearer:
-                # a unit is 1 KB, and the reply is as long as the session description.
+                # The item goes from its pool to the ended offers. The removed attributes would cost a unit more: a unit
+                # is 1 KB, and the reply is as long as the session description.
                 "UpdateExpression": "SET #state = :final, reply = :reply, #pool = :ended, available_at = :leased_until "
                 "REMOVE session_description, receipt_handle",
                 "ConditionExpression": condition,
@@ -183,7 +183,7 @@ class DynamoOffers:
 
 @dataclass(frozen=True, slots=True)
 class DynamoEndedLeases:
-    """`EndedLeases` in the index of the table `Rendezvous`, from which the sweep learns of queues at no further write.
+    """`EndedLeases` in the index of the table `Rendezvous`, where the sweep finds the queues at no further write.
 
     `queues_url` is the common start of the URLs of client queues.
     """

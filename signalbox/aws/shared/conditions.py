@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition; each `{}` in `form` stands for one of `operands`: an attribute, a value or another condition."""
+    """A condition; each `{}` in `form` is the place of an operand: an attribute, a value or another condition."""
 
     form: str
     operands: tuple[object, ...]

@@ -34,11 +34,11 @@ class DynamoTable:
         return _plain_response(self.client.put_item(**self._request(parameters)))
 
     def update_item(self, **parameters: object) -> Item:
-        """Change an item; the old or new one is under the name `Attributes` if `ReturnValues` asks for it."""
+        """Change an item; the old or new one is under the name `Attributes`, as `ReturnValues` says."""
         return _plain_response(self.client.update_item(**self._request(parameters)))
 
     def delete_item(self, **parameters: object) -> Item:
-        """Delete an item; the old one is under the name `Attributes` if `ReturnValues` asks for it."""
+        """Delete an item; the old one is under the name `Attributes`, as `ReturnValues` says."""
         return _plain_response(self.client.delete_item(**self._request(parameters)))
 
     def query(self, **parameters: object) -> Item:
