@@ -11,8 +11,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from boto3.dynamodb.conditions import Attr, ConditionBase, Key
-
+from signalbox.aws.shared.conditions import Attr, Condition, Key
 from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment, succeeds, updated, updated_or_there
 from signalbox.queues import Lease, QueueUrl, queue_name
 from signalbox.rendezvous.reporting import events
@@ -34,7 +33,7 @@ from signalbox.rendezvous.rules.states import (
 from signalbox.rendezvous.wire.nat import Nat
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
+    from signalbox.aws.shared.table import DynamoTable
 
 OPEN_OFFERS_INDEX = "open_offers"
 # The partition of the index with the offers in final states, by the end of the lease of their client's queue.
@@ -57,9 +56,9 @@ class DynamoOffers:
     For the table of a peer in the region `home`, `matches` is the table of the proxy's region, in which its match is.
     """
 
-    table: "Table"
+    table: "DynamoTable"
     shards: int = 1
-    matches: "Table | None" = None
+    matches: "DynamoTable | None" = None
     home: str = ""
 
     def find(self, client_id: ClientId) -> Rendezvous | None:
@@ -69,7 +68,7 @@ class DynamoOffers:
 
     def open(self, record: Rendezvous, *, replacing: Rendezvous | None) -> bool:
         """Store a new record and return True, or return False if the stored record is not `replacing`."""
-        condition: ConditionBase = Attr("pk").not_exists()
+        condition: Condition = Attr("pk").not_exists()
         if replacing is not None:
             # The replaced record is final, and no other call has replaced it since it was read.
             condition = Attr("created_at").eq(milliseconds(replacing.created_at)) & Attr("state").eq(replacing.state)
@@ -148,7 +147,7 @@ class DynamoOffers:
         return self._finish(client_id, state, reply=reply, condition=is_open, leased_until=leased_until)
 
     def _finish(
-        self, client_id: ClientId, state: OfferState, *, reply: str, condition: ConditionBase, leased_until: datetime
+        self, client_id: ClientId, state: OfferState, *, reply: str, condition: Condition, leased_until: datetime
     ) -> Rendezvous | None:
         item = updated(
             self.table,
@@ -195,7 +194,7 @@ class DynamoEndedLeases:
     `queues_url` is the common start of the URLs of client queues.
     """
 
-    table: "Table"
+    table: "DynamoTable"
     queues_url: str
 
     def between(self, since: datetime, until: datetime) -> Iterator[Lease]:
