@@ -38,7 +38,8 @@ def handler(event: dict[str, Any], _context: object) -> Response:
         _record(request, poll, "relay_rejected", was_held=False)
         return response(incorrect_relay_response())
     result = _service().serve(poll)
-    _record(request, poll, "matched" if result.match else "idle", was_held=result.was_held)
+    home = result.match.home if result.match else None
+    _record(request, poll, "matched" if result.match else "idle", was_held=result.was_held, home=home)
     return response(_body(poll, result))
 
 
@@ -56,7 +57,7 @@ def _body(poll: ProxyPoll, result: PollResult) -> str:
     )
 
 
-def _record(request: Request, poll: ProxyPoll, outcome: str, *, was_held: bool) -> None:
+def _record(request: Request, poll: ProxyPoll, outcome: str, *, was_held: bool, home: str | None = None) -> None:
     now = instance.CLOCK.now()
     key = wiring.statistics().key(now.date())
     address = client_address(request.headers, socket_address=request.source_ip)
@@ -68,6 +69,7 @@ def _record(request: Request, poll: ProxyPoll, outcome: str, *, was_held: bool) 
         client_address_hash=keyed_hash(address, key=key) if address else None,
         country=wiring.country_lookup()(address),
         was_held=was_held,
+        home=home,
     )
     wiring.recorder().record([event])
 

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +56,12 @@ class Deployment:
         if self.endpoint_url is None:
             return _retrying(boto3.Session(region_name=self.region))
         return _retrying(LocalSession(self.endpoint_url, region=self.region, **self.administrator))
+
+    def in_region(self, region: str, *, stage: str) -> "Deployment":
+        """Return a stage of another region, for the same caller. Raises `RejectedError` if it does not exist."""
+        elsewhere = replace(self, region=region, stage=stage, folder=None, websocket_url="", realm="", tickets={})
+        outputs = stack_outputs(elsewhere.session(), stage)
+        return replace(elsewhere, outputs=outputs, rendezvous_url=outputs["RendezvousUrl"])
 
     def session_of(self, credentials: "ClientCredentials") -> boto3.Session:
         """Return a boto3 session for this deployment with another user's access key."""
