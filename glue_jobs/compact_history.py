@@ -10,6 +10,7 @@ Arguments (Glue 5.1 or later, with `--datalake-formats iceberg` and the catalog'
 --retention_days  delete events older than this number of days before the window's last day; default: none
 --maintain        `no` skips the maintenance of the tables: file compaction, old snapshots, orphan files
 --raw_format      `json` for raw files of JSON lines; default: parquet
+--index_path      the prefix of the index of events by id: s3://<bucket>/index; default: no index is written
 
 A window of whole days replaces these days in the table: with the raw events that arrived for them, and with the rows
 that the table already has, so that no event is lost when raw files have expired. Events that arrived in these days and
@@ -21,19 +22,21 @@ result does not depend on the kind, order or number of runs: of the duplicates o
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from glue_jobs.shared.arguments import DAY, WINDOW_ARGUMENTS, TimeWindow, parse_arguments
+from glue_jobs.shared.event_index import EventIndex, whole_hours_of_days
 from glue_jobs.shared.lake import MAX_DUPLICATE_DELAY, Lake, read_raw, spark_session
 from glue_jobs.shared.maintenance import delete_events, maintain
 from glue_jobs.transforms.events import deduplicated
 from glue_jobs.transforms.tables import EVENTS
 
 REQUIRED = ("history_path", "database")
-OPTIONAL = (*WINDOW_ARGUMENTS, "retention_days", "maintain", "raw_format")
+OPTIONAL = (*WINDOW_ARGUMENTS, "retention_days", "maintain", "raw_format", "index_path")
 
 
 class RowCounts(NamedTuple):
@@ -51,13 +54,17 @@ def main(argv: Sequence[str]) -> None:
     lake = Lake(spark_session("compact_history"), arguments["database"])
     lake.register_tables()
     raw = RawFiles(lake, arguments["history_path"], arguments.get("raw_format", "parquet"))
-    counts = _replace_days(raw, window) if window.is_whole_days else _merge(raw, window)
+    index = EventIndex(lake, arguments["index_path"]) if "index_path" in arguments else None
+    counts = _replace_days(raw, window, index) if window.is_whole_days else _merge(raw, window, index)
     print(
         f"compact_history: {counts.rows} rows read, {counts.early} of them occurred before the window;"
         f" {counts.timeless} without a time stay in the raw files"
     )
     if "retention_days" in arguments:
-        delete_events(lake, before=window.end - DAY * int(arguments["retention_days"]))
+        oldest = window.end - DAY * int(arguments["retention_days"])
+        delete_events(lake, before=oldest)
+        if index:
+            index.delete(before=oldest)
     if arguments.get("maintain", "yes") != "no":
         maintain(lake)
 
@@ -75,7 +82,8 @@ class RawFiles:
         return read_raw(self.lake.spark, self.path, window, file_format=self.file_format)
 
 
-def _replace_days(raw: RawFiles, window: TimeWindow) -> RowCounts:
+def _replace_days(raw: RawFiles, window: TimeWindow, index: EventIndex | None) -> RowCounts:
+    read_at = datetime.now(UTC)
     # Firehose retries deliveries for up to a day; later arrivals are merged on the day of their arrival.
     arrived, counts = raw.arrived(window.widened(before=MAX_DUPLICATE_DELAY, after=DAY)), _counts(window)
     known = raw.lake.rows(EVENTS.name, window.widened(before=MAX_DUPLICATE_DELAY, after=MAX_DUPLICATE_DELAY))
@@ -84,15 +92,27 @@ def _replace_days(raw: RawFiles, window: TimeWindow) -> RowCounts:
     raw.lake.replace(EVENTS.name, events, window)
     # An Observation has no result when Spark finds that there are no rows to write.
     counted = RowCounts(**(seen.get or arrived.agg(*counts).collect()[0].asDict()))
+    if index:
+        index.replace_days(window)
     if counted.early:
         is_late = F.col("occurred_at") < F.lit(window.start)
-        raw.lake.merge_events(raw.arrived(window).where(is_late).transform(deduplicated))
+        late = raw.arrived(window).where(is_late).transform(deduplicated)
+        raw.lake.merge_events(late)
+        if index:
+            index.add(late, window)
+    if index:
+        index.mark_read(whole_hours_of_days(window), read_at=read_at)
     return counted
 
 
-def _merge(raw: RawFiles, window: TimeWindow) -> RowCounts:
+def _merge(raw: RawFiles, window: TimeWindow, index: EventIndex | None) -> RowCounts:
+    read_at = datetime.now(UTC)
     arrived = raw.arrived(window)
-    raw.lake.merge_events(arrived.where(F.col("occurred_at").isNotNull()).transform(deduplicated))
+    events = arrived.where(F.col("occurred_at").isNotNull()).transform(deduplicated)
+    raw.lake.merge_events(events)
+    if index:
+        index.add(events, window)
+        index.mark_read(window, read_at=read_at)
     return RowCounts(**arrived.agg(*_counts(window)).collect()[0].asDict())
 
 

@@ -1,5 +1,6 @@
 """The stack of a stage: composes the capabilities, grants permissions and declares outputs."""
 
+import json
 from collections.abc import Iterator, Sequence
 
 from aws_cdk import Aws, CfnOutput, Duration, Fn, Stack, TimeZone
@@ -20,6 +21,8 @@ from stacks.history.overflow import HistoryOverflow
 from stacks.live.construct import Live
 from stacks.rendezvous.construct import Rendezvous
 from stacks.settings.config import Config
+from stacks.settings.record import recorded
+from stacks.shared.activity_sources import activity_sources
 from stacks.shared.dashboard import Monitoring
 from stacks.shared.function import Function, program
 from stacks.shared.schedules import Schedules
@@ -56,6 +59,10 @@ class SignalboxStack(Stack):
             self, "HistoryOverflow", lake=self.lake, state=state, program=built, config=config
         )
         self.overflow.connect_to(self._writers)
+        self.activity_sources = activity_sources(
+            self.rendezvous, self.splitting, exchange=self.exchange, live=self.live, overflow=self.overflow
+        )
+        self.live.functions["overview"].add_environment("ACTIVITY_SOURCES", self.activity_sources)
         self.jobs = HistoryJobs(self, "HistoryJobs", state=state, lake=self.lake, key=key, config=config).jobs
         self.schedules = Schedules(self, "Schedules", key=state.queue_key, config=config)
         self._schedule(config)
@@ -91,6 +98,7 @@ class SignalboxStack(Stack):
             "SweepStrays": ("strays", _daily(hour=3)),
             "ReconcileSplits": ("reconcile", _every(minutes=1)),
             "SweepSplits": ("strays", _daily(hour=4)),
+            "SweepKeptMessages": ("kept", _every(minutes=5)),
             "ExpireQueues": ("expire", _every(minutes=1)),
             "SweepExchanges": ("strays", _daily(hour=5)),
             "ConnectQueues": ("connect", _every(minutes=1)),
@@ -114,7 +122,7 @@ class SignalboxStack(Stack):
         exchange = self.exchange.functions["control"]
         return {
             **dict.fromkeys(("SweepLeases", "SweepStrays"), sweep),
-            **dict.fromkeys(("ReconcileSplits", "SweepSplits"), splitting),
+            **dict.fromkeys(("ReconcileSplits", "SweepSplits", "SweepKeptMessages"), splitting),
             **dict.fromkeys(("ExpireQueues", "SweepExchanges", "ConnectQueues", "MeasureQueues"), exchange),
             "SweepSessions": self.live.functions["session"],
         }
@@ -146,7 +154,10 @@ class SignalboxStack(Stack):
             **self._splitting_results(state, config),
             **self._exchange_results(state, config),
             **self._live_results(state),
+            "ActivitySources": self.activity_sources,
             "Region": Aws.REGION,
+            # Read by the next deployment, which keeps them.
+            "Settings": json.dumps(recorded(config), sort_keys=True),
         }
         for name, value in results.items():
             CfnOutput(self, name, value=value)

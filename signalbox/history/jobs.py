@@ -43,7 +43,7 @@ def job_arguments(script: str, outputs: Mapping[str, str], *, region: str, stage
         return {**common, "report_path": f"s3://{bucket}/{folders[script]}"}
     raw = {"history_path": f"s3://{bucket}/raw"}
     if script == "compact_history":
-        return {**common, **raw, "maintain": "no"}
+        return {**common, **raw, "index_path": f"s3://{bucket}/index", "maintain": "no"}
     if script == "query":
         return {**common, **raw}
     if script == "export_logs":

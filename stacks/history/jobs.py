@@ -12,7 +12,15 @@ from stacks.history.job import HistoryJob, JobDefinition, JobSchedule
 from stacks.history.lake import HistoryLake
 from stacks.settings.config import Config
 from stacks.shared.schedules import SCHEDULED_TIME, Schedules
-from stacks.state_stack import LOG_PREFIX, RAW_PREFIX, REPLAY_PREFIX, REPORT_PREFIX, SPLIT_REPORT_PREFIX, StateStack
+from stacks.state_stack import (
+    INDEX_PREFIX,
+    LOG_PREFIX,
+    RAW_PREFIX,
+    REPLAY_PREFIX,
+    REPORT_PREFIX,
+    SPLIT_REPORT_PREFIX,
+    StateStack,
+)
 
 EVENTS = "events"
 LOGS, LOG_TOPICS = "logs", "log_topics"
@@ -70,7 +78,7 @@ def job_definitions(state: StateStack, config: Config) -> dict[str, JobDefinitio
     """Return the definition of every job by its construct id; `Report` predates the naming of the other reports."""
     return {
         **{name: _report(table, name, script) for table, (name, script, _) in DAILY.items()},
-        "CompactHistory": _compaction(config),
+        "CompactHistory": _compaction(state, config),
         "ExportLogs": JobDefinition(
             "export_logs",
             "The events of live exchanges by topic, as ordered text and in the table logs",
@@ -120,16 +128,20 @@ def _report(table: str, name: str, script: str) -> JobDefinition:
     )
 
 
-def _compaction(config: Config) -> JobDefinition:
+def _compaction(state: StateStack, config: Config) -> JobDefinition:
     # One hour more than the interval between runs: events may arrive late.
     hours = {"--to": SCHEDULED_TIME, "--hours": str(config.history_interval_hours + 1)}
     days = {"--day": SCHEDULED_TIME, "--retention_days": str(config.history_retention_days)}
     return JobDefinition(
         "compact_history",
-        "Firehose's raw events, deduplicated, into the table events",
+        "Firehose's raw events, deduplicated, into the table events and the index by id",
         reads=ALL_TABLES,
         writes=ALL_TABLES,
-        arguments={"--maintain": "no"},
+        folders=(INDEX_PREFIX,),
+        arguments={
+            "--maintain": "no",
+            "--index_path": f"s3://{state.history_bucket.bucket_name}/{INDEX_PREFIX.rstrip('/')}",
+        },
         schedules={
             # After Firehose's buffer interval of a minute, and after the run for the whole day.
             "CompactHours": JobSchedule(minute=35, hour=_hours(config), arguments=hours),

@@ -210,7 +210,7 @@ class Choices:
     splittable_queues: str | None = setting(
         None,
         "Names of queues that may be split, separated by commas; `*` may end a name. Default: none but by tag; "
-        "locally `demo-*`.",
+        "locally `demo-*` and `q_demo*`.",
         pattern=listed(QUEUES),
     )
     splittable_dead_letter_queues: str | None = setting(

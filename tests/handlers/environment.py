@@ -47,7 +47,8 @@ def create_delivery_stream() -> None:
 def written_events(s3: Any) -> list[dict[str, Any]]:
     """Return the events in the history bucket, in the order of their `occurred_at`."""
     objects = s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])
-    texts = [s3.get_object(Bucket=BUCKET, Key=one["Key"])["Body"].read().decode() for one in objects]
+    keys = [one["Key"] for one in objects if not one["Key"].startswith("kept/")]  # messages, not events
+    texts = [s3.get_object(Bucket=BUCKET, Key=key)["Body"].read().decode() for key in keys]
     events = [json.loads(line) for text in texts for line in text.splitlines()]
     return sorted(events, key=lambda event: event.get("occurred_at", ""))  # drained lines need not be events
 

@@ -96,6 +96,11 @@ def aws_session() -> boto3.Session:
     return _retrying(session)
 
 
+def settings_session(region: str | None) -> boto3.Session:
+    """Return a session with the standard AWS credentials, in the region of a deployment's settings if they name one."""
+    return aws_session() if region is None else _retrying(boto3.Session(region_name=region))
+
+
 def _retrying(session: boto3.Session) -> boto3.Session:
     retry_throttled_keys(session.events, BACKOFF)
     return session

@@ -69,11 +69,12 @@ def proxy_poll(
     client_address_hash: str | None,
     country: str,
     was_held: bool,
+    client_id: str | None = None,
     home: str | None = None,
 ) -> HistoryEvent:
     """Return the event of a poll; `client_address_hash` and `sid_hash` are hashed with the key of that day.
 
-    `home` is the region of the matched offer if that is another one.
+    `client_id` is the client of the offer that the proxy got, and `home` its region if that is another one.
     """
     labels = {
         "nat": str(poll.nat),
@@ -91,7 +92,10 @@ def proxy_poll(
         outcome=outcome,
         message_id=sid_hash,
         source="proxy",
-        labels=labels | ({"party": client_address_hash} if client_address_hash else {}) | _home(home),
+        labels=labels
+        | ({"party": client_address_hash} if client_address_hash else {})
+        | ({"client": client_id} if client_id else {})
+        | _home(home),
     )
 
 

@@ -59,7 +59,7 @@ STARTED = {"CompactHours": "CompactHistory", "CompactDay": "CompactHistory", "Ex
 STARTED |= dict.fromkeys(REPORTS)  # type: ignore[arg-type]  # each by its own name
 HISTORY: dict[str, dict[str, str]] = {
     **{f"{name}/Role": report(folder, table) for name, (folder, table) in REPORTS.items()},
-    "CompactHistory/Role": {**job(reads=TABLES, writes=TABLES), "History/raw/*": "s3: GetObject"},
+    "CompactHistory/Role": {**job("index", "index/*", reads=TABLES, writes=TABLES), "History/raw/*": "s3: GetObject"},
     "ExportLogs/Role": {
         **job("logs", "logs/*", writes=("logs", "log_topics")),
         "Exchanges": "dynamodb: GetItem Query",

@@ -102,7 +102,8 @@ def test_hourly_compaction_overlaps_by_an_hour_and_daily_compaction_with_mainten
         "cron(2 1 * * ? *)",
         {"--day": moment, "--retention_days": "365", "--maintain": "yes"},
     )
-    assert properties(stage, "CompactHistory")["DefaultArguments"]["--maintain"] == "no"
+    arguments = properties(stage, "CompactHistory")["DefaultArguments"]
+    assert (arguments["--maintain"], stage.text(arguments["--index_path"])) == ("no", "s3://History/index")
 
 
 def test_logs_are_exported_at_the_interval_of_the_setting_before_the_table_expires_events(stage):

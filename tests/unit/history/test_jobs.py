@@ -30,6 +30,7 @@ def test_compaction_skips_the_maintenance():
         "database": "trial_history",
         "region": "eu-central-1",
         "history_path": "s3://bucket/raw",
+        "index_path": "s3://bucket/index",
         "maintain": "no",
     }
 
