@@ -15,6 +15,7 @@ from signalbox.aws.live.accounts import DynamoUserRights
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.aws.live.overview import OverviewTables, S3Pictures
+from signalbox.aws.shared.table import DynamoTable
 from signalbox.exchange.model.names import StageNames
 from signalbox.live.procedures.logged_topics import LoggedTopics
 from signalbox.live.procedures.overview import StageOverview
@@ -30,7 +31,7 @@ def service() -> OverviewService:
     settings, table, resource = instance.settings(), wiring.table(), boto3.resource("dynamodb")
     exchanges = resource.Table(settings.text("EXCHANGE_TABLE"))
     tables = OverviewTables(
-        rendezvous=resource.Table(settings.text("RENDEZVOUS_TABLE")),
+        rendezvous=DynamoTable(instance.dynamodb(), settings.text("RENDEZVOUS_TABLE")),
         splits=resource.Table(settings.text("SPLIT_TABLE")),
         exchanges=exchanges,
     )

@@ -35,6 +35,7 @@ def answer_service(local: AnswerService) -> SharedAnswerService:
     homes = {
         address.region: answer_service_of(
             address,
+            instance.client_elsewhere,
             broker_queue_url=instance.settings().text("BROKER_QUEUE_URL"),
             region=_region(),
             clock=instance.CLOCK,
@@ -54,7 +55,7 @@ def _announcements() -> DynamoAnnouncements:
 def _peers() -> Peers:
     return Peers(
         region=_region(),
-        peers=peers_of(_addresses(), table=wiring.table()),
+        peers=peers_of(_addresses(), instance.client_elsewhere, table=wiring.table()),
         clock=instance.CLOCK,
         recency=wiring.policy().proxy_recency,
         failures=FAILURES,
@@ -70,7 +71,7 @@ def _addresses() -> list[PeerAddress]:
 
 
 def _region() -> str:
-    return wiring.table().meta.client.meta.region_name
+    return wiring.table().client.meta.region_name
 
 
 def _report(region: str, error: Exception) -> None:

@@ -12,6 +12,7 @@ from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
 from signalbox.aws.rendezvous.cursors import LEASES, DynamoCursor
 from signalbox.aws.rendezvous.offers import DynamoEndedLeases
+from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.errors import EffectFailed
 from signalbox.rendezvous.rules.sweep_service import SweepService, SweptPart
@@ -58,9 +59,15 @@ def _recorded(parts: Iterable[SweptPart]) -> Iterable[SweptPart]:
 
 
 @cache
+def leases() -> DynamoLeases:
+    """Return the leases of the version before, and of queues that could not be deleted."""
+    return DynamoLeases(instance.table("LEASE_TABLE"))
+
+
+@cache
 def _service() -> SweepService:
     return SweepService(
-        leases=wiring.leases(),
+        leases=leases(),
         queues=SqsTemporaryQueues(instance.sqs()),
         cursor=DynamoCursor(instance.table("LEASE_TABLE"), instance.CLOCK),
         clock=instance.CLOCK,

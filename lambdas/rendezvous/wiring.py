@@ -13,7 +13,7 @@ from signalbox.aws.rendezvous.offers import DynamoOffers
 from signalbox.aws.rendezvous.queues import SqsBrokerQueue, SqsClientQueues
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
-from signalbox.aws.shared.leases import DynamoLeases
+from signalbox.aws.shared.table import DynamoTable
 from signalbox.aws.shared.telemetry import PowertoolsTelemetry
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.event_recorder import EventRecorder
@@ -22,8 +22,6 @@ from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES, BridgeList
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from mypy_boto3_dynamodb.service_resource import Table
 
     from signalbox.rendezvous.ports import Offers
     from signalbox.rendezvous.reporting.client_address import CountryLookup
@@ -42,15 +40,10 @@ DURATIONS = {
 }
 
 
-def table() -> "Table":
-    """Return the table of rendezvous; threads may share it, since all its calls use the thread-safe client."""
-    return instance.table("RENDEZVOUS_TABLE")
-
-
 @cache
-def leases() -> DynamoLeases:
-    """Return the leases of temporary queues."""
-    return DynamoLeases(instance.table("LEASE_TABLE"))
+def table() -> DynamoTable:
+    """Return the table of rendezvous; threads may share it."""
+    return DynamoTable(instance.dynamodb(), instance.settings().text("RENDEZVOUS_TABLE"))
 
 
 @cache

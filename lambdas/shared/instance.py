@@ -5,10 +5,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache, partial
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import boto3
+from botocore.session import Session, get_session
 
 from signalbox.aws.history.firehose import DeliveryStream, FirehoseHistory, Overflow
 from signalbox.aws.shared.settings import Settings, SystemClock
@@ -18,6 +18,8 @@ from signalbox.backoff import Backoff
 from signalbox.history.event import HistoryEvent
 
 if TYPE_CHECKING:
+    from botocore.config import Config
+    from mypy_boto3_dynamodb.client import DynamoDBClient
     from mypy_boto3_dynamodb.service_resource import DynamoDBServiceResource, Table
     from mypy_boto3_sqs.client import SQSClient
 
@@ -75,10 +77,32 @@ def settings() -> Settings:
 
 
 @cache
+def _session() -> Session:
+    return get_session()
+
+
+def aws_client(service: str) -> Any:  # noqa: ANN401 - of the service's own type
+    """Return a client as boto3 makes it; boto3 itself would add a fifth to the time of their import."""
+    return _session().create_client(service)
+
+
+def client_elsewhere(service_name: str, *, region_name: str, config: "Config") -> Any:  # noqa: ANN401 - of the service
+    """Return a client for another region."""
+    return _session().create_client(service_name, region_name=region_name, config=config)
+
+
+@cache
 def sqs() -> "SQSClient":
     """Return the SQS client, which repeats calls that the key of a queue throttled."""
-    client = boto3.client("sqs")
+    client: SQSClient = aws_client("sqs")
     retry_throttled_keys(client.meta.events, backoff())
+    return client
+
+
+@cache
+def dynamodb() -> "DynamoDBClient":
+    """Return the DynamoDB client of a function without boto3."""
+    client: DynamoDBClient = aws_client("dynamodb")
     return client
 
 
@@ -90,7 +114,8 @@ def table(variable: str) -> "Table":
 
 @cache
 def _dynamodb() -> "DynamoDBServiceResource":
-    # One client for all tables of the function: each new one makes the cold start longer.
+    import boto3  # noqa: PLC0415 - functions with these tables import it with their adapters, and others save it
+
     return boto3.resource("dynamodb")
 
 
@@ -98,14 +123,19 @@ def _dynamodb() -> "DynamoDBServiceResource":
 def history() -> FirehoseHistory:
     """Return the history, with the overflow queue for events that Firehose refuses."""
     # The overflow queue is rarely used, and creating a client takes time.
-    client = cache(partial(boto3.client, "sqs"))
-    return FirehoseHistory(stream(), Overflow(client, settings().text("HISTORY_OVERFLOW_URL")))
+    return FirehoseHistory(stream(), Overflow(_overflow_sqs, settings().text("HISTORY_OVERFLOW_URL")))
+
+
+@cache
+def _overflow_sqs() -> "SQSClient":
+    client: SQSClient = aws_client("sqs")
+    return client
 
 
 @cache
 def stream() -> DeliveryStream:
     """Return the delivery stream of the history."""
-    return DeliveryStream(boto3.client("firehose"), settings().text("HISTORY_STREAM"), backoff())
+    return DeliveryStream(aws_client("firehose"), settings().text("HISTORY_STREAM"), backoff())
 
 
 def record(events: Sequence[HistoryEvent]) -> None:

@@ -31,7 +31,7 @@ def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: History
     for function in (offer, poll, answer, client):
         allow_items(function, state.rendezvous_table, actions=(*READ_ITEMS, *WRITE_ITEMS), index=OPEN_OFFERS)
     allow_items(page, state.rendezvous_table, actions=READ_ITEMS, index=OPEN_OFFERS)
-    # The index of offers has no addresses; the offers themselves are none of the sweep's business.
+    # The sweep reads the index of offers, which has no addresses, and not the offers.
     allow(sweep, ["dynamodb:Query"], [f"{state.rendezvous_table.table_arn}/index/{OPEN_OFFERS}"])
     leases = ("dynamodb:Query", "dynamodb:BatchGetItem", "dynamodb:DeleteItem")
     cursors = ("dynamodb:GetItem", "dynamodb:PutItem")  # the items of the searches, and leases of refused queues

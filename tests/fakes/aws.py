@@ -13,6 +13,7 @@ from moto.sqs.models import sqs_backends
 
 from signalbox.aws.rendezvous.offers import LISTED, OPEN_OFFERS_INDEX
 from signalbox.aws.shared.leases import BY_EXPIRY_INDEX
+from signalbox.aws.shared.table import DynamoTable, plain_item
 from signalbox.aws.splitting.splits import BY_KIND_INDEX
 from tests.java.parts import Parts
 
@@ -81,6 +82,25 @@ def _with_queues_of(parts: Parts, create: Callable[..., Any]) -> Callable[..., A
     return created
 
 
+class ScannedTable(DynamoTable):
+    """A table with what only tests do."""
+
+    __slots__ = ()
+
+    def scan(self) -> dict[str, Any]:
+        """Return all items under the name `Items`."""
+        return {"Items": [plain_item(item) for item in self.client.scan(TableName=self.name)["Items"]]}
+
+    def delete(self) -> None:
+        """Delete the table."""
+        self.client.delete_table(TableName=self.name)
+
+    @property
+    def key_schema(self) -> Any:
+        """The attributes of the key."""
+        return self.client.describe_table(TableName=self.name)["Table"]["KeySchema"]
+
+
 @pytest.fixture
 def rendezvous_table(aws: None):
     return make_rendezvous_table()
@@ -89,7 +109,8 @@ def rendezvous_table(aws: None):
 def make_rendezvous_table():
     """Create the table of rendezvous in the default region."""
     index = (OPEN_OFFERS_INDEX, {"pool": TEXT, "available_at": NUMBER}, LISTED)
-    return _table("Rendezvous", {"pk": TEXT, "sk": TEXT}, index=index)
+    _table("Rendezvous", {"pk": TEXT, "sk": TEXT}, index=index)
+    return ScannedTable(boto3.client("dynamodb"), "Rendezvous")
 
 
 @pytest.fixture

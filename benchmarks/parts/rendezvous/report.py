@@ -157,11 +157,16 @@ def _kills(found: Kills) -> Table:
 
 def _starts(cold_start: ColdStart) -> Table:
     rows = [
-        [name, f"{start.import_ms:.0f}", f"{start.boto3_ms:.0f}", f"{start.clients_ms:.0f}"]
+        [name, f"{start.import_ms:.0f}", f"{start.botocore_ms:.0f}", f"{start.clients_ms:.0f}"]
         for name, start in cold_start.starts.items()
     ]
-    columns = ["function: milliseconds, medians", "import of our code", "import of boto3", "creation of AWS clients"]
-    return Table("Cold start", columns, rows, note="boto3 is part of Lambda's runtime and is not in our package.")
+    columns = ["function: milliseconds, medians", "import of our code", "import of botocore", "creation of AWS clients"]
+    return Table(
+        "Cold start",
+        columns,
+        rows,
+        note="botocore is part of Lambda's runtime and is not in our package. Only sweep imports boto3, too.",
+    )
 
 
 def _sizes(cold_start: ColdStart) -> Table:
@@ -220,8 +225,8 @@ def headlines(results: Results) -> Iterator[Headline]:
         count = len(results.kills.exchanges)
         yield Headline("clients answered while functions are killed", f"{results.kills.answered_soon} of {count}")
     if results.cold_start:
-        longest = max(one.import_ms + one.boto3_ms for one in results.cold_start.starts.values())
-        yield Headline("longest import of a handler, boto3 included", f"{longest:.0f} ms")
+        longest = max(one.import_ms + one.botocore_ms for one in results.cold_start.starts.values())
+        yield Headline("longest import of a handler, botocore included", f"{longest:.0f} ms")
 
 
 def _upstream(cells: Sequence[str]) -> str:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
     from mypy_boto3_s3.client import S3Client
 
+    from signalbox.aws.shared.table import DynamoTable
+
 REPORTS = "reports/"
 SUFFIX = ".svg"
 RECENT = timedelta(minutes=5)
@@ -39,7 +41,7 @@ class OverviewUnavailable(UnavailableError):
 class OverviewTables:
     """The tables that the overview is read from."""
 
-    rendezvous: "Table"
+    rendezvous: "DynamoTable"
     splits: "Table"
     exchanges: "Table"
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from boto3.dynamodb.conditions import Attr, Key
-
+from signalbox.aws.shared.conditions import Attr, Key
 from signalbox.aws.shared.dynamodb import Item, milliseconds, moment, succeeds
 from signalbox.rendezvous.rules.states import (
     ClientId,
@@ -20,7 +19,7 @@ from signalbox.rendezvous.rules.states import (
 from signalbox.rendezvous.wire.nat import Nat
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
+    from signalbox.aws.shared.table import DynamoTable
 
 OPEN_OFFERS_INDEX = "open_offers"
 # The announcements of one query: more than one, since another proxy may take the first between the query and the claim.
@@ -36,7 +35,7 @@ class DynamoAnnouncements:
     Each home region has partitions of its own, so that the offers of one that is away hide nothing.
     """
 
-    table: "Table"
+    table: "DynamoTable"
 
     def announce(self, record: Rendezvous, *, home: str) -> None:
         """Store the announcement of an offer of the region `home`; repeated calls replace it."""

@@ -5,15 +5,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from boto3.dynamodb.conditions import Attr, Key
-
+from signalbox.aws.shared.conditions import Attr, Key
 from signalbox.aws.shared.dynamodb import Item, deleted, every_item, milliseconds, moment, succeeds
 from signalbox.rendezvous.rules.held_polls import HeldPoll
 from signalbox.rendezvous.rules.states import ClientId, ProxySessionId
 from signalbox.rendezvous.wire.nat import Nat
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
+    from signalbox.aws.shared.table import DynamoTable
 
 # Each function instance writes the time of a poll at most this often, so that the item does not become a hot key.
 NOTED_EVERY = timedelta(seconds=5)
@@ -27,7 +26,7 @@ SLOTS_PER_PARTITION = 250
 class DynamoHeldPolls:
     """`HeldPolls` in the table `Rendezvous`; slots below `limit` are found."""
 
-    table: "Table"
+    table: "DynamoTable"
     limit: int = SLOTS_PER_PARTITION
 
     def acquire(self, poll: HeldPoll, *, now: datetime) -> bool:
@@ -75,7 +74,7 @@ class DynamoHeldPolls:
 class DynamoPresence:
     """`ProxyPresence` in the table `Rendezvous`; `noted` holds the times that this function instance wrote last."""
 
-    table: "Table"
+    table: "DynamoTable"
     noted: dict[Nat, datetime] = field(default_factory=dict)
 
     def record_poll(self, nat: Nat, *, now: datetime) -> None:
@@ -88,7 +87,7 @@ class DynamoPresence:
     def last_polls(self) -> Mapping[Nat, datetime]:
         """Return the time of the last poll by NAT type; types that never polled are missing."""
         page = self.table.query(KeyConditionExpression=Key("pk").eq("presence"), ConsistentRead=True)
-        return {Nat(item["sk"]): moment(item["polled_at"]) for item in page["Items"]}  # type: ignore[arg-type] # ours
+        return {Nat(item["sk"]): moment(item["polled_at"]) for item in page["Items"]}
 
 
 def _key(slot: int) -> Item:

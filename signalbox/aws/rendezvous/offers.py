@@ -11,8 +11,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from boto3.dynamodb.conditions import Attr, ConditionBase, Key
-
+from signalbox.aws.shared.conditions import Attr, Condition, Key
 from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment, succeeds, updated, updated_or_there
 from signalbox.queues import Lease, QueueUrl, queue_name
 from signalbox.rendezvous.reporting import events
@@ -34,7 +33,7 @@ from signalbox.rendezvous.rules.states import (
 from signalbox.rendezvous.wire.nat import Nat
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
+    from signalbox.aws.shared.table import DynamoTable
 
 OPEN_OFFERS_INDEX = "open_offers"
 # The partition of the index with the offers in final states, by the end of the lease of their client's queue.
@@ -57,9 +56,9 @@ class DynamoOffers:
     For the table of a peer in the region `home`, `matches` is the table of the proxy's region, in which its match is.
     """
 
-    table: "Table"
+    table: "DynamoTable"
     shards: int = 1
-    matches: "Table | None" = None
+    matches: "DynamoTable | None" = None
     home: str = ""
 
     def find(self, client_id: ClientId) -> Rendezvous | None:
@@ -69,7 +68,7 @@ class DynamoOffers:
 
     def open(self, record: Rendezvous, *, replacing: Rendezvous | None) -> bool:
         """Store a new record and return True, or return False if the stored record is not `replacing`."""
-        condition: ConditionBase = Attr("pk").not_exists()
+        condition: Condition = Attr("pk").not_exists()
         if replacing is not None:
             # The replaced record is final, and no other call has replaced it since it was read.
             condition = Attr("created_at").eq(milliseconds(replacing.created_at)) & Attr("state").eq(replacing.state)
@@ -148,14 +147,14 @@ class DynamoOffers:
         return self._finish(client_id, state, reply=reply, condition=is_open, leased_until=leased_until)
 
     def _finish(
-        self, client_id: ClientId, state: OfferState, *, reply: str, condition: ConditionBase, leased_until: datetime
+        self, client_id: ClientId, state: OfferState, *, reply: str, condition: Condition, leased_until: datetime
     ) -> Rendezvous | None:
         item = updated(
             self.table,
             {
                 "Key": _key(client_id),
-                # The item goes from its pool to the ended offers. The rest would add to the price of this write: a
-                # unit is 1 KB, and the reply is as long as the session description.
+                # The item goes from its pool to the ended offers. The removed attributes would cost a unit more: a unit
+                # is 1 KB, and the reply is as long as the session description.
                 "UpdateExpression": "SET #state = :final, reply = :reply, #pool = :ended, available_at = :leased_until "
                 "REMOVE session_description, receipt_handle",
                 "ConditionExpression": condition,
@@ -190,12 +189,12 @@ class DynamoOffers:
 
 @dataclass(frozen=True, slots=True)
 class DynamoEndedLeases:
-    """`EndedLeases` in the index of the table `Rendezvous`, from which the sweep learns of queues at no further write.
+    """`EndedLeases` in the index of the table `Rendezvous`, where the sweep finds the queues at no further write.
 
     `queues_url` is the common start of the URLs of client queues.
     """
 
-    table: "Table"
+    table: "DynamoTable"
     queues_url: str
 
     def between(self, since: datetime, until: datetime) -> Iterator[Lease]:

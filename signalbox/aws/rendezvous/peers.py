@@ -1,9 +1,8 @@
 """The peers of a stage in AWS: their tables and queues, with calls that end soon if their region is away."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -11,11 +10,11 @@ from signalbox.aws.rendezvous.announcements import DynamoAnnouncements
 from signalbox.aws.rendezvous.held_polls import DynamoPresence
 from signalbox.aws.rendezvous.offers import DynamoOffers
 from signalbox.aws.rendezvous.queues import SqsBrokerQueue, SqsClientQueues
+from signalbox.aws.shared.table import DynamoTable
 from signalbox.rendezvous.rules.answer_service import AnswerService
 from signalbox.rendezvous.rules.peers import Peer
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
     from mypy_boto3_sqs.client import SQSClient
 
     from signalbox.clock import Clock
@@ -31,13 +30,21 @@ SHORT = Config(connect_timeout=TIMEOUT_SECONDS, read_timeout=TIMEOUT_SECONDS, re
 PATIENT = Config(connect_timeout=TIMEOUT_SECONDS, read_timeout=2, retries={"total_max_attempts": 2})
 
 
-def peers_of(addresses: Sequence["PeerAddress"], *, table: "Table") -> list[Peer]:
+class CreateClient(Protocol):
+    """Creates a client of a service, as a session of botocore does."""
+
+    def __call__(self, service_name: str, *, region_name: str, config: Config) -> Any:  # noqa: ANN401 - the service's
+        """Return the client."""
+        ...
+
+
+def peers_of(addresses: Sequence["PeerAddress"], create: CreateClient, *, table: DynamoTable) -> list[Peer]:
     """Return the peers of the stage with this table, which gets the matches of its own proxies."""
-    return [_peer(address, table) for address in addresses]
+    return [_peer(address, create, table) for address in addresses]
 
 
-def _peer(address: "PeerAddress", table: "Table") -> Peer:
-    theirs = _table(address, SHORT)
+def _peer(address: "PeerAddress", create: CreateClient, table: DynamoTable) -> Peer:
+    theirs = _table(address, create, SHORT)
     return Peer(
         address.region,
         DynamoOffers(theirs, matches=table, home=address.region),
@@ -47,13 +54,19 @@ def _peer(address: "PeerAddress", table: "Table") -> Peer:
 
 
 def answer_service_of(
-    address: "PeerAddress", *, broker_queue_url: str, region: str, clock: "Clock", policy: "RendezvousPolicy"
+    address: "PeerAddress",
+    create: CreateClient,
+    *,
+    broker_queue_url: str,
+    region: str,
+    clock: "Clock",
+    policy: "RendezvousPolicy",
 ) -> AnswerService:
     """Return the service that answers the offers of a peer; `region` and `broker_queue_url` are this stage's own."""
-    sqs: SQSClient = boto3.client("sqs", region_name=address.region, config=PATIENT)
+    sqs: SQSClient = create("sqs", region_name=address.region, config=PATIENT)
     url = address.queue_url(broker_queue_url, region=region)
     return AnswerService(
-        DynamoOffers(_table(address, PATIENT)),
+        DynamoOffers(_table(address, create, PATIENT)),
         SqsClientQueues(sqs, arn_prefix="", stage=address.stage, sleep=clock.sleep),
         SqsBrokerQueue(sqs, queue_url=url),
         clock,
@@ -61,5 +74,5 @@ def answer_service_of(
     )
 
 
-def _table(address: "PeerAddress", config: Config) -> "Table":
-    return boto3.resource("dynamodb", region_name=address.region, config=config).Table(address.table)
+def _table(address: "PeerAddress", create: CreateClient, config: Config) -> DynamoTable:
+    return DynamoTable(create("dynamodb", region_name=address.region, config=config), address.table)

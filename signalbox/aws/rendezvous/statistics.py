@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
-from boto3.dynamodb.conditions import Attr, Key
 from botocore.exceptions import BotoCoreError, ClientError
 
+from signalbox.aws.shared.conditions import Attr, Key
 from signalbox.aws.shared.dynamodb import Item, every_item, succeeds
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.service_resource import Table
+    from signalbox.aws.shared.table import DynamoTable
 
 KEY_BYTES = 32
 # DynamoDB takes 1,000 writes a second to one partition key, and the API admits 5,000 requests a second.
@@ -34,7 +34,7 @@ class DynamoStatistics:
     the keys of versions without shards.
     """
 
-    table: "Table"
+    table: "DynamoTable"
     shard: int = field(default_factory=lambda: secrets.randbelow(SHARDS))
     keys: dict[date, bytes] = field(default_factory=dict)
     seen: set[tuple[date, str]] = field(default_factory=set)
@@ -83,7 +83,7 @@ class DynamoStatistics:
         # The first function instance of the day stores the key; all others read the stored one.
         succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=Attr("pk").not_exists()))
         stored = self.table.get_item(Key=key, ConsistentRead=True)["Item"]["secret"]
-        return bytes(stored)  # type: ignore[arg-type] # boto3's Binary, which is bytes-like
+        return bytes(stored)
 
     def counters(self, day: date) -> Mapping[str, int]:
         """Return the counters of a day, added up over the shards."""

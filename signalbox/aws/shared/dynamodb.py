@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
+    from signalbox.aws.shared.table import DynamoTable
+
 TRANSACTION_CONFLICT = "TransactionConflictException"
 MAXIMUM_KEYS = 100  # of BatchGetItem
 MAXIMUM_WRITES = 25  # of BatchWriteItem
@@ -45,7 +47,7 @@ def succeeds(write: Callable[[], object]) -> bool:
 
 
 def updated(
-    table: "Table", arguments: Mapping[str, Any], *, returned: Literal["ALL_NEW", "ALL_OLD"] = "ALL_NEW"
+    table: "Table | DynamoTable", arguments: Mapping[str, Any], *, returned: Literal["ALL_NEW", "ALL_OLD"] = "ALL_NEW"
 ) -> Item | None:
     """Execute a conditional update and return the new or old item, or None when its condition failed.
 
@@ -55,7 +57,7 @@ def updated(
     return None if isinstance(answer, ClientError) else answer["Attributes"]
 
 
-def updated_or_there(table: "Table", arguments: Mapping[str, Any]) -> tuple[Item | None, bool]:
+def updated_or_there(table: "Table | DynamoTable", arguments: Mapping[str, Any]) -> tuple[Item | None, bool]:
     """Execute a conditional update; return the result of `updated`, and whether the item existed.
 
     Raises `ItemBusy`.
@@ -66,7 +68,7 @@ def updated_or_there(table: "Table", arguments: Mapping[str, Any]) -> tuple[Item
     return (None, "Item" in answer.response) if isinstance(answer, ClientError) else (answer["Attributes"], True)
 
 
-def deleted(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
+def deleted(table: "Table | DynamoTable", arguments: Mapping[str, Any]) -> Item | None:
     """Execute a conditional deletion and return the old item, or None when its condition failed.
 
     Raises `ItemBusy`.

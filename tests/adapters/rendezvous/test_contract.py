@@ -15,6 +15,7 @@ from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
 from signalbox.aws.rendezvous.offers import DynamoEndedLeases, DynamoOffers
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.shared.leases import DynamoLeases
+from signalbox.aws.shared.table import DynamoTable
 from signalbox.queues import Lease, QueueName, QueueUrl
 from signalbox.rendezvous.ports import (
     Announcements,
@@ -364,7 +365,7 @@ class TestEndedLeases:
 
 
 def test_an_update_that_fails_for_another_reason_than_its_condition_is_an_error(aws) -> None:
-    offers = DynamoOffers(boto3.resource("dynamodb").Table("NoSuchTable"))
+    offers = DynamoOffers(DynamoTable(boto3.client("dynamodb"), "NoSuchTable"))
 
     with pytest.raises(ClientError, match="ResourceNotFoundException"):
         offers.close(ClientId("c"), state=OfferState.EXPIRED, reply="", leased_until=LEASED_UNTIL)

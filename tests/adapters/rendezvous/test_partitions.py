@@ -48,7 +48,7 @@ def offer(client_id: str) -> Rendezvous:
 def queries(rendezvous_table) -> Counter[str]:
     """The number of queries from now on, by table or index."""
     counted: Counter[str] = Counter()
-    rendezvous_table.meta.client.meta.events.register(
+    rendezvous_table.client.meta.events.register(
         "provide-client-params.dynamodb.Query",
         lambda params, **_: counted.update([params.get("IndexName", "table")]),
     )

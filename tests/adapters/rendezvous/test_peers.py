@@ -35,7 +35,7 @@ def tables(aws, monkeypatch):
 
 @pytest.fixture
 def peer(tables):
-    (found,) = peers_of([ADDRESS], table=tables[HERE])
+    (found,) = peers_of([ADDRESS], boto3.client, table=tables[HERE])
     return found
 
 
@@ -72,6 +72,7 @@ def test_an_answer_goes_to_the_client_and_deletes_the_offer_in_the_home_region(t
     peer.offers.claim(RECORD.client_id, proxy=PROXY, now=START, until=UNTIL)
     service = answer_service_of(
         ADDRESS,
+        boto3.client,
         broker_queue_url=broker.replace(HOME, HERE),
         region=HERE,
         clock=MemoryClock(),
@@ -88,14 +89,14 @@ def test_an_answer_goes_to_the_client_and_deletes_the_offer_in_the_home_region(t
 
 
 def test_a_peer_whose_table_is_missing_fails_as_one_that_is_away(aws):
-    (peer,) = peers_of([replace(ADDRESS, table="Other")], table=make_rendezvous_table())
+    (peer,) = peers_of([replace(ADDRESS, table="Other")], boto3.client, table=make_rendezvous_table())
 
     with pytest.raises(FAILURES):
         peer.presence.last_polls()
 
 
 def test_a_call_to_a_region_that_is_away_ends_within_the_time_of_the_function_offer(peer):
-    config = peer.offers.table.meta.client.meta.config
+    config = peer.offers.table.client.meta.config
 
     assert config.connect_timeout + config.read_timeout < 3
     assert config.retries["total_max_attempts"] == 1

@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 
 from signalbox.aws.rendezvous.held_polls import DynamoPresence
 from signalbox.aws.rendezvous.statistics import SHARDS, DynamoStatistics
+from signalbox.aws.shared.table import DynamoTable
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.rendezvous import START
 
@@ -39,7 +40,7 @@ def test_a_key_seen_by_another_instance_is_not_new(rendezvous_table) -> None:
 
 
 def test_a_failed_counter_write_is_logged_and_not_raised(aws, caplog: pytest.LogCaptureFixture) -> None:
-    statistics = DynamoStatistics(boto3.resource("dynamodb").Table("NoSuchTable"))
+    statistics = DynamoStatistics(DynamoTable(boto3.client("dynamodb"), "NoSuchTable"))
 
     with caplog.at_level(logging.ERROR):
         statistics.add(DAY, {"a": 1})
@@ -51,7 +52,7 @@ def test_a_failed_counter_write_is_logged_and_not_raised(aws, caplog: pytest.Log
 
 def test_a_service_error_other_than_a_failed_condition_is_raised(aws) -> None:
     with pytest.raises(ClientError, match="ResourceNotFoundException"):
-        DynamoStatistics(boto3.resource("dynamodb").Table("NoSuchTable")).key(DAY)
+        DynamoStatistics(DynamoTable(boto3.client("dynamodb"), "NoSuchTable")).key(DAY)
 
 
 def test_an_instance_writes_the_poll_time_of_a_nat_type_at_most_every_few_seconds(rendezvous_table) -> None:

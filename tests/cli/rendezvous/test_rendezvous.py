@@ -16,6 +16,7 @@ from moto import mock_aws
 from typer.testing import CliRunner, Result
 
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
+from signalbox.aws.shared.table import DynamoTable
 from signalbox.cli.main import app
 from signalbox.cli.rendezvous.commands import session_description
 from signalbox.cli.rendezvous.credentials import fingerprints
@@ -212,7 +213,7 @@ def test_a_local_stages_file_gets_the_new_key(tmp_path: Path, monkeypatch: pytes
 
 
 def test_stats_print_the_days_counters_in_upstreams_format(stage) -> None:
-    table, day = boto3.resource("dynamodb").Table("Rendezvous"), today() - timedelta(days=2)
+    table, day = DynamoTable(boto3.client("dynamodb"), "Rendezvous"), today() - timedelta(days=2)
     DynamoStatistics(table).add(day, {"client_poll|CA|unrestricted|sqs|matched": 3})
 
     text = run("stats", "--day", day.isoformat()).output

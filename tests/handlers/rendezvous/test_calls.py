@@ -37,7 +37,7 @@ def end_lease(client_id: str) -> None:
     name = QueueName(f"snowflake-client-{client_id}")
     url = QueueUrl(str(instance.sqs().get_queue_url(QueueName=name)["QueueUrl"]))
     over = datetime.now(UTC) - timedelta(seconds=1)
-    wiring.leases().put(Lease(name, url, "rendezvous", due_at=over))
+    sweep.leases().put(Lease(name, url, "rendezvous", due_at=over))
 
 
 def test_an_offer_that_waits_for_the_next_poll_takes_five_calls(stage, calls):

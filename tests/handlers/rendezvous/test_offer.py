@@ -1,6 +1,7 @@
 """The function `offer`."""
 
 import pytest
+from botocore.exceptions import ClientError
 
 from lambdas.rendezvous.offer import handler
 from signalbox.clients.rendezvous.simulator import sample_offer
@@ -125,7 +126,7 @@ def test_one_failed_message_does_not_delay_the_others(stage):
 def test_a_batch_in_which_every_message_fails_fails_the_invocation(stage, rendezvous_table):
     rendezvous_table.delete()
 
-    with pytest.raises(rendezvous_table.meta.client.exceptions.ResourceNotFoundException):
+    with pytest.raises(ClientError, match="ResourceNotFoundException"):
         handler(batch(message("a"), message("b")), None)
 
 

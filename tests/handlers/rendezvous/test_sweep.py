@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from lambdas.rendezvous import offer, wiring
-from lambdas.rendezvous.sweep import handler
+from lambdas.rendezvous import offer
+from lambdas.rendezvous.sweep import handler, leases
 from lambdas.shared import instance
 from signalbox.errors import EffectFailed
 from signalbox.queues import Lease, QueueName, QueueUrl
@@ -28,7 +28,7 @@ def test_the_queue_of_a_client_is_deleted_at_the_end_of_its_lease(stage, client_
 
     name = QueueName("snowflake-client-client")
     over = datetime.now(UTC) - timedelta(seconds=1)
-    wiring.leases().put(Lease(name, QueueUrl(client_queue), "rendezvous", due_at=over))
+    leases().put(Lease(name, QueueUrl(client_queue), "rendezvous", due_at=over))
 
     assert handler(event("sweep_leases"), Context()) == {"deleted": 1}
     assert handler(event("sweep_leases"), Context()) == {"deleted": 0}
@@ -86,7 +86,7 @@ def test_a_queue_that_cannot_be_deleted_fails_the_run_after_the_others(stage, cl
     over = datetime.now(UTC) - timedelta(seconds=1)
     urls = {name: f"{client_queue.rpartition('-')[0]}-{name}" for name in ("client", "other")}
     for name, url in urls.items():
-        wiring.leases().put(Lease(QueueName(f"snowflake-client-{name}"), QueueUrl(url), "rendezvous", due_at=over))
+        leases().put(Lease(QueueName(f"snowflake-client-{name}"), QueueUrl(url), "rendezvous", due_at=over))
     refuse(instance.sqs(), client_queue)
 
     with pytest.raises(EffectFailed, match="1 queues were not deleted; the first: AccessDenied"):

@@ -15,6 +15,7 @@ from botocore.config import Config as ClientConfig
 from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
 from signalbox.aws.rendezvous.offers import DynamoOffers
+from signalbox.aws.shared.table import DynamoTable
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.rendezvous.client import new_client_id
 from signalbox.clients.rendezvous.simulator import (
@@ -112,7 +113,7 @@ class Parties:
     client_session: Any
     client_sqs: Any
     sqs: Any
-    table: Any
+    table: DynamoTable
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(AT_ONCE))
 
     @classmethod
@@ -124,7 +125,7 @@ class Parties:
             client_session,
             client_sqs=client_session.client("sqs", config=config),
             sqs=session.client("sqs", config=config),
-            table=session.resource("dynamodb", config=config).Table(deployment.outputs["RendezvousTable"]),
+            table=DynamoTable(session.client("dynamodb", config=config), deployment.outputs["RendezvousTable"]),
         )
 
     # Clients
