@@ -72,7 +72,7 @@ def up(
     folder = StageFolder()
     local = stage.up(folder, port=port, context=context or [], fresh=fresh, weather=conditions)
     is_shown = demo if demo is not None else local["weather"] is None
-    rows = list(evidence(local_deployment(local, folder=folder.path), build=kubernetes)) if is_shown else []
+    rows = evidence(local_deployment(local, folder=folder.path), build=kubernetes) if is_shown else []
     if as_json:
         print_json({"local": _public(local), "demo": [[row.capability, row.what, row.value] for row in rows]})
         return

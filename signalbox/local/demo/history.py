@@ -3,7 +3,7 @@
 import json
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,21 +38,25 @@ SHOWN = {
 MAXIMUM_DURATION = timedelta(minutes=15)  # of the demo, which may have begun before midnight
 
 
-def history_rows(deployment: "Deployment") -> Iterator[Row]:
-    """Run all jobs and yield their results.
+def history_rows(deployment: "Deployment", wait_for_events: Callable[[], None]) -> Iterator[Row]:
+    """Run all jobs when the events of the other demos are recorded, and yield their results.
 
     Raises `UnavailableError` if the events of another demo are missing.
     """
     bucket, s3 = deployment.outputs["HistoryBucket"], deployment.session().client("s3")
-    with step("history: Firehose delivers events"):
-        files = wait_for_files(s3, bucket)
-    yield "raw events", f"{files} Parquet files in s3://{bucket}/raw/"
+    files = [0]
+
+    def wait() -> None:
+        wait_for_events()
+        files[0] = wait_for_files(s3, bucket)
+
     days = _days(datetime.now(UTC))
-    what = "history: compaction, six reports and the logs of topics, in one Spark"
+    what = "history: Spark starts, then compaction, six reports and the logs of topics"
     with step(what) as say, tempfile.TemporaryDirectory(prefix="signalbox-history-") as name_of_folder:
         folder = Path(name_of_folder)
-        run_locally(deployment, _jobs(days, folder), say)
+        run_locally(deployment, _jobs(days, folder), say, when=wait)
         events, logs = (json.loads((folder / name).read_text())["rows"] for name in ("events", "logs"))
+    yield "raw events", f"{files[0]} Parquet files in s3://{bucket}/raw/"
     missing = set(CAPABILITIES) - {capability for capability, _ in events}
     if missing:
         raise UnavailableError(f"the table of events has no event of {', '.join(sorted(missing))}")

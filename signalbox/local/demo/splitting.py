@@ -29,6 +29,7 @@ CONSUMER = "demo-meme-app"
 DEVELOPERS = ("alice", "bob")
 DEPLOYED = "deployed"
 MESSAGES = 30
+DELIVERIES = "deliveries"
 TIMEOUT = timedelta(minutes=2)
 END_SECONDS = 120
 
@@ -189,7 +190,7 @@ def splitting_rows(deployment: "Deployment") -> Iterator[Row]:
         yield "sessions", ", ".join(f"{one.session} reads {one.queues[0].temporary}" for one in ready)
         with step(f"splitting: {MESSAGES} messages"):
             got = trial.share(ready, messages=MESSAGES, seen=seen)
-        yield "deliveries", ", ".join(f"{name}: {count}" for name, count in sorted(got.items()))
+        yield DELIVERIES, ", ".join(f"{name}: {count}" for name, count in sorted(got.items()))
         with step("splitting: the sessions end, and the consumer is restored"):
             trial.end(clients)
     if consumer.mappings() != before:

@@ -15,14 +15,24 @@ if TYPE_CHECKING:
 Job = tuple[str, Mapping[str, str]]
 
 
-def run_locally(deployment: "Deployment", jobs: Sequence[Job], on_line: Callable[[str], None]) -> None:
-    """Run jobs one after another in one Spark session; their arguments override the defaults of each script."""
+def run_locally(
+    deployment: "Deployment",
+    jobs: Sequence[Job],
+    on_line: Callable[[str], None],
+    *,
+    when: Callable[[], None] | None = None,
+) -> None:
+    """Run jobs one after another in one Spark session; their arguments override the defaults of each script.
+
+    With `when`, Spark starts at once, and the jobs when `when` returns.
+    """
     run_jobs(
         [(script, _defaults(deployment, script) | dict(arguments)) for script, arguments in jobs],
         endpoint_url=str(deployment.endpoint_url),
         credentials=Credentials(**deployment.administrator),
         region=deployment.region,
         on_line=on_line,
+        when=when,
     )
 
 

@@ -1,4 +1,7 @@
-"""The program that runs jobs' entry scripts in one process: `job_runner.py '[["script.py", "--option", …], …]'`."""
+"""The program that runs jobs' entry scripts in one process; standard input has `[["script.py", "--option", …], …]`.
+
+With the argument `--start-spark`, Spark starts before the input is read.
+"""
 
 import json
 import runpy
@@ -11,7 +14,6 @@ from py4j.java_gateway import JavaPackage, JVMView
 
 def main(commands: Sequence[Sequence[str]]) -> None:
     """Run each script with its arguments; the first that fails ends the process."""
-    cache_java_names()
     for command in commands:
         sys.argv = list(command)
         runpy.run_path(command[0], run_name="__main__")
@@ -37,5 +39,15 @@ def caching(find: Callable[[Any, str], object]) -> Callable[[Any, str], object]:
     return find_once
 
 
+def start_spark() -> None:
+    """Start the session that the scripts will get."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - only scripts that are given at once do without
+
+    SparkSession.builder.getOrCreate()
+
+
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    cache_java_names()
+    if "--start-spark" in sys.argv:
+        start_spark()
+    main(json.load(sys.stdin))

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from signalbox.errors import RejectedError, UnavailableError
@@ -16,6 +17,7 @@ from signalbox.local.spark.jars import jars, without_frames
 from signalbox.local.tools import java_home
 
 JOBS = CHECKOUT / "glue_jobs"
+START_SPARK = "--start-spark"
 JOB_RUNNER = CHECKOUT / "signalbox" / "local" / "spark" / "job_runner.py"
 CATALOG = "spark.sql.catalog.glue_catalog"
 # The settings of jobs on AWS (stacks/history/iceberg.py); a test compares the two.
@@ -76,12 +78,14 @@ def run_jobs(
     credentials: Credentials,
     region: str,
     on_line: Callable[[str], None],
+    when: Callable[[], None] | None = None,
 ) -> None:
     """Run jobs one after another in one Spark session, which takes longer to start than most jobs take.
 
-    Each line of the output is passed to `on_line`; `s3://` is the endpoint's S3. The first run downloads the archives
-    that PySpark lacks. The first job that fails ends the run. Raises `UnavailableError` with the end of Spark's output
-    if a job fails, and `RejectedError` if a job does not exist.
+    With `when`, Spark starts at once, and the jobs when `when` returns. Each line of the output is passed to `on_line`;
+    `s3://` is the endpoint's S3. The first run downloads the archives that PySpark lacks. The first job that fails ends
+    the run. Raises `UnavailableError` with the end of Spark's output if a job fails, and `RejectedError` if a job does
+    not exist.
     """
     commands = [[str(_script(name)), *_words(arguments)] for name, arguments in jobs]
     class_path = f"{jars(on_line)}/*"
@@ -93,12 +97,13 @@ def run_jobs(
             "spark.local.dir": str(folder),
         }
         _write_settings(folder, SETTINGS | ICEBERG_SETTINGS | _endpoint_settings(endpoint_url, region) | own)
-        command = [sys.executable, str(JOB_RUNNER), json.dumps(commands)]
         failure = _run(
-            command,
+            [sys.executable, str(JOB_RUNNER), *([] if when is None else [START_SPARK])],
             _environment(folder, credentials, endpoint_url=endpoint_url, region=region),
             folder=folder,
             on_line=on_line,
+            given=json.dumps(commands),
+            when=when,
         )
     if failure is not None:
         names = ", ".join(name for name, _arguments in jobs)
@@ -151,14 +156,32 @@ def _environment(folder: Path, credentials: Credentials, *, endpoint_url: str, r
 
 
 def _run(
-    command: list[str], environment: Mapping[str, str], *, folder: Path, on_line: Callable[[str], None]
+    command: list[str],
+    environment: Mapping[str, str],
+    *,
+    folder: Path,
+    on_line: Callable[[str], None],
+    given: str = "",
+    when: Callable[[], None] | None = None,
 ) -> Sequence[str] | None:
-    """Run the command in the folder; return None if it succeeds, otherwise the end of its output."""
+    """Run the command in the folder; return None if it succeeds, otherwise the end of its output.
+
+    Its standard input is `given`, as soon as `when` returns.
+    """
     last: deque[str] = deque(maxlen=TAIL_LINES)
     with subprocess.Popen(
-        command, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        env=environment,
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     ) as process:
         try:
+            if when is not None:
+                when()
+            _give(process, given)
             for line in without_frames(process.stdout or ()):
                 last.append(line)
                 on_line(line)
@@ -166,3 +189,10 @@ def _run(
             process.terminate()
             raise
     return list(last) if process.returncode else None
+
+
+def _give(process: "subprocess.Popen[str]", text: str) -> None:
+    """Write a text to a process's standard input and close it; a process that has ended reports why by itself."""
+    if process.stdin is not None:
+        with suppress(BrokenPipeError), process.stdin as stream:
+            stream.write(text)

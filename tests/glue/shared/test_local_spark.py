@@ -59,6 +59,42 @@ def test_jobs_of_one_spark_session_run_one_after_another_with_their_own_argument
     commands = json.dumps([[str(script), "--day", "1"], [str(script), "--day", "2"]])
     heard = []
 
-    jobs._run([sys.executable, str(jobs.JOB_RUNNER), commands], {}, folder=tmp_path, on_line=heard.append)
+    jobs._run([sys.executable, str(jobs.JOB_RUNNER)], {}, folder=tmp_path, on_line=heard.append, given=commands)
 
     assert heard == ["__main__ --day 1", "__main__ --day 2"]
+
+
+def test_a_process_that_runs_already_gets_its_input_when_it_may_begin(tmp_path):
+    script = "import pathlib; print('begun', flush=True); print(input(), pathlib.Path('ready').exists())"
+    lines = []
+
+    jobs._run(
+        [sys.executable, "-c", script],
+        {},
+        folder=tmp_path,
+        on_line=lines.append,
+        given="the jobs",
+        when=(tmp_path / "ready").touch,
+    )
+
+    assert lines == ["begun", "the jobs True"]
+
+
+def test_a_process_that_ends_before_its_input_reports_why(tmp_path):
+    ended = jobs._run(
+        [sys.executable, "-c", "raise SystemExit('no Java')"],
+        {},
+        folder=tmp_path,
+        on_line=lambda line: None,
+        given="the jobs" * 100_000,
+    )
+
+    assert ended == ["no Java"]
+
+
+def test_jobs_do_not_run_when_what_they_wait_for_fails(tmp_path):
+    def fail():
+        raise RejectedError("no events")
+
+    with pytest.raises(RejectedError, match="no events"):
+        jobs._run([sys.executable, "-c", "input()"], {}, folder=tmp_path, on_line=lambda line: None, when=fail)
