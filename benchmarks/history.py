@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from benchmarks.parts.history import tables as history_tables
+from benchmarks.parts.history import trace as history_trace
 from benchmarks.parts.history import writing as history_writing
 from benchmarks.parts.history.costs import Plan, cost_table, plan
 from benchmarks.parts.history.tables import DUCKDB, FLOOR, FORMATS, POLARS, SPARK, Compared
+from benchmarks.parts.history.trace import Traced
 from benchmarks.parts.history.writing import Writing
 from benchmarks.shared.command import parser, status
 from benchmarks.shared.figures import ratio
@@ -19,7 +21,7 @@ from benchmarks.shared.report import Table, show
 from signalbox.cli.shared.output import print_json
 from signalbox.local.progress import step
 
-PARTS = ("writing", "tables", "growth")
+PARTS = ("writing", "tables", "growth", "trace")
 EVENTS = 5_000_000
 GROWTH = (1_000_000, 20_000_000)
 ENGINES = (DUCKDB, POLARS, SPARK)
@@ -39,6 +41,7 @@ class Results:
     tables: Sequence[Compared] = ()
     growth: Sequence[Compared] = ()
     costs: Plan | None = field(default=None)
+    trace: Traced | None = None
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -74,6 +77,9 @@ def _measured(options: argparse.Namespace) -> Results:
         with step("growth") as say:
             runs = (history_tables.measure(n, [SPARK], formats=formats[-1:], say=say) for n in options.growth)
             results = replace(results, growth=[compared for run in runs for compared in run])
+    if "trace" in parts:
+        with step("trace") as say:
+            results = replace(results, trace=history_trace.measure(options.events, say))
     return replace(results, costs=_costs(results))
 
 
@@ -95,6 +101,10 @@ def headlines(results: Results) -> Iterator[Headline]:
                 others = [f"{other}: {one.runs[other].seconds:.1f}" for other in (DUCKDB, POLARS) if other in one.runs]
                 what = f"seconds for all tables, {one.events:,} events of {one.file_format}"
                 yield Headline(what, f"{run.seconds:.1f}", ", ".join(others) or NONE)
+    if results.trace:
+        found = results.trace.lookups[0]
+        what = f"KB read for one id in a day of {results.trace.events:,} events"
+        yield Headline(what, f"{found.bytes.median / 1000:.0f}", f"in {found.requests.median:.0f} requests")
     if results.costs:
         yield Headline("processor hours of Glue for a day of a billion events", f"{results.costs.processor_hours:.1f}")
 
@@ -115,6 +125,8 @@ def _tables(results: Results) -> Iterator[Table]:
         yield _parts(compared)
     if results.growth:
         yield _growth(results.growth)
+    if results.trace:
+        yield from _trace(results.trace)
     if results.costs:
         yield cost_table(results.costs)
 
@@ -185,6 +197,25 @@ def _growth(growth: Sequence[Compared]) -> Table:
     ]
     columns = ["events", "s", "s of processors", "s of processors a million", "peak GiB"]
     return Table(f"Growth, {growth[0].file_format}", columns, rows)
+
+
+def _trace(traced: Traced) -> Iterator[Table]:
+    rows = [
+        [
+            one.name,
+            f"{one.bytes.median / 1000:,.0f}",
+            f"{one.bytes.maximum / 1000:,.0f}",
+            f"{one.requests.median:.0f}",
+            f"{one.milliseconds.median:,.0f}",
+        ]
+        for one in traced.lookups
+    ]
+    note = f"Raw files {traced.raw_bytes / 1e6:,.0f} MB, index {traced.index_bytes / 1e6:,.0f} MB."
+    columns = ["lookups", "KB, median", "KB, most", "requests", "ms without network"]
+    yield Table(f"One id in a day of {traced.events:,} events", columns, rows, note)
+    runs = {"without the index": traced.without_index, "with the index": traced.with_index}
+    times = [[name, f"{run.seconds:.1f}", f"{run.processor_seconds:.1f}"] for name, run in runs.items()]
+    yield Table(f"Compaction of {traced.events:,} events", ["run", "s", "s of processors"], times)
 
 
 def _promises(results: Results) -> Iterator[tuple[str, bool]]:

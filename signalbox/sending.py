@@ -1,10 +1,11 @@
 """Batches of messages for queues: ten entries and 1 MiB a call."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Protocol
 
-from signalbox.messages import MAXIMUM_BYTES, Message, size_bytes
+from signalbox.messages import MAXIMUM_BYTES, Message, MessageId, size_bytes
 from signalbox.queues import QueueName
 
 MAXIMUM_ENTRIES = 10  # SQS, SendMessageBatch
@@ -27,14 +28,23 @@ class Batch:
     deliveries: tuple[Delivery, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SentBatch:
+    """The result of a call: the failed deliveries, and the new ids of the accepted messages.
+
+    Each failure has SQS's reason if it is permanent, else None. `ids` are the messages' ids in the queue, by the ids of
+    the messages that were sent: SQS gives each message a new one.
+    """
+
+    failed: Sequence[tuple[Delivery, str | None]] = ()
+    ids: Mapping[MessageId, MessageId] = field(default_factory=lambda: MappingProxyType({}))
+
+
 class QueueSender(Protocol):
     """Sends messages to queues in batches."""
 
-    def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
-        """Make one call; return the failed deliveries, each with SQS's reason if the failure is permanent, else None.
-
-        Raises `EffectFailed` when it is unknown which messages SQS accepted.
-        """
+    def send(self, batch: Batch) -> SentBatch:
+        """Make one call. Raises `EffectFailed` when it is unknown which messages SQS accepted."""
         ...
 
 

@@ -1,8 +1,9 @@
 """The stack of a stage: composes the capabilities, grants permissions and declares outputs."""
 
+import json
 from collections.abc import Iterator, Sequence
 
-from aws_cdk import Aws, CfnOutput, Duration, Stack, TimeZone
+from aws_cdk import Aws, CfnOutput, Duration, Fn, Stack, TimeZone
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
@@ -10,6 +11,7 @@ from stacks.exchange.construct import Exchange
 from stacks.grants.exchange import grant_exchange
 from stacks.grants.history import grant_delivery, grant_job, grant_overflow
 from stacks.grants.live import grant_live, grant_live_routing
+from stacks.grants.peers import grant_peers
 from stacks.grants.rendezvous import grant_rendezvous
 from stacks.grants.schedules import grant_schedules
 from stacks.grants.splitting import grant_splitting
@@ -19,6 +21,8 @@ from stacks.history.overflow import HistoryOverflow
 from stacks.live.construct import Live
 from stacks.rendezvous.construct import Rendezvous
 from stacks.settings.config import Config
+from stacks.settings.record import recorded
+from stacks.shared.activity_sources import activity_sources
 from stacks.shared.dashboard import Monitoring
 from stacks.shared.function import Function, program
 from stacks.shared.schedules import Schedules
@@ -55,6 +59,10 @@ class SignalboxStack(Stack):
             self, "HistoryOverflow", lake=self.lake, state=state, program=built, config=config
         )
         self.overflow.connect_to(self._writers)
+        self.activity_sources = activity_sources(
+            self.rendezvous, self.splitting, exchange=self.exchange, live=self.live, overflow=self.overflow
+        )
+        self.live.functions["overview"].add_environment("ACTIVITY_SOURCES", self.activity_sources)
         self.jobs = HistoryJobs(self, "HistoryJobs", state=state, lake=self.lake, key=key, config=config).jobs
         self.schedules = Schedules(self, "Schedules", key=state.queue_key, config=config)
         self._schedule(config)
@@ -72,6 +80,7 @@ class SignalboxStack(Stack):
             config=config,
         )
         grant_rendezvous(self.rendezvous, state=state, lake=self.lake, config=config)
+        grant_peers(self.rendezvous, config)
         grant_splitting(self.splitting, state=state, lake=self.lake, config=config)
         grant_exchange(self.exchange, state=state, lake=self.lake, config=config)
         grant_live(self.live, state=state, lake=self.lake, config=config)
@@ -89,6 +98,7 @@ class SignalboxStack(Stack):
             "SweepStrays": ("strays", _daily(hour=3)),
             "ReconcileSplits": ("reconcile", _every(minutes=1)),
             "SweepSplits": ("strays", _daily(hour=4)),
+            "SweepKeptMessages": ("kept", _every(minutes=5)),
             "ExpireQueues": ("expire", _every(minutes=1)),
             "SweepExchanges": ("strays", _daily(hour=5)),
             "ConnectQueues": ("connect", _every(minutes=1)),
@@ -112,7 +122,7 @@ class SignalboxStack(Stack):
         exchange = self.exchange.functions["control"]
         return {
             **dict.fromkeys(("SweepLeases", "SweepStrays"), sweep),
-            **dict.fromkeys(("ReconcileSplits", "SweepSplits"), splitting),
+            **dict.fromkeys(("ReconcileSplits", "SweepSplits", "SweepKeptMessages"), splitting),
             **dict.fromkeys(("ExpireQueues", "SweepExchanges", "ConnectQueues", "MeasureQueues"), exchange),
             "SweepSessions": self.live.functions["session"],
         }
@@ -131,6 +141,7 @@ class SignalboxStack(Stack):
             "HistoryDatabase": self.lake.database_name,
             "HistoryTable": TABLE,
             "RendezvousTable": state.rendezvous_table.table_name,
+            "RendezvousPeer": _peer(state, config),
             "LeaseTable": state.lease_table.table_name,
             "ClientUserName": self.rendezvous.client_user.user_name,
             "ClientSecretArn": state.client_secret.secret_arn,
@@ -139,10 +150,14 @@ class SignalboxStack(Stack):
             "BridgeFingerprints": ",".join(bridges),
             "ReportJobName": self.jobs["Report"].job.job_name,
             "ReportPrefix": REPORT_PREFIX,
+            "RendezvousPeers": config.rendezvous_peers or "",
             **self._splitting_results(state, config),
             **self._exchange_results(state, config),
             **self._live_results(state),
+            "ActivitySources": self.activity_sources,
             "Region": Aws.REGION,
+            # Read by the next deployment, which keeps them.
+            "Settings": json.dumps(recorded(config), sort_keys=True),
         }
         for name, value in results.items():
             CfnOutput(self, name, value=value)
@@ -190,6 +205,13 @@ class SignalboxStack(Stack):
             "SessionFunctionName": live.functions["session"].function_name,
             "DeliverFunctionName": live.functions["deliver"].function_name,
         }
+
+
+def _peer(state: StateStack, config: Config) -> str:
+    """Return the stage's own entry for the setting `rendezvous_peers` of other stages."""
+    key_id = Fn.select(1, Fn.split("/", state.state_key.key_arn))
+    names = (config.stage, state.rendezvous_table.table_name, key_id, config.broker_queue, config.client_queue_prefix)
+    return ":".join((Aws.REGION, *names))
 
 
 def _every(*, minutes: int) -> scheduler.ScheduleExpression:

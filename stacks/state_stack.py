@@ -14,12 +14,15 @@ from stacks.shared.tables import exchange_table, lease_table, live_table, rendez
 STATE_SERVICES = ("dynamodb", "firehose", "s3", "secretsmanager")
 RAW_PREFIX = "raw/"
 TABLE_PREFIX = "tables/"  # of the Iceberg tables, which the jobs create
+INDEX_PREFIX = "index/"  # of the events by id, which compaction writes
 REPORTS = "reports/"
 REPORT_PREFIX = f"{REPORTS}rendezvous/"
 SPLIT_REPORT_PREFIX = f"{REPORTS}splitting/"
 ERROR_PREFIX = "errors/"
 LOG_PREFIX = "logs/"
 REPLAY_PREFIX = "replays/"
+KEPT_PREFIX = "kept/"
+KEPT_DAYS = 14  # the longest time for which messages can be kept
 # The prefix of Athena's results for `split audit`.
 QUERY_PREFIX = "queries/"
 
@@ -88,6 +91,13 @@ def _lifecycle(config: Config) -> list[s3.LifecycleRule]:
         s3.LifecycleRule(id="errors", prefix=ERROR_PREFIX, expiration=Duration.days(30)),
         # A replay cannot continue after the items that it began with have expired, which is earlier.
         s3.LifecycleRule(id="replays", prefix=REPLAY_PREFIX, expiration=Duration.days(30)),
+        # The upper bound: `control` deletes kept messages on time, with all their versions.
+        s3.LifecycleRule(
+            id="kept",
+            prefix=KEPT_PREFIX,
+            expiration=Duration.days(KEPT_DAYS + 1),
+            noncurrent_version_expiration=Duration.days(1),
+        ),
         s3.LifecycleRule(id="queries", prefix=QUERY_PREFIX, expiration=Duration.days(1)),
         s3.LifecycleRule(
             id="leftovers",

@@ -4,6 +4,9 @@ import { el } from "./dom.js";
 
 /** @import { Line } from "./lines.js" */
 
+/** The hosts of a local stage. */
+const LOCAL_HOSTS = new Set(["127.0.0.1", "localhost", "[::1]"]);
+
 /**
  * Open the dialog. Notes of the page itself have no details.
  * @param {Line | undefined} line
@@ -19,6 +22,7 @@ export function showLine(line) {
     ["Topic", event.topic],
     ["Number", event.seq],
     ["Publication", event.publication],
+    ["Trace", traceCommand(event.publication)],
     ...Object.entries(event.headers),
   ];
   const known = facts.filter(([, value]) => value !== null);
@@ -36,12 +40,29 @@ export function showLine(line) {
     el(
       "form",
       { method: "dialog", class: "actions" },
-      el("button", { type: "button", onclick: (pressed) => copy(line.text, pressed.target) }, "Copy line"),
+      copyButton("Copy line", line.text),
+      copyButton("Copy trace command", traceCommand(event.publication)),
       el("button", { class: "primary", autofocus: true }, "Close"),
     ),
   );
   document.body.append(dialog);
   dialog.showModal();
+}
+
+/**
+ * Return the command that shows the way of a publication. The page itself may not read the history.
+ * @param {number} publication
+ */
+function traceCommand(publication) {
+  return `signalbox trace ${publication}${LOCAL_HOSTS.has(location.hostname) ? "" : " --aws"}`;
+}
+
+/**
+ * @param {string} label
+ * @param {string} text
+ */
+function copyButton(label, text) {
+  return el("button", { type: "button", onclick: (pressed) => copy(text, pressed.target) }, label);
 }
 
 /**

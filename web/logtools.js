@@ -1,6 +1,7 @@
 // The toolbar of a log: search, levels, wrapping, pausing, following, saving.
 
 import { clock, count, el } from "./dom.js";
+import { showLine } from "./linedetails.js";
 import { LEVELS } from "./lines.js";
 
 /** @import { Level } from "./lines.js" */
@@ -85,11 +86,16 @@ export class LogTools {
       { type: "button", title: "Save the lines as a file", onclick: () => this._save() },
       "Save as file",
     );
+    const newest = el(
+      "button",
+      { type: "button", title: "Show the newest line, and the command that traces it", onclick: () => this._newest() },
+      "Newest line",
+    );
     return el(
       "details",
       { class: "menu" },
       el("summary", { "aria-label": "More", title: "More" }, "⋯"),
-      el("div", {}, this.aloud, save),
+      el("div", {}, this.aloud, newest, save),
     );
   }
 
@@ -140,6 +146,11 @@ export class LogTools {
     const isOn = this.aloud.getAttribute("aria-pressed") === "true";
     press(this.aloud, !isOn);
     this.view.spoken.setAttribute("aria-live", isOn ? "off" : "polite");
+  }
+
+  _newest() {
+    const { lines } = this.view.model.log;
+    showLine(lines.findLast((line) => line.event !== null));
   }
 
   _save() {

@@ -1,5 +1,6 @@
-// The overview of the stage: connections, rendezvous, splits, exchanges, and the pictures of the reports.
+// The overview of the stage: its activity, connections, rendezvous, splits, exchanges, and the pictures of the reports.
 
+import { ActivityView } from "./activity.js";
 import { ago, clock, count, el } from "./dom.js";
 import { PicturesView, unavailable } from "./pictures.js";
 
@@ -61,13 +62,16 @@ export class OverviewView {
       splits: card("splits"),
       exchanges: card("exchanges"),
     };
+    this.activity = new ActivityView(client);
     this.pictures = new PicturesView(client);
     /** @type {number | undefined} */
     this.refreshing = undefined;
+    this._refreshIfSeen = () => document.visibilityState === "visible" && this.refresh();
     this.element = el(
       "section",
       { class: "overview", "aria-labelledby": "overview-title" },
       el("h1", { id: "overview-title" }, "Overview"),
+      this.activity.element,
       el(
         "div",
         { class: "cards" },
@@ -78,18 +82,20 @@ export class OverviewView {
   }
 
   attach() {
-    this.refreshing = setInterval(() => document.visibilityState === "visible" && this.refresh(), REFRESH_MS);
+    this.refreshing = setInterval(this._refreshIfSeen, REFRESH_MS);
+    document.addEventListener("visibilitychange", this._refreshIfSeen);
     this.refresh();
     this.pictures.refresh();
   }
 
   detach() {
     clearInterval(this.refreshing);
+    document.removeEventListener("visibilitychange", this._refreshIfSeen);
   }
 
   /** Load the cards; the pictures are loaded once, when the view is shown. */
   async refresh() {
-    await Promise.all([this._loadStage(), this._loadSessions()]);
+    await Promise.all([this.activity.refresh(), this._loadStage(), this._loadSessions()]);
   }
 
   async _loadStage() {

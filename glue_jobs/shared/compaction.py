@@ -10,6 +10,7 @@ The jobs `compact_history` and `day` share it. Its arguments:
 --retention_days  delete events older than this number of days before the window's last day; default: none
 --maintain        `no` skips the maintenance of the tables: file compaction, old snapshots, orphan files
 --raw_format      `json` for raw files of JSON lines; default: parquet
+--index_path      the prefix of the index of events by id: s3://<bucket>/index; default: no index is written
 
 A window of whole days replaces these days in the table: with the raw events that arrived for them, and with the rows
 that the table already has, so that no event is lost when raw files have expired. Events that arrived in these days and
@@ -20,19 +21,21 @@ result does not depend on the kind, order or number of runs: of the duplicates o
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import NamedTuple, Self
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from glue_jobs.shared.arguments import DAY, WINDOW_ARGUMENTS, TimeWindow
+from glue_jobs.shared.event_index import EventIndex, whole_hours_of_days
 from glue_jobs.shared.lake import MAX_DUPLICATE_DELAY, Lake, read_raw
 from glue_jobs.shared.maintenance import delete_events, maintain
 from glue_jobs.transforms.events import deduplicated
 from glue_jobs.transforms.tables import EVENTS
 
 REQUIRED = ("history_path", "database")
-OPTIONAL = (*WINDOW_ARGUMENTS, "retention_days", "maintain", "raw_format")
+OPTIONAL = (*WINDOW_ARGUMENTS, "retention_days", "maintain", "raw_format", "index_path")
 MAX_REPEATED_IDS = 5_000_000  # 8 bytes each in every process
 
 
@@ -53,16 +56,18 @@ class RowCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RawFiles:
-    """Firehose's raw files, and the lake that receives their events."""
+    """Firehose's raw files, and the lake and the index that receive their events."""
 
     lake: Lake
     path: str
     file_format: str
+    index: EventIndex | None
 
     @classmethod
     def of(cls, lake: Lake, arguments: Mapping[str, str]) -> Self:
         """Return the raw files of a job's arguments."""
-        return cls(lake, arguments["history_path"], arguments.get("raw_format", "parquet"))
+        index = _index(lake, arguments)
+        return cls(lake, arguments["history_path"], arguments.get("raw_format", "parquet"), index)
 
     def arrived(self, window: TimeWindow) -> DataFrame:
         """Return the rows that arrived in the hours of the window."""
@@ -70,19 +75,27 @@ class RawFiles:
 
 
 def compact(raw: RawFiles, window: TimeWindow) -> RowCounts:
-    """Write the events of a window to the table: replace whole days, merge any other window."""
+    """Write the events of a window to the table and the index: replace whole days, merge any other window."""
     return _replace_days(raw, window) if window.is_whole_days else _merge(raw, window)
 
 
 def clean_up(lake: Lake, arguments: Mapping[str, str], window: TimeWindow) -> None:
     """Delete events beyond the retention, and maintain the tables, as the arguments say."""
     if "retention_days" in arguments:
-        delete_events(lake, before=window.end - DAY * int(arguments["retention_days"]))
+        oldest = window.end - DAY * int(arguments["retention_days"])
+        delete_events(lake, before=oldest)
+        if index := _index(lake, arguments):
+            index.delete(before=oldest)
     if arguments.get("maintain", "yes") != "no":
         maintain(lake)
 
 
+def _index(lake: Lake, arguments: Mapping[str, str]) -> EventIndex | None:
+    return EventIndex(lake, arguments["index_path"]) if "index_path" in arguments else None
+
+
 def _replace_days(raw: RawFiles, window: TimeWindow) -> RowCounts:
+    read_at = datetime.now(UTC)
     # Firehose retries deliveries for up to a day; later arrivals are merged on the day of their arrival.
     since = raw.lake.snapshot(EVENTS.name)
     arrived, counts = raw.arrived(window.widened(before=MAX_DUPLICATE_DELAY, after=DAY)), _counts(window)
@@ -100,9 +113,16 @@ def _replace_days(raw: RawFiles, window: TimeWindow) -> RowCounts:
     raw.lake.replace(EVENTS.name, events, window, since=since)
     # An Observation has no result when Spark finds that there are no rows to write.
     counted = RowCounts(**(seen.get or arrived.agg(*counts).collect()[0].asDict()))
+    if raw.index:
+        raw.index.replace_days(window)
     if counted.early:
         is_late = F.col("occurred_at") < F.lit(window.start)
-        raw.lake.merge_events(raw.arrived(window).where(is_late).transform(deduplicated))
+        late = raw.arrived(window).where(is_late).transform(deduplicated)
+        raw.lake.merge_events(late)
+        if raw.index:
+            raw.index.add(late, window)
+    if raw.index:
+        raw.index.mark_read(whole_hours_of_days(window), read_at=read_at)
     return counted
 
 
@@ -126,8 +146,13 @@ def _without_repetitions(arrived: DataFrame, repeated: DataFrame) -> DataFrame:
 
 
 def _merge(raw: RawFiles, window: TimeWindow) -> RowCounts:
+    read_at = datetime.now(UTC)
     arrived = raw.arrived(window)
-    raw.lake.merge_events(arrived.where(F.col("occurred_at").isNotNull()).transform(deduplicated))
+    events = arrived.where(F.col("occurred_at").isNotNull()).transform(deduplicated)
+    raw.lake.merge_events(events)
+    if raw.index:
+        raw.index.add(events, window)
+        raw.index.mark_read(window, read_at=read_at)
     return RowCounts(**arrived.agg(*_counts(window)).collect()[0].asDict())
 
 

@@ -29,6 +29,24 @@ def write_text(spark: SparkSession, uri: str, *, text: str) -> None:
         stream.close()
 
 
+def read_text(spark: SparkSession, uri: str) -> str | None:
+    """Return the text of a file; None if it does not exist."""
+    path, file_system = _located(spark, uri)
+    if not file_system.exists(path):
+        return None
+    stream = file_system.open(path)
+    try:
+        return str(spark.sparkContext._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))  # type: ignore[union-attr]  # noqa: SLF001 - as below
+    finally:
+        stream.close()
+
+
+def delete_path(spark: SparkSession, uri: str) -> None:
+    """Delete a file, or a folder with its files; do nothing if it does not exist."""
+    path, file_system = _located(spark, uri)
+    file_system.delete(path, True)  # noqa: FBT003 - Hadoop's `recursive`, which has no name in Python
+
+
 def _located(spark: SparkSession, uri: str) -> tuple[JavaObject, JavaObject]:
     """Return Hadoop's path and its file system; PySpark has no public API for them."""
     context = spark.sparkContext

@@ -127,7 +127,7 @@ USAGES = (
     *_batched("splitting", "copy", requests=3),
     *_batched("splitting", "dead letter", requests=1),
     # The calls of broker and client, counted in docs/rendezvous.md.
-    Usage("rendezvous", "answer", "DynamoDB write unit", 25, 25),
+    Usage("rendezvous", "answer", "DynamoDB write unit", 12, 12),
     Usage("rendezvous", "answer", "HTTP API request", 2, 2),
     Usage("rendezvous", "answer", "Lambda request", 3, 3),
     Usage("rendezvous", "answer", "Lambda GB-millisecond", 105, 105),
@@ -142,7 +142,7 @@ USAGES = (
     Usage("rendezvous", "poll", "DynamoDB write unit", 2, 3),
     # A slot of 10 s with 256 MB, with a read every few hundred milliseconds; less when a client arrives.
     Usage("rendezvous", "held poll", "Lambda GB-millisecond", 0, 2_500),
-    Usage("rendezvous", "held poll", "DynamoDB read unit", 0, 60),
+    Usage("rendezvous", "held poll", "DynamoDB read unit", 0, 30),
     # The batch of one connection: send to the outbox, receive, delete; the snapshot of the connection.
     *_batched("live", "delivery", requests=3, runs=1, gb_ms=60),
     Usage("live", "delivery", "DynamoDB read unit", *EVENT_READS),

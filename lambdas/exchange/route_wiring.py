@@ -1,19 +1,23 @@
 """The dependencies of the function `route`, created once for each function instance, with cached tries."""
 
 import secrets
-from functools import cache
+from functools import cache, partial
+
+import boto3
 
 from lambdas.exchange import wiring
 from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
 from signalbox.aws.exchange.key_holds import DynamoKeyHolds
 from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads, DynamoRoutingTable
+from signalbox.aws.kept.store import S3KeptMessages
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.aws.live.router_log import DynamoRouterLog
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
+from signalbox.exchange.routing.copy_keeper import CopyKeeper
 from signalbox.exchange.routing.key_holds import KeyHolder
 from signalbox.exchange.routing.retries import Retrier
 from signalbox.exchange.routing.router import Router
@@ -42,7 +46,14 @@ def router() -> Router:
         key_holder=key_holder(),
         record=instance.record,
         parallel_map=parallel_map,
+        keeper=CopyKeeper(kept(), parallel_map),
     )
+
+
+@cache
+def kept() -> S3KeptMessages:
+    """Return the store of kept messages, whose client is created for the first kept queue."""
+    return S3KeptMessages(cache(partial(boto3.client, "s3")), instance.settings().text("KEPT_BUCKET"))
 
 
 @cache

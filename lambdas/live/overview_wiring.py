@@ -1,18 +1,27 @@
 """The wiring of the function `overview`, made once for each function instance."""
 
+from datetime import timedelta
 from functools import cache
 
 import boto3
 
 from lambdas.live import wiring
 from lambdas.shared import instance
+from signalbox.activity.measures import Sources
+from signalbox.activity.recent import RecentActivity
+from signalbox.aws.activity.metric_data import CloudWatchMetricData
+from signalbox.aws.activity.stage import StageActivity
 from signalbox.aws.live.accounts import DynamoUserRights
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.aws.live.overview import OverviewTables, S3Pictures
+from signalbox.exchange.model.names import StageNames
 from signalbox.live.procedures.logged_topics import LoggedTopics
 from signalbox.live.procedures.overview import StageOverview
 from signalbox.live.procedures.overview_service import OverviewService
+
+# CloudWatch has a value a minute; the local stage measures at each read, which is free.
+KEPT, KEPT_LOCALLY = timedelta(minutes=1), timedelta(seconds=2)
 
 
 @cache
@@ -27,7 +36,19 @@ def service() -> OverviewService:
     )
     pictures = S3Pictures(boto3.client("s3"), settings.text("HISTORY_BUCKET"))
     return OverviewService(
-        stage=StageOverview(LoggedTopics(DynamoTopicLog(table)), tables.parts(), pictures),
+        stage=StageOverview(LoggedTopics(DynamoTopicLog(table)), tables.parts(), pictures, _activity(tables)),
         rights=DynamoUserRights(table, exchanges),
         outboxes=SqsOutboxes(instance.sqs(), settings.text("LIVE_OUTBOX_URL")),
     )
+
+
+def _activity(tables: OverviewTables) -> RecentActivity:
+    settings = instance.settings()
+    stage = StageActivity(
+        CloudWatchMetricData(boto3.client("cloudwatch")),
+        splits=tables.splits,
+        exchanges=tables.exchanges,
+        names=StageNames(settings.text("STAGE"), settings.text("EXCHANGE_PREFIX")),
+        sources=Sources.parse(settings.text("ACTIVITY_SOURCES")),
+    )
+    return RecentActivity(stage.read, KEPT_LOCALLY if instance.is_local() else KEPT)

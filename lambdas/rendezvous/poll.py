@@ -13,6 +13,7 @@ from signalbox.aws.rendezvous.held_polls import DynamoPresence
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import client_address, keyed_hash
 from signalbox.rendezvous.rules.poll_service import PollResult, PollService
+from signalbox.rendezvous.rules.states import Rendezvous
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.proxy import (
     InvalidProxyMessage,
@@ -38,7 +39,7 @@ def handler(event: dict[str, Any], _context: object) -> Response:
         _record(request, poll, "relay_rejected", was_held=False)
         return response(incorrect_relay_response())
     result = _service().serve(poll)
-    _record(request, poll, "matched" if result.match else "idle", was_held=result.was_held)
+    _record(request, poll, "matched" if result.match else "idle", was_held=result.was_held, match=result.match)
     return response(_body(poll, result))
 
 
@@ -56,7 +57,9 @@ def _body(poll: ProxyPoll, result: PollResult) -> str:
     )
 
 
-def _record(request: Request, poll: ProxyPoll, outcome: str, *, was_held: bool) -> None:
+def _record(
+    request: Request, poll: ProxyPoll, outcome: str, *, was_held: bool, match: Rendezvous | None = None
+) -> None:
     now = instance.CLOCK.now()
     key = wiring.statistics().key(now.date())
     address = client_address(request.headers, socket_address=request.source_ip)
@@ -68,6 +71,8 @@ def _record(request: Request, poll: ProxyPoll, outcome: str, *, was_held: bool) 
         client_address_hash=keyed_hash(address, key=key) if address else None,
         country=wiring.country_lookup()(address),
         was_held=was_held,
+        client_id=match.client_id if match else None,
+        home=match.home if match else None,
     )
     wiring.recorder().record([event])
 

@@ -10,7 +10,8 @@ from typing import Any
 from lambdas.rendezvous import wiring
 from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
-from signalbox.aws.rendezvous.stray_cursor import DynamoStrayCursor
+from signalbox.aws.rendezvous.cursors import LEASES, DynamoCursor
+from signalbox.aws.rendezvous.offers import DynamoEndedLeases
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.errors import EffectFailed
 from signalbox.rendezvous.rules.sweep_service import SweepService, SweptPart
@@ -61,8 +62,16 @@ def _service() -> SweepService:
     return SweepService(
         leases=wiring.leases(),
         queues=SqsTemporaryQueues(instance.sqs()),
-        cursor=DynamoStrayCursor(instance.table("LEASE_TABLE"), instance.CLOCK),
+        cursor=DynamoCursor(instance.table("LEASE_TABLE"), instance.CLOCK),
         clock=instance.CLOCK,
         stage=instance.settings().text("STAGE"),
+        ended_leases=DynamoEndedLeases(wiring.table(), _queues_url()),
+        swept_until=DynamoCursor(instance.table("LEASE_TABLE"), instance.CLOCK, LEASES),
         parallel_map=parallel_map,
     )
+
+
+def _queues_url() -> str:
+    """Return the common start of the URLs of client queues, which are in the account and region of the broker queue."""
+    settings = instance.settings()
+    return settings.text("BROKER_QUEUE_URL").rpartition("/")[0] + "/" + settings.text("CLIENT_QUEUE_PREFIX")

@@ -1,6 +1,7 @@
 """The function `control`: executes commands and runs the scheduled tasks of splitting."""
 
 import logging
+from datetime import timedelta
 from typing import Any
 
 from lambdas.shared import instance
@@ -14,7 +15,9 @@ from signalbox.splitting.control.commands import COMMANDS
 from signalbox.splitting.control.protocol import REPLY_QUEUE_MARK
 from signalbox.splitting.control.reconcile_loop import ReconcileLoop
 
-RECONCILE, STRAYS = "reconcile", "strays"
+RECONCILE, STRAYS, KEPT = "reconcile", "strays", "kept"
+# The sweep of kept messages ends after this time: less than the function's timeout, which is 30 s.
+SWEEPING_FOR = timedelta(seconds=20)
 
 logger = logging.getLogger(__name__)
 
@@ -29,11 +32,16 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
         return {"woken": ReconcileLoop(wiring.ports()).wake_all()}
     if event["task"] == STRAYS:
         return {"deleted": _delete_orphans()}
-    raise RejectedError(f"unknown task {event['task']!r}; known: {RECONCILE}, {STRAYS}")
+    if event["task"] == KEPT:
+        done = wiring.kept_sweeper().sweep(until=instance.CLOCK.now() + SWEEPING_FOR)
+        return {"deleted": done.deleted, "complete": done.is_complete}
+    raise RejectedError(f"unknown task {event['task']!r}; known: {RECONCILE}, {STRAYS}, {KEPT}")
 
 
-def _answer(_record: dict[str, Any], envelope: Envelope) -> object:
-    return ControlService(wiring.ports()).answer(envelope.command(COMMANDS))
+def _answer(record: dict[str, Any], envelope: Envelope) -> object:
+    # After the colon, SenderId names the session of a role.
+    principal = record["attributes"].get("SenderId", "").partition(":")[0]
+    return ControlService(wiring.ports()).answer(envelope.command(COMMANDS), principal=principal)
 
 
 def _reply_prefix() -> str:

@@ -12,6 +12,7 @@ from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
 from lambdas.splitting import wiring
 from signalbox.aws.history.athena import Athena
+from signalbox.aws.kept.settings import DynamoKeepSettings
 from signalbox.aws.shared.replies import SqsReplies
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.aws.splitting.audit_trail import AthenaAuditTrail
@@ -24,9 +25,10 @@ from signalbox.aws.splitting.targets.lambdas import LambdaTargets
 from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.aws.splitting.targets.ssm import SsmTargets
 from signalbox.filters.languages import Languages
+from signalbox.kept.sweeper import KeptSweeper
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 from signalbox.splitting.consumers.environment import Resolver
-from signalbox.splitting.control.ports import ControlPorts, DeclaredRegistries, NothingDeclared, Store
+from signalbox.splitting.control.ports import ControlPorts, DeclaredRegistries, KeptStore, NothingDeclared, Store
 from signalbox.splitting.forwarding.splitter import RECORD_AGE
 from signalbox.splitting.model.events import CAPABILITY
 from signalbox.splitting.model.observed_state import Timings
@@ -120,7 +122,20 @@ def ports() -> ControlPorts:
         clusters=tuple(clusters()),
         declared=_declared_registries(),
         reads_objects=bool(wiring.buckets()),
+        kept=_kept_store(),
     )
+
+
+@cache
+def _kept_store() -> KeptStore:
+    return KeptStore(DynamoKeepSettings(wiring.table()), wiring.kept(), wiring.kept())
+
+
+@cache
+def kept_sweeper() -> KeptSweeper:
+    """Return the sweeper of kept messages."""
+    store = _kept_store()
+    return KeptSweeper(store.settings, store.objects, instance.CLOCK)
 
 
 def _store() -> Store:

@@ -12,6 +12,7 @@ from lambdas.shared.threads import parallel_map
 from lambdas.splitting import wiring
 from signalbox.aws.splitting.objects import S3ObjectMetadata
 from signalbox.filters.languages import Languages
+from signalbox.kept.objects import NotKept
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.splitter import RECORD_AGE, Splitter, SplitUnknown
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
@@ -40,7 +41,7 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     messages = messages_of(records)
     try:
         forwarded = _splitter().forward(messages, original, call_id=context.aws_request_id)
-    except (SplitUnknown, UnreadableRecord):
+    except (SplitUnknown, UnreadableRecord, NotKept):
         logger.exception("%d messages of queue %s stay in flight", len(messages), original)
         return in_flight(message.message_id for message in messages)
     for session in forwarded.cancelled:
@@ -71,4 +72,5 @@ def _splitter() -> Splitter:
             patience=timeout * PATIENCE,
             parallel_map=parallel_map,
         ),
+        kept=wiring.kept(),
     )

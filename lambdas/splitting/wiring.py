@@ -1,13 +1,14 @@
 """The adapters of the function `split`, created once for each execution environment."""
 
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import boto3
 from botocore.config import Config
 
 from lambdas.shared import instance
+from signalbox.aws.kept.store import S3KeptMessages
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.queue_sender import SqsQueueSender
 from signalbox.aws.splitting.queues import SqsSplitQueues
@@ -65,6 +66,12 @@ def s3(patience: timedelta) -> "S3Client":
     seconds = patience.total_seconds()
     config = Config(connect_timeout=seconds, read_timeout=seconds, retries={"total_max_attempts": 1})
     return boto3.client("s3", config=config)
+
+
+@cache
+def kept() -> S3KeptMessages:
+    """Return the store of kept messages, whose client is created for the first kept queue."""
+    return S3KeptMessages(cache(partial(boto3.client, "s3")), instance.settings().text("KEPT_BUCKET"))
 
 
 def buckets() -> tuple[str, ...]:

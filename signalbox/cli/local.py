@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from signalbox.cli.shared.confirmation import Yes, confirm
+from signalbox.cli.shared.kept_settings import Reset
 from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from signalbox.local.emulator.weather.conditions import Weather
     from signalbox.local.stage_folder import StageFolder
 
@@ -50,6 +53,7 @@ def up(
     *,
     port: Port = None,
     context: Context = None,
+    reset: Reset = None,
     demo: Demo = None,
     kubernetes: Kubernetes = False,
     fresh: Fresh = False,
@@ -58,7 +62,10 @@ def up(
     account_concurrency: Concurrency = None,
     as_json: Json = False,
 ) -> None:
-    """Start the stage, or update a running one, and run the demo."""
+    """Start the stage, or update a running one, and run the demo.
+
+    A running stage keeps the settings that the command leaves out.
+    """
     from signalbox.cli.shared.deployment import local_deployment
     from signalbox.local import stage
     from signalbox.local.demo.evidence import evidence
@@ -70,7 +77,8 @@ def up(
     if fresh:
         _confirm_loss(StageFolder(), yes=yes, as_json=as_json)
     folder = StageFolder()
-    local = stage.up(folder, port=port, context=context or [], fresh=fresh, weather=conditions)
+    settings = _settings(folder, context or [], reset or [], fresh=fresh)
+    local = stage.up(folder, port=port, context=settings, fresh=fresh, weather=conditions)
     is_shown = demo if demo is not None else local["weather"] is None
     rows = evidence(local_deployment(local, folder=folder.path), build=kubernetes) if is_shown else []
     if as_json:
@@ -81,6 +89,21 @@ def up(
             ["capability", "what", "seen"], [(row.capability, row.what, row.value) for row in rows], title="Demo"
         )
     _print_addresses(local)
+
+
+def _settings(folder: "StageFolder", context: list[str], reset: list[str], *, fresh: bool) -> "Sequence[str]":
+    """Return the settings of a deployment, with those that a running stage keeps. Raises `InvalidSettings`."""
+    from signalbox.cli.shared.kept_settings import new_stage, plan
+    from signalbox.local import stage
+    from signalbox.local.emulator import lifecycle
+    from signalbox.local.files import read_json
+
+    local = None if fresh or lifecycle.running(folder) is None else read_json(folder.local)
+    if local is None:
+        return new_stage(context, reset=reset).context
+    found = plan(local["outputs"], context, reset=reset, place=stage.local_context([]))
+    found.say()
+    return found.context
 
 
 def _weather(seed: int | None, account_concurrency: int | None) -> "Weather | None":

@@ -46,9 +46,10 @@ def job_arguments(script: str, outputs: Mapping[str, str], *, region: str, stage
     if script in folders:
         return {**common, "report_path": f"s3://{bucket}/{folders[script]}"}
     raw = {"history_path": f"s3://{bucket}/raw"}
+    index = {"index_path": f"s3://{bucket}/index"}
     readers_of_raw = {
-        "compact_history": {**raw, "maintain": "no"},
-        DAY_SCRIPT: {**raw, "report_path": f"s3://{bucket}/{REPORT_PREFIX}", "maintain": "no"},
+        "compact_history": {**raw, **index, "maintain": "no"},
+        DAY_SCRIPT: {**raw, **index, "report_path": f"s3://{bucket}/{REPORT_PREFIX}", "maintain": "no"},
         "query": raw,
     }
     if script in readers_of_raw:

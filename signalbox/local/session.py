@@ -7,6 +7,10 @@ import boto3
 from signalbox.errors import RejectedError
 
 
+class StageMissing(RejectedError):
+    """Raised when a stage is not deployed in its region."""
+
+
 class LocalSession(boto3.Session):
     """A session whose clients use one endpoint URL; boto3 takes it for each client only."""
 
@@ -30,12 +34,12 @@ class LocalSession(boto3.Session):
 
 
 def stack_outputs(session: boto3.Session, stack: str) -> dict[str, str]:
-    """Return a stack's outputs by their keys. Raises `RejectedError` if the stack does not exist."""
+    """Return a stack's outputs by their keys. Raises `StageMissing` if the stack does not exist."""
     cloudformation = session.client("cloudformation")
     try:
         described = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
     except cloudformation.exceptions.ClientError as error:
         if "does not exist" not in str(error):
             raise
-        raise RejectedError(f"stage {stack!r} is not deployed in region {session.region_name!r}") from error
+        raise StageMissing(f"stage {stack!r} is not deployed in region {session.region_name!r}") from error
     return {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", [])}

@@ -23,10 +23,11 @@ from signalbox.local.session import stack_outputs
 from signalbox.local.stage_folder import StageFolder
 
 DEFAULT_PORT = 4566
-# Settings for a laptop, unless others are given: consumers named `demo-…` can be split, pauses for SQS's eventual
-# consistency are short, since the emulator is consistent, and failed calls are soon tried again.
+# Settings for a laptop, unless others are given: consumers and queues named `demo-…` can be split, and an exchange's
+# queues named `q_demo…`; pauses for SQS's eventual consistency are short, since the emulator is consistent, and failed
+# calls are soon tried again.
 LOCAL_SETTINGS = {
-    "splittable_queues": "demo-*",
+    "splittable_queues": "demo-*,q_demo*",
     "splittable_targets": "lambda/demo-*,ecs/demo/demo-*,ssm/demo-*",
     "kubernetes_clusters": json.dumps({eks.NAME: {"eks": eks.NAME}}),
     "split_concurrency": "2",

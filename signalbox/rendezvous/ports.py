@@ -28,7 +28,10 @@ class Offers(Protocol):
         ...
 
     def open(self, record: Rendezvous, *, replacing: Rendezvous | None) -> bool:
-        """Store a new record and return True, or return False if the stored record is not `replacing`."""
+        """Store a new record and return True, or return False if the stored record is not `replacing`.
+
+        The offer is in its pool at once, if it `is_pooled`.
+        """
         ...
 
     def claimable(self, pools: Iterable[OfferPool], *, now: datetime) -> list[Rendezvous]:
@@ -46,16 +49,48 @@ class Offers(Protocol):
         """Return the client of the newest match of a proxy session, or None."""
         ...
 
-    def answer(self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime) -> Rendezvous | None:
-        """Store the answer to an offer and return the record, or return None if it is not `is_answerable`."""
+    def answer(
+        self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime, leased_until: datetime
+    ) -> Rendezvous | None:
+        """Store the answer to an offer and return the record, or return None if it is not `is_answerable`.
+
+        Only the returned record contains the receipt handle, as with `close`. The client's queue, if it has one, is
+        leased until `leased_until`.
+        """
         ...
 
-    def close(self, client_id: ClientId, *, state: OfferState, reply: str) -> Rendezvous | None:
+    def close(self, client_id: ClientId, *, state: OfferState, reply: str, leased_until: datetime) -> Rendezvous | None:
         """Move an open offer to a final state and return the record, or return None if it was already final."""
         ...
 
-    def renew(self, client_id: ClientId, *, receipt_handle: str) -> bool:
-        """Store the newest receipt handle of an open offer's message; return False if the offer is not open."""
+    def renew(self, record: Rendezvous, *, receipt_handle: str) -> bool:
+        """Store the newest receipt handle of an open offer's message, and put the offer into its pool.
+
+        Return False if the offer is not open.
+        """
+        ...
+
+
+class Announcements(Protocol):
+    """The open offers of other regions that were announced in this region's table, by `ForeignOffer.key`.
+
+    Only what the choice of an offer needs is announced, no session description.
+    """
+
+    def announce(self, record: Rendezvous, *, home: str) -> None:
+        """Store the announcement of an offer of the region `home`; repeated calls replace it."""
+        ...
+
+    def announced(self, pools: Iterable[OfferPool], *, home: str, now: datetime) -> list[Rendezvous]:
+        """Return a page of the announced offers of a region whose `available_at` has passed, oldest first."""
+        ...
+
+    def take(self, client_id: ClientId, *, now: datetime, until: datetime) -> bool:
+        """Hide an available announcement until `until`; return False if another poll did so or there is none."""
+        ...
+
+    def remove(self, client_id: ClientId) -> None:
+        """Delete an announcement; do nothing if there is none."""
         ...
 
 
@@ -70,8 +105,11 @@ class HeldPolls(Protocol):
         """Return the offer that is reserved for this held poll, or None."""
         ...
 
-    def reserve(self, poll: HeldPoll, *, client_id: ClientId) -> bool:
-        """Reserve an offer for a held poll; return False if the poll has left or already has an offer."""
+    def reserve(self, poll: HeldPoll, *, client_id: ClientId, until: datetime) -> bool:
+        """Reserve an offer for a held poll; return False if the poll has left or already has an offer.
+
+        At `until` the slot is free for another poll, so a poll that got its offer need not release it.
+        """
         ...
 
     def release(self, poll: HeldPoll) -> ClientId | None:
@@ -102,7 +140,7 @@ class ClientQueues(Protocol):
     """The SQS queues from which clients receive their replies."""
 
     def create(self, client_id: ClientId, *, due_at: datetime) -> QueueUrl:
-        """Create the client's queue, leased until `due_at`, or return the existing one."""
+        """Create the client's queue, tagged with the end of its lease, or return the existing one."""
         ...
 
     def send(self, queue_url: QueueUrl, reply: str) -> None:
@@ -126,8 +164,16 @@ class BrokerQueue(Protocol):
         ...
 
 
+class EndedLeases(Protocol):
+    """The leases of client queues in the records of offers in a final state."""
+
+    def between(self, since: datetime, until: datetime) -> Iterable[Lease]:
+        """Return the leases that end in this period, both ends included, oldest first, read as they are needed."""
+        ...
+
+
 class Leases(Protocol):
-    """The leases of temporary queues, by their end."""
+    """The leases of temporary queues, by their end: those of an earlier version, and those whose queue was refused."""
 
     def put(self, lease: Lease) -> None:
         """Store or extend a lease."""
@@ -162,8 +208,8 @@ class TemporaryQueues(Protocol):
         ...
 
 
-class StrayCursor(Protocol):
-    """The place of the search for orphans, which may take several runs."""
+class Cursor(Protocol):
+    """The place of a search, which may take several runs."""
 
     def position(self) -> int | None:
         """Return the place of the current search, or None if there is no search."""

@@ -112,6 +112,7 @@ class Exchange(Construct):
             dead_letter_queue_url=self.dead_letters.queue_url,
             retry_queue_url=self.retries.queue_url,
             ordered_retry_queue_url=self.ordered_retries.queue_url,
+            kept_bucket=state.history_bucket.bucket_name,
         )
 
     def _alarms(self, config: Config) -> list[cloudwatch.Alarm]:

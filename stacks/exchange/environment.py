@@ -20,6 +20,7 @@ NEEDS = {
         "EXCHANGE_ORDERED_RETRY_QUEUE_URL",
         "EXCHANGE_MAXIMUM_RECEIVES",
         "ROUTE_TIMEOUT_SECONDS",
+        "KEPT_BUCKET",
     ),
     "control": (
         *COMMON,
@@ -49,6 +50,7 @@ class Resources:
     dead_letter_queue_url: str
     retry_queue_url: str
     ordered_retry_queue_url: str
+    kept_bucket: str
 
 
 def route_environment(resources: Resources, config: Config) -> dict[str, str]:
@@ -96,6 +98,7 @@ def _everything(resources: Resources, config: Config) -> dict[str, str]:
         "EXCHANGE_TABLE": resources.table_name,
         "EXCHANGE_PREFIX": config.exchange_prefix,
         "HISTORY_STREAM": resources.stream_name,
+        "KEPT_BUCKET": resources.kept_bucket,
         "QUEUE_KEY_ARN": resources.key_arn,
         "EXCHANGE_CONTROL_QUEUE_URL": resources.control_queue_url,
         "EXCHANGE_DEAD_LETTER_QUEUE_URL": resources.dead_letter_queue_url,

@@ -18,7 +18,7 @@ from stacks.history.lake import HistoryLake
 from stacks.settings.config import Config
 from stacks.shared.function import Function
 from stacks.shared.tables import BY_KIND
-from stacks.state_stack import StateStack
+from stacks.state_stack import KEPT_PREFIX, StateStack
 
 # Lambda reads the queues of event source mappings with the function's role.
 READ_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
@@ -43,6 +43,8 @@ def _grant_route(route: Function, *, exchange: Exchange, state: StateStack, conf
     # The records of several exchanges in one call, then the bindings of changed ones; heads and counters.
     actions = ("dynamodb:BatchGetItem", *READ_ITEMS, "dynamodb:UpdateItem")
     allow_items(route, state.exchange_table, actions=actions)
+    allow(route, ["s3:PutObject"], [state.history_bucket.arn_for_objects(f"{KEPT_PREFIX}*")])
+    allow_key(route, state.state_key, service="s3")
 
 
 def _grant_control(control: Function, *, exchange: Exchange, state: StateStack, config: Config) -> None:

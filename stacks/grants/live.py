@@ -81,6 +81,7 @@ def _grant_overview(overview: Function, *, live: Live, state: StateStack) -> Non
     allow(overview, ["s3:ListBucket"], [bucket.bucket_arn])
     allow(overview, ["s3:GetObject"], [bucket.arn_for_objects(f"{REPORTS}*.svg")])
     allow_key(overview, state.state_key, service="s3")
+    allow(overview, ["cloudwatch:GetMetricData"], ["*"])  # supports neither resources nor namespaces
 
 
 def _grant_deliver(deliver: Function, *, live: Live, state: StateStack) -> None:

@@ -31,10 +31,11 @@ def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: History
     for function in (offer, poll, answer, client):
         allow_items(function, state.rendezvous_table, actions=(*READ_ITEMS, *WRITE_ITEMS), index=OPEN_OFFERS)
     allow_items(page, state.rendezvous_table, actions=READ_ITEMS, index=OPEN_OFFERS)
-    allow_items(offer, state.lease_table, actions=("dynamodb:GetItem", "dynamodb:PutItem"))
+    # The index of offers has no addresses; the offers themselves are none of the sweep's business.
+    allow(sweep, ["dynamodb:Query"], [f"{state.rendezvous_table.table_arn}/index/{OPEN_OFFERS}"])
     leases = ("dynamodb:Query", "dynamodb:BatchGetItem", "dynamodb:DeleteItem")
-    cursor = ("dynamodb:GetItem", "dynamodb:PutItem")  # the item of the search for orphans
-    allow_items(sweep, state.lease_table, actions=(*leases, *cursor), index=BY_EXPIRY)
+    cursors = ("dynamodb:GetItem", "dynamodb:PutItem")  # the items of the searches, and leases of refused queues
+    allow_items(sweep, state.lease_table, actions=(*leases, *cursors), index=BY_EXPIRY)
     for function in (offer, poll, answer, client, sweep):
         allow(function, ["firehose:PutRecordBatch"], [lake.stream.delivery_stream_arn])
     for function in (offer, poll, answer, client, page, sweep):

@@ -22,7 +22,7 @@ from stacks.shared.function import Function
 from stacks.shared.keys import through
 from stacks.shared.tables import BY_KIND
 from stacks.splitting.construct import Splitting
-from stacks.state_stack import QUERY_PREFIX, RAW_PREFIX, StateStack
+from stacks.state_stack import KEPT_PREFIX, QUERY_PREFIX, RAW_PREFIX, StateStack
 
 # mirrord's documentation gives its operator these; SQS requires two of them.
 USE_QUEUE_KEY = ("kms:Encrypt", "kms:Decrypt", "kms:GenerateDataKey")
@@ -40,6 +40,14 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
     _allow_originals(split, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], config)
     allow(split, ["sqs:SendMessage"], [*temporary, splitting.dead_letters.queue_arn])
     _allow_objects(split, config)
+    # What is kept is written by one function, and read and deleted by the other.
+    kept = [state.history_bucket.arn_for_objects(f"{KEPT_PREFIX}*")]
+    allow(split, ["s3:PutObject"], kept)
+    allow(control, ["s3:GetObject", "s3:DeleteObjectVersion"], kept)
+    # `control` may list the objects of the bucket for `audit`; the emulator does not know the condition's key.
+    only_kept: Conditions = {"StringLikeIfExists" if config.local else "StringLike": {"s3:prefix": f"{KEPT_PREFIX}*"}}
+    allow(control, ["s3:ListBucketVersions"], [state.history_bucket.bucket_arn], only_kept)
+    allow_key(split, state.state_key, service="s3")
     allow(
         control,
         ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"],

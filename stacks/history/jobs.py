@@ -12,7 +12,15 @@ from stacks.history.job import HistoryJob, JobDefinition, JobSchedule
 from stacks.history.lake import HistoryLake
 from stacks.settings.config import Config
 from stacks.shared.schedules import SCHEDULED_TIME, Schedules
-from stacks.state_stack import LOG_PREFIX, RAW_PREFIX, REPLAY_PREFIX, REPORT_PREFIX, SPLIT_REPORT_PREFIX, StateStack
+from stacks.state_stack import (
+    INDEX_PREFIX,
+    LOG_PREFIX,
+    RAW_PREFIX,
+    REPLAY_PREFIX,
+    REPORT_PREFIX,
+    SPLIT_REPORT_PREFIX,
+    StateStack,
+)
 
 EVENTS = "events"
 LOGS, LOG_TOPICS = "logs", "log_topics"
@@ -73,8 +81,8 @@ def job_definitions(state: StateStack, config: Config) -> dict[str, JobDefinitio
     """Return the definition of every job by its construct id; `Report` predates the naming of the other reports."""
     return {
         **{name: _report(table, script) for table, (name, script, _) in DAILY.items()},
-        "CompactHistory": _compaction(config),
-        "Day": _day(config),
+        "CompactHistory": _compaction(state, config),
+        "Day": _day(state, config),
         "ExportLogs": JobDefinition(
             "export_logs",
             "The events of live exchanges by topic, as ordered text and in the table logs",
@@ -122,17 +130,17 @@ def _report(table: str, script: str) -> JobDefinition:
     )
 
 
-def _day(config: Config) -> JobDefinition:
+def _day(state: StateStack, config: Config) -> JobDefinition:
     # The previous day, and the reports of the day before it again: events may arrive up to a day late.
     days = {"--day": SCHEDULED_TIME, "--days": "2", "--compact_days": "1"}
     cleaning = {"--retention_days": str(config.history_retention_days), "--maintain": "yes"}
     return JobDefinition(
         "day",
-        "The day's events and all of its reports, in one application",
+        "The day's events, their index by id and all reports, in one application",
         reads=ALL_TABLES,
         writes=ALL_TABLES,
-        folders=(REPORTS_FOLDER,),
-        arguments={"--maintain": "no"},
+        folders=(REPORTS_FOLDER, INDEX_PREFIX),
+        arguments=_of_compaction(state),
         schedules={"Day": JobSchedule(minute=2, arguments={**days, **cleaning})},
         # No user waits for a daily report: spare capacity that starts slowly is enough.
         is_flex=True,
@@ -141,19 +149,27 @@ def _day(config: Config) -> JobDefinition:
     )
 
 
-def _compaction(config: Config) -> JobDefinition:
+def _compaction(state: StateStack, config: Config) -> JobDefinition:
     # One hour more than the interval between runs: events may arrive late.
     hours = {"--to": SCHEDULED_TIME, "--hours": str(config.history_interval_hours + 1)}
     return JobDefinition(
         "compact_history",
-        "Firehose's raw events, deduplicated, into the table events",
+        "Firehose's raw events, deduplicated, into the table events and the index by id",
         reads=ALL_TABLES,
         writes=ALL_TABLES,
-        arguments={"--maintain": "no"},
+        folders=(INDEX_PREFIX,),
+        arguments=_of_compaction(state),
         # After Firehose's buffer interval of a minute; the job `day` compacts the whole day.
         schedules={"CompactHours": JobSchedule(minute=35, hour=_hours(config), arguments=hours)},
         max_workers=MAX_WORKERS,
     )
+
+
+def _of_compaction(state: StateStack) -> dict[str, str]:
+    return {
+        "--maintain": "no",
+        "--index_path": f"s3://{state.history_bucket.bucket_name}/{INDEX_PREFIX.rstrip('/')}",
+    }
 
 
 def _hours(config: Config) -> str:

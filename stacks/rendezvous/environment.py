@@ -22,7 +22,6 @@ POLICY = (
 )
 BROKER = ("BROKER_QUEUE_URL",)
 OFFERS = ("OFFER_POOL_SHARDS",)
-LEASES = ("STAGE", "LEASE_TABLE")
 NEEDS = {
     "offer": (
         *HISTORY,
@@ -30,7 +29,7 @@ NEEDS = {
         *OFFERS,
         *BROKER,
         "DEAD_LETTER_QUEUE_URL",
-        *LEASES,
+        "STAGE",
         "CLIENT_QUEUE_PREFIX",
         "CLIENT_QUEUE_ARN_PREFIX",
     ),
@@ -42,26 +41,39 @@ NEEDS = {
         "RESTRICTED_POLL_INTERVAL_MILLISECONDS",
         "ALLOWED_RELAY_PATTERN",
     ),
-    "answer": (*HISTORY, *OFFERS, *BROKER, *LEASES, "CLIENT_QUEUE_ARN_PREFIX"),
+    "answer": (*HISTORY, *POLICY, *OFFERS, *BROKER, "STAGE", "CLIENT_QUEUE_ARN_PREFIX"),
     "client": (*HISTORY, *POLICY, *OFFERS),
     "page": ("RENDEZVOUS_TABLE", "POLL_HOLD_LIMIT"),
     "sweep": (
         *HISTORY,
         *BROKER,
-        *LEASES,
+        "STAGE",
+        "LEASE_TABLE",
         "CLIENT_QUEUE_PREFIX",
         "STRAY_QUEUE_AGE_SECONDS",
         "BROKER_QUEUE_NAME",
         "BROKER_QUEUE_ATTRIBUTES",
     ),
 }
+# The functions that use the tables of peers.
+SHARING = ("offer", "poll", "answer", "client")
 POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "rendezvous", "POWERTOOLS_METRICS_NAMESPACE": "Signalbox"}
 
 
 def environments(broker: Broker, *, state: StateStack, stream_name: str, config: Config) -> dict[str, dict[str, str]]:
     """Return the environment of every function by function name."""
     everything = _resources(broker, state=state, stream_name=stream_name, config=config) | _values(config)
-    return {function: {name: everything[name] for name in names} | POWERTOOLS for function, names in NEEDS.items()}
+    return {
+        function: {name: everything[name] for name in names} | POWERTOOLS | _peers(function, config)
+        for function, names in NEEDS.items()
+    }
+
+
+def _peers(function: str, config: Config) -> dict[str, str]:
+    """Return the variable of the peers, which a stage without peers does not have."""
+    if not config.rendezvous_peers or function not in SHARING:
+        return {}
+    return {"RENDEZVOUS_PEERS": config.rendezvous_peers}
 
 
 def client_queues_arn(config: Config) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stacks.settings.clusters import KubernetesClusters
+from stacks.settings.peers import PEER
 from stacks.settings.setting import listed, setting
 
 # CloudWatch Logs keeps logs for one of these numbers of days and for no other.
@@ -141,6 +142,12 @@ class Choices:
         minimum=1,
         maximum=8,
     )
+    rendezvous_peers: str | None = setting(
+        None,
+        "Stages of other regions with which this one shares its proxies, as [`signalbox rendezvous peers`]"
+        "(commands.md#signalbox-rendezvous-peers) prints them; the stage itself may be among them.",
+        pattern=listed(PEER),
+    )
     poll_interval_milliseconds: int = setting(
         20_000, "Interval after which an unmatched proxy is to poll again.", unit="ms", minimum=1000, maximum=86_400_000
     )
@@ -203,7 +210,7 @@ class Choices:
     splittable_queues: str | None = setting(
         None,
         "Names of queues that may be split, separated by commas; `*` may end a name. Default: none but by tag; "
-        "locally `demo-*`.",
+        "locally `demo-*` and `q_demo*`.",
         pattern=listed(QUEUES),
     )
     splittable_dead_letter_queues: str | None = setting(

@@ -18,7 +18,7 @@ from stacks.live.environment import connections_arn, ordered_exchanges_arn
 from stacks.settings.config import Config
 from stacks.shared.arns import arn, queue_arn
 from stacks.signalbox_stack import SignalboxStack
-from stacks.state_stack import RAW_PREFIX, REPORTS, TABLE_PREFIX, StateStack
+from stacks.state_stack import KEPT_PREFIX, RAW_PREFIX, REPORTS, TABLE_PREFIX, StateStack
 
 TRACING = "X-Ray's two write actions support no resource-level permissions; all other actions name their resources."
 CLIENT_QUEUES = (
@@ -122,6 +122,8 @@ def _acknowledge_functions(stack: SignalboxStack, config: Config) -> None:
         _accept_resource(function.own_role, "*", TRACING)
         _accept_resource(function.own_role, queues, CLIENT_QUEUES)
     _accept_resource(stack.rendezvous.client_user, queues, CLIENT_QUEUES)
+    for peer in config.peers:
+        _accept_resource(stack.rendezvous.functions["answer"].own_role, _as_found(peer.clients_arn), CLIENT_QUEUES)
     _accept(stack.overflow.drain, "L1", RUNTIME)
     _accept_resource(stack.overflow.drain.own_role, "*", TRACING)
 
@@ -184,6 +186,8 @@ def _acknowledge_roles(state: StateStack, stack: SignalboxStack, config: Config)
     for identity in (stack.splitting.functions["control"].own_role, stack.splitting.user_policy):
         for prefix in ("raw", "queries"):
             _accept_resource(identity, f"{bucket}/{prefix}/*", objects)
+    for function in (*stack.splitting.functions.values(), stack.exchange.functions["route"]):
+        _accept_resource(function.own_role, f"{bucket}/{KEPT_PREFIX}*", objects)
     _accept_resource(stack.live.functions["overview"].own_role, f"{bucket}/{REPORTS}*.svg", objects)
     for job in stack.jobs.values():
         _acknowledge_job(job, bucket, config)

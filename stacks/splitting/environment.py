@@ -14,6 +14,7 @@ COMMON = (
     "SPLIT_DEAD_LETTER_QUEUE_URL",
     "SPLIT_TIMEOUT_SECONDS",
     "SPLITTABLE_BUCKETS",
+    "KEPT_BUCKET",
 )
 NEEDS = {
     "split": COMMON,
@@ -68,6 +69,7 @@ def _everything(resources: Resources, config: Config) -> dict[str, str]:
         "HISTORY_DATABASE": resources.lake.database_name,
         "HISTORY_TABLE": TABLE,
         "QUERY_RESULTS": f"s3://{resources.lake.bucket.bucket_name}/{QUERY_PREFIX}",
+        "KEPT_BUCKET": resources.lake.bucket.bucket_name,
         "CONTROL_QUEUE_URL": resources.control_queue_url,
         "SPLIT_DEAD_LETTER_QUEUE_URL": resources.dead_letter_queue_url,
         "TEMPORARY_QUEUE_PREFIX": config.temporary_queue_prefix,

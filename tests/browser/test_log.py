@@ -208,6 +208,26 @@ def test_markup_in_a_line_is_text(router, visitor):
     assert page.title() == "trial.log · Signalbox"
 
 
+def test_a_line_and_a_topic_lead_to_the_command_that_traces_a_message(router, visitor):
+    for number in range(2):
+        router.publish("trial.log", f"line {number}")
+    page = visitor.log("trial.log")
+    page.get_by_text("line 0").click(click_count=2)
+    of_line = page.get_by_role("dialog").inner_text()
+    page.keyboard.press("Escape")
+
+    page.get_by_label("More").click()
+    page.get_by_role("button", name="Newest line").click()
+
+    newest = page.get_by_role("dialog")
+    expect(newest).to_contain_text("line 1")
+    expect(newest.get_by_role("button", name="Copy trace command")).to_be_visible()
+    commands = [re.search(r"signalbox trace (\d+)\n", text) for text in (of_line, newest.inner_text())]
+    publications = [re.search(r"Publication\s+(\d+)", text) for text in (of_line, newest.inner_text())]
+    assert [one and one[1] for one in commands] == [one and one[1] for one in publications]
+    assert len({one and one[1] for one in commands}) == 2
+
+
 def test_every_action_has_a_key(router, visitor):
     for number in range(100):
         router.publish("trial.log", f"line {number}", why="because")

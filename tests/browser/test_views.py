@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from signalbox.live.wamp.messages import Payload
-from tests.browser.stages import OVERVIEW, furnish
+from tests.browser.stages import ACTIVITY, AT, OVERVIEW, furnish
 from tests.patience import wait_for
 
 pytestmark = pytest.mark.browser
@@ -147,6 +147,46 @@ def test_the_overview_shows_the_state_of_the_stage(router, visitor):
     expect(card("Splits").get_by_role("row", name="ann-x7")).to_contain_text("ready")
     expect(card("Splits")).to_contain_text("record of a split of version 9")
     expect(card("Exchanges").get_by_role("row", name="trial.fifo")).to_contain_text("12,044")
+
+
+def test_the_overview_shows_the_activity_of_each_capability(router, visitor):
+    furnish(router)
+    page = visitor.sign_in("#/overview")
+    now = page.get_by_role("region", name="Now")
+    exchange = now.get_by_role("listitem").filter(has_text="exchange")
+
+    expect(now.get_by_role("listitem")).to_have_count(5)
+    for number in ("1,240", "12,044", "12 min", "7", "0.4123"):
+        expect(exchange.get_by_role("button", name=number)).to_be_visible()
+    expect(exchange.get_by_role("img", name="messages of each minute of the last hour, at most 63000")).to_be_visible()
+    expect(now.get_by_role("listitem").filter(has_text="splitting")).to_contain_text("< 0.0001")
+
+
+def test_a_number_shows_its_command_which_stays_over_a_refresh(router, visitor):
+    furnish(router)
+    page = visitor.sign_in("#/overview")
+    exchange = page.get_by_role("listitem").filter(has_text="exchange").filter(has_text="12,044")
+    button = exchange.get_by_role("button", name="errors")
+
+    button.click()
+    expect(exchange.get_by_role("status")).to_contain_text('signalbox history query "SELECT reason')
+    expect(button).to_have_attribute("aria-expanded", "true")
+    changed = {**ACTIVITY["capabilities"][2], "errors": 9}  # type: ignore[index]  # a list of mappings
+    router.procedures["signalbox.activity"] = lambda _: Payload(({"at": AT, "capabilities": [changed]},))
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(exchange.get_by_role("button", name="9 errors")).to_be_focused()
+    expect(exchange.get_by_role("status")).to_contain_text("signalbox history query")
+    button.click()
+    expect(exchange.get_by_role("status")).to_be_hidden()
+
+
+def test_who_is_no_administrator_sees_no_activity(router, visitor):
+    furnish(router)
+    del router.procedures["signalbox.activity"]
+    page = visitor.sign_in("#/overview")
+
+    expect(page.get_by_role("region", name="Splits")).to_contain_text("ann-x7")
+    expect(page.get_by_role("region", name="Now")).to_be_hidden()
 
 
 def test_an_unavailable_part_does_not_hide_the_others(router, visitor):

@@ -12,6 +12,7 @@ from typer.main import get_command
 import signalbox
 from glue_jobs.shared.arguments import WINDOW_ARGUMENTS
 from glue_jobs.shared.report_run import REQUIRED
+from signalbox.activity.events import EVENT_METRICS
 from signalbox.aws.shared.telemetry import metric_name
 from signalbox.cli.main import app
 from signalbox.errors import SignalboxError
@@ -185,6 +186,15 @@ def test_every_outcome_of_an_event_is_a_metric_with_an_entry():
 
     assert {name for name in documented if not name.endswith("Latency")} == set(_event_metrics())
     assert {"AnswerDeliveredLatency", "TimeoutExpiredLatency"} <= documented
+
+
+@pytest.mark.parametrize("capability", KINDS)
+def test_every_event_counts_for_the_activity_of_its_capability(capability):
+    documented = rows(section(DOCS / "history.md", KINDS[capability]))
+    outcomes = {kind: re.findall(r"`(\w+)`", cells[0]) for kind, cells in documented.items()}
+    names = {metric_name(_event(kind, outcome)) for kind, found in outcomes.items() for outcome in found}
+
+    assert {one.name for one in EVENT_METRICS[capability]} == names
 
 
 def _event_metrics() -> Iterator[str]:

@@ -18,12 +18,15 @@ from signalbox.rendezvous.rules.states import (
     Claimant,
     ClaimResult,
     ClientId,
+    ForeignOffer,
     OfferPool,
     OfferState,
     ProxySessionId,
     Rendezvous,
+    RendezvousMethod,
     is_answerable,
     is_claimable,
+    is_pooled,
     offer_pool,
 )
 from signalbox.rendezvous.wire.nat import Nat
@@ -57,6 +60,8 @@ class MemoryClock:
 class MemoryOffers:
     records: dict[ClientId, Rendezvous] = field(default_factory=dict)
     matches: dict[ProxySessionId, ClientId] = field(default_factory=dict)
+    pooled: set[ClientId] = field(default_factory=set)
+    home: str = ""
 
     def find(self, client_id: ClientId) -> Rendezvous | None:
         return self.records.get(client_id)
@@ -66,6 +71,9 @@ class MemoryOffers:
             return False
         assert record.state in TRANSITIONS[None]
         self.records[record.client_id] = record
+        self.pooled.discard(record.client_id)
+        if is_pooled(record):
+            self.pooled.add(record.client_id)
         return True
 
     def claimable(self, pools: Iterable[OfferPool], *, now: datetime) -> list[Rendezvous]:
@@ -73,7 +81,10 @@ class MemoryOffers:
         found = [
             r
             for r in self.records.values()
-            if r.state in OPEN_STATES and offer_pool(r.nat) in chosen and r.available_at <= now
+            if r.state in OPEN_STATES
+            and r.client_id in self.pooled
+            and offer_pool(r.nat) in chosen
+            and r.available_at <= now
         ]
         return sorted(found, key=lambda r: r.created_at)
 
@@ -81,7 +92,7 @@ class MemoryOffers:
         record = self.records.get(client_id)
         if record is None or not is_claimable(record, sid=proxy.sid, now=now):
             return ClaimResult(None, is_stored=record is not None)
-        self.matches[proxy.sid] = client_id
+        self.matches[proxy.sid] = ForeignOffer(client_id, self.home).key if self.home else client_id
         match = self._move(
             record,
             OfferState.MATCHED,
@@ -95,29 +106,89 @@ class MemoryOffers:
     def matched_by(self, sid: ProxySessionId) -> ClientId | None:
         return self.matches.get(sid)
 
-    def answer(self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime) -> Rendezvous | None:
+    def answer(
+        self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime, leased_until: datetime
+    ) -> Rendezvous | None:
         record = self.records.get(client_id)
         if record is None or not is_answerable(record, sid=sid, now=now):
             return None
-        return self._move(record, OfferState.ANSWERED, reply=reply, session_description="")
+        return self._finish(record, OfferState.ANSWERED, reply, leased_until)
 
-    def close(self, client_id: ClientId, *, state: OfferState, reply: str) -> Rendezvous | None:
+    def close(self, client_id: ClientId, *, state: OfferState, reply: str, leased_until: datetime) -> Rendezvous | None:
         record = self.records.get(client_id)
         if record is None or record.state not in OPEN_STATES:
             return None
-        return self._move(record, state, reply=reply, session_description="")
+        return self._finish(record, state, reply, leased_until)
 
-    def renew(self, client_id: ClientId, *, receipt_handle: str) -> bool:
-        record = self.records.get(client_id)
-        if record is None or record.state not in OPEN_STATES:
+    def renew(self, record: Rendezvous, *, receipt_handle: str) -> bool:
+        stored = self.records.get(record.client_id)
+        if stored is None or stored.state not in OPEN_STATES:
             return False
-        self.records[client_id] = replace(record, receipt_handle=receipt_handle)
+        self.records[record.client_id] = replace(stored, receipt_handle=receipt_handle)
+        self.pooled.add(record.client_id)
         return True
+
+    def _finish(self, record: Rendezvous, state: OfferState, reply: str, leased_until: datetime) -> Rendezvous:
+        final = self._move(record, state, reply=reply, session_description="", available_at=leased_until)
+        self.records[record.client_id] = replace(final, receipt_handle=None)
+        return final
 
     def _move(self, record: Rendezvous, state: OfferState, **changes: object) -> Rendezvous:
         assert state in TRANSITIONS[record.state], (record.state, state)
         self.records[record.client_id] = replace(record, state=state, **changes)
         return self.records[record.client_id]
+
+
+@dataclass
+class MemoryAnnouncements:
+    announcements: dict[ClientId, Rendezvous] = field(default_factory=dict)
+
+    def announce(self, record: Rendezvous, *, home: str) -> None:
+        key = ForeignOffer(record.client_id, home).key
+        self.announcements[key] = Rendezvous(
+            client_id=key,
+            method=record.method,
+            state=OfferState.PENDING,
+            created_at=record.created_at,
+            available_at=record.available_at,
+            deadline=record.deadline,
+            nat=record.nat,
+            matches=record.matches,
+        )
+
+    def announced(self, pools: Iterable[OfferPool], *, home: str, now: datetime) -> list[Rendezvous]:
+        chosen = set(pools)
+        found = [
+            record
+            for record in self.announcements.values()
+            if offer_pool(record.nat) in chosen and record.available_at <= now and record.client_id.endswith(f"@{home}")
+        ]
+        return sorted(found, key=lambda record: record.created_at)
+
+    def take(self, client_id: ClientId, *, now: datetime, until: datetime) -> bool:
+        record = self.announcements.get(client_id)
+        if record is None or record.available_at > now:
+            return False
+        self.announcements[client_id] = replace(record, available_at=until)
+        return True
+
+    def remove(self, client_id: ClientId) -> None:
+        self.announcements.pop(client_id, None)
+
+
+@dataclass
+class MemoryEndedLeases:
+    """The leases in the final records of `offers`."""
+
+    offers: MemoryOffers = field(default_factory=MemoryOffers)
+
+    def between(self, since: datetime, until: datetime) -> Iterator[Lease]:
+        for record in sorted(self.offers.records.values(), key=lambda r: r.available_at):
+            is_ended = record.state not in OPEN_STATES and record.method is RendezvousMethod.SQS
+            if is_ended and since <= record.available_at <= until:
+                name = QueueName(f"snowflake-client-{record.client_id}")
+                url = QueueUrl(f"https://queues.example/{name}")
+                yield Lease(name, url, "rendezvous", record.available_at)
 
 
 @dataclass
@@ -135,11 +206,11 @@ class MemoryHeldPolls:
         holder = self.slots.get(poll.slot)
         return holder.offer if holder is not None and holder.sid == poll.sid else None
 
-    def reserve(self, poll: HeldPoll, *, client_id: ClientId) -> bool:
+    def reserve(self, poll: HeldPoll, *, client_id: ClientId, until: datetime) -> bool:
         holder = self.slots.get(poll.slot)
         if holder is None or holder.sid != poll.sid or holder.offer is not None:
             return False
-        self.slots[poll.slot] = replace(holder, offer=client_id)
+        self.slots[poll.slot] = replace(holder, offer=client_id, until=min(until, poll.until))
         return True
 
     def release(self, poll: HeldPoll) -> ClientId | None:
@@ -169,8 +240,11 @@ class MemoryClientQueues:
     replies: dict[QueueUrl, list[str]] = field(default_factory=dict)
     due: dict[QueueUrl, datetime] = field(default_factory=dict)
 
+    def url(self, client_id: ClientId) -> QueueUrl:
+        return QueueUrl(f"https://queues.example/{client_id}")
+
     def create(self, client_id: ClientId, *, due_at: datetime) -> QueueUrl:
-        url = QueueUrl(f"https://queues.example/{client_id}")
+        url = self.url(client_id)
         self.replies.setdefault(url, [])
         self.due[url] = due_at
         return url
@@ -232,7 +306,7 @@ class MemoryTemporaryQueues:
 
 
 @dataclass
-class MemoryStrayCursor:
+class MemoryCursor:
     place: int | None = None
 
     def position(self) -> int | None:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
 from signalbox.errors import EffectFailed, EffectRefused
-from signalbox.messages import Message
+from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
-from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery
+from signalbox.sending import MAXIMUM_ENTRIES, Batch, SentBatch
 from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model.observed_state import (
@@ -22,7 +22,7 @@ from signalbox.splitting.model.observed_state import (
     TargetState,
     TemporaryQueue,
 )
-from signalbox.splitting.model.ports import ORIGINAL_QUEUE, StoredRegistry, StoredSplit, UnreadableSplit
+from signalbox.splitting.model.ports import ORIGINAL_QUEUE, SentBack, StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
 
@@ -204,16 +204,17 @@ class MemoryQueueSender:
     refusing: dict[QueueName, str] = field(default_factory=dict)
     refused_bodies: dict[str, str] = field(default_factory=dict)
 
-    def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
+    def send(self, batch: Batch) -> SentBatch:
         self.calls.append(batch)
-        failed = []
+        failed, ids = [], {}
         for delivery in batch.deliveries:
             reason = self.refusing.get(batch.destination) or self.refused_bodies.get(delivery.message.body)
             if reason or batch.destination in self.failing:
                 failed.append((delivery, reason))
                 continue
             self.sent.setdefault(batch.destination, []).append(delivery.message)
-        return failed
+            ids[delivery.message.message_id] = MessageId(f"{delivery.message.message_id} in {batch.destination}")
+        return SentBatch(failed, ids)
 
     def bodies(self, name: QueueName) -> list[str]:
         """Return the bodies sent to a queue, in order."""
@@ -295,10 +296,11 @@ class MemorySplitQueues:
         for handle in receipt_handles:
             self.queues[name].in_flight.pop(handle, None)
 
-    def send_back(self, original: QueueName, messages: Sequence[Message]) -> Sequence[Message]:
+    def send_back(self, original: QueueName, messages: Sequence[Message]) -> SentBack:
         failed = [message for message in messages if message.body in self.not_taken]
-        self.returned.setdefault(original, []).extend(message for message in messages if message not in failed)
-        return failed
+        taken = [message for message in messages if message not in failed]
+        self.returned.setdefault(original, []).extend(taken)
+        return SentBack(failed, {one.message_id: MessageId(f"{one.message_id} in {original}") for one in taken})
 
     def come_back(self, name: QueueName) -> None:
         """Make received messages visible again, ahead of the others."""

@@ -128,6 +128,7 @@ def healthy() -> dict[str, Answer | list[Answer]]:
         "GetAccountSettings": concurrency(1000, 1000),
         "GetServiceQuota": quota(10_000),
         "GetAccountSummary": result("GetAccountSummary", f"<SummaryMap>{entries}</SummaryMap>"),
+        "DescribeStacks": refusal("ValidationError", "Stack with id signalbox does not exist", kind="query"),
         "ListTables": Answer({"TableNames": ["one"]}),
         "ListScheduleGroups": Answer({"ScheduleGroups": [{"Name": "default"}]}),
         "DescribeConfigurationRecorders": Answer({"ConfigurationRecorders": []}),

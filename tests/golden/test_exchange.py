@@ -40,6 +40,7 @@ from signalbox.exchange.model.records import (
     Retention,
     User,
 )
+from signalbox.exchange.model.routing_ports import CopySettings
 from signalbox.exchange.routing import events as routing_events
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import Attribute, Message, outgoing
@@ -298,7 +299,8 @@ def test_golden_bindings_counters_and_heads_are_read(exchange_table) -> None:
     assert set(bindings.to(PLAIN_QUEUE.resource)) == {TO_QUEUE, TO_ALL}
     assert TO_QUEUE in table.bindings("xs_plain", first_word="a")
     assert table.snapshot([], senders=["AIDAALICE"]).users == {"AIDAALICE": "alice"}
-    assert table.message_ttls(["q_alice_all.fifo", "q_plain"]) == {"q_alice_all.fifo": 20.5 * SECOND}
+    settings = table.copy_settings(["q_alice_all.fifo", "q_plain"])
+    assert settings == {"q_alice_all.fifo": CopySettings(20.5 * SECOND), "q_plain": CopySettings()}
     assert not table.is_declared("q_gone")
     assert DynamoCounters(exchange_table).since(PLAIN.resource, AT) == [COUNTED]
     assert DynamoHeads(exchange_table).read("xs_live.fifo", ["a.b"]) == {"a.b": HEAD}

@@ -4,16 +4,17 @@ A golden file is changed by hand, on purpose, and together with a migration (see
 """
 
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import boto3
 import pytest
 
 from signalbox.aws.rendezvous.credentials import ClientCredentials, client_credentials
+from signalbox.aws.rendezvous.cursors import LEASES, DynamoCursor
 from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
-from signalbox.aws.rendezvous.offers import DynamoOffers
+from signalbox.aws.rendezvous.offers import DynamoEndedLeases, DynamoOffers
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
-from signalbox.aws.rendezvous.stray_cursor import DynamoStrayCursor
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.queues import Lease, QueueName, QueueUrl
 from signalbox.rendezvous.reporting import events
@@ -27,6 +28,7 @@ from tests.golden.files import golden, store, stored_items
 
 AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
+LEASED_UNTIL = AT + 150 * SECOND
 DAY, DAY_KEY = date(2026, 3, 1), bytes(range(32))
 QUEUE = QueueUrl("https://sqs.us-east-1.amazonaws.com/111122223333/trial-snowflake-client-c1")
 
@@ -48,15 +50,16 @@ FULL = {
     "reserved_for": "p1",
 }
 SPARSE_OFFER, PARKED_OFFER = offer("sparse", method=RendezvousMethod.HTTP), offer("parked", **FULL)
+RESERVED_OFFER = offer("reserved", **FULL)
 MATCHED = {"state": OfferState.MATCHED, "sid": "p1", "proxy_type": "standalone", "matches": 1}
 MATCHED_OFFER = offer("matched", **FULL | MATCHED | {"available_at": AT + 20 * SECOND})
-FINAL = {"session_description": "", "reply": '{"answer":"a"}'}
+FINAL = {"session_description": "", "reply": '{"answer":"a"}', "receipt_handle": None}
 ANSWERED_OFFER = offer(
-    "answered", **FULL | MATCHED | {"available_at": AT + 20 * SECOND} | FINAL | {"state": OfferState.ANSWERED}
+    "answered", **FULL | MATCHED | {"available_at": LEASED_UNTIL} | FINAL | {"state": OfferState.ANSWERED}
 )
-EXPIRED = {"state": OfferState.EXPIRED, "reply": '{"error":"e"}'}
+EXPIRED = {"state": OfferState.EXPIRED, "reply": '{"error":"e"}', "available_at": LEASED_UNTIL}
 EXPIRED_OFFER = offer("expired", method=RendezvousMethod.AMP, **EXPIRED)
-OFFERS = (SPARSE_OFFER, PARKED_OFFER, MATCHED_OFFER, ANSWERED_OFFER, EXPIRED_OFFER)
+OFFERS = (SPARSE_OFFER, PARKED_OFFER, RESERVED_OFFER, MATCHED_OFFER, ANSWERED_OFFER, EXPIRED_OFFER)
 
 FREE_POLL = HeldPoll(3, "p3", Nat.RESTRICTED, "webext", 8, since=AT, until=AT + 20 * SECOND)
 OFFERED_POLL = HeldPoll(4, "p4", Nat.UNKNOWN, "badge", 0, since=AT, until=AT + 20 * SECOND, offer="parked")
@@ -64,21 +67,28 @@ HIGH_POLL = HeldPoll(260, "p5", Nat.UNKNOWN, "badge", 0, since=AT, until=AT + 20
 LEASE = Lease(QueueName("trial-snowflake-client-c1"), QUEUE, "rendezvous", AT.replace(microsecond=0))
 
 
+def pooled(offers: DynamoOffers, client_id: str) -> None:
+    """Store an offer that is reserved for a held poll, and that was delivered again."""
+    offers.open(offer(client_id, **FULL), replacing=None)
+    offers.renew(offer(client_id, **FULL), receipt_handle="r-1")
+
+
 def write_rendezvous(table, monkeypatch: pytest.MonkeyPatch) -> None:
     offers = DynamoOffers(table)
-    for record in (SPARSE_OFFER, PARKED_OFFER):
-        offers.open(record, replacing=None)
+    offers.open(SPARSE_OFFER, replacing=None)
+    offers.open(RESERVED_OFFER, replacing=None)
+    for client_id in ("parked", "matched", "answered"):
+        pooled(offers, client_id)
     for client_id in ("matched", "answered"):
-        offers.open(offer(client_id, **FULL), replacing=None)
         offers.claim(client_id, proxy=Claimant("p1", "standalone"), now=AT, until=AT + 20 * SECOND)
-    offers.answer("answered", sid="p1", reply='{"answer":"a"}', now=AT)
-    DynamoOffers(table, shards=4).open(offer("sharded", **FULL), replacing=None)
+    offers.answer("answered", sid="p1", reply='{"answer":"a"}', now=AT, leased_until=LEASED_UNTIL)
+    pooled(DynamoOffers(table, shards=4), "sharded")
     offers.open(offer("expired", method=RendezvousMethod.AMP), replacing=None)
-    offers.close("expired", state=OfferState.EXPIRED, reply='{"error":"e"}')
+    offers.close("expired", state=OfferState.EXPIRED, reply='{"error":"e"}', leased_until=LEASED_UNTIL)
     polls, presence = DynamoHeldPolls(table), DynamoPresence(table)
     for poll in (FREE_POLL, OFFERED_POLL, HIGH_POLL):
         polls.acquire(poll, now=AT)
-    polls.reserve(OFFERED_POLL, client_id="parked")
+    polls.reserve(OFFERED_POLL, client_id="parked", until=OFFERED_POLL.until)
     presence.record_poll(Nat.RESTRICTED, now=AT)
     monkeypatch.setattr("secrets.token_bytes", lambda size: DAY_KEY[:size])
     statistics = DynamoStatistics(table, shard=0)
@@ -131,15 +141,27 @@ def test_golden_items_are_read(rendezvous_table) -> None:
     assert DynamoPresence(rendezvous_table).last_polls() == {Nat.RESTRICTED: AT}
     assert claimable(rendezvous_table, shards=1) == {"sparse", "parked", "matched"}
     assert claimable(rendezvous_table, shards=4) == {"sparse", "parked", "matched", "sharded"}
+    leases = DynamoEndedLeases(rendezvous_table, str(QUEUE).removesuffix("c1")).between(AT, LEASED_UNTIL)
+    assert [lease.queue_name for lease in leases] == ["trial-snowflake-client-answered"]
     statistics = DynamoStatistics(rendezvous_table)
     assert statistics.key(DAY) == DAY_KEY
     assert statistics.counters(DAY) == {"client_denied_count": 2, "country:AT": 5}
     assert not statistics.first_seen(DAY, "AT#hash")
 
 
+def test_an_answered_offer_of_the_version_before_is_read_with_its_receipt_handle(rendezvous_table) -> None:
+    (item,) = (item for item in golden("rendezvous", "items") if item["pk"]["S"] == "offer#answered")
+    del item["pool"]
+    store(rendezvous_table, [item | {"receipt_handle": {"S": "r-1"}}])
+
+    assert DynamoOffers(rendezvous_table).find("answered") == replace(ANSWERED_OFFER, receipt_handle="r-1")
+    assert not list(DynamoEndedLeases(rendezvous_table, "https://queues/").between(AT, LEASED_UNTIL))
+
+
 def test_leases_are_written_as_in_the_golden_file(lease_table) -> None:
     DynamoLeases(lease_table).put(LEASE)
-    DynamoStrayCursor(lease_table, MemoryClock()).save(7)
+    DynamoCursor(lease_table, MemoryClock()).save(7)
+    DynamoCursor(lease_table, MemoryClock(), LEASES).save(1_772_366_400_000)
 
     assert stored_items(lease_table) == golden("rendezvous", "leases")
 
@@ -149,7 +171,8 @@ def test_golden_leases_are_read(lease_table) -> None:
 
     assert list(DynamoLeases(lease_table).due("rendezvous", now=AT)) == [LEASE]
     assert DynamoLeases(lease_table).leased([LEASE.queue_name]) == {LEASE.queue_name}
-    assert DynamoStrayCursor(lease_table, MemoryClock()).position() == 7
+    assert DynamoCursor(lease_table, MemoryClock()).position() == 7
+    assert DynamoCursor(lease_table, MemoryClock(), LEASES).position() == 1_772_366_400_000
 
 
 def test_messages_are_written_as_in_the_golden_file() -> None:

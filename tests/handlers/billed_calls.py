@@ -32,6 +32,21 @@ def billed_units() -> Iterator[Counter[str]]:
         yield units
 
 
+@contextmanager
+def recorded_calls() -> Iterator[list[str]]:
+    """Yield the calls of AWS within the context, such as `s3.PutObject`."""
+    calls: list[str] = []
+    make = BaseClient._make_api_call
+
+    def record(client: BaseClient, operation: str, request: dict[str, Any]) -> Any:
+        calls.append(f"{client.meta.service_model.service_name}.{operation}")
+        return make(client, operation, request)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseClient, "_make_api_call", record)
+        yield calls
+
+
 def priced_units(*actions: tuple[str, str], is_warm: bool = False) -> dict[str, float]:
     """Return the upper bounds of the units of SQS and DynamoDB that the cost report assumes for actions together.
 

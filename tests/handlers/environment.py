@@ -29,6 +29,12 @@ def create_history_stream() -> Any:
     """Create the delivery stream and its bucket; return an S3 client."""
     s3 = boto3.client("s3")
     s3.create_bucket(Bucket=BUCKET)
+    create_delivery_stream()
+    return s3
+
+
+def create_delivery_stream() -> None:
+    """Create the delivery stream to the existing bucket in the current region."""
     boto3.client("firehose").create_delivery_stream(
         DeliveryStreamName=STREAM,
         ExtendedS3DestinationConfiguration={
@@ -36,13 +42,13 @@ def create_history_stream() -> Any:
             "BucketARN": f"arn:aws:s3:::{BUCKET}",
         },
     )
-    return s3
 
 
 def written_events(s3: Any) -> list[dict[str, Any]]:
     """Return the events in the history bucket, in the order of their `occurred_at`."""
     objects = s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])
-    texts = [s3.get_object(Bucket=BUCKET, Key=one["Key"])["Body"].read().decode() for one in objects]
+    keys = [one["Key"] for one in objects if not one["Key"].startswith("kept/")]  # messages, not events
+    texts = [s3.get_object(Bucket=BUCKET, Key=key)["Body"].read().decode() for key in keys]
     events = [json.loads(line) for text in texts for line in text.splitlines()]
     return sorted(events, key=lambda event: event.get("occurred_at", ""))  # drained lines need not be events
 

@@ -41,7 +41,7 @@ REPORTS = REPORT | who("SplitReport/Role TopicReport/Role DeliveryReport/Role Or
 JOBS = COMPACTION | DAY | EXPORT | REPLAY | REPORTS
 OF_FUNCTIONS = (
     "SweepLeases SweepStrays ReconcileSplits SweepSplits ExpireQueues SweepExchanges MeasureQueues ConnectQueues "
-    "SweepSessions"
+    "SweepSessions SweepKeptMessages"
 )
 OF_JOBS = "CompactHours Day ExportLogs"
 SCHEDULES = who(f"{OF_FUNCTIONS} {OF_JOBS}", "Schedules")
@@ -74,7 +74,7 @@ RENDEZVOUS: dict[str, Who] = {
     "dynamodb:PutItem Rendezvous": MATCHING,
     "dynamodb:UpdateItem Rendezvous": MATCHING,
     "dynamodb:Query Rendezvous/index/open_offers": MATCHING | PAGE,
-    "dynamodb:PutItem Leases": OFFER | SWEEP,
+    "dynamodb:PutItem Leases": SWEEP,
     "dynamodb:Query Leases/index/by_expiry": SWEEP,
     "secretsmanager:GetSecretValue ClientKey": NOBODY,
 }
@@ -143,7 +143,7 @@ EXCHANGE: dict[str, Who] = {
     "dynamodb:Scan Exchanges": NOBODY,
     "lambda:CreateEventSourceMapping * for Exchange/Route": CONTROL,
     "lambda:UpdateEventSourceMapping MAPPING for Exchange/Route": CONTROL,
-    "cloudwatch:GetMetricData *": CONTROL,
+    "cloudwatch:GetMetricData *": CONTROL | OVERVIEW,
     "sqs:ListQueues *": SWEEP | SPLIT_CONTROL | CONTROL,
 }
 LIVE: dict[str, Who] = {
@@ -178,6 +178,11 @@ HISTORY: dict[str, Who] = {
     "s3:GetObject History/reports/rendezvous/a.svg": REPORT | DAY | OVERVIEW,
     "s3:PutObject History/logs/a": EXPORT,
     "s3:PutObject History/replays/a": REPLAY,
+    "s3:PutObject History/kept/memes/a": SPLIT | ROUTE,
+    "s3:GetObject History/kept/memes/a": SPLIT_CONTROL,
+    "s3:DeleteObject History/kept/memes/a": NOBODY,
+    "s3:DeleteObjectVersion History/kept/memes/a": SPLIT_CONTROL,
+    "s3:DeleteObjectVersion History/raw/events/a": NOBODY,
     "glue:UpdateTable EVENTS": COMPACTION | DAY,
     "glue:DeleteTable EVENTS": NOBODY,
     "logs:PutLogEvents Rendezvous/OfferLogs": OFFER,
@@ -185,7 +190,7 @@ HISTORY: dict[str, Who] = {
 }
 SCHEDULED: dict[str, Who] = {
     "lambda:InvokeFunction Rendezvous/Sweep": who("SweepLeases SweepStrays", "Schedules"),
-    "lambda:InvokeFunction Splitting/Control": who("ReconcileSplits SweepSplits", "Schedules"),
+    "lambda:InvokeFunction Splitting/Control": who("ReconcileSplits SweepSplits SweepKeptMessages", "Schedules"),
     "lambda:InvokeFunction Exchange/Control": who(
         "ExpireQueues SweepExchanges MeasureQueues ConnectQueues", "Schedules"
     ),
@@ -209,7 +214,7 @@ KEYS: dict[str, Who] = {
     "kms:Decrypt StateKey": NOBODY,
     "kms:Decrypt StateKey via sqs": NOBODY,
     "kms:Decrypt StateKey via secretsmanager": SESSION,
-    "kms:Decrypt StateKey via s3": JOBS | FIREHOSE | SPLIT_CONTROL | DEVELOPER | OVERVIEW,
+    "kms:Decrypt StateKey via s3": JOBS | FIREHOSE | SPLIT | SPLIT_CONTROL | ROUTE | DEVELOPER | OVERVIEW,
     "kms:ScheduleKeyDeletion StateKey": NOBODY,
 }
 ACCOUNT_WIDE: dict[str, Who] = {

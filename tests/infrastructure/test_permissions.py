@@ -99,6 +99,7 @@ TABLE: dict[str, dict[str, str]] = {
         TEMPORARY: "sqs: SendMessage",
         "Splitting/DeadLetters": "sqs: SendMessage",
         "Splits": "dynamodb: DeleteItem GetItem PutItem",
+        "History/kept/*": "s3: PutObject",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": f"kms: {KEY_IN_USE}",
         "QueueKey": f"kms: {KEY_IN_USE}",
@@ -123,6 +124,8 @@ TABLE: dict[str, dict[str, str]] = {
         "Splits/index/by_kind": f"dynamodb: {ITEMS}",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         **AUDIT,
+        "History": "s3: GetBucketLocation ListBucket ListBucketVersions",
+        "History/kept/*": "s3: DeleteObjectVersion GetObject",
         "StateKey": f"kms: {KEY_IN_USE}",
         "QueueKey": f"kms: {KEY_IN_USE}",
     },
@@ -165,6 +168,11 @@ TABLE: dict[str, dict[str, str]] = {
         "QueueKey": f"kms: {KEY_IN_USE}",
     },
     "Schedules/SweepSplitsRole": {
+        "Splitting/Control": "lambda: InvokeFunction",
+        "Schedules/DeadCalls": "sqs: SendMessage",
+        "QueueKey": f"kms: {KEY_IN_USE}",
+    },
+    "Schedules/SweepKeptMessagesRole": {
         "Splitting/Control": "lambda: InvokeFunction",
         "Schedules/DeadCalls": "sqs: SendMessage",
         "QueueKey": f"kms: {KEY_IN_USE}",

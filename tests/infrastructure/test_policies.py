@@ -12,14 +12,13 @@ import pytest
 
 from signalbox.aws.exchange.policy import ExchangeLocation, user_policy
 from signalbox.aws.rendezvous.queues import SqsClientQueues
-from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.exchange.model.names import StageNames
 from signalbox.queues import QueueName
 from signalbox.rendezvous.rules.states import ClientId
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
-from tests.fakes.aws import aws, lease_table, sqs
+from tests.fakes.aws import aws, sqs
 from tests.fakes.rendezvous import START
 from tests.infrastructure.calls import CALLS, FUNCTIONS, REFUSED_TO_ADMINISTRATORS, RESOURCES, USERS
 from tests.infrastructure.rendering import ACCOUNT, REGION, STAGE, Account, Policy
@@ -29,7 +28,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of its own regular expressions, and of the pkg_resources that it reads files with
     from parliament import analyze_policy_string, enhance_finding
 
-__all__ = ["aws", "lease_table", "sqs"]
+__all__ = ["aws", "sqs"]
 
 QUEUES = f"arn:aws:sqs:{REGION}:{ACCOUNT}:"
 EVERYTHING: Policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
@@ -171,10 +170,8 @@ def test_a_role_is_assumed_by_a_service_only_even_if_a_policy_allows_everything(
     assert not any(allowed(calls))
 
 
-def test_queues_made_at_run_time_refuse_requests_without_tls(account: Account, identities, sqs, lease_table) -> None:
-    clients = SqsClientQueues(
-        sqs, DynamoLeases(lease_table), arn_prefix=f"{QUEUES}snowflake-client-", stage=STAGE, sleep=lambda _: None
-    )
+def test_queues_made_at_run_time_refuse_requests_without_tls(account: Account, identities, sqs) -> None:
+    clients = SqsClientQueues(sqs, arn_prefix=f"{QUEUES}snowflake-client-", stage=STAGE, sleep=lambda _: None)
     clients.create(ClientId("a"), due_at=START)
     own = OwnQueues(sqs, f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/", QUEUES)
     own.make(QueueName("xs_alice"), {}, {})

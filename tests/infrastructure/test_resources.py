@@ -245,7 +245,7 @@ def test_every_schedule_has_a_retry_policy_and_a_dead_letter_queue(stage):
         *(f"Schedules/{name}" for name in STARTED),
         *("Schedules/ExpireQueues", "Schedules/SweepExchanges", "Schedules/SweepSessions"),
         *("Schedules/ConnectQueues", "Schedules/MeasureQueues"),
-        *("Schedules/ReconcileSplits", "Schedules/SweepSplits"),
+        *("Schedules/ReconcileSplits", "Schedules/SweepSplits", "Schedules/SweepKeptMessages"),
     }
 
 
@@ -439,7 +439,9 @@ def test_the_outputs_have_their_documented_names(stage):
         "LiveOrderedDeadLetterQueueUrl",
         "SessionFunctionName",
         "DeliverFunctionName",
+        "ActivitySources",
         "Region",
+        "Settings",
     }
 
 

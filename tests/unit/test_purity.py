@@ -11,7 +11,7 @@ import pytest
 
 from signalbox.local.files import CHECKOUT
 
-CORE = ("rendezvous", "splitting", "exchange", "live", "sarracenia", "history", "control")
+CORE = ("rendezvous", "splitting", "exchange", "live", "sarracenia", "history", "activity", "control")
 FORBIDDEN = {"urllib.request", "urllib.error", "urllib.robotparser", "urllib.response"}
 SOURCES = [path for part in CORE for path in sorted((CHECKOUT / "signalbox" / part).rglob("*.py"))]
 

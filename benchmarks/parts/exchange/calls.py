@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from benchmarks.parts.splitting.calls import CountingSender
 from signalbox.exchange.messages.properties import MessageProperties
@@ -10,7 +10,7 @@ from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
-from signalbox.exchange.model.routing_ports import KeysOfExchange, RoutingSnapshot
+from signalbox.exchange.model.routing_ports import CopySettings, KeysOfExchange, RoutingSnapshot
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
 from signalbox.exchange.routing.router import Router
 from signalbox.messages import Message
@@ -67,7 +67,7 @@ class _Table:
         assert (exchange, first_word) == (EXCHANGE, None)
         return self.bound
 
-    def message_ttls(self, _queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
+    def copy_settings(self, _queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, CopySettings]:
         return {}
 
 

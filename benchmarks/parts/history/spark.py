@@ -42,6 +42,14 @@ def compact_and_report(raw: Path, file_format: str, out: Path, *, days: Sequence
     return _run([sys.executable, str(RUNNER), *words], out)
 
 
+def compact(raw: Path, out: Path, *, day: str, index: Path | None = None) -> Measured:
+    """Compact a day of raw Parquet files, and write the index of events by id if it has a folder."""
+    words = ["--history_path", str(raw), "--database", DATABASE, "--maintain", "no", "--day", day]
+    words += [] if index is None else ["--index_path", str(index)]
+    commands = {"events": [str(JOBS / "compact_history.py"), *words]}
+    return _run([sys.executable, str(RUNNER), json.dumps(commands)], out)
+
+
 def _run(command: list[str], out: Path) -> Measured:
     (out / "conf").mkdir(parents=True)
     # The stack creates the database; in a folder catalog that is a folder.

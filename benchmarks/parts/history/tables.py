@@ -35,9 +35,9 @@ class Compared:
 
 def measure(events: int, engines: Sequence[str], *, formats: Sequence[str], say: Say) -> Iterator[Compared]:
     """Measure the engines with the same raw files, one format after the other."""
-    raw = _raw(events, say)
+    raw = raw_events(events, say)
     for file_format in formats:
-        with _folder(f"tables-{events}-{file_format}") as folder:
+        with scratch_folder(f"tables-{events}-{file_format}") as folder:
             yield _compare(events, engines, raw=raw / file_format, file_format=file_format, folder=folder, say=say)
 
 
@@ -65,13 +65,13 @@ def _run(engine: str, raw: Path, file_format: str, out: Path) -> Measured:
     return run([str(_python()), str(ENGINES / program), *words])
 
 
-def _raw(events: int, say: Say) -> Path:
-    """Return the folder of `events` raw events, generated once."""
-    folder = HOME / f"raw-{events}"
+def raw_events(events: int, say: Say, *, days: int = len(DAYS)) -> Path:
+    """Return the folder of `events` raw events of some days, generated once."""
+    folder = HOME / (f"raw-{events}" if days == len(DAYS) else f"raw-{events}-in-{days}")
     if not folder.exists():
         say(f"generating {events:,} events")
-        with _folder(f"making-{events}") as making:
-            list(_program("events.py", str(making / "raw"), str(events)))
+        with scratch_folder(f"making-{events}") as making:
+            list(_program("events.py", str(making / "raw"), str(events), str(days)))
             (making / "raw").rename(folder)
     return folder
 
@@ -84,7 +84,8 @@ def _program(name: str, *words: str) -> Iterator[str]:
 
 
 @contextmanager
-def _folder(name: str) -> Iterator[Path]:
+def scratch_folder(name: str) -> Iterator[Path]:
+    """Yield an empty folder, which is removed afterwards."""
     folder = HOME / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

@@ -33,6 +33,7 @@ USER = "user"
 LIVE_ONLY_USER, NO_IDENTITY = "live_user", ""
 BINDING, BACK_REFERENCE, MINUTE, HEAD = "binding#", "bound#", "minute#", "head#"
 HEAD_KEY = "key#"
+KEEP_SECONDS = "keep_seconds"
 IS_DELETING = "is_leaving"  # present only if true
 
 
@@ -131,6 +132,7 @@ def queue_item(queue: DeclaredQueue) -> Item:
         "message_ttl_seconds": _seconds(settings.message_ttl),
         "prefetch": settings.prefetch,
         "maximum_receives": settings.maximum_receives,
+        KEEP_SECONDS: _seconds(settings.keep),
         IS_DELETING: queue.is_deleting or None,
         "version": queue.version,
     }
@@ -151,6 +153,7 @@ def queue_of(item: Item) -> DeclaredQueue:
             message_ttl=_duration(item.get("message_ttl_seconds")),
             prefetch=int(item["prefetch"]),
             maximum_receives=int(item["maximum_receives"]),
+            keep=_duration(item.get(KEEP_SECONDS)),
         ),
         is_deleting=item.get(IS_DELETING, False),
         version=int(item["version"]),

@@ -1,9 +1,9 @@
 """The table `Exchanges` as the router reads and writes it: records, bindings, heads of keys and counters.
 
 The cost of routing in DynamoDB, on demand and in request units (a write costs five times a read): each batch makes one
-BatchGetItem with a read for each exchange on the way, usually one, and half a read a minute for each queue's message
-TTL. An ordered exchange reads and writes one item for each key in the batch; detours cost nothing while there are none.
-Counters cost one write for the exchange and one for each queue with new copies: more than everything else, and
+BatchGetItem with a read for each exchange on the way, usually one, and half a read a minute for each queue's
+settings. An ordered exchange reads and writes one item for each key in the batch; detours cost nothing while there are
+none. Counters cost one write for the exchange and one for each queue with new copies: more than everything else, and
 therefore written once a batch and not once a message. Batches of more than ten messages share these costs.
 """
 
@@ -20,6 +20,7 @@ from signalbox.aws.exchange.items import (
     BINDING,
     HEAD_KEY,
     IS_DELETING,
+    KEEP_SECONDS,
     binding_of,
     exchange_of,
     first_word_key,
@@ -34,7 +35,7 @@ from signalbox.aws.shared.dynamodb import Item, every_item, every_key, milliseco
 from signalbox.backoff import Backoff
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import Binding, ResourceKind, ResourceRef
-from signalbox.exchange.model.routing_ports import HeadChange, KeysOfExchange, RoutingSnapshot
+from signalbox.exchange.model.routing_ports import CopySettings, HeadChange, KeysOfExchange, RoutingSnapshot
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import MessageId
@@ -88,15 +89,11 @@ class DynamoRoutingTable:
         }
         return (binding_of(item) for item in every_item(self.table.query, query))
 
-    def message_ttls(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
-        """Return the message TTL of the queues that have one; the values may be slightly stale."""
+    def copy_settings(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, CopySettings]:
+        """Return the settings of existing queues; the values may be slightly stale."""
         keys = [record_key(ResourceRef(ResourceKind.QUEUE, queue)) for queue in queues]
         items = every_key(self.table, keys, is_consistent=False, backoff=self.backoff)
-        return {
-            DeclaredName(item["name"]): timedelta(seconds=float(item["message_ttl_seconds"]))
-            for item in items
-            if "message_ttl_seconds" in item
-        }
+        return {DeclaredName(item["name"]): _copy_settings(item) for item in items}
 
     def is_declared(self, queue: DeclaredName) -> bool:
         """Return whether a queue is declared and not being deleted."""
@@ -217,6 +214,11 @@ class DynamoCounterWriter:
             self.table.meta.client.update_item(**self.update(resource, counts, at))
         except (ClientError, BotoCoreError):
             logger.exception("counters of %s were not increased", resource)
+
+
+def _copy_settings(item: Item) -> CopySettings:
+    seconds = item.get("message_ttl_seconds")
+    return CopySettings(None if seconds is None else timedelta(seconds=float(seconds)), KEEP_SECONDS in item)
 
 
 def _heads(items: Iterable[Item]) -> dict[RoutingKey, Head]:

@@ -4,27 +4,31 @@ The condition expressions are equivalent to `is_claimable`, `is_answerable` and 
 `signalbox.rendezvous.rules.states`; one test suite runs against this adapter and the in-memory one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 from boto3.dynamodb.conditions import Attr, ConditionBase, Key
 
-from signalbox.aws.shared.dynamodb import Item, milliseconds, moment, succeeds, updated, updated_or_there
-from signalbox.queues import QueueUrl
+from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment, succeeds, updated, updated_or_there
+from signalbox.queues import Lease, QueueUrl, queue_name
+from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
 from signalbox.rendezvous.rules.states import (
     OPEN_STATES,
     Claimant,
     ClaimResult,
     ClientId,
+    ForeignOffer,
     OfferPool,
     OfferState,
     ProxySessionId,
     Rendezvous,
     RendezvousMethod,
+    is_pooled,
     offer_pool,
 )
 from signalbox.rendezvous.wire.nat import Nat
@@ -33,6 +37,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
 
 OPEN_OFFERS_INDEX = "open_offers"
+# The partition of the index with the offers in final states, by the end of the lease of their client's queue.
+ENDED = "ended"
 # The attributes that the index projects in addition to its keys: enough for the choice, and small enough that a write
 # costs one write unit.
 LISTED = ("client_id", "method", "state", "created_at", "deadline", "nat", "lent_to", "matches")
@@ -48,10 +54,13 @@ class DynamoOffers:
 
     The open offers of a pool are in `shards` partitions of the index, by a hash of the client: DynamoDB writes 1,000
     units a second to one, and an answered offer takes four. The first shard has the key of versions without shards.
+    For the table of a peer in the region `home`, `matches` is the table of the proxy's region, in which its match is.
     """
 
     table: "Table"
     shards: int = 1
+    matches: "Table | None" = None
+    home: str = ""
 
     def find(self, client_id: ClientId) -> Rendezvous | None:
         """Return the newest record of a client, or None."""
@@ -65,8 +74,10 @@ class DynamoOffers:
             # The replaced record is final, and no other call has replaced it since it was read.
             condition = Attr("created_at").eq(milliseconds(replacing.created_at)) & Attr("state").eq(replacing.state)
         item = _item(record)
-        if record.state in OPEN_STATES:
-            item["pool"] = _partition(offer_pool(record.nat), crc32(record.client_id.encode()) % self.shards)
+        if record.state not in OPEN_STATES:
+            item["pool"] = ENDED
+        elif is_pooled(record):
+            item["pool"] = self._pool(record)
         return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=condition))
 
     def claimable(self, pools: Iterable[OfferPool], *, now: datetime) -> list[Rendezvous]:
@@ -74,6 +85,10 @@ class DynamoOffers:
         partitions = [_partition(pool, shard) for pool in pools for shard in range(self.shards)]
         found = [record for partition in partitions for record in self._available(partition, now)]
         return sorted(found, key=lambda record: record.created_at)
+
+    def _pool(self, record: Rendezvous) -> str:
+        """Return the partition of the index for an offer."""
+        return _partition(offer_pool(record.nat), crc32(record.client_id.encode()) % self.shards)
 
     def _available(self, partition: str, now: datetime) -> list[Rendezvous]:
         page = self.table.query(
@@ -107,7 +122,9 @@ class DynamoOffers:
         )
         if item is None:
             return ClaimResult(None, is_stored)
-        self.table.put_item(Item=_match_item(proxy.sid, client_id, expires_at=item["expires_at"]))
+        matched = ForeignOffer(client_id, self.home).key if self.home else client_id
+        table = self.matches or self.table
+        table.put_item(Item=_match_item(proxy.sid, matched, expires_at=item["expires_at"]))
         return ClaimResult(_record(item), is_stored)
 
     def matched_by(self, sid: ProxySessionId) -> ClientId | None:
@@ -115,43 +132,80 @@ class DynamoOffers:
         item = self.table.get_item(Key=_match_key(sid), ConsistentRead=True).get("Item")
         return ClientId(str(item["client_id"])) if item else None
 
-    def answer(self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime) -> Rendezvous | None:
+    def answer(
+        self, client_id: ClientId, *, sid: ProxySessionId, reply: str, now: datetime, leased_until: datetime
+    ) -> Rendezvous | None:
         """Store the answer to an offer and return the record, or return None if it is not `is_answerable`."""
         is_mine = Attr("state").eq(OfferState.MATCHED) & Attr("sid").eq(sid)
         in_time = Attr("deadline").gt(milliseconds(now))
-        return self._finish(client_id, state=OfferState.ANSWERED, reply=reply, condition=is_mine & in_time)
+        return self._finish(
+            client_id, OfferState.ANSWERED, reply=reply, condition=is_mine & in_time, leased_until=leased_until
+        )
 
-    def close(self, client_id: ClientId, *, state: OfferState, reply: str) -> Rendezvous | None:
+    def close(self, client_id: ClientId, *, state: OfferState, reply: str, leased_until: datetime) -> Rendezvous | None:
         """Move an open offer to a final state and return the record, or return None if it was already final."""
         is_open = Attr("state").is_in(sorted(OPEN_STATES))
-        return self._finish(client_id, state=state, reply=reply, condition=is_open)
+        return self._finish(client_id, state, reply=reply, condition=is_open, leased_until=leased_until)
 
     def _finish(
-        self, client_id: ClientId, *, state: OfferState, reply: str, condition: ConditionBase
+        self, client_id: ClientId, state: OfferState, *, reply: str, condition: ConditionBase, leased_until: datetime
     ) -> Rendezvous | None:
         item = updated(
             self.table,
             {
                 "Key": _key(client_id),
-                # Without `pool` the item leaves the index of open offers; the session description is no longer needed.
-                "UpdateExpression": "SET #state = :final, reply = :reply REMOVE #pool, session_description",
+                # The item goes from its pool to the ended offers. The rest would add to the price of this write: a
+                # unit is 1 KB, and the reply is as long as the session description.
+                "UpdateExpression": "SET #state = :final, reply = :reply, #pool = :ended, available_at = :leased_until "
+                "REMOVE session_description, receipt_handle",
                 "ConditionExpression": condition,
                 "ExpressionAttributeNames": {"#state": "state", "#pool": "pool"},
-                "ExpressionAttributeValues": {":final": state, ":reply": reply},
+                "ExpressionAttributeValues": {
+                    ":final": state,
+                    ":reply": reply,
+                    ":ended": ENDED,
+                    ":leased_until": milliseconds(leased_until),
+                },
             },
+            returned="ALL_OLD",
         )
-        return _record(item) if item else None
+        changed = {"state": state, "reply": reply, "available_at": Decimal(milliseconds(leased_until))}
+        return _record(item | changed | {"session_description": ""}) if item else None
 
-    def renew(self, client_id: ClientId, *, receipt_handle: str) -> bool:
-        """Store the newest receipt handle of an open offer's message; return False if the offer is not open."""
+    def renew(self, record: Rendezvous, *, receipt_handle: str) -> bool:
+        """Store the newest receipt handle of an open offer's message, and put the offer into its pool.
+
+        Return False if the offer is not open.
+        """
         return succeeds(
             lambda: self.table.update_item(
-                Key=_key(client_id),
-                UpdateExpression="SET receipt_handle = :handle",
+                Key=_key(record.client_id),
+                UpdateExpression="SET receipt_handle = :handle, #pool = :pool",
                 ConditionExpression=Attr("state").is_in(sorted(OPEN_STATES)),
-                ExpressionAttributeValues={":handle": receipt_handle},
+                ExpressionAttributeNames={"#pool": "pool"},
+                ExpressionAttributeValues={":handle": receipt_handle, ":pool": self._pool(record)},
             )
         )
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoEndedLeases:
+    """`EndedLeases` in the index of the table `Rendezvous`, from which the sweep learns of queues at no further write.
+
+    `queues_url` is the common start of the URLs of client queues.
+    """
+
+    table: "Table"
+    queues_url: str
+
+    def between(self, since: datetime, until: datetime) -> Iterator[Lease]:
+        """Yield the leases that end in this period, both ends included, oldest first; pages are read as needed."""
+        ends = Key("available_at").between(milliseconds(since), milliseconds(until))
+        query = {"IndexName": OPEN_OFFERS_INDEX, "KeyConditionExpression": Key("pool").eq(ENDED) & ends}
+        for item in every_item(self.table.query, query):
+            if item["method"] == RendezvousMethod.SQS:
+                url = QueueUrl(f"{self.queues_url}{item['client_id']}")
+                yield Lease(queue_name(url), url, events.CAPABILITY, moment(item["available_at"]))
 
 
 def _partition(pool: OfferPool, shard: int) -> str:

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.errors import RejectedError
-from signalbox.queues import Lease, QueueName, QueueUrl, lease_tags
+from signalbox.queues import QueueName, QueueUrl, lease_tags
 from signalbox.rendezvous.rules.states import ClientId
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
     from mypy_boto3_sqs.literals import QueueAttributeNameType
     from mypy_boto3_sqs.type_defs import ChangeMessageVisibilityBatchRequestEntryTypeDef
-
-    from signalbox.rendezvous.ports import Leases
 
 CAPABILITY = "rendezvous"
 # SQS documents that a new queue may be unknown for one second: four tries, half a second apart, cover two seconds.
@@ -45,13 +43,12 @@ class SqsClientQueues:
     """`ClientQueues`: one queue per client, created with its tags and TLS-only policy in one call."""
 
     sqs: "SQSClient"
-    leases: "Leases"
     arn_prefix: str
     stage: str
     sleep: Callable[[float], None]
 
     def create(self, client_id: ClientId, *, due_at: datetime) -> QueueUrl:
-        """Create the client's queue, leased until `due_at`, or return the existing one. Raises `QueueTaken`."""
+        """Create the client's queue, or return the existing one; its tags name `due_at`. Raises `QueueTaken`."""
         arn = self.arn_prefix + client_id
         name = QueueName(arn.rpartition(":")[2])
         try:
@@ -61,12 +58,10 @@ class SqsClientQueues:
                 tags=lease_tags(stage=self.stage, capability=CAPABILITY, due_at=due_at),
             )["QueueUrl"]
         except self.sqs.exceptions.QueueNameExists as error:
-            # All client queues have the same attributes, so a queue with other attributes is not ours: it gets neither
-            # messages nor a lease, after which it would be deleted.
+            # All client queues have the same attributes, so a queue with other attributes is not ours: it gets no
+            # messages, and no record whose lease would end with its deletion.
             raise QueueTaken(f"queue {name!r} exists and is not a client queue of ours") from error
-        lease = Lease(queue_name=name, queue_url=QueueUrl(url), capability=CAPABILITY, due_at=due_at)
-        self.leases.put(lease)
-        return lease.queue_url
+        return QueueUrl(url)
 
     def send(self, queue_url: QueueUrl, reply: str) -> None:
         """Send a reply to a client's queue; retry while SQS does not know a new queue yet. Raises `QueueGone`."""

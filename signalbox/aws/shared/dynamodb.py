@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from botocore.exceptions import ClientError
 
@@ -44,12 +44,14 @@ def succeeds(write: Callable[[], object]) -> bool:
     return not isinstance(_attempt(write), ClientError)
 
 
-def updated(table: "Table", arguments: Mapping[str, Any]) -> Item | None:
-    """Execute a conditional update and return the new item, or None when its condition failed.
+def updated(
+    table: "Table", arguments: Mapping[str, Any], *, returned: Literal["ALL_NEW", "ALL_OLD"] = "ALL_NEW"
+) -> Item | None:
+    """Execute a conditional update and return the new or old item, or None when its condition failed.
 
     Raises `ItemBusy`.
     """
-    answer = _attempt(lambda: table.update_item(**arguments, ReturnValues="ALL_NEW"))
+    answer = _attempt(lambda: table.update_item(**arguments, ReturnValues=returned))
     return None if isinstance(answer, ClientError) else answer["Attributes"]
 
 

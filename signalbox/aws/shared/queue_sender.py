@@ -13,11 +13,12 @@ from signalbox.aws.shared.errors import SERVER_ERROR, reason
 from signalbox.aws.shared.messages import batch_entry
 from signalbox.backoff import Backoff
 from signalbox.errors import EffectFailed
-from signalbox.messages import outgoing
-from signalbox.sending import Batch, Delivery
+from signalbox.messages import MessageId, outgoing
+from signalbox.sending import Batch, Delivery, SentBatch
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.type_defs import BatchResultErrorEntryTypeDef
 
 # Codes of SQS that reject the message itself; every other code concerns the queue, its key or the moment.
 OF_THE_MESSAGE = frozenset(
@@ -42,40 +43,45 @@ class SqsQueueSender:
     url_prefix: str
     backoff: Backoff = BACKOFF
 
-    def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
-        """Send a batch; return the failed deliveries, each with SQS's reason if the failure is permanent, else None.
+    def send(self, batch: Batch) -> SentBatch:
+        """Send a batch; return the failed deliveries and the ids of the others.
 
         Failures that no message caused are repeated after pauses, as long as there is time. No two deliveries of a FIFO
         queue may be of one message group. A call that SQS rejects as a whole is repeated for each message, to find the
         rejected one. Raises `EffectFailed` when it is unknown which messages SQS accepted.
         """
         try:
-            failed = list(self._failed(batch))
+            return self._sent(batch)
         except ClientError as error:
-            failed = self._refused(batch, error)
+            return self._refused(batch, error)
         except BotoCoreError as error:
             raise EffectFailed(reason(error, _queue(batch.destination))) from error
-        return failed
 
-    def _failed(self, batch: Batch) -> Iterator[tuple[Delivery, str | None]]:
+    def _sent(self, batch: Batch) -> SentBatch:
         entries = [batch_entry(str(number), outgoing(one.message)) for number, one in enumerate(batch.deliveries)]
-        _, failures = send_batch(self.sqs, self.url_prefix + batch.destination, entries, backoff=self.backoff)
-        for failure in failures:
-            why = f"{failure['Code']} at SendMessageBatch of {_queue(batch.destination)}: {failure.get('Message')}"
-            logger.warning("a message was rejected: %s", why)
-            yield batch.deliveries[int(failure["Id"])], why if _is_of_the_message(failure["Code"]) else None
+        accepted, failures = send_batch(self.sqs, self.url_prefix + batch.destination, entries, backoff=self.backoff)
+        ids = {batch.deliveries[int(number)].message.message_id: MessageId(new) for number, new in accepted.items()}
+        return SentBatch(list(_failed(batch, failures)), ids)
 
-    def _refused(self, batch: Batch, error: ClientError) -> list[tuple[Delivery, str | None]]:
+    def _refused(self, batch: Batch, error: ClientError) -> SentBatch:
         why = reason(error, _queue(batch.destination))
         logger.warning("%d messages were rejected: %s", len(batch.deliveries), why)
         if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= SERVER_ERROR:
             raise EffectFailed(why) from error
         if not _is_of_the_message(error.response["Error"]["Code"]):
-            return [(delivery, None) for delivery in batch.deliveries]
+            return SentBatch([(delivery, None) for delivery in batch.deliveries])
         if len(batch.deliveries) == 1:
-            return [(delivery, why) for delivery in batch.deliveries]
-        single = (Batch(batch.destination, (delivery,)) for delivery in batch.deliveries)
-        return [failure for one in single for failure in self.send(one)]
+            return SentBatch([(delivery, why) for delivery in batch.deliveries])
+        sent = [self.send(Batch(batch.destination, (delivery,))) for delivery in batch.deliveries]
+        ids = {old: new for one in sent for old, new in one.ids.items()}
+        return SentBatch([failure for one in sent for failure in one.failed], ids)
+
+
+def _failed(batch: Batch, failures: "Sequence[BatchResultErrorEntryTypeDef]") -> Iterator[tuple[Delivery, str | None]]:
+    for failure in failures:
+        why = f"{failure['Code']} at SendMessageBatch of {_queue(batch.destination)}: {failure.get('Message')}"
+        logger.warning("a message was rejected: %s", why)
+        yield batch.deliveries[int(failure["Id"])], why if _is_of_the_message(failure["Code"]) else None
 
 
 def _is_of_the_message(code: str) -> bool:

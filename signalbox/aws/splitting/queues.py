@@ -15,12 +15,13 @@ from signalbox.aws.shared.messages import batch_entry, message_of
 from signalbox.backoff import Backoff
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.fifo import FifoBatch
-from signalbox.messages import Message
+from signalbox.messages import Message, MessageId
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, is_fifo, is_ours
 from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery, batches
 from signalbox.splitting.forwarding.deliveries import return_request
 from signalbox.splitting.model.events import CAPABILITY
 from signalbox.splitting.model.observed_state import Sample, TemporaryQueue
+from signalbox.splitting.model.ports import SentBack
 from signalbox.splitting.model.split import SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.queues.queue_attributes import DeadLetterQueue, cloned
@@ -104,22 +105,23 @@ class SqsSplitQueues:
         for start in range(0, len(receipt_handles), MAXIMUM_ENTRIES):
             self._remove(name, receipt_handles[start : start + MAXIMUM_ENTRIES])
 
-    def send_back(self, original: QueueName, messages: Sequence[Message]) -> Sequence[Message]:
-        """Send messages to their original queue, in order; return the ones that were not accepted.
+    def send_back(self, original: QueueName, messages: Sequence[Message]) -> SentBack:
+        """Send messages to their original queue, in order.
 
         Raises `EffectFailed` if no message was accepted.
         """
         work = FifoBatch([(message, Delivery(message, original)) for message in messages], is_fifo(original))
         reasons: list[str] = []
+        ids: dict[MessageId, MessageId] = {}
         while ready := work.take_ready():
             for call in batches(ready):
-                for delivery, why in self._failures(call):
+                for delivery, why in self._failures(call, ids):
                     work.fail(delivery.message.message_id)
                     reasons.append(why)
         left = set(work.not_done())
         if reasons and len(left) == len(messages):
             raise EffectFailed(reasons[0])
-        return [message for message in messages if message.message_id in left]
+        return SentBack([message for message in messages if message.message_id in left], ids)
 
     def _url(self, name: str) -> str:
         return f"{self.url_prefix}{name}"
@@ -175,15 +177,17 @@ class SqsSplitQueues:
         for failure in answer.get("Failed", []):
             raise EffectFailed(f"{failure['Code']} at DeleteMessageBatch of {_queue(name)}: {failure.get('Message')}")
 
-    def _failures(self, batch: Batch) -> Iterator[tuple[Delivery, str]]:
+    def _failures(self, batch: Batch, ids: dict[MessageId, MessageId]) -> Iterator[tuple[Delivery, str]]:
+        """Send a batch, add the new ids of its messages to `ids`, and yield the failures."""
         entries = [batch_entry(str(n), return_request(one.message)) for n, one in enumerate(batch.deliveries)]
         subject = _queue(batch.destination)
         try:
-            _, failures = send_batch(self.sqs, self._url(batch.destination), entries, backoff=self.backoff)
+            accepted, failures = send_batch(self.sqs, self._url(batch.destination), entries, backoff=self.backoff)
         except (ClientError, BotoCoreError) as error:
             # Messages that other calls sent must still be deleted from the temporary queue.
             yield from ((delivery, reason(error, subject)) for delivery in batch.deliveries)
             return
+        ids |= {batch.deliveries[int(number)].message.message_id: MessageId(new) for number, new in accepted.items()}
         for failure in failures:
             why = f"{failure['Code']} at SendMessageBatch of {subject}: {failure.get('Message')}"
             yield batch.deliveries[int(failure["Id"])], why

@@ -19,13 +19,18 @@ def read_settings(given: Iterable[str]) -> "Config":
     """Return the configuration of `cdk.json` and of settings of the form KEY=VALUE. Raises `InvalidSettings`."""
     with checkout_modules():
         from stacks.settings.context import InvalidConfig, read_config
+    try:
+        return read_config(given_settings(given))
+    except InvalidConfig as error:
+        raise InvalidSettings("\n".join(error.problems)) from error
+
+
+def given_settings(given: Iterable[str]) -> dict[str, object]:
+    """Return the context of `cdk.json` and of settings of the form KEY=VALUE. Raises `InvalidSettings`."""
     context: dict[str, object] = json.loads((CHECKOUT / "cdk.json").read_text()).get("context", {})
     for setting in given:
         key, separator, value = setting.partition("=")
         if not separator:
             raise InvalidSettings(f"expected a setting as KEY=VALUE, not {setting!r}")
         context[key] = value
-    try:
-        return read_config(context)
-    except InvalidConfig as error:
-        raise InvalidSettings("\n".join(error.problems)) from error
+    return context

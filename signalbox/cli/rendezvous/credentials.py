@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from signalbox.cli.rendezvous.regions import All, of_all_regions
 from signalbox.cli.shared.confirmation import Yes, confirm
 from signalbox.cli.shared.output import print_fields, print_json, print_line
 from signalbox.cli.shared.stage import Aws, Json, Stage, say
@@ -42,6 +43,7 @@ def credentials(
     revoke: Revoke = False,
     yes: Yes = False,
     stun: Stun = None,
+    every_region: All = False,
 ) -> None:
     """Print the settings of a Snowflake client: queue URL, encoded credentials, arguments and bridge lines."""
     from signalbox.aws.rendezvous.credentials import client_credentials
@@ -49,7 +51,13 @@ def credentials(
 
     if rotate and revoke:
         raise RejectedError("--rotate and --revoke exclude each other: a new key for clients, or none for any")
+    if every_region and (rotate or revoke):
+        raise RejectedError("--all only shows: rotate or revoke the key of each region's stage by itself")
     deployment = find_deployment(aws=aws, stage=stage)
+    stun_urls = [_stun_url(server) for server in stun or STUN_SERVERS]
+    if every_region:
+        _print_all(deployment, stun_urls, as_json=as_json)
+        return
     if revoke:
         _revoke(deployment, yes=yes, as_json=as_json)
         return
@@ -57,7 +65,7 @@ def credentials(
     _record(deployment, key)
     if rotate:
         say(f"new key of the clients of {deployment.place}; the previous one stays valid until the next rotation")
-    _print_client(deployment, key, [_stun_url(server) for server in stun or STUN_SERVERS], as_json=as_json)
+    _print_client(deployment, key, stun_urls, as_json=as_json)
 
 
 def _revoke(deployment: "Deployment", *, yes: bool, as_json: bool) -> None:
@@ -114,6 +122,33 @@ def _print_client(
     for line in lines[1:]:
         print_fields({"bridge_line": line})
     say(f"clients of {deployment.place}; they ask the STUN servers behind `ice` for their addresses (--stun: others)")
+
+
+def _print_all(deployment: "Deployment", stun_servers: list[str], *, as_json: bool) -> None:
+    """Print one line for each queue and bridge; with JSON the queue, the key and the lines of each region."""
+    from signalbox.aws.rendezvous.credentials import client_credentials
+
+    regions = of_all_regions(deployment, lambda each: (each, client_credentials(each.session(), each.outputs)))
+    clients: list[dict[str, object]] = []
+    lines: list[str] = []
+    for region, (each, key) in regions.found.items():
+        queue_url = sqsqueue(each.outputs)
+        own = bridge_lines(
+            fingerprints(each.outputs),
+            queue_url=queue_url,
+            sqscreds=key.sqscreds,
+            stun_servers=stun_servers,
+            first_place=len(lines),
+        )
+        lines += own
+        clients.append({"region": region, "sqsqueue": queue_url, "sqscreds": key.sqscreds, "bridge_lines": own})
+    if as_json:
+        print_json({"clients": clients, "away": regions.away})
+    else:
+        for line in lines:
+            print_line(line)
+        say(f"clients of {len(clients)} regions: {', '.join(regions.found)}")
+    regions.report()
 
 
 def _stun_url(server: str) -> str:

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,12 @@ class Deployment:
             return _retrying(boto3.Session(region_name=self.region))
         return _retrying(LocalSession(self.endpoint_url, region=self.region, **self.administrator))
 
+    def in_region(self, region: str, *, stage: str) -> "Deployment":
+        """Return a stage of another region, for the same caller. Raises `RejectedError` if it does not exist."""
+        elsewhere = replace(self, region=region, stage=stage, folder=None, websocket_url="", realm="", tickets={})
+        outputs = stack_outputs(elsewhere.session(), stage)
+        return replace(elsewhere, outputs=outputs, rendezvous_url=outputs["RendezvousUrl"])
+
     def session_of(self, credentials: "ClientCredentials") -> boto3.Session:
         """Return a boto3 session for this deployment with another user's access key."""
         key_id, secret = credentials.access_key_id, credentials.secret_access_key
@@ -88,6 +94,11 @@ def aws_session() -> boto3.Session:
     if session.region_name is None:
         raise RejectedError("no AWS region is set: set AWS_REGION, or a region in the AWS profile")
     return _retrying(session)
+
+
+def settings_session(region: str | None) -> boto3.Session:
+    """Return a session with the standard AWS credentials, in the region of a deployment's settings if they name one."""
+    return aws_session() if region is None else _retrying(boto3.Session(region_name=region))
 
 
 def _retrying(session: boto3.Session) -> boto3.Session:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from signalbox.cli.history.what_if import Picture, asked_past
 from signalbox.cli.shared.files import read_json
 from signalbox.cli.shared.output import print_line, print_table
 from signalbox.cli.shared.stage import Aws, Stage
@@ -14,6 +15,7 @@ from signalbox.cli.splitting import audit as splitting_history
 from signalbox.cli.splitting import kubernetes, registry
 from signalbox.cli.splitting import sessions as splitting_sessions
 from signalbox.cli.splitting import status as splitting_status
+from signalbox.cli.splitting.past import explain_past
 from signalbox.cli.splitting.stage import control, warn_not_split
 from signalbox.errors import RejectedError
 
@@ -44,8 +46,19 @@ TargetName = Annotated[
     str | None,
     typer.Option("--target", help="Use the live sessions of this deployed consumer instead.", metavar="KIND/NAME"),
 ]
-Messages = Annotated[Path, typer.Option(help="JSON list of SQS Message objects; - for standard input.")]
-Queue = Annotated[str, typer.Option(help="Queue id, as in the sessions' configs.", metavar="ID")]
+Messages = Annotated[Path | None, typer.Option(help="JSON list of SQS Message objects; - for standard input.")]
+Queue = Annotated[
+    str | None,
+    typer.Option(
+        help="Queue id, as in the sessions' configs; with --over also an original queue's name.", metavar="ID"
+    ),
+]
+Over = Annotated[
+    str | None,
+    typer.Option(
+        "--over", help="Explain the past messages of the last 2h or 7d, for example, instead.", metavar="DURATION"
+    ),
+]
 Sns = Annotated[
     bool, typer.Option("--sns", help="Messages are SNS notifications: filters also see the attributes inside them.")
 ]
@@ -68,17 +81,27 @@ def split() -> None:
 @app.command()
 def explain(
     *,
-    queue: Queue,
-    messages: Messages,
+    queue: Queue = None,
+    messages: Messages = None,
     sessions: Sessions = None,
     target: TargetName = None,
+    over: Over = None,
+    picture: Picture = None,
     sns: Sns = False,
     s3_event: S3Event = False,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Show who would receive each message and why, with the verdict of every session's filter."""
+    """Show who would receive each message and why, with the verdict of every session's filter; or who got past ones."""
+    past = asked_past(over, picture)
+    if past is not None:
+        if messages is not None or sessions is not None:
+            raise RejectedError("--over explains past messages: give neither --messages nor --sessions")
+        explain_past(past, queue=queue, target=target, aws=aws, stage=stage, as_json=as_json)
+        return
+    if queue is None or messages is None:
+        raise RejectedError("give --queue and --messages, or --over for past messages")
     if (sessions is None) == (target is None):
         raise RejectedError("give either --sessions, for sessions in a file, or --target, for live sessions")
     if sessions is not None:

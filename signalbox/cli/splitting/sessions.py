@@ -43,6 +43,12 @@ ConfigFile = Annotated[
 Exclusive = Annotated[
     bool, typer.Option("--exclusive", help="Take every message of all queues; the deployed consumer gets none.")
 ]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        "--since", help="First get the messages kept in this time that your filters match, such as 2h.", metavar="TIME"
+    ),
+]
 Timeout = Annotated[int, typer.Option(help="Seconds to wait for the session to be ready.", min=1)]
 
 
@@ -53,8 +59,11 @@ def session_config(config: Path | None, *, exclusive: bool) -> object:
     return exclusive_config() if config is None else read_json(config)
 
 
-def session_request(*, target: str | None, session: str | None, owner: str | None, config: object) -> SessionRequest:
+def session_request(
+    *, target: str | None, session: str | None, owner: str | None, config: object, since: str | None = None
+) -> SessionRequest:
     """Return a validated request; its problems are reported before anything is sent."""
+    from signalbox.cli.exchange.stage import seconds
     from signalbox.filters.languages import Languages
     from signalbox.splitting.model.mirrord_target import configured_target
     from signalbox.splitting.model.session_config import parse_mirrord_file, refuse_without_entries
@@ -66,7 +75,8 @@ def session_request(*, target: str | None, session: str | None, owner: str | Non
     parsed = parse_mirrord_file(config, Languages())
     refuse_without_entries(parsed)
     warn_not_split(parsed.other_brokers)
-    return SessionRequest(found.with_container, session or new_session_name(), owner or default_owner(), config)
+    name, since_seconds = session or new_session_name(), seconds(since, "--since")
+    return SessionRequest(found.with_container, name, owner or default_owner(), config, since_seconds)
 
 
 @contextmanager
@@ -82,6 +92,8 @@ def session_client(request: SessionRequest, *, aws: bool, stage: str) -> "Iterat
 def _say_phase(state: "SessionStatus") -> None:
     if not state.has_ended:
         say(f"session {state.session!r} is {state.phase}")
+    if state.replayed and state.phase != READY:
+        say(f"{state.replayed} kept messages so far")
     if state.phase == READY:
         for queue in state.queues:
             say(f"{queue.queue_id}: {queue.temporary} instead of {queue.original}")
@@ -98,6 +110,7 @@ def start(
     target: ConfiguredTarget = None,
     config: ConfigFile = None,
     exclusive: Exclusive = False,
+    since: Since = None,
     session: SessionName = None,
     owner: Owner = None,
     timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
@@ -113,7 +126,7 @@ def start(
     from signalbox.cli.splitting.held_sessions import HeartbeatThread, held_session
 
     document = session_config(config, exclusive=exclusive)
-    request = session_request(target=target, session=session, owner=owner, config=document)
+    request = session_request(target=target, session=session, owner=owner, config=document, since=since)
     try:
         with interruptible(), session_client(request, aws=aws, stage=stage) as client:
             if not hold:
@@ -152,6 +165,7 @@ def run(
     target: ConfiguredTarget = None,
     config: ConfigFile = None,
     exclusive: Exclusive = False,
+    since: Since = None,
     handler: handler_options.HandlerName = None,
     endpoint: handler_options.Endpoint = None,
     code: handler_options.Code = None,
@@ -179,7 +193,7 @@ def run(
     )
     options.check(has_command=bool(command))
     document = session_config(config, exclusive=exclusive)
-    request = session_request(target=target, session=session, owner=owner, config=document)
+    request = session_request(target=target, session=session, owner=owner, config=document, since=since)
     if command:
         _run_command(request, command, timeout=timedelta(seconds=timeout), aws=aws, stage=stage)
     from signalbox.cli.splitting.handler.command import run_handler

@@ -36,12 +36,16 @@ class Control(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SessionRequest:
-    """A request for a session of a target; `config` is a whole mirrord.json."""
+    """A request for a session of a target; `config` is a whole mirrord.json.
+
+    With `since_seconds` the session first gets the messages kept in that time.
+    """
 
     target: str
     session: str
     owner: str
     config: object
+    since_seconds: int | None = None
 
 
 def _ignore_state(_state: SessionStatus) -> None: ...
@@ -52,9 +56,10 @@ def _ignore_text(_text: str) -> None: ...
 
 @dataclass(slots=True)
 class SessionClient:
-    """The commands of one session; `on_progress` receives each new phase, `on_wait` the reason of a delay.
+    """The commands of one session; `on_progress` receives each change of its status, `on_wait` the reason of a delay.
 
-    After the start the target's name is the stage's, which completes that of a Kubernetes workload.
+    Changes are new phases and numbers of replayed messages. After the start the target's name is the stage's, which
+    completes that of a Kubernetes workload.
     """
 
     control: Control
@@ -84,7 +89,7 @@ class SessionClient:
                 raise SessionNotReady(f"session {state.session!r} is still {state.phase} after the timeout")
             self.sleep(POLL_SECONDS)
             before, state = state, self._poll(state)
-            if state.phase != before.phase:
+            if (state.phase, state.replayed) != (before.phase, before.replayed):
                 self.on_progress(state)
         return state
 
@@ -99,6 +104,8 @@ class SessionClient:
     def _started(self, deadline: float) -> SessionStatus:
         request, reported = self.request, ""
         fields = self._named | {"owner": request.owner, "config": request.config}
+        if request.since_seconds is not None:
+            fields["since_seconds"] = request.since_seconds
         while True:
             try:
                 return SessionStatus.parse(self.control.ask("start", fields))

@@ -61,6 +61,7 @@ class QueueSettingsPatch:
             message_ttl=_patched(self.message_ttl, settings.message_ttl),
             prefetch=self.prefetch or settings.prefetch,
             maximum_receives=self.maximum_receives or settings.maximum_receives,
+            keep=settings.keep,
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from signalbox.errors import RejectedError
+from signalbox.exchange.messages.headers import announced_file
 from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery, group_of
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames
@@ -23,7 +24,10 @@ class InvalidRetry(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy of a publication for one queue; `message` is the message that the queue's consumers get."""
+    """A copy of a publication for one queue; `message` is the message that the queue's consumers get.
+
+    `file` is the id of the announced file. `delivered_as` is the SQS id in the queue, once SQS has accepted the copy.
+    """
 
     queue: DeclaredName
     destination: QueueName
@@ -34,6 +38,8 @@ class Copy:
     sequence: int | None
     published_at: datetime
     attempt: int = 1
+    file: str | None = None
+    delivered_as: MessageId | None = None
 
     @property
     def message_id(self) -> MessageId:
@@ -88,6 +94,7 @@ def read_retry(message: Message, names: StageNames) -> Copy:
         sequence=delivered.sequence,
         published_at=delivered.published_at,
         attempt=1 + int(message.system_attributes["ApproximateReceiveCount"]),
+        file=announced_file(delivered.key, message.body),
     )
 
 

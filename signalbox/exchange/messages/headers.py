@@ -1,5 +1,6 @@
 """Message headers as SQS message attributes, or as one JSON attribute where SQS does not allow them."""
 
+import hashlib
 import json
 import re
 import string
@@ -27,6 +28,9 @@ OWN_NAMES = frozenset(
 MAXIMUM_ATTRIBUTES = 10  # SQS
 MAXIMUM_NAME_LENGTH = 256  # SQS, of an attribute's name
 NAME_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_-.")
+ANNOUNCED_PATH = re.compile(r'"relPath"\s*:\s*("(?:[^"\\]|\\.)*")')  # Sarracenia's v03: one JSON object
+V02 = "v02."  # a body of this format is `time base-url path`
+FILE_ID_CHARACTERS = 32
 REFUSED = re.compile("[^\\t\\n\\r -\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")  # SQS: all but XML 1.0's characters
 RESERVED_PREFIXES = ("aws.", "amazon.")  # SQS, case-insensitive
 
@@ -97,3 +101,24 @@ def _read(text: str, problems: Problems) -> Iterator[tuple[str, Attribute]]:
         found = section.section(name)
         data_type = found.required_text("DataType")
         yield name, Attribute(data_type, found.text("StringValue"), found.text("BinaryValue"))
+
+
+def announced_file(key: str, body: str) -> str | None:
+    """Return the id of the file that a message of Sarracenia announces, or None for any other message.
+
+    The id is in history instead of the path, which may be confidential.
+    """
+    if key.startswith(V02):
+        path = (*body.split(" "), "", "", "")[2]
+        # As sr3 escapes it: signalbox/sarracenia/formats/v02.py
+        return file_id(path.replace("%20", " ").replace("%23", "#")) if path else None
+    found = ANNOUNCED_PATH.search(body) if '"relPath"' in body else None
+    try:
+        return file_id(json.loads(found[1])) if found else None
+    except ValueError:  # not a JSON string, such as one with control characters
+        return None
+
+
+def file_id(path: str) -> str:
+    """Return the id of an announced file: a hash of its path, without the slash at its start."""
+    return hashlib.sha256(path.lstrip("/").encode(errors="surrogatepass")).hexdigest()[:FILE_ID_CHARACTERS]

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from signalbox.exchange.matching.graph import Routes
 from signalbox.exchange.messages.copies import Copy
+from signalbox.exchange.messages.headers import announced_file
 from signalbox.exchange.messages.properties import LIVE, PUBLISHER, TOPIC, InvalidPublication, MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames
@@ -19,13 +20,17 @@ UNKNOWN_PUBLISHER = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A message that was published to an exchange, with its routes; `notes` are metadata of a live session."""
+    """A message that was published to an exchange, with its routes.
+
+    `notes` are metadata of a live session, and `file` is the id of the file that the message announces.
+    """
 
     message: Message
     properties: MessageProperties
     routes: Routes
     publisher: str
     notes: str | None = None
+    file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,14 @@ def publication(
     publisher = (
         _text(attributes, PUBLISHER) or users.get(principal_id(message)) or message.system_attributes.get("SenderId")
     )
-    return Publication(message, properties, routes, publisher or UNKNOWN_PUBLISHER, _text(attributes, LIVE))
+    return Publication(
+        message,
+        properties,
+        routes,
+        publisher or UNKNOWN_PUBLISHER,
+        notes=_text(attributes, LIVE),
+        file=announced_file(properties.key, message.body),
+    )
 
 
 def checked_group(publication: Publication, order_by: OrderBy | None) -> Publication | Rejection:
@@ -118,6 +130,7 @@ def copies(
             sequence=sequence,
             published_at=sent_at(message),
             attempt=attempt(message),
+            file=publication.file,
         )
 
 

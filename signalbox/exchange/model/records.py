@@ -109,12 +109,13 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """The settings of a declared queue."""
+    """The settings of a declared queue. For `keep` the router keeps its messages (`signalbox.kept.settings`)."""
 
     expires: timedelta | None = None
     message_ttl: timedelta | None = None
     prefetch: int = DEFAULT_PREFETCH
     maximum_receives: int = DEFAULT_MAXIMUM_RECEIVES
+    keep: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)

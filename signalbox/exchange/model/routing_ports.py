@@ -16,7 +16,7 @@ from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
-from signalbox.sending import Batch, Delivery
+from signalbox.sending import Batch, SentBatch
 
 KeysOfExchange = tuple[ExchangeName, Collection[RoutingKey]]
 
@@ -31,6 +31,14 @@ class RoutingSnapshot:
     exchanges: Mapping[ExchangeName, Exchange]
     users: Mapping[str, UserName]
     heads: Mapping[RoutingKey, Head] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CopySettings:
+    """The settings of a queue that count for its copies: their TTL, and whether they are kept."""
+
+    message_ttl: timedelta | None = None
+    is_kept: bool = False
 
 
 class RoutingTable(Protocol):
@@ -49,8 +57,8 @@ class RoutingTable(Protocol):
         """
         ...
 
-    def message_ttls(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
-        """Return the message TTL of the queues that have one; the values may be slightly stale."""
+    def copy_settings(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, CopySettings]:
+        """Return the settings of existing queues; the values may be slightly stale."""
         ...
 
 
@@ -81,11 +89,8 @@ class Heads(Protocol):
 class CopySender(Protocol):
     """Sends copies to targets of one kind. SQS queues are the only kind."""
 
-    def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
-        """Make one call; return the failed deliveries, with the reason of a final refusal, or None for a retry.
-
-        Raises `EffectFailed` when it is not known which messages were accepted.
-        """
+    def send(self, batch: Batch) -> SentBatch:
+        """Make one call. Raises `EffectFailed` when it is not known which messages were accepted."""
         ...
 
 
@@ -142,6 +147,10 @@ class LiveDelivery(Protocol):
         `writes` are stored at the same time as the events, all or none: if they cannot be, nothing is done, and the
         result is None.
         """
+        ...
+
+    def publication_id(self, publication: Publication) -> int:
+        """Return the id by which connections and logs know a publication."""
         ...
 
     def acknowledge(self, publications: Sequence[Publication]) -> Collection[MessageId]:

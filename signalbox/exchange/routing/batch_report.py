@@ -42,11 +42,24 @@ class BatchReport:
         self.events.append(events.rejected(rejection.message, exchange=exchange, reason=rejection.reason, at=self.at))
 
     def add_publication(
-        self, publication: Publication, exchange: ExchangeName, *, sequence: int | None, is_live: bool = False
+        self,
+        publication: Publication,
+        exchange: ExchangeName,
+        *,
+        sequence: int | None,
+        publication_id: int | None = None,
     ) -> None:
-        """Add a publication that no binding matched. A live exchange keeps it in its log, so it is not dropped."""
-        if is_live:
-            self.events.append(events.logged(publication, exchange=exchange, sequence=sequence, at=self.at))
+        """Add a publication that no binding matched. A live exchange keeps it in its log, so it is not dropped.
+
+        `publication_id` is the id in that log, or None if the exchange is not live.
+        """
+        is_live = publication_id is not None
+        if publication_id is not None:
+            self.events.append(
+                events.logged(
+                    publication, exchange=exchange, sequence=sequence, at=self.at, publication_id=publication_id
+                )
+            )
         queues = publication.routes.queues
         if (queues or is_live) and not publication.routes.by_alternate:
             return

@@ -1,7 +1,7 @@
 """The dispatcher of copies: sends batches of ten, dead-letters final failures and returns retryable ones."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from signalbox.errors import EffectFailed
 from signalbox.exchange.messages.copies import Copy, retry_message
@@ -11,7 +11,7 @@ from signalbox.exchange.model.routing_ports import CopySender, DeclaredQueues
 from signalbox.messages import Message, MessageId
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, is_fifo
-from signalbox.sending import Batch, Delivery, batches
+from signalbox.sending import Batch, Delivery, SentBatch, batches
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +48,23 @@ class CopyDispatcher:
         """Send copies to their queues; dead-letter those that SQS refuses permanently."""
         by_destination = {(copy.message_id, copy.destination): copy for copy in copies}
         outcome = DispatchResult()
-        for batch, failures in self._calls(
-            Delivery(copy.message, copy.destination) for copy in by_destination.values()
-        ):
-            sent = [by_destination[delivery.message.message_id, batch.destination] for delivery in batch.deliveries]
-            outcome.delivered += [copy for copy in sent if copy.message_id not in failures]
-            self._sort([copy for copy in sent if copy.message_id in failures], failures, outcome)
+        for batch, sent in self._calls(Delivery(copy.message, copy.destination) for copy in by_destination.values()):
+            failures = _reasons(sent)
+            copies_sent = [by_destination[one.message.message_id, batch.destination] for one in batch.deliveries]
+            outcome.delivered += [
+                replace(copy, delivered_as=sent.ids.get(copy.message_id))
+                for copy in copies_sent
+                if copy.message_id not in failures
+            ]
+            self._sort([copy for copy in copies_sent if copy.message_id in failures], failures, outcome)
         return outcome
 
     def retry_later(self, copies: Iterable[Copy], outcome: DispatchResult) -> None:
         """Send copies to the retry queues, and add them to the result."""
         waiting = {message.message_id: (copy, message) for copy in copies for message in (retry_message(copy),)}
         deliveries = (Delivery(message, self._retry_queue(copy)) for copy, message in waiting.values())
-        for batch, failures in self._calls(deliveries):
+        for batch, sent in self._calls(deliveries):
+            failures = _reasons(sent)
             for delivery in batch.deliveries:
                 copy, message = waiting[delivery.message.message_id]
                 (outcome.stuck if message.message_id in failures else outcome.retried).append(copy)
@@ -89,18 +93,22 @@ class CopyDispatcher:
             else:
                 self.dead_letter_copy(copy, outcome, reason=reason, is_gone=is_gone)
 
-    def _calls(self, deliveries: Iterable[Delivery]) -> Iterable[tuple[Batch, Mapping[MessageId, str | None]]]:
+    def _calls(self, deliveries: Iterable[Delivery]) -> Iterable[tuple[Batch, SentBatch]]:
         calls = list(batches(deliveries))
-        return zip(calls, self.parallel_map(self._failures, calls), strict=True)
+        return zip(calls, self.parallel_map(self._send, calls), strict=True)
 
-    def _failures(self, batch: Batch) -> Mapping[MessageId, str | None]:
+    def _send(self, batch: Batch) -> SentBatch:
         try:
-            return {delivery.message.message_id: reason for delivery, reason in self.sender.send(batch)}
+            return self.sender.send(batch)
         except EffectFailed:  # all may have been accepted: duplicates are better than losses
-            return {delivery.message.message_id: None for delivery in batch.deliveries}
+            return SentBatch([(delivery, None) for delivery in batch.deliveries])
 
     def _is_taken(self, message: Message, queue: QueueName) -> bool:
-        return not self._failures(Batch(queue, (Delivery(message, queue),)))
+        return not self._send(Batch(queue, (Delivery(message, queue),))).failed
 
     def _retry_queue(self, copy: Copy) -> QueueName:
         return self.ordered_retry_queue if copy.keeps_order else self.retry_queue
+
+
+def _reasons(sent: SentBatch) -> Mapping[MessageId, str | None]:
+    return {delivery.message.message_id: reason for delivery, reason in sent.failed}

@@ -1,11 +1,14 @@
 """The history events of routing. They contain nothing of a message's body or headers."""
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 
 from signalbox.exchange.messages.copies import Copy
 from signalbox.exchange.messages.properties import PUBLISHER
 from signalbox.exchange.messages.publications import Publication
 from signalbox.history.event import HistoryEvent
+from signalbox.kept.objects import KeptObject
 from signalbox.messages import Message, size_bytes
 from signalbox.sarracenia.rights.names import ExchangeName
 
@@ -48,9 +51,18 @@ def unrouted(
     return _of_publication(publication, "unrouted", outcome, exchange=exchange, sequence=sequence, at=at)
 
 
-def logged(publication: Publication, *, exchange: ExchangeName, sequence: int | None, at: datetime) -> HistoryEvent:
-    """Return the event of a message in the log of a live exchange, which its connections read."""
-    return _of_publication(publication, "logged", "live", exchange=exchange, sequence=sequence, at=at)
+def logged(
+    publication: Publication,
+    *,
+    exchange: ExchangeName,
+    sequence: int | None,
+    at: datetime,
+    publication_id: int | None = None,
+) -> HistoryEvent:
+    """Return the event of a message in the log of a live exchange, which its connections read by `publication_id`."""
+    event = _of_publication(publication, "logged", "live", exchange=exchange, sequence=sequence, at=at)
+    known = {} if publication_id is None else {"publication": str(publication_id)}
+    return replace(event, labels={**event.labels, **known})
 
 
 def _of_publication(
@@ -74,11 +86,12 @@ def _of_publication(
         sequence=sequence,
         source=exchange,
         size_bytes=size_bytes(message),
-        labels=_labels(publication.publisher),
+        labels=_labels(publication.publisher) | _file(publication.file),
     )
 
 
 def _of_copy(copy: Copy, kind: str, outcome: str, *, at: datetime, reason: str | None = None) -> HistoryEvent:
+    delivered = {"copy": copy.delivered_as} if copy.delivered_as else {}
     return HistoryEvent(
         event_id=f"{kind}:{copy.message_id}:{copy.destination}:{outcome}",
         occurred_at=at,
@@ -94,10 +107,29 @@ def _of_copy(copy: Copy, kind: str, outcome: str, *, at: datetime, reason: str |
         size_bytes=copy.size_bytes,
         latency_ms=round((at - copy.published_at).total_seconds() * 1000),
         attempt=copy.attempt,
-        labels=_labels(copy.message.attributes[PUBLISHER].text),
+        labels=_labels(copy.message.attributes[PUBLISHER].text) | _file(copy.file) | delivered,
     )
 
 
 def _labels(publisher: str | None) -> dict[str, str]:
     # The part after the colon is the session name of a role, which may identify a person.
     return {"publisher": publisher.partition(":")[0]} if publisher else {}
+
+
+def _file(file: str | None) -> dict[str, str]:
+    return {"file": file} if file else {}
+
+
+def kept(messages: Iterable[Message], stored_as: KeptObject) -> Iterator[HistoryEvent]:
+    """Yield the event of each kept copy: the publication's id, and in the label `object` the key of what is stored."""
+    for message in messages:
+        yield HistoryEvent(
+            event_id=f"kept:{message.message_id}:{stored_as.queue}",
+            occurred_at=stored_as.kept_at,
+            capability=CAPABILITY,
+            kind="kept",
+            outcome="stored",
+            message_id=message.message_id,
+            source=stored_as.queue,
+            labels={"object": stored_as.key},
+        )

@@ -59,7 +59,7 @@ class Resender:
         None means that there was no answer, so that it is not known which messages SQS accepted.
         """
         try:
-            failed = self.sender.send(call)
+            failed = self.sender.send(call).failed
         except EffectFailed:
             return None
         return {delivery.message.message_id: reason for delivery, reason in failed}

@@ -32,8 +32,9 @@ from signalbox.exchange.model.routing_ports import (
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.batch_report import BatchReport
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult
+from signalbox.exchange.routing.copy_keeper import CopyKeeper
+from signalbox.exchange.routing.copy_settings import CopySettingsCache
 from signalbox.exchange.routing.key_holds import HeldKeys, KeyHolder
-from signalbox.exchange.routing.message_ttls import MessageTtls
 from signalbox.exchange.routing.sequences import KEPT, KEPT_OF_MANY, Head, numbered
 from signalbox.fifo import FifoBatch
 from signalbox.history.event import HistoryEvent
@@ -97,7 +98,8 @@ class Router:
 
     `record` takes history events; with it, the result of a batch has none. `trusted_ids` are the IAM ids of the control
     plane and of sessions, which publish on behalf of users. Of an exchange with more than `maximum_bindings` the router
-    reads only the bindings that may match a batch's keys.
+    reads only the bindings that may match a batch's keys. `keeper` stores the copies of queues that are kept, before
+    they are sent.
     """
 
     table: RoutingTable
@@ -112,13 +114,14 @@ class Router:
     key_holder: KeyHolder | None = None
     record: Callable[[Sequence[HistoryEvent]], None] | None = None
     parallel_map: ParallelMap = serial_map
+    keeper: CopyKeeper | None = None
     _graph: RoutingGraph = field(init=False)
     _users: dict[str, UserName] = field(default_factory=dict)
-    _message_ttls: MessageTtls = field(init=False)
+    _copy_settings: CopySettingsCache = field(init=False)
 
     def __post_init__(self) -> None:
         self._graph = RoutingGraph(self.maximum_bindings)
-        self._message_ttls = MessageTtls(self.table)
+        self._copy_settings = CopySettingsCache(self.table)
 
     def route(self, messages: Sequence[Message], exchange: ExchangeName) -> RoutingResult:
         """Route messages of an exchange's queue. A message is done when each copy is delivered or accounted for.
@@ -294,7 +297,7 @@ class Router:
 
     def _process(self, entries: Sequence[Entry], work: _BatchRouting) -> None:
         chosen: list[Copy] = []
-        is_live = self._live(work) is not None
+        live = self._live(work)
         for entry in entries:
             message_id = entry.message.message_id
             if isinstance(entry, Rejection):
@@ -303,13 +306,30 @@ class Router:
                 work.batch.fail(message_id)
             else:
                 work.report.add_publication(
-                    entry, work.exchange, sequence=work.sequences.get(message_id), is_live=is_live
+                    entry,
+                    work.exchange,
+                    sequence=work.sequences.get(message_id),
+                    publication_id=live.publication_id(entry) if live else None,
                 )
                 chosen += self._copies(entry, work)
-        outcome = self._dispatched(chosen, work)
+        outcome = self._dispatched(self._kept(chosen, work), work)
         work.report.add_dispatch(outcome)
         for copy in outcome.stuck:
             work.batch.fail(copy.message_id)
+
+    def _kept(self, chosen: Sequence[Copy], work: _BatchRouting) -> Sequence[Copy]:
+        """Store the copies of kept queues; return the copies without those to retry.
+
+        A publication of which a copy cannot be kept is received again as a whole: none of its copies is sent now.
+        """
+        if self.keeper is None:
+            return chosen
+        kept = [copy for copy in chosen if self._copy_settings.is_kept(copy.queue)]
+        done = self.keeper.keep(kept, now=self.now())
+        work.report.events += done.events
+        for message_id in done.failed:
+            work.batch.fail(message_id)
+        return [copy for copy in chosen if copy.message_id not in done.failed]
 
     def _reject(self, rejection: Rejection, work: _BatchRouting) -> None:
         queue = self.names.queue(work.exchange)
@@ -323,7 +343,7 @@ class Router:
             publication,
             exchange=work.exchange,
             names=self.names,
-            message_ttls=self._message_ttls.of(publication.routes.queues, now=work.report.at),
+            message_ttls=self._copy_settings.message_ttls(publication.routes.queues, now=work.report.at),
             sequence=work.sequences.get(publication.message.message_id),
             now=work.report.at,
         )

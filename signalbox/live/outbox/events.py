@@ -1,6 +1,7 @@
 """History events of deliveries to connections: aggregated per batch, and never with application data."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from statistics import median
 
@@ -25,7 +26,9 @@ REASONS = {
 def delivery_events(delivered: DeliveryResult, *, now: datetime) -> Iterator[HistoryEvent]:
     """Yield the history events of a delivery: one for posted events, one for a failure."""
     if delivered.events or delivered.backfilled:
-        yield _event(delivered, "posted", now=now)
+        posted = _event(delivered, "posted", now=now)
+        ids = ",".join(map(str, delivered.publications))
+        yield replace(posted, labels={**posted.labels, "publications": ids})
     if delivered.outcome in OUTCOMES:
         yield _event(delivered, OUTCOMES[delivered.outcome], now=now, reason=REASONS[delivered.outcome])
 

@@ -6,7 +6,11 @@ from enum import Enum, auto
 
 from signalbox.live.outbox.totals import NO_TOTALS, Totals
 from signalbox.live.session.state import ConnectionId, Session
+from signalbox.live.wamp.messages import PublicationId
 from signalbox.messages import MessageId
+
+# 100 ids have less than 2 KB, and Firehose charges for at least 5 KB of each event.
+MAXIMUM_IDS = 100
 
 
 class DeliveryOutcome(Enum):
@@ -27,7 +31,8 @@ class DeliveryResult:
 
     `first` is the batch's first message, and `not_done` are those to redeliver. `events`, `replies` and `backfilled`
     count what was posted, `skipped` the events that the session may not or need not receive, and `size` is in bytes.
-    `lags` are the times from the publication of each live event to its posting.
+    `lags` are the times from the publication of each live event to its posting; `publications` are the ids of the first
+    `MAXIMUM_IDS` posted events, live and past, each once.
     """
 
     connection: ConnectionId
@@ -41,4 +46,10 @@ class DeliveryResult:
     skipped: int = 0
     size: int = 0
     lags: list[timedelta] = field(default_factory=list)
+    publications: dict[PublicationId, None] = field(default_factory=dict)
     totals: Totals = NO_TOTALS
+
+    def add_publication(self, publication: PublicationId) -> None:
+        """Note an event that was posted."""
+        if len(self.publications) < MAXIMUM_IDS:
+            self.publications[publication] = None

@@ -237,6 +237,7 @@ class _ConnectionWriter:
         outcome = self._post_event(candidate) if row is None else self._post_row(row)
         if outcome is DeliveryOutcome.DONE:
             self.delivered.events += 1
+            self.delivered.add_publication(candidate.event.publication)
             self.delivered.lags.append(self.writer.now() - candidate.event.at)
         return outcome
 
@@ -316,6 +317,7 @@ class _ConnectionWriter:
         outcome = self._post_event(candidate, is_latest=is_latest)
         if outcome is DeliveryOutcome.DONE:
             self.delivered.backfilled += 1
+            self.delivered.add_publication(event.publication)
             self._advance(mark_posted(self.outbox, candidate, now=self.writer.now()))
         return outcome
 
@@ -348,6 +350,7 @@ class _ConnectionWriter:
                 self._advance(with_progress(self.outbox, item_id, row.id - 1))
                 return outcome
             self.delivered.backfilled += 1
+            self.delivered.add_publication(event.publication)
             if self.delivered.backfilled % SAVED_EVERY == 0:
                 self._save()
         return DeliveryOutcome.DONE

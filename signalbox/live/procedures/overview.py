@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NewType, Protocol
+from typing import TYPE_CHECKING, NewType, Protocol
 
 from signalbox.documents import Problems, Section, shown
 from signalbox.errors import UnavailableError
@@ -14,6 +14,9 @@ from signalbox.live.log.history_request import InvalidArgument
 from signalbox.live.wamp.codec import MAXIMUM_ID, MAXIMUM_MESSAGE_BYTES, serialize, size_bytes
 from signalbox.live.wamp.messages import Payload, RequestId, Result
 from signalbox.sarracenia.rights.names import ExchangeName
+
+if TYPE_CHECKING:
+    from signalbox.activity.recent import RecentActivity  # the function `session` has this module, and does not use it
 
 PictureName = NewType("PictureName", str)
 
@@ -68,6 +71,7 @@ class StageOverview:
     topics: Topics
     parts: Mapping[str, Part]
     pictures: Pictures
+    activity: "RecentActivity"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,13 @@ def summarize_stage(context: OverviewContext, payload: Payload) -> Payload:
         except UnavailableError as error:
             unavailable[name] = str(error)
     return Payload((summary,), {"unavailable": unavailable})
+
+
+def summarize_activity(context: OverviewContext, payload: Payload) -> Payload:
+    """Return rate, backlog, oldest message, errors and cost of each capability. Raises `UnavailableError`."""
+    del payload
+    at, found = context.stage.activity.at(context.now)
+    return Payload(({"at": rfc3339(at), "capabilities": [one.document() for one in found]},))
 
 
 def find_reports(context: OverviewContext, payload: Payload) -> Payload:

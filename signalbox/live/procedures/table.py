@@ -26,6 +26,8 @@ class Access(Enum):
     # Administrators and users with a read grant for the URI, and for URIs outside of `wamp.` users whose role may read
     # the realm: the result shows other sessions or the stage, or the call ends a session.
     GRANTED = auto()
+    # Administrators: the result has exact numbers of the whole stage.
+    ADMINISTRATORS = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class Procedure(Generic[Context]):
 
     def is_permitted(self, rights: Rights) -> bool:
         """Return whether a user with these rights may call the procedure."""
+        if self.access is Access.ADMINISTRATORS:
+            return rights.is_admin
         return self.access is Access.JOINED or rights.may_administer(self.uri)
 
 
@@ -89,6 +93,7 @@ SESSION_PROCEDURES: tuple[Procedure[CallContext], ...] = (
 OVERVIEW_PROCEDURES: tuple[Procedure[OverviewContext], ...] = (
     Procedure("signalbox.topics", Access.JOINED, overview.list_topics),
     Procedure("signalbox.overview", Access.GRANTED, overview.summarize_stage),
+    Procedure("signalbox.activity", Access.ADMINISTRATORS, overview.summarize_activity),
     Procedure("signalbox.report", Access.GRANTED, overview.find_reports),
 )
 # Decided by the session's machine, since it changes the session.

@@ -113,6 +113,10 @@ class Distributor:
         subscribers_of = self.directory.lookup(exchange.name, {one.event.topic for one in events})
         return self._send(_batches(events, subscribers_of), exchange.name)
 
+    def publication_id(self, publication: Publication) -> int:
+        """Return the publication id that connections and logs have."""
+        return publication_metadata(publication).publication
+
     def acknowledge(self, publications: Sequence[Publication]) -> Collection[MessageId]:
         """Send PUBLISHED to the publishers that requested it; return the messages to redeliver."""
         published = [

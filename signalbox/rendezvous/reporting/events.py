@@ -49,7 +49,7 @@ def answer(record: Rendezvous, *, at: datetime) -> HistoryEvent:
         at=at,
         latency_ms=_milliseconds_since(record.created_at, at),
         attempt=record.matches,
-        labels=labels,
+        labels=labels | _home(record.home),
     )
 
 
@@ -69,8 +69,13 @@ def proxy_poll(
     client_address_hash: str | None,
     country: str,
     was_held: bool,
+    client_id: str | None = None,
+    home: str | None = None,
 ) -> HistoryEvent:
-    """Return the event of a poll; `client_address_hash` and `sid_hash` are hashed with the key of that day."""
+    """Return the event of a poll; `client_address_hash` and `sid_hash` are hashed with the key of that day.
+
+    `client_id` is the client of the offer that the proxy got, and `home` its region if that is another one.
+    """
     labels = {
         "nat": str(poll.nat),
         "proxy_type": poll.proxy_type,
@@ -87,7 +92,10 @@ def proxy_poll(
         outcome=outcome,
         message_id=sid_hash,
         source="proxy",
-        labels=labels | ({"party": client_address_hash} if client_address_hash else {}),
+        labels=labels
+        | ({"party": client_address_hash} if client_address_hash else {})
+        | ({"client": client_id} if client_id else {})
+        | _home(home),
     )
 
 
@@ -171,6 +179,10 @@ def _of_client(
         attempt=attempt,
         labels={"nat": str(record.nat), "country": record.country} | dict(labels or {}),
     )
+
+
+def _home(region: str | None) -> dict[str, str]:
+    return {"home": region} if region else {}
 
 
 def _milliseconds_since(start: datetime, end: datetime) -> int:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from signalbox.rendezvous.rules.states import ProxySessionId, Rendezvous
+from signalbox.rendezvous.rules.matching import RendezvousPolicy
+from signalbox.rendezvous.rules.states import ClientId, ProxySessionId, Rendezvous
 from signalbox.rendezvous.wire.proxy import ProxyAnswer
 from signalbox.rendezvous.wire.reply import answer_reply
 
@@ -20,20 +21,29 @@ class AnswerService:
     client_queues: "ClientQueues"
     broker_queue: "BrokerQueue"
     clock: "Clock"
+    policy: RendezvousPolicy
 
     def accept(self, answer: ProxyAnswer) -> Rendezvous | None:
         """Deliver the answer to its client and return the rendezvous, or return None if no client waits for it."""
-        sid = ProxySessionId(answer.sid)
-        client_id = self.offers.matched_by(sid)
-        if client_id is None:
-            return None
+        client_id = self.offers.matched_by(ProxySessionId(answer.sid))
+        return None if client_id is None else self.deliver(client_id, answer)
+
+    def deliver(self, client_id: ClientId, answer: ProxyAnswer) -> Rendezvous | None:
+        """Deliver the answer to this client and return the rendezvous, or return None if the client does not wait."""
         reply = answer_reply(answer.answer)
-        record = self.offers.answer(client_id, sid=sid, reply=reply, now=self.clock.now())
+        now = self.clock.now()
+        record = self.offers.answer(
+            client_id,
+            sid=ProxySessionId(answer.sid),
+            reply=reply,
+            now=now,
+            leased_until=now + self.policy.client_queue_lease,
+        )
         if record is not None:
-            self._deliver(record, reply)
+            self._send(record, reply)
         return record
 
-    def _deliver(self, record: Rendezvous, reply: str) -> None:
+    def _send(self, record: Rendezvous, reply: str) -> None:
         # An HTTP client has no queue: the function that holds its request polls the record.
         if record.queue_url is not None:
             self.client_queues.send(record.queue_url, reply)

@@ -58,6 +58,9 @@ class ClientService:
 
     def _expire(self, record: Rendezvous) -> Rendezvous:
         reply = error_reply(TIMED_OUT if was_matched(record) else NO_PROXIES)
-        closed = self.offers.close(record.client_id, state=OfferState.EXPIRED, reply=reply)
+        # The client has no queue, so the lease has no effect.
+        closed = self.offers.close(
+            record.client_id, state=OfferState.EXPIRED, reply=reply, leased_until=self.clock.now()
+        )
         # `close` returns None if the answer arrived just before.
         return closed or self.offers.find(record.client_id) or record

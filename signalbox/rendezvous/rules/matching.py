@@ -1,5 +1,6 @@
 """The settings of the rendezvous rules, and the reservation of held polls for new offers."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -79,19 +80,25 @@ class HeldPollCache:
         self.unassigned, self.read_at = self.held_polls.held(now=now), now
 
 
+def nowhere_else(_nat: Nat) -> bool:
+    """Return that no other region has a proxy for a client of this NAT type: a stage without peers."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class PollReserver:
-    """Reserves held polls for new offers."""
+    """Reserves held polls for new offers; `elsewhere` returns whether a peer has a proxy for a client."""
 
     cache: HeldPollCache
     presence: "ProxyPresence"
     policy: RendezvousPolicy
+    elsewhere: Callable[[Nat], bool] = nowhere_else
 
     def reserve(self, client_id: ClientId, *, nat: Nat, now: datetime) -> Reservation:
         """Reserve the best held poll for the offer; without one, check for a compatible proxy that polled recently."""
         while poll := self.cache.take(client_id, nat=nat, now=now):
-            if self.cache.held_polls.reserve(poll, client_id=client_id):
+            if self.cache.held_polls.reserve(poll, client_id=client_id, until=now + RESERVATION_TIME):
                 return Reservation(poll.sid, is_matchable=True)
         last_polls = self.presence.last_polls()
         is_matchable = has_recent_proxy(last_polls, client_nat=nat, now=now, recency=self.policy.proxy_recency)
-        return Reservation(None, is_matchable=is_matchable)
+        return Reservation(None, is_matchable=is_matchable or self.elsewhere(nat))

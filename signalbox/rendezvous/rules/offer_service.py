@@ -16,6 +16,7 @@ from signalbox.rendezvous.rules.states import (
     Rendezvous,
     RendezvousMethod,
     hidden_until,
+    is_reservation_lost,
     is_stale,
     next_step,
     was_matched,
@@ -81,16 +82,20 @@ class OfferService:
         return DeliveryResult(done=True, events=(events.duplicate_offer(record, delivery, at=self.clock.now()),))
 
     def _stay(self, record: Rendezvous, delivery: OfferDelivery) -> DeliveryResult:
-        if not self.offers.renew(record.client_id, receipt_handle=delivery.receipt_handle):
+        if not self.offers.renew(record, receipt_handle=delivery.receipt_handle):
             # Answered at the same time, perhaps with the older receipt handle: the next delivery deletes the message.
             return DeliveryResult(done=False)
-        return DeliveryResult(done=False, hidden_until=hidden_until(record, self.clock.now()))
+        now = self.clock.now()
+        if is_reservation_lost(record, now):
+            # The function of its held poll was killed. Another one that waits now need not find it in the pool.
+            self.poll_reserver.reserve(record.client_id, nat=record.nat, now=now)
+        return DeliveryResult(done=False, hidden_until=hidden_until(record, now))
 
     def _open(self, delivery: OfferDelivery, *, replacing: Rendezvous | None) -> DeliveryResult | None:
         """Store a new offer or its refusal; return None if the stored record is not `replacing`."""
         now = self.clock.now()
         # First, because upstream's client gives up if its queue does not exist within five seconds.
-        queue_url = self.client_queues.create(delivery.client_id, due_at=now + self.policy.client_queue_lease)
+        queue_url = self.client_queues.create(delivery.client_id, due_at=self._leased_until(now))
         record = _new_record(delivery, queue_url=queue_url, now=now, policy=self.policy)
         try:
             offer = Offer.parse(delivery.body, self.bridges)
@@ -119,7 +124,12 @@ class OfferService:
     def _refuse(
         self, record: Rendezvous, *, replacing: Rendezvous | None, text: str, outcome: str
     ) -> DeliveryResult | None:
-        record = replace(record, state=OfferState.REFUSED, reply=error_reply(text))
+        record = replace(
+            record,
+            state=OfferState.REFUSED,
+            reply=error_reply(text),
+            available_at=self._leased_until(record.created_at),
+        )
         if not self.offers.open(record, replacing=replacing):
             return None
         self._send(record)
@@ -128,7 +138,8 @@ class OfferService:
 
     def _expire(self, record: Rendezvous) -> DeliveryResult:
         reply = error_reply(TIMED_OUT if was_matched(record) else NO_PROXIES)
-        closed = self.offers.close(record.client_id, state=OfferState.EXPIRED, reply=reply)
+        leased_until = self._leased_until(self.clock.now())
+        closed = self.offers.close(record.client_id, state=OfferState.EXPIRED, reply=reply, leased_until=leased_until)
         if closed is None:
             return DeliveryResult(done=False)  # answered at the same time: the answer deletes the message
         self._send(closed)
@@ -138,6 +149,9 @@ class OfferService:
         if record.queue_url and self.client_queues.is_empty(record.queue_url):
             self._send(record)
         return DeliveryResult(done=True)
+
+    def _leased_until(self, start: datetime) -> datetime:
+        return start + self.policy.client_queue_lease
 
     def _send(self, record: Rendezvous) -> None:
         if record.queue_url and record.reply:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from signalbox.rendezvous.rules.held_polls import HeldPoll, candidate_slots
@@ -60,12 +60,15 @@ class PollService:
         held = self._acquire_slot(poll)
         if held is None:
             return PollResult(self._claim_oldest(poll), was_held=False)
+        match, reserved = None, None
         try:
             match = self._claim_oldest(poll)
             was_held = match is None
             match = match or self._wait(poll, held)
         finally:
-            reserved = self.held_polls.release(held)
+            # A slot with a reserved offer becomes free by itself.
+            if match is None or match.reserved_for != held.sid:
+                reserved = self.held_polls.release(held)
         if match is None and reserved is not None:
             # It was reserved after the last read, and is available to this poll only for a second.
             match = self._claim_with_retries(reserved, held).match
@@ -125,12 +128,16 @@ class PollService:
         now, proxy = self.clock.now(), Claimant(ProxySessionId(poll.sid), poll.proxy_type)
         for record in self.offers.claimable(compatible_pools(poll.nat), now=now):
             if is_abandoned(record, now):
-                self.offers.close(record.client_id, state=OfferState.EXPIRED, reply=error_reply(TIMED_OUT))
+                self._close(record.client_id, now=now)
             elif is_claimable(record, sid=proxy.sid, now=now):
                 match = self._claim(record.client_id, proxy).match
                 if match is not None:
                     return match
         return None
+
+    def _close(self, client_id: ClientId, *, now: datetime) -> None:
+        leased_until = now + self.policy.client_queue_lease
+        self.offers.close(client_id, state=OfferState.EXPIRED, reply=error_reply(TIMED_OUT), leased_until=leased_until)
 
     def _claim(self, client_id: ClientId, proxy: Claimant) -> ClaimResult:
         now = self.clock.now()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NewType
+from typing import NamedTuple, NewType
 
 from signalbox.queues import InvalidQueueName, QueueUrl, parse_queue_name
 from signalbox.rendezvous.wire.nat import Nat
@@ -15,6 +15,9 @@ ProxySessionId = NewType("ProxySessionId", str)
 # delivery sends an answer whose function was killed between storing and sending it.
 LONGEST_HIDDEN = timedelta(seconds=10)
 HIDDEN_PARTS = 3
+
+# Between a client's id and the region of its offer: neither a queue name nor a request id of API Gateway contains it.
+SEPARATOR = "@"
 
 # An offer that is still open this long after its deadline has lost its message or the function that held its request.
 ABANDONED_AFTER = timedelta(seconds=10)
@@ -92,10 +95,11 @@ class Rendezvous:
     """The record of one rendezvous.
 
     `available_at` is the time from which any proxy may claim the offer: when it was parked, the end of its reservation,
-    or the end of the current match. `deadline` is the end of the client's patience. `reserved_for` is the proxy session
-    of the held poll that the offer reserved. `sid` and `proxy_type` belong to the newest match, and `matches` counts
-    the matches. `reply` is the body for the client, stored before it is sent. `queue_url`, `message_id` and
-    `receipt_handle` exist for SQS clients only.
+    or the end of the current match. In a final state it is the end of the lease of the client's queue. `deadline` is
+    the end of the client's patience. `reserved_for` is the proxy session of the held poll that the offer reserved.
+    `sid` and `proxy_type` belong to the newest match, and `matches` counts the matches. `reply` is the body for the
+    client, stored before it is sent. `queue_url`, `message_id` and `receipt_handle` exist for SQS clients only. `home`
+    is the region of the offer if that is another one; it is not stored.
     """
 
     client_id: ClientId
@@ -117,6 +121,25 @@ class Rendezvous:
     proxy_type: str | None = None
     matches: int = 0
     reply: str | None = None
+    home: str | None = None
+
+
+class ForeignOffer(NamedTuple):
+    """An offer of another region: the client's id in that region, and the region."""
+
+    client_id: ClientId
+    home: str
+
+    @property
+    def key(self) -> ClientId:
+        """The id by which every other region knows the offer."""
+        return ClientId(f"{self.client_id}{SEPARATOR}{self.home}")
+
+    @classmethod
+    def parse(cls, key: ClientId) -> "ForeignOffer | None":
+        """Return the foreign offer of this id, or None for an id of this region."""
+        client_id, separator, home = key.rpartition(SEPARATOR)
+        return cls(ClientId(client_id), home) if separator else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +153,15 @@ class ClaimResult:
 def offer_pool(client: Nat) -> OfferPool:
     """Return the pool of a client's offer (broker/ipc.go: only unrestricted clients can use every proxy)."""
     return OfferPool.ANY_PROXY if client is Nat.UNRESTRICTED else OfferPool.UNRESTRICTED_PROXY
+
+
+def is_pooled(record: Rendezvous) -> bool:
+    """Return whether a new offer is in its pool at once.
+
+    An offer over SQS that is reserved for a held poll is not: the poll nearly always claims it. If it does not, or if
+    its proxy stays silent, the offer's message is delivered again three seconds later, which puts it into the pool.
+    """
+    return record.reserved_for is None or record.method is not RendezvousMethod.SQS
 
 
 def compatible_pools(proxy: Nat) -> tuple[OfferPool, ...]:
@@ -186,6 +218,11 @@ def is_claimable(record: Rendezvous, *, sid: ProxySessionId, now: datetime) -> b
     if record.state not in OPEN_STATES or now >= record.deadline:
         return False
     return record.available_at <= now or (record.state is OfferState.PENDING and record.reserved_for == sid)
+
+
+def is_reservation_lost(record: Rendezvous, now: datetime) -> bool:
+    """Return whether the held poll, for which an offer is reserved, did not claim it in time."""
+    return record.state is OfferState.PENDING and record.reserved_for is not None and record.available_at <= now
 
 
 def is_answerable(record: Rendezvous, *, sid: ProxySessionId, now: datetime) -> bool:

@@ -1,8 +1,8 @@
 """The sweep of client queues: it deletes queues whose lease has ended, and orphans without a lease."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from string import ascii_letters, digits
 from typing import TYPE_CHECKING, TypeVar
@@ -15,12 +15,14 @@ from signalbox.rendezvous.reporting import events
 
 if TYPE_CHECKING:
     from signalbox.clock import Clock
-    from signalbox.rendezvous.ports import Leases, StrayCursor, TemporaryQueues
+    from signalbox.rendezvous.ports import Cursor, EndedLeases, Leases, TemporaryQueues
 
 # Queues between two looks at the clock. The leases of a part are one call.
 PART = 100
 # The first characters of a ClientID, in which the search for orphans proceeds; its cursor is an index of this text.
 FIRST_CHARACTERS = f"{digits}{ascii_letters}-_"
+
+EPOCH, MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 
 Value = TypeVar("Value")
 
@@ -43,9 +45,11 @@ class SweepService:
 
     leases: "Leases"
     queues: "TemporaryQueues"
-    cursor: "StrayCursor"
+    cursor: "Cursor"
     clock: "Clock"
     stage: str
+    ended_leases: "EndedLeases"
+    swept_until: "Cursor"  # in milliseconds since 1970
     parallel_map: ParallelMap = serial_map
 
     def end_leases(self, *, until: datetime) -> Iterator[SweptPart]:
@@ -54,6 +58,26 @@ class SweepService:
             if self.clock.now() >= until:
                 return
             yield self._swept(self._end, part)
+        yield from self._end_ended(until=until)
+
+    def _end_ended(self, *, until: datetime) -> Iterator[SweptPart]:
+        """Delete the queues of offers that came to their end; no write marks an offer, a cursor keeps the place."""
+        since = EPOCH + MILLISECOND * (self.swept_until.position() or 0)
+        for part in _parts(self.ended_leases.between(since, self.clock.now())):
+            if self.clock.now() >= until:
+                return
+            yield self._swept(self._delete_ended, part)
+            # The next run begins after the last lease. Another one that ends in the same millisecond and is in the next
+            # part is read by this run, or its queue is deleted as a stray.
+            self.swept_until.save((part[-1].due_at - EPOCH) // MILLISECOND + 1)
+
+    def _delete_ended(self, lease: Lease) -> HistoryEvent:
+        try:
+            self.queues.delete(lease.queue_url)
+        except (EffectFailed, EffectRefused):
+            self.leases.put(replace(lease, due_at=self.clock.now()))  # the next run tries again
+            raise
+        return events.queue(lease.queue_name, "deleted", at=self.clock.now())
 
     def _end(self, lease: Lease) -> HistoryEvent:
         self.queues.delete(lease.queue_url)

@@ -9,7 +9,7 @@ from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import ConsumedQueue
 from signalbox.splitting.forwarding.matching import DEPLOYED, SessionId
 from signalbox.splitting.model.session_config import QueueId, SessionConfig
-from signalbox.splitting.model.split import JOINABLE, Phase, Split, SplitQueue, SplitSession, Stage
+from signalbox.splitting.model.split import JOINABLE, Phase, Replay, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.queues.names import QueueNames
 
@@ -26,7 +26,8 @@ class SplitEnding(UnavailableError):
 class AdmissionRequest:
     """A request to start a session; `config` is its stored JSON and `parsed_config` the parsed form.
 
-    `reads_objects` is whether the stage may read the metadata of S3 objects.
+    `reads_objects` is whether the stage may read the metadata of S3 objects. `replay` has the kept messages that the
+    session gets first; an existing session of this name keeps its own.
     """
 
     session_id: SessionId
@@ -34,6 +35,7 @@ class AdmissionRequest:
     config: str
     parsed_config: SessionConfig
     reads_objects: bool = False
+    replay: Replay | None = None
 
 
 def new_split(
@@ -96,6 +98,7 @@ def with_session(
         queues={one.original: names.for_session(one.original, random=next(random_parts)) for one in split.queues},
         stolen=_originals(split, request.parsed_config.steals),
         exclusive=_originals(split, request.parsed_config.is_exclusive),
+        replay=request.replay,
     )
     return replace(split, sessions=(*split.sessions, session))
 

@@ -14,6 +14,7 @@ from signalbox.splitting.control.commands import (
     Discover,
     Explain,
     Heartbeat,
+    Keep,
     ListRegistries,
     Reconcile,
     Remove,
@@ -21,6 +22,7 @@ from signalbox.splitting.control.commands import (
     Status,
     Stop,
 )
+from signalbox.splitting.control.keeping import KeepService
 from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.control.presentation import SplitPresenter, gone_session
 from signalbox.splitting.control.reconcile_loop import STOPPED, ReconcileLoop
@@ -50,19 +52,23 @@ class ControlService:
 
     ports: ControlPorts
 
-    def answer(self, command: Command) -> object:
-        """Execute a command and return its result. Raises `RejectedError` and `UnavailableError`."""
+    def answer(self, command: Command, *, principal: str = "") -> object:
+        """Execute a command and return its result. Raises `RejectedError` and `UnavailableError`.
+
+        `principal` is the IAM unique id of the command's sender.
+        """
         answers: dict[type, Callable[[Any], object]] = {
             Apply: self._apply,
             Remove: self._remove,
             ListRegistries: self._registries,
             Discover: self._discover,
-            Start: SessionStarter(self.ports).start,
+            Start: partial(SessionStarter(self.ports).start, principal=principal),
             Heartbeat: self._changed,
             Stop: self._changed,
             Status: self._status,
             Explain: self._explain,
             Audit: self._audit,
+            Keep: KeepService(self.ports).keep,
             Reconcile: ReconcileLoop(self.ports).run,
         }
         return answers[type(command)](self._completed(command))

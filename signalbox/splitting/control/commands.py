@@ -3,9 +3,12 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from signalbox.control.envelope import Commands
 from signalbox.documents import Section, shown
+from signalbox.kept.settings import LONGEST
+from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.target import InvalidTarget, Target
@@ -47,12 +50,13 @@ class Discover:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Start a session; `config` is a whole mirrord.json."""
+    """Start a session; `config` is a whole mirrord.json. With `since`, it gets the messages kept in that time first."""
 
     target: Target
     session_id: SessionId
     owner: str
     config: object
+    since: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,13 @@ class Audit:
 
 
 @dataclass(frozen=True, slots=True)
+class Keep:
+    """Apply the stored setting of a kept queue to its split, and delete what a removed setting leaves."""
+
+    queue: QueueName
+
+
+@dataclass(frozen=True, slots=True)
 class Reconcile:
     """Reconcile a split; `holder` holds the lock of its target for this message, and is made by `holder_of`."""
 
@@ -114,7 +125,9 @@ def holder_of(random_part: str, *, runs_before: int) -> str:
     return f"{random_part}{RUN_MARK}{runs_before}" if runs_before else random_part
 
 
-Command = Apply | Remove | ListRegistries | Discover | Start | Heartbeat | Stop | Status | Explain | Audit | Reconcile
+Command = (
+    Apply | Remove | ListRegistries | Discover | Start | Heartbeat | Stop | Status | Explain | Audit | Keep | Reconcile
+)
 
 
 def reconcile_body(command: Reconcile) -> str:
@@ -136,7 +149,17 @@ def _start(section: Section) -> Command:
     problem = _name_problem(owner, most=MAXIMUM_OWNER_NAME, others=TAG_CHARACTERS)
     if owner and problem:
         section.problem("owner", problem)
-    return Start(_target(section), _session(section), owner, section.fields.get("config"))
+    return Start(_target(section), _session(section), owner, section.fields.get("config"), _since(section))
+
+
+def _since(section: Section) -> timedelta | None:
+    seconds = section.whole_number("since_seconds")
+    most = int(LONGEST.total_seconds())
+    if seconds is None:
+        return None
+    if not 1 <= seconds <= most:
+        section.problem("since_seconds", f"expected 1 to {most}, not {seconds}")
+    return timedelta(seconds=seconds)
 
 
 def _session(section: Section) -> SessionId:
@@ -190,12 +213,13 @@ COMMANDS: Commands[Command] = {
     "remove": (("target",), lambda section: Remove(_target(section))),
     "registries": ((), lambda _: ListRegistries()),
     "discover": (("target",), lambda section: Discover(_target(section))),
-    "start": (("target", "session", "owner", "config"), _start),
+    "start": (("target", "session", "owner", "config", "since_seconds"), _start),
     "heartbeat": (("target", "session"), lambda section: Heartbeat(_target(section), _session(section))),
     "stop": (("target", "session"), lambda section: Stop(_target(section), _session(section))),
     "status": (("target",), _status),
     "explain": (("target", "queue_id", "messages"), _explain),
     "audit": (("message_id", "days"), _audit),
+    "keep": (("queue",), lambda section: Keep(QueueName(section.required_text("queue")))),
     "reconcile": (
         ("target", "holder"),
         lambda section: Reconcile(_target(section), section.required_text("holder")),

@@ -7,6 +7,7 @@ from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.control.observation import record_start
 from signalbox.splitting.control.ports import ControlPorts
+from signalbox.splitting.control.replays import SessionReplayer
 from signalbox.splitting.forwarding.returned_messages import MessageReturner
 from signalbox.splitting.forwarding.route import Route
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
@@ -16,6 +17,7 @@ from signalbox.splitting.model.actions import (
     DeleteQueue,
     Effect,
     RemoveForwarding,
+    ReplayKept,
     ReturnMessages,
     StartForwarding,
     StopForwarding,
@@ -57,6 +59,8 @@ class EffectExecutor:
                 targets.switch_back(self.split, self.registry)
             case CloseQueue(name, _, seen):
                 return self.ports.store.uses.close(name, seen=seen, now=self.ports.now())
+            case ReplayKept(session_id):
+                return SessionReplayer(self.ports, self.stored).step(session_id)
             case ReturnMessages():
                 return self._return(effect)
             case _:

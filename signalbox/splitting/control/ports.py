@@ -9,6 +9,9 @@ from signalbox.clock import Clock
 from signalbox.dead_letters import DeadLetters
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.history.event import HistoryEvent
+from signalbox.kept.objects import KeptReader
+from signalbox.kept.settings import KeepSettings
+from signalbox.kept.sweeper import KeptObjects
 from signalbox.queues import QueueName, QueueUrl
 from signalbox.sending import QueueSender
 from signalbox.splitting.consumers.registry import Registry
@@ -92,12 +95,21 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptStore:
+    """The settings of kept queues, and what is kept."""
+
+    settings: KeepSettings
+    reader: KeptReader
+    objects: KeptObjects
+
+
+@dataclass(frozen=True, slots=True)
 class ControlPorts:
     """The ports of the control plane.
 
     `random_parts` yields the random parts of queue names; `record` accepts history events; `clusters` has the names of
     the Kubernetes clusters, the default one first. `reads_objects` is whether the function `split` may read metadata of
-    S3 objects.
+    S3 objects. `kept` is None where no messages can be kept.
     """
 
     store: Store
@@ -119,6 +131,7 @@ class ControlPorts:
     clusters: Sequence[str] = ()
     declared: DeclaredRegistries = field(default_factory=NothingDeclared)
     reads_objects: bool = False
+    kept: KeptStore | None = None
 
     def now(self) -> datetime:
         """Return the current time."""

@@ -14,7 +14,7 @@ from signalbox.splitting.control.protocol import GONE
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model.observed_state import Forwarder, Sample
 from signalbox.splitting.model.ports import StoredSplit
-from signalbox.splitting.model.split import Split, SplitSession
+from signalbox.splitting.model.split import Replay, Split, SplitSession
 from signalbox.splitting.model.target import Target
 
 ENVIRONMENT_ANNOTATION = "environment"
@@ -105,12 +105,31 @@ class SplitPresenter:
             "reason": session.reason,
             "queues": queues,
             "environment": json.loads(annotations.get(_environment_annotation(session), "{}")),
+            **({"replay": _replay_document(session.replay)} if session.replay else {}),
             "notes": [
                 *(line for text in mine for line in text.splitlines()),
+                *([replay_note(session.replay)] if session.replay else []),
                 *precedence_notes(split, session),
                 *problems(annotations),
             ],
         }
+
+
+def replay_note(replay: Replay) -> str:
+    """Return the progress of a replay as one line."""
+    state = "replayed" if replay.finished_at else "so far replayed"
+    skipped = f"; {replay.skipped} skipped, which cannot be marked or read" if replay.skipped else ""
+    since = replay.since.isoformat(timespec="seconds")
+    return f"{replay.sent} message{'' if replay.sent == 1 else 's'} kept since {since} {state}{skipped}"
+
+
+def _replay_document(replay: Replay) -> dict[str, object]:
+    return {
+        "since": replay.since.isoformat(),
+        "sent": replay.sent,
+        "skipped": replay.skipped,
+        "finished_at": replay.finished_at.isoformat() if replay.finished_at else None,
+    }
 
 
 def _counts(counts: Counts, name: QueueName) -> dict[str, int | None]:

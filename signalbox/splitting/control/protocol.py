@@ -50,6 +50,12 @@ class SessionStatus:
         return state
 
     @property
+    def replayed(self) -> int | None:
+        """Return the number of kept messages that the session has got so far; None without a replay."""
+        replay = self.document.get("replay")
+        return int(replay["sent"]) if isinstance(replay, Mapping) else None
+
+    @property
     def has_ended(self) -> bool:
         """Return whether the session will receive no more messages."""
         return self.phase in (ENDING, GONE)

@@ -19,6 +19,7 @@ from signalbox.splitting.model.actions import (
     MoveSession,
     MoveSplit,
     RemoveForwarding,
+    ReplayKept,
     ReturnMessages,
     StartForwarding,
     StopForwarding,
@@ -39,8 +40,12 @@ from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSessi
 
 
 def next_actions(split: Split, observed: ObservedState, *, now: datetime, timings: Timings) -> tuple[Action, ...]:
-    """Return the actions that are due now, in order; empty when the split is at rest or waiting."""
-    return tuple(_Step(split, observed, now, timings).actions())
+    """Return the actions that are due now, in order; empty when the split is at rest or waiting.
+
+    Replays are last, since they take seconds and change the record.
+    """
+    actions = _Step(split, observed, now, timings).actions()
+    return tuple(sorted(actions, key=lambda action: isinstance(action, ReplayKept)))
 
 
 def is_at_rest(split: Split) -> bool:
@@ -93,12 +98,17 @@ class _Step:
                 yield _end(session, f"no sign of life since {session.heartbeat_at.isoformat(timespec='seconds')}")
             elif self.observed.target is TargetState.GONE:
                 yield _end(session, f"target {self.split.target} does not exist any more")
-            elif session.phase is Phase.STARTING and self.now - self._began(session) > self.split.switch_timeout:
+            elif self._is_late(session):
                 seconds = self.split.switch_timeout.total_seconds()
                 yield _end(session, f"{self._missing(session)} after {seconds:g} s")
 
-    def _began(self, session: SplitSession) -> datetime:
-        return max(session.since, self.split.since)
+    def _is_late(self, session: SplitSession) -> bool:
+        """Return whether a session waits for its queues or for the target for too long; a replay may take any time."""
+        if session.phase is not Phase.STARTING or (session.is_replaying and self._are_usable(session.queues.values())):
+            return False
+        replayed_at = session.replay.finished_at if session.replay else None
+        began = max(session.since, self.split.since, replayed_at or session.since)
+        return self.now - began > self.split.switch_timeout
 
     def _missing(self, session: SplitSession) -> str:
         if not self._are_usable((*self._deployed(), *session.queues.values())):
@@ -112,6 +122,8 @@ class _Step:
         if not self.split.live:
             return
         yield from self._create_deployed()
+        if all(session.is_replaying for session in self.split.live):
+            return  # the target reads its originals until a session is to get more than kept messages
         if self._are_usable(self._deployed()):
             yield from self._switch()
             if self.observed.target is TargetState.TEMPORARY:
@@ -189,6 +201,10 @@ class _Step:
             yield from self._proceed(session)
 
     def _proceed(self, session: SplitSession) -> Iterator[Action]:
+        if session.phase is Phase.STARTING and session.is_replaying:
+            if self._are_usable(session.queues.values()):
+                yield ReplayKept(session.session_id)
+            return
         is_split = self.split.stage is Stage.SPLIT
         if session.phase is Phase.STARTING and is_split and self._are_usable(session.queues.values()):
             is_unread = all(self._is_unread(queue, session) for queue in self.split.queues)

@@ -10,11 +10,13 @@ from signalbox.optimistic_update import optimistic_update
 from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.control.admission import AdmissionRequest, new_split, with_session
 from signalbox.splitting.control.commands import Start
+from signalbox.splitting.control.keeping import KeepService
 from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.control.presentation import SplitPresenter
 from signalbox.splitting.control.reconcile_loop import ReconcileLoop
 from signalbox.splitting.control.record_updates import TRIES, RecordBusy
 from signalbox.splitting.control.registries import RegistryService
+from signalbox.splitting.control.replays import ReplayRequest
 from signalbox.splitting.model import events
 from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.session_config import parse_mirrord_file, refuse_without_entries, split_queues_of
@@ -57,8 +59,11 @@ class SessionStarter:
 
     ports: ControlPorts
 
-    def start(self, command: Start) -> dict[str, object]:
-        """Store a session and return its document. Raises `RejectedError` and `UnavailableError`."""
+    def start(self, command: Start, *, principal: str = "") -> dict[str, object]:
+        """Store a session and return its document. Raises `RejectedError` and `UnavailableError`.
+
+        `principal` is the IAM unique id of the command's sender, who must be a reader of the kept messages.
+        """
         parsed_config = parse_mirrord_file(command.config, self.ports.compiler)
         refuse_without_entries(parsed_config)
         request = AdmissionRequest(
@@ -69,7 +74,9 @@ class SessionStarter:
             reads_objects=self.ports.reads_objects,
         )
         now, target = self.ports.now(), command.target
-        stored, admission = self._stored(target, request, now=now)
+        replay = ReplayRequest(command.since, principal) if command.since is not None else None
+        stored, admission = self._stored(target, request, replay, now=now)
+        stored = KeepService(self.ports).apply(stored)
         presenter = SplitPresenter(self.ports)
         presenter.save_environment(target, admission.session, admission.environment)
         if admission.session.started_at == now:
@@ -77,19 +84,24 @@ class SessionStarter:
         ReconcileLoop(self.ports).wake(target)
         return presenter.session(stored.split, command.session_id)
 
-    def _stored(self, target: Target, request: AdmissionRequest, *, now: datetime) -> tuple[StoredSplit, Admission]:
+    def _stored(
+        self, target: Target, request: AdmissionRequest, replay: ReplayRequest | None, *, now: datetime
+    ) -> tuple[StoredSplit, Admission]:
         """Return the record with the session; of two simultaneous first sessions, the second joins the first."""
-        done = optimistic_update(lambda: self._attempt(target, request, now=now), tries=TRIES)
+        done = optimistic_update(lambda: self._attempt(target, request, replay, now=now), tries=TRIES)
         if done is None:
             raise RecordBusy(f"the split of {target} is being changed by several writers")
         return done
 
     def _attempt(
-        self, target: Target, request: AdmissionRequest, *, now: datetime
+        self, target: Target, request: AdmissionRequest, replay: ReplayRequest | None, *, now: datetime
     ) -> tuple[StoredSplit, Admission] | None:
         splits = self.ports.store.splits
         stored = splits.find(target)
         joinable = self._existing_split(stored, target) if stored else self._new_split(target, now=now)
+        if replay is not None and joinable.split.session(request.session_id) is None:
+            found = replay.replay(joinable.split, request.parsed_config, self.ports.kept, now=now)
+            request = replace(request, replay=found)
         admission = self._admission(joinable, request, now=now)
         if stored is not None and admission.split == stored.split:
             return stored, admission

@@ -1,6 +1,6 @@
 """The return of unconsumed messages from temporary queues to the remaining sessions or the original."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -10,11 +10,12 @@ from signalbox.fifo import FifoBatch
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
-from signalbox.sending import Batch, Delivery, batches
+from signalbox.sending import Batch, Delivery, SentBatch, batches
 from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.control.record_updates import changed
 from signalbox.splitting.forwarding.filters import uses_metadata
 from signalbox.splitting.forwarding.matching import Decision, decide
+from signalbox.splitting.forwarding.replayed import is_replayed
 from signalbox.splitting.forwarding.route import TOO_SLOW, Route
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model import events
@@ -37,12 +38,15 @@ class MessageReturner:
     def step(self, *, to_original: bool) -> bool:
         """Return some messages, in order; return whether all of them were returned and there may be more.
 
+        Copies of kept messages are deleted.
+
         Messages of a session are matched again against the sessions that can receive them; where a filter uses the
         metadata of S3 objects, by the function `split`, which alone can read it.
         """
         received = self.ports.queues.receive(self.name)
-        messages = [message for message, _ in received]
+        messages = [message for message, _ in received if not is_replayed(message, self.name)]
         left_by = next((one for one in self.route.split.sessions if one.queues[self.route.original] == self.name), None)
+        self._record_dropped([message for message, _ in received if is_replayed(message, self.name)], left_by)
         if to_original or left_by is None or self._needs_metadata():
             undone = {one.message_id for one in self._sent_back(messages, left_by)}
         else:
@@ -52,16 +56,24 @@ class MessageReturner:
             self.ports.queues.remove(self.name, done)
         return bool(done) and not undone
 
+    def _record_dropped(self, messages: Sequence[Message], left_by: SplitSession | None) -> None:
+        """Record copies of kept messages, which are deleted: their messages were consumed when they first passed."""
+        if left_by is not None and messages:
+            queue, target, at = self.route.queue, self.route.split.target, self.ports.now()
+            self.ports.record([events.dropped(one, left_by, queue, target, at=at) for one in messages])
+
     def _needs_metadata(self) -> bool:
         live = {one.session_id for one in self.route.split.live}
         claims = [claim for session, claim in self.route.claims.items() if session in live]
         return self.route.queue.s3_event and any(uses_metadata(claim.filter) for claim in claims)
 
     def _sent_back(self, messages: Sequence[Message], left_by: SplitSession | None) -> Sequence[Message]:
-        undone = self.ports.queues.send_back(self.route.original, messages) if messages else ()
-        done = [message for message in messages if message not in undone]
-        self.ports.record(tuple(self._returned(message, None, left_by) for message in done))
-        return undone
+        if not messages:
+            return ()
+        sent = self.ports.queues.send_back(self.route.original, messages)
+        done = [message for message in messages if message not in sent.left]
+        self.ports.record(tuple(self._returned(one, None, left_by, sent.ids) for one in done))
+        return sent.left
 
     def _forwarded(self, messages: Sequence[Message], left_by: SplitSession) -> Sequence[MessageId]:
         decisions = self._decisions(messages, left_by)
@@ -71,29 +83,31 @@ class MessageReturner:
         # Copies for mirroring sessions were sent when the messages were first forwarded.
         planned = [(one, self.route.deliveries(one, decisions[one.message_id])[0]) for one in messages]
         work = FifoBatch(planned, self.route.queue.is_fifo)
-        dead_lettered = set(self._send(work))
+        copies: dict[MessageId, MessageId] = {}
+        dead_lettered = set(self._send(work, copies))
         undone = [*work.not_done(), *undecided]
         done = [one for one in messages if one.message_id not in {*undone, *dead_lettered}]
-        self.ports.record(tuple(self._returned(one, decisions[one.message_id], left_by) for one in done))
+        self.ports.record(tuple(self._returned(one, decisions[one.message_id], left_by, copies) for one in done))
         return undone
 
-    def _send(self, work: FifoBatch[Delivery]) -> Iterator[MessageId]:
-        """Send all batches; yield the ids of messages that were dead-lettered."""
+    def _send(self, work: FifoBatch[Delivery], copies: dict[MessageId, MessageId]) -> Iterator[MessageId]:
+        """Send all batches and add the new ids to `copies`; yield the ids of messages that were dead-lettered."""
         while ready := work.take_ready():
             for call in batches(ready):
-                for delivery, reason in self._failed(call):
+                sent = self._sent(call)
+                copies |= sent.ids
+                for delivery, reason in sent.failed:
                     if reason is None or not self._is_dead_lettered(delivery.message, reason):
                         work.fail(delivery.message.message_id)
                     else:
                         yield delivery.message.message_id
 
-    def _failed(self, call: Batch) -> Sequence[tuple[Delivery, str | None]]:
+    def _sent(self, call: Batch) -> SentBatch:
+        unsent = SentBatch([(delivery, None) for delivery in call.deliveries])
         try:
-            if not self.uses.is_open(call.destination):
-                return [(delivery, None) for delivery in call.deliveries]
-            return self.ports.sender.send(call)
+            return self.ports.sender.send(call) if self.uses.is_open(call.destination) else unsent
         except EffectFailed:
-            return [(delivery, None) for delivery in call.deliveries]
+            return unsent
 
     def _is_dead_lettered(self, message: Message, reason: str) -> bool:
         original = self.route.original
@@ -131,7 +145,13 @@ class MessageReturner:
             cancel = partial(ended, session_id=verdict.session, reason=TOO_SLOW + verdict.reason, now=self.ports.now())
             changed(self.ports.store.splits, self.route.split.target, cancel)
 
-    def _returned(self, message: Message, decision: Decision | None, left_by: SplitSession | None) -> HistoryEvent:
+    def _returned(
+        self,
+        message: Message,
+        decision: Decision | None,
+        left_by: SplitSession | None,
+        copies: Mapping[MessageId, MessageId],
+    ) -> HistoryEvent:
         return events.returned(
             message,
             decision,
@@ -139,4 +159,5 @@ class MessageReturner:
             split=self.route.split,
             queue=self.route.queue,
             at=self.ports.now(),
+            copy=copies.get(message.message_id),
         )

@@ -9,10 +9,11 @@ from signalbox.dead_letters import DeadLetters
 from signalbox.errors import EffectFailed, UnavailableError
 from signalbox.fifo import FifoBatch
 from signalbox.history.event import HistoryEvent
+from signalbox.kept.objects import KeptWriter, kept_batch
 from signalbox.messages import Message, MessageId
 from signalbox.optimistic_update import optimistic_update
 from signalbox.queues import QueueName
-from signalbox.sending import Batch, Delivery, QueueSender, batches
+from signalbox.sending import Batch, Delivery, QueueSender, SentBatch, batches
 from signalbox.splitting.forwarding.filters import Compiler
 from signalbox.splitting.forwarding.matching import Decision, SessionId
 from signalbox.splitting.forwarding.route import TOO_SLOW, Route
@@ -43,7 +44,10 @@ class ForwardResult:
 
 @dataclass(slots=True)
 class _Work:
-    """One batch in progress. `is_certain` is false if it is unknown whether a message was sent."""
+    """One batch in progress. `is_certain` is false if it is unknown whether a message was sent.
+
+    `copies` are the ids that messages got in the queues to which they were forwarded.
+    """
 
     route: Route
     decisions: Mapping[MessageId, Decision]
@@ -51,6 +55,7 @@ class _Work:
     batch: FifoBatch[Sequence[Delivery]]
     refused: dict[MessageId, str] = field(default_factory=dict)
     lost_copies: set[tuple[MessageId, QueueName]] = field(default_factory=set)
+    copies: dict[MessageId, dict[QueueName, MessageId]] = field(default_factory=dict)
     is_certain: bool = True
 
 
@@ -60,7 +65,8 @@ class Splitter:
 
     Use it from one thread only. `settle` is `Timings.settle`. After `budget` no further message of a batch is decided,
     so that a batch with slow filters ends within the function's timeout: the rest is redelivered. `objects` reads the
-    metadata of S3 objects, in far less than the budget.
+    metadata of S3 objects, in far less than the budget. `kept` is called for queues that are kept, before anything is
+    sent.
     """
 
     splits: Splits
@@ -74,20 +80,25 @@ class Splitter:
     settle: timedelta
     budget: timedelta
     objects: ObjectMetadata | None = None
+    kept: KeptWriter | None = None
     _routes: dict[QueueName, Route] = field(default_factory=dict, init=False)
 
     def forward(self, messages: Sequence[Message], original: QueueName, *, call_id: str) -> ForwardResult:
-        """Send the messages of an original to their recipients. Raises `SplitUnknown` before anything is sent."""
+        """Send the messages of an original to their recipients.
+
+        Raises `SplitUnknown` and `NotKept` before anything is sent.
+        """
         route = self._route(original)
         decisions = self._decisions(messages, route)
         cancelled = self._cancelled(decisions, route)
         work = self._work([one for one in messages if one.message_id in decisions], decisions, route)
+        kept = tuple(self._keep(work))
         if route.split.is_closing(original):
             self._send_with_ledger(work, call_id)
         else:
             self._send_all(work)
         undecided = tuple(one.message_id for one in messages if one.message_id not in decisions)
-        return ForwardResult((*work.batch.not_done(), *undecided), tuple(self._events(work)), cancelled)
+        return ForwardResult((*work.batch.not_done(), *undecided), (*kept, *self._events(work)), cancelled)
 
     def _route(self, original: QueueName) -> Route:
         now = self.now()
@@ -171,6 +182,13 @@ class Splitter:
         planned = [(message, route.deliveries(message, decisions[message.message_id])) for message in messages]
         return _Work(route, decisions, messages, FifoBatch(planned, route.queue.is_fifo))
 
+    def _keep(self, work: _Work) -> Iterator[HistoryEvent]:
+        """Store the messages of a kept queue in one object, and yield their events."""
+        if self.kept is not None and work.route.queue.is_kept:
+            batch = kept_batch(work.route.original, work.messages, at=self.now())
+            self.kept.put(batch)
+            yield from events.kept(work.messages, batch.stored_as, target=work.route.split.target)
+
     def _send_with_ledger(self, work: _Work, call_id: str) -> None:
         """Send while forwarding is about to pause, which waits until each call has finished.
 
@@ -199,14 +217,15 @@ class Splitter:
                 self._send(call, work)
 
     def _send(self, call: Batch, work: _Work) -> None:
-        failed: Sequence[tuple[Delivery, str | None]]
         try:
             # A queue that was closed since the decision is not the owner's at the next attempt.
-            failed = self.sender.send(call) if self.uses.is_open(call.destination) else _unsent(call)
+            sent = self.sender.send(call) if self.uses.is_open(call.destination) else _unsent(call)
         except EffectFailed:
             work.is_certain = False
-            failed = [(delivery, None) for delivery in call.deliveries]
-        for delivery, reason in failed:
+            sent = _unsent(call)
+        for message_id, copy in sent.ids.items():
+            work.copies.setdefault(message_id, {})[call.destination] = copy
+        for delivery, reason in sent.failed:
             if reason is None:
                 work.batch.fail(delivery.message.message_id)
             elif delivery.is_copy:  # its owner gets the message, so it is not dead-lettered
@@ -234,11 +253,12 @@ class Splitter:
             if reason is not None:
                 yield events.dead_letter(message, target=split.target, original=queue.original, reason=reason, at=at)
             else:
-                yield from events.routed(message, _taken(message, work), split=split, queue=queue, at=at)
+                copies = work.copies.get(message.message_id, {})
+                yield from events.routed(message, _taken(message, work), split=split, queue=queue, at=at, copies=copies)
 
 
-def _unsent(call: Batch) -> Sequence[tuple[Delivery, str | None]]:
-    return [(delivery, None) for delivery in call.deliveries]
+def _unsent(call: Batch) -> SentBatch:
+    return SentBatch([(delivery, None) for delivery in call.deliveries])
 
 
 def _taken(message: Message, work: _Work) -> Decision:

@@ -50,6 +50,13 @@ class RemoveForwarding:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplayKept:
+    """Send some kept messages to the queues of a session whose filters do not apply yet."""
+
+    session_id: SessionId
+
+
+@dataclass(frozen=True, slots=True)
 class ReturnMessages:
     """Return the messages of a temporary queue, in order.
 
@@ -115,6 +122,7 @@ Effect = (
     | StartForwarding
     | StopForwarding
     | RemoveForwarding
+    | ReplayKept
     | ReturnMessages
     | CloseQueue
     | DeleteQueue

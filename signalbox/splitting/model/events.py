@@ -1,37 +1,53 @@
 """History events of splitting: routing and return of messages and sessions, without bodies or attributes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from types import MappingProxyType
 
 from signalbox.history.event import HistoryEvent
-from signalbox.messages import Message, size_bytes
+from signalbox.kept.objects import KeptObject
+from signalbox.messages import Message, MessageId, size_bytes
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import Decision, Outcome, SessionId
 from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
 
 CAPABILITY = "splitting"
+NO_COPIES: Mapping[QueueName, MessageId] = MappingProxyType({})
 
 
 def routed(
-    message: Message, decision: Decision, *, split: Split, queue: SplitQueue, at: datetime
+    message: Message,
+    decision: Decision,
+    *,
+    split: Split,
+    queue: SplitQueue,
+    at: datetime,
+    copies: Mapping[QueueName, MessageId] = NO_COPIES,
 ) -> tuple[HistoryEvent, ...]:
     """Return the events of a forwarded message: one for its owner and one for each copy.
 
-    Sending the same message to the same queue again yields the same event.
+    Sending the same message to the same queue again yields the same event. `copies` are the ids that the message got
+    in the queues.
     """
-    return tuple(_routed(message, decision, split, queue, at))
+    return tuple(_routed(message, decision, split, queue, at, copies=copies))
 
 
 def _routed(
-    message: Message, decision: Decision, split: Split, queue: SplitQueue, at: datetime
+    message: Message,
+    decision: Decision,
+    split: Split,
+    queue: SplitQueue,
+    at: datetime,
+    *,
+    copies: Mapping[QueueName, MessageId],
 ) -> Iterator[HistoryEvent]:
     gets = {"session" if decision.owner else "deployed": decision.owner}
     destinations = [*gets.items(), *(("copied", session_id) for session_id in decision.copies)]
     for outcome, session_id in destinations:
         unread = {"s3_metadata": decision.unread.value} if decision.unread else {}
-        labels = _labels(split, session_id) | _verdict(decision, session_id) | unread
         destination = _destination(split, queue, session_id)
+        labels = _labels(split, session_id) | _verdict(decision, session_id) | unread | _copy(copies.get(destination))
         yield _of_message(message, "routed", outcome, queue.original, at=at, destination=destination, labels=labels)
 
 
@@ -43,13 +59,14 @@ def returned(
     split: Split,
     queue: SplitQueue,
     at: datetime,
+    copy: MessageId | None = None,
 ) -> HistoryEvent:
     """Return the event of an unconsumed message that was returned; without a decision, to the original.
 
     `left_by` is the session whose queue held the message, or None for the deployed consumer; the label `heir` is the
-    session that received it. The message id is the one in the temporary queue.
+    session that received it. The message id is the one in the temporary queue, and `copy` the one in the next queue.
     """
-    labels = _labels(split, left_by)
+    labels = _labels(split, left_by) | _copy(copy)
     if decision is None:
         return _of_message(
             message, "returned", "original", queue.original, at=at, destination=queue.original, labels=labels
@@ -65,6 +82,61 @@ def returned(
 def dead_letter(message: Message, *, target: Target, original: QueueName, reason: str, at: datetime) -> HistoryEvent:
     """Return the event of a message that no queue accepts; `reason` is SQS's and holds nothing of the message."""
     return _of_message(message, "dead_letter", "dead", original, at=at, reason=reason, labels={"target": str(target)})
+
+
+def kept(messages: Iterable[Message], stored_as: KeptObject, *, target: Target) -> Iterator[HistoryEvent]:
+    """Yield the event of each kept message: its id, and in the label `object` the key of what is stored."""
+    for message in messages:
+        yield HistoryEvent(
+            event_id=f"kept:{message.message_id}:{stored_as.queue}",
+            occurred_at=stored_as.kept_at,
+            capability=CAPABILITY,
+            kind="kept",
+            outcome="stored",
+            message_id=message.message_id,
+            source=stored_as.queue,
+            labels={"target": str(target), "object": stored_as.key},
+        )
+
+
+def replayed(
+    message: Message, session: SplitSession, queue: SplitQueue, target: Target, *, at: datetime
+) -> HistoryEvent:
+    """Return the event of a kept message of which a session got a copy."""
+    destination = session.queues[queue.original]
+    return _of_replay(
+        message, "replayed", session, queue, target, at=at, event_id=f"{message.message_id}:{destination}"
+    )
+
+
+def dropped(
+    message: Message, session: SplitSession, queue: SplitQueue, target: Target, *, at: datetime
+) -> HistoryEvent:
+    """Return the event of a replayed copy that its session left; the message id is the one in the temporary queue."""
+    return _of_replay(message, "dropped", session, queue, target, at=at, event_id=message.message_id)
+
+
+def _of_replay(
+    message: Message,
+    outcome: str,
+    session: SplitSession,
+    queue: SplitQueue,
+    target: Target,
+    *,
+    at: datetime,
+    event_id: str,
+) -> HistoryEvent:
+    return HistoryEvent(
+        event_id=f"kept:{outcome}:{event_id}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind="kept",
+        outcome=outcome,
+        message_id=message.message_id,
+        source=queue.original,
+        destination=session.queues[queue.original],
+        labels={"target": str(target), "session": session.session_id, "owner": session.owner},
+    )
 
 
 def session(found: SplitSession, outcome: str, *, target: Target, at: datetime) -> HistoryEvent:
@@ -121,6 +193,10 @@ def _labels(split: Split, session_id: SessionId | None) -> dict[str, str]:
     labels = {"target": str(split.target)}
     found = split.session(session_id) if session_id else None
     return labels | ({"session": found.session_id, "owner": found.owner} if found else {})
+
+
+def _copy(message_id: MessageId | None) -> dict[str, str]:
+    return {"copy": message_id} if message_id else {}
 
 
 def _verdict(decision: Decision, session_id: SessionId | None) -> dict[str, str]:

@@ -1,11 +1,12 @@
 """Ports of splitting: the stored records, the temporary queues, the forwarders and the targets."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Protocol
 
-from signalbox.messages import Message
+from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
 from signalbox.splitting.model.observed_state import Forwarder, QueueUse, Sample, TargetState, TemporaryQueue
@@ -170,6 +171,14 @@ class QueueUses(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class SentBack:
+    """The result of sending messages back: the ones that were not accepted, and the new ids of the others."""
+
+    left: Sequence[Message] = ()
+    ids: Mapping[MessageId, MessageId] = field(default_factory=lambda: MappingProxyType({}))
+
+
 class SplitQueues(Protocol):
     """The temporary queues."""
 
@@ -200,8 +209,8 @@ class SplitQueues(Protocol):
         """Delete messages that were received from a queue, which may be an original. Raises `EffectFailed`."""
         ...
 
-    def send_back(self, original: QueueName, messages: Sequence[Message]) -> Sequence[Message]:
-        """Send messages to their original queue, in order; return the ones that were not accepted."""
+    def send_back(self, original: QueueName, messages: Sequence[Message]) -> SentBack:
+        """Send messages to their original queue, in order."""
         ...
 
 

@@ -10,7 +10,7 @@ from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model.observed_state import Sample, Timings
 from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
+from signalbox.splitting.model.split import Phase, Replay, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import InvalidTarget, Target
 
 VERSION = 1
@@ -105,6 +105,7 @@ def _queue_document(queue: SplitQueue) -> Document:
         "sns": queue.sns,
         "tags": queue.tags,
         **({"s3_event": True} if queue.s3_event else {}),
+        **({"kept": True} if queue.is_kept else {}),
     }
 
 
@@ -124,6 +125,18 @@ def _session_document(session: SplitSession) -> Document:
         "effective_at": session.effective_at.isoformat() if session.effective_at else None,
         "reason": session.reason,
         **exclusive,
+        **({"replay": _replay_document(session.replay)} if session.replay else {}),
+    }
+
+
+def _replay_document(replay: Replay) -> Document:
+    return {
+        "since": replay.since.isoformat(),
+        "until": replay.until.isoformat(),
+        "positions": dict(replay.positions),
+        "sent": replay.sent,
+        "skipped": replay.skipped,
+        "finished_at": replay.finished_at.isoformat() if replay.finished_at else None,
     }
 
 
@@ -150,6 +163,7 @@ def _queue(document: Document) -> SplitQueue:
         sns=document["sns"],
         tags=tuple((key, value) for key, value in document["tags"]),
         s3_event=document.get("s3_event", False),
+        is_kept=document.get("kept", False),
     )
 
 
@@ -167,6 +181,18 @@ def _session(document: Document) -> SplitSession:
         effective_at=datetime.fromisoformat(document["effective_at"]) if document["effective_at"] else None,
         reason=document["reason"],
         exclusive=frozenset(QueueName(original) for original in document.get("exclusive", ())),
+        replay=_replay(document["replay"]) if document.get("replay") else None,
+    )
+
+
+def _replay(document: Document) -> Replay:
+    return Replay(
+        since=datetime.fromisoformat(document["since"]),
+        until=datetime.fromisoformat(document["until"]),
+        positions={QueueName(original): key for original, key in document["positions"].items()},
+        sent=document["sent"],
+        skipped=document["skipped"],
+        finished_at=datetime.fromisoformat(document["finished_at"]) if document["finished_at"] else None,
     )
 
 

@@ -73,9 +73,12 @@ class SessionConfig:
 
     def steals(self, queue_id: QueueId) -> bool:
         """Return whether the session can own messages of a queue."""
-        claim = self.claim(SessionId(""), queue_id)
-        claims_nothing = isinstance(claim.filter, AllOf) and not claim.filter.parts
-        return claim.mode is not Mode.MIRROR and not claims_nothing
+        return self.claim(SessionId(""), queue_id).mode is not Mode.MIRROR and self.claims(queue_id)
+
+    def claims(self, queue_id: QueueId) -> bool:
+        """Return whether the session can get messages of a queue, or copies of them."""
+        found = self.claim(SessionId(""), queue_id).filter
+        return not isinstance(found, AllOf) or bool(found.parts)
 
     def is_exclusive(self, queue_id: QueueId) -> bool:
         """Return whether the session takes every message of a queue."""

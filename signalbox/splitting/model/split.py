@@ -62,7 +62,8 @@ MATCHING = frozenset({Phase.MATCHING, Phase.READY})
 class SplitQueue:
     """A split queue; the target reads `deployed` instead of `original`, whose visibility timeout is `visibility`.
 
-    With `s3_event`, its messages are S3 event notifications.
+    With `s3_event`, its messages are S3 event notifications. With `is_kept`, what passes it is kept
+    (`signalbox.kept.settings`); a version that does not know the mark drops it when it writes the record.
     """
 
     queue_id: QueueId
@@ -72,11 +73,28 @@ class SplitQueue:
     sns: bool = False
     tags: tuple[tuple[str, str], ...] = ()
     s3_event: bool = False
+    is_kept: bool = False
 
     @property
     def is_fifo(self) -> bool:
         """Return whether the queue is a FIFO queue."""
         return is_fifo(self.original)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The kept messages that a session gets before all others: those kept at or after `since` and before `until`.
+
+    `positions` has the last key that was read of each original, and `finished_at` is when all were. Of the messages
+    that the session's filter matched, `sent` went to its queue, and `skipped` have no room for the mark.
+    """
+
+    since: datetime
+    until: datetime
+    positions: Mapping[QueueName, str]
+    sent: int = 0
+    skipped: int = 0
+    finished_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +104,7 @@ class SplitSession:
     Every original has one, even if the session claims nothing of it. `since` is when the phase began. `config` is the
     requested configuration as JSON. The session can own messages only of the originals in `stolen`; its other queues
     hold copies or nothing. Of those in `exclusive` no other session can own any. `effective_at` is when its filters
-    apply in every function.
+    apply in every function. Its filters apply to no message before its `replay` is finished.
     """
 
     session_id: SessionId
@@ -101,6 +119,12 @@ class SplitSession:
     effective_at: datetime | None = None
     reason: str | None = None
     exclusive: frozenset[QueueName] = frozenset()
+    replay: Replay | None = None
+
+    @property
+    def is_replaying(self) -> bool:
+        """Return whether kept messages are still to be sent to the session."""
+        return self.replay is not None and self.replay.finished_at is None
 
     @property
     def has_matched(self) -> bool:
@@ -197,6 +221,21 @@ def with_heartbeat(split: Split, session_id: SessionId, *, now: datetime) -> Spl
     """Return the record with a new heartbeat of a session."""
     sessions = (replace(one, heartbeat_at=now) if one.session_id == session_id else one for one in split.sessions)
     return replace(split, sessions=tuple(sessions))
+
+
+def with_replay(split: Split, session_id: SessionId, replay: Replay) -> Split:
+    """Return the record with the progress of a session's replay; unchanged if the session has left its first phase."""
+    sessions = (
+        replace(one, replay=replay) if one.session_id == session_id and one.phase is Phase.STARTING else one
+        for one in split.sessions
+    )
+    return replace(split, sessions=tuple(sessions))
+
+
+def with_kept(split: Split, original: QueueName, *, is_kept: bool) -> Split:
+    """Return the record with the mark whether a queue's messages are kept."""
+    queues = (replace(one, is_kept=is_kept) if one.original == original else one for one in split.queues)
+    return replace(split, queues=tuple(queues))
 
 
 def moved(split: Split, session: SplitSession, *, now: datetime) -> Split:

@@ -25,7 +25,7 @@ from signalbox.exchange.model.records import (
     ResourceRef,
     User,
 )
-from signalbox.exchange.model.routing_ports import Heads
+from signalbox.exchange.model.routing_ports import CopySettings, Heads
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head, numbered
 from signalbox.messages import MessageId
@@ -183,14 +183,14 @@ def test_bindings_are_found_by_the_first_words_of_their_patterns(exchange_table)
     assert sorted(str(one.pattern) for one in table.bindings(ExchangeName("xs"))) == sorted(patterns)
 
 
-def test_lifetimes_are_those_of_queues_that_have_one(exchange_table) -> None:
+def test_the_settings_for_copies_are_those_of_existing_queues(exchange_table) -> None:
     queues = DynamoQueues(exchange_table)
     queues.create(queue("q_a", settings=QueueSettings(message_ttl=timedelta(seconds=1.5))))
-    queues.create(queue("q_b"))
+    queues.create(queue("q_b", settings=QueueSettings(keep=timedelta(hours=1))))
 
-    found = DynamoRoutingTable(exchange_table).message_ttls(["q_a", "q_b", "q_gone"])
+    found = DynamoRoutingTable(exchange_table).copy_settings(["q_a", "q_b", "q_gone"])
 
-    assert found == {"q_a": timedelta(seconds=1.5)}
+    assert found == {"q_a": CopySettings(timedelta(seconds=1.5)), "q_b": CopySettings(is_kept=True)}
 
 
 def test_a_queue_that_is_being_deleted_is_not_declared(exchange_table) -> None:
@@ -208,8 +208,8 @@ def test_more_than_a_hundred_keys_are_read_in_several_calls(exchange_table) -> N
     for name in names:
         queues.create(queue(name, settings=QueueSettings(message_ttl=timedelta(seconds=1))))
 
-    assert DynamoRoutingTable(exchange_table).message_ttls(names).keys() == set(names)
-    assert DynamoRoutingTable(exchange_table).message_ttls([]) == {}
+    assert DynamoRoutingTable(exchange_table).copy_settings(names).keys() == set(names)
+    assert DynamoRoutingTable(exchange_table).copy_settings([]) == {}
 
 
 class Hesitant:
@@ -245,9 +245,9 @@ def test_unprocessed_keys_are_requested_again_a_limited_number_of_times(exchange
         queues.create(queue(name, settings=QueueSettings(message_ttl=timedelta(seconds=1))))
     table = DynamoRoutingTable(hesitant(exchange_table), AT_ONCE)
 
-    assert table.message_ttls(names[:ATTEMPTS]).keys() == set(names[:ATTEMPTS])
+    assert table.copy_settings(names[:ATTEMPTS]).keys() == set(names[:ATTEMPTS])
     with pytest.raises(ItemBusy, match="'Exchanges' returned no result for some of the keys"):
-        table.message_ttls(names)
+        table.copy_settings(names)
 
 
 def test_counters_add_up_minute_by_minute(exchange_table) -> None:

@@ -2,24 +2,35 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from signalbox.aws.rendezvous.announcements import DynamoAnnouncements
+from signalbox.aws.rendezvous.cursors import DynamoCursor
 from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
-from signalbox.aws.rendezvous.offers import DynamoOffers
+from signalbox.aws.rendezvous.offers import DynamoEndedLeases, DynamoOffers
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
-from signalbox.aws.rendezvous.stray_cursor import DynamoStrayCursor
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.queues import Lease, QueueName, QueueUrl
-from signalbox.rendezvous.ports import HeldPolls, Leases, Offers, ProxyPresence, Statistics, StrayCursor
+from signalbox.rendezvous.ports import (
+    Announcements,
+    Cursor,
+    EndedLeases,
+    HeldPolls,
+    Leases,
+    Offers,
+    ProxyPresence,
+    Statistics,
+)
 from signalbox.rendezvous.rules.held_polls import HeldPoll
 from signalbox.rendezvous.rules.states import (
     Claimant,
     ClientId,
+    ForeignOffer,
     OfferPool,
     OfferState,
     ProxySessionId,
@@ -30,16 +41,19 @@ from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.aws import STORES
 from tests.fakes.rendezvous import (
     START,
+    MemoryAnnouncements,
     MemoryClock,
+    MemoryCursor,
+    MemoryEndedLeases,
     MemoryHeldPolls,
     MemoryLeases,
     MemoryOffers,
     MemoryPresence,
     MemoryStatistics,
-    MemoryStrayCursor,
 )
 
 SECOND = timedelta(seconds=1)
+LEASED_UNTIL = START + 150 * SECOND
 RECORD = Rendezvous(
     client_id=ClientId("c1"),
     method=RendezvousMethod.SQS,
@@ -78,10 +92,11 @@ def both_of(memory: Callable[[], object], adapter: Callable[[object], object], t
 
 
 offers = both_of(MemoryOffers, partial(DynamoOffers, shards=3), "rendezvous_table")
+announcements = both_of(MemoryAnnouncements, DynamoAnnouncements, "rendezvous_table")
 held_polls = both_of(MemoryHeldPolls, partial(DynamoHeldPolls, limit=300), "rendezvous_table")
 presence = both_of(MemoryPresence, DynamoPresence, "rendezvous_table")
 leases = both_of(MemoryLeases, DynamoLeases, "lease_table")
-stray_cursor = both_of(MemoryStrayCursor, lambda table: DynamoStrayCursor(table, MemoryClock()), "lease_table")
+stray_cursor = both_of(MemoryCursor, lambda table: DynamoCursor(table, MemoryClock()), "lease_table")
 statistics = both_of(MemoryStatistics, DynamoStatistics, "rendezvous_table")
 
 
@@ -100,6 +115,58 @@ def relevant_fields(record: Rendezvous) -> tuple[object, ...]:
         record.deadline,
         record.reserved_for,
     )
+
+
+HOME = "eu-west-1"
+FOREIGN = ForeignOffer(RECORD.client_id, HOME).key
+
+
+class TestAnnouncements:
+    def test_an_announced_offer_has_what_the_choice_needs_and_no_session_description(
+        self, announcements: Announcements
+    ) -> None:
+        announcements.announce(RECORD, home=HOME)
+
+        (found,) = announcements.announced(list(OfferPool), home=HOME, now=START)
+        assert relevant_fields(found) == relevant_fields(replace(RECORD, client_id=FOREIGN))
+        assert (found.nat, found.session_description, found.queue_url) == (Nat.UNRESTRICTED, "", None)
+
+    def test_each_region_and_pool_has_its_own(self, announcements: Announcements) -> None:
+        announcements.announce(replace(RECORD, nat=Nat.RESTRICTED), home=HOME)
+
+        assert announcements.announced(list(OfferPool), home="us-east-1", now=START) == []
+        assert announcements.announced([OfferPool.ANY_PROXY], home=HOME, now=START) == []
+        assert len(announcements.announced([OfferPool.UNRESTRICTED_PROXY], home=HOME, now=START)) == 1
+
+    def test_the_oldest_is_first(self, announcements: Announcements) -> None:
+        for number in (2, 1, 3):
+            record = replace(RECORD, client_id=ClientId(f"c{number}"), created_at=START - number * SECOND)
+            announcements.announce(record, home=HOME)
+
+        found = announcements.announced([OfferPool.ANY_PROXY], home=HOME, now=START)
+        assert [record.client_id for record in found] == [f"c{number}@{HOME}" for number in (3, 2, 1)]
+
+    def test_one_poll_takes_an_announcement_until_it_is_available_again(self, announcements: Announcements) -> None:
+        announcements.announce(RECORD, home=HOME)
+        until = START + 5 * SECOND
+
+        assert announcements.take(FOREIGN, now=START, until=until)
+        assert not announcements.take(FOREIGN, now=START, until=until)
+        assert announcements.announced([OfferPool.ANY_PROXY], home=HOME, now=START) == []
+        assert announcements.take(FOREIGN, now=until, until=until + SECOND)
+
+    def test_a_removed_announcement_is_taken_by_nobody(self, announcements: Announcements) -> None:
+        announcements.announce(RECORD, home=HOME)
+        announcements.remove(FOREIGN)
+        announcements.remove(FOREIGN)
+
+        assert not announcements.take(FOREIGN, now=START, until=START + SECOND)
+
+    def test_a_repeated_announcement_replaces_the_first(self, announcements: Announcements) -> None:
+        announcements.announce(RECORD, home=HOME)
+        announcements.announce(replace(RECORD, available_at=START + SECOND), home=HOME)
+
+        assert announcements.announced([OfferPool.ANY_PROXY], home=HOME, now=START) == []
 
 
 class TestOffers:
@@ -152,6 +219,22 @@ class TestOffers:
         assert claim(offers, P2) is None
         assert claim(offers, P1) is not None
 
+    @pytest.mark.parametrize("method", list(RendezvousMethod))
+    def test_only_a_reserved_offer_over_sqs_waits_for_its_second_delivery_outside_of_the_pool(
+        self, offers: Offers, method: RendezvousMethod
+    ) -> None:
+        record = replace(RECORD, method=method, reserved_for=P1.sid)
+        offers.open(record, replacing=None)
+        later = START + 3 * SECOND
+
+        def pooled() -> list[ClientId]:
+            return [found.client_id for found in offers.claimable(list(OfferPool), now=later)]
+
+        assert pooled() == ([] if method is RendezvousMethod.SQS else ["c1"])
+        assert offers.renew(record, receipt_handle="h2")
+        assert pooled() == ["c1"]
+        assert claim(offers, P2, after=3 * SECOND) is not None
+
     def test_an_offer_past_its_deadline_or_unknown_cannot_be_claimed(self, offers: Offers) -> None:
         assert claim(offers) is None
         offers.open(RECORD, replacing=None)
@@ -175,27 +258,28 @@ class TestOffers:
         claim(offers)
         now = START + 2 * SECOND
 
-        assert offers.answer(RECORD.client_id, sid=P2.sid, reply="r", now=now) is None
-        answered = offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=now)
+        assert offers.answer(RECORD.client_id, sid=P2.sid, reply="r", now=now, leased_until=LEASED_UNTIL) is None
+        answered = offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=now, leased_until=LEASED_UNTIL)
         assert answered is not None
         assert (answered.state, answered.reply, answered.session_description) == (OfferState.ANSWERED, "r", "")
         assert (answered.queue_url, answered.receipt_handle) == (RECORD.queue_url, "h1")
-        assert offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=now) is None
+        assert offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=now, leased_until=LEASED_UNTIL) is None
 
     def test_an_answer_after_the_deadline_is_refused(self, offers: Offers) -> None:
         offers.open(RECORD, replacing=None)
         claim(offers)
 
-        assert offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=RECORD.deadline) is None
+        late = RECORD.deadline
+        assert offers.answer(RECORD.client_id, sid=P1.sid, reply="r", now=late, leased_until=LEASED_UNTIL) is None
 
     def test_an_open_offer_is_closed_once(self, offers: Offers) -> None:
         offers.open(RECORD, replacing=None)
 
-        closed = offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="late")
+        closed = offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="late", leased_until=LEASED_UNTIL)
 
         assert closed is not None
         assert (closed.state, closed.reply) == (OfferState.EXPIRED, "late")
-        assert offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="late") is None
+        assert offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="late", leased_until=LEASED_UNTIL) is None
         assert claim(offers) is None
 
     def test_only_open_offers_past_available_at_are_claimable(self, offers: Offers) -> None:
@@ -205,7 +289,7 @@ class TestOffers:
         closed = replace(RECORD, client_id=ClientId("closed"))
         for record in (RECORD, ready, reserved, restricted, closed):
             offers.open(record, replacing=None)
-        offers.close(closed.client_id, state=OfferState.EXPIRED, reply="")
+        offers.close(closed.client_id, state=OfferState.EXPIRED, reply="", leased_until=LEASED_UNTIL)
 
         any_proxy = offers.claimable([OfferPool.ANY_PROXY], now=START)
         assert [relevant_fields(r) for r in any_proxy] == [relevant_fields(ready), relevant_fields(RECORD)]
@@ -216,22 +300,78 @@ class TestOffers:
     def test_the_receipt_handle_of_an_open_offer_is_renewed(self, offers: Offers) -> None:
         offers.open(RECORD, replacing=None)
 
-        offers.renew(RECORD.client_id, receipt_handle="h2")
-        answerer = offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="")
-        offers.renew(RECORD.client_id, receipt_handle="h3")
+        offers.renew(RECORD, receipt_handle="h2")
+        answerer = offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="", leased_until=LEASED_UNTIL)
+        assert not offers.renew(RECORD, receipt_handle="h3")
 
         assert answerer is not None
         assert answerer.receipt_handle == "h2"
         found = offers.find(RECORD.client_id)
         assert found is not None
-        assert found.receipt_handle == "h2"
+        assert found.receipt_handle is None
+        assert offers.claimable(list(OfferPool), now=START + SECOND) == []
+
+
+class TestEndedLeases:
+    """The leases are in the records of `offers`."""
+
+    @pytest.fixture
+    def ended(self, offers: Offers) -> EndedLeases:
+        if isinstance(offers, MemoryOffers):
+            return MemoryEndedLeases(offers)
+        return DynamoEndedLeases(offers.table, "https://queues.example/snowflake-client-")
+
+    def test_the_lease_of_a_final_record_ends_once_at_its_time(self, offers: Offers, ended: EndedLeases) -> None:
+        refused = replace(RECORD, client_id=ClientId("c3"), state=OfferState.REFUSED, available_at=LEASED_UNTIL)
+        for client_id in ("c1", "c2"):
+            offers.open(replace(RECORD, client_id=ClientId(client_id)), replacing=None)
+        claim(offers)
+        offers.answer(
+            RECORD.client_id, sid=P1.sid, reply="r", now=START + SECOND, leased_until=LEASED_UNTIL + 2 * SECOND
+        )
+        offers.close(ClientId("c2"), state=OfferState.EXPIRED, reply="e", leased_until=LEASED_UNTIL + SECOND)
+        offers.open(refused, replacing=None)
+
+        def names(since: datetime, until: datetime) -> list[str]:
+            return [str(lease.queue_name) for lease in ended.between(since, until)]
+
+        assert names(START, LEASED_UNTIL + 2 * SECOND) == [f"snowflake-client-{name}" for name in ("c3", "c2", "c1")]
+        assert names(LEASED_UNTIL + SECOND, LEASED_UNTIL + SECOND) == ["snowflake-client-c2"]
+        assert list(ended.between(LEASED_UNTIL, LEASED_UNTIL)) == [
+            Lease(
+                QueueName("snowflake-client-c3"),
+                QueueUrl("https://queues.example/snowflake-client-c3"),
+                "rendezvous",
+                LEASED_UNTIL,
+            )
+        ]
+
+    def test_only_clients_over_sqs_have_leases(self, offers: Offers, ended: EndedLeases) -> None:
+        offers.open(replace(RECORD, method=RendezvousMethod.HTTP, queue_url=None), replacing=None)
+
+        offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="e", leased_until=LEASED_UNTIL)
+
+        assert list(ended.between(START, LEASED_UNTIL)) == []
+
+    def test_the_lease_of_a_client_that_comes_again_is_extended(self, offers: Offers, ended: EndedLeases) -> None:
+        offers.open(RECORD, replacing=None)
+        offers.close(RECORD.client_id, state=OfferState.EXPIRED, reply="e", leased_until=LEASED_UNTIL)
+        closed = offers.find(RECORD.client_id)
+
+        assert offers.open(replace(RECORD, message_id="m2", created_at=START + SECOND), replacing=closed)
+
+        assert list(ended.between(START, LEASED_UNTIL)) == []
 
 
 def test_an_update_that_fails_for_another_reason_than_its_condition_is_an_error(aws) -> None:
     offers = DynamoOffers(boto3.resource("dynamodb").Table("NoSuchTable"))
 
     with pytest.raises(ClientError, match="ResourceNotFoundException"):
-        offers.close(ClientId("c"), state=OfferState.EXPIRED, reply="")
+        offers.close(ClientId("c"), state=OfferState.EXPIRED, reply="", leased_until=LEASED_UNTIL)
+
+
+def reserve(held_polls: HeldPolls, client_id: str, *, until: datetime = START + SECOND) -> bool:
+    return held_polls.reserve(HELD, client_id=ClientId(client_id), until=until)
 
 
 class TestHeldPolls:
@@ -249,21 +389,37 @@ class TestHeldPolls:
         held_polls.acquire(HELD, now=START)
 
         assert held_polls.reserved_offer(HELD) is None
-        assert held_polls.reserve(HELD, client_id=ClientId("c1"))
-        assert not held_polls.reserve(HELD, client_id=ClientId("c2"))
+        assert reserve(held_polls, "c1")
+        assert not reserve(held_polls, "c2")
         assert held_polls.reserved_offer(HELD) == "c1"
         assert [poll.offer for poll in held_polls.held(now=START)] == ["c1"]
 
     def test_acquiring_the_slot_again_clears_the_reservation(self, held_polls: HeldPolls) -> None:
         held_polls.acquire(HELD, now=START)
-        held_polls.reserve(HELD, client_id=ClientId("c1"))
+        reserve(held_polls, "c1")
 
         assert held_polls.acquire(HELD, now=START)
         assert held_polls.reserved_offer(HELD) is None
+        assert held_polls.held(now=START) == [HELD]
+
+    @pytest.mark.parametrize("end", [START + SECOND, START + 60 * SECOND])
+    def test_the_slot_of_a_reserved_offer_is_free_for_another_poll_at_the_end_of_the_reservation(
+        self, held_polls: HeldPolls, end: datetime
+    ) -> None:
+        """It need not be released, and it is not held for longer than without the reservation."""
+        held_polls.acquire(HELD, now=START)
+        other, end_of_slot = replace(HELD, sid=P2.sid), min(end, HELD.until)
+
+        reserve(held_polls, "c1", until=end)
+
+        assert not held_polls.acquire(other, now=end_of_slot - SECOND / 2)
+        assert held_polls.held(now=end_of_slot) == []
+        assert held_polls.acquire(other, now=end_of_slot)
+        assert held_polls.release(HELD) is None
 
     def test_a_released_slot_returns_the_reserved_offer(self, held_polls: HeldPolls) -> None:
         held_polls.acquire(HELD, now=START)
-        held_polls.reserve(HELD, client_id=ClientId("c1"))
+        reserve(held_polls, "c1")
 
         assert held_polls.release(replace(HELD, sid=P2.sid)) is None
         assert held_polls.release(HELD) == "c1"
@@ -273,7 +429,7 @@ class TestHeldPolls:
         held_polls.acquire(HELD, now=START)
 
         assert held_polls.release(HELD) is None
-        assert not held_polls.reserve(HELD, client_id=ClientId("c1"))
+        assert not reserve(held_polls, "c1")
         assert held_polls.reserved_offer(HELD) is None
         assert held_polls.held(now=START) == []
 
@@ -328,10 +484,10 @@ class TestLeases:
 
 
 class TestStrayCursor:
-    def test_there_is_no_search_at_first(self, stray_cursor: StrayCursor) -> None:
+    def test_there_is_no_search_at_first(self, stray_cursor: Cursor) -> None:
         assert stray_cursor.position() is None
 
-    def test_a_search_continues_at_its_place_until_it_ends(self, stray_cursor: StrayCursor) -> None:
+    def test_a_search_continues_at_its_place_until_it_ends(self, stray_cursor: Cursor) -> None:
         stray_cursor.save(0)
         assert stray_cursor.position() == 0
 

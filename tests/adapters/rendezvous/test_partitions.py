@@ -63,7 +63,7 @@ def test_every_slot_below_the_limit_is_found(rendezvous_table, queries) -> None:
 
     assert slots.held(now=START) == polls
     assert queries == {"table": 8}
-    assert slots.reserve(polls[-1], client_id=ClientId("c"))
+    assert slots.reserve(polls[-1], client_id=ClientId("c"), until=START + SECOND)
     assert slots.release(polls[-1]) == "c"
 
 
@@ -80,7 +80,7 @@ def test_a_partition_of_slots_stays_below_dynamodbs_reads_a_second(rendezvous_ta
     slots = DynamoHeldPolls(rendezvous_table, limit=2000)
     for slot in range(2 * SLOTS_PER_PARTITION):
         slots.acquire(held(slot), now=START)
-        slots.reserve(held(slot), client_id=ClientId("0123456789abcdef"))
+        slots.reserve(held(slot), client_id=ClientId("0123456789abcdef"), until=START + SECOND)
 
     by_partition: dict[str, list[int]] = {}
     for item in rendezvous_table.scan()["Items"]:
@@ -126,6 +126,6 @@ def test_offers_of_a_version_without_shards_are_found_and_finished(rendezvous_ta
     offers = DynamoOffers(rendezvous_table, shards=4)
 
     (found,) = offers.claimable([OfferPool.UNRESTRICTED_PROXY], now=START)
-    offers.close(found.client_id, state=OfferState.EXPIRED, reply="{}")
+    offers.close(found.client_id, state=OfferState.EXPIRED, reply="{}", leased_until=START)
 
     assert offers.claimable([OfferPool.UNRESTRICTED_PROXY], now=START) == []

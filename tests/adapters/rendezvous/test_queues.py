@@ -8,7 +8,6 @@ import pytest
 from botocore.exceptions import ClientError
 
 from signalbox.aws.rendezvous.queues import QueueGone, QueueTaken, SqsBrokerQueue, SqsClientQueues
-from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.errors import EffectRefused
 from signalbox.queues import QueueUrl
@@ -36,11 +35,11 @@ class NewQueueLag:
 
 
 @pytest.fixture
-def queues(sqs, lease_table) -> SqsClientQueues:
-    return SqsClientQueues(sqs, DynamoLeases(lease_table), arn_prefix=PREFIX, stage="signalbox", sleep=lambda _: None)
+def queues(sqs) -> SqsClientQueues:
+    return SqsClientQueues(sqs, arn_prefix=PREFIX, stage="signalbox", sleep=lambda _: None)
 
 
-def test_a_client_queue_has_its_tags_its_policy_and_a_lease(queues: SqsClientQueues, sqs) -> None:
+def test_a_client_queue_has_its_tags_and_its_policy(queues: SqsClientQueues, sqs) -> None:
     url = queues.create(CLIENT, due_at=DUE)
 
     attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
@@ -48,7 +47,6 @@ def test_a_client_queue_has_its_tags_its_policy_and_a_lease(queues: SqsClientQue
     assert json.loads(attributes["Policy"])["Statement"][0]["Resource"] == PREFIX + "c1"
     assert attributes["MessageRetentionPeriod"] == "300"
     assert sqs.list_queue_tags(QueueUrl=url)["Tags"]["signalbox:capability"] == "rendezvous"
-    assert queues.leases.leased(["snowflake-client-c1"])
 
 
 def test_a_repeated_offer_gets_the_same_client_queue(queues: SqsClientQueues) -> None:
@@ -57,20 +55,17 @@ def test_a_repeated_offer_gets_the_same_client_queue(queues: SqsClientQueues) ->
     assert queues.create(CLIENT, due_at=DUE) == queues.create(CLIENT, due_at=later)
 
 
-def test_a_foreign_queue_with_a_client_queues_name_is_neither_used_nor_leased(queues: SqsClientQueues, sqs) -> None:
+def test_a_foreign_queue_with_a_client_queues_name_is_not_used(queues: SqsClientQueues, sqs) -> None:
     sqs.create_queue(QueueName="snowflake-client-c1", Attributes={"MessageRetentionPeriod": "1209600"})
 
     with pytest.raises(QueueTaken, match="not a client queue of ours"):
         queues.create(CLIENT, due_at=DUE)
-    assert not queues.leases.leased(["snowflake-client-c1"])
 
 
 def test_a_reply_is_retried_while_the_queue_is_too_new(queues: SqsClientQueues, sqs) -> None:
     """Upstream loses the answer: it ignores the result of the send."""
     url = queues.create(CLIENT, due_at=DUE)
-    lagging = SqsClientQueues(
-        NewQueueLag(sqs, failures=2), queues.leases, arn_prefix=PREFIX, stage="signalbox", sleep=lambda _: None
-    )
+    lagging = SqsClientQueues(NewQueueLag(sqs, failures=2), arn_prefix=PREFIX, stage="signalbox", sleep=lambda _: None)
 
     lagging.send(url, "reply")
 

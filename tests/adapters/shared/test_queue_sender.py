@@ -10,7 +10,7 @@ from signalbox.backoff import ATTEMPTS, Backoff
 from signalbox.errors import EffectFailed
 from signalbox.messages import Message
 from signalbox.queues import QueueName
-from signalbox.sending import Batch, Delivery
+from signalbox.sending import Batch, Delivery, SentBatch
 from tests.fakes.backoff import AT_ONCE, SteppedClock
 
 PREFIX = "https://sqs.us-east-1.amazonaws.com/123456789012/"
@@ -26,8 +26,12 @@ def batch_of(*bodies: str) -> Batch:
     return Batch(QUEUE, tuple(Delivery(message(body), QUEUE) for body in bodies))
 
 
-def reasons(failed: Any) -> list[tuple[str, str | None]]:
-    return [(delivery.message.body, reason) for delivery, reason in failed]
+def reasons(sent: SentBatch) -> list[tuple[str, str | None]]:
+    return [(delivery.message.body, reason) for delivery, reason in sent.failed]
+
+
+def accepted(*numbers: int) -> dict[str, Any]:
+    return {"Successful": [{"Id": str(number), "MessageId": "new"} for number in numbers]}
 
 
 class StubbedSqs:
@@ -67,10 +71,11 @@ def failed_entry(number: int, code: str) -> dict[str, Any]:
 def test_a_batch_is_one_call(sqs):
     url = sqs.create_queue(QueueName=QUEUE)["QueueUrl"]
 
-    assert sender_over(sqs).send(batch_of(*"0123456789")) == []
+    sent = sender_over(sqs).send(batch_of(*"0123456789"))
 
     found = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
     assert sorted(one["Body"] for one in found) == list("0123456789")
+    assert sent == SentBatch([], {f"id-{one['Body']}": one["MessageId"] for one in found})
 
 
 def test_the_trace_header_is_sent_with_the_message():
@@ -86,9 +91,9 @@ def test_the_trace_header_is_sent_with_the_message():
 def test_failures_of_a_partly_accepted_batch_are_returned_with_a_reason_if_permanent():
     answer = {"Failed": [failed_entry(0, "InvalidMessageContents"), failed_entry(2, "KmsAccessDenied")]}
 
-    failed = sender_over(StubbedSqs(answer)).send(batch_of("a", "b", "c"))
+    sent = sender_over(StubbedSqs(answer)).send(batch_of("a", "b", "c"))
 
-    assert reasons(failed) == [
+    assert reasons(sent) == [
         ("a", "InvalidMessageContents at SendMessageBatch of queue 'mirrord-1': no"),
         ("c", None),
     ]
@@ -100,9 +105,9 @@ def test_failures_that_pass_are_sent_again_alone_after_a_pause(code):
     partly = {"Failed": [failed_entry(1, code), failed_entry(2, "InvalidMessageContents")]}
     sqs = StubbedSqs(partly, {"Failed": [failed_entry(1, code)]}, {"Successful": []})
 
-    failed = SqsQueueSender(sqs, PREFIX, Backoff(clock, lambda: 1.0)).send(batch_of("a", "b", "c"))
+    sent = SqsQueueSender(sqs, PREFIX, Backoff(clock, lambda: 1.0)).send(batch_of("a", "b", "c"))
 
-    assert reasons(failed) == [("c", "InvalidMessageContents at SendMessageBatch of queue 'mirrord-1': no")]
+    assert reasons(sent) == [("c", "InvalidMessageContents at SendMessageBatch of queue 'mirrord-1': no")]
     assert [[entry["MessageBody"] for entry in call["Entries"]] for call in sqs.calls] == [
         ["a", "b", "c"],
         ["b"],
@@ -114,7 +119,7 @@ def test_failures_that_pass_are_sent_again_alone_after_a_pause(code):
 def test_a_fault_of_the_service_is_sent_again_whatever_its_code():
     failure = {**failed_entry(0, "InternalError"), "SenderFault": False}
 
-    assert sender_over(StubbedSqs({"Failed": [failure]}, {"Successful": []})).send(batch_of("a")) == []
+    assert sender_over(StubbedSqs({"Failed": [failure]}, {"Successful": []})).send(batch_of("a")) == SentBatch([])
 
 
 def test_failures_that_do_not_pass_in_time_are_retryable():
@@ -141,11 +146,12 @@ def test_failures_for_a_deleted_queue_are_retryable(sqs):
 
 def test_a_message_that_makes_sqs_reject_the_whole_batch_is_isolated_and_the_others_are_sent():
     refusal = refused("InvalidParameterValue")
-    sqs = StubbedSqs(refusal, {"Successful": []}, refusal, {"Successful": []})
+    sqs = StubbedSqs(refusal, accepted(0), refusal, accepted(0))
 
-    failed = sender_over(sqs).send(batch_of("a", "bad", "c"))
+    sent = sender_over(sqs).send(batch_of("a", "bad", "c"))
 
-    assert reasons(failed) == [("bad", "InvalidParameterValue at SendMessageBatch of queue 'mirrord-1': no")]
+    assert reasons(sent) == [("bad", "InvalidParameterValue at SendMessageBatch of queue 'mirrord-1': no")]
+    assert sent.ids == {"id-a": "new", "id-c": "new"}
     assert [len(call["Entries"]) for call in sqs.calls] == [3, 1, 1, 1]
 
 

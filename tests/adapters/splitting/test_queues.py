@@ -13,6 +13,7 @@ from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model.observed_state import Sample
+from signalbox.splitting.model.ports import SentBack
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Phase, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
@@ -335,10 +336,10 @@ def test_messages_go_back_in_order(queues: SqsSplitQueues, sqs) -> None:
     sqs.create_queue(QueueName=FIFO, Attributes={"FifoQueue": "true"})
     back = [message(body, MessageGroupId="g", MessageDeduplicationId=f"d-{body}") for body in ("1", "2", "3")]
 
-    left = queues.send_back(FIFO, back)
+    sent = queues.send_back(FIFO, back)
 
     received = queues.receive(FIFO)
-    assert left == []
+    assert sent == SentBack([], {old.message_id: new.message_id for old, (new, _) in zip(back, received, strict=True)})
     assert [one.body for one, _ in received] == ["1", "2", "3"]
     assert {one.group_id for one, _ in received} == {"g"}
 
@@ -361,7 +362,7 @@ def test_a_fifo_queue_accepts_a_returned_message(queues: SqsSplitQueues, sqs) ->
     queues.remove(FIFO, [handle])
 
     for _ in range(2):
-        assert queues.send_back(FIFO, [taken]) == []
+        assert queues.send_back(FIFO, [taken]).left == []
 
     assert [one.body for one, _ in queues.receive(FIFO)] == ["1"]
 
@@ -406,7 +407,7 @@ def test_a_group_is_returned_in_order(queues: SqsSplitQueues) -> None:
     ]
     refusing = RefusingBodies(queues.sqs, "a2")
 
-    left = replace(queues, sqs=refusing).send_back(FIFO, back)
+    left = replace(queues, sqs=refusing).send_back(FIFO, back).left
 
     assert [one.body for one in left] == ["a2", "a3"]
     assert refusing.sent == ["a1", "b1", "b2"]

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
 from signalbox.cli.doctor.settings import InvalidSettings
@@ -334,7 +335,34 @@ def test_force_deploys_despite_an_obstacle(wire: Wire, deployments):
     assert len(deployments) == 1
 
 
-def test_a_deployment_without_the_doctor_makes_no_call_of_its_own(wire: Wire, deployments):
+def test_a_deployment_without_the_doctor_reads_the_settings_of_the_stage_only(wire: Wire, deployments):
     deploy("--skip-doctor")
 
-    assert (len(deployments), wire.asked) == (1, [])
+    assert (len(deployments), wire.asked) == (1, ["DescribeStacks"])
+
+
+def stack(**settings: str) -> Answer:
+    output = f"<member><OutputKey>Settings</OutputKey><OutputValue>{json.dumps(settings)}</OutputValue></member>"
+    facts = "<StackName>signalbox</StackName><StackStatus>CREATE_COMPLETE</StackStatus>"
+    facts += "<CreationTime>2026-11-20T00:00:00Z</CreationTime>"
+    return result("DescribeStacks", f"<Stacks><member>{facts}<Outputs>{output}</Outputs></member></Stacks>")
+
+
+def test_a_deployment_keeps_the_settings_that_it_leaves_out_and_names_what_differs(wire: Wire, deployments):
+    wire.answers["DescribeStacks"] = stack(poll_hold_seconds="5", offer_concurrency="20", page_concurrency="9")
+
+    shown = deploy("-c", "offer_concurrency=30", "--reset", "page_concurrency")
+
+    assert [made["context"] for made in deployments] == [["poll_hold_seconds=5", "offer_concurrency=30"]]
+    assert "· setting kept: poll_hold_seconds = 5\n" in shown.stderr
+    assert "· setting changed: offer_concurrency = 20 → 30\n" in shown.stderr
+    assert "· setting changed: page_concurrency = 9 → 10\n" in shown.stderr
+    assert wire.hosts["DescribeStacks"] == "cloudformation.eu-central-1.amazonaws.com"
+
+
+def test_a_deployment_ends_when_the_settings_of_the_stage_cannot_be_read(wire: Wire, deployments):
+    wire.answers["DescribeStacks"] = refusal("AccessDenied", kind="query", status=403)
+
+    with pytest.raises(ClientError, match="DescribeStacks"):
+        deploy()
+    assert deployments == []

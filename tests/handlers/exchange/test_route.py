@@ -5,7 +5,7 @@ import hashlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -18,17 +18,20 @@ from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
 from signalbox.aws.exchange.items import binding_key
+from signalbox.aws.exchange.kept_queues import DynamoKeptQueues
 from signalbox.aws.shared.messages import batch_entry, message_of
 from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, DeclaredQueue, Exchange, ResourceKind, ResourceRef, User
+from signalbox.kept.objects import read_batch
 from signalbox.messages import outgoing
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.aws import REGION, aws, exchange_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
+from tests.handlers.billed_calls import recorded_calls
+from tests.handlers.environment import BUCKET, OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
 from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 PREFIX = "stage-"
@@ -147,6 +150,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table) -> Iterator[Rout
         "HISTORY_OVERFLOW_URL": OVERFLOW,
         "EXCHANGE_DEAD_LETTER_QUEUE_URL": found.make(DEAD),
         "EXCHANGE_RETRY_QUEUE_URL": found.make(RETRIES),
+        "KEPT_BUCKET": BUCKET,
         "EXCHANGE_ORDERED_RETRY_QUEUE_URL": found.make(ORDERED_RETRIES),
         "EXCHANGE_MAXIMUM_RECEIVES": "5",
         "ROUTE_TIMEOUT_SECONDS": "30",
@@ -375,3 +379,28 @@ def test_calls_that_are_made_side_by_side_have_all_ended_when_one_has_failed(sta
         threads.parallel_map(call, range(4))
 
     assert sorted(ended) == [1, 2, 3]
+
+
+def test_the_copies_of_a_kept_queue_are_in_the_bucket_with_one_more_call(stage):
+    stage.bind("xs", "#", queue="q_all")
+    stage.publish("xs", "a", "1")
+    stage.route("xs")
+    stage.delivered("q_all")
+    stage.publish("xs", "a", "2")
+    with recorded_calls() as unkept:
+        stage.route("xs")
+    assert not {name for name in unkept if name.startswith("s3.")}
+    stage.delivered("q_all")
+    assert DynamoKeptQueues(stage.table).mark(DeclaredName("q_all"), timedelta(hours=1))
+    clear_caches(wiring, route_wiring, route)
+
+    stage.publish("xs", "a", "3")
+    with recorded_calls() as kept:
+        assert stage.route("xs") == []
+
+    assert [name for name in kept if name.startswith("s3.")] == ["s3.PutObject"]
+    (copy,) = stage.delivered("q_all")
+    (found,) = stage.s3.list_objects_v2(Bucket=BUCKET, Prefix="kept/")["Contents"]
+    text = stage.s3.get_object(Bucket=BUCKET, Key=found["Key"])["Body"].read().decode()
+    assert [(one.message_id, one.body) for one in read_batch(text)] == [(copy.message_id, "3")]
+    assert ("kept", "stored") in [(event["kind"], event["outcome"]) for event in written_events(stage.s3)]

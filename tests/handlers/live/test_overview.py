@@ -41,6 +41,8 @@ def test_calls_of_the_overview_procedures_are_answered(admin):
     assert admin.say("c1", 48, 1, {}, "signalbox.overview")[0][3][0]["exchanges"][0]["name"] == REALM
     assert admin.say("c1", 48, 2, {}, "signalbox.report", ["a.svg"]) == [[50, 2, {}, ["<svg/>"]]]
     assert admin.say("c1", 48, 3, {}, "signalbox.topics") == [[50, 3, {}, [[]], {"more": False}]]
+    ((_, _, _, ((activity),)),) = admin.say("c1", 48, 5, {}, "signalbox.activity")
+    assert [one["capability"] for one in activity["capabilities"]][2:] == ["exchange", "live", "history"]
     assert admin.say("c1", 48, 4, {}, "wamp.session.count") == [[50, 4, {}, [1]]]
 
 

@@ -161,9 +161,7 @@ def test_a_duplicate_of_an_offer_is_deleted(stage):
     assert stage.history()[-1] == ("offer", "duplicate")
 
 
-@pytest.mark.parametrize(
-    "setting", ["CLIENT_QUEUE_PREFIX", "RENDEZVOUS_TABLE", "LEASE_TABLE", "HISTORY_STREAM", "STAGE"]
-)
+@pytest.mark.parametrize("setting", ["CLIENT_QUEUE_PREFIX", "RENDEZVOUS_TABLE", "HISTORY_STREAM", "STAGE"])
 def test_a_missing_setting_is_named_in_the_error(stage, monkeypatch, setting):
     monkeypatch.delenv(setting)
 

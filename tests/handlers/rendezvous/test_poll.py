@@ -11,6 +11,7 @@ from signalbox.clients.rendezvous.simulator import sample_offer
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, TEXT
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
+from tests.handlers.environment import written_events
 from tests.handlers.recorded_events import batch, event, message, request
 
 IDLE = '{"Status":"no match","Offer":"","NAT":"","NextPoll":%d,"RelayURL":""}'
@@ -42,6 +43,7 @@ def test_a_proxy_gets_the_parked_offer_byte_for_byte(stage):
         '"RelayURL":"wss://snowflake.torproject.net/"}'
     )
     assert stage.history() == [("offer", "parked"), ("proxy_poll", "matched")]
+    assert [row["labels"].get("client") for row in written_events(stage.s3)] == [None, "client"]
 
 
 @pytest.mark.parametrize(("nat", "interval"), [("unrestricted", 20000), ("restricted", 30000), ("", 30000)])

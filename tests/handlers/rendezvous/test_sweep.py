@@ -17,7 +17,7 @@ from tests.handlers.recorded_events import batch, event, message
 
 @pytest.fixture
 def client_queue(stage) -> str:
-    """The leased queue of a client, created for its offer."""
+    """The queue of a client, created for its offer."""
     stage.expect_proxies()
     offer.handler(batch(message("client")), None)
     return str(stage.sqs.get_queue_url(QueueName="snowflake-client-client")["QueueUrl"])
@@ -36,10 +36,23 @@ def test_the_queue_of_a_client_is_deleted_at_the_end_of_its_lease(stage, client_
     assert stage.history()[-1] == ("queue", "deleted")
 
 
-def test_a_queue_of_this_stage_without_a_lease_is_deleted(stage, client_queue, lease_table):
+def test_the_queue_of_an_ended_offer_is_deleted_at_the_end_of_its_lease(stage, monkeypatch):
+    """A lease is in the record of its offer, and needs no item of its own."""
+    monkeypatch.setenv("CLIENT_QUEUE_LEASE_SECONDS", "0")
+    offer.handler(batch(message("client", body="invalid")), None)
+    assert stage.has_queue("client")
+
+    assert handler(event("sweep_leases"), Context()) == {"deleted": 1}
+    assert handler(event("sweep_leases"), Context()) == {"deleted": 0}
+    assert not stage.has_queue("client")
+    assert stage.history()[-1] == ("queue", "deleted")
+
+
+def test_a_queue_of_this_stage_without_a_lease_is_deleted_at_its_age(stage, client_queue, monkeypatch):
+    monkeypatch.setenv("STRAY_QUEUE_AGE_SECONDS", "600")
     assert handler(event("sweep_strays"), Context()) == {"deleted": 0}
 
-    lease_table.delete_item(Key={"queue_name": "snowflake-client-client"})
+    monkeypatch.setenv("STRAY_QUEUE_AGE_SECONDS", "0")
 
     assert handler(event("sweep_strays"), Context()) == {"deleted": 1}
     assert not stage.has_queue("client")
@@ -60,9 +73,7 @@ def test_queues_without_the_tags_of_this_stage_are_never_deleted(stage, sqs):
     assert sqs.list_queues()["QueueUrls"] == before
 
 
-def test_a_search_that_ran_out_of_time_is_continued_by_the_next_run(stage, client_queue, lease_table):
-    lease_table.delete_item(Key={"queue_name": "snowflake-client-client"})
-
+def test_a_search_that_ran_out_of_time_is_continued_by_the_next_run(stage, client_queue):
     assert handler(event("sweep_strays"), Context(0)) == {"deleted": 0}
     assert handler(event("sweep_leases"), Context()) == {"deleted": 1}
     assert not stage.has_queue("client")

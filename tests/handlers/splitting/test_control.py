@@ -13,10 +13,15 @@ import pytest
 
 from lambdas.splitting import control, control_wiring, wiring
 from lambdas.splitting.control import handler
+from signalbox.aws.kept.settings import DynamoKeepSettings
 from signalbox.errors import RejectedError
-from signalbox.queues import lease_tags
+from signalbox.kept.objects import kept_batch
+from signalbox.kept.settings import KeepSetting
+from signalbox.messages import Message
+from signalbox.queues import QueueName, lease_tags
 from tests.fakes.athena import EVENTS, stub_query_results
 from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
+from tests.handlers.billed_calls import recorded_calls
 from tests.handlers.environment import BUCKET, OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
 from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
@@ -126,6 +131,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[Control
         "TEMPORARY_QUEUE_ARN_PREFIX": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{PREFIX}",
         "SPLIT_TIMEOUT_SECONDS": "20",
         "SPLITTABLE_BUCKETS": "demo-*",
+        "KEPT_BUCKET": BUCKET,
         "SPLIT_EMPTY_SECONDS": "60",
         "SPLIT_PARAMETER_SECONDS": "60",
         "SPLIT_HEARTBEAT_SECONDS": "60",
@@ -304,3 +310,63 @@ def test_a_record_of_a_newer_version_is_not_changed(stage):
     )
 
     assert handler(batch(record_of(message)), None) == {"batchItemFailures": [{"itemIdentifier": "m-1"}]}
+
+
+def kept_setting(stage: ControlStage, keep_for: timedelta | None) -> None:
+    readers = {"AIDAANN": "user/ann"}
+    DynamoKeepSettings(stage.table).put(KeepSetting(QueueName("memes"), keep_for, datetime.now(UTC), readers))
+
+
+def kept_message(stage: ControlStage, body: str, *, age: timedelta) -> str:
+    message = Message.parse(
+        {
+            "MessageId": f"id-{body}",
+            "Body": body,
+            "MessageAttributes": {"color": {"DataType": "String", "StringValue": "red"}},
+        }
+    )
+    batch_ = kept_batch(QueueName("memes"), [message], at=datetime.now(UTC) - age)
+    stage.s3.put_object(Bucket=BUCKET, Key=batch_.stored_as.key, Body=batch_.text)
+    return batch_.stored_as.key
+
+
+def test_the_sweep_deletes_kept_messages_on_time(stage):
+    kept_setting(stage, timedelta(hours=2))
+    kept_message(stage, "old", age=timedelta(hours=3))
+    young = kept_message(stage, "young", age=timedelta(hours=1))
+
+    assert handler({"task": "kept"}, None) == {"deleted": 1, "complete": True}
+
+    assert [one["Key"] for one in stage.s3.list_objects_v2(Bucket=BUCKET, Prefix="kept/")["Contents"]] == [young]
+
+
+def test_the_sweep_makes_one_call_when_nothing_is_kept(stage):
+    with recorded_calls() as calls:
+        assert handler({"task": "kept"}, None) == {"deleted": 0, "complete": True}
+
+    assert calls == ["dynamodb.Query"]
+
+
+def test_removed_messages_are_deleted_by_command(stage):
+    kept_setting(stage, None)
+    kept_message(stage, "1", age=timedelta(hours=1))
+
+    result = stage.ask("keep", queue="memes")["result"]
+
+    assert (result["kept_seconds"], result["deleted"], result["complete"]) == (None, 1, True)
+
+
+def test_only_the_sender_that_the_setting_names_gets_kept_messages(stage):
+    kept_setting(stage, timedelta(hours=2))
+    kept_message(stage, "1", age=timedelta(hours=1))
+    stage.ask("apply", documents=[REGISTRY])
+    fields = {"target": APP, "session": "ann", "owner": "ann@laptop", "config": CONFIG, "since_seconds": 7200}
+
+    refused = stage.ask("start", **fields)
+    command = stage.command("start", **fields)
+    command["attributes"] = {"SenderId": "AIDAANN"}
+    handler(batch(command), None)
+    (reply,) = stage.bodies(stage.reply_queue_url)
+
+    assert "you may not read the kept messages of 'memes'" in refused["error"]
+    assert json.loads(reply)["result"]["replay"]["sent"] == 0

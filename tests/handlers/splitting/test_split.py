@@ -14,6 +14,7 @@ from lambdas.shared.records import as_document
 from lambdas.splitting import split, wiring
 from lambdas.splitting.split import handler
 from signalbox.aws.splitting.splits import DynamoSplits
+from signalbox.kept.objects import read_batch
 from signalbox.queues import QueueName
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model.ports import StoredSplit
@@ -21,7 +22,8 @@ from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
 from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
+from tests.handlers.billed_calls import recorded_calls
+from tests.handlers.environment import BUCKET, OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
 from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
@@ -137,6 +139,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[SplitSt
         "SPLIT_DEAD_LETTER_QUEUE_URL": found.make("dead-splits"),
         "SPLIT_TIMEOUT_SECONDS": "20",
         "SPLITTABLE_BUCKETS": "demo-*",
+        "KEPT_BUCKET": BUCKET,
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
@@ -361,3 +364,45 @@ def test_a_missing_setting_is_named(stage, monkeypatch, setting):
 
     with pytest.raises(KeyError, match=setting):
         handler(batch(record_of("1")), CONTEXT)
+
+
+def test_the_messages_of_a_kept_queue_are_in_the_bucket_and_only_their_ids_in_the_history(stage):
+    stored = stage.split(session("ann", "red"))
+    kept = replace(stored.split, queues=tuple(replace(one, is_kept=True) for one in stored.split.queues))
+    assert DynamoSplits(stage.table).save(kept, replacing=stored)
+
+    assert handler(batch(record_of("1", color="red"), record_of("2")), CONTEXT) == {"batchItemFailures": []}
+
+    (key,) = kept_keys(stage)
+    text = stage.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read().decode()
+    assert [(one.message_id, one.body) for one in read_batch(text)] == [("id-1", "1"), ("id-2", "2")]
+    found = [event for event in stage.history() if event.get("kind") == "kept"]
+    assert [(event["message_id"], event["labels"]) for event in found] == [
+        (name, {"target": "lambda/meme-app", "object": key}) for name in ("id-1", "id-2")
+    ]
+
+
+def test_messages_that_cannot_be_kept_stay_in_flight(stage, monkeypatch):
+    stored = stage.split(session("ann", "red"))
+    kept = replace(stored.split, queues=tuple(replace(one, is_kept=True) for one in stored.split.queues))
+    assert DynamoSplits(stage.table).save(kept, replacing=stored)
+    monkeypatch.setenv("KEPT_BUCKET", "missing")
+
+    assert handler(batch(record_of("1", color="red")), CONTEXT) == {"batchItemFailures": [{"itemIdentifier": "id-1"}]}
+
+    assert stage.bodies(f"mirrord-ann-{STANDARD}") == []
+
+
+def test_no_call_is_made_to_s3_when_nothing_is_kept(stage):
+    stage.split(session("ann", "red"))
+
+    with recorded_calls() as calls:
+        handler(batch(record_of("1", color="red")), CONTEXT)
+
+    assert calls
+    assert not {name for name in calls if name.startswith("s3.")}
+
+
+def kept_keys(stage: SplitStage) -> list[str]:
+    found = stage.s3.list_objects_v2(Bucket=BUCKET, Prefix="kept/")
+    return [one["Key"] for one in found.get("Contents", [])]

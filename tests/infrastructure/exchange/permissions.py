@@ -23,6 +23,7 @@ EXCHANGE = {
         "Exchange/OrderedRetries": f"{READ_QUEUE} SendMessage",
         "Exchange/DeadLetters": "sqs: SendMessage",
         "Exchanges": "dynamodb: BatchGetItem GetItem Query UpdateItem",
+        "History/kept/*": "s3: PutObject",
         "Live": "dynamodb: BatchGetItem BatchWriteItem DeleteItem PutItem Query",
         "Live/Outbox": "sqs: SendMessage",
         "HistoryLake/Events": "firehose: PutRecordBatch",

@@ -58,8 +58,11 @@ TABLES = ("events", "logs", "log_topics", *(table for _, table in REPORTS.values
 STARTED = {"CompactHours": "CompactHistory", "Day": "Day", "ExportLogs": "ExportLogs"}
 HISTORY: dict[str, dict[str, str]] = {
     **{f"{name}/Role": report(folder, table) for name, (folder, table) in REPORTS.items()},
-    "CompactHistory/Role": {**job(reads=TABLES, writes=TABLES), "History/raw/*": "s3: GetObject"},
-    "Day/Role": {**job("reports", "reports/*", reads=TABLES, writes=TABLES), "History/raw/*": "s3: GetObject"},
+    "CompactHistory/Role": {**job("index", "index/*", reads=TABLES, writes=TABLES), "History/raw/*": "s3: GetObject"},
+    "Day/Role": {
+        **job("reports", "reports/*", "index", "index/*", reads=TABLES, writes=TABLES),
+        "History/raw/*": "s3: GetObject",
+    },
     "ExportLogs/Role": {
         **job("logs", "logs/*", writes=("logs", "log_topics")),
         "Exchanges": "dynamodb: GetItem Query",

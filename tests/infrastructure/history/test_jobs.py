@@ -35,6 +35,7 @@ def test_the_day_runs_once_on_spare_capacity_with_compaction_all_reports_and_mai
     assert (job["Name"], job["ExecutionClass"]) == ("signalbox-day", "FLEX")
     assert stage.text(job["DefaultArguments"]["--report_path"]) == "s3://History/reports"
     assert stage.text(job["DefaultArguments"]["--history_path"]) == "s3://History/raw"
+    assert stage.text(job["DefaultArguments"]["--index_path"]) == "s3://History/index"
     assert schedule(stage, "Day") == (
         "cron(2 1 * * ? *)",
         {"--day": "<aws.scheduler.scheduled-time>", "--days": "2", "--compact_days": "1", **maintained},
@@ -110,7 +111,8 @@ def test_hourly_compaction_overlaps_by_an_hour_without_maintenance(stage):
     moment = "<aws.scheduler.scheduled-time>"
 
     assert schedule(stage, "CompactHours") == ("cron(35 */6 * * ? *)", {"--to": moment, "--hours": "7"})
-    assert properties(stage, "CompactHistory")["DefaultArguments"]["--maintain"] == "no"
+    arguments = properties(stage, "CompactHistory")["DefaultArguments"]
+    assert (arguments["--maintain"], stage.text(arguments["--index_path"])) == ("no", "s3://History/index")
 
 
 def test_logs_are_exported_at_the_interval_of_the_setting_before_the_table_expires_events(stage):

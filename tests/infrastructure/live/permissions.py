@@ -46,6 +46,7 @@ LIVE = {
         "Rendezvous": "dynamodb: Query",
         "Splits": "dynamodb: Query",
         "Splits/index/by_kind": "dynamodb: Query",
+        "*": "cloudwatch: GetMetricData xray: PutTelemetryRecords PutTraceSegments",
         "History": "s3: ListBucket",
         "History/reports/*.svg": "s3: GetObject",
     },

@@ -156,9 +156,10 @@ def test_only_split_reads_metadata_of_objects_in_the_named_buckets(chosen, stage
 
     found = {(action, resource) for action, resource, _ in allowed(chosen, split) if action.startswith("s3:")}
     objects = {(f"s3:{action}", f"{bucket}/*") for bucket in buckets for action in ("GetObject", "GetObjectVersion")}
-    assert found == objects | {("s3:ListBucket", bucket) for bucket in buckets}
+    kept = {("s3:PutObject", "History/kept/*")}
+    assert found == objects | kept | {("s3:ListBucket", bucket) for bucket in buckets}
     assert not buckets & resources(chosen, "Splitting/ControlRole", action="s3:ListBucket")
-    assert not {action for action, _, _ in allowed(stage, split) if action.startswith("s3:")}
+    assert {one[:2] for one in allowed(stage, split) if one[0].startswith("s3:")} == kept
 
 
 def test_keys_of_queues_are_used_through_sqs(chosen):
@@ -228,11 +229,12 @@ def test_splits_are_reconciled_each_minute_and_orphans_swept_daily(stage):
     schedules = stage.every("AWS::Scheduler::Schedule")
     found = {
         name: (schedules[f"Schedules/{name}"]["Properties"]["ScheduleExpression"], target["Input"])
-        for name in ("ReconcileSplits", "SweepSplits")
+        for name in ("ReconcileSplits", "SweepSplits", "SweepKeptMessages")
         for target in [schedules[f"Schedules/{name}"]["Properties"]["Target"]]
     }
 
     assert found == {
         "ReconcileSplits": ("rate(1 minute)", '{"task":"reconcile"}'),
         "SweepSplits": ("cron(10 4 * * ? *)", '{"task":"strays"}'),
+        "SweepKeptMessages": ("rate(5 minutes)", '{"task":"kept"}'),
     }

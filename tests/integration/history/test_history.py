@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from signalbox.aws.history.event_lookup import S3EventLookup
 from signalbox.clients.rendezvous.client import new_client_id
 from signalbox.clients.rendezvous.simulator import CLIENT_ADDRESS, PROXY_ADDRESS, Behaviour, sample_offer
 from signalbox.history.event import HistoryEvent
+from signalbox.history.lookup import EventWindow
 from signalbox.local.emulator.lifecycle import PYTHON, Credentials
 from signalbox.local.spark import jobs
 from signalbox.rendezvous.wire.nat import Nat
@@ -219,30 +221,41 @@ def test_no_object_of_the_bucket_contains_an_address_or_a_session_description(la
     assert [secret for secret in SECRETS if any(secret in text for text in texts)] == []
 
 
-def test_the_glue_job_counts_what_was_sent(lake: Lake, written: set[str]):
+def test_the_glue_job_counts_what_was_sent_and_indexes_it_by_id(lake: Lake, written: set[str], read):
     """Runs on a copy of these objects only: the shared stage has more."""
     bucket = f"history-of-{len(written)}-objects"
     lake.s3.create_bucket(Bucket=bucket)
     for key in written:
         lake.s3.copy_object(Bucket=bucket, Key=key, CopySource={"Bucket": lake.bucket, "Key": key})
     day = next(iter(written)).split("/")[1].removeprefix("dt=")
+    (client,) = (row["message_id"] for row in read(written)["rows"] if row["kind"] == "answer")
+    from_raw_files = _lookup(lake, bucket, client)
 
     _run_report(lake.parties, bucket, day=day)
 
     report = lake.s3.get_object(Bucket=bucket, Key=f"report/text/day={day}.txt")["Body"].read().decode()
     end = datetime.fromisoformat(day) + timedelta(days=1)
     assert report == f"snowflake-stats-end {end} (86400 s)\n{REPORT}"
+    for key in written:
+        lake.s3.delete_object(Bucket=bucket, Key=key)
+    assert {"offer", "answer"} <= {event.kind for event in from_raw_files}
+    assert _lookup(lake, bucket, client) == from_raw_files
+
+
+def _lookup(lake: Lake, bucket: str, client: str) -> list[HistoryEvent]:
+    now = datetime.now(UTC)
+    return S3EventLookup(lake.s3, bucket, now).events({client}, EventWindow.before(now))
 
 
 def _run_report(parties: Parties, bucket: str, *, day: str) -> None:
     said: list[str] = []
     table = {"database": bucket.replace("-", "_"), "day": day}
-    location = f"s3://{bucket}/tables"
+    location, index = f"s3://{bucket}/tables", {"index_path": f"s3://{bucket}/index"}
     glue = parties.deployment.session().client("glue")
     glue.create_database(DatabaseInput={"Name": table["database"], "LocationUri": location})
     jobs.run_jobs(
         [
-            ("compact_history", table | {"history_path": f"s3://{bucket}/raw", "maintain": "no"}),
+            ("compact_history", table | {"history_path": f"s3://{bucket}/raw", **index, "maintain": "no"}),
             ("rendezvous_report", table | {"report_path": f"s3://{bucket}/report"}),
         ],
         endpoint_url=str(parties.deployment.endpoint_url),

@@ -45,10 +45,10 @@ class Users:
         return list(self.deployment.session().client("sqs").list_queues(QueueNamePrefix=prefix).get("QueueUrls", []))
 
     @contextmanager
-    def session(self, name: str, entries: Entries) -> Iterator[SessionStatus]:
-        """Yield a session that is ready, and end it."""
+    def session(self, name: str, entries: Entries, *, since_seconds: int | None = None) -> Iterator[SessionStatus]:
+        """Yield a session that is ready, and end it; with `since_seconds` it got the messages kept in that time."""
         with self.control() as control:
-            client = SessionClient(control, self._request(name, entries))
+            client = SessionClient(control, self._request(name, entries, since_seconds))
             state = client.start(timeout=START_TIMEOUT * slowness())
             with HeartbeatThread(client).running() as heartbeat:
                 yield state
@@ -64,6 +64,7 @@ class Users:
                 return str(error)
         raise AssertionError("the session was not refused")
 
-    def _request(self, name: str, entries: Entries) -> SessionRequest:
+    def _request(self, name: str, entries: Entries, since_seconds: int | None = None) -> SessionRequest:
         queues = {queue_id: {"queue_type": "SQS", **entry} for queue_id, entry in entries.items()}
-        return SessionRequest(self.target, name, f"{name}@laptop", {"feature": {"split_queues": queues}})
+        config = {"feature": {"split_queues": queues}}
+        return SessionRequest(self.target, name, f"{name}@laptop", config, since_seconds)

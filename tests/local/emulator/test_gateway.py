@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from signalbox.local.emulator.gateway import Gateway
+from signalbox.local.emulator.outages import Outages
 from signalbox.local.emulator.patches.websocket_refusals import recording_status
 from signalbox.local.emulator.routes import Routes
 from signalbox.local.files import write_json
@@ -32,21 +33,25 @@ def emulator():
     return Emulator()
 
 
+def gateway_of(application, folder):
+    return Gateway(application, Routes(folder / "routes.json"), Outages(folder / "outages.json"), "instance-1")
+
+
 @pytest.fixture
 def gateway(emulator, tmp_path):
     write_json(tmp_path / "routes.json", {"rendezvous": TARGET})
-    return Gateway(emulator, Routes(tmp_path / "routes.json"), "instance-1")
+    return gateway_of(emulator, tmp_path)
 
 
 def call(gateway, path, *, kind="http", headers=(), **more):
     """Make one connection; return the messages for the client."""
-    sent = []
+    sent, events = [], iter([f"{kind}.request", f"{kind}.disconnect"])
 
     async def send(message):
         sent.append(message)
 
     async def receive():
-        return {"type": f"{kind}.request"}
+        return {"type": next(events)}
 
     scope = {"type": kind, "path": path, "raw_path": path.encode(), "headers": list(headers), **more}
     asyncio.run(gateway(scope, receive, send))
@@ -88,7 +93,7 @@ def test_the_routes_of_a_new_deployment_are_used_without_a_restart(gateway, emul
 
 
 def test_before_the_first_deployment_no_path_is_routed(emulator, tmp_path):
-    call(Gateway(emulator, Routes(tmp_path / "absent.json"), "instance-1"), "/rendezvous/proxy")
+    call(gateway_of(emulator, tmp_path), "/rendezvous/proxy")
 
     assert emulator.scopes[0]["path"] == "/rendezvous/proxy"
 
@@ -184,7 +189,7 @@ def responding(tmp_path, *responses):
                 await send({"type": "websocket.accept"})
         await send(CLOSED)
 
-    return Gateway(websocket, Routes(tmp_path / "absent.json"), "instance-1")
+    return gateway_of(websocket, tmp_path)
 
 
 def test_other_connections_pass_unchanged(gateway, emulator):
@@ -201,3 +206,25 @@ def test_the_file_of_routes_is_read_again_only_when_it_has_changed(tmp_path, mon
     monkeypatch.setattr(Path, "read_text", None)
 
     assert routes.target("/rendezvous/answer") == f"{TARGET}/answer"
+
+
+def signed_for(region: str) -> list[tuple[bytes, bytes]]:
+    scope = f"AWS4-HMAC-SHA256 Credential=AKIA1/20261123/{region}/sqs/aws4_request, SignedHeaders=host, Signature=1"
+    return [(b"Authorization", scope.encode())]
+
+
+def test_a_call_to_a_region_that_is_away_gets_no_response(gateway, emulator, tmp_path):
+    write_json(tmp_path / "outages.json", ["eu-west-1"])
+
+    assert call(gateway, "/", headers=signed_for("eu-west-1")) == []
+    assert emulator.scopes == []
+
+
+def test_other_regions_and_unsigned_requests_are_served_during_an_outage_and_all_after_it(gateway, emulator, tmp_path):
+    write_json(tmp_path / "outages.json", ["eu-west-1"])
+    call(gateway, "/", headers=signed_for("us-east-1"))
+    call(gateway, "/rendezvous/proxy")
+    write_json(tmp_path / "outages.json", [])
+    call(gateway, "/", headers=signed_for("eu-west-1"))
+
+    assert len(emulator.scopes) == 3

@@ -30,6 +30,7 @@ def test_compaction_skips_the_maintenance():
         "database": "trial_history",
         "region": "eu-central-1",
         "history_path": "s3://bucket/raw",
+        "index_path": "s3://bucket/index",
         "maintain": "no",
     }
 
@@ -39,6 +40,7 @@ def test_the_day_has_the_folder_of_all_reports_and_skips_the_maintenance():
         "database": "trial_history",
         "region": "eu-central-1",
         "history_path": "s3://bucket/raw",
+        "index_path": "s3://bucket/index",
         "report_path": "s3://bucket/reports",
         "maintain": "no",
     }

@@ -1,6 +1,6 @@
-"""A generator of raw history in the layout of Firehose: `python events.py FOLDER EVENTS`.
+"""A generator of raw history in the layout of Firehose: `python events.py FOLDER EVENTS DAYS`.
 
-The output is deterministic: every value is computed from the number of its event. It has three days; 400 topics, of
+The output is deterministic: every value is computed from the number of its event. It has 400 topics, of
 which few have most messages; one event in a hundred twice (half of these two seconds later); one message in a thousand
 lost; and one in five thousand late by three seconds and so out of order.
 """
@@ -10,7 +10,6 @@ from pathlib import Path
 
 import duckdb
 
-DAYS = 3
 FIRST_DAY = "2026-11-18"
 TOPICS = 400
 COLUMNS = (
@@ -20,14 +19,14 @@ COLUMNS = (
 NUMBERS = ("version", "sequence", "size_bytes", "latency_ms", "attempt")
 
 
-def main(folder: str, events: int) -> None:
+def main(folder: str, events: int, days: int) -> None:
     """Write `FOLDER/parquet` and `FOLDER/json`, each with dt=/hour= below."""
     Path(folder).mkdir(parents=True)
     database = duckdb.connect()
     database.execute(
         "SET TimeZone = 'UTC'; SET preserve_insertion_order = false; SET partitioned_write_max_open_files = 200"
     )
-    made = _sql("made").format(n=events, first=FIRST_DAY, topics=TOPICS, span=DAYS * 86_400_000 - 5_000)
+    made = _sql("made").format(n=events, first=FIRST_DAY, topics=TOPICS, span=days * 86_400_000 - 5_000)
     database.execute(made)
     database.execute(_sql("raw"))
     columns = ", ".join(COLUMNS)
@@ -57,4 +56,4 @@ def _line() -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -5,6 +5,7 @@ from signalbox.local.emulator.patches import (
     account_root,
     attached_clusters,
     batch_permissions,
+    cloudwatch_metrics,
     failed_starts,
     firehose_buffer,
     function_priority,
@@ -36,6 +37,7 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
         message_senders.PATCH,
         physical_names.PATCH,
         queue_locks.PATCH,
+        cloudwatch_metrics.PATCH,  # counts at the handlers that the locks leave
         repeated_deletions.PATCH,
         service_deployments.PATCH,
         service_permissions.PATCH,

@@ -11,7 +11,7 @@ from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
-from signalbox.exchange.model.routing_ports import KeysOfExchange, RoutingSnapshot
+from signalbox.exchange.model.routing_ports import CopySettings, KeysOfExchange, RoutingSnapshot
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
 from signalbox.exchange.routing.retries import Retrier
@@ -20,7 +20,7 @@ from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
-from signalbox.sending import Batch, Delivery
+from signalbox.sending import Batch, Delivery, SentBatch
 from tests.unit.exchange.routing.naive_sqs import START, NaiveQueue
 
 RETRIES, ORDERED_RETRIES, DEAD = QueueName("s-retries"), QueueName("s-retries.fifo"), QueueName("s-dead")
@@ -39,6 +39,7 @@ class MemoryTable:
     queues: set[DeclaredName] = field(default_factory=set)
     users: dict[str, UserName] = field(default_factory=dict)
     times_to_live: dict[DeclaredName, timedelta] = field(default_factory=dict)
+    kept: set[DeclaredName] = field(default_factory=set)
     looks: list[tuple[set[ExchangeName], set[str]]] = field(default_factory=list)
     heads: "MemoryHeads | None" = None
     readings: list[str] = field(default_factory=list)
@@ -60,8 +61,9 @@ class MemoryTable:
             if bound.exchange == exchange and first_word in (None, begins_with):
                 yield bound
 
-    def message_ttls(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, timedelta]:
-        return {queue: self.times_to_live[queue] for queue in queues if queue in self.times_to_live}
+    def copy_settings(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, CopySettings]:
+        known = self.times_to_live.keys() | self.kept
+        return {one: CopySettings(self.times_to_live.get(one), one in self.kept) for one in queues if one in known}
 
     def is_declared(self, queue: DeclaredName) -> bool:
         return queue in self.queues
@@ -182,6 +184,11 @@ class MemoryCounterWriter:
         return dict(self.counts[ResourceRef(ResourceKind.EXCHANGE, name)])
 
 
+def copy_id(publication: MessageId, queue: QueueName) -> MessageId:
+    """Return the id of a publication's copy in a queue."""
+    return MessageId(f"{publication} in {queue}")
+
+
 @dataclass
 class NaiveSqs:
     """Queues, of which some are faulty.
@@ -200,7 +207,7 @@ class NaiveSqs:
     def make(self, *names: QueueName, is_forgetful: bool = False) -> None:
         self.queues |= {name: NaiveQueue(name, is_forgetful) for name in names}
 
-    def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
+    def send(self, batch: Batch) -> SentBatch:
         assert 1 <= len(batch.deliveries) <= 10
         self.calls.append((batch.destination, len(batch.deliveries)))
         trouble = self.trouble.get(batch.destination)
@@ -213,7 +220,9 @@ class NaiveSqs:
         if trouble == "silent":
             raise EffectFailed("no answer")
         self.burn()
-        return failed
+        taken = [one for one in batch.deliveries if one not in [delivery for delivery, _ in failed]]
+        ids = {one.message.message_id: copy_id(one.message.message_id, batch.destination) for one in taken}
+        return SentBatch(failed, ids)
 
     def _problem(self, batch: Batch, delivery: Delivery, trouble: str | None) -> str | None:
         self.sent += 1

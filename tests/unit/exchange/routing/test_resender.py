@@ -6,7 +6,7 @@ from signalbox.errors import EffectFailed
 from signalbox.exchange.routing.resender import NOT_TAKEN, PAUSES, Resender
 from signalbox.messages import MAXIMUM_BYTES, Message, MessageId
 from signalbox.queues import QueueName
-from signalbox.sending import Batch, Delivery
+from signalbox.sending import Batch, SentBatch
 
 Answer = Callable[[Message], str | None]
 
@@ -19,14 +19,14 @@ class Queue:
         self.calls: list[list[str]] = []
         self.taken: list[str] = []
 
-    def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
+    def send(self, batch: Batch) -> SentBatch:
         number = len(self.calls)
         self.calls.append([one.message.body for one in batch.deliveries])
         failing = self.failures[number] if number < len(self.failures) else {}
         self.taken += [body for body in self.calls[-1] if body not in failing and body not in self.taken]
         if number in self.silent:
             raise EffectFailed("no answer")
-        return [(one, failing[one.message.body]) for one in batch.deliveries if one.message.body in failing]
+        return SentBatch([(one, failing[one.message.body]) for one in batch.deliveries if one.message.body in failing])
 
 
 def messages(*bodies: str, fifo: bool = False) -> list[Message]:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from signalbox.exchange.messages.headers import file_id
 from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties, group_of
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.router import ExchangeUnknown
@@ -14,7 +15,7 @@ from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY
-from tests.unit.exchange.routing.routing_world import CONTROL_ID, DEAD, ORDERED_RETRIES, RETRIES, World
+from tests.unit.exchange.routing.routing_world import CONTROL_ID, DEAD, ORDERED_RETRIES, RETRIES, World, copy_id
 
 LOG = "xlog.fifo"
 HEAD = ExchangeName(LOG), RoutingKey("a.b")
@@ -498,6 +499,30 @@ def test_events_name_the_publisher_without_the_session_of_a_role(world, key, kin
 
     assert {one.kind for one in events} == {kind}
     assert {one.labels["publisher"] for one in events} == {"AROA", "unknown"}
+
+
+def test_the_event_of_a_copy_has_its_id_in_the_queue_and_the_id_of_the_announced_file(world) -> None:
+    world.bind("xs", "v03.#", queue="q_files")
+    world.publish("xs", "v03.obs", body='{"baseUrl": "https://a", "relPath": "obs/1.txt"}')
+
+    routed = world.route("xs")
+
+    (event,) = [one for one in routed.events if one.destination == "q_files"]
+    assert event.labels["copy"] == copy_id("xs-1", "q_files")
+    assert event.labels["file"] == file_id("/obs/1.txt")
+
+
+def test_a_copy_that_is_retried_has_its_id_and_its_file_once_it_is_delivered(world) -> None:
+    world.bind("xs", "v02.#", queue="q_files")
+    world.sqs.trouble[QueueName("q_files")] = "closed"
+    world.publish("xs", "v02.post.obs", body="20261120 https://a /obs/1%20b.txt")
+    (retried,) = [one for one in world.route("xs").events if one.destination == "q_files"]
+    world.sqs.trouble.clear()
+
+    (delivered,) = world.retry().events
+
+    assert (retried.labels.get("copy"), retried.labels["file"]) == (None, file_id("obs/1 b.txt"))
+    assert delivered.labels == {**retried.labels, "copy": copy_id("xs-1", "q_files")}
 
 
 def test_events_name_queues_as_they_were_declared_and_say_nothing_of_the_message_itself(world) -> None:

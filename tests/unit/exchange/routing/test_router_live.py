@@ -53,6 +53,9 @@ class Live:
         publications = [one.publication for one in published]
         return {one.message.message_id for one in publications if one.message.body in self.failing}
 
+    def publication_id(self, publication: Publication) -> int:
+        return len(publication.message.message_id)
+
     def acknowledge(self, publications: Sequence[Publication]) -> Collection[MessageId]:
         self.acknowledged += [one.message.body for one in publications]
         return {one.message.message_id for one in publications if one.message.body in self.unacknowledged}
@@ -104,6 +107,7 @@ def test_a_logged_message_without_bindings_is_not_dropped(world_and_live) -> Non
 
     (event,) = routed.events
     assert (event.kind, event.outcome, event.topic, event.sequence) == ("logged", "live", "a.b", 1)
+    assert event.labels["publication"] == str(len(event.message_id))
     assert world.counters.of_exchange(LOG) == {"received": 1, "bytes": 18}
 
 

@@ -668,3 +668,49 @@ def test_all_problems_of_a_secret_are_reported_together_without_its_text(stage):
     assert problems(stage, "secret", **secret(key="\ud800" * 44)) == [
         "key: is not the key whose SHA-256 is the verifier"
     ]
+
+
+def seen(answer):
+    return {user: (one["before"], one["after"]) for one in answer["visibility"] for user in one["users"]}
+
+
+def test_a_dry_run_with_topics_shows_who_has_the_right_to_them_before_and_after(stage):
+    topics = ["logs.a", "logs.secret.a", "states.a"]
+    everyone = {**LOGS, "user": "@everyone"}
+    stage.ask("grant", **{**LOGS, "uri": "logs.secret."}, deny=True)
+    stage.ask("grant", **{**LOGS, "uri": "states."})
+
+    found = stage.ask("grant", **everyone, dry_run=True, topics=topics)
+    deny = stage.ask("grant", **{**LOGS, "uri": "states."}, deny=True, dry_run=True, topics=topics)
+    write = stage.ask("grant", **LOGS, right="write", dry_run=True, topics=topics)
+
+    assert seen(found) == {"alice": ("111", "111"), "root": ("111", "111"), "bob": ("001", "101")}
+    assert [one["users"] for one in found["visibility"]] == [["alice", "root"], ["bob"]]
+    assert (seen(deny), seen(write)) == ({"bob": ("001", "000")}, {"bob": ("000", "110")})
+    assert found["more_users"] == 0
+
+
+def test_a_dry_run_with_topics_knows_the_members_of_groups_of_the_stage_and_of_tokens(stage):
+    lab = {**LOGS, "exchange": OTHER, "user": "@lab", "topics": ["logs.a"]}
+    stage.ask("group_add", exchange=OTHER, group="lab", users=["bob", "cho@x.org"])
+    stage.join("ann@x.org", "c1", realm=OTHER, groups=["lab"])
+    stage.join("dora@x.org", "c2", realm=OTHER, session=2, groups=["other"])
+    stage.join("bob", "c3", realm=OTHER, session=3)
+
+    found = stage.ask("grant", **lab, dry_run=True)
+
+    assert seen(found) == dict.fromkeys(("ann@x.org", "bob", "cho@x.org"), ("0", "1"))
+
+
+def test_a_dry_run_with_topics_shows_a_part_of_many_users(stage, monkeypatch):
+    monkeypatch.setattr(dry_run, "MAXIMUM_USERS", 1)
+
+    found = stage.ask("ungrant", **{**LOGS, "user": "@everyone"}, dry_run=True, topics=["logs.a"])
+
+    assert (seen(found), found["more_users"]) == ({"alice": ("1", "1")}, 2)
+
+
+def test_topics_are_only_for_a_dry_run_and_at_most_200(stage):
+    assert problems(stage, "grant", **LOGS, topics=["a"]) == ["topics: is only for dry_run"]
+    many = problems(stage, "grant", **LOGS, dry_run=True, topics=["a"] * 201)
+    assert many == ["topics: expected at most 200 topics, not 201"]

@@ -25,7 +25,7 @@ from signalbox.live.outbox.items import (
     reply_item,
 )
 from signalbox.live.outbox.ports import PostResult
-from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
+from signalbox.live.outbox.results import MAXIMUM_IDS, DeliveryOutcome, DeliveryResult
 from signalbox.live.outbox.writer import (
     BACKLOG_CHECKED_AFTER,
     MAXIMUM_BACKLOG,
@@ -279,6 +279,15 @@ def test_the_progress_of_a_backfill_is_saved_every_100_events(world: World) -> N
     assert marks == [SAVED_EVERY, 2 * SAVED_EVERY, 2 * SAVED_EVERY + 1]
 
 
+def test_the_history_of_a_large_batch_names_its_first_publications_only(world: World) -> None:
+    world.log.append(REALM, *(event(number) for number in range(1, MAXIMUM_IDS + 2)))
+
+    (posted,) = delivery_events(world.deliver(subscribed(), backfill(AfterSequence(0))), now=NOW)
+
+    assert posted.labels["past"] == str(MAXIMUM_IDS + 1)
+    assert posted.labels["publications"] == ",".join(str(number) for number in range(1, MAXIMUM_IDS + 1))
+
+
 def test_a_completed_backfill_is_not_repeated(world: World) -> None:
     world.log.append(REALM, event(1))
     world.deliver(subscribed(), backfill(LastEvents(5)))
@@ -414,7 +423,9 @@ def test_history_has_posted_counts_and_the_reason_of_failures(world: World) -> N
     posted, failed = delivery_events(delivered, now=world.moment)
 
     assert (posted.kind, posted.outcome, posted.source) == ("delivered", "posted", REALM)
-    assert posted.labels == {"session": str(SESSION.session), "user": "root", "events": "1", "skipped": "1"}
+    facts = {"session": str(SESSION.session), "user": "root", "events": "1", "skipped": "1"}
+    assert posted.labels == {**facts, "publications": "1"}
+    assert failed.labels == facts
     assert (failed.outcome, failed.reason) == ("failed", "the connection takes nothing now")
 
 

@@ -6,6 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from signalbox.activity.measures import Sources
+from signalbox.activity.recent import RecentActivity
+from signalbox.activity.summary import activities
 from signalbox.errors import UnavailableError
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Grant, Rights
@@ -20,6 +23,7 @@ from signalbox.live.procedures.overview import (
     Topic,
     find_reports,
     list_topics,
+    summarize_activity,
     summarize_stage,
 )
 from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES
@@ -42,6 +46,9 @@ class MemoryTopics:
         return [Topic(RoutingKey(name)) for name in self.names if name.startswith(prefix)]
 
 
+IDLE = RecentActivity(lambda now: activities(Sources({}), {}, now), timedelta(0))
+
+
 @dataclass
 class MemoryPictures:
     pictures: dict[str, str] = field(default_factory=dict)
@@ -56,7 +63,7 @@ class MemoryPictures:
 
 
 def call(procedure, *arguments: object, rights: Rights = ALL, keywords=None, topics=(), pictures=None, parts=None):
-    stage = StageOverview(MemoryTopics(topics), parts or {}, MemoryPictures(pictures or {}))
+    stage = StageOverview(MemoryTopics(topics), parts or {}, MemoryPictures(pictures or {}), IDLE)
     return procedure(OverviewContext(stage, REALM, rights, NOON), Payload(tuple(arguments), keywords or {}))
 
 
@@ -72,7 +79,7 @@ def test_topics_are_listed_by_prefix_if_the_caller_may_receive_them():
 
 
 def test_a_topic_has_the_time_of_its_retained_event():
-    stage = StageOverview(MemoryTopics(), {}, MemoryPictures())
+    stage = StageOverview(MemoryTopics(), {}, MemoryPictures(), IDLE)
     stage.topics.beginning_with = lambda *_: [Topic(RoutingKey("a"), NOON)]  # type: ignore[method-assign]
 
     result = list_topics(OverviewContext(stage, REALM, ALL, NOON), Payload())
@@ -129,3 +136,17 @@ def test_a_picture_that_is_too_large_for_a_message_is_refused_with_its_size():
     reason = rf"takes 13....? bytes; a message may have at most {MAXIMUM_MESSAGE_BYTES}: read its file"
     with pytest.raises(InvalidArgument, match=reason):
         call(find_reports, "a.svg", pictures={"a.svg": "x" * MAXIMUM_MESSAGE_BYTES})
+
+
+def test_the_activity_of_every_capability_has_the_time_of_its_read():
+    (found,) = call(summarize_activity).arguments
+
+    assert found["at"] == "2026-11-21T12:00:00.000Z"
+    assert [one["capability"] for one in found["capabilities"]] == [
+        "rendezvous",
+        "splitting",
+        "exchange",
+        "live",
+        "history",
+    ]
+    assert {one["rate"] for one in found["capabilities"]} == {0}

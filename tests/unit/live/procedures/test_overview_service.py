@@ -2,10 +2,11 @@
 
 import json
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from signalbox.activity.recent import RecentActivity
 from signalbox.errors import EffectFailed
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import NO_RIGHTS, Grant, Rights
@@ -41,9 +42,10 @@ class World:
     rights: dict[tuple[ExchangeName, UserName], Rights] = field(default_factory=lambda: {(REALM, ALICE): RIGHTS})
     outboxes: MemoryOutboxes = field(default_factory=MemoryOutboxes)
     fails: bool = False
+    activity: RecentActivity = field(default_factory=lambda: RecentActivity(lambda _: [], timedelta(0)))
 
     def service(self) -> OverviewService:
-        stage = StageOverview(self, {"now": lambda now: now.isoformat()}, self)
+        stage = StageOverview(self, {"now": lambda now: now.isoformat()}, self, self.activity)
         return OverviewService(stage, self, self.outboxes)
 
     def find(self, *of: object, token: object = None, is_anonymous: bool = False) -> object:

@@ -21,7 +21,7 @@ def test_procedures_are_open_to_joined_sessions_or_to_administrators_and_grantee
     grantee = Rights(frozenset(), (Grant(Right.READ, TopicPattern.parse(uri)),))
 
     assert procedure.is_permitted(NO_RIGHTS) is (procedure.access is Access.JOINED)
-    assert procedure.is_permitted(grantee)
+    assert procedure.is_permitted(grantee) is (procedure.access is not Access.ADMINISTRATORS)
     assert procedure.is_permitted(ADMIN)
 
 
@@ -31,6 +31,10 @@ def test_a_role_on_the_realm_does_not_open_wamps_own_granted_procedures():
     permitted = {uri for uri, one in PROCEDURES.items() if one.access is Access.GRANTED and one.is_permitted(reader)}
 
     assert permitted == {"signalbox.overview", "signalbox.report"}
+
+
+def test_the_exact_numbers_of_the_stage_are_for_administrators():
+    assert {uri for uri, one in PROCEDURES.items() if one.access is Access.ADMINISTRATORS} == {"signalbox.activity"}
 
 
 def test_welcome_announces_the_features_of_the_procedures():
@@ -60,7 +64,9 @@ def test_the_documentation_lists_every_procedure_with_its_permitted_callers():
     for row in section("live.md", "### Procedures").splitlines():
         if row.startswith("| `"):
             cells = row.split("|")
-            access = Access.JOINED if "every joined session" in cells[2] else Access.GRANTED
+            who = cells[2].strip()
+            access = {"every joined session": Access.JOINED, "administrators": Access.ADMINISTRATORS}.get(who)
+            access = access or Access.GRANTED
             documented |= dict.fromkeys(uris(cells[1]), access)
 
     assert documented == {uri: procedure.access for uri, procedure in PROCEDURES.items()}

@@ -117,6 +117,15 @@ def test_events_without_subscribers_are_logged(world: World) -> None:
     assert [(one.topic, one.sequence) for one in world.logged] == [("a", 1), ("b", 1)]
 
 
+def test_the_publication_id_of_the_router_is_the_one_in_the_log(world: World) -> None:
+    sent = [published("a", 1), published("a", 2, metadata=PublicationMetadata(PublicationId(5)))]
+
+    world.deliver(*sent)
+
+    ids = [Distributor(world, world, world).publication_id(one.publication) for one in sent]
+    assert ids == [one.publication for one in world.logged]
+
+
 def test_an_event_reaches_only_its_audience(world: World) -> None:
     for connection, session in (("c", 1), ("d", 2), ("e", 3)):
         world.subscribe(connection, A, session=session)

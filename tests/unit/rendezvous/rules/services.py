@@ -112,6 +112,7 @@ class World:
             Fused(self.client_queues, self.fuse),
             Fused(self.broker_queue, self.fuse),
             self.clock,
+            self.policy,
         )
         return service.accept(ProxyAnswer(proxy.sid, text)) is not None
 

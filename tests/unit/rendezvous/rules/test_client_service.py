@@ -1,7 +1,7 @@
 """The service of HTTP offers."""
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from signalbox.rendezvous.rules.states import ClientId, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.wire.bridges import DEFAULT_FINGERPRINT
@@ -73,9 +73,11 @@ def test_an_answer_just_before_the_expiry_is_returned() -> None:
     world.clock.at(1, lambda: world.impatient.poll(proxy()))
     close = world.offers.close
 
-    def close_too_late(client_id: ClientId, *, state: OfferState, reply: str) -> Rendezvous | None:
-        world.offers.answer(client_id, sid="p1", reply=answer_reply(ANSWER), now=START)
-        return close(client_id, state=state, reply=reply)
+    def close_too_late(
+        client_id: ClientId, *, state: OfferState, reply: str, leased_until: datetime
+    ) -> Rendezvous | None:
+        world.offers.answer(client_id, sid="p1", reply=answer_reply(ANSWER), now=START, leased_until=START)
+        return close(client_id, state=state, reply=reply, leased_until=leased_until)
 
     world.offers.close = close_too_late
 

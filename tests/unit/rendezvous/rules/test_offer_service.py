@@ -268,7 +268,7 @@ def test_an_answer_that_was_stored_but_never_sent_is_sent_when_the_offer_is_rede
     world.expect_proxies()
     world.receive(delivery())
     world.poll(proxy())
-    world.offers.answer(CLIENT, sid="p1", reply='{"answer":"x"}', now=world.clock.now())
+    world.offers.answer(CLIENT, sid="p1", reply='{"answer":"x"}', now=world.clock.now(), leased_until=START)
     world.wait(30)
 
     first = world.receive(delivery(handle="h2"))

@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from signalbox.rendezvous.rules.held_polls import HeldPoll, ranked_polls
+from signalbox.rendezvous.rules.matching import RESERVATION_TIME
 from signalbox.rendezvous.rules.states import ClientId, OfferState
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.rendezvous import START
-from tests.unit.rendezvous.rules.services import CLIENT, World, delivery, proxy
+from tests.unit.rendezvous.rules.services import CLIENT, Killed, World, delivery, proxy
 
 
 def test_a_poll_without_an_offer_is_held_for_the_hold_time() -> None:
@@ -59,6 +60,11 @@ def test_the_oldest_compatible_offer_goes_first() -> None:
 
     assert match is not None
     assert match.client_id == "a"
+
+
+def reserve(world: World) -> bool:
+    until = world.clock.now() + RESERVATION_TIME
+    return world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT, until=until)
 
 
 def held(world: World, sid: str, *, nat: Nat, clients: int, slot: int) -> HeldPoll:
@@ -141,11 +147,61 @@ def test_an_offer_reserved_for_a_held_poll_is_not_claimed_by_another_poll() -> N
     world.receive(delivery())
 
     passing = world.impatient.poll(proxy("passing"))
-    world.wait(1)
+    world.wait(3)
+    world.receive(delivery(handle="h2"))  # the message is delivered again: the function of the held poll was killed
     later = world.impatient.poll(proxy("later"))
 
     assert passing.match is None
     assert later.match is not None
+
+
+def test_an_offer_whose_held_poll_was_killed_is_reserved_for_another_one() -> None:
+    world = World()
+    held(world, "killed", nat=Nat.RESTRICTED, clients=0, slot=1)
+    world.receive(delivery())
+    assert world.offers.records[CLIENT].reserved_for == "killed"
+    world.clock.at(3, lambda: world.receive(delivery(handle="h2")))
+
+    result = world.poll(proxy())
+
+    assert result.match is not None
+    assert world.clock.now() - START < timedelta(seconds=3.3)
+
+
+def test_an_offer_whose_proxy_was_silent_goes_to_another_one_when_its_match_ends() -> None:
+    world = World()
+    held(world, "other", nat=Nat.RESTRICTED, clients=8, slot=1)
+    world.clock.at(1, lambda: world.receive(delivery()))
+    world.poll(proxy())
+    world.clock.at(4, lambda: world.receive(delivery(handle="h2")))
+
+    early = world.impatient.poll(proxy("early"))
+    world.wait(5)
+
+    assert early.match is None
+    assert world.impatient.poll(proxy("later")).match
+
+
+def test_the_slot_of_a_poll_with_a_reserved_offer_is_not_released() -> None:
+    """It becomes free by itself a second after the reservation."""
+    world = World()
+    world.clock.at(1.1, lambda: world.receive(delivery()))
+    world.held_polls.release = lambda poll: pytest.fail("an unnecessary call")
+
+    assert world.poll(proxy()).match is not None
+
+    world.wait(1)
+    assert world.held_polls.held(now=world.clock.now()) == []
+
+
+def test_a_poll_that_fails_releases_its_slot() -> None:
+    world = World()
+    world.fuse.calls_left = 2  # it records the poll and takes a slot
+
+    with pytest.raises(Killed):
+        world.poll(proxy())
+
+    assert world.held_polls.slots == {}
 
 
 def test_a_held_poll_that_left_is_skipped() -> None:
@@ -167,7 +223,7 @@ def test_a_reserved_offer_that_another_proxy_claimed_frees_the_held_poll_for_the
 
     def reserve_and_close() -> None:
         world.receive(replace(delivery(), client_id=other, message_id="m0"))
-        world.offers.close(other, state=OfferState.EXPIRED, reply="")
+        world.offers.close(other, state=OfferState.EXPIRED, reply="", leased_until=world.clock.now())
 
     world.clock.at(2.1, reserve_and_close)
     world.clock.at(5.1, lambda: world.receive(delivery()))
@@ -180,7 +236,7 @@ def test_a_reserved_offer_that_another_proxy_claimed_frees_the_held_poll_for_the
 
 def test_an_offer_that_is_reserved_before_it_is_stored_is_claimed_once_stored() -> None:
     world = World()
-    world.clock.at(1.1, lambda: world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT))
+    world.clock.at(1.1, lambda: reserve(world))
 
     def store() -> None:
         world.held_polls.held = lambda now: []
@@ -197,7 +253,7 @@ def test_an_offer_that_is_reserved_before_it_is_stored_is_claimed_once_stored() 
 def test_an_offer_that_is_stored_right_after_its_reservation_does_not_wait_for_the_next_read() -> None:
     world = World()
     world.expect_proxies()
-    world.clock.at(1.2, lambda: world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT))
+    world.clock.at(1.2, lambda: reserve(world))
     world.clock.at(1.26, lambda: world.receive(delivery()))  # the poll reads its slot at 1.25 s
 
     result = world.poll(proxy())
@@ -222,7 +278,7 @@ def test_an_offer_that_is_reserved_after_the_last_read_is_claimed() -> None:
     world.expect_proxies()
 
     def reserve_and_store() -> None:
-        world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT)
+        reserve(world)
         world.receive(delivery())
 
     before_release(world, reserve_and_store)
@@ -241,7 +297,7 @@ def test_a_poll_that_ends_retries_the_claim_of_an_unstored_offer(stored_after: f
     world.expect_proxies()
 
     def reserve_before_storing() -> None:
-        world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT)
+        reserve(world)
         seconds = (world.clock.now() - START).total_seconds() + stored_after
         world.clock.at(seconds, lambda: world.receive(delivery()))
 
@@ -254,9 +310,9 @@ def test_a_poll_that_ends_does_not_wait_for_a_reserved_offer_that_is_closed() ->
     world = World()
 
     def reserve_and_close() -> None:
-        world.held_polls.reserve(world.held_polls.slots[0], client_id=CLIENT)
+        reserve(world)
         world.receive(delivery())
-        world.offers.close(CLIENT, state=OfferState.EXPIRED, reply="")
+        world.offers.close(CLIENT, state=OfferState.EXPIRED, reply="", leased_until=world.clock.now())
 
     before_release(world, reserve_and_close)
 

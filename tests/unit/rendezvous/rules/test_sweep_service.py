@@ -8,8 +8,16 @@ import pytest
 
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, Lease, QueueName, QueueUrl, StrayQueue, lease_tags
+from signalbox.rendezvous.rules.states import ClientId, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.rules.sweep_service import PART, SweepService, SweptPart
-from tests.fakes.rendezvous import START, MemoryClock, MemoryLeases, MemoryStrayCursor, MemoryTemporaryQueues
+from tests.fakes.rendezvous import (
+    START,
+    MemoryClock,
+    MemoryCursor,
+    MemoryEndedLeases,
+    MemoryLeases,
+    MemoryTemporaryQueues,
+)
 
 OURS = {STAGE_TAG: "signalbox", CAPABILITY_TAG: "rendezvous"}
 OLD = START - timedelta(minutes=11)
@@ -17,7 +25,15 @@ LATER = START + timedelta(seconds=40)
 
 
 def service() -> SweepService:
-    return SweepService(MemoryLeases(), MemoryTemporaryQueues(), MemoryStrayCursor(), MemoryClock(), stage="signalbox")
+    return SweepService(
+        MemoryLeases(),
+        MemoryTemporaryQueues(),
+        MemoryCursor(),
+        MemoryClock(),
+        stage="signalbox",
+        ended_leases=MemoryEndedLeases(),
+        swept_until=MemoryCursor(),
+    )
 
 
 def end_leases(sweep: SweepService) -> list[HistoryEvent]:
@@ -54,6 +70,67 @@ def test_only_queues_past_their_lease_are_deleted_with_one_call_each() -> None:
     assert sweep.queues.deleted == ["https://queues.example/over"]
     assert list(sweep.leases.leases) == ["running"]
     assert [(e.outcome, e.destination) for e in events] == [("deleted", "over")]
+
+
+def end_offer(sweep: SweepService, client: str, *, seconds: float) -> None:
+    due_at = START + timedelta(seconds=seconds)
+    sweep.ended_leases.offers.records[ClientId(client)] = Rendezvous(
+        ClientId(client), RendezvousMethod.SQS, OfferState.ANSWERED, OLD, due_at, START
+    )
+
+
+def test_the_queue_of_an_ended_offer_is_deleted_once_with_one_call() -> None:
+    sweep = service()
+    end_offer(sweep, "over", seconds=0)
+    end_offer(sweep, "running", seconds=30)
+
+    first = end_leases(sweep)
+    again = end_leases(sweep)
+    sweep.clock.moment = START + timedelta(seconds=30)
+    later = end_leases(sweep)
+
+    names = [[event.destination for event in events] for events in (first, again, later)]
+    assert names == [["snowflake-client-over"], [], ["snowflake-client-running"]]
+    assert sweep.queues.deleted == [f"https://queues.example/snowflake-client-{name}" for name in ("over", "running")]
+
+
+def test_an_idle_sweep_writes_nothing() -> None:
+    sweep = service()
+    sweep.swept_until.save = lambda position: pytest.fail("saved")
+
+    assert end_leases(sweep) == []
+
+
+def test_the_queue_of_an_ended_offer_that_cannot_be_deleted_is_tried_again() -> None:
+    sweep = service()
+    for name in ("a", "b"):
+        end_offer(sweep, name, seconds=-1)
+    url = QueueUrl("https://queues.example/snowflake-client-a")
+    sweep.queues.refused.add(url)
+
+    (part,) = sweep.end_leases(until=LATER)
+    sweep.queues.refused.clear()
+    again = end_leases(sweep)
+
+    assert [event.destination for event in part.events] == ["snowflake-client-b"]
+    assert part.failures == ("snowflake-client-a is refused",)
+    assert [event.destination for event in again] == ["snowflake-client-a"]
+    assert sweep.leases.leases == {}
+
+
+def test_a_sweep_of_ended_offers_stops_before_its_function_does_and_is_continued() -> None:
+    sweep = service()
+    for number in range(2 * PART):
+        end_offer(sweep, f"c{number:03}", seconds=-300 + number)
+
+    parts = sweep.end_leases(until=LATER)
+    next(parts)
+    sweep.clock.sleep(41)
+    assert list(parts) == []
+    sweep.clock.moment = START
+
+    assert len(end_leases(sweep)) == PART
+    assert len(set(sweep.queues.deleted)) == len(sweep.queues.deleted) == 2 * PART
 
 
 def test_leases_of_other_capabilities_are_left_alone() -> None:

@@ -426,6 +426,9 @@ def test_unconsumed_messages_go_to_the_next_matching_session():
         ("session", "ann", bobs),
         ("deployed", "ann", deployed),
     ]
+    assert [event.labels["copy"] for event in returned] == [
+        f"{event.message_id} in {event.destination}" for event in returned
+    ]
 
 
 @pytest.mark.parametrize("s3_event", [True, False])
@@ -609,7 +612,9 @@ def test_messages_of_the_deployed_consumer_return_to_the_original():
     stage.pass_time(60)
 
     assert [one.body for one in stage.queues.returned[MEMES]] == ["first", "second"]
-    assert [event.outcome for event in stage.events if event.kind == "returned"] == ["original", "original"]
+    returned = [event for event in stage.events if event.kind == "returned"]
+    assert [event.outcome for event in returned] == ["original", "original"]
+    assert [event.labels["copy"] for event in returned] == [f"{event.message_id} in {MEMES}" for event in returned]
     assert stage.split() is None
 
 

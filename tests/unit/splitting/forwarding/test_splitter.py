@@ -9,17 +9,28 @@ from typing import Any
 import pytest
 
 from signalbox.errors import EffectFailed
+from signalbox.kept.objects import NotKept, read_batch
 from signalbox.messages import Message
 from signalbox.queues import QueueName
-from signalbox.sending import Batch
+from signalbox.sending import Batch, SentBatch
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.forwarding.s3_objects import ObjectMetadata, S3Object, Unread
 from signalbox.splitting.forwarding.splitter import RECORD_AGE, ForwardResult, Splitter, SplitUnknown
 from signalbox.splitting.forwarding.use_recorder import USE_LASTS, UseRecorder
 from signalbox.splitting.model.observed_state import QueueUse
 from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage, ended, with_heartbeat
+from signalbox.splitting.model.split import (
+    Phase,
+    Split,
+    SplitQueue,
+    SplitSession,
+    Stage,
+    ended,
+    with_heartbeat,
+    with_kept,
+)
 from signalbox.splitting.model.target import Target
+from tests.fakes.kept import MemoryKeptMessages
 from tests.fakes.splitting import (
     START,
     MemoryDeadLetters,
@@ -302,6 +313,17 @@ def test_a_refused_copy_is_not_dead_lettered():
     ]
 
 
+def test_each_event_of_a_forwarded_message_has_its_id_in_the_next_queue():
+    stage = SplitterStage(session("ann", "red"), session("bob", "red", mode="mirror"))
+
+    done = stage.forward(message("1", "red"))
+
+    assert [(one.message_id, one.labels["copy"]) for one in done.events] == [
+        ("id-1", "id-1 in ann-memes"),
+        ("id-1", "id-1 in bob-memes"),
+    ]
+
+
 class TestSlowFilters:
     def test_a_filter_that_is_too_slow_ends_its_session_with_the_reason_and_the_batch_goes_on(self):
         stage = SplitterStage(session("ann", SLOW), session("bob", "blue"))
@@ -564,7 +586,7 @@ class MortalSender(MemoryQueueSender):
             known = self.sent.setdefault(batch.destination, [])
             if delivery.message.deduplication_id not in {one.deduplication_id for one in known}:
                 known.append(delivery.message)
-        return ()
+        return SentBatch()
 
 
 @pytest.mark.parametrize("call", range(1, 11))
@@ -625,3 +647,46 @@ def test_objects_of_other_queues_are_not_read():
     stage.forward(*uploads())
 
     assert (list(stage.sent()), objects.asked) == (["deployed-memes"], [])
+
+
+def kept_stage(*sessions: SplitSession) -> tuple[SplitterStage, MemoryKeptMessages]:
+    """Return a split whose standard queue is kept."""
+    stage, kept = SplitterStage(*sessions), MemoryKeptMessages()
+    stage.splitter.kept = kept
+    stored = stage.store.splits.find(TARGET)
+    assert stored is not None
+    assert stage.store.splits.save(with_kept(stored.split, STANDARD, is_kept=True), replacing=stored)
+    return stage, kept
+
+
+def test_the_messages_of_a_kept_queue_are_stored_in_one_object_before_they_are_sent():
+    stage, kept = kept_stage(session("ann", "red"))
+
+    done = stage.splitter.forward([message("1", "red"), message("2")], STANDARD, call_id="c")
+
+    (key,) = kept.texts
+    assert [one.body for one in read_batch(kept.texts[key])] == ["1", "2"]
+    found = [event for event in done.events if event.kind == "kept"]
+    assert [(event.message_id, event.labels) for event in found] == [
+        ("id-1", {"target": "lambda/meme-app", "object": key}),
+        ("id-2", {"target": "lambda/meme-app", "object": key}),
+    ]
+    assert all(event.size_bytes is None and event.reason is None for event in found)  # the id alone
+
+
+def test_a_queue_that_is_not_kept_is_stored_nowhere():
+    stage, kept = kept_stage(session("ann", "red"))
+
+    stage.splitter.forward([message("1", "red", group="g")], FIFO, call_id="c")
+
+    assert kept.texts == {}
+
+
+def test_messages_that_cannot_be_kept_are_not_sent():
+    stage, kept = kept_stage(session("ann", "red"))
+    kept.is_failing = True
+
+    with pytest.raises(NotKept):
+        stage.splitter.forward([message("1", "red")], STANDARD, call_id="c")
+
+    assert stage.sender.sent == {}

@@ -20,7 +20,7 @@ from signalbox.splitting.model.records import (
     with_samples,
 )
 from signalbox.splitting.model.session_config import QueueId
-from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
+from signalbox.splitting.model.split import Phase, Replay, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
 from tests.unit.splitting.control.observed_states import BOB, MEMES, NOW, ORDERS, ago, ending, session, split
 
@@ -40,6 +40,16 @@ queues = st.builds(
     sns=st.booleans(),
     tags=st.lists(st.tuples(st.text(max_size=3), st.text(max_size=3)), max_size=2).map(tuple),
     s3_event=st.booleans(),
+    is_kept=st.booleans(),
+)
+replays = st.builds(
+    Replay,
+    since=moments,
+    until=moments,
+    positions=st.dictionaries(names, st.text(max_size=8), max_size=2),
+    sent=st.integers(0, 9),
+    skipped=st.integers(0, 9),
+    finished_at=st.none() | moments,
 )
 sessions = st.builds(
     SplitSession,
@@ -55,6 +65,7 @@ sessions = st.builds(
     effective_at=st.none() | moments,
     reason=st.none() | st.text(max_size=8),
     exclusive=st.frozensets(names, max_size=2),
+    replay=st.none() | replays,
 )
 splits = st.builds(
     Split,
@@ -89,6 +100,13 @@ def test_a_record_without_the_mark_of_recorded_uses_has_none(records_use):
 
     assert ("records_use" in json.loads(record_text(record))) is records_use
     assert read_record(record_text(record)) == record
+
+
+def test_a_record_without_kept_messages_is_that_of_older_versions():
+    document = json.loads(record_text(RECORD))
+
+    assert not any("kept" in queue for queue in document["queues"])
+    assert not any("replay" in session for session in document["sessions"])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,31 @@
+"""The rows of the index of events: an event for each id that it names."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from glue_jobs.transforms.events import SCHEMA
+
+# Those of signalbox/history/ids.py; a test compares the two.
+LINK_LABELS = ("client", "copy", "file", "proxy", "publication", "publications")
+TIME_FORMAT = "yyyy-MM-dd HH:mm:ss.SSS"
+
+
+def index_rows(events: DataFrame, *, buckets: int) -> DataFrame:
+    """Return `bucket`, `id` and `event` (the document of `HistoryEvent.to_json`) for each id of each event."""
+    rows = events.select(F.explode(_ids()).alias("id"), _document().alias("event"))
+    return rows.select((F.crc32("id") % F.lit(buckets)).cast("int").alias("bucket"), "id", "event")
+
+
+def _ids() -> Column:
+    names = ", ".join(f"'{name}'" for name in LINK_LABELS)
+    linked = F.expr(f"array_join(map_values(map_filter(labels, (name, _) -> name IN ({names}))), ',')")
+    # An event id that contains the message id is found by it (search_keys in signalbox/history/ids.py): most are.
+    is_found = F.coalesce(F.array_contains(F.split("event_id", ":"), F.col("message_id")), F.lit(False))  # noqa: FBT003
+    own = F.when(~is_found, F.col("event_id"))
+    found = F.concat(F.array("message_id", own), F.split(F.coalesce(linked, F.lit("")), ","))
+    return F.filter(F.array_distinct(found), lambda one: one.isNotNull() & (one != F.lit("")))
+
+
+def _document() -> Column:
+    time = F.date_format("occurred_at", TIME_FORMAT).alias("occurred_at")
+    return F.to_json(F.struct(*(time if name == "occurred_at" else F.col(name) for name in SCHEMA.names)))

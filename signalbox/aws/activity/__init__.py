@@ -1,0 +1,1 @@
+"""The activity of a stage, read from CloudWatch and the tables of splits and exchanges."""

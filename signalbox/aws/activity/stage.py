@@ -1,0 +1,47 @@
+"""The activity of a stage: one call of CloudWatch, and the queues that its tables name."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from signalbox.activity.measures import Sources, measures
+from signalbox.activity.summary import MINUTE, Activity, activities, beginning
+from signalbox.aws.activity.metric_data import CloudWatchMetricData
+from signalbox.aws.exchange.exchanges import DynamoExchanges
+from signalbox.aws.shared.errors import look
+from signalbox.aws.splitting.splits import DynamoSplits
+from signalbox.exchange.model.names import StageNames
+from signalbox.splitting.model.ports import StoredSplit
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+
+
+@dataclass(frozen=True, slots=True)
+class StageActivity:
+    """Reads the activity of all capabilities with three calls: two queries and GetMetricData.
+
+    `sources` are the queues and functions that the template of the stage names.
+    """
+
+    metrics: CloudWatchMetricData
+    splits: "Table"
+    exchanges: "Table"
+    names: StageNames
+    sources: Sources
+
+    def read(self, now: datetime) -> Sequence[Activity]:
+        """Return the activity of every capability. Raises `EffectFailed`."""
+        with look("tables of the stage"):
+            sources = self._sources()
+        # The end is exclusive, and the current minute counts.
+        series = self.metrics.minutes(measures(sources), since=beginning(now), until=now + MINUTE)
+        return activities(sources, series, now)
+
+    def _sources(self) -> Sources:
+        splits = [one.split for one in DynamoSplits(self.splits).every() if isinstance(one, StoredSplit)]
+        return self.sources.with_queues(
+            split=[queue.original for split in splits for queue in split.queues],
+            exchanges=[self.names.queue(one.name) for one in DynamoExchanges(self.exchanges).every()],
+        )

@@ -1,0 +1,135 @@
+"""The lookup of events by id in S3: by the index, and by raw files that the index does not have yet."""
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from signalbox.aws.history.objects import HistoryObjects, LookupUsage, ObjectPart
+from signalbox.history.event import HistoryEvent
+from signalbox.history.ids import ids_of, search_keys
+from signalbox.history.index.blocks import blocks_of
+from signalbox.history.index.days import IndexedDay, RawHours, arrival_end, day_key, days_of, unsettled_hours
+from signalbox.history.index.raw_files import raw_events
+from signalbox.history.lookup import EventWindow, unique_events
+from signalbox.history.parquet.metadata import ParquetMetadata, footer_size, parse_footer
+from signalbox.parallel import ParallelMap
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
+
+THREADS = 8  # calls at the same time; boto3 keeps ten connections
+TAIL_BYTES = 48 * 1024  # read first of an index file: contains the footer of most files
+KEPT_BYTES = 64 * 1024 * 1024  # of raw files, for the next ids of the same trace
+
+
+@dataclass(frozen=True, slots=True)
+class _IndexFile:
+    """A file of the index: its metadata and its last bytes."""
+
+    key: str
+    metadata: ParquetMetadata
+    tail: ObjectPart
+
+
+@dataclass(slots=True)
+class S3EventLookup:
+    """`EventLookup` of the history bucket at the time `now`; it keeps what it has read for the next call."""
+
+    s3: "S3Client"
+    bucket: str
+    now: datetime
+    _objects: HistoryObjects = field(init=False)
+    _days: dict[date, IndexedDay] = field(default_factory=dict)
+    _files: dict[str, _IndexFile] = field(default_factory=dict)
+    _listed: dict[RawHours, list[str]] = field(default_factory=dict)
+    _raw: dict[str, bytes] = field(default_factory=dict)
+    _raw_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        """Wrap the client."""
+        self._objects = HistoryObjects(self.s3, self.bucket)
+
+    @property
+    def usage(self) -> LookupUsage:
+        """The requests and bytes of all calls until now."""
+        return self._objects.usage
+
+    def events(self, ids: Collection[str], window: EventWindow) -> list[HistoryEvent]:
+        """Return the events of a window that name one of the ids, each once, in order of time.
+
+        Raises `EffectFailed`, and `InvalidIndex` or `UnreadableParquet` for a damaged file.
+        """
+        with ThreadPoolExecutor(THREADS) as threads:
+            self._load_days(threads.map, window)
+            found = chain(self._indexed(threads.map, ids, window), self._recent(threads.map, ids, window))
+            return unique_events(
+                event for event in found if event.occurred_at in window and not ids_of(event).isdisjoint(ids)
+            )
+
+    def _load_days(self, parallel: ParallelMap, window: EventWindow) -> None:
+        days = days_of(window.start, max(window.end, arrival_end(window, self.now)))
+        unknown = [day for day in days if day not in self._days]
+        self._days.update(zip(unknown, parallel(self._day, unknown), strict=True))
+
+    def _day(self, day: date) -> IndexedDay:
+        document = self._objects.find(day_key(day))
+        return IndexedDay() if document is None else IndexedDay.parse(json.loads(document))
+
+    def _indexed(self, parallel: ParallelMap, ids: Collection[str], window: EventWindow) -> Iterator[HistoryEvent]:
+        ids_searched = sorted({key for one in ids for key in search_keys(one)})
+        segments = [segment for day in days_of(window.start, window.end) for segment in self._days[day].segments]
+        places = [(key, one) for segment in segments for one in ids_searched if (key := segment.key(one)) is not None]
+        unknown = sorted({key for key, _ in places} - self._files.keys())
+        self._files.update(zip(unknown, parallel(self._index_file, unknown), strict=True))
+        for found in parallel(lambda place: self._rows(self._files[place[0]], place[1]), places):
+            yield from found
+
+    def _index_file(self, key: str) -> _IndexFile:
+        tail = self._objects.tail(key, TAIL_BYTES)
+        if (size := footer_size(tail.data)) > len(tail.data):
+            tail = self._objects.tail(key, size)
+        return _IndexFile(key, parse_footer(tail.data), tail)
+
+    def _rows(self, file: _IndexFile, id_: str) -> Sequence[HistoryEvent]:
+        blocks = blocks_of(file.metadata, id_)
+        if blocks is None:
+            return ()
+        if blocks.start >= file.tail.start:
+            data = file.tail.data[blocks.start - file.tail.start :]
+        else:
+            data = self._objects.part(file.key, blocks.start, blocks.end)
+        return list(blocks.events(id_, data))
+
+    def _recent(self, parallel: ParallelMap, ids: Collection[str], window: EventWindow) -> Iterator[HistoryEvent]:
+        hours = list(unsettled_hours(self._days, window, self.now))
+        unknown = [of_day for of_day in hours if of_day not in self._listed]
+        self._listed.update(zip(unknown, parallel(self._unread, unknown), strict=True))
+        files = [key for of_day in hours for key in self._listed[of_day]]
+        for found in parallel(partial(self._raw_events, ids), files):
+            yield from found
+
+    def _unread(self, hours: RawHours) -> list[str]:
+        """Return the keys of the raw files that compaction has not read."""
+        indexed = self._days[hours.day]
+        found = self._objects.keys(hours.prefix, start_after=hours.start_after)
+        return [
+            key
+            for key, modified_at in found
+            if (hour := hours.hour_of(key)) is not None and not indexed.has_read(hour, modified_at=modified_at)
+        ]
+
+    def _raw_events(self, ids: Collection[str], key: str) -> Sequence[HistoryEvent]:
+        data = self._raw.get(key)
+        if data is None:
+            data = self._objects.find(key)
+            if data is None:  # expired since it was listed
+                return ()
+            if self._raw_bytes < KEPT_BYTES:  # several threads add to it, so it is no exact limit
+                self._raw[key] = data
+                self._raw_bytes += len(data)
+        return list(raw_events(data, ids))

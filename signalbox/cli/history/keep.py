@@ -1,0 +1,213 @@
+"""`signalbox keep`: for how long the messages of a queue are kept, and who may read them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from signalbox.cli.exchange.stage import duration_text, seconds
+from signalbox.cli.shared.confirmation import Yes, confirm
+from signalbox.cli.shared.nearest import suggestion
+from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
+from signalbox.cli.shared.stage import Aws, Json, Stage, local_time, output, say
+from signalbox.errors import RejectedError
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
+
+    from signalbox.aws.kept.settings import DynamoKeepSettings
+    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.kept.settings import KeepSetting
+    from signalbox.queues import QueueName
+
+DECLARED = "q_"
+COLUMNS = ("queue", "kept for", "readable by", "set")
+BEING_DELETED = "being deleted"
+
+app = typer.Typer(help="Keep messages that pass a split or an exchange, for a set time.", no_args_is_help=True)
+
+Queue = Annotated[
+    str, typer.Argument(help="A queue that is split, by its SQS name, or a declared queue such as q_ann.")
+]
+
+
+@app.callback()
+def keep() -> None:
+    """Keep messages that pass a split or an exchange, for a set time."""
+
+
+@app.command(name="set")
+def set_queue(
+    *,
+    name: Queue,
+    keep_for: Annotated[str, typer.Option("--for", help="Time from 5m to 14d, such as 24h.", metavar="TIME")],
+    readable_by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--readable-by",
+            help="IAM user or role that may read the messages: NAME, user/NAME, role/NAME or an ARN; repeatable. By "
+            "default the readers stay, or are you.",
+            metavar="NAME",
+        ),
+    ] = None,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
+    """Keep the messages of a queue from now on, and name who may read them."""
+    from signalbox.kept.settings import KeepSetting, keep_time
+
+    time = keep_time(seconds(keep_for, "--for") or 0)
+    kept = _KeptQueues.of(aws=aws, stage=stage)
+    queue = kept.existing(name)
+    before = kept.settings.find(queue)
+    readers = kept.readers(readable_by, before)
+    kept.store(name, KeepSetting(queue, time, datetime.now(UTC), readers, by_router=kept.is_declared(name)))
+    result = kept.apply(queue)
+    _print(result | {"readable_by": sorted(readers.values())}, as_json=as_json)
+    if not kept.is_declared(name) and result["target"] is None:
+        say(f"queue {name!r} is not split: its messages pass Signalbox, and are kept, only while it is")
+    say(f"in {kept.deployment.place}")
+
+
+@app.command(name="list")
+def list_queues(*, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
+    """List the queues that are kept, for how long, and who may read their messages."""
+    found = _KeptQueues.of(aws=aws, stage=stage).settings.every()
+    if as_json:
+        print_json([_document(one) for one in found])
+    elif found:
+        print_table(COLUMNS, map(_row, found))
+    else:
+        print_line("no queue is kept")
+
+
+@app.command()
+def remove(
+    *, name: Queue, yes: Yes = False, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False
+) -> None:
+    """Keep no more messages of a queue, and delete those that are kept; asks first."""
+    from signalbox.kept.settings import KeepSetting
+
+    kept = _KeptQueues.of(aws=aws, stage=stage)
+    queue = kept.sqs_name(name)
+    before = kept.settings.find(queue)
+    if before is None:
+        known = [str(one.queue) for one in kept.settings.every()]
+        raise RejectedError(f"queue {name!r} is not kept{suggestion(name, known)}")
+    confirm(f"Delete all kept messages of queue {name!r} of {kept.deployment.place}?", yes=yes, as_json=as_json)
+    kept.store(name, KeepSetting(queue, None, datetime.now(UTC), {}, by_router=before.by_router))
+    deleted = 0
+    while not (result := kept.apply(queue))["complete"]:
+        deleted += result["deleted"]
+        say(f"{deleted} objects deleted so far")
+    _print(result | {"deleted": deleted + result["deleted"]}, as_json=as_json)
+    say(f"in {kept.deployment.place}")
+
+
+@dataclass(frozen=True)
+class _KeptQueues:
+    """The settings of a stage, which the caller's own credentials write: that permission is the right to set them."""
+
+    deployment: "Deployment"
+
+    @classmethod
+    def of(cls, *, aws: bool, stage: str) -> "_KeptQueues":
+        from signalbox.cli.shared.deployment import find_deployment
+
+        return cls(find_deployment(aws=aws, stage=stage))
+
+    @cached_property
+    def settings(self) -> "DynamoKeepSettings":
+        from signalbox.aws.kept.settings import DynamoKeepSettings
+
+        return DynamoKeepSettings(self._table("SplitTable"))
+
+    def is_declared(self, name: str) -> bool:
+        """Return whether a name is that of a declared queue, not of a queue in SQS."""
+        return name.startswith(DECLARED)
+
+    def sqs_name(self, name: str) -> "QueueName":
+        """Return the name in SQS of a queue."""
+        from signalbox.queues import parse_queue_name
+        from signalbox.sarracenia.rights.names import sqs_name
+
+        if self.is_declared(name):
+            return sqs_name(name, prefix=self.deployment.outputs.get("ExchangePrefix", ""))
+        return parse_queue_name(name)
+
+    def existing(self, name: str) -> "QueueName":
+        """Return the name in SQS of an existing queue. Raises `RejectedError`."""
+        queue, sqs = self.sqs_name(name), self.deployment.session().client("sqs")
+        try:
+            sqs.get_queue_url(QueueName=queue)
+        except sqs.exceptions.QueueDoesNotExist as error:
+            raise RejectedError(f"there is no queue {name!r}: give a queue that is split or declared") from error
+        return queue
+
+    def readers(self, names: Sequence[str] | None, before: "KeepSetting | None") -> dict[str, str]:
+        """Return the ids of the readers with their names."""
+        from signalbox.aws.kept.readers import IamReaders
+
+        session = self.deployment.session()
+        found = IamReaders(session.client("iam"), session.client("sts"))
+        if names:
+            return dict(map(found.find, names))
+        return dict(before.readers) if before and before.readers else dict([found.caller()])
+
+    def store(self, name: str, setting: "KeepSetting") -> None:
+        """Store a setting, and mark a declared queue. Raises `RejectedError` for a queue that is not declared."""
+        from signalbox.aws.exchange.kept_queues import DynamoKeptQueues
+        from signalbox.exchange.model.bindings import DeclaredName
+
+        self.settings.put(setting)
+        if not self.is_declared(name):
+            return
+        marked = DynamoKeptQueues(self._table("ExchangeTable")).mark(DeclaredName(name), setting.keep_for)
+        if not marked and setting.keep_for is not None:
+            self.settings.forget(setting)
+            raise RejectedError(f"queue {name!r} is not declared")
+
+    def apply(self, queue: "QueueName") -> dict[str, Any]:
+        """Let the stage apply the stored setting of a queue, and return its result."""
+        from signalbox.cli.splitting.stage import control_of
+
+        with control_of(self.deployment) as client:
+            result = client.ask("keep", {"queue": queue})
+        return dict(result) if isinstance(result, dict) else {}
+
+    def _table(self, name: str) -> "Table":
+        table: Table = self.deployment.session().resource("dynamodb").Table(output(self.deployment, name))
+        return table
+
+
+def _print(document: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(document)
+        return
+    kept = document["kept_seconds"]
+    fields = {"queue": document["queue"], "kept for": duration_text(kept) if kept else "not kept"}
+    if document.get("readable_by"):
+        fields["readable by"] = ", ".join(document["readable_by"])
+    if document["deleted"]:
+        fields["deleted"] = f"{document['deleted']} objects"
+    print_fields(fields)
+
+
+def _document(setting: "KeepSetting") -> dict[str, object]:
+    return {
+        "queue": setting.queue,
+        "kept_seconds": None if setting.keep_for is None else int(setting.keep_for.total_seconds()),
+        "readable_by": sorted(setting.readers.values()),
+        "set_at": setting.set_at.isoformat(),
+        "by_router": setting.by_router,
+    }
+
+
+def _row(setting: "KeepSetting") -> tuple[str, str, str, str]:
+    kept = BEING_DELETED if setting.keep_for is None else duration_text(int(setting.keep_for.total_seconds()))
+    readers = ", ".join(sorted(setting.readers.values())) or "-"
+    return setting.queue, kept, readers, local_time(setting.set_at.isoformat())

@@ -1,0 +1,158 @@
+"""The command `signalbox trace`, which shows the way of one message through all capabilities."""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from signalbox.cli.exchange.stage import client_of, seconds
+from signalbox.cli.history.trace_text import story_lines, verdict_lines
+from signalbox.cli.shared.output import print_json, print_line
+from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
+from signalbox.errors import RejectedError, SignalboxError
+
+if TYPE_CHECKING:
+    from signalbox.cli.shared.deployment import Deployment
+    from signalbox.exchange.matching.verdicts import BindingVerdict
+    from signalbox.history.lookup import EventWindow
+    from signalbox.history.trace.search import LinkedEvents
+    from signalbox.history.trace.story import Story
+
+DEFAULT = "7d"
+NAMES = ("q_", "xs_", "xpublic")
+MAXIMUM_STORIES = 5  # on one screen; JSON has all
+
+
+def trace(
+    *,
+    asked: Annotated[
+        str,
+        typer.Argument(
+            help="Id of a message, publication, client or event, or the path of an announced file.", metavar="ID"
+        ),
+    ],
+    over: Annotated[
+        str, typer.Option(help="Time before now to search, such as 36h or 30d.", metavar="DURATION")
+    ] = DEFAULT,
+    bindings: Annotated[
+        bool, typer.Option("--bindings/--no-bindings", help="Evaluate the bindings of its exchanges as they are now.")
+    ] = True,
+    aws: Aws = False,
+    stage: Stage = "signalbox",
+    as_json: Json = False,
+) -> None:
+    """Trace one message: its publisher, copies, retries, sessions, connections and last known place."""
+    from signalbox.cli.shared.deployment import find_deployment
+    from signalbox.history.lookup import EventWindow
+    from signalbox.history.trace.story import stories
+
+    now, span = datetime.now(UTC), _span(over)
+    window = EventWindow(now - span, now + timedelta(minutes=1))  # clocks differ
+    deployment = find_deployment(aws=aws, stage=stage)
+    found = _found(deployment, asked.strip(), window, over=over)
+    found_stories = stories(found.events)
+    verdicts = _verdicts(deployment, found_stories) if bindings and as_json else []
+    if as_json:
+        print_json(_document(asked, window, found, found_stories, verdicts))
+        return
+    _print(found_stories, found)
+    if bindings:
+        for line in verdict_lines(_verdicts(deployment, found_stories[:MAXIMUM_STORIES])):
+            print_line(line)
+
+
+def _span(text: str) -> timedelta:
+    number = seconds(text, "--over")
+    if not number:
+        raise RejectedError(f"--over: expected a time such as 36h or 30d, not {text!r}")
+    return timedelta(seconds=number)
+
+
+def _found(deployment: "Deployment", asked: str, window: "EventWindow", *, over: str) -> "LinkedEvents":
+    """Return the events of what is asked. Raises `NotTraced`."""
+    from signalbox.aws.history.event_lookup import S3EventLookup
+    from signalbox.exchange.messages.headers import file_id
+    from signalbox.history.trace.search import NotTraced, linked_events
+
+    if not asked:
+        raise RejectedError("give the id of a message, or the path of a file")
+    s3 = deployment.session().client("s3")
+    lookup = S3EventLookup(s3, output(deployment, "HistoryBucket"), now=datetime.now(UTC))
+    found = linked_events(lookup, [asked, file_id(asked)], window)
+    usage = lookup.usage
+    say(f"read {usage.bytes:,} bytes of history in {usage.requests} requests, from {deployment.place}")
+    if not found.events:
+        raise NotTraced(_missing(asked, over=over, is_local=deployment.endpoint_url is not None))
+    return found
+
+
+def _missing(asked: str, *, over: str, is_local: bool) -> str:
+    """Return that nothing was found, with what may help."""
+    arrival = "an event is there a second after it happened" if is_local else "an event is there after about a minute"
+    further = "`--over 30d` searches further back, as far as the stage keeps its history"
+    forms = "give the id as SQS, `publish`, a log or a client shows it, or a file's path relative to its base URL"
+    if asked.startswith(NAMES):
+        forms = f"{asked!r} looks like the name of a queue or an exchange: `signalbox status {asked}` shows it"
+    return f"no event of the last {over} names {asked!r}\n{arrival}; {further}\n{forms}"
+
+
+def _print(found_stories: "list[Story]", found: "LinkedEvents") -> None:
+    for number, story in enumerate(found_stories[:MAXIMUM_STORIES]):
+        if number:
+            print_line()
+        for line in story_lines(story):
+            print_line(line)
+    sys.stdout.flush()  # before the bindings are read
+    if len(found_stories) > MAXIMUM_STORIES:
+        say(f"{len(found_stories) - MAXIMUM_STORIES} more messages: `--json` has them, and `trace` of one of their ids")
+    if not found.is_complete:
+        say("there are more linked events than one trace reads: trace one of the ids shown")
+
+
+def _verdicts(deployment: "Deployment", found_stories: "Iterable[Story]") -> "list[BindingVerdict]":
+    """Return the verdicts of the bindings that exist now; none if the caller may not read them."""
+    from signalbox.exchange.matching.verdicts import binding_verdicts
+    from signalbox.exchange.model.topics import RoutingKey
+
+    routed = {
+        (one.topic, exchange): None for one in found_stories if one.topic is not None for exchange in one.exchanges
+    }
+    if not routed:
+        return []
+    try:
+        with client_of(deployment) as client:
+
+            def bindings_of(exchange: str) -> list[tuple[str, str, bool]]:
+                documents = client.bindings(exchange)
+                return [
+                    (one.get("queue") or one["destination"], one["pattern"], "queue" not in one) for one in documents
+                ]
+
+            return [
+                verdict
+                for topic, exchange in routed
+                for verdict in binding_verdicts(bindings_of, [exchange], RoutingKey(topic))
+            ]
+    except SignalboxError as error:
+        say(f"the bindings as they are now could not be read: {error}")
+        return []
+
+
+def _document(
+    asked: str,
+    window: "EventWindow",
+    found: "LinkedEvents",
+    found_stories: "list[Story]",
+    verdicts: "list[BindingVerdict]",
+) -> dict[str, object]:
+    return {
+        "asked": asked,
+        "from": window.start.isoformat(),
+        "to": window.end.isoformat(),
+        "complete": found.is_complete,
+        "messages": [one.document() for one in found_stories],
+        "bindings_now": [asdict(one) for one in verdicts],
+    }

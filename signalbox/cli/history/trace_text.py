@@ -1,0 +1,92 @@
+"""The text of a trace: one screen with local times."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from signalbox.exchange.matching.verdicts import BindingVerdict
+    from signalbox.history.trace.places import Place
+    from signalbox.history.trace.steps import Step
+    from signalbox.history.trace.story import Story
+
+SHOWN = 8  # of equal steps, places and bindings; JSON has all
+SECOND, MINUTE = 1_000, 60_000
+INDENT = 35  # of a reason, below its step
+
+
+def story_lines(story: "Story") -> Iterator[str]:
+    """Yield the lines of a message's story."""
+    yield f"message {story.message_id}"
+    facts = [f"topic {story.topic or repr('')}"] if story.topic is not None else []
+    facts += [f"by {story.publisher}"] if story.publisher and story.publisher != "_" else []
+    facts += [f"{story.size_bytes:,} bytes"] if story.size_bytes is not None else []
+    yield "  ".join([*facts, _day(story.started_at)])
+    yield ""
+    for steps in _runs(story.steps):
+        for step in steps[:SHOWN]:
+            yield from _step_lines(story, step)
+        if len(steps) > SHOWN:
+            yield f"{'':>{INDENT}}and {len(steps) - SHOWN:,} more like these: `--json` has them"
+    yield ""
+    yield "now"
+    yield from _place_lines(story.places)
+
+
+def verdict_lines(verdicts: "Sequence[BindingVerdict]") -> Iterator[str]:
+    """Yield the lines of bindings, evaluated now; those that match come first."""
+    for exchange, of_exchange in groupby(verdicts, key=lambda one: one.exchange):
+        found = sorted(of_exchange, key=lambda one: not one.matches)
+        yield ""
+        yield f"bindings of {exchange} as they are now"
+        for one in found[:SHOWN]:
+            yield f"  {'match   ' if one.matches else 'no match'}  {one.target}  {one.pattern or repr('')}"
+        if len(found) > SHOWN:
+            yield f"  and {len(found) - SHOWN:,} more: `signalbox bindings {exchange}`"
+
+
+def _runs(steps: "Iterable[Step]") -> "Iterator[list[Step]]":
+    """Group neighbouring steps of the same kind, such as deliveries to a thousand connections."""
+
+    def kind(step: "Step") -> tuple[str, str, str]:
+        event = step.event
+        return (step.capability, event.kind if event else "", event.outcome if event else "")
+
+    for _, group in groupby(steps, key=kind):
+        yield list(group)
+
+
+def _step_lines(story: "Story", step: "Step") -> Iterator[str]:
+    yield f"{_time(step.at)}  {_after(story.after_ms(step)):>9}  {step.capability:<10}{'  ' * step.depth}{step.text}"
+    if step.reason:
+        yield f"{'':>{INDENT}}{'  ' * step.depth}{step.reason}"
+
+
+def _place_lines(places: "Sequence[Place]") -> Iterator[str]:
+    width = max((len(one.name) for one in places), default=0)
+    for one in places[:SHOWN]:
+        yield f"  {one.name:<{width}}  {one.state}, since {_time(one.since)}"
+    if len(places) > SHOWN:
+        yield f"  and {len(places) - SHOWN:,} more places: `--json` has them"
+    if not places:
+        yield "  unknown: no event says more"
+
+
+def _after(milliseconds: int) -> str:
+    if abs(milliseconds) < SECOND:
+        return f"{milliseconds:+} ms" if milliseconds else "0 ms"
+    if abs(milliseconds) < MINUTE:
+        return f"{milliseconds / SECOND:+.1f} s"
+    minutes, seconds = divmod(round(milliseconds / SECOND), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"+{hours}h {minutes}m" if hours else f"+{minutes}m {seconds}s"
+
+
+def _time(moment: datetime) -> str:
+    local = moment.astimezone()
+    return f"{local:%H:%M:%S}.{local.microsecond // 1000:03}"
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment.astimezone():%a %-d %b %Y}"

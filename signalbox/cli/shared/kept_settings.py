@@ -1,0 +1,100 @@
+"""The settings that a stage keeps: a deployment that leaves one out does not take it back."""
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Annotated
+
+import typer
+
+from signalbox.cli.doctor.settings import InvalidSettings, given_settings, read_settings
+from signalbox.cli.shared.stage import say
+from signalbox.local.files import checkout_modules
+
+SETTINGS_OUTPUT = "Settings"
+UNRECORDED = (
+    "the stage has no record of its settings, since an earlier version deployed it: settings that you leave out "
+    "return to their defaults"
+)
+Reset = Annotated[
+    list[str] | None,
+    typer.Option("--reset", metavar="KEY", help="Take a setting of the stage back to its default; repeatable."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsPlan:
+    """The settings of a deployment of the form KEY=VALUE, and what they change on the stage, a line each."""
+
+    context: Sequence[str]
+    lines: Sequence[str]
+
+    def say(self) -> None:
+        """Print the lines to standard error."""
+        for line in self.lines:
+            say(line)
+
+
+def new_stage(context: Sequence[str], *, reset: Collection[str] = ()) -> SettingsPlan:
+    """Return the plan for a stage that does not exist. Raises `InvalidSettings`."""
+    _check_reset(reset, context)
+    return SettingsPlan(context, ())
+
+
+def plan(
+    outputs: Mapping[str, str], context: Sequence[str], *, reset: Collection[str] = (), place: Sequence[str] = ()
+) -> SettingsPlan:
+    """Return the plan for a stage with these outputs; `place` are the settings of a stage to which none is given.
+
+    Raises `InvalidSettings`.
+    """
+    _check_reset(reset, context)
+    if SETTINGS_OUTPUT not in outputs:
+        return SettingsPlan(context, (UNRECORDED,))
+    with checkout_modules():
+        from stacks.settings.record import defaults, recorded
+    record = {name: str(value) for name, value in json.loads(outputs[SETTINGS_OUTPUT]).items()}
+    before, standard = defaults() | record, defaults() | recorded(read_settings(place))
+    settled = {*given_settings(context), *reset}
+    kept = {name: before[name] for name in standard if before[name] != standard[name] and name not in settled}
+    effective = [*(f"{name}={value}" for name, value in kept.items()), *context]
+    try:
+        config = read_settings([*place, *effective])
+    except InvalidSettings as error:
+        raise InvalidSettings(f"{error}{_hint(kept)}") from error
+    return SettingsPlan(effective, tuple(_lines(before, defaults() | recorded(config), kept=kept)))
+
+
+def _check_reset(reset: Iterable[str], context: Iterable[str]) -> None:
+    with checkout_modules():
+        from stacks.settings.record import defaults
+    known, given = list(defaults()), {setting.partition("=")[0] for setting in context}
+    problems = []
+    for name in reset:
+        if name in given:
+            problems.append(f"--reset {name} contradicts --context {name}=…: give one of them")
+        elif name not in known:
+            (nearest,) = get_close_matches(name, known, n=1, cutoff=0)
+            problems.append(f"{name!r} is not a setting that a stage keeps; did you mean {nearest!r}?")
+    if problems:
+        raise InvalidSettings("\n".join(problems))
+
+
+def _hint(kept: Iterable[str]) -> str:
+    names = ", ".join(sorted(kept))
+    return f"\nkept from the stage: {names}; `--reset KEY` takes one back to its default" if names else ""
+
+
+def _lines(before: Mapping[str, str], after: Mapping[str, str], *, kept: Collection[str]) -> Iterator[str]:
+    for name in sorted(before):
+        if name in kept:
+            yield f"setting kept: {name} = {_shown(before[name])}"
+        elif name not in after:
+            yield f"setting dropped: {name} = {before[name]}, which this version does not have"
+        elif before[name] != after[name]:
+            yield f"setting changed: {name} = {_shown(before[name])} → {_shown(after[name])}"
+
+
+def _shown(value: str) -> str:
+    return value or "not set"

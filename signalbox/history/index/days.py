@@ -1,0 +1,134 @@
+"""The document of a day in the index: the files that hold its events, and the raw hours that have been read.
+
+Compaction writes it (glue_jobs/shared/event_index.py), in one object that is replaced as a whole.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from types import MappingProxyType
+from zlib import crc32
+
+from signalbox.documents import Problems, Section
+from signalbox.errors import RejectedError
+from signalbox.history.lookup import EventWindow
+
+VERSION = 1
+INDEX_PREFIX, RAW_PREFIX = "index/", "raw/"
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+MAX_LATENESS = DAY  # of an event that the index has not read yet; docs/history.md
+# Firehose may write a file of an hour after the hour's end, and S3 dates a file by the start of its upload.
+SETTLED_AFTER, UPLOAD_DURATION = HOUR, timedelta(minutes=5)
+
+
+class InvalidIndex(RejectedError):
+    """Raised when the document of a day in the index cannot be parsed; compaction of the day replaces it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Files with events of a day, one for each bucket of ids; a bucket without events has no file."""
+
+    folder: str
+    ending: str
+    files: tuple[str, ...]
+
+    def key(self, id_: str) -> str | None:
+        """Return the object key of the file that has the rows of an id; None if there are none."""
+        if not self.files:
+            return None
+        name = self.files[crc32(id_.encode()) % len(self.files)]
+        return f"{INDEX_PREFIX}{self.folder}/{name}{self.ending}" if name else None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedDay:
+    """A day of the index; `read_at` is the time at which compaction began to read each raw hour of the day."""
+
+    segments: tuple[Segment, ...] = ()
+    read_at: Mapping[int, datetime] = field(default_factory=lambda: MappingProxyType({}))
+
+    @classmethod
+    def parse(cls, document: object) -> "IndexedDay":
+        """Parse the day's document. Raises `InvalidIndex`."""
+        problems = Problems()
+        found = Section.of(document, "index", problems)
+        if found.fields.get("version") != VERSION:
+            found.problem("version", f"expected {VERSION}, not {found.fields.get('version')!r}")
+        segments = tuple(
+            Segment(one.required_text("folder"), one.text("ending") or "", one.texts("files"))
+            for one in found.sections("segments")
+        )
+        read_at = dict(_hours(found))
+        problems.refuse(InvalidIndex)
+        return cls(segments, read_at)
+
+    def is_settled(self, day: date, hour: int) -> bool:
+        """Return whether no file of a raw hour of this day is expected after those that compaction has read."""
+        end = datetime.combine(day, time(hour), UTC) + HOUR
+        return hour in self.read_at and self.read_at[hour] >= end + SETTLED_AFTER
+
+    def has_read(self, hour: int, *, modified_at: datetime) -> bool:
+        """Return whether compaction has read a raw file of an hour."""
+        return hour in self.read_at and modified_at < self.read_at[hour] - UPLOAD_DURATION
+
+
+@dataclass(frozen=True, slots=True)
+class RawHours:
+    """The raw hours of a day from `first` on that the index may not have, up to `last`."""
+
+    day: date
+    first: int
+    last: int
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of the day's raw files."""
+        return f"{RAW_PREFIX}dt={self.day}/"
+
+    @property
+    def start_after(self) -> str:
+        """The key after which the files of these hours begin."""
+        return f"{self.prefix}hour={self.first:02}"
+
+    def hour_of(self, key: str) -> int | None:
+        """Return the hour of a file's key; None if it is not one of these hours."""
+        text = key.removeprefix(f"{self.prefix}hour=").partition("/")[0]
+        hour = int(text) if text.isdigit() else -1
+        return hour if self.first <= hour <= self.last else None
+
+
+def day_key(day: date) -> str:
+    """Return the object key of a day's document."""
+    return f"{INDEX_PREFIX}days/{day}.json"
+
+
+def days_of(start: datetime, end: datetime) -> list[date]:
+    """Return the UTC days from a time to another, both inclusive."""
+    first, last = start.astimezone(UTC).date(), end.astimezone(UTC).date()
+    return [first + DAY * ahead for ahead in range((last - first).days + 1)]
+
+
+def arrival_end(window: EventWindow, now: datetime) -> datetime:
+    """Return the last time at which an event of a window can arrive that the index does not have."""
+    return min(now, window.end + MAX_LATENESS)
+
+
+def unsettled_hours(days: Mapping[date, IndexedDay], window: EventWindow, now: datetime) -> Iterator[RawHours]:
+    """Yield the raw hours whose files the index may not have all, by day."""
+    start, end = window.start.astimezone(UTC), arrival_end(window, now).astimezone(UTC)
+    for day in days_of(start, end):
+        first = start.hour if day == start.date() else 0
+        last = end.hour if day == end.date() else 23
+        indexed = days.get(day, IndexedDay())
+        open_hours = [hour for hour in range(first, last + 1) if not indexed.is_settled(day, hour)]
+        if open_hours:
+            yield RawHours(day, open_hours[0], open_hours[-1])
+
+
+def _hours(found: Section) -> Iterator[tuple[int, datetime]]:
+    for hour, text in (found.texts_by_name("read_at") or {}).items():
+        try:
+            yield int(hour), datetime.fromisoformat(text).astimezone(UTC)
+        except ValueError:
+            found.problem("read_at", f"expected times by hour, not {hour!r}: {text!r}")

@@ -1,0 +1,1 @@
+"""A reader of Parquet files as Firehose and the jobs write them, without other libraries."""

@@ -1,0 +1,46 @@
+"""What the actions of the history cost at AWS's list prices; derived from `glue_jobs/transforms/prices.py`."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+MILLION = 1_000_000
+
+
+class PriceRange(NamedTuple):
+    """USD for a million actions: with full calls of ten messages, and with one message in each call."""
+
+    least: float
+    most: float
+
+
+# By capability and action, as in the table `cost_daily`, for messages of up to 64 KiB. Where the queues of an action
+# may be standard or FIFO ones, the lower bound has the price of standard queues, and the upper bound that of FIFO ones.
+ACTION_PRICES: Mapping[tuple[str, str], PriceRange] = MappingProxyType(
+    {
+        ("exchange", "publication"): PriceRange(0.330834, 3.30834),
+        ("exchange", "ordered publication"): PriceRange(0.435834, 4.35834),
+        ("exchange", "logged event"): PriceRange(1.4, 2.75),
+        ("exchange", "copy"): PriceRange(0.12, 1.5),
+        ("exchange", "retry"): PriceRange(0.318334, 3.48334),
+        ("exchange", "dead letter"): PriceRange(0.04, 0.5),
+        ("splitting", "message"): PriceRange(0.259167, 3.09167),
+        ("splitting", "copy"): PriceRange(0.12, 1.5),
+        ("splitting", "dead letter"): PriceRange(0.04, 0.5),
+        ("rendezvous", "answer"): PriceRange(19.625, 19.625),
+        ("rendezvous", "refusal"): PriceRange(1.91667, 7.58334),
+        ("rendezvous", "client by SQS"): PriceRange(2.84, 3.2),
+        ("rendezvous", "client by HTTP"): PriceRange(1, 1),
+        ("rendezvous", "poll"): PriceRange(2.78334, 3.40834),
+        ("rendezvous", "held poll"): PriceRange(0, 40.8335),
+        ("live", "delivery"): PriceRange(0.375, 3.125),
+        ("live", "posted event"): PriceRange(1, 1),
+        ("live", "connection minute"): PriceRange(0.25, 0.25),
+        ("live", "session start"): PriceRange(16.33, 27.45),
+        ("live", "session end"): PriceRange(8.1, 13.5),
+        ("live", "refused login"): PriceRange(6.6, 12.25),
+        ("live", "subscription"): PriceRange(6.7, 11),
+        ("live", "dropped publication"): PriceRange(3.075, 5.125),
+        ("history", "event"): PriceRange(0.0235, 0.235),
+    }
+)

@@ -1,0 +1,82 @@
+"""The last known places of a message: the ends of its way, as far as events say."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from signalbox.history.event import HistoryEvent
+from signalbox.history.trace.steps import connection_words, session_words
+
+UNRECORDED = "waits there, or was consumed: SQS records no consumption"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place where the message, or a copy of it, was last."""
+
+    name: str
+    state: str
+    since: datetime
+
+
+def last_places(events: Sequence[HistoryEvent]) -> tuple[Place, ...]:
+    """Return the last known places of the message of events, which are in order of time."""
+    return tuple(_queues(events)) + tuple(_live(events)) + tuple(_clients(events))
+
+
+def _queues(events: Sequence[HistoryEvent]) -> Iterator[Place]:
+    """Yield the queues that no later event says the message has left."""
+    left = {one.message_id for one in events if one.capability == "splitting" and one.message_id}
+    settled = {(one.message_id, one.destination) for one in events if _is_settled(one)}
+    for event in events:
+        copy, queue = event.labels.get("copy"), event.destination or ""
+        if event.kind == "dead_letter":
+            yield Place(f"dead letters of {_dead_letters_of(event)}", event.reason or "", event.occurred_at)
+        elif (event.kind, event.outcome) == ("unrouted", "dropped"):
+            yield Place("nowhere", f"dropped: no binding of {event.source} matched", event.occurred_at)
+        elif (event.kind, event.outcome) == ("routed", "retried"):
+            if (event.message_id, event.destination) not in settled:
+                yield Place(queue, "waits for a retry", event.occurred_at)
+        elif event.kind in ("routed", "returned") and (copy is None or copy not in left):
+            yield Place(queue, f"{_whose(event)}{UNRECORDED}", event.occurred_at)
+
+
+def _is_settled(event: HistoryEvent) -> bool:
+    is_delivered = (event.kind, event.outcome) == ("routed", "delivered")
+    return event.capability == "exchange" and (is_delivered or event.kind == "dead_letter")
+
+
+def _dead_letters_of(event: HistoryEvent) -> str:
+    return event.destination or event.source or event.capability
+
+
+def _whose(event: HistoryEvent) -> str:
+    if event.capability != "splitting" or event.outcome == "original":
+        return ""
+    return f"queue of {session_words(event, 'heir' if event.kind == 'returned' else 'session')}: "
+
+
+def _live(events: Sequence[HistoryEvent]) -> Iterator[Place]:
+    logged = [one for one in events if one.kind == "logged"]
+    batches = [one for one in events if one.kind == "delivered"]
+    for event in batches:
+        yield Place(connection_words(event), event.reason or "posted", event.occurred_at)
+    if logged and not batches:
+        state = "in the log; no connection got it, as far as events say"
+        yield Place(f"log of {logged[-1].source}", state, logged[-1].occurred_at)
+
+
+def _clients(events: Sequence[HistoryEvent]) -> Iterator[Place]:
+    rendezvous = [one for one in events if one.capability == "rendezvous" and one.kind in CLIENT_STATES]
+    if rendezvous:
+        last = rendezvous[-1]
+        yield Place("client", CLIENT_STATES[last.kind].get(last.outcome, last.reason or last.outcome), last.occurred_at)
+
+
+CLIENT_STATES = {
+    "offer": {"parked": "waits for a proxy", "denied": "got the reply that there is no proxy"},
+    "proxy_poll": {"matched": "waits for the proxy's answer"},
+    "proxy_answer": {"success": "has the proxy's answer"},
+    "answer": {"delivered": "has the proxy's answer"},
+    "timeout": {},
+}

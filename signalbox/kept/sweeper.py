@@ -1,0 +1,68 @@
+"""The deletion of kept messages on time, and of all that a removed setting leaves."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import takewhile
+from typing import Protocol
+
+from signalbox.clock import Clock
+from signalbox.kept.objects import KeptObject, StoredVersion
+from signalbox.kept.settings import KeepSetting, KeepSettings
+from signalbox.queues import QueueName
+
+# A function instance may keep messages by a setting that it read before the removal: a minute, and its own time-out.
+REMOVED_FOR = timedelta(hours=1)
+
+
+class KeptObjects(Protocol):
+    """The stored objects of kept messages."""
+
+    def versions(self, queue: QueueName) -> Iterator[Sequence[StoredVersion]]:
+        """Yield pages of the versions of a queue's objects, oldest object first. Raises `EffectFailed`."""
+        ...
+
+    def delete(self, versions: Sequence[StoredVersion]) -> None:
+        """Delete versions of objects for good. Raises `EffectFailed`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult:
+    """The number of deleted versions; `is_complete` is false if the time was over before."""
+
+    deleted: int
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSweeper:
+    """Deletes the objects whose time is over by the current setting of their queue. It reads none of them."""
+
+    settings: KeepSettings
+    objects: KeptObjects
+    clock: Clock
+
+    def sweep(self, *, until: datetime) -> SweepResult:
+        """Sweep all queues; stop at a page's end after `until`. The next sweep continues."""
+        deleted, is_complete = 0, True
+        for setting in self.settings.every():
+            found = self.sweep_queue(setting, until=until)
+            deleted, is_complete = deleted + found.deleted, is_complete and found.is_complete
+        return SweepResult(deleted, is_complete)
+
+    def sweep_queue(self, setting: KeepSetting, *, until: datetime) -> SweepResult:
+        """Delete the expired messages of a queue; forget a removed setting when nothing is left to be deleted."""
+        deleted, oldest = 0, setting.oldest(self.clock.now())
+        for page in self.objects.versions(setting.queue):
+            expired = list(takewhile(lambda one: KeptObject.parse(one.key).kept_at <= oldest, page))
+            if expired:
+                self.objects.delete(expired)
+                deleted += len(expired)
+            if len(expired) < len(page):
+                break  # the rest is younger: keys are in the order of time
+            if self.clock.now() >= until:
+                return SweepResult(deleted, is_complete=False)
+        if setting.keep_for is None and not deleted and self.clock.now() - setting.set_at > REMOVED_FOR:
+            self.settings.forget(setting)
+        return SweepResult(deleted, is_complete=True)

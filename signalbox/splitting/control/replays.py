@@ -1,0 +1,155 @@
+"""Replays: kept messages are sent to a session's temporary queues before its filters apply to others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from signalbox.errors import EffectFailed, RejectedError
+from signalbox.fifo import FifoBatch
+from signalbox.kept.objects import KeptObject, key_at, read_batch
+from signalbox.messages import Message, MessageId
+from signalbox.queues import QueueName
+from signalbox.sending import Delivery, batches
+from signalbox.splitting.control.ports import ControlPorts, KeptStore
+from signalbox.splitting.control.problems import record_problem
+from signalbox.splitting.control.record_updates import RecordChanged, changed
+from signalbox.splitting.forwarding.matching import SessionId, decide
+from signalbox.splitting.forwarding.replayed import marked
+from signalbox.splitting.forwarding.route import TOO_SLOW, Route
+from signalbox.splitting.model import events
+from signalbox.splitting.model.ports import StoredSplit
+from signalbox.splitting.model.session_config import SessionConfig
+from signalbox.splitting.model.split import Replay, Split, SplitSession, ended, with_replay
+
+# A step ends with a write of the record, so that a killed function repeats at most one step.
+REPLAYING_FOR = timedelta(seconds=5)
+
+
+class ReplayRefused(RejectedError):
+    """Raised when a session cannot get kept messages: none are kept, or its user may not read them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """A session's request for the messages kept in the time `since`, by the IAM unique id of its sender."""
+
+    since: timedelta
+    principal: str
+
+    def replay(self, split: Split, config: SessionConfig, kept: KeptStore | None, *, now: datetime) -> Replay:
+        """Return the replay of the kept queues of a split that the session's filters are for.
+
+        Raises `ReplayRefused` if no queue is kept, if the sender may not read one that is, or if a filter needs the
+        metadata of S3 objects, which the function that replays may not read.
+        """
+        wanted = [one for one in split.queues if config.claims(one.queue_id)]
+        settings = [kept.settings.find(one.original) for one in wanted] if kept else []
+        on = [one for one in settings if one is not None and one.keep_for is not None]
+        if not on:
+            names = ", ".join(repr(str(one.original)) for one in wanted)
+            raise ReplayRefused(f"no messages are kept of {names}: `signalbox keep set QUEUE --for 24h` keeps them")
+        if unreadable := ", ".join(repr(str(one.queue)) for one in on if not one.may_read(self.principal)):
+            raise ReplayRefused(
+                f"you may not read the kept messages of {unreadable}: `signalbox keep set QUEUE --readable-by NAME` "
+                f"permits it; you are {self.principal or 'unknown'}"
+            )
+        if any(one.s3_event and config.uses_metadata(one.queue_id) for one in wanted):
+            raise ReplayRefused("a filter with S3Metadata cannot be applied to kept messages: leave --since out")
+        since = now - self.since
+        starts = {one.queue: key_at(one.queue, max(since, one.oldest(now))) for one in on}
+        return Replay(since, now, starts)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReplayer:
+    """Replays kept messages into the queues of one session, by the record as it was read."""
+
+    ports: ControlPorts
+    stored: StoredSplit
+
+    def step(self, session_id: SessionId) -> bool:
+        """Replay some messages, oldest first for each queue, and save the progress; return whether to continue at once.
+
+        A failure is recorded, and the next pass continues: it must not delay the split's other sessions. Of the object
+        at which it failed, messages may be sent again; a FIFO queue drops those.
+        """
+        session = self.stored.split.session(session_id)
+        if session is None or session.replay is None or self.ports.kept is None:
+            return False
+        replay, until = session.replay, self.ports.now() + REPLAYING_FOR
+        try:
+            for original in session.replay.positions:
+                route = self._route(original)
+                for key in self.ports.kept.reader.keys(original, after=replay.positions[original]):
+                    if KeptObject.parse(key).kept_at >= replay.until:
+                        break
+                    replay = self._replayed(key, route, session, replay)
+                    if self.ports.now() >= until:
+                        return self._saved(session_id, replay)
+        except EffectFailed as error:
+            self._saved(session_id, replay)
+            record_problem(self.ports, self.stored.split.target, str(error))
+            return False
+        return self._saved(session_id, replace(replay, finished_at=self.ports.now()))
+
+    def _saved(self, session_id: SessionId, replay: Replay) -> bool:
+        save = partial(with_replay, session_id=session_id, replay=replay)
+        changed(self.ports.store.splits, self.stored.split.target, save)
+        return True
+
+    def _route(self, original: QueueName) -> Route:
+        queue = next(one for one in self.stored.split.queues if one.original == original)
+        now, settle = self.ports.now(), self.ports.timings.settle
+        return Route.of(self.stored, queue, compiler=self.ports.compiler, read_at=now, settle=settle, known={})
+
+    def _replayed(self, key: str, route: Route, session: SplitSession, replay: Replay) -> Replay:
+        """Send the matching messages of one object; return the progress with its key."""
+        stored_as, original, queue = KeptObject.parse(key), route.original, route.queue
+        found = self._messages(key)
+        matching = [one for one in found or () if self._matches(one, session, route)]
+        copies = [marked(one, session.queues[original], at=stored_as.kept_at) for one in matching]
+        sendable = [one for one in copies if one is not None]
+        refused = self._send(sendable, session.queues[original], is_fifo=queue.is_fifo)
+        sent = [one for one in sendable if one.message_id not in refused]
+        at = self.ports.now()
+        self.ports.record([events.replayed(one, session, queue, self.stored.split.target, at=at) for one in sent])
+        skipped = len(matching) - len(sent) + (found is None)
+        return replace(
+            replay,
+            positions={**replay.positions, original: key},
+            sent=replay.sent + len(sent),
+            skipped=replay.skipped + skipped,
+        )
+
+    def _messages(self, key: str) -> Sequence[Message] | None:
+        """Return the messages of an object, none if it was deleted meanwhile, and None if it cannot be read."""
+        text = self.ports.kept.reader.read(key) if self.ports.kept else None
+        try:
+            return () if text is None else read_batch(text)
+        except RejectedError:
+            return None  # a newer version of Signalbox kept them
+
+    def _matches(self, message: Message, session: SplitSession, route: Route) -> bool:
+        """Return whether the session's filter matches. Raises `RecordChanged` after it ended a session that is slow."""
+        claims = [route.claims[session.session_id]] if session.session_id in route.claims else []
+        metadata = route.metadata((message,), None)
+        decision = decide(message, claims, sns=route.queue.sns, metadata=metadata)
+        for verdict in decision.too_slow:
+            reason = TOO_SLOW + verdict.reason
+            end = partial(ended, session_id=verdict.session, reason=reason, now=self.ports.now())
+            changed(self.ports.store.splits, self.stored.split.target, end)
+            raise RecordChanged(f"session {verdict.session!r} is ended: its filter is too slow")
+        return decision.owner is not None or bool(decision.copies)
+
+    def _send(self, messages: Sequence[Message], destination: QueueName, *, is_fifo: bool) -> set[MessageId]:
+        """Send copies in order; return the ids of those that SQS refuses for good. Raises `EffectFailed`."""
+        work = FifoBatch([(one, Delivery(one, destination, is_copy=True)) for one in messages], is_fifo)
+        refused: set[MessageId] = set()
+        while ready := work.take_ready():
+            for call in batches(ready):
+                for delivery, reason in self.ports.sender.send(call).failed:
+                    if reason is None:
+                        raise EffectFailed(f"kept messages are not accepted by queue {destination!r}")
+                    refused.add(delivery.message.message_id)
+        return refused

@@ -1,0 +1,138 @@
+"""`signalbox keep`, against a fake stage whose control plane answers as the real one does."""
+
+import json
+from collections.abc import Iterator
+
+import boto3
+import pytest
+
+from signalbox.aws.exchange.exchanges import DynamoQueues
+from signalbox.aws.kept.settings import DynamoKeepSettings
+from signalbox.errors import RejectedError
+from signalbox.exchange.model.bindings import DeclaredName
+from signalbox.exchange.model.records import DeclaredQueue
+from tests.cli.exchange.stage import signalbox
+from tests.cli.shared.stage import FakeStage, serving
+from tests.fakes.aws import aws, exchange_table, split_table  # noqa: F401 - fixtures
+from tests.fakes.splitting import START
+
+ROLE = json.dumps({"Version": "2012-10-17", "Statement": []})
+
+
+@pytest.fixture
+def stage(split_table, exchange_table) -> Iterator[FakeStage]:  # noqa: F811 - fixtures
+    url = boto3.client("sqs").create_queue(QueueName="signalbox-split-control")["QueueUrl"]
+    outputs = {
+        "SplitControlQueueUrl": url,
+        "SplitReplyQueuePrefix": "signalbox-split-reply-",
+        "SplitTable": "Splits",
+        "ExchangeTable": "Exchanges",
+        "ExchangePrefix": "",
+    }
+    with serving(outputs, [url]) as found:
+        settings = DynamoKeepSettings(split_table)
+
+        def keep(command) -> object:
+            setting = settings.find(command["queue"])
+            kept = int(setting.keep_for.total_seconds()) if setting and setting.keep_for else None
+            return {"queue": command["queue"], "kept_seconds": kept, "target": None, "deleted": 0, "complete": True}
+
+        found.replies["keep"] = keep
+        for name in ("memes", "q_ann"):
+            boto3.client("sqs").create_queue(QueueName=name)
+        DynamoQueues(exchange_table).create(DeclaredQueue(DeclaredName("q_ann"), None, START, START))
+        yield found
+
+
+def test_a_queue_is_kept_for_its_caller_and_listed(stage):
+    done = signalbox("keep", "set", "memes", "--for", "24h")
+
+    assert done.exit_code == 0
+    assert "memes" in done.stdout
+    assert "1d" in done.stdout
+    assert "queue 'memes' is not split: its messages pass Signalbox, and are kept, only while it is" in done.stderr
+    assert "in stage signalbox" in done.stderr
+    listed = signalbox("keep", "list")
+    assert ("memes" in listed.stdout, "1d" in listed.stdout) == (True, True)
+    assert stage.asked[-1]["queue"] == "memes"
+
+
+def test_readers_are_users_and_roles_and_stay_unless_they_are_named_again(stage, split_table):  # noqa: F811
+    iam = boto3.client("iam")
+    ids = {
+        iam.create_user(UserName="ann")["User"]["UserId"]: "user/ann",
+        iam.create_role(RoleName="dev", AssumeRolePolicyDocument=ROLE)["Role"]["RoleId"]: "role/dev",
+    }
+
+    readers = ("--readable-by", "ann", "--readable-by", "role/dev")
+    document = json.loads(signalbox("keep", "set", "memes", "--for", "2h", *readers, "--json").stdout)
+    signalbox("keep", "set", "memes", "--for", "3h")
+
+    assert (document["kept_seconds"], document["readable_by"]) == (7200, ["role/dev", "user/ann"])
+    found = DynamoKeepSettings(split_table).find("memes")
+    assert (found.readers, found.keep_for.total_seconds()) == (ids, 10800)
+    (listed,) = json.loads(signalbox("keep", "list", "--json").stdout)
+    assert (listed["queue"], listed["readable_by"]) == ("memes", ["role/dev", "user/ann"])
+
+
+def test_a_declared_queue_is_marked_for_the_router(stage, exchange_table):  # noqa: F811
+    done = signalbox("keep", "set", "q_ann", "--for", "24h")
+
+    found = DynamoQueues(exchange_table).find(DeclaredName("q_ann"))
+    assert found.settings.keep.total_seconds() == 86400
+    assert "is not split" not in done.stderr
+    signalbox("keep", "remove", "q_ann", "--yes")
+    assert DynamoQueues(exchange_table).find(DeclaredName("q_ann")).settings.keep is None
+
+
+def test_removing_asks_and_deletes_until_nothing_is_left(stage):
+    signalbox("keep", "set", "memes", "--for", "24h")
+    with pytest.raises(RejectedError, match="Delete all kept messages of queue 'memes'"):
+        signalbox("keep", "remove", "memes")
+    progress = iter([(1000, False), (1000, False), (7, True)])
+
+    def keep(command) -> object:
+        deleted, complete = next(progress)
+        return {
+            "queue": command["queue"],
+            "kept_seconds": None,
+            "target": None,
+            "deleted": deleted,
+            "complete": complete,
+        }
+
+    stage.replies["keep"] = keep
+    done = signalbox("keep", "remove", "memes", "--yes")
+
+    assert "2007 objects" in done.stdout
+    assert "2000 objects deleted so far" in done.stderr
+    assert "being deleted" in signalbox("keep", "list").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("set", "nothing", "--for", "24h"), "there is no queue 'nothing'"),
+        (("set", "q_nobody", "--for", "24h"), "there is no queue 'q_nobody'"),
+        (("set", "memes", "--for", "15d"), "5 minutes to 14 days"),
+        (("set", "memes", "--for", "never"), "5 minutes to 14 days"),
+        (("set", "memes", "--for", "24h", "--readable-by", "who"), "'who' is no IAM user or role"),
+        (("remove", "memes", "--yes"), "queue 'memes' is not kept"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(stage, arguments, reason):
+    with pytest.raises(RejectedError, match=reason):
+        signalbox("keep", *arguments)
+
+
+def test_a_queue_of_the_name_that_is_not_declared_is_refused(stage, split_table):  # noqa: F811
+    boto3.client("sqs").create_queue(QueueName="q_bob")
+
+    with pytest.raises(RejectedError, match="queue 'q_bob' is not declared"):
+        signalbox("keep", "set", "q_bob", "--for", "24h")
+
+    assert DynamoKeepSettings(split_table).find("q_bob") is None
+
+
+def test_without_kept_queues_the_list_says_so(stage):
+    assert signalbox("keep", "list").stdout == "no queue is kept\n"

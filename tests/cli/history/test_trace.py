@@ -1,0 +1,199 @@
+"""The command `trace` on a fake stage, with events in memory."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+import pytest
+from typer.testing import CliRunner, Result
+
+from signalbox.cli.history.trace import MAXIMUM_STORIES
+from signalbox.cli.history.trace_text import SHOWN, story_lines
+from signalbox.cli.main import app
+from signalbox.errors import RejectedError
+from signalbox.exchange.messages.headers import file_id
+from signalbox.history.event import HistoryEvent
+from signalbox.history.trace.search import MAXIMUM_IDS, NotTraced
+from signalbox.history.trace.story import stories
+from tests.cli.shared.stage import FakeStage, Refusal, serving
+from tests.fakes.aws import aws
+from tests.fakes.history import MemoryEventLookup
+from tests.unit.history.trace.way import START, WAY, event
+
+__all__ = ["aws"]
+BINDINGS = [
+    {"exchange": "xs_orders", "queue": "q_rain", "pattern": "weather.#"},
+    {"exchange": "xs_orders", "queue": "q_orders", "pattern": "orders.*"},
+]
+FILE = "data/obs.txt"
+RETURNED_TEXT = "not consumed by session ann of Ann: back to the deployed consumer in deployed-orders as copy-3"
+
+
+@dataclass
+class Trial:
+    """A stage with events, which happened within the last hour."""
+
+    stage: FakeStage
+    events: list[HistoryEvent]
+
+    def add(self, *events: HistoryEvent) -> None:
+        since = datetime.now(UTC) - timedelta(hours=1) - START
+        self.events += [replace(one, occurred_at=one.occurred_at + since) for one in events]
+
+    def run(self, *arguments: str) -> Result:
+        return CliRunner().invoke(app, ["trace", *arguments, "--aws"], catch_exceptions=False)
+
+
+@pytest.fixture
+def trial(aws: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
+    events: list[HistoryEvent] = []
+
+    class Lookup(MemoryEventLookup):
+        """The events, in place of those in S3; tests/adapters/history has the real lookup."""
+
+        usage = SimpleNamespace(requests=3, bytes=12_345)
+
+    monkeypatch.setattr("signalbox.aws.history.event_lookup.S3EventLookup", lambda *_, **__: Lookup(events))
+    control = boto3.client("sqs").create_queue(QueueName="signalbox-exchange-control")["QueueUrl"]
+    with serving({"HistoryBucket": "lake", "ExchangeControlQueueUrl": control}, [control]) as stage:
+        stage.replies["bindings"] = lambda command: [one for one in BINDINGS if one["exchange"] == command["exchange"]]
+        yield Trial(stage, events)
+
+
+def lines(result: Result) -> list[str]:
+    return result.stdout.splitlines()
+
+
+def test_a_trace_shows_the_message_its_steps_its_last_places_and_the_bindings_now(trial: Trial):
+    trial.add(*WAY)
+
+    shown = trial.run("812")
+
+    assert lines(shown)[0] == "message m-1"
+    assert lines(shown)[1].startswith("topic orders.new  by alice  412 bytes  ")
+    steps = [line[14:] for line in lines(shown)[3:10]]
+    assert steps == [
+        "     0 ms  exchange  published to xs_orders by alice",
+        "  +100 ms  exchange  in the log of xs_orders as publication 812, number 4 of its topic by alice",
+        "  +200 ms  exchange  a copy to q_orders as copy-1",
+        "   +1.2 s  splitting   q_orders → session ann of Ann, ann-orders as copy-2",
+        "                       tenant: matches '^Avi'",
+        "   +1.7 s  live      posted to live session 77 of carol",
+        f"  +59.2 s  splitting     {RETURNED_TEXT}",
+    ]
+    assert "  deployed-orders           queue of the deployed consumer: waits there" in shown.stdout
+    assert lines(shown)[-3:] == [
+        "bindings of xs_orders as they are now",
+        "  match     q_orders  orders.*",
+        "  no match  q_rain  weather.#",
+    ]
+    assert "read 12,345 bytes of history in 3 requests, from stage signalbox" in shown.stderr
+
+
+def test_json_has_the_same_with_each_event(trial: Trial):
+    trial.add(*WAY)
+
+    document = json.loads(trial.run("copy-2", "--json").stdout)
+
+    (message,) = document["messages"]
+    assert (document["asked"], document["complete"], message["message_id"]) == ("copy-2", True, "m-1")
+    assert [one.get("event_id") for one in message["steps"]] == [None, *(one.event_id for one in WAY)]
+    assert [(one["target"], one["matches"]) for one in document["bindings_now"]] == [
+        ("q_rain", False),
+        ("q_orders", True),
+    ]
+
+
+def test_a_path_finds_the_messages_that_announced_the_file(trial: Trial):
+    trial.add(
+        *(
+            event(f"u:{number}", number, "exchange", "unrouted", "dropped", message_id=f"m-{number}", source="xs",
+                  topic="v03.data", file=file_id(FILE))
+            for number in range(MAXIMUM_STORIES + 2)
+        )
+    )  # fmt: skip
+
+    shown = trial.run(f"/{FILE}", "--no-bindings")
+
+    assert [line for line in lines(shown) if line.startswith("message ")] == [
+        f"message m-{number}" for number in range(MAXIMUM_STORIES)
+    ]
+    assert "2 more messages: `--json` has them" in shown.stderr
+    assert trial.stage.commands == []
+
+
+def test_an_unknown_id_ends_with_what_may_help(trial: Trial):
+    with pytest.raises(NotTraced, match=r"no event of the last 2d names 'm-9'\n.*about a minute; `--over 30d`"):
+        trial.run("m-9", "--over", "2d")
+
+
+def test_the_name_of_a_queue_leads_to_the_command_that_shows_it(trial: Trial):
+    with pytest.raises(NotTraced, match="`signalbox status q_orders` shows it"):
+        trial.run("q_orders")
+
+
+@pytest.mark.parametrize("arguments", [["m-1", "--over", "never"], ["m-1", "--over", "a week"], [" "]])
+def test_an_invalid_request_is_refused(trial: Trial, arguments):
+    with pytest.raises(RejectedError):
+        trial.run(*arguments)
+
+
+def test_bindings_that_the_caller_may_not_read_leave_the_trace_as_it_is(trial: Trial):
+    def refuse(_command: Any) -> object:
+        raise Refusal("not yours")
+
+    trial.stage.replies["bindings"] = refuse
+    trial.add(*WAY)
+
+    shown = trial.run("m-1")
+
+    assert "message m-1" in shown.stdout
+    assert "the bindings as they are now could not be read: " in shown.stderr
+
+
+def test_a_trace_that_is_too_long_says_so(trial: Trial):
+    copies = [
+        event(f"routed:m-1:q{number}", 1, "exchange", "routed", "delivered", message_id="m-1", copy=f"k-{number}",
+              source="xs", destination=f"q{number}")
+        for number in range(MAXIMUM_IDS + 1)
+    ]  # fmt: skip
+    trial.add(*copies)
+
+    shown = trial.run("m-1")
+
+    assert "more linked events than one trace reads" in shown.stderr
+    assert sum("a copy to q" in line for line in lines(shown)) == SHOWN
+    assert f"and {len(copies) - SHOWN} more like these" in shown.stdout
+    assert f"and {len(copies) - SHOWN} more places" in shown.stdout
+
+
+def test_many_bindings_are_counted(trial: Trial):
+    BINDINGS_OF = [{"exchange": "xs_orders", "queue": f"q_{n}", "pattern": ""} for n in range(SHOWN + 3)]  # noqa: N806
+    trial.stage.replies["bindings"] = lambda _: BINDINGS_OF
+    trial.add(*WAY)
+
+    assert "  and 3 more: `signalbox bindings xs_orders`" in trial.run("m-1").stdout
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.25, "+250 ms"), (59, "+59.0 s"), (61, "+1m 1s"), (2 * 3600 + 180, "+2h 3m"), (-1, "-1.0 s")],
+)
+def test_the_time_since_the_start_is_short(seconds, text):
+    first = event("e1", 0, "exchange", "unrouted", "dropped", message_id="m", source="x", topic="t")
+    (story,) = stories([first])
+    later = replace(
+        story, steps=(story.steps[0], replace(story.steps[0], at=first.occurred_at + timedelta(seconds=seconds)))
+    )
+
+    assert any(f" {text}  " in line for line in story_lines(later))
+
+
+def test_an_event_of_no_message_is_shown_without_a_place(trial: Trial):
+    trial.add(event("declared:x", 0, "exchange", "declared", "binding", source="x", destination="q"))
+
+    assert "  unknown: no event says more" in trial.run("declared:x", "--no-bindings").stdout

@@ -1,0 +1,110 @@
+"""A deployment keeps the settings that the stage has and the command leaves out, and names all that differ."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from signalbox.cli.doctor.settings import InvalidSettings
+from signalbox.cli.shared import kept_settings
+from signalbox.cli.shared.kept_settings import UNRECORDED, new_stage
+from signalbox.local import stage
+from stacks.settings.clusters import KubernetesClusters
+from stacks.settings.config import Config
+from stacks.settings.context import read_config
+from stacks.settings.record import defaults, recorded
+
+LOCAL = stage.local_context([])
+
+
+def plan(
+    record: dict[str, str], *context: str, reset: tuple[str, ...] = (), place: tuple[str, ...] = ()
+) -> kept_settings.SettingsPlan:
+    return kept_settings.plan({"Settings": json.dumps(record)}, context, reset=reset, place=place)
+
+
+def test_a_setting_that_the_command_leaves_out_is_kept():
+    found = plan({"poll_hold_seconds": "5", "exchange_prefix": "trial-"}, "offer_patience_seconds=60")
+
+    assert found.context == ["poll_hold_seconds=5", "exchange_prefix=trial-", "offer_patience_seconds=60"]
+    assert found.lines == (
+        "setting kept: exchange_prefix = trial-",
+        "setting changed: offer_patience_seconds = 30 → 60",
+        "setting kept: poll_hold_seconds = 5",
+    )
+
+
+@pytest.mark.parametrize(
+    ("context", "reset"), [(("poll_hold_seconds=10",), ()), ((), ("poll_hold_seconds",))], ids=["value", "reset"]
+)
+def test_a_setting_returns_to_its_default_only_when_it_is_named(context, reset):
+    found = plan({"poll_hold_seconds": "5"}, *context, reset=reset)
+
+    assert found.context == list(context)
+    assert found.lines == ("setting changed: poll_hold_seconds = 5 → 10",)
+
+
+def test_the_same_settings_change_nothing():
+    assert plan({"poll_hold_seconds": "5"}, "poll_hold_seconds=5").lines == ()
+    assert plan({}).lines == ()
+
+
+def test_a_setting_that_this_version_does_not_have_is_named():
+    found = plan({"knights": "8"})
+
+    assert found.context == []
+    assert found.lines == ("setting dropped: knights = 8, which this version does not have",)
+
+
+def test_a_stage_of_an_earlier_version_keeps_nothing_and_says_so():
+    found = kept_settings.plan({}, ["poll_hold_seconds=5"])
+
+    assert (found.context, found.lines) == (["poll_hold_seconds=5"], (UNRECORDED,))
+
+
+def test_a_kept_setting_that_contradicts_a_given_one_names_the_option(tmp_path):
+    with pytest.raises(InvalidSettings, match=r"(?s)broker_queue_retention_seconds must.*kept from the stage: bro"):
+        plan({"broker_queue_retention_seconds": "200"}, "offer_patience_seconds=300")
+    with pytest.raises(InvalidSettings, match=r"(?s)names no file.*`--reset KEY`"):
+        plan({"bridge_list_file": str(tmp_path / "gone")})
+
+
+@pytest.mark.parametrize(
+    ("reset", "problem"),
+    [("poll_hold_second", "did you mean 'poll_hold_seconds'"), ("stage", "is not"), ("reserve_concurrency", "contra")],
+)
+def test_only_settings_that_are_not_given_are_reset(reset, problem):
+    for check in (new_stage, lambda context, reset: plan({}, *context, reset=reset)):
+        with pytest.raises(InvalidSettings, match=problem):
+            check(["reserve_concurrency=false"], reset=(reset,))
+
+
+def test_a_local_stage_keeps_what_differs_from_the_settings_of_local_stages():
+    config = read_config(dict(setting.split("=", 1) for setting in stage.local_context(["poll_hold_seconds=5"])))
+
+    first = plan(recorded(config), place=LOCAL)
+    changed = plan(recorded(replace(config, split_concurrency=10)), place=LOCAL)
+    given_back = plan(recorded(config), reset=("poll_hold_seconds",), place=LOCAL)
+
+    assert first.lines == ("setting kept: poll_hold_seconds = 5",)
+    assert stage.local_context(first.context) == [*LOCAL[:-1], "poll_hold_seconds=5", "local=true"]
+    assert "setting kept: split_concurrency = 10" in changed.lines
+    assert given_back.lines == ("setting changed: poll_hold_seconds = 5 → 10",)
+
+
+def test_a_record_is_read_as_the_same_settings(tmp_path):
+    bridges = tmp_path / "bridges.jsonl"
+    bridges.touch()
+    clusters = KubernetesClusters.read({"a": {"eks": "prod"}})
+    config = Config(
+        stage="trial",
+        poll_hold_seconds=5,
+        reserve_concurrency=False,
+        retain_state=True,
+        bridge_list_file=bridges,
+        kubernetes_clusters=clusters,
+    )
+
+    assert read_config({"stage": "trial", **recorded(config)}) == config
+    assert recorded(Config(stage="trial", region="eu-west-1", local=True)) == {}
+    assert read_config(defaults()) == Config()

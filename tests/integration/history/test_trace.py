@@ -1,0 +1,105 @@
+"""`signalbox trace` on the deployed stage: one message through an exchange, a queue, a split, and to a connection."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from signalbox.cli.exchange.stage import client_of
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.live.cursor import Cursor
+from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.local.demo.consumer import LocalConsumer
+from signalbox.local.stage_folder import StageFolder
+from tests.integration.live.page import WorkingFolder
+from tests.integration.live.stage import TrialRealm, new_topic
+from tests.integration.splitting.sessions import Users
+from tests.patience import scaled, wait_for
+
+pytestmark = pytest.mark.emulator
+
+QUEUE, PARAMETER = "q_demo_traced", "demo-traced-queue"
+TARGET = f"ssm/{PARAMETER}"
+SECONDS = 240
+REGISTRY = {
+    "apiVersion": "queues.mirrord.metalbear.co/v1",
+    "kind": "MirrordSplitConfig",
+    "metadata": {"name": "traced"},
+    "spec": {
+        "targetRef": {"kind": "SsmParameter", "name": PARAMETER},
+        "queues": [
+            {
+                "id": "traced",
+                "kind": "sqs",
+                "appConfig": {"queue": [{"env": "TRACED_QUEUES", "valueSelector": ".traced"}]},
+            }
+        ],
+    },
+}
+WAY = [
+    ("exchange", "logged", "live"),
+    ("exchange", "routed", "delivered"),
+    ("live", "delivered", "posted"),
+    ("splitting", "routed", "session"),
+]
+
+
+@pytest.fixture
+def users(deployment: Deployment, place: TrialRealm) -> Iterator[Users]:
+    """The users of a queue of the realm's exchange, whose deployed consumer reads an SSM parameter."""
+    deployment.session().client("ssm").put_parameter(
+        Name=PARAMETER, Value=json.dumps({"traced": QUEUE}), Type="String", Overwrite=True
+    )
+    users = Users(deployment, TARGET)
+    with client_of(deployment) as exchanges:
+        exchanges.declare_queue(QUEUE)
+        exchanges.bind(place.realm, QUEUE, "trial.#")
+        users.apply(REGISTRY)
+        yield users
+        wait_for(lambda: not users.splits(), "the split is over", seconds=SECONDS)
+        exchanges.delete_queue(QUEUE)
+
+
+def test_one_message_is_traced_through_an_exchange_its_queue_a_split_and_to_a_connection(
+    users: Users, place: TrialRealm, deployment: Deployment, stage_folder: StageFolder, tmp_path: Path
+) -> None:
+    folder, topic = WorkingFolder.at(tmp_path, stage_folder), new_topic()
+
+    def traced(id_: str) -> Any:
+        """Return the document of the message once it has all events; the command fails while there are none."""
+        with suppress(AssertionError):
+            (found,) = json.loads(folder.run("trace", id_, "--json"))["messages"]
+            return found if kinds(found) == WAY else None
+        return None
+
+    with users.session("ann", {"*": {"message_filter": {"topic": "^trial[.]"}}}) as ann:
+        reader = LocalConsumer(deployment.session(), [queue.url for queue in ann.queues])
+        with reader.reading(), place.client("source") as client:
+            client.follow(Cursor(TopicPattern.parse(topic)))
+            publication = client.publish(topic, options={"exclude_me": False})
+            assert client.receive(scaled(SECONDS)) is not None
+            wait_for(lambda: reader.received, "the copy in the session's queue", seconds=SECONDS)
+        message = wait_for(lambda: traced(str(publication)), "all events of the message", seconds=SECONDS, every=2)
+        by_copy = folder.run("trace", copies(message)[-1], "--json")
+        shown = folder.run("trace", message["message_id"])
+
+    (session_queue,) = [queue.temporary for queue in ann.queues]
+    routed = next(step for step in message["steps"] if step.get("kind") == "logged")
+    assert routed["labels"]["publication"] == str(publication)
+    assert json.loads(by_copy)["messages"] == [message]
+    assert [one["place"] for one in message["places"] if one["place"].endswith(session_queue)] == [session_queue]
+    assert any(one["state"] == "posted" for one in message["places"])
+    assert f"message {message['message_id']}\ntopic {topic}" in shown
+    assert "session ann of ann@laptop" in shown
+    assert f"match     {QUEUE}  trial.#" in shown
+
+
+def kinds(message: Any) -> list[tuple[str, str, str]]:
+    return sorted((one["capability"], one["kind"], one["outcome"]) for one in message["steps"] if "kind" in one)
+
+
+def copies(message: Any) -> list[str]:
+    return [one["labels"]["copy"] for one in message["steps"] if "copy" in one["labels"]]

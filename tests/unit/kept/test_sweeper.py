@@ -1,0 +1,110 @@
+"""The deletion of kept messages: on time by the current setting, page by page, and all of a removed one."""
+
+from datetime import timedelta
+
+import pytest
+
+from signalbox.kept.objects import kept_batch
+from signalbox.kept.settings import InvalidKeepTime, KeepSetting, keep_time
+from signalbox.kept.sweeper import REMOVED_FOR, KeptSweeper, SweepResult
+from signalbox.messages import Message
+from signalbox.queues import QueueName
+from tests.fakes.kept import MemoryKeepSettings, MemoryKeptMessages
+from tests.fakes.splitting import START, MemoryTime
+
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+MEMES, OTHERS = QueueName("memes"), QueueName("memes-2")
+LATER = START + timedelta(days=1)
+
+
+class Clock(MemoryTime):
+    def sleep(self, seconds: float) -> None:
+        self.moment += timedelta(seconds=seconds)
+
+
+class World:
+    def __init__(self, *settings: KeepSetting) -> None:
+        self.clock, self.settings, self.kept = Clock(), MemoryKeepSettings(), MemoryKeptMessages()
+        for one in settings:
+            self.settings.put(one)
+        self.sweeper = KeptSweeper(self.settings, self.kept, self.clock)
+
+    def keep(self, queue: QueueName, *ages: timedelta) -> None:
+        for age in ages:
+            message = Message.parse({"MessageId": str(age), "Body": ""})
+            self.kept.put(kept_batch(queue, [message], at=self.clock.now() - age))
+
+    def left(self, queue: QueueName) -> int:
+        return sum(key.startswith(f"kept/{queue}/") for key in self.kept.texts)
+
+
+def setting(queue: QueueName, keep_for: timedelta | None) -> KeepSetting:
+    return KeepSetting(queue, keep_for, START)
+
+
+def test_what_is_older_than_the_set_time_is_deleted():
+    world = World(setting(MEMES, 2 * HOUR), setting(OTHERS, 5 * HOUR))
+    for queue in (MEMES, OTHERS):
+        world.keep(queue, 4 * HOUR, 3 * HOUR, 2 * HOUR, 2 * HOUR - MINUTE, MINUTE)
+
+    assert world.sweeper.sweep(until=LATER) == SweepResult(deleted=3, is_complete=True)
+
+    assert (world.left(MEMES), world.left(OTHERS)) == (2, 5)
+    assert world.sweeper.sweep(until=LATER) == SweepResult(deleted=0, is_complete=True)
+
+
+def test_a_shorter_setting_counts_for_what_was_kept_before():
+    world = World(setting(MEMES, HOUR))
+    world.keep(MEMES, 2 * HOUR, MINUTE)
+    world.settings.put(setting(MEMES, MINUTE / 2))
+
+    world.sweeper.sweep(until=LATER)
+
+    assert world.left(MEMES) == 0
+
+
+def test_nothing_is_listed_when_nothing_is_kept():
+    world = World()
+    world.keep(MEMES, HOUR)
+
+    assert world.sweeper.sweep(until=LATER) == SweepResult(deleted=0, is_complete=True)
+
+    assert world.left(MEMES) == 1  # the bucket's lifecycle rule deletes it
+
+
+def test_a_removed_setting_is_forgotten_when_nothing_can_be_left():
+    world = World(setting(MEMES, None))
+    world.keep(MEMES, HOUR, MINUTE)
+
+    assert world.sweeper.sweep(until=LATER).deleted == 2
+    world.sweeper.sweep(until=LATER)
+    assert world.settings.find(MEMES) is not None  # a function that has not read the removal may still keep messages
+
+    world.clock.moment += REMOVED_FOR + MINUTE
+    world.sweeper.sweep(until=LATER)
+    assert world.settings.find(MEMES) is None
+
+
+def test_a_sweep_that_has_no_time_left_is_continued_by_the_next():
+    world = World(setting(MEMES, None))
+    world.keep(MEMES, 4 * HOUR, 3 * HOUR, 2 * HOUR)
+
+    assert world.sweeper.sweep(until=START) == SweepResult(deleted=2, is_complete=False)
+    assert world.sweeper.sweep(until=LATER) == SweepResult(deleted=1, is_complete=True)
+
+
+@pytest.mark.parametrize(("seconds", "is_valid"), [(299, False), (300, True), (1_209_600, True), (1_209_601, False)])
+def test_messages_are_kept_for_five_minutes_to_fourteen_days(seconds, is_valid):
+    if is_valid:
+        assert keep_time(seconds) == timedelta(seconds=seconds)
+        return
+    with pytest.raises(InvalidKeepTime, match="5 minutes to 14 days"):
+        keep_time(seconds)
+
+
+def test_readers_are_those_that_the_setting_names():
+    found = KeepSetting(MEMES, HOUR, START, {"AIDAANN": "ann"})
+
+    assert found.may_read("AIDAANN")
+    assert not found.may_read("AIDABOB")
+    assert not KeepSetting(MEMES, None, START, {"AIDAANN": "ann"}).may_read("AIDAANN")
