@@ -15,7 +15,11 @@ from glue_jobs.transforms.tables import DELIVERY_HOURLY
 
 def main(argv: Sequence[str]) -> None:
     """Write the report of each day of the arguments' window."""
-    run = ReportRun.start("delivery_report", argv)
+    write_report(ReportRun.start("delivery_report", argv))
+
+
+def write_report(run: ReportRun) -> None:
+    """Write the report of each day of the run's window."""
     facts = run.events().transform(delivery_facts, run.first, last=run.last).persist()
     run.lake.replace(DELIVERY_HOURLY.name, delivery_hourly(facts), run.window)
     rows = report_rows(delivery_summary(facts), "day", "section", "rank")

@@ -26,7 +26,11 @@ ORDER = ("day", "finding", "exchange", "topic", "queue", "first_sequence")
 
 def main(argv: Sequence[str]) -> None:
     """Audit the days of the arguments' window."""
-    run = ReportRun.start("order_audit", argv)
+    write_report(ReportRun.start("order_audit", argv))
+
+
+def write_report(run: ReportRun) -> None:
+    """Audit the days of the run's window."""
     # All facts of a topic are in one partition, so joins within a topic need no further shuffle.
     run.spark.conf.set("spark.sql.requireAllClusterKeysForCoPartition", "false")
     run.lake.ensure(ORDER_AUDIT.name)

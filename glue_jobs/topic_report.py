@@ -15,7 +15,11 @@ from glue_jobs.transforms.topics import topic_facts, topic_hourly, topic_summary
 
 def main(argv: Sequence[str]) -> None:
     """Write the report of each day of the arguments' window."""
-    run = ReportRun.start("topic_report", argv)
+    write_report(ReportRun.start("topic_report", argv))
+
+
+def write_report(run: ReportRun) -> None:
+    """Write the report of each day of the run's window."""
     hourly = run.events().transform(topic_facts, run.first, last=run.last).transform(topic_hourly).persist()
     run.lake.replace(TOPIC_HOURLY.name, hourly, run.window)
     rows = report_rows(topic_summary(hourly), "day", "section", "rank")

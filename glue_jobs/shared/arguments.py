@@ -81,6 +81,12 @@ class TimeWindow:
         """Return the window of all days that this one overlaps."""
         return _of_days(self.days[-1], len(self.days))
 
+    def last_days(self, count: int) -> "TimeWindow":
+        """Return the end of the window, of at most `count` days. Raises `ValueError` for less than one."""
+        if count < 1:
+            raise ValueError(f"a window has at least 1 day, not {count}")
+        return TimeWindow(max(self.start, self.end - DAY * count), self.end)
+
     def widened(self, *, before: timedelta, after: timedelta) -> "TimeWindow":
         """Return the window that starts `before` earlier and ends `after` later."""
         return TimeWindow(self.start - before, self.end + after)

@@ -4,9 +4,10 @@ The catalog is a setting of the Spark session (`spark.sql.catalog.glue_catalogâ€
 the local stage and in tests: the catalog is Glue's on AWS, the emulator's on the local stage, and a folder in tests.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -21,12 +22,23 @@ CATALOG = "glue_catalog"
 # The longest delay of an event's duplicate: by then SQS has moved a retried message to a dead-letter queue.
 MAX_DUPLICATE_DELAY = timedelta(hours=1)
 NEW_ROWS = "new_rows"
+# For a frame of few rows: its single task writes the files of all days, without a shuffle by day.
+ONE_TASK = MappingProxyType({"distribution-mode": "none", "fanout-enabled": "true"})
+SESSION_SETTINGS = MappingProxyType(
+    {
+        "spark.sql.session.timeZone": "UTC",
+        # Only Spark's page shows query plans, and the text of a large one takes as long as a small query.
+        "spark.sql.ui.explainMode": "simple",
+        "spark.sql.maxPlanStringLength": "1000",
+    }
+)
 
 
 def spark_session(name: str) -> SparkSession:
     """Return a job's Spark session, with UTC as its time zone."""
     spark = SparkSession.builder.appName(name).getOrCreate()
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    for setting, value in SESSION_SETTINGS.items():
+        spark.conf.set(setting, value)
     return spark
 
 
@@ -105,17 +117,37 @@ class Lake:
             self.spark.sql(f"ALTER TABLE {name} ADD COLUMN `{column}` {kind.simpleString()}")
         return definition
 
-    def replace(self, table: str, frame: DataFrame, window: TimeWindow) -> None:
+    def snapshot(self, table: str) -> int | None:
+        """Return the id of the table's current snapshot, or None before its first; PySpark has no API for it."""
+        self.ensure(table)
+        util = self.spark.sparkContext._jvm.org.apache.iceberg.spark.Spark3Util  # type: ignore[union-attr]  # noqa: SLF001 - never None
+        current = util.loadIcebergTable(self.spark._jsparkSession, self.name(table)).currentSnapshot()  # noqa: SLF001
+        return int(current.snapshotId()) if current else None
+
+    def replace(
+        self,
+        table: str,
+        frame: DataFrame,
+        window: TimeWindow,
+        *,
+        since: int | None = None,
+        options: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         """Replace the table's rows within a window of whole days.
 
-        It is one commit, so readers see either the old or the new rows, and idempotent. Raises `ValueError` for a
-        window of parts of days.
+        It is one commit, so readers see either the old or the new rows, and idempotent. With `since`, the snapshot
+        that the frame was read from, it fails if another run has changed the window's rows since then. Raises
+        `ValueError` for a window of parts of days.
         """
         definition = self.ensure(table)
         if not window.is_whole_days:
             raise ValueError(f"{table} is replaced in whole days, not from {window.start} to {window.end}")
         chosen = frame.select(*definition.schema.names).where(_is_within(definition, window))
-        chosen.writeTo(self.name(table)).overwrite(_is_within(definition, window))
+        writer = chosen.writeTo(self.name(table))
+        checks = {"isolation-level": "serializable", "validate-from-snapshot-id": f"{since}"} if since else {}
+        for name, value in {**options, **checks}.items():
+            writer = writer.option(name, value)
+        writer.overwrite(_is_within(definition, window))
 
     def merge_events(self, frame: DataFrame) -> None:
         """Merge events into `events`; of the duplicates of an event, the first in `duplicate_order` remains.

@@ -83,7 +83,8 @@ class ReportRun:
 def report_rows(frame: DataFrame, *order: str) -> list[ReportRow]:
     """Collect the rows of a small frame, sorted by `order` with nulls first; times are text in UTC.
 
-    Spark would collect times in the machine's time zone, without a zone.
+    Spark would collect times in the machine's time zone, without a zone. To sort, it would compute the frame twice:
+    once for the bounds of the tasks.
     """
     columns = [
         F.date_format(column.name, TIME_FORMAT).alias(column.name)
@@ -91,7 +92,8 @@ def report_rows(frame: DataFrame, *order: str) -> list[ReportRow]:
         else F.col(column.name)
         for column in frame.schema
     ]
-    return [row.asDict() for row in frame.select(columns).orderBy(*order).collect()]
+    rows = [row.asDict() for row in frame.select(columns).collect()]
+    return sorted(rows, key=lambda row: [(row[name] is not None, row[name]) for name in order])
 
 
 def rows_of_day(rows: Sequence[ReportRow], day: date) -> list[ReportRow]:

@@ -1,5 +1,6 @@
 """Daily cost by capability: billed units counted from the history, priced from a table."""
 
+import json
 from datetime import date
 from functools import reduce
 from operator import add, or_
@@ -19,6 +20,7 @@ from glue_jobs.transforms.prices import (
 )
 
 NOT_PRICED = "not priced"
+USES = "array<struct<item:string,least:double,most:double>>"
 SECONDS_OF_DAY = 86_400
 COUNTS = ("number", "bytes", "pieces")
 COLUMNS = ("day", "capability", "what", "item", "number", "bytes", "units_least", "units_most", "usd_least", "usd_most")
@@ -36,11 +38,10 @@ def cost_counts(events: DataFrame, first: date, *, last: date) -> DataFrame:
         F.coalesce(F.col("destination").endswith(".fifo"), F.lit(col=False)).alias("is_fifo"),
         F.col("labels").getItem("held").eqNullSafe("true").alias("is_held"),
         F.col("source").eqNullSafe("sqs").alias("is_by_sqs"),
-    ).agg(*_sums())
-    action = F.explode(F.array_compact(F.array(*_actions(), _action(F.lit("history"), "event")))).alias("action")
-    actions = rolled_up.select("day", action, *COUNTS).select("day", "action.*", *COUNTS)
-    others = own.transform(_publications).unionByName(own.transform(_posted_events))
-    others = others.unionByName(own.transform(_connection_minutes))
+    ).agg(*_sums(), _posted_events())
+    found = F.array(*_actions(), _action(F.lit("history"), "event"), _posted())
+    actions = rolled_up.select("day", F.explode(F.array_compact(found)).alias("action")).select("day", "action.*")
+    others = own.transform(_publications).unionByName(own.transform(_connection_minutes))
     counted = actions.unionByName(others).groupBy("day", "capability", "what", "is_fifo")
     return counted.agg(*(F.sum(name).cast("long").alias(name) for name in COUNTS))
 
@@ -99,7 +100,18 @@ def _live_actions() -> list[Column]:
 
 def _action(capability: Column, what: str, *, is_fifo: Column | None = None) -> Column:
     fifo = F.lit(col=False) if is_fifo is None else is_fifo
-    return F.struct(capability.alias("capability"), F.lit(what).alias("what"), fifo.alias("is_fifo"))
+    return F.struct(capability.alias("capability"), F.lit(what).alias("what"), fifo.alias("is_fifo"), *COUNTS)
+
+
+def _posted_events() -> Column:
+    """Count the events that were posted to connections; a row of the history counts those of a batch in its labels."""
+    numbers = (F.coalesce(F.col("labels").getItem(name).cast("long"), F.lit(0)) for name in ("events", "past"))
+    is_posted = (F.col("capability") == "live") & (F.col("kind") == "delivered") & (F.col("outcome") == "posted")
+    return F.sum(F.when(is_posted, reduce(add, numbers))).alias("posted")
+
+
+def _posted() -> Column:
+    return F.when(F.col("posted").isNotNull(), F.struct(*_of_live("posted event", F.col("posted"))))
 
 
 def _publications(events: DataFrame) -> DataFrame:
@@ -112,14 +124,6 @@ def _publications(events: DataFrame) -> DataFrame:
     counted = messages.groupBy("day", is_fifo).agg(*_sums())
     what = F.when(F.col("is_fifo"), "ordered publication").otherwise("publication").alias("what")
     return counted.select("day", F.lit("exchange").alias("capability"), what, "is_fifo", *COUNTS)
-
-
-def _posted_events(events: DataFrame) -> DataFrame:
-    """Count the events that were posted to connections; a row of the history counts those of a batch in its labels."""
-    is_posted = (F.col("capability") == "live") & (F.col("kind") == "delivered") & (F.col("outcome") == "posted")
-    numbers = (F.coalesce(F.col("labels").getItem(name).cast("long"), F.lit(0)) for name in ("events", "past"))
-    counted = events.where(is_posted).groupBy("day").agg(F.sum(reduce(add, numbers)).alias("number"))
-    return counted.select("day", *_of_live("posted event"))
 
 
 def _connection_minutes(events: DataFrame) -> DataFrame:
@@ -139,13 +143,13 @@ def _connection_minutes(events: DataFrame) -> DataFrame:
     last = F.coalesce("ended", F.least(F.col("started") + longest, midnight + SECONDS_OF_DAY))
     minutes = F.greatest(F.lit(1), F.ceil((last - first) / 60))
     counted = sessions.agg(started, ended).groupBy("day").agg(F.sum(minutes).alias("number"))
-    return counted.select("day", *_of_live(CONNECTION_MINUTE))
+    return counted.select("day", *_of_live(CONNECTION_MINUTE, F.col("number")))
 
 
-def _of_live(what: str) -> list[Column]:
+def _of_live(what: str, number: Column) -> list[Column]:
     """Return the columns of a count of live without sizes."""
     named = {"capability": F.lit("live"), "what": F.lit(what), "is_fifo": F.lit(col=False)}
-    sizes = {"number": F.col("number"), "bytes": F.lit(0), "pieces": F.lit(0)}
+    sizes = {"number": number, "bytes": F.lit(0).cast("long"), "pieces": F.lit(0).cast("long")}
     return [column.alias(name) for name, column in (named | sizes).items()]
 
 
@@ -183,16 +187,17 @@ def _whole(units: Column) -> Column:
 
 
 def _uses_of(capability: Column, what: Column) -> Column:
-    known = [
-        F.when((capability == usage.capability) & (what == usage.what), _use(usage.item, usage.least, usage.most))
-        for usage in USAGES
-    ]
-    not_priced = F.when(what == NOT_PRICED, _use(NOT_PRICED, 0.0, 0.0))
-    return F.array_compact(F.array(*known, not_priced))
+    # One constant map: a condition for each usage would take long to build, plan and compile.
+    uses: dict[str, list[dict[str, object]]] = {}
+    for usage in USAGES:
+        uses.setdefault(f"{usage.capability} {usage.what}", []).append(_use(usage.item, usage.least, usage.most))
+    known = F.from_json(F.lit(json.dumps(uses)), f"map<string,{USES}>")
+    not_priced = F.from_json(F.lit(json.dumps([_use(NOT_PRICED, 0, 0)])), USES)
+    return F.when(what == NOT_PRICED, not_priced).otherwise(known[F.concat_ws(" ", capability, what)])
 
 
-def _use(item: str, least: float, most: float) -> Column:
-    return F.struct(F.lit(item).alias("item"), F.lit(float(least)).alias("least"), F.lit(float(most)).alias("most"))
+def _use(item: str, least: float, most: float) -> dict[str, object]:
+    return {"item": item, "least": float(least), "most": float(most)}
 
 
 def _map(values: dict[str, float]) -> Column:

@@ -1,13 +1,14 @@
 """Deliveries of every capability: delivery times, retries, and dead letters by reason."""
 
 from datetime import date
+from functools import partial
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from glue_jobs.transforms.events import rounded, within_days
+from glue_jobs.transforms.sections import in_sections, ranked, section
 
-TOP = 10
 PERCENTILES = (0.5, 0.95, 0.99)
 TIMES = ("p50_ms", "p95_ms", "p99_ms", "max_ms")
 COUNTS = ("delivered", "again", "retried", "dead", "bytes")
@@ -81,30 +82,15 @@ def delivery_summary(facts: DataFrame) -> DataFrame:
     `section` is `capability`, `hour`, `way` (a pair of source and destination) or `reason`. `rank` counts from 1 within
     a section; paths and reasons are ranked by their number of messages. `of` is the size of the whole section.
     """
-    dead = facts.where(F.col("state") == "dead")
+    group = partial(section, facts, among=KEYS[1:])
     sections = [
-        _section(facts, "capability", "capability"),
-        _section(facts, "hour", "hour"),
-        _section(facts, "way", "capability", "source", "destination", most_first=True),
-        _section(dead, "reason", "capability", "reason", most_first=True),
+        group("capability", keys=("capability",)),
+        group("hour", keys=("hour",)),
+        group("way", keys=("capability", "source", "destination")),
+        F.when(F.col("state") == "dead", group("reason", keys=("capability", "reason"))),
     ]
-    summary = sections[0]
-    for section in sections[1:]:
-        summary = summary.unionByName(section)
-    is_shown = F.col("section").isin("capability", "hour") | (F.col("rank") <= TOP)
-    return summary.where(is_shown).select("day", "section", "rank", "of", *KEYS[1:], *NUMBERS)
-
-
-def _section(facts: DataFrame, section: str, *keys: str, most_first: bool = False) -> DataFrame:
-    summed = facts.groupBy("day", *keys).agg(*_numbers(), F.sum("number").alias("weight"))
-    of_day = Window.partitionBy("day")
-    first = [F.col("weight").desc()] if most_first else []
-    order = of_day.orderBy(*first, *(F.col(key).asc_nulls_first() for key in keys))
-    return summed.select(
-        "day",
-        F.lit(section).alias("section"),
-        F.row_number().over(order.rowsBetween(Window.unboundedPreceding, 0)).alias("rank"),
-        F.count("*").over(of_day).alias("of"),
-        *(F.col(key) if key in keys else F.lit(None).cast(facts.schema[key].dataType).alias(key) for key in KEYS[1:]),
-        *NUMBERS,
-    )
+    groups = in_sections(facts, sections).groupBy("day", "section", *KEYS[1:])
+    summed = groups.agg(*_numbers(), F.sum("number").alias("weight"))
+    amount = F.when(F.col("section").isin("way", "reason"), F.col("weight"))
+    summary = ranked(summed, amount, KEYS[1:], whole=("capability", "hour"))
+    return summary.select("day", "section", "rank", "of", *KEYS[1:], *NUMBERS)

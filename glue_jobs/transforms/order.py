@@ -165,17 +165,21 @@ def _number_twice() -> Column:
 
 
 def _messages_twice(facts_with_positions: DataFrame) -> DataFrame:
-    came = facts_with_positions.where((F.col("state") == "delivered") & F.col("message_id").isNotNull())
-    # First the numbers, which are fast to compare; then the events of the few duplicates.
-    numbers = came.groupBy(*SUBSCRIBER, "message_id").agg(
-        F.min("sequence").alias("lowest"), F.max("sequence").alias("highest")
-    )
-    several = numbers.where(F.col("lowest") != F.col("highest")).select(*SUBSCRIBER, "message_id").hint("shuffle_hash")
+    is_named = F.col("message_id").isNotNull() & F.col("queue").isNotNull()
+    own = facts_with_positions.where((F.col("state") == "delivered") & is_named)
+    # First hashes, which are fast to group; then the events of the few duplicates, by message.
+    came = own.withColumn("hash", F.xxhash64("queue", "message_id"))
+    numbers = came.groupBy(*TOPIC, "hash").agg(F.min("sequence").alias("lowest"), F.max("sequence").alias("highest"))
+    several = numbers.where(F.col("lowest") != F.col("highest")).select(*TOPIC, "hash").hint("shuffle_hash")
     delivery = F.struct("occurred_at", "event_id", "day")
-    messages = came.join(several, on=[*SUBSCRIBER, "message_id"], how="inner").groupBy(*SUBSCRIBER, "message_id")
-    twice = messages.agg(
-        F.min(delivery).alias("first"), F.max(delivery).alias("again"), F.max("sequence").alias("sequence")
+    messages = came.join(several, on=[*TOPIC, "hash"], how="inner").groupBy(*SUBSCRIBER, "message_id")
+    found = messages.agg(
+        F.min(delivery).alias("first"),
+        F.max(delivery).alias("again"),
+        F.min("sequence").alias("lowest"),
+        F.max("sequence").alias("sequence"),
     )
+    twice = found.where(F.col("lowest") != F.col("sequence"))
     return twice.select(*SUBSCRIBER, *_finding("duplicate", F.col("first"), F.col("again"), day=F.col("again.day")))
 
 

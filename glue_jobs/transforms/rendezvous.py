@@ -40,7 +40,7 @@ def rendezvous_report(facts: DataFrame, days: DataFrame) -> DataFrame:
     rounds. Upstream counts events of proxies and clients, but addresses (here: parties) only of proxies.
     """
     counted = facts.transform(_event_lines).unionByName(facts.transform(_party_lines))
-    counted = counted.unionByName(facts.transform(_country_lines)).unionByName(days.transform(_zero_lines))
+    counted = counted.unionByName(days.transform(_zero_lines))
     totals = counted.groupBy("day", "metric", "label").agg(F.sum("exact").alias("exact"))
     report = totals.unionByName(facts.transform(_time_to_answer))
     return report.select("day", "metric", "label", "exact", _shown())
@@ -49,9 +49,8 @@ def rendezvous_report(facts: DataFrame, days: DataFrame) -> DataFrame:
 def _event_lines(facts: DataFrame) -> DataFrame:
     lines = F.array_compact(F.array(*_proxy_poll_lines(), *_client_poll_lines()))
     alike = facts.groupBy("day", *ALIKE).agg(F.count("*").alias("events"))
-    exploded = alike.select("day", "events", F.explode(lines).alias("line")).select("day", "events", "line.*")
-    counted = exploded.groupBy("day", "metric", "label").agg(F.sum("events").alias("exact"))
-    return counted.select("day", "metric", "label", "exact")
+    exploded = alike.select("day", "events", F.explode(lines).alias("line"))
+    return exploded.select("day", "line.*", F.col("events").alias("exact"))
 
 
 def _proxy_poll_lines() -> list[Column]:
@@ -110,26 +109,28 @@ def _seen_parties(facts: DataFrame) -> DataFrame:
 
 
 def _party_lines(facts: DataFrame) -> DataFrame:
-    """Count a party once a day in the total, once for each of its NAT types and once for each of its proxy types."""
-    metrics = F.array_compact(
-        F.array(
-            F.lit("snowflake-ips-total"),
-            F.concat(F.lit("snowflake-ips-nat-"), "nat"),
-            F.when(F.col("proxy_type").isin(*PROXY_TYPES), F.concat(F.lit("snowflake-ips-"), "proxy_type")),
-        )
-    )
-    parties = facts.transform(_seen_parties).select("day", "party", "nat", "proxy_type").distinct()
-    seen = parties.select("day", "party", F.explode(metrics).alias("metric"))
-    counted = seen.groupBy("day", "metric").agg(F.count_distinct("party").alias("exact"))
-    return counted.select("day", "metric", _no_label().alias("label"), "exact")
+    """Count a party once a day in the total, for each of its NAT types and proxy types, and in one country.
 
-
-def _country_lines(facts: DataFrame) -> DataFrame:
-    """Count a party only in the country of its first poll of the day."""
+    Its country is that of its first poll of the day.
+    """
     first_seen = F.min_by("country", F.struct("occurred_at", "event_id"))
-    parties = facts.transform(_seen_parties).groupBy("day", "party").agg(first_seen.alias("label"))
-    counted = parties.groupBy("day", "label").agg(F.count("*").alias("exact"))
-    return counted.select("day", F.lit("snowflake-ips").alias("metric"), "label", "exact")
+    parties = facts.transform(_seen_parties).groupBy("day", "party")
+    found = parties.agg(
+        F.collect_set("nat").alias("nats"), F.collect_set("proxy_type").alias("types"), first_seen.alias("country")
+    )
+    known_types = F.array_intersect("types", F.array(*map(F.lit, PROXY_TYPES)))
+    named = [
+        F.array(_party_line(F.lit("total"))),
+        F.transform("nats", lambda nat: _party_line(F.concat(F.lit("nat-"), nat))),
+        F.transform(known_types, _party_line),
+        F.array(F.struct(F.lit("snowflake-ips").alias("metric"), F.col("country").alias("label"))),
+    ]
+    lines = found.select("day", F.explode(F.concat(*named)).alias("line"))
+    return lines.select("day", "line.*", F.lit(1).cast("long").alias("exact"))
+
+
+def _party_line(name: Column) -> Column:
+    return F.struct(F.concat(F.lit("snowflake-ips-"), name).alias("metric"), _no_label().alias("label"))
 
 
 def _zero_lines(days: DataFrame) -> DataFrame:

@@ -1,13 +1,14 @@
 """Publications by topic: count, size, publishers, copies, and unrouted messages."""
 
 from datetime import date
+from functools import partial
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from glue_jobs.transforms.events import within_days
+from glue_jobs.transforms.sections import in_sections, ranked, section
 
-TOP = 10
 # The summed columns, in order.
 NUMBERS = ("publications", "copies", "retried", "dead", "dropped", "alternate", "logged", "bytes_in", "bytes_out")
 KEYS = ("day", "hour", "exchange", "topic", "publisher")
@@ -74,31 +75,16 @@ def topic_summary(hourly: DataFrame) -> DataFrame:
     by publications, or by unrouted messages in `unrouted`. `of` is the size of the whole section.
     """
     unrouted = F.col("dropped") + F.col("alternate")
+    group = partial(section, hourly, among=KEYS[1:])
     sections = [
-        hourly.transform(_section, "total"),
-        hourly.transform(_section, "hour", "hour"),
-        hourly.transform(_section, "exchange", "exchange"),
-        hourly.transform(_section, "topic", "exchange", "topic"),
-        hourly.where(F.col("publisher").isNotNull()).transform(_section, "publisher", "publisher"),
-        hourly.where(unrouted > 0).transform(_section, "unrouted", "exchange", "topic", by=unrouted),
+        group("total"),
+        group("hour", keys=("hour",)),
+        group("exchange", keys=("exchange",)),
+        group("topic", keys=("exchange", "topic")),
+        F.when(F.col("publisher").isNotNull(), group("publisher", keys=("publisher",))),
+        F.when(unrouted > 0, group("unrouted", keys=("exchange", "topic"))),
     ]
-    summary = sections[0]
-    for section in sections[1:]:
-        summary = summary.unionByName(section)
-    is_shown = F.col("section").isin("total", "hour", "exchange") | (F.col("rank") <= TOP)
-    return summary.where(is_shown).select("day", "section", "rank", "of", *KEYS[1:], *NUMBERS)
-
-
-def _section(hourly: DataFrame, section: str, *keys: str, by: Column | None = None) -> DataFrame:
-    summed = hourly.groupBy("day", *keys).agg(*map(_sum, NUMBERS))
-    order = [F.col("hour")] if section == "hour" else [(F.col("publications") if by is None else by).desc()]
-    of_day = Window.partitionBy("day")
-    ranked = of_day.orderBy(*order, *(F.col(key).asc_nulls_first() for key in keys))
-    return summed.select(
-        "day",
-        F.lit(section).alias("section"),
-        F.row_number().over(ranked.rowsBetween(Window.unboundedPreceding, 0)).alias("rank"),
-        F.count("*").over(of_day).alias("of"),
-        *(F.col(key) if key in keys else F.lit(None).cast(hourly.schema[key].dataType).alias(key) for key in KEYS[1:]),
-        *NUMBERS,
-    )
+    summed = in_sections(hourly, sections).groupBy("day", "section", *KEYS[1:]).agg(*map(_sum, NUMBERS))
+    amount = F.when(F.col("section") == "unrouted", unrouted).when(F.col("section") != "hour", F.col("publications"))
+    summary = ranked(summed, amount, KEYS[1:], whole=("total", "hour", "exchange"))
+    return summary.select("day", "section", "rank", "of", *KEYS[1:], *NUMBERS)

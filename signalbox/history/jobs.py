@@ -21,6 +21,10 @@ class Report:
         return f"{self.folder}/{kind}/day={day}.{FILE_EXTENSIONS[kind]}"
 
 
+REPORT_PREFIX = "reports"  # of the folders of all reports
+ALL_REPORTS = "all"  # instead of a report's name
+DAY_SCRIPT = "day"
+"""The script of compaction and all reports."""
 REPORTS = {
     "rendezvous": Report("rendezvous_report", "reports/rendezvous"),
     "splitting": Report("split_report", "reports/splitting"),
@@ -42,10 +46,14 @@ def job_arguments(script: str, outputs: Mapping[str, str], *, region: str, stage
     if script in folders:
         return {**common, "report_path": f"s3://{bucket}/{folders[script]}"}
     raw = {"history_path": f"s3://{bucket}/raw"}
-    if script == "compact_history":
-        return {**common, **raw, "index_path": f"s3://{bucket}/index", "maintain": "no"}
-    if script == "query":
-        return {**common, **raw}
+    index = {"index_path": f"s3://{bucket}/index"}
+    readers_of_raw = {
+        "compact_history": {**raw, **index, "maintain": "no"},
+        DAY_SCRIPT: {**raw, **index, "report_path": f"s3://{bucket}/{REPORT_PREFIX}", "maintain": "no"},
+        "query": raw,
+    }
+    if script in readers_of_raw:
+        return {**common, **readers_of_raw[script]}
     if script == "export_logs":
         tables = {"live_table": outputs["LiveTable"], "exchange_table": outputs["ExchangeTable"]}
         return {**common, "log_path": f"s3://{bucket}/logs", **tables}

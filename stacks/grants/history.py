@@ -8,6 +8,7 @@ from aws_cdk import aws_iam as iam
 from stacks.exchange.environment import bound_queues_arn, dead_publications_arns, exchange_queues_arn
 from stacks.grants.permissions import READ_ITEMS, allow, allow_items, allow_key, table_arns
 from stacks.history.job import HistoryJob
+from stacks.history.jobs import RAW_READERS
 from stacks.history.lake import HistoryLake
 from stacks.history.overflow import HistoryOverflow
 from stacks.settings.config import Config
@@ -61,7 +62,7 @@ def grant_job(job: HistoryJob, *, lake: HistoryLake, state: StateStack, config: 
     read += [bucket.arn_for_objects(f"{TABLE_PREFIX}{table}/*") for table in definition.reads]
     written = [bucket.arn_for_objects(name) for name in folders]
     written += [bucket.arn_for_objects(f"{TABLE_PREFIX}{table}/*") for table in definition.writes]
-    if definition.script == "compact_history":
+    if definition.script in RAW_READERS:
         read.append(bucket.arn_for_objects(f"{RAW_PREFIX}*"))
     allow(role, ["s3:GetObject"], read)
     allow(role, WRITE_OBJECTS, written)

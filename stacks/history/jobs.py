@@ -42,6 +42,9 @@ DESCRIPTIONS = {
     "cost_report": "The cost of the day's calls and bytes by capability",
 }
 ALL_TABLES = (EVENTS, LOGS, LOG_TOPICS, *DAILY)
+REPORTS_FOLDER = "reports/"  # the folders of all reports are below it
+RAW_READERS = ("compact_history", "day")
+"""The scripts that read the raw events."""
 # A day of a billion events needs about forty workers; most stages never need more than two.
 MAX_WORKERS = 10
 HOURS_OF_A_DAY = 24
@@ -77,8 +80,9 @@ def schedule(jobs: Iterable[HistoryJob], schedules: Schedules, config: Config) -
 def job_definitions(state: StateStack, config: Config) -> dict[str, JobDefinition]:
     """Return the definition of every job by its construct id; `Report` predates the naming of the other reports."""
     return {
-        **{name: _report(table, name, script) for table, (name, script, _) in DAILY.items()},
+        **{name: _report(table, script) for table, (name, script, _) in DAILY.items()},
         "CompactHistory": _compaction(state, config),
+        "Day": _day(state, config),
         "ExportLogs": JobDefinition(
             "export_logs",
             "The events of live exchanges by topic, as ordered text and in the table logs",
@@ -112,43 +116,60 @@ def job_definitions(state: StateStack, config: Config) -> dict[str, JobDefinitio
     }
 
 
-def _report(table: str, name: str, script: str) -> JobDefinition:
-    # No user waits for a daily report: spare capacity that starts slowly is enough.
+def _report(table: str, script: str) -> JobDefinition:
+    # The job `day` makes every day's reports; these jobs make a single report again.
     return JobDefinition(
         script,
         DESCRIPTIONS[script],
         reads=(EVENTS, table),
         writes=(table,),
         folders=(DAILY[table][2],),
-        # The previous day, and again the day before it: events may arrive up to a day late.
-        schedules={name: JobSchedule(minute=10, arguments={"--day": SCHEDULED_TIME, "--days": "2"})},
         is_flex=True,
         max_workers=MAX_WORKERS,
         timeout=Duration.hours(2),
     )
 
 
+def _day(state: StateStack, config: Config) -> JobDefinition:
+    # The previous day, and the reports of the day before it again: events may arrive up to a day late.
+    days = {"--day": SCHEDULED_TIME, "--days": "2", "--compact_days": "1"}
+    cleaning = {"--retention_days": str(config.history_retention_days), "--maintain": "yes"}
+    return JobDefinition(
+        "day",
+        "The day's events, their index by id and all reports, in one application",
+        reads=ALL_TABLES,
+        writes=ALL_TABLES,
+        folders=(REPORTS_FOLDER, INDEX_PREFIX),
+        arguments=_of_compaction(state),
+        schedules={"Day": JobSchedule(minute=2, arguments={**days, **cleaning})},
+        # No user waits for a daily report: spare capacity that starts slowly is enough.
+        is_flex=True,
+        max_workers=MAX_WORKERS,
+        timeout=Duration.hours(4),
+    )
+
+
 def _compaction(state: StateStack, config: Config) -> JobDefinition:
     # One hour more than the interval between runs: events may arrive late.
     hours = {"--to": SCHEDULED_TIME, "--hours": str(config.history_interval_hours + 1)}
-    days = {"--day": SCHEDULED_TIME, "--retention_days": str(config.history_retention_days)}
     return JobDefinition(
         "compact_history",
         "Firehose's raw events, deduplicated, into the table events and the index by id",
         reads=ALL_TABLES,
         writes=ALL_TABLES,
         folders=(INDEX_PREFIX,),
-        arguments={
-            "--maintain": "no",
-            "--index_path": f"s3://{state.history_bucket.bucket_name}/{INDEX_PREFIX.rstrip('/')}",
-        },
-        schedules={
-            # After Firehose's buffer interval of a minute, and after the run for the whole day.
-            "CompactHours": JobSchedule(minute=35, hour=_hours(config), arguments=hours),
-            "CompactDay": JobSchedule(minute=2, arguments={**days, "--maintain": "yes"}),
-        },
+        arguments=_of_compaction(state),
+        # After Firehose's buffer interval of a minute; the job `day` compacts the whole day.
+        schedules={"CompactHours": JobSchedule(minute=35, hour=_hours(config), arguments=hours)},
         max_workers=MAX_WORKERS,
     )
+
+
+def _of_compaction(state: StateStack) -> dict[str, str]:
+    return {
+        "--maintain": "no",
+        "--index_path": f"s3://{state.history_bucket.bucket_name}/{INDEX_PREFIX.rstrip('/')}",
+    }
 
 
 def _hours(config: Config) -> str:
@@ -158,7 +179,8 @@ def _hours(config: Config) -> str:
 
 def _arguments(job: JobDefinition, lake: HistoryLake) -> dict[str, str]:
     path = f"s3://{lake.bucket.bucket_name}"
-    report = {"--report_path": f"{path}/{job.folders[0].rstrip('/')}"} if job.script in DESCRIPTIONS else {}
+    has_reports = job.script in (*DESCRIPTIONS, "day")
+    report = {"--report_path": f"{path}/{job.folders[0].rstrip('/')}"} if has_reports else {}
     return {
         "--history_path": f"{path}/{RAW_PREFIX.rstrip('/')}",
         "--database": lake.database_name,

@@ -106,7 +106,7 @@ def _jobs(stage: Templates) -> Iterator[Row]:
         for name in _started(stage, schedule, jobs):
             runs[jobs[name].get("ExecutionClass", "STANDARD")] += runs_of(schedule["Properties"]["ScheduleExpression"])
     for kind, price, what in (
-        ("FLEX", "Glue DPU on spare capacity", "daily reports on spare capacity"),
+        ("FLEX", "Glue DPU on spare capacity", "runs for a day with all reports on spare capacity"),
         ("STANDARD", "Glue DPU", "runs that merge history and export logs"),
     ):
         price_a_minute = runs[kind] * WORKERS / 60 * STANDING_PRICES[price, "an hour"]

@@ -13,6 +13,7 @@ RESOURCES = {
     "EVENTS": "arn:aws:glue:us-east-1:123456789012:table/signalbox_lake/events",
     "RAW_EVENTS": "arn:aws:glue:us-east-1:123456789012:table/signalbox_lake/events_raw",
     "COMPACTION": "arn:aws:glue:us-east-1:123456789012:job/signalbox-compact-history",
+    "DAY": "arn:aws:glue:us-east-1:123456789012:job/signalbox-day",
     "CLUSTER": "arn:aws:eks:us-east-1:123456789012:cluster/prod",
     "TOKEN": "arn:aws:secretsmanager:us-east-1:123456789012:secret:token-AbCdEf",
     "CONNECTION": "arn:aws:execute-api:us-east-1:123456789012:{websocket}/live/POST/@connections/L0SM9cOFvHcCIhw=",
@@ -34,14 +35,15 @@ CONNECT, SESSION, DELIVER = who("Connect", "Live"), who("Session", "Live"), who(
 OVERVIEW, LIVE_PAGE, API_GATEWAY = who("Overview", "Live"), who("Page", "Live"), who("Sender", "Live/Connections")
 DRAIN, FIREHOSE = who("Drain", "HistoryOverflow"), who("Delivery", "HistoryLake")
 COMPACTION, EXPORT, REPLAY = who("CompactHistory/Role"), who("ExportLogs/Role"), who("Replay/Role")
+DAY = who("Day/Role")
 REPORT = who("Report/Role")
 REPORTS = REPORT | who("SplitReport/Role TopicReport/Role DeliveryReport/Role OrderAudit/Role CostReport/Role")
-JOBS = COMPACTION | EXPORT | REPLAY | REPORTS
+JOBS = COMPACTION | DAY | EXPORT | REPLAY | REPORTS
 OF_FUNCTIONS = (
     "SweepLeases SweepStrays ReconcileSplits SweepSplits ExpireQueues SweepExchanges MeasureQueues ConnectQueues "
     "SweepSessions SweepKeptMessages"
 )
-OF_JOBS = "Report SplitReport TopicReport DeliveryReport OrderAudit CostReport CompactHours CompactDay ExportLogs"
+OF_JOBS = "CompactHours Day ExportLogs"
 SCHEDULES = who(f"{OF_FUNCTIONS} {OF_JOBS}", "Schedules")
 OF_THE_EXCHANGE = who("ExpireQueues SweepExchanges MeasureQueues ConnectQueues", "Schedules")
 ADMIN, FEEDER, SOURCE, SUBSCRIBER = who("admin"), who("feeder"), who("source"), who("subscriber")
@@ -166,14 +168,14 @@ HISTORY: dict[str, Who] = {
     "sqs:SendMessage HistoryOverflow/Queue": WRITERS,
     "sqs:ReceiveMessage HistoryOverflow/Queue": DRAIN,
     "s3:PutObject History/raw/events/a": FIREHOSE,
-    "s3:GetObject History/raw/events/a": FIREHOSE | COMPACTION | SPLIT_CONTROL | DEVELOPER,
+    "s3:GetObject History/raw/events/a": FIREHOSE | COMPACTION | DAY | SPLIT_CONTROL | DEVELOPER,
     "s3:GetObject History/raw/events/a over http": NOBODY,
     "s3:DeleteObject History/raw/events/a": NOBODY,
     "s3:PutObject History/queries/a": SPLIT_CONTROL | DEVELOPER,
-    "s3:PutObject History/tables/events/data/a": COMPACTION,
-    "s3:PutObject History/tables/logs/data/a": COMPACTION | EXPORT,
-    "s3:PutObject History/reports/rendezvous/a": REPORT,
-    "s3:GetObject History/reports/rendezvous/a.svg": REPORT | OVERVIEW,
+    "s3:PutObject History/tables/events/data/a": COMPACTION | DAY,
+    "s3:PutObject History/tables/logs/data/a": COMPACTION | DAY | EXPORT,
+    "s3:PutObject History/reports/rendezvous/a": REPORT | DAY,
+    "s3:GetObject History/reports/rendezvous/a.svg": REPORT | DAY | OVERVIEW,
     "s3:PutObject History/logs/a": EXPORT,
     "s3:PutObject History/replays/a": REPLAY,
     "s3:PutObject History/kept/memes/a": SPLIT | ROUTE,
@@ -181,7 +183,7 @@ HISTORY: dict[str, Who] = {
     "s3:DeleteObject History/kept/memes/a": NOBODY,
     "s3:DeleteObjectVersion History/kept/memes/a": SPLIT_CONTROL,
     "s3:DeleteObjectVersion History/raw/events/a": NOBODY,
-    "glue:UpdateTable EVENTS": COMPACTION,
+    "glue:UpdateTable EVENTS": COMPACTION | DAY,
     "glue:DeleteTable EVENTS": NOBODY,
     "logs:PutLogEvents Rendezvous/OfferLogs": OFFER,
     "xray:PutTraceSegments *": FUNCTIONS,
@@ -194,7 +196,8 @@ SCHEDULED: dict[str, Who] = {
     ),
     "lambda:InvokeFunction Live/Session": who("SweepSessions", "Schedules"),
     "lambda:InvokeFunction Rendezvous/Offer": NOBODY,
-    "glue:StartJobRun COMPACTION": who("CompactHours CompactDay", "Schedules"),
+    "glue:StartJobRun COMPACTION": who("CompactHours", "Schedules"),
+    "glue:StartJobRun DAY": who("Day", "Schedules"),
     "sqs:SendMessage Schedules/DeadCalls": SCHEDULES,
 }
 KEYS: dict[str, Who] = {

@@ -23,7 +23,7 @@ BATCHES = {
     "Live/Deliver/Outbox": 10,
 }
 WEBSOCKET = "Live/Connections/"
-JOBS = {*REPORTS, "CompactHistory", "ExportLogs", "Replay"}
+JOBS = {*REPORTS, "CompactHistory", "Day", "ExportLogs", "Replay"}
 ATTRIBUTE_NAMES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes.KeySchema", "TimeToLiveSpecification")
 # Resources with a fixed name; CDK generates all others. A stack that is deleted, or rolls back its first deployment,
 # deletes each, so that the next deployment can create it: the test below finds nothing retained in the stage's stack,

@@ -56,7 +56,7 @@ def cost_table(made: Plan) -> Table:
         ["USD a month to keep a day in S3", f"{made.stored_usd_a_month:.2f}"],
     ]
     note = (
-        f"A calculation from this run's processor time, times {SLOWER_BY:g} for slower processors and waiting; at list "
-        "prices as of November 2026. Never run at this size."
+        f"A calculation from the growth of processor time between the two largest runs, times {SLOWER_BY:g} for slower "
+        "processors and waiting; at list prices as of November 2026. Never run at this size."
     )
     return Table("A billion events a day on Glue", ["what", "value"], rows, note)

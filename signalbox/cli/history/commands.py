@@ -5,7 +5,7 @@ import json
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from signalbox.cli.history.jobs import run_jobs
+from signalbox.cli.history.jobs import Job, run_jobs
 from signalbox.cli.shared.days import METAVAR, past_day, today
 from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
 from signalbox.errors import RejectedError
-from signalbox.history.jobs import REPORTS
+from signalbox.history.jobs import ALL_REPORTS, DAY_SCRIPT, REPORTS
 
 if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment
@@ -117,7 +117,9 @@ def _print_result(result: QueryResult, *, as_csv: bool, as_json: bool) -> None:
 
 def report(
     *,
-    name: Annotated[str, typer.Argument(help=f"The report: one of {', '.join(REPORTS)}.", metavar="NAME")],
+    name: Annotated[
+        str, typer.Argument(help=f"The report: one of {', '.join(REPORTS)}, or {ALL_REPORTS}.", metavar="NAME")
+    ],
     first: Annotated[
         str | None,
         typer.Option("--from", help="First UTC day, such as 2026-11-23; default: today.", metavar=METAVAR),
@@ -139,23 +141,30 @@ def report(
     from signalbox.aws.history.report_files import download_report
     from signalbox.cli.shared.deployment import find_deployment
 
-    if name not in REPORTS:
-        raise RejectedError(f"unknown report {name!r}{suggestion(name, REPORTS)}")
+    if name not in (*REPORTS, ALL_REPORTS):
+        raise RejectedError(f"unknown report {name!r}{suggestion(name, (*REPORTS, ALL_REPORTS))}")
     days = _days(first, last)
     deployment = find_deployment(aws=aws, stage=stage)
     is_fresh = deployment.endpoint_url is not None if fresh is None else fresh
     until = days[-1] + timedelta(days=1)
     window = {"from": days[0].isoformat(), "to": until.isoformat()}
-    compaction = [("compact_history", window)] if is_fresh else []
-    run_jobs(deployment, [*compaction, (REPORTS[name].script, window)], say)
+    run_jobs(deployment, _report_jobs(name, window, is_fresh=is_fresh), say)
     home = folder or (deployment.folder or Path(".signalbox")) / "reports"
     s3, bucket = deployment.session().client("s3"), output(deployment, "HistoryBucket")
-    paths = list(download_report(s3, bucket, REPORTS[name], days, home / name))
+    names = REPORTS if name == ALL_REPORTS else [name]
+    paths = [path for one in names for path in download_report(s3, bucket, REPORTS[one], days, home / one)]
     _print_report(paths, as_json=as_json)
     if open_picture:
         for path in paths:
             if path.suffix == ".svg":
                 webbrowser.open(path.resolve().as_uri())
+
+
+def _report_jobs(name: str, window: Mapping[str, str], *, is_fresh: bool) -> list[Job]:
+    if name == ALL_REPORTS:
+        return [(DAY_SCRIPT, {**window, "compact": "yes" if is_fresh else "no"})]
+    compaction: list[Job] = [("compact_history", window)] if is_fresh else []
+    return [*compaction, (REPORTS[name].script, window)]
 
 
 def _days(first: str | None, last: str | None) -> list[date]:

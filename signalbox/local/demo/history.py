@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.history.report_files import download_report
 from signalbox.errors import UnavailableError
-from signalbox.history.jobs import REPORTS
+from signalbox.history.jobs import DAY_SCRIPT, REPORTS
 from signalbox.local.demo.splitting import MESSAGES
 from signalbox.local.emulator.patches.firehose_buffer import DELIVERY_SECONDS
 from signalbox.local.progress import step
@@ -78,8 +78,7 @@ def _days(now: datetime) -> list[date]:
 def _jobs(days: list[date], folder: Path) -> list[Job]:
     window = {"from": f"{days[0]}", "to": f"{days[-1] + timedelta(days=1)}"}
     return [
-        ("compact_history", window),
-        *((report.script, window) for report in REPORTS.values()),
+        (DAY_SCRIPT, window),
         ("export_logs", {}),
         ("query", {"query": BY_CAPABILITY, "output": str(folder / "events")}),
         ("query", {"query": BY_TOPIC, "output": str(folder / "logs")}),

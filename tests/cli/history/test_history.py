@@ -26,7 +26,7 @@ __all__ = ["aws"]
 ANSWER = [["kind", "kind"], ["offer", None], ["answer", "a,b"]]
 RESULTS = "http://motoapi.amazonaws.com/moto-api/static/athena/query-results"
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-JOBS = ("compact_history", "export_logs", "replay", *(report.script for report in REPORTS.values()))
+JOBS = ("compact_history", "day", "export_logs", "replay", *(report.script for report in REPORTS.values()))
 
 
 @pytest.fixture
@@ -173,6 +173,20 @@ def test_a_report_is_created_by_its_job_printed_and_saved(tmp_path):
 
 
 @pytest.mark.usefixtures("stage")
+@pytest.mark.parametrize(("option", "compact"), [("--fresh", "yes"), ("--no-fresh", "no")])
+def test_all_reports_are_created_by_one_job(tmp_path, option, compact):
+    for name in REPORTS:
+        put_report(name, "2026-11-20")
+
+    result = signalbox("report", "all", "--from", "2026-11-20", option, "--folder", str(tmp_path))
+
+    assert started("day") == [{"--from": "2026-11-20", "--to": "2026-11-21", "--compact": compact}]
+    assert not started("compact_history")
+    assert {path.parent.name for path in tmp_path.glob("*/2026-11-20.txt")} == set(REPORTS)
+    assert result.exit_code == 0
+
+
+@pytest.mark.usefixtures("stage")
 def test_in_aws_a_report_runs_no_compaction_by_default(tmp_path):
     put_report("order", "2026-11-20")
 
@@ -185,7 +199,7 @@ def test_in_aws_a_report_runs_no_compaction_by_default(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["weather"], "there are 'cost', 'delivery'"),
+        (["weather"], "there are 'all', 'cost', 'delivery'"),
         (["topics", "--from", "2026-11-20", "--to", "2026-11-19"], "--to 2026-11-19 is before"),
         (["topics", "--from", "2999-01-01"], "--from: 2999-01-01 has not begun"),
         (["topics", "--to", "soon"], "--to: expected a day such as"),

@@ -7,6 +7,7 @@ from chispa import assert_df_equality
 from pyspark.sql import DataFrame
 
 from glue_jobs.compact_history import main
+from glue_jobs.shared import compaction
 from glue_jobs.shared.lake import Lake
 from tests.glue.frames import new_lake
 
@@ -56,6 +57,13 @@ def test_each_event_is_in_its_own_day_once_as_its_earliest_duplicate(lake, raw):
     kept = {row.event_id: f"{row.occurred_at:%d %H}" for row in found if len(row.event_id) < 10}
     assert kept == {"a": "20 23", "b": "20 23", "c": "21 00", "d": "21 23", "late": "21 12", "very late": "20 12"}
     assert len(found) == 7  # including the event whose id is a hash of its fields
+
+
+def test_a_day_with_many_duplicates_is_deduplicated_as_a_whole(lake, raw, monkeypatch):
+    at_once = compact(new_lake(lake.spark, f"{lake.database}_few"), raw, "--day", THIRD, "--days", "3")
+    monkeypatch.setattr(compaction, "MAX_REPEATED_IDS", 0)
+
+    assert_df_equality(compact(lake, raw, "--day", THIRD, "--days", "3"), at_once)
 
 
 @pytest.mark.parametrize(

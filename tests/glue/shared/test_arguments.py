@@ -79,3 +79,12 @@ def test_arguments_are_parsed_among_glues_own(command_line):
     given = arguments.parse_arguments(argv, ["database"], optional=["day", "days"])
 
     assert given == {"database": "d", "days": "2"}
+
+
+def test_the_last_days_of_a_window_are_at_most_the_window():
+    window = TimeWindow(at("2026-11-20"), at("2026-11-22"))
+
+    assert window.last_days(1) == TimeWindow(at("2026-11-21"), at("2026-11-22"))
+    assert window.last_days(3) == window
+    with pytest.raises(ValueError, match="a window has at least 1 day, not 0"):
+        window.last_days(0)

@@ -70,6 +70,24 @@ def test_replacing_a_part_of_a_day_raises(lake, history):
         lake.replace("events", history(), TimeWindow.parse({"to": "2026-11-21T10:00", "hours": "2"}))
 
 
+def test_a_replacement_fails_when_another_run_has_changed_its_days_and_no_others(lake, history, at):
+    lake.replace("events", history({"event_id": "old", "occurred_at": at("2026-11-21 10:00:00")}), DAY)
+    since = lake.snapshot("events")
+    lake.merge_events(history({"event_id": "elsewhere", "occurred_at": at("2026-11-22 10:00:00")}))
+    new = history({"event_id": "new", "occurred_at": at("2026-11-21 11:00:00")})
+    lake.replace("events", new, DAY, since=since)
+    lake.merge_events(history({"event_id": "late", "occurred_at": at("2026-11-21 12:00:00")}))
+
+    with pytest.raises(Exception, match="Found conflicting files"):
+        lake.replace("events", new, DAY, since=since)
+
+    assert ids(lake.events(DAY)) == ["late", "new"]
+
+
+def test_a_table_without_rows_has_no_snapshot(lake):
+    assert lake.snapshot("events") is None
+
+
 def test_late_events_are_merged_once_into_their_own_days(lake, history, at):
     known = {"event_id": "known", "occurred_at": at("2026-11-21 10:00:00"), "labels": {"nat": "unknown"}}
     lake.replace("events", history(known), DAY)

@@ -7,7 +7,8 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 
-from glue_jobs.transforms.deliveries import TOP, delivery_facts, delivery_hourly, delivery_summary
+from glue_jobs.transforms.deliveries import delivery_facts, delivery_hourly, delivery_summary
+from glue_jobs.transforms.sections import TOP
 from tests.glue.frames import frame
 
 pytestmark = pytest.mark.spark

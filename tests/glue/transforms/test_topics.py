@@ -7,7 +7,8 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 
-from glue_jobs.transforms.topics import TOP, topic_facts, topic_hourly, topic_summary
+from glue_jobs.transforms.sections import TOP
+from glue_jobs.transforms.topics import topic_facts, topic_hourly, topic_summary
 from tests.glue.frames import frame
 
 pytestmark = pytest.mark.spark

@@ -55,11 +55,14 @@ REPORTS = {
     "CostReport": ("cost", "cost_daily"),
 }
 TABLES = ("events", "logs", "log_topics", *(table for _, table in REPORTS.values()))
-STARTED = {"CompactHours": "CompactHistory", "CompactDay": "CompactHistory", "ExportLogs": "ExportLogs"}
-STARTED |= dict.fromkeys(REPORTS)  # type: ignore[arg-type]  # each by its own name
+STARTED = {"CompactHours": "CompactHistory", "Day": "Day", "ExportLogs": "ExportLogs"}
 HISTORY: dict[str, dict[str, str]] = {
     **{f"{name}/Role": report(folder, table) for name, (folder, table) in REPORTS.items()},
     "CompactHistory/Role": {**job("index", "index/*", reads=TABLES, writes=TABLES), "History/raw/*": "s3: GetObject"},
+    "Day/Role": {
+        **job("reports", "reports/*", "index", "index/*", reads=TABLES, writes=TABLES),
+        "History/raw/*": "s3: GetObject",
+    },
     "ExportLogs/Role": {
         **job("logs", "logs/*", writes=("logs", "log_topics")),
         "Exchanges": "dynamodb: GetItem Query",
@@ -74,5 +77,5 @@ HISTORY: dict[str, dict[str, str]] = {
         **{f"{queues}-dlq{ending}": LETTERS for queues in (EXCHANGES, QUEUES) for ending in ("", ".fifo")},
         "QueueKey": f"kms: {KEY_IN_USE}",
     },
-    **{f"Schedules/{name}Role": starts(job_name or name) for name, job_name in STARTED.items()},
+    **{f"Schedules/{name}Role": starts(job_name) for name, job_name in STARTED.items()},
 }

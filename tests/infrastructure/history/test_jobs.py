@@ -21,12 +21,25 @@ def schedule(stage: Templates, schedule: str) -> tuple[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_a_report_runs_on_spare_capacity_with_its_day_as_argument(stage, name):
+def test_a_report_runs_on_spare_capacity_into_its_folder(stage, name):
     job, (folder, _) = properties(stage, name), REPORTS[name]
 
     assert stage.text(job["DefaultArguments"]["--report_path"]) == f"s3://History/reports/{folder}"
     assert job["ExecutionClass"] == "FLEX"
-    assert schedule(stage, name) == ("cron(10 1 * * ? *)", {"--day": "<aws.scheduler.scheduled-time>", "--days": "2"})
+
+
+def test_the_day_runs_once_on_spare_capacity_with_compaction_all_reports_and_maintenance(stage):
+    job = properties(stage, "Day")
+    maintained = {"--retention_days": "365", "--maintain": "yes"}
+
+    assert (job["Name"], job["ExecutionClass"]) == ("signalbox-day", "FLEX")
+    assert stage.text(job["DefaultArguments"]["--report_path"]) == "s3://History/reports"
+    assert stage.text(job["DefaultArguments"]["--history_path"]) == "s3://History/raw"
+    assert stage.text(job["DefaultArguments"]["--index_path"]) == "s3://History/index"
+    assert schedule(stage, "Day") == (
+        "cron(2 1 * * ? *)",
+        {"--day": "<aws.scheduler.scheduled-time>", "--days": "2", "--compact_days": "1", **maintained},
+    )
 
 
 def test_reports_have_the_names_of_their_scripts(stage):
@@ -94,14 +107,10 @@ def test_jobs_may_decrypt_their_scripts_with_the_key_of_the_asset_bucket():
     assert all('"kms:ViaService"' in condition and "s3." in condition for _, condition in allowed.values())
 
 
-def test_hourly_compaction_overlaps_by_an_hour_and_daily_compaction_with_maintenance_precedes_the_reports(stage):
+def test_hourly_compaction_overlaps_by_an_hour_without_maintenance(stage):
     moment = "<aws.scheduler.scheduled-time>"
 
     assert schedule(stage, "CompactHours") == ("cron(35 */6 * * ? *)", {"--to": moment, "--hours": "7"})
-    assert schedule(stage, "CompactDay") == (
-        "cron(2 1 * * ? *)",
-        {"--day": moment, "--retention_days": "365", "--maintain": "yes"},
-    )
     arguments = properties(stage, "CompactHistory")["DefaultArguments"]
     assert (arguments["--maintain"], stage.text(arguments["--index_path"])) == ("no", "s3://History/index")
 
@@ -110,12 +119,13 @@ def test_logs_are_exported_at_the_interval_of_the_setting_before_the_table_expir
     assert schedule(stage, "ExportLogs") == ("cron(20 */6 * * ? *)", {})
 
 
-def test_a_replay_has_no_schedule(stage):
+def test_a_replay_and_single_reports_have_no_schedule(stage):
     inputs = [
         stage.text(one["Properties"]["Target"]["Input"]) for one in stage.every("AWS::Scheduler::Schedule").values()
     ]
+    names = ["signalbox-replay", *(properties(stage, name)["Name"] for name in REPORTS)]
 
-    assert not [text for text in inputs if "signalbox-replay" in text]
+    assert not [text for text in inputs for name in names if f'"{name}"' in text]
     assert properties(stage, "Replay")["Timeout"] == 24 * 60
 
 

@@ -35,6 +35,17 @@ def test_compaction_skips_the_maintenance():
     }
 
 
+def test_the_day_has_the_folder_of_all_reports_and_skips_the_maintenance():
+    assert arguments_of("day") == {
+        "database": "trial_history",
+        "region": "eu-central-1",
+        "history_path": "s3://bucket/raw",
+        "index_path": "s3://bucket/index",
+        "report_path": "s3://bucket/reports",
+        "maintain": "no",
+    }
+
+
 def test_the_log_export_has_the_tables_of_the_stage():
     assert {name: arguments_of("export_logs")[name] for name in ("log_path", "live_table", "exchange_table")} == {
         "log_path": "s3://bucket/logs",

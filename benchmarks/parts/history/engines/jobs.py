@@ -1,23 +1,25 @@
-"""A runner of job scripts in one Spark process, each timed: `python jobs.py '{"name": ["script.py", …]}'`."""
+"""A runner of the job `day` in one Spark process, with the time of each step: `python jobs.py ARGUMENT…`."""
 
 import json
-import runpy
 import sys
 import time
+
+from glue_jobs import day
+from signalbox.local.spark.job_runner import cache_java_names
 
 STARTED = time.perf_counter()
 
 
-def main(commands: dict[str, list[str]]) -> None:
-    """Run each command; the time of the first includes the start of the program, as in a Glue job."""
+def main(argv: list[str]) -> None:
+    """Run each step; the time of the first includes the start of Spark, as in a Glue job."""
+    cache_java_names()
     before = STARTED
-    for name, command in commands.items():
-        sys.argv = command
-        runpy.run_path(command[0], run_name="__main__")
+    for step in day.steps(argv):
+        step.run()
         now = time.perf_counter()
-        print(json.dumps({"name": name, "seconds": now - before}), flush=True)
+        print(json.dumps({"name": step.name, "seconds": now - before}), flush=True)
         before = now
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    main(sys.argv)
