@@ -32,7 +32,7 @@ HOUR = timedelta(hours=1)
 EVENTS_OF_A_BUCKET, MAX_BUCKETS = 25_000, 4_000
 # A lookup reads the footer of a file, which has 0.4 KB for each row group, and one row group.
 WRITE_OPTIONS = {
-    "compression": "gzip",  # Python reads it without other libraries
+    "compression": "gzip",
     "zlib.compress.level": "BEST_SPEED",
     "parquet.block.size": "196608",  # before compression, which leaves about a sixth
     "parquet.enable.dictionary": "false",  # nearly every value is unique within a row group

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from botocore.exceptions import ClientError
+from pyarrow.parquet import ParquetFile
 
 from benchmarks.parts.history import spark as history_spark
 from benchmarks.parts.history.tables import Say, raw_events, scratch_folder
@@ -19,8 +20,6 @@ from benchmarks.shared.processes import Measured
 from signalbox.aws.history.event_lookup import S3EventLookup
 from signalbox.history.index.days import day_key
 from signalbox.history.lookup import EventWindow
-from signalbox.history.parquet.metadata import parse_footer
-from signalbox.history.parquet.rows import columns
 
 DAY = datetime(2026, 11, 18, tzinfo=UTC)  # the first of the generator
 LOOKUPS, RAW_LOOKUPS = 200, 3
@@ -94,10 +93,9 @@ def _ids(folder: Path, count: int) -> Iterator[str]:
     choice = random.Random(1)
     files = sorted((folder / "index").glob("*/*/bucket=*/*.parquet"), key=lambda path: path.parent.name)
     for _ in range(count):
-        data = choice.choice(files).read_bytes()
-        metadata = parse_footer(data)
-        rows = columns(metadata, choice.choice(metadata.groups), lambda start, end, data=data: data[start:end])  # type: ignore[misc]
-        yield choice.choice(rows["id"])
+        file = ParquetFile(choice.choice(files))
+        rows = file.read_row_group(choice.randrange(file.metadata.num_row_groups), columns=["id"])
+        yield choice.choice(rows.column("id").to_pylist())
 
 
 def _size(folder: Path) -> int:

@@ -9,31 +9,23 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from signalbox.aws.history.objects import HistoryObjects, LookupUsage, ObjectPart
+from signalbox.aws.history.objects import HistoryObjects, LookupUsage
 from signalbox.history.event import HistoryEvent
 from signalbox.history.ids import ids_of, search_keys
-from signalbox.history.index.blocks import blocks_of
 from signalbox.history.index.days import IndexedDay, RawHours, arrival_end, day_key, days_of, unsettled_hours
-from signalbox.history.index.raw_files import raw_events
+from signalbox.history.index.raw_files import events_of_rows
 from signalbox.history.lookup import EventWindow, unique_events
-from signalbox.history.parquet.metadata import ParquetMetadata, footer_size, parse_footer
+from signalbox.history.stored_event import parse_event
 from signalbox.parallel import ParallelMap
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
+    from signalbox.aws.history.parquet_files import IndexFile
+
 THREADS = 8  # calls at the same time; boto3 keeps ten connections
-TAIL_BYTES = 48 * 1024  # read first of an index file: contains the footer of most files
+TAIL_BYTES = 64 * 1024  # read first of an index file: as many as pyarrow reads, which contain the footer of most files
 KEPT_BYTES = 64 * 1024 * 1024  # of raw files, for the next ids of the same trace
-
-
-@dataclass(frozen=True, slots=True)
-class _IndexFile:
-    """A file of the index: its metadata and its last bytes."""
-
-    key: str
-    metadata: ParquetMetadata
-    tail: ObjectPart
 
 
 @dataclass(slots=True)
@@ -45,7 +37,7 @@ class S3EventLookup:
     now: datetime
     _objects: HistoryObjects = field(init=False)
     _days: dict[date, IndexedDay] = field(default_factory=dict)
-    _files: dict[str, _IndexFile] = field(default_factory=dict)
+    _files: "dict[str, IndexFile]" = field(default_factory=dict)
     _listed: dict[RawHours, list[str]] = field(default_factory=dict)
     _raw: dict[str, bytes] = field(default_factory=dict)
     _raw_bytes: int = 0
@@ -82,28 +74,21 @@ class S3EventLookup:
 
     def _indexed(self, parallel: ParallelMap, ids: Collection[str], window: EventWindow) -> Iterator[HistoryEvent]:
         ids_searched = sorted({key for one in ids for key in search_keys(one)})
-        segments = [segment for day in days_of(window.start, window.end) for segment in self._days[day].segments]
-        places = [(key, one) for segment in segments for one in ids_searched if (key := segment.key(one)) is not None]
-        unknown = sorted({key for key, _ in places} - self._files.keys())
-        self._files.update(zip(unknown, parallel(self._index_file, unknown), strict=True))
-        for found in parallel(lambda place: self._rows(self._files[place[0]], place[1]), places):
+        places: dict[str, list[str]] = {}
+        for segment in (one for day in days_of(window.start, window.end) for one in self._days[day].segments):
+            for id_ in ids_searched:
+                if (key := segment.key(id_)) is not None:
+                    places.setdefault(key, []).append(id_)
+        for found in parallel(lambda place: self._rows(*place), places.items()):
             yield from found
 
-    def _index_file(self, key: str) -> _IndexFile:
-        tail = self._objects.tail(key, TAIL_BYTES)
-        if (size := footer_size(tail.data)) > len(tail.data):
-            tail = self._objects.tail(key, size)
-        return _IndexFile(key, parse_footer(tail.data), tail)
+    def _rows(self, key: str, ids: Sequence[str]) -> list[HistoryEvent]:
+        from signalbox.aws.history.parquet_files import IndexFile, ObjectFile  # noqa: PLC0415 - slow to load
 
-    def _rows(self, file: _IndexFile, id_: str) -> Sequence[HistoryEvent]:
-        blocks = blocks_of(file.metadata, id_)
-        if blocks is None:
-            return ()
-        if blocks.start >= file.tail.start:
-            data = file.tail.data[blocks.start - file.tail.start :]
-        else:
-            data = self._objects.part(file.key, blocks.start, blocks.end)
-        return list(blocks.events(id_, data))
+        if key not in self._files:
+            tail = self._objects.tail(key, TAIL_BYTES)
+            self._files[key] = IndexFile(ObjectFile(tail, partial(self._objects.part, key)))
+        return [parse_event(json.loads(text)) for one in ids for text in self._files[key].events(one)]
 
     def _recent(self, parallel: ParallelMap, ids: Collection[str], window: EventWindow) -> Iterator[HistoryEvent]:
         hours = list(unsettled_hours(self._days, window, self.now))
@@ -124,6 +109,8 @@ class S3EventLookup:
         ]
 
     def _raw_events(self, ids: Collection[str], key: str) -> Sequence[HistoryEvent]:
+        from signalbox.aws.history.parquet_files import raw_rows  # noqa: PLC0415 - slow to load
+
         data = self._raw.get(key)
         if data is None:
             data = self._objects.find(key)
@@ -132,4 +119,4 @@ class S3EventLookup:
             if self._raw_bytes < KEPT_BYTES:  # several threads add to it, so it is no exact limit
                 self._raw[key] = data
                 self._raw_bytes += len(data)
-        return list(raw_events(data, ids))
+        return list(events_of_rows(raw_rows(data, ids), ids))

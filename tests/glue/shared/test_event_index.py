@@ -13,12 +13,13 @@ from glue_jobs.shared import event_index
 from glue_jobs.shared.arguments import TimeWindow
 from glue_jobs.shared.event_index import EventIndex, whole_hours_of_days
 from glue_jobs.transforms.event_ids import LINK_LABELS, index_rows
+from signalbox.aws.history.objects import ObjectPart
+from signalbox.aws.history.parquet_files import IndexFile, ObjectFile
 from signalbox.history import ids
 from signalbox.history.event import HistoryEvent
-from signalbox.history.index.blocks import blocks_of
 from signalbox.history.index.days import IndexedDay
 from signalbox.history.lookup import unique_events
-from signalbox.history.parquet.metadata import parse_footer
+from signalbox.history.stored_event import parse_event
 
 pytestmark = pytest.mark.spark
 
@@ -40,9 +41,8 @@ def found(path: Path, day: date, id_: str) -> list[HistoryEvent]:
     for segment in indexed(path, day).segments:
         key = segment.key(id_)
         if key is not None:
-            data = (path / key).read_bytes()
-            blocks = blocks_of(parse_footer(data), id_)
-            events += blocks.events(id_, data[blocks.start : blocks.end]) if blocks else []
+            file = IndexFile(ObjectFile(ObjectPart((path / key).read_bytes(), 0), lambda start, end: b""))
+            events += [parse_event(json.loads(text)) for text in file.events(id_)]
     return events
 
 

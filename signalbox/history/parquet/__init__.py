@@ -1,1 +1,0 @@
-"""A reader of Parquet files as Firehose and the jobs write them, without other libraries."""
