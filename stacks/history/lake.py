@@ -89,8 +89,7 @@ def _parquet(table: glue.CfnTable) -> firehose.DataFormatConversionProps:
     return firehose.DataFormatConversionProps(
         schema_configuration=firehose.SchemaConfiguration.from_cfn_table(table),
         input_format=firehose.InputFormat.OPENX_JSON,
-        # Not Snappy: a lookup by id reads the newest files with Python, which has gzip.
-        output_format=firehose.ParquetOutputFormat(compression=firehose.ParquetCompression.GZIP),
+        output_format=firehose.ParquetOutputFormat(compression=firehose.ParquetCompression.SNAPPY),
     )
 
 

@@ -46,8 +46,7 @@ def compact(raw: Path, out: Path, *, day: str, index: Path | None = None) -> Mea
     """Compact a day of raw Parquet files, and write the index of events by id if it has a folder."""
     words = ["--history_path", str(raw), "--database", DATABASE, "--maintain", "no", "--day", day]
     words += [] if index is None else ["--index_path", str(index)]
-    commands = {"events": [str(JOBS / "compact_history.py"), *words]}
-    return _run([sys.executable, str(RUNNER), json.dumps(commands)], out)
+    return _run([sys.executable, str(CHECKOUT / "glue_jobs" / "compact_history.py"), *words], out)
 
 
 def _run(command: list[str], out: Path) -> Measured:

@@ -21,7 +21,7 @@ class UnreadableParquet(RejectedError):
 
 
 class ObjectFile(io.RawIOBase):
-    """A file of which only the parts that are read are fetched; `fetch` returns the bytes from a position to another."""
+    """A file that fetches the parts that are read; `fetch` returns the bytes from a position to another."""
 
     def __init__(self, tail: ObjectPart, fetch: Callable[[int, int], bytes]) -> None:
         super().__init__()
