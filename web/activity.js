@@ -56,7 +56,7 @@ export class ActivityView {
       const { args } = await this.client.call("signalbox.activity");
       this._show(args[0].capabilities);
       this.note.textContent =
-        "Rates of the last five minutes; errors and costs of the last hour, at list prices. A number shows its command.";
+        "Rates of the last five minutes; errors and costs of the last hour, at list prices. A number shows a command.";
     } catch (error) {
       if (!this.client.isLive) return; // the numbers stay while the connection is lost
       this.element.hidden = error instanceof WampError && ABSENT.has(error.uri);

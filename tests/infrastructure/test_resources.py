@@ -440,6 +440,8 @@ def test_the_outputs_have_their_documented_names(stage):
         "SessionFunctionName",
         "DeliverFunctionName",
         "ActivitySources",
+        "RendezvousPeer",
+        "RendezvousPeers",
         "Region",
         "Settings",
     }

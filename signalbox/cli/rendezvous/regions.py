@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 
 import typer
-from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.cli.shared.output import print_json, print_line
 from signalbox.cli.shared.stage import Aws, Json, output, say
@@ -37,6 +36,8 @@ class Regions(Generic[Value]):
 
 def of_all_regions(deployment: "Deployment", read: Callable[["Deployment"], Value]) -> Regions[Value]:
     """Return the results of `read` for the stage and its peers; a peer that does not respond is left out."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
     from signalbox.cli.shared.aws_errors import explained
 
     regions: Regions[Value] = Regions({deployment.region: read(deployment)})
