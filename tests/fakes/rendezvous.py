@@ -142,6 +142,7 @@ class MemoryOffers:
 @dataclass
 class MemoryAnnouncements:
     announcements: dict[ClientId, Rendezvous] = field(default_factory=dict)
+    page_size: int = 25
 
     def announce(self, record: Rendezvous, *, home: str) -> None:
         key = ForeignOffer(record.client_id, home).key
@@ -163,7 +164,7 @@ class MemoryAnnouncements:
             for record in self.announcements.values()
             if offer_pool(record.nat) in chosen and record.available_at <= now and record.client_id.endswith(f"@{home}")
         ]
-        return sorted(found, key=lambda record: record.created_at)
+        return sorted(found, key=lambda record: record.created_at)[: self.page_size]
 
     def take(self, client_id: ClientId, *, now: datetime, until: datetime) -> bool:
         record = self.announcements.get(client_id)

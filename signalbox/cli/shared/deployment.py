@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import boto3
+from botocore.config import Config
+from botocore.session import Session, get_session
 
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.throttled_keys import retry_throttled_keys
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from signalbox.aws.rendezvous.credentials import ClientCredentials
 
 LOCAL = Path(".signalbox", "local.json")
+# The region of a peer may be away: two tries of some seconds, instead of boto3's five of a minute each.
+SHORT = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 2})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,8 @@ class Deployment:
     """The tickets of users of that exchange, by name."""
     stage: str = ""
     """The name of a stage in AWS; empty for the local stage."""
+    is_peer: bool = False
+    """Whether this is a stage of another region, whose calls end soon if it does not respond."""
 
     @property
     def place(self) -> str:
@@ -53,13 +59,17 @@ class Deployment:
 
     def session(self) -> boto3.Session:
         """Return a boto3 session for this deployment."""
+        core = _short_session() if self.is_peer else None
         if self.endpoint_url is None:
-            return _retrying(boto3.Session(region_name=self.region))
-        return _retrying(LocalSession(self.endpoint_url, region=self.region, **self.administrator))
+            return _retrying(boto3.Session(region_name=self.region, botocore_session=core))
+        keys = self.administrator
+        return _retrying(LocalSession(self.endpoint_url, region=self.region, botocore_session=core, **keys))
 
     def in_region(self, region: str, *, stage: str) -> "Deployment":
         """Return a stage of another region, for the same caller. Raises `RejectedError` if it does not exist."""
-        elsewhere = replace(self, region=region, stage=stage, folder=None, websocket_url="", realm="", tickets={})
+        elsewhere = replace(
+            self, region=region, stage=stage, folder=None, websocket_url="", realm="", tickets={}, is_peer=True
+        )
         outputs = stack_outputs(elsewhere.session(), stage)
         return replace(elsewhere, outputs=outputs, rendezvous_url=outputs["RendezvousUrl"])
 
@@ -99,6 +109,12 @@ def aws_session() -> boto3.Session:
 def settings_session(region: str | None) -> boto3.Session:
     """Return a session with the standard AWS credentials, in the region of a deployment's settings if they name one."""
     return aws_session() if region is None else _retrying(boto3.Session(region_name=region))
+
+
+def _short_session() -> Session:
+    session = get_session()
+    session.set_default_client_config(SHORT)
+    return session
 
 
 def _retrying(session: boto3.Session) -> boto3.Session:
