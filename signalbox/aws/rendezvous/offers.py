@@ -5,6 +5,7 @@ The condition expressions are equivalent to `is_claimable`, `is_answerable` and 
 """
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -13,7 +14,7 @@ from zlib import crc32
 
 from signalbox.aws.shared.conditions import Attr, Condition, Key
 from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment, succeeds, updated, updated_or_there
-from signalbox.queues import Lease, QueueUrl, queue_name
+from signalbox.queues import Lease, QueueName, QueueUrl, queue_name
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
 from signalbox.rendezvous.rules.states import (
@@ -191,17 +192,26 @@ class DynamoOffers:
 class DynamoEndedLeases:
     """`EndedLeases` in the index of the table `Rendezvous`, where the sweep finds the queues at no further write.
 
-    `queues_url` is the common start of the URLs of client queues.
+    `queues_url` is the common start of the URLs of client queues, and `shards` the partitions of a pool.
     """
 
     table: "DynamoTable"
     queues_url: str
+    shards: int = 1
 
     def between(self, since: datetime, until: datetime) -> Iterator[Lease]:
         """Yield the leases that end in this period, both ends included, oldest first; pages are read as needed."""
         ends = Key("available_at").between(milliseconds(since), milliseconds(until))
-        query = {"IndexName": OPEN_OFFERS_INDEX, "KeyConditionExpression": Key("pool").eq(ENDED) & ends}
-        for item in every_item(self.table.query, query):
+        yield from self._leases(Key("pool").eq(ENDED) & ends)
+
+    def needed(self, *, now: datetime) -> AbstractSet[QueueName]:
+        """Return the queues of clients whose offer is open and in its pool, or whose lease has not ended."""
+        chosen = [Key("pool").eq(ENDED) & Key("available_at").gt(milliseconds(now))]
+        chosen += [Key("pool").eq(_partition(pool, shard)) for pool in OfferPool for shard in range(self.shards)]
+        return {lease.queue_name for one in chosen for lease in self._leases(one)}
+
+    def _leases(self, condition: Condition) -> Iterator[Lease]:
+        for item in every_item(self.table.query, {"IndexName": OPEN_OFFERS_INDEX, "KeyConditionExpression": condition}):
             if item["method"] == RendezvousMethod.SQS:
                 url = QueueUrl(f"{self.queues_url}{item['client_id']}")
                 yield Lease(queue_name(url), url, events.CAPABILITY, moment(item["available_at"]))
