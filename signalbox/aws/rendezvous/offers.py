@@ -44,7 +44,8 @@ ENDED = "ended"
 LISTED = ("client_id", "method", "state", "created_at", "deadline", "nat", "lent_to", "matches")
 # The offers of one query: more than one, since another proxy may claim the first between the query and the claim.
 PAGE_SIZE = 25
-# Longer than the retention of the broker queue, so that every late duplicate of an offer is recognised.
+# After the lease of the client's queue, which the sweep finds by the record, and after the deadline: longer than the
+# retention of the broker queue, so that every late duplicate of an offer is recognised.
 KEPT_FOR = timedelta(hours=1)
 
 
@@ -156,8 +157,8 @@ class DynamoOffers:
                 "Key": _key(client_id),
                 # The item goes from its pool to the ended offers. The removed attributes would cost a unit more: a unit
                 # is 1 KB, and the reply is as long as the session description.
-                "UpdateExpression": "SET #state = :final, reply = :reply, #pool = :ended, available_at = :leased_until "
-                "REMOVE session_description, receipt_handle",
+                "UpdateExpression": "SET #state = :final, reply = :reply, #pool = :ended, "
+                "available_at = :leased_until, expires_at = :expires_at REMOVE session_description, receipt_handle",
                 "ConditionExpression": condition,
                 "ExpressionAttributeNames": {"#state": "state", "#pool": "pool"},
                 "ExpressionAttributeValues": {
@@ -165,6 +166,7 @@ class DynamoOffers:
                     ":reply": reply,
                     ":ended": ENDED,
                     ":leased_until": milliseconds(leased_until),
+                    ":expires_at": _expires_at(leased_until),
                 },
             },
             returned="ALL_OLD",
@@ -233,6 +235,10 @@ def _match_item(sid: ProxySessionId, client_id: ClientId, *, expires_at: object)
     return _match_key(sid) | {"client_id": client_id, "expires_at": expires_at}
 
 
+def _expires_at(end: datetime) -> int:
+    return round((end + KEPT_FOR).timestamp())
+
+
 def _item(record: Rendezvous) -> Item:
     item: Item = _key(record.client_id) | {
         "client_id": record.client_id,
@@ -253,7 +259,7 @@ def _item(record: Rendezvous) -> Item:
         "proxy_type": record.proxy_type,
         "matches": record.matches,
         "reply": record.reply,
-        "expires_at": round((record.deadline + KEPT_FOR).timestamp()),
+        "expires_at": _expires_at(max(record.deadline, record.available_at)),
     }
     if record.state in OPEN_STATES:
         item["session_description"] = record.session_description
