@@ -8,6 +8,7 @@ from signalbox.local.emulator.patches import (
     cloudwatch_metrics,
     failed_starts,
     firehose_buffer,
+    forked_functions,
     function_priority,
     message_senders,
     physical_names,
@@ -33,7 +34,8 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
         batch_permissions.PATCH,
         failed_starts.PATCH,
         firehose_buffer.PATCH,
-        function_priority.PATCH,
+        forked_functions.PATCH,
+        function_priority.PATCH,  # of the processes that are forked
         message_senders.PATCH,
         physical_names.PATCH,
         queue_locks.PATCH,
