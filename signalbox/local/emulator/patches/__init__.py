@@ -7,6 +7,7 @@ from signalbox.local.emulator.patches import (
     batch_permissions,
     cloudwatch_metrics,
     failed_starts,
+    finished_logs,
     firehose_buffer,
     forked_functions,
     function_priority,
@@ -33,6 +34,7 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
         attached_clusters.PATCH,
         batch_permissions.PATCH,
         failed_starts.PATCH,
+        finished_logs.PATCH,
         firehose_buffer.PATCH,
         forked_functions.PATCH,
         function_priority.PATCH,  # of the processes that are forked
