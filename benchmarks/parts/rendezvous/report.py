@@ -10,6 +10,7 @@ from benchmarks.parts.rendezvous.coldstart import ColdStart
 from benchmarks.parts.rendezvous.kills import SOON_SECONDS, Kills
 from benchmarks.parts.rendezvous.robustness import DUPLICATED, Robustness
 from benchmarks.parts.rendezvous.timing import AT_ONCE, Timings
+from benchmarks.parts.rendezvous.wake import PROXIES, Wake
 from benchmarks.shared.figures import Summary, ratio, summary
 from benchmarks.shared.headlines import Headline
 from benchmarks.shared.machine import Machine
@@ -36,10 +37,13 @@ class Results:
     robustness: Mapping[str, Robustness]
     kills: Kills | None
     cold_start: ColdStart | None
+    wake: Wake | None = None
 
 
 def tables(results: Results) -> Iterator[Table]:
     """Yield a table for each part that was measured."""
+    if results.wake:
+        yield _wake(results.wake)
     if results.timings:
         yield _timings(results.timings)
     if results.calls:
@@ -51,6 +55,26 @@ def tables(results: Results) -> Iterator[Table]:
     if results.cold_start:
         yield _starts(results.cold_start)
         yield _sizes(results.cold_start)
+
+
+def _wake(wake: Wake) -> Table:
+    columns = ["milliseconds", "median", "p95", "longest"]
+    found = _wake_summary(wake)
+    row = (
+        ["client: offer to answer", *(f"{one:.0f}" for one in (found.median, found.p95, found.maximum))]
+        if found
+        else []
+    )
+    right = sum(one.is_right for one in wake.exchanges)
+    note = (
+        f"{right} of {len(wake.exchanges)} clients got the right answer; {wake.processor_seconds:.1f} processor seconds "
+        "of the whole machine."
+    )
+    return Table(f"The first {AT_ONCE} clients of a stage, at once, with {PROXIES} proxies", columns, [row], note=note)
+
+
+def _wake_summary(wake: Wake) -> Summary | None:
+    return summary([one.client_ms for one in wake.exchanges if one.is_right])
 
 
 def _timings(timings: Mapping[str, Timings]) -> Table:

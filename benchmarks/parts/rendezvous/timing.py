@@ -61,13 +61,13 @@ def _round(side: Side, clients: Clients, plan: Plan, *, into: Timings) -> None:
         into.sequential.extend(clients(side, plan.sequential, 1))
         for _ in range(plan.bursts):
             pool.settle()
-            before = _processor_seconds()
+            before = processor_seconds()
             into.at_once.extend(clients(side, AT_ONCE, AT_ONCE))
-            into.burst_processor_seconds.append(_processor_seconds() - before)
+            into.burst_processor_seconds.append(processor_seconds() - before)
     into.proxy_failures.extend(pool.failures)
 
 
-def _processor_seconds() -> float:
+def processor_seconds() -> float:
     """Return the busy time of this machine's processors since its start (Linux, proc(5))."""
     user, nice, system, _idle, _waiting, *interrupts = Path("/proc/stat").read_text().split()[1:8]
     return sum(map(int, (user, nice, system, *interrupts))) / TICKS
