@@ -135,3 +135,14 @@ def test_a_failed_deployment_names_the_stack_and_the_cause(tmp_path, session):
 
     with pytest.raises(UnavailableError, match=r"the deployment of first failed:\n.*Missing"):
         deploy(folder, session, PLACE, lambda _: None)
+
+
+def test_a_stack_gets_the_tags_and_the_protection_of_its_artifact(tmp_path, session):
+    templates = {"first": {"Reader": READER}, "second": {"Queue": QUEUE}}
+    folder = write(tmp_path / "one", templates, tags={"a": "b"}, terminationProtection=True)
+
+    deploy(folder, session, PLACE, lambda _: None)
+
+    found = found_stack(session.client("cloudformation"), "first")
+    assert found["Tags"] == [{"Key": "a", "Value": "b"}]
+    assert found["EnableTerminationProtection"] is True
