@@ -316,7 +316,7 @@ def test_removing_a_setting_deletes_what_is_kept(stage):
 
 
 def test_what_the_router_keeps_is_not_kept_twice(stage):
-    stage.settings.put(replace(stage.settings.settings[MEMES], by_router=True))
+    stage.settings.put(replace(stage.settings.settings[MEMES], declared="q_memes"))
 
     stage.ready("red")
 
