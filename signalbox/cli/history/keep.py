@@ -89,9 +89,8 @@ def list_queues(*, aws: Aws = False, stage: Stage = "signalbox", as_json: Json =
         print_line("no queue is kept")
     for one, is_active in found:
         if one.keep_for is not None and not is_active:
-            say(
-                f"queue {one.declared!r} was deleted since: `signalbox keep set {one.declared}` keeps a new one's messages"
-            )
+            again = f"`signalbox keep set {one.declared}` keeps a new one's messages"
+            say(f"queue {one.declared!r} was deleted since: {again}")
 
 
 @app.command()

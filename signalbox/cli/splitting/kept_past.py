@@ -52,11 +52,11 @@ def explain_kept(
 
 def _kept(reader: "KeptReader", queue: str, window: "PastWindow") -> Iterator[KeptMessage]:
     """Yield the messages that were kept in a window, oldest first, each once. Raises `RejectedError` for too many."""
-    from signalbox.kept.objects import KeptObject, key_at, read_batch
+    from signalbox.kept.objects import KeptObject, is_kept, key_at, read_batch
     from signalbox.queues import QueueName
 
     seen: set[str] = set()
-    for key in reader.keys(QueueName(queue), after=key_at(QueueName(queue), window.start)):
+    for key in filter(is_kept, reader.keys(QueueName(queue), after=key_at(QueueName(queue), window.start))):
         kept_at = KeptObject.parse(key).kept_at
         if kept_at >= window.end:
             return

@@ -84,6 +84,16 @@ def test_a_session_gets_the_kept_messages_that_its_filter_matches_oldest_first_a
     ]
 
 
+def test_an_object_that_others_put_there_does_not_stop_a_replay(stage):
+    stage.keep(message("1", "red"), ago=HOUR)
+    stage.kept.texts[f"kept/{MEMES}/zzz/notes.txt"] = "notes"
+
+    stage.start(since_seconds=7200)
+    stage.pass_time(15, alive=["ann"])
+
+    assert (stage.bodies(), stage.heartbeat()["phase"]) == (["1"], "ready")
+
+
 def test_a_session_without_since_gets_no_kept_messages(stage):
     stage.keep(message("1", "red"))
 
