@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from signalbox.history.trace.story import Story
 
 DEFAULT = "7d"
+LONGEST = timedelta(days=3_650)  # each day is a request
 NAMES = ("q_", "xs_", "xpublic")
 MAXIMUM_STORIES = 5  # on one screen; JSON has all
 
@@ -49,14 +50,14 @@ def trace(
     from signalbox.history.lookup import EventWindow
     from signalbox.history.trace.story import stories
 
-    now, span = datetime.now(UTC), _span(over)
+    now, span, id_ = datetime.now(UTC), _span(over), _id(asked)
     window = EventWindow(now - span, now + timedelta(minutes=1))  # clocks differ
     deployment = find_deployment(aws=aws, stage=stage)
-    found = _found(deployment, asked.strip(), window, over=over)
+    found = _found(deployment, id_, window, over=over)
     found_stories = stories(found.events)
     verdicts = _verdicts(deployment, found_stories) if bindings and as_json else []
     if as_json:
-        print_json(_document(asked, window, found, found_stories, verdicts))
+        print_json(_document(id_, window, found, found_stories, verdicts))
         return
     _print(found_stories, found)
     if bindings:
@@ -66,9 +67,21 @@ def trace(
 
 def _span(text: str) -> timedelta:
     number = seconds(text, "--over")
-    if not number:
-        raise RejectedError(f"--over: expected a time such as 36h or 30d, not {text!r}")
+    if not number or number > LONGEST.total_seconds():
+        raise RejectedError(f"--over: expected a time such as 36h or 30d, at most {LONGEST.days}d, not {text!r}")
     return timedelta(seconds=number)
+
+
+def _id(text: str) -> str:
+    """Return an id without spaces around it. Raises `RejectedError` for a text that no id can be."""
+    asked = text.strip()
+    if not asked:
+        raise RejectedError("give the id of a message, or the path of a file")
+    try:
+        asked.encode()
+    except UnicodeEncodeError as error:  # bytes of the command line that are not UTF-8
+        raise RejectedError(f"{asked!r} is no id: it is not UTF-8") from error
+    return asked
 
 
 def _found(deployment: "Deployment", asked: str, window: "EventWindow", *, over: str) -> "LinkedEvents":
@@ -77,8 +90,6 @@ def _found(deployment: "Deployment", asked: str, window: "EventWindow", *, over:
     from signalbox.exchange.messages.headers import file_id
     from signalbox.history.trace.search import NotTraced, linked_events
 
-    if not asked:
-        raise RejectedError("give the id of a message, or the path of a file")
     say(f"reading the last {over} of the history of {deployment.place}")
     s3 = deployment.session().client("s3")
     lookup = S3EventLookup(s3, output(deployment, "HistoryBucket"), now=datetime.now(UTC))

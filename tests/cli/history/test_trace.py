@@ -137,7 +137,10 @@ def test_the_name_of_a_queue_leads_to_the_command_that_shows_it(trial: Trial):
         trial.run("q_orders")
 
 
-@pytest.mark.parametrize("arguments", [["m-1", "--over", "never"], ["m-1", "--over", "a week"], [" "]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["m-1", "--over", "never"], ["m-1", "--over", "a week"], ["m-1", "--over", "99999999d"], [" "], ["m-\udcff"]],
+)
 def test_an_invalid_request_is_refused(trial: Trial, arguments):
     with pytest.raises(RejectedError):
         trial.run(*arguments)
