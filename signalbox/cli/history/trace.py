@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from signalbox.cli.exchange.stage import client_of, seconds
-from signalbox.cli.history.trace_text import story_lines, verdict_lines
+from signalbox.cli.history.kept_filters import filter_verdicts
+from signalbox.cli.history.trace_text import filter_lines, story_lines, verdict_lines
 from signalbox.cli.shared.output import print_json, print_line
 from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
 from signalbox.errors import RejectedError, SignalboxError
@@ -41,6 +42,10 @@ def trace(
     bindings: Annotated[
         bool, typer.Option("--bindings/--no-bindings", help="Evaluate the bindings of its exchanges as they are now.")
     ] = True,
+    filters: Annotated[
+        bool,
+        typer.Option("--filters/--no-filters", help="Evaluate the filters of running sessions on it, if it is kept."),
+    ] = True,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
@@ -55,14 +60,19 @@ def trace(
     deployment = find_deployment(aws=aws, stage=stage)
     found = _found(deployment, id_, window, over=over)
     found_stories = stories(found.events)
-    verdicts = _verdicts(deployment, found_stories) if bindings and as_json else []
     if as_json:
-        print_json(_document(id_, window, found, found_stories, verdicts))
+        now_of = {
+            "bindings_now": list(map(asdict, _verdicts(deployment, found_stories) if bindings else ())),
+            "filters_now": list(map(asdict, filter_verdicts(deployment, found_stories) if filters else ())),
+        }
+        print_json(_document(id_, window, found, found_stories) | now_of)
         return
     _print(found_stories, found)
-    if bindings:
-        for line in verdict_lines(_verdicts(deployment, found_stories[:MAXIMUM_STORIES])):
-            print_line(line)
+    shown = found_stories[:MAXIMUM_STORIES]
+    for line in verdict_lines(_verdicts(deployment, shown)) if bindings else ():
+        print_line(line)
+    for line in filter_lines(filter_verdicts(deployment, shown)) if filters else ():
+        print_line(line)
 
 
 def _span(text: str) -> timedelta:
@@ -158,7 +168,6 @@ def _document(
     window: "EventWindow",
     found: "LinkedEvents",
     found_stories: "list[Story]",
-    verdicts: "list[BindingVerdict]",
 ) -> dict[str, object]:
     return {
         "asked": asked,
@@ -166,5 +175,4 @@ def _document(
         "to": window.end.isoformat(),
         "complete": found.is_complete,
         "messages": [one.document() for one in found_stories],
-        "bindings_now": [asdict(one) for one in verdicts],
     }

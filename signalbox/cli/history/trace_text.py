@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from signalbox.cli.history.kept_filters import FilterVerdict
     from signalbox.exchange.matching.verdicts import BindingVerdict
     from signalbox.history.trace.places import Place
     from signalbox.history.trace.steps import Step
@@ -44,6 +45,15 @@ def verdict_lines(verdicts: "Sequence[BindingVerdict]") -> Iterator[str]:
             yield f"  {'match   ' if one.matches else 'no match'}  {one.target}  {one.pattern or repr('')}"
         if len(found) > SHOWN:
             yield f"  and {len(found) - SHOWN:,} more: `signalbox bindings {exchange}`"
+
+
+def filter_lines(verdicts: "Sequence[FilterVerdict]") -> Iterator[str]:
+    """Yield the lines of sessions' filters, evaluated now on kept messages, in the order in which they apply."""
+    for (queue, message_id), found in groupby(verdicts, key=lambda one: (one.queue, one.message_id)):
+        yield ""
+        yield f"filters of {queue} as they are now, on the kept message {message_id}"
+        for one in found:
+            yield f"  {'match   ' if one.matches else 'no match'}  {one.session} ({one.mode})  {one.reason}"
 
 
 def _runs(steps: "Iterable[Step]") -> "Iterator[list[Step]]":
