@@ -1,5 +1,6 @@
 """The command `signalbox trace`, which shows the way of one message through all capabilities."""
 
+import shutil
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -125,13 +126,17 @@ def _print(found_stories: "list[Story]", found: "LinkedEvents") -> None:
     for number, story in enumerate(found_stories[:MAXIMUM_STORIES]):
         if number:
             print_line()
-        for line in story_lines(story):
+        for line in story_lines(story, width=_width()):
             print_line(line)
     sys.stdout.flush()  # before the bindings are read
     if len(found_stories) > MAXIMUM_STORIES:
         say(f"{len(found_stories) - MAXIMUM_STORIES} more messages: `--json` has them, and `trace` of one of their ids")
     if not found.is_complete:
         say("there are more linked events than one trace reads: trace one of the ids shown")
+
+
+def _width() -> int | None:
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def _verdicts(deployment: "Deployment", found_stories: "Iterable[Story]") -> "list[BindingVerdict]":

@@ -82,13 +82,13 @@ def test_a_trace_shows_the_message_its_steps_its_last_places_and_the_bindings_no
     assert lines(shown)[1].startswith("topic orders.new  by alice  412 bytes  ")
     steps = [line[14:] for line in lines(shown)[3:10]]
     assert steps == [
-        "     0 ms  exchange  published to xs_orders by alice",
-        "  +100 ms  exchange  in the log of xs_orders as publication 812, number 4 of its topic by alice",
-        "  +200 ms  exchange  a copy to q_orders as copy-1",
-        "   +1.2 s  splitting   q_orders → session ann of Ann, ann-orders as copy-2",
-        "                       tenant: matches '^Avi'",
-        "   +1.7 s  live      posted to live session 77 of carol",
-        f"  +59.2 s  splitting     {RETURNED_TEXT}",
+        "     0 ms  exchange    published to xs_orders by alice",
+        "  +100 ms  exchange    in the log of xs_orders as publication 812, number 4 of its topic by alice",
+        "  +200 ms  exchange    a copy to q_orders as copy-1",
+        "   +1.2 s  splitting     q_orders → session ann of Ann, ann-orders as copy-2",
+        "                         tenant: matches '^Avi'",
+        "   +1.7 s  live        posted to live session 77 of carol",
+        f"  +59.2 s  splitting       {RETURNED_TEXT}",
     ]
     assert "  deployed-orders           queue of the deployed consumer: waits there" in shown.stdout
     assert lines(shown)[-3:] == [
@@ -253,6 +253,23 @@ def test_the_time_since_the_start_is_short(seconds, text):
     )
 
     assert any(f" {text}  " in line for line in story_lines(later))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_lines_fit_a_terminal_and_ids_are_not_broken(width):
+    (story,) = stories(WAY)
+
+    shown = list(story_lines(story, width=width))
+
+    assert max(map(len, shown)) <= width
+    assert "".join("".join(shown).split()) == "".join("".join(story_lines(story)).split())
+    assert all(any(name in line for line in shown) for name in ("copy-1", "copy-2", "copy-3", "deployed-orders"))
+
+
+def test_the_longest_name_of_a_capability_is_apart_from_the_step():
+    (story,) = stories([event("o", 0, "rendezvous", "offer", "parked", message_id="c", source="sqs")])
+
+    assert any("  rendezvous  offer of a client by sqs" in line for line in story_lines(story))
 
 
 def test_an_event_of_no_message_is_shown_without_a_place(trial: Trial):
