@@ -17,7 +17,7 @@ SHOWN = 8  # of equal steps, places and bindings; JSON has all
 SECOND, MINUTE = 1_000, 60_000
 CAPABILITY = 12  # columns of a capability's name
 INDENT = 25 + CAPABILITY  # of a reason, below its step
-LEAST, NARROW = 40, 4  # columns of a text beside what precedes it; the indent of one below it
+LEAST, NARROW = 40, 4  # columns of a text after what precedes it on its line; the indent of one below it
 
 
 def story_lines(story: "Story", *, width: int | None = None) -> Iterator[str]:
