@@ -24,6 +24,7 @@ from signalbox.cli.rendezvous import commands as rendezvous
 from signalbox.cli.sarracenia import commands as sarracenia
 from signalbox.cli.shared.kept_settings import Reset
 from signalbox.cli.shared.output import print_error, print_line
+from signalbox.cli.shared.signals import Interrupted
 from signalbox.cli.shared.stage import say
 from signalbox.cli.splitting import commands as splitting
 from signalbox.cli.verify.commands import verify
@@ -85,6 +86,8 @@ def main() -> None:
         _end_usage(error)
     except typer.Abort:
         sys.exit(INTERRUPTED)
+    except Interrupted as interruption:
+        sys.exit(interruption.status)
     except BrokenPipeError:
         # The reader of the output has closed it, as `head` does; the rest of the buffer goes to the null device.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
