@@ -47,6 +47,7 @@ PARSERS_WORDS = {
     "Input should be a valid number, unable to parse string as a number": "expected a number",
     "Input should be": "expected a number",
 }
+OF_A_STAGE = re.compile(r"No such option: (--aws|--stage|--json)\b")
 CHOICE = re.compile(r"'(?P<given>[^']*)' is not one of (?P<expected>.*)")
 QUOTED = re.compile(r"'([^']*)'")
 
@@ -111,6 +112,8 @@ def _end_usage(error: typer.TyperException) -> NoReturn:
         sys.exit(error.exit_code)
     context = getattr(error, "ctx", None)
     help_hint = f"\n`{context.command_path} --help` shows the options" if context else ""
+    if (misplaced := OF_A_STAGE.search(text)) and context and context.parent is None:
+        help_hint = f"\ngive {misplaced[1]} after the command: `signalbox COMMAND … {misplaced[1]}`"
     _end(_readable(text) + help_hint, error.exit_code)
 
 

@@ -185,6 +185,32 @@ def test_a_mistyped_command_is_answered_in_one_line_with_the_nearest_word(monkey
     assert hint.endswith("--help` shows the options")
 
 
+@pytest.mark.parametrize("option", ["--aws", "--stage", "--json"])
+def test_an_option_of_a_stage_comes_after_the_command(monkeypatch, capsys, option):
+    status, _, err = run(monkeypatch, capsys, option, "status")
+
+    assert status == 2
+    assert err.splitlines()[1] == f"  give {option} after the command: `signalbox COMMAND … {option}`"
+
+
+def test_a_file_that_is_not_there_is_named_once(monkeypatch, capsys, tmp_path):
+    file = str(tmp_path / "none.json")
+
+    status, _, err = run(monkeypatch, capsys, "exchange", "match", "--bindings", file)
+
+    assert (status, err) == (2, f"error: cannot read {file!r}: No such file or directory\n")
+
+
+def test_a_node_of_the_past_is_not_announced_in_bytes(tmp_path):
+    """The settings are read with the CDK, whose jsii warns about the version of Node."""
+    program = "from signalbox.cli.main import main; import sys; sys.argv[1:] = ['doctor', '-c', 'poll_hold=1']; main()"
+
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603 - our own interpreter
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: 'poll_hold' is not a setting; did you mean 'poll_hold_")
+
+
 @pytest.mark.parametrize("words", [(), ("local",)], ids=" ".join)
 def test_a_group_without_a_command_prints_its_help(monkeypatch, capsys, words):
     status, out, err = run(monkeypatch, capsys, *words)
