@@ -99,11 +99,6 @@ def cdk() -> list[str]:
     return [str(node()), str(CDK_HOME / "node_modules" / "aws-cdk" / "bin" / "cdk")]
 
 
-def cdk_is_installed() -> bool:
-    """Return whether the CDK command line is installed: its folder appears when it is complete."""
-    return CDK_HOME.exists()
-
-
 def javascript_modules() -> Path:
     """Return the `node_modules` with the development packages of `package.json`, installing them on first use.
 

@@ -19,7 +19,7 @@ from tests.fakes.splitting import START
 DAY = timedelta(days=1)
 MEMES, ORDERS = QueueName("memes"), QueueName("orders.fifo")
 KEPT = KeepSetting(MEMES, DAY, START, {"AIDAANN": "ann"})
-REMOVED = KeepSetting(ORDERS, None, START + DAY, {}, by_router=True)
+REMOVED = KeepSetting(ORDERS, None, START + DAY, {}, declared="q_or.ders")
 
 
 @pytest.fixture(params=["DynamoDB", "memory"])

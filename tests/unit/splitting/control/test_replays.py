@@ -15,7 +15,7 @@ from signalbox.splitting.control import replays
 from signalbox.splitting.control.command_handlers import ControlService
 from signalbox.splitting.control.keeping import NothingIsKept
 from signalbox.splitting.control.ports import KeptStore
-from signalbox.splitting.control.replays import ReplayRefused
+from signalbox.splitting.control.replays import ReplayRefused, SessionReplayer
 from signalbox.splitting.forwarding.replayed import MARK, marked
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.split import Phase, Stage
@@ -82,6 +82,26 @@ def test_a_session_gets_the_kept_messages_that_its_filter_matches_oldest_first_a
     assert [(event.message_id, event.labels["owner"]) for event in replayed] == [
         (body, "ann@laptop") for body in ("1", "2", "3")
     ]
+
+
+def test_an_object_that_others_put_there_does_not_stop_a_replay(stage):
+    stage.keep(message("1", "red"), ago=HOUR)
+    stage.kept.texts[f"kept/{MEMES}/zzz/notes.txt"] = "notes"
+
+    stage.start(since_seconds=7200)
+    stage.pass_time(15, alive=["ann"])
+
+    assert (stage.bodies(), stage.heartbeat()["phase"]) == (["1"], "ready")
+
+
+def test_a_session_that_has_ended_meanwhile_gets_nothing_more(stage):
+    stage.keep(message("1", "red"))
+    stage.ready("red")
+    stored = stage.ports.store.splits.find(APP)
+
+    assert SessionReplayer(stage.ports, stored).step("ann") is False
+    assert SessionReplayer(stage.ports, stored).step("red") is False  # without a replay
+    assert stage.sender.sent == {}
 
 
 def test_a_session_without_since_gets_no_kept_messages(stage):
@@ -316,7 +336,7 @@ def test_removing_a_setting_deletes_what_is_kept(stage):
 
 
 def test_what_the_router_keeps_is_not_kept_twice(stage):
-    stage.settings.put(replace(stage.settings.settings[MEMES], by_router=True))
+    stage.settings.put(replace(stage.settings.settings[MEMES], declared="q_memes"))
 
     stage.ready("red")
 
