@@ -33,7 +33,7 @@ DIFFERENCES: dict[str, str] = {
     "exchange/test_users.py::test_removing_a_user_removes_everything": KEYS,
     "exchange/test_users.py::test_the_same_function_reads_it_in_the_same_way": KEYS,
     "exchange/test_users.py::test_without_anything_that_reads_commands_there_are_no_users": KEYS,
-    "rendezvous/test_queues.py::test_a_client_queue_has_its_tags_its_policy_and_a_lease": ATTRIBUTES,
+    "rendezvous/test_queues.py::test_a_client_queue_has_its_tags_and_its_policy": ATTRIBUTES,
     "rendezvous/test_queues.py::test_a_deleted_broker_queue_is_created_again_with_its_attributes": ATTRIBUTES,
     "rendezvous/test_queues.py::test_a_repeated_offer_gets_the_same_client_queue": ATTRIBUTES,
     "splitting/test_queues.py::test_a_deleted_original_is_a_refusal": CODES,

@@ -42,13 +42,14 @@ class WorkingFolder:
         return done.stdout
 
     @contextmanager
-    def running(self, name: str, *words: str) -> Iterator["Running"]:
-        """Run a command in the background, and interrupt it at the end; it must exit with 0."""
+    def running(self, name: str, *words: str, ends: bool = False) -> Iterator["Running"]:
+        """Run a command in the background, and interrupt it at the end unless it `ends` itself; it must exit with 0."""
         with (self.folder / f"{name}.out").open("w") as out, (self.folder / f"{name}.err").open("w") as err:
             process = subprocess.Popen([*PROGRAM, *words], cwd=self.folder, stdout=out, stderr=err)  # noqa: S603
             try:
                 yield Running(self.folder / name)
-                process.send_signal(signal.SIGTERM)
+                if not ends:
+                    process.send_signal(signal.SIGTERM)
                 assert process.wait(scaled(COMMAND_SECONDS)) == 0, (self.folder / f"{name}.err").read_text()
             finally:
                 process.kill()

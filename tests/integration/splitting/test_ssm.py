@@ -113,7 +113,7 @@ def test_users_share_the_queues_of_a_topic_and_follow_them(
     with users.session("ann", {"*": {"message_filter": {"author": "^ann$"}}}) as ann:
         reader = LocalConsumer(deployment.session(), [queue.url for queue in ann.queues])
         own = {queue.temporary: queue.queue_id for queue in ann.queues}
-        with folder.running("tail", *tail) as followed, reader.reading():
+        with folder.running("tail", *tail, ends=True) as followed, reader.reading():
             wait_for(lambda: phases(users) == {"ready": 2}, "both sessions are ready", seconds=END_SECONDS)
             during = {name: queue_id for queue_id, name in json.loads(parameter(deployment)["Value"]).items()}
             for number in range(MESSAGES):
