@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 
-from benchmarks.parts.rendezvous import calls, coldstart, kills, original, robustness, timing
+from benchmarks.parts.rendezvous import calls, coldstart, kills, original, robustness, timing, wake
 from benchmarks.parts.rendezvous.clients import Clients, our_clients, real_clients
 from benchmarks.parts.rendezvous.original import NoGo, Programs
 from benchmarks.parts.rendezvous.report import Results, headlines, tables, targets
@@ -18,7 +18,7 @@ from benchmarks.shared.stage import Stage, running_stage
 from signalbox.cli.shared.output import print_error, print_json
 from signalbox.local.progress import step
 
-PARTS = ("times", "calls", "robustness", "kills", "coldstart")
+PARTS = ("wake", "times", "calls", "robustness", "kills", "coldstart")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -52,6 +52,10 @@ def _measured(options: argparse.Namespace) -> Results:
     if parts == {"coldstart"}:
         return results
     clients = real_clients(programs.client) if programs else our_clients
+    if "wake" in parts:
+        # On a separate stage: no function may have an instance.
+        with running_stage(port=options.port) as stage, step("wake") as say:
+            results = replace(results, wake=wake.measure(stage.signalbox(), clients, say))
     if parts & {"times", "robustness"}:
         with running_stage(port=options.port) as stage:
             results = _on_stage(stage, programs, clients, options, results=results, parts=parts)

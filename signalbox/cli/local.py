@@ -8,10 +8,12 @@ import typer
 from signalbox.cli.shared.confirmation import Yes, confirm
 from signalbox.cli.shared.kept_settings import Reset
 from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
+from signalbox.cli.shared.plain_help import PlainHelpCommand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from signalbox.local.demo.evidence import Evidence
     from signalbox.local.emulator.weather.conditions import Weather
     from signalbox.local.stage_folder import StageFolder
 
@@ -48,7 +50,7 @@ Concurrency = Annotated[
 Fresh = Annotated[bool, typer.Option("--fresh", help="Delete a running stage first.")]
 
 
-@app.command()
+@app.command(cls=PlainHelpCommand)
 def up(
     *,
     port: Port = None,
@@ -66,9 +68,7 @@ def up(
 
     A running stage keeps the settings that the command leaves out.
     """
-    from signalbox.cli.shared.deployment import local_deployment
     from signalbox.local import stage
-    from signalbox.local.demo.evidence import evidence
     from signalbox.local.files import require_checkout
     from signalbox.local.stage_folder import StageFolder
 
@@ -78,17 +78,49 @@ def up(
         _confirm_loss(StageFolder(), yes=yes, as_json=as_json)
     folder = StageFolder()
     settings = _settings(folder, context or [], reset or [], fresh=fresh)
-    local = stage.up(folder, port=port, context=settings, fresh=fresh, weather=conditions)
-    is_shown = demo if demo is not None else local["weather"] is None
-    rows = evidence(local_deployment(local, folder=folder.path), build=kubernetes) if is_shown else []
+    local = stage.up(folder, port=port, context=settings, fresh=fresh, weather=conditions, wake_live=False)
+    rows = []
+    if demo if demo is not None else local["weather"] is None:
+        rows = _demo(folder.path, local, again=bool(demo), kubernetes=kubernetes, as_json=as_json)
+    else:
+        stage.start_live(local)
     if as_json:
         print_json({"local": _public(local), "demo": [[row.capability, row.what, row.value] for row in rows]})
         return
-    if rows:
-        print_table(
-            ["capability", "what", "seen"], [(row.capability, row.what, row.value) for row in rows], title="Demo"
-        )
     _print_addresses(local)
+
+
+def _demo(folder: Path, local: dict[str, Any], *, again: bool, kubernetes: bool, as_json: bool) -> "list[Evidence]":
+    """Run the demo and print its rows, those of rendezvous at once; return them.
+
+    Of an unchanged stage, only rendezvous is shown again, except with `again` or `kubernetes`.
+    """
+    from datetime import datetime
+
+    from signalbox.cli.shared.deployment import local_deployment
+    from signalbox.local import stage
+    from signalbox.local.demo.evidence import evidence, first_evidence
+    from signalbox.local.demo.record import record, recorded
+
+    deployment = local_deployment(local, folder=folder)
+    earlier = None if again or kubernetes else recorded(folder, local)
+    first = first_evidence(deployment)
+    _print_rows(first, "Demo", as_json=as_json)
+    if earlier is not None:
+        at, rows = earlier
+        _print_rows(rows, f"Demo of {at}; nothing has changed since. --demo runs it again", as_json=as_json)
+    else:
+        rows = evidence(deployment, lambda: stage.start_live(local), build=kubernetes)
+        record(folder, local, rows, now=datetime.now().astimezone())
+        _print_rows(rows, "Demo", as_json=as_json)
+    return first + rows
+
+
+def _print_rows(rows: "Sequence[Evidence]", title: str, *, as_json: bool) -> None:
+    if not as_json:
+        print_table(
+            ["capability", "what", "seen"], [(row.capability, row.what, row.value) for row in rows], title=title
+        )
 
 
 def _settings(folder: "StageFolder", context: list[str], reset: list[str], *, fresh: bool) -> "Sequence[str]":

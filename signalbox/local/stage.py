@@ -2,7 +2,8 @@
 
 import fcntl
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +13,9 @@ import boto3
 
 from signalbox.aws.rendezvous.credentials import client_credentials
 from signalbox.errors import RejectedError
-from signalbox.local import cdk, eks, tools
+from signalbox.local import cdk, eks
+from signalbox.local.assembly import sources
+from signalbox.local.assembly.current import current_stage, deployment_of, synthesized
 from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.lifecycle import ACCOUNT, REGION, Emulator
 from signalbox.local.emulator.weather.conditions import Weather
@@ -58,11 +61,14 @@ def up(
     app: Path = CHECKOUT,
     lifeline: int | None = None,
     assembly: Path | None = None,
+    wake_live: bool = True,
 ) -> dict[str, Any]:
     """Start the stage, or update it to the app and these settings; return the contents of `local.json`.
 
-    A running stage keeps its weather. Raises `RejectedError` before anything is started if a setting is invalid, the
-    port is in use, or the running stage has another weather. A given `assembly` is deployed without another synthesis.
+    A running stage keeps its weather, and is left alone if it was deployed from the same sources. Raises
+    `RejectedError` if a setting is invalid, the port is in use, or the running stage has another weather; then nothing
+    was changed, and nothing runs that did not run before. A given `assembly` is deployed without another synthesis.
+    Without `wake_live`, the first client of live starts its functions, unless `start_live` does.
     """
     with _locked(stage_folder):
         # Checked before anything starts, so that an invalid setting or a used port costs no time.
@@ -71,23 +77,61 @@ def up(
         chosen_port = _chosen_port(stage_folder, running, port=port, region=region, fresh=fresh)
         if running is not None and not fresh:
             weather = _kept_weather(running, weather)
-        _prepare_tools()
-        if assembly is None:
-            assembly = stage_folder.assembly
-            with step("synthesize") as say:
-                cdk.synthesize(assembly, context=local_context(context), say=say, app_folder=app)
-        if running is None or fresh:
+        _check_emulator()
+        settings = local_context(context)
+        digest = sources.digest(app, settings) if assembly is None else None
+        if running is not None and not fresh:
+            with step("compare the stage with its sources"):
+                current = current_stage(stage_folder, running, digest)
+            if current is not None:
+                return current
+
+        def start() -> Emulator:
             with step("start the emulator"):
-                running = lifecycle.start(
+                return lifecycle.start(
                     stage_folder, port=chosen_port, region=region, lifeline=lifeline, weather=weather
                 )
+
+        def synthesize(folder: Path) -> None:
+            with step("synthesize") as say:
+                cdk.synthesize(folder, context=settings, say=say, app_folder=app)
+
+        with _started_meanwhile(stage_folder, start if running is None else None) as starting:
+            if digest is not None:
+                synthesized(stage_folder.assembly, digest, synthesize)
+        folder = assembly or stage_folder.assembly
+        running = starting() if starting else start() if fresh or running is None else running
         with step("deploy") as say:
             eks.create_cluster(running.session())
-            cdk.deploy(assembly, emulator=running, say=say)
-        local = _record(stage_folder, running, cdk.stacks(assembly))
-        with step("start the functions of live"):
-            start_functions(local["websocket_url"], local["live_users"])
+            cdk.deploy(folder, emulator=running, say=say)
+        local = _record(stage_folder, running, cdk.stacks(folder), digest=digest)
+        if wake_live:
+            start_live(local)
         return local
+
+
+def start_live(local: Mapping[str, Any]) -> None:
+    """Start an instance of each function of live, so that a client joins within its ten seconds."""
+    with step("start the functions of live"):
+        start_functions(local["websocket_url"], local["live_users"])
+
+
+@contextmanager
+def _started_meanwhile(
+    stage_folder: StageFolder, start: Callable[[], Emulator] | None
+) -> Iterator[Callable[[], Emulator] | None]:
+    """Start the emulator while the block runs; yield what waits for it. If the block fails, the emulator stops."""
+    if start is None:
+        yield None
+        return
+    with ThreadPoolExecutor(1) as threads:
+        starting = threads.submit(start)
+        try:
+            yield starting.result
+        except BaseException:
+            starting.exception()
+            lifecycle.stop(stage_folder)
+            raise
 
 
 def local_context(context: Sequence[str]) -> list[str]:
@@ -97,12 +141,9 @@ def local_context(context: Sequence[str]) -> list[str]:
     return [*local, *context, "local=true"]
 
 
-def _prepare_tools() -> None:
+def _check_emulator() -> None:
     if not lifecycle.PYTHON.exists():
         raise RejectedError("the emulator is not installed: run `make up`, or python3 signalbox/local/setup.py")
-    if not tools.cdk_is_installed():
-        with step(f"install the CDK CLI {tools.CDK_VERSION}"):
-            tools.cdk()
 
 
 def down(stage_folder: StageFolder) -> bool:
@@ -154,7 +195,9 @@ def _region(context: Sequence[str]) -> str:
     return settings.get("region", REGION)
 
 
-def _record(stage_folder: StageFolder, running: Emulator, stacks: Sequence[str]) -> dict[str, Any]:
+def _record(
+    stage_folder: StageFolder, running: Emulator, stacks: Sequence[str], *, digest: str | None
+) -> dict[str, Any]:
     """Write `routes.json` for the gateway and `local.json` for clients; return the contents of the latter."""
     session = running.session()
     outputs = _outputs(session, stacks)
@@ -183,6 +226,7 @@ def _record(stage_folder: StageFolder, running: Emulator, stacks: Sequence[str])
             "secret_access_key": running.administrator.secret_access_key,
         },
         "outputs": outputs,
+        "deployment": deployment_of(session, stacks, digest),
     }
     write_json(stage_folder.local, local)
     return local

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from signalbox.errors import UnavailableError
 from signalbox.local import setup
-from signalbox.local.files import CHECKOUT
+from signalbox.local.files import CHECKOUT, QUIET_ABOUT_NODE
 
 CDK_VERSION = "2.1148.1"  # works with aws-cdk-lib 2.275; npm's latest, 3.0.0, refuses its schema
 TOOLS = CHECKOUT / ".signalbox" / "tools"
@@ -99,11 +99,6 @@ def cdk() -> list[str]:
     return [str(node()), str(CDK_HOME / "node_modules" / "aws-cdk" / "bin" / "cdk")]
 
 
-def cdk_is_installed() -> bool:
-    """Return whether the CDK command line is installed: its folder appears when it is complete."""
-    return CDK_HOME.exists()
-
-
 def javascript_modules() -> Path:
     """Return the `node_modules` with the development packages of `package.json`, installing them on first use.
 
@@ -170,6 +165,7 @@ def hermetic_environment(base: Mapping[str, str]) -> dict[str, str]:
 def environment(base: Mapping[str, str]) -> dict[str, str]:
     """Return the base environment with this checkout's Python, Node, and no telemetry of the CDK CLI."""
     executable = node()
+    variable, versions = QUIET_ABOUT_NODE
     return {
         **base,
         "PATH": os.pathsep.join(
@@ -177,5 +173,5 @@ def environment(base: Mapping[str, str]) -> dict[str, str]:
         ),
         "JSII_NODE": str(executable),
         "CDK_DISABLE_CLI_TELEMETRY": "true",
-        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
+        variable: versions,
     }

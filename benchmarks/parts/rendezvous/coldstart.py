@@ -1,8 +1,6 @@
 """The benchmark of cold starts: sizes of the deployed assets, and import times with nothing else on the path."""
 
-import importlib.metadata
 import json
-import re
 import subprocess
 import sys
 import tempfile
@@ -11,13 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from benchmarks.shared.runtime import link_runtime
 from stacks.settings.config import Config
 from stacks.shared import packaging
 
 FUNCTIONS = ("offer", "poll", "answer", "client", "page", "sweep")
 REPEATS = 7
-# The Lambda runtime includes boto3: our package does not contain it. Most functions import its botocore alone.
-RUNTIME_PACKAGE = "boto3"
 PROGRAM = """
 import json, os, sys, time
 code, layer, runtime, name = sys.argv[1:]
@@ -67,29 +64,9 @@ def measure(say: Callable[[str], None]) -> ColdStart:
     code, layer = packaging.code(Config(local=True)).path, packaging.packages(local=True).path
     with tempfile.TemporaryDirectory() as folder:
         runtime = Path(folder)
-        for package in _distributions(RUNTIME_PACKAGE):
-            _link(package, runtime)
+        link_runtime(runtime)
         starts = {name: _start(code, layer / "python", runtime, name=name, say=say) for name in FUNCTIONS}
     return ColdStart(_size(code), _size(layer), starts)
-
-
-def _distributions(name: str, seen: frozenset[str] = frozenset()) -> frozenset[str]:
-    """Return a distribution and all its dependencies."""
-    if name in seen:
-        return seen
-    seen |= {name}
-    for requirement in importlib.metadata.requires(name) or ():
-        if "extra ==" not in requirement:
-            seen = _distributions(re.split(r"[^\w-]", requirement)[0], seen)
-    return seen
-
-
-def _link(distribution: str, folder: Path) -> None:
-    """Link the modules of one distribution into a folder, without other distributions."""
-    for file in importlib.metadata.files(distribution) or ():
-        top = file.parts[0]
-        if not top.endswith((".dist-info", "..")) and top != "__pycache__" and not (folder / top).exists():
-            (folder / top).symlink_to(Path(str(importlib.metadata.distribution(distribution).locate_file(top))))
 
 
 def _start(code: Path, layer: Path, runtime: Path, *, name: str, say: Callable[[str], None]) -> Start:

@@ -10,6 +10,7 @@ from benchmarks.parts.rendezvous.coldstart import ColdStart
 from benchmarks.parts.rendezvous.kills import SOON_SECONDS, Kills
 from benchmarks.parts.rendezvous.robustness import DUPLICATED, Robustness
 from benchmarks.parts.rendezvous.timing import AT_ONCE, Timings
+from benchmarks.parts.rendezvous.wake import PROXIES, Wake
 from benchmarks.shared.figures import Summary, ratio, summary
 from benchmarks.shared.headlines import Headline
 from benchmarks.shared.machine import Machine
@@ -22,6 +23,7 @@ NOTHING = "-"
 # The real client receives for the first time after one second; an answer within that second adds no delay.
 INSIDE_LIMIT_MS = 1000
 CALLS_LIMIT = 5
+WAKE_LIMIT_MS = 3000
 # Of 150 clients: one may be unlucky, with two kills of its offer's function within the five seconds of its patience.
 UNANSWERED_LIMIT = 1
 
@@ -36,10 +38,13 @@ class Results:
     robustness: Mapping[str, Robustness]
     kills: Kills | None
     cold_start: ColdStart | None
+    wake: Wake | None = None
 
 
 def tables(results: Results) -> Iterator[Table]:
     """Yield a table for each part that was measured."""
+    if results.wake:
+        yield _wake(results.wake)
     if results.timings:
         yield _timings(results.timings)
     if results.calls:
@@ -51,6 +56,22 @@ def tables(results: Results) -> Iterator[Table]:
     if results.cold_start:
         yield _starts(results.cold_start)
         yield _sizes(results.cold_start)
+
+
+def _wake(wake: Wake) -> Table:
+    found = _wake_summary(wake)
+    figures = (found.median, found.p95, found.maximum) if found else ()
+    row = ["client: offer to answer", *(f"{one:.0f}" for one in figures)]
+    note = (
+        f"{sum(one.is_right for one in wake.exchanges)} of {len(wake.exchanges)} clients got the right answer; "
+        f"{wake.processor_seconds:.1f} processor seconds of the whole machine."
+    )
+    title = f"The first {AT_ONCE} clients of a stage, at once, with {PROXIES} proxies"
+    return Table(title, ["milliseconds", "median", "p95", "longest"], [row], note=note)
+
+
+def _wake_summary(wake: Wake) -> Summary | None:
+    return summary([one.client_ms for one in wake.exchanges if one.is_right])
 
 
 def _timings(timings: Mapping[str, Timings]) -> Table:
@@ -193,6 +214,10 @@ def targets(results: Results) -> Iterator[tuple[str, bool]]:
             f"answer in the client's queue within {INSIDE_LIMIT_MS} ms, p95 at {AT_ONCE} at once",
             bool(inside and inside.p95 < INSIDE_LIMIT_MS),
         )
+    if results.wake:
+        found = _wake_summary(results.wake)
+        kept = bool(found and found.count == AT_ONCE and found.p95 <= WAKE_LIMIT_MS)
+        yield f"the first {AT_ONCE} clients at once are answered, p95 within {WAKE_LIMIT_MS} ms", kept
     if UPSTREAM in results.timings:
         for how in ("one after another", f"{AT_ONCE} at once"):
             yield from _comparison(results.timings, how)
@@ -228,6 +253,10 @@ def headlines(results: Results) -> Iterator[Headline]:
         yield Headline("SQS calls of a rendezvous", cells[0], _upstream(cells))
         calls = results.calls[SIGNALBOX]
         yield Headline("AWS calls of a rendezvous", f"{calls.all_per_rendezvous:.1f}")
+    if results.wake:
+        first = _wake_summary(results.wake)
+        answered = f"{first.p95:.0f} ms" if first else NOTHING
+        yield Headline(f"the first {AT_ONCE} clients of a stage, at once, p95", answered, f"{WAKE_LIMIT_MS} ms")
     if results.kills:
         count = len(results.kills.exchanges)
         yield Headline("clients answered while functions are killed", f"{results.kills.answered_soon} of {count}")

@@ -64,9 +64,9 @@ def _round(side: Side, clients: Clients, plan: Plan, *, into: Timings) -> None:
         into.sequential.extend(clients(side, plan.sequential, 1))
         for _ in range(plan.bursts):
             pool.settle()
-            before, functions = _processor_seconds(), _function_ticks()
+            before, functions = processor_seconds(), _function_ticks()
             into.at_once.extend(clients(side, AT_ONCE, AT_ONCE))
-            into.burst_processor_seconds.append(_processor_seconds() - before)
+            into.burst_processor_seconds.append(processor_seconds() - before)
             into.function_processor_seconds.append(_seconds_since(functions))
     into.proxy_failures.extend(pool.failures)
 
@@ -81,7 +81,7 @@ def _seconds_since(before: Mapping[int, int]) -> float:
     return sum(ticks - before.get(process, 0) for process, ticks in _function_ticks().items()) / TICKS
 
 
-def _processor_seconds() -> float:
+def processor_seconds() -> float:
     """Return the busy time of this machine's processors since its start (Linux, proc(5))."""
     user, nice, system, _idle, _waiting, *interrupts = Path("/proc/stat").read_text().split()[1:8]
     return sum(map(int, (user, nice, system, *interrupts))) / TICKS

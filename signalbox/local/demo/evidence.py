@@ -85,15 +85,25 @@ class Lane:
             raise self._error[0]
 
 
-def evidence(deployment: "Deployment", *, build: bool = False) -> list[Evidence]:
-    """Run all demonstrations, and return their rows.
+def first_evidence(deployment: "Deployment") -> list[Evidence]:
+    """Run the shortest demonstration, a client and a proxy of rendezvous, and return its rows."""
+    return Lane(deployment, (Demonstration("rendezvous", rendezvous_rows),)).rows()
 
-    Splitting mostly waits, so the other capabilities are shown meanwhile. History reports on all of them: Spark starts
-    early, and its jobs run while the splits end. Without `build`, a Kubernetes cluster must have been built.
+
+def evidence(deployment: "Deployment", start_live: Callable[[], None], *, build: bool = False) -> list[Evidence]:
+    """Run the other demonstrations, and return their rows.
+
+    Splitting mostly waits, so the other capabilities are shown meanwhile, live after `start_live`. History reports on
+    all of them: Spark starts early, and its jobs run while the splits end. Without `build`, a Kubernetes cluster must
+    have been built.
     """
-    # A client of rendezvous waits for seconds only, so nothing else starts its functions meanwhile.
-    rendezvous = Lane(deployment, (Demonstration("rendezvous", rendezvous_rows),)).rows()
-    short = Lane(deployment, (Demonstration("exchange", exchange_rows), Demonstration("live", live_rows)))
+
+    def live_rows_when_started(deployment: "Deployment") -> Iterable[tuple[str, str]]:
+        start_live()
+        yield from live_rows(deployment)
+
+    live = Demonstration("live", live_rows_when_started)
+    short = Lane(deployment, (Demonstration("exchange", exchange_rows), live))
     splitting = Lane(deployment, (Demonstration("splitting", splitting_rows, counted=DELIVERIES),))
     on_kubernetes = Lane(deployment, (Demonstration("splitting", partial(kubernetes_rows, build=build)),))
 
@@ -102,5 +112,5 @@ def evidence(deployment: "Deployment", *, build: bool = False) -> list[Evidence]
         splitting.wait_for_events()
 
     history = Lane(deployment, (Demonstration("history", partial(history_rows, wait_for_events=wait_for_events)),))
-    shown = [row for lane in (short, splitting, on_kubernetes, history) for row in lane.rows()] + rendezvous
+    shown = [row for lane in (short, splitting, on_kubernetes, history) for row in lane.rows()]
     return sorted(shown, key=lambda row: CAPABILITIES.index(row.capability))

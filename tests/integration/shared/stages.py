@@ -1,7 +1,9 @@
 """Stages on an emulator of their own, which are deployed, broken, deleted and deployed again; and their users."""
 
 import json
+import os
 import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +20,8 @@ from signalbox.aws.rendezvous.credentials import ClientCredentials, revoke_clien
 from signalbox.cli.shared.deployment import Deployment, local_deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.exchange.model.records import User
-from signalbox.local import cdk, eks, stage
+from signalbox.local import cdk, eks, stage, tools
+from signalbox.local.assembly.artifacts import Place, artifacts_of, assets
 from signalbox.local.emulator import lifecycle
 from signalbox.local.session import stack_outputs
 from signalbox.local.stage_folder import StageFolder
@@ -88,12 +91,42 @@ class Stages:
         return local_deployment(stage.up(self.folder, assembly=assembly), folder=self.folder.path)
 
     def deploy_more(self, assembly: Path, name: str, *, like: Deployment) -> Deployment:
-        """Deploy another stage into the same account and region."""
-        cdk.deploy(assembly, emulator=self._emulator, say=silent)
+        """Deploy another stage into the same account and region by the CDK CLI, as into AWS."""
+        running = self._emulator
+        keys = running.administrator
+        own = {
+            "AWS_ENDPOINT_URL": running.endpoint_url,
+            "AWS_REGION": running.region,
+            "AWS_ACCESS_KEY_ID": keys.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": keys.secret_access_key,
+            "CI": "true",
+        }
+        command = [*tools.cdk(), "deploy", "--app", str(assembly), "--all", "--require-approval", "never"]
+        environment = {**tools.hermetic_environment(os.environ), **own}
+        done = subprocess.run(  # noqa: S603 - the CDK CLI
+            [*command, "--no-notices"], cwd=assembly, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
         return replace(like, outputs=stack_outputs(self.session, name), folder=None, realm="", tickets={})
 
+    def deployed(self, assembly: Path) -> dict[str, object]:
+        """Return the events and the outputs of each stack of an assembly, and the time of each object of its assets."""
+        found: dict[str, object] = {}
+        cloudformation, s3 = self.session.client("cloudformation"), self.session.client("s3")
+        for name in cdk.stacks(assembly):
+            pages = cloudformation.get_paginator("describe_stack_events").paginate(StackName=name)
+            events = sorted(event["EventId"] for page in pages for event in page["StackEvents"])
+            found[name] = (events, stack_outputs(self.session, name))
+        for asset in assets(assembly, artifacts_of(assembly), Place(lifecycle.ACCOUNT, self._emulator.region)):
+            found[asset.key] = s3.head_object(Bucket=asset.bucket, Key=asset.key)["LastModified"]
+        return found
+
+    def deploy_again(self, assembly: Path) -> None:
+        """Deploy an assembly as `make up` does, without users."""
+        cdk.deploy(assembly, emulator=self._emulator, say=silent)
+
     def try_to_deploy(self, assembly: Path) -> str:
-        """Deploy a broken assembly; return the CDK's error."""
+        """Deploy a broken assembly; return the error."""
         self.session.client("glue").create_database(DatabaseInput={"Name": TAKEN})
         try:
             cdk.deploy(assembly, emulator=self._emulator, say=silent)

@@ -70,6 +70,10 @@ class Story:
     before: set[tuple[str, str]] = field(default_factory=set)
     failed_deploy: str = ""
     left_by_failure: set[tuple[str, str]] = field(default_factory=set)
+    failed_update: str = ""
+    status_after_failed_update: str = ""
+    by_cli: dict[str, object] = field(default_factory=dict)
+    again: dict[str, object] = field(default_factory=dict)
     outputs: list[dict[str, str]] = field(default_factory=list)
     functions: list[set[str]] = field(default_factory=list)
     mappings: list[dict[tuple[str, str], str]] = field(default_factory=list)
@@ -99,12 +103,17 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         story.failed_deploy = stages.try_to_deploy(assemblies["broken"])
         story.left_by_failure = {one for one in resources(stages.session) if one[0] in ("schedule group", "function")}
         deployment = stages.deploy(assemblies[FIRST])
+        story.failed_update = stages.try_to_deploy(assemblies["broken"])
+        story.status_after_failed_update = stages.status(FIRST)
         # The history's jobs take a while, and need nothing of what happens meanwhile.
         spark = stack.enter_context(ThreadPoolExecutor(1))
         with created_user(deployment, ALICE) as alice:
             _use(story, deployment, alice)
             report = spark.submit(_report, deployment, path / "first.json")
             second = stages.deploy_more(assemblies[SECOND], SECOND, like=deployment)
+            story.by_cli = stages.deployed(assemblies[SECOND])
+            stages.deploy_again(assemblies[SECOND])
+            story.again = stages.deployed(assemblies[SECOND])
             alice_of_second = stack.enter_context(created_user(second, ALICE))
             _declare(alice_of_second)
             request = _start_session(deployment)
@@ -279,6 +288,17 @@ def _destroy(story: Story, path: Path) -> None:
 def test_a_failed_first_deployment_names_its_cause_and_leaves_no_name_taken(story: Story):
     assert "a-name-that-is-taken already exists" in story.failed_deploy
     assert not [name for _, name in story.left_by_failure if name.startswith(FIRST)]
+
+
+def test_a_failed_update_names_its_cause_and_is_rolled_back(story: Story):
+    assert "a-name-that-is-taken already exists" in story.failed_update
+    assert story.status_after_failed_update == "UPDATE_ROLLBACK_COMPLETE"
+
+
+def test_a_stage_that_the_cdk_cli_deployed_is_as_the_local_deployment_wants_it(story: Story):
+    """The same template, parameters, tags and keys of assets: nothing is updated and nothing is uploaded."""
+    assert SECOND in story.by_cli
+    assert story.again == story.by_cli
 
 
 def test_after_the_cause_is_removed_the_stage_is_deployed(story: Story):

@@ -1,0 +1,99 @@
+"""Processor times of the functions' imports, in new interpreters that have only what is deployed."""
+
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from signalbox.errors import UnavailableError
+from signalbox.local.files import CHECKOUT
+
+# Prints the folders of the code and of the layer of the checkout in which it runs, built for this machine.
+BUILD = """
+from stacks.settings.config import Config
+from stacks.shared import packaging
+print(packaging.code(Config(local=True)).path)
+print(packaging.packages(local=True).path / "python")
+"""
+# Prints the processor milliseconds of the import, with everything that the function imports.
+PROGRAM = """
+import json, os, sys, time
+code, layer, runtime, name = sys.argv[1:]
+sys.path[:0] = [code, layer, runtime]
+os.environ.update(AWS_DEFAULT_REGION="us-east-1", AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x")
+began = time.process_time()
+__import__("lambdas." + name)
+print(json.dumps((time.process_time() - began) * 1000))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Assets:
+    """What one version deploys, on this machine: the folders of its code and of its layer."""
+
+    name: str
+    code: Path
+    layer: Path
+
+    def without_bytecode(self, folder: Path) -> "Assets":
+        """Return a copy in a folder that lacks the bytecode."""
+        code, layer = folder / "code", folder / "layer"
+        for source, copy in ((self.code, code), (self.layer, layer)):
+            shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        return Assets(f"{self.name}, without bytecode", code, layer)
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """The import of one function from the assets of one version: processor milliseconds, round by round."""
+
+    function: str
+    assets: str
+    milliseconds: list[float] = field(default_factory=list)
+
+    @property
+    def median(self) -> float:
+        """Return the median of the rounds."""
+        return statistics.median(self.milliseconds)
+
+
+def assets_of(name: str, checkout: Path) -> Assets:
+    """Build the assets of a checkout after its setup."""
+    command = [str(checkout / ".venv" / "bin" / "python"), "-c", BUILD]
+    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise UnavailableError(f"the assets of {checkout} could not be built:\n{done.stderr[-2000:]}")
+    code, layer = done.stdout.split()
+    return Assets(name, Path(code), Path(layer))
+
+
+def functions(code: Path = CHECKOUT) -> list[str]:
+    """Return the names of all functions, such as `rendezvous.offer`."""
+    handlers = (path for path in sorted((code / "lambdas").glob("*/*.py")) if "def handler(" in path.read_text())
+    return [f"{path.parent.name}.{path.stem}" for path in handlers]
+
+
+def measure(
+    sides: Sequence[Assets], runtime: Path, *, rounds: int, say: Callable[[str], None]
+) -> Mapping[str, list[Import]]:
+    """Return the imports of each function that all sides have; the sides alternate, and a first round warms up."""
+    common = [name for name in functions() if all(name in functions(side.code) for side in sides)]
+    found = {name: [Import(name, side.name) for side in sides] for name in common}
+    for number in range(rounds + 1):
+        for name in common:
+            say(f"round {number} of {rounds}: {name}")
+            for side, taken in list(zip(sides, found[name], strict=True))[:: 1 if number % 2 else -1]:
+                milliseconds = _import(side, runtime, name)
+                if number:
+                    taken.milliseconds.append(milliseconds)
+    return found
+
+
+def _import(side: Assets, runtime: Path, name: str) -> float:
+    # -I and -S exclude the environment and all installed packages; -B leaves no bytecode in the copies without it.
+    command = [sys.executable, "-I", "-S", "-B", "-c", PROGRAM, str(side.code), str(side.layer), str(runtime), name]
+    return float(json.loads(subprocess.run(command, capture_output=True, check=True).stdout))
