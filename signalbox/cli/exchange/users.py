@@ -183,7 +183,7 @@ def remove(
     if as_json:
         print_json({"user": name, "removed": known is not None})
     else:
-        hint = "" if known else suggestion(name, [one.name for one in users.records.every()])
+        hint = "" if known else suggestion(name, users.names())
         print_line(f"{name}  {'removed' if known else 'did not exist'}{hint}")
     say(f"in {users.deployment.place}")
 
@@ -213,7 +213,7 @@ class _Users:
         """Return the user's record. Raises `RejectedError` if it does not exist."""
         found = self.records.find(self.name)
         if found is None:
-            hint = suggestion(self.name, [one.name for one in self.records.every()])
+            hint = suggestion(self.name, self.names())
             raise RejectedError(
                 f"user {self.name!r} does not exist: `signalbox user add {self.name} --role ROLE` creates it{hint}"
             )
@@ -223,6 +223,10 @@ class _Users:
                 f"{found.role}` creates one"
             )
         return found
+
+    def names(self) -> list[str]:
+        """Return the names of all users, also of those that only join live."""
+        return [str(one.name) for one in (*self.records.every(), *self.records.live_only())]
 
     def forget_secret(self) -> None:
         """Revoke the user's secret for live connections; existing connections check and lose their rights."""

@@ -8,6 +8,7 @@ from signalbox.cli.exchange.stage import User, exchanges
 from signalbox.cli.history.what_if import Over, Past, Picture, asked_past
 from signalbox.cli.live.changes import check_realm, print_dry_run
 from signalbox.cli.live.past_grants import PastGrant
+from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, Stage, say
 from signalbox.live.admin.coverage import check_placeholders
@@ -99,9 +100,12 @@ def remove(
         return
     with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
         result = _asked(client, "ungrant", fields)
-    _print(result, as_json=as_json)
-    if not result.get("ungranted", True):
-        say(f"there was no such {'deny' if deny else 'grant'}")
+        is_missing = not result.get("ungranted", True)
+        hint = _near(client, fields) if is_missing and not as_json else ""
+    if not is_missing or as_json:
+        _print(result, as_json=as_json)
+    if is_missing:
+        say(f"there was no such {'deny' if deny else 'grant'}{hint}")
 
 
 @app.command(name="list")
@@ -190,6 +194,12 @@ def _ask_past(
     else:
         print_dry_run(result)
     asked.show(result, as_json=as_json)
+
+
+def _near(client: "ExchangeClient", fields: dict[str, object]) -> str:
+    """Return the pattern that may be meant, of the grants to the same user on the same exchange."""
+    found = client.ask("grants", {"user": fields["user"], "exchange": fields["exchange"]})
+    return suggestion(str(fields["uri"]), [str(one["uri"]) for one in found] if isinstance(found, list) else ())
 
 
 def _asked(client: "ExchangeClient", command: str, fields: dict[str, object]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from signalbox.clients.identity.provider import InvalidProvider, fetch_json
 from signalbox.clients.identity.sign_ins import SignIns, state_folder
 from signalbox.clients.identity.signed_in import SignedIn
 from signalbox.clients.identity.tokens import TokenRequest
-from signalbox.errors import RejectedError
+from signalbox.errors import RejectedError, SignalboxError
 
 if TYPE_CHECKING:
     from signalbox.clients.live.session import Login
@@ -51,10 +51,22 @@ def signed_in_login(deployment: Deployment, realm: str, wanted: str | None) -> "
     """Return a login with the tokens of a user who signs in at the first request, unless a sign-in is stored."""
     from signalbox.clients.live.session import Login
 
-    page_url = f"{deployment.endpoint_url}/live/" if deployment.endpoint_url else output(deployment, "LivePageUrl")
-    issuer = chosen(_issuers(_config(page_url, realm), realm), realm, wanted)
+    issuer = chosen(_issuers(_config(_page_url(deployment), realm), realm), realm, wanted)
     source = SignedIn(issuer.asked, SignIns(state_folder()), _show)
     return Login(realm, token=source.token)
+
+
+def listed_realms(deployment: Deployment) -> list[str]:
+    """Return the realms that the live page lists; none if it does not respond, or may not list them."""
+    try:
+        found = _config(_page_url(deployment)).get("realms")
+    except SignalboxError:
+        return []
+    return [str(one) for one in found] if isinstance(found, list) else []
+
+
+def _page_url(deployment: Deployment) -> str:
+    return f"{deployment.endpoint_url}/live/" if deployment.endpoint_url else output(deployment, "LivePageUrl")
 
 
 def chosen(issuers: Sequence[RealmIssuer], realm: str, wanted: str | None) -> RealmIssuer:

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from signalbox.cli.shared.signals import Ending
     from signalbox.clients.live.client import LiveClient
     from signalbox.clients.live.cursor import Cursor, ReceivedEvent
-    from signalbox.clients.live.session import Login
+    from signalbox.clients.live.session import JoinRefused, Login
     from signalbox.live.wamp.patterns import TopicPattern
 
 TICKET, USER, REALM = "SIGNALBOX_TICKET", "SIGNALBOX_USER", "SIGNALBOX_REALM"
 PAGE = "SIGNALBOX_PAGE"
 TOPICS = "signalbox.topics"
+NO_SUCH_REALM = "wamp.error.no_such_realm"
 
 Exchange = Annotated[
     str | None,
@@ -80,14 +81,27 @@ class Access:
 def joining(access: Access) -> "Iterator[LiveClient]":
     """Provide a client that joins a realm at its first request."""
     from signalbox.clients.live.client import LiveClient
+    from signalbox.clients.live.session import JoinRefused
     from signalbox.clients.web_socket import connector
 
     deployment = _deployment(access)
     if not deployment.websocket_url:
         raise RejectedError("the stage has no live API: deploy it again to update it")
     login = _login(deployment, access)
-    with LiveClient(connector(deployment.websocket_url), login) as client:
-        yield client
+    try:
+        with LiveClient(connector(deployment.websocket_url), login) as client:
+            yield client
+    except JoinRefused as error:
+        raise JoinRefused(f"{error}{_near_realm(deployment, login.realm, error)}") from error
+
+
+def _near_realm(deployment: "Deployment", realm: str, error: "JoinRefused") -> str:
+    """Return the realm that may be meant, if the error is about the realm."""
+    if NO_SUCH_REALM not in str(error):
+        return ""
+    from signalbox.cli.live.sign_in import listed_realms
+
+    return suggestion(realm, listed_realms(deployment))
 
 
 def _deployment(access: Access) -> "Deployment":

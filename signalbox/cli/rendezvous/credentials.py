@@ -82,7 +82,7 @@ def _revoke(deployment: "Deployment", *, yes: bool, as_json: bool) -> None:
 
     known = len(client_key_ids(deployment.session(), deployment.outputs))
     if known:
-        question = f"Delete the {_keys(known)} of the clients of {deployment.place}? It cuts off every client at once."
+        question = f"Delete {_keys(known)} of the clients of {deployment.place}? It cuts off every client at once."
         confirm(question, yes=yes, as_json=as_json)
     deleted = revoke_client_credentials(deployment.session(), deployment.outputs)
     if as_json:
@@ -154,7 +154,7 @@ def _print_all(deployment: "Deployment", stun_servers: list[str], *, as_json: bo
     else:
         for line in lines:
             print_line(line)
-        say(f"clients of {len(clients)} regions: {', '.join(regions.found)}")
+        say(f"clients of {len(clients)} region{'' if len(clients) == 1 else 's'}: {', '.join(regions.found)}")
     regions.report()
 
 

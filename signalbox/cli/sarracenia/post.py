@@ -81,7 +81,8 @@ def post(
     if dry_run:
         run.run(PrintingSink(as_json=as_json))
     else:
-        with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
+        begins = f"announcements to {exchange}" if watch else ""  # a watch ends by a signal
+        with exchanges(aws=aws, stage=stage, user=user, says_where=not watch, begins=begins) as client:
             run.run(PublishingSink(client, settings.exchange, as_json=as_json))
     raise typer.Exit(1 if run.problems else 0)
 

@@ -190,6 +190,12 @@ def test_a_user_is_removed_after_a_yes_only(here, monkeypatch):
     assert "did you mean 'alice'?" in signalbox("user", "remove", "alcie").stdout
 
 
+def test_a_mistyped_live_only_user_is_answered_with_the_nearest(here):
+    live_only("lee")
+
+    assert signalbox("user", "remove", "lea").stdout == "lea  did not exist; did you mean 'lee'?\n"
+
+
 def test_a_removed_user_cannot_join(here):
     added()
 

@@ -96,8 +96,16 @@ def test_a_grant_is_removed(stage):
     never = signalbox("grant", "remove", "bob", REALM, "other")
 
     assert gone.stdout == "bob may no longer read xs_alice.fifo  prefix 'logs.'\n"
-    assert never.stderr == f"{PLACE}· there was no such grant\n"
+    assert (never.stdout, never.stderr) == ("", f"{PLACE}· there was no such grant\n")
     assert stage.asked_in[0].endswith("-alice")
+
+
+def test_a_grant_that_is_not_there_is_answered_with_the_nearest(stage):
+    stage.replies["grants"] = lambda _: [LOGS]
+
+    never = signalbox("grant", "remove", "bob", REALM, "lgs.", "--match", "prefix")
+
+    assert "there was no such grant; did you mean 'logs.'?" in never.stderr
 
 
 @pytest.mark.parametrize(

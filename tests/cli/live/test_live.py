@@ -340,6 +340,16 @@ def test_a_stage_that_cannot_be_joined_is_refused_with_the_reason(router, tmp_pa
     assert text in str(result.exception)
 
 
+def test_a_mistyped_realm_is_answered_with_the_nearest(router, tmp_path, monkeypatch):
+    write_local(tmp_path, websocket_url=router.url)
+    monkeypatch.setattr("signalbox.cli.live.sign_in.fetch_json", lambda _: {"realms": ["xtrial.fifo", "xs_bob.fifo"]})
+
+    result = signalbox("tail", "trial.log", "--exchange", "xtrail.fifo")
+
+    assert isinstance(result.exception, JoinRefused)
+    assert str(result.exception).endswith("; did you mean 'xtrial.fifo'?")
+
+
 @pytest.mark.parametrize(
     ("refusal", "answer", "error"),
     [

@@ -195,6 +195,12 @@ def test_an_invalid_size_is_refused(text):
         size_bytes(text, "--size")
 
 
+def test_a_watch_names_its_stage_first(stage, tree, monkeypatch):
+    monkeypatch.setattr(PostRun, "run", lambda *_: None)  # which ends by a signal
+
+    assert post(tree, "--watch", "--aws").stderr == "· announcements to xs_alice in stage signalbox in us-east-1\n"
+
+
 @pytest.mark.parametrize("existing", [False, True])
 def test_changes_are_announced_until_a_signal_arrives(existing, tree):
     program = "from signalbox.cli.main import main; main()"
