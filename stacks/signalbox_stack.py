@@ -150,7 +150,7 @@ class SignalboxStack(Stack):
             "BridgeFingerprints": ",".join(bridges),
             "ReportJobName": self.jobs["Report"].job.job_name,
             "ReportPrefix": REPORT_PREFIX,
-            "RendezvousPeers": config.rendezvous_peers or "",
+            **_shared(config),
             **self._splitting_results(state, config),
             **self._exchange_results(state, config),
             **self._live_results(state),
@@ -212,6 +212,11 @@ def _peer(state: StateStack, config: Config) -> str:
     key_id = Fn.select(1, Fn.split("/", state.state_key.key_arn))
     names = (config.stage, state.rendezvous_table.table_name, key_id, config.broker_queue, config.client_queue_prefix)
     return ":".join((Aws.REGION, *names))
+
+
+def _shared(config: Config) -> dict[str, str]:
+    """Return the setting `rendezvous_peers` as an output; none without peers, since AWS documents no empty output."""
+    return {"RendezvousPeers": config.rendezvous_peers} if config.rendezvous_peers else {}
 
 
 def _every(*, minutes: int) -> scheduler.ScheduleExpression:

@@ -156,8 +156,12 @@ class Row {
   }
 
   async _copy() {
-    await navigator.clipboard.writeText(this.command.textContent ?? "");
-    this.copy.textContent = "Copied";
+    try {
+      await navigator.clipboard.writeText(this.command.textContent ?? "");
+      this.copy.textContent = "Copied";
+    } catch {
+      this.copy.textContent = "Clipboard not available"; // browsers require TLS for it
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 """The stage of a benchmark: an emulator with the app deployed into it, removed when the run ends."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from signalbox.cli.shared.deployment import Deployment, local_deployment
 from signalbox.local import stage
 from signalbox.local.emulator import lifecycle
 from signalbox.local.files import CHECKOUT
+from signalbox.local.processes import processes_naming
 from signalbox.local.stage_folder import StageFolder
 
 FOLDER = CHECKOUT / ".signalbox" / "benchmarks"
@@ -79,6 +81,11 @@ class Stage:
         sqs = self.deployment.session().client("sqs", region_name=side.region)
         pages = sqs.get_paginator("list_queues").paginate(QueueNamePrefix=self.local["outputs"]["ClientQueuePrefix"])
         return [url for page in pages for url in page.get("QueueUrls", [])]
+
+
+def function_processes() -> list[int]:
+    """Return the processes of the functions of the running stage."""
+    return processes_naming(f"{StageFolder(FOLDER).temporary}{os.sep}ministack-lambda-")
 
 
 @contextmanager

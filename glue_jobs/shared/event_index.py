@@ -7,8 +7,9 @@
 
 A run of whole days replaces their segments by one, from the table of events. Any other run adds a segment to each day
 of its events, which replaces that of the same window. Documents are replaced as a whole, after the files that they
-name, so readers (signalbox/history/index) see either the old or the new state; files of the old state remain until the
-next run.
+name, so readers (signalbox/history/index) see either the old or the new state. Runs of the hourly and of the daily job
+may overlap: a document is read again just before it is changed, and files that it does not name are deleted only when
+no run that wrote them, and no reader of an older document, can still need them.
 """
 
 import json
@@ -29,6 +30,8 @@ from glue_jobs.transforms.event_ids import index_rows
 
 VERSION = 1
 HOUR = timedelta(hours=1)
+FILES_KEPT_FOR = 6 * HOUR  # more than the timeout of the job `day`, and than any trace
+WRITTEN_AT = "%Y%m%dT%H%M%S"  # the beginning of a segment's name
 EVENTS_OF_A_BUCKET, MAX_BUCKETS = 25_000, 4_000
 # A lookup reads the footer of a file, which has 0.4 KB for each row group, and one row group.
 WRITE_OPTIONS = {
@@ -52,29 +55,29 @@ class EventIndex:
 
     def replace_days(self, window: TimeWindow) -> None:
         """Replace the segments of a window's days by the events of the table."""
+        # A segment that another run adds from now on has events that may not be in the table as it is read now.
+        known = {day: {segment["folder"] for segment in self._load(day)["segments"]} for day in window.days}
         events = self.lake.events(window)
         counts = _counts(events)
         for day in window.days:
-            segments = [self._segment(events, day, counts[day])] if day in counts else []
-            self._save(day, {**self._load(day), "segments": segments})
+            made = [self._segment(events, day, counts[day])] if day in counts else []
+            self._change_segments(day, made, replacing=known[day])
 
     def add(self, events: DataFrame, window: TimeWindow) -> None:
         """Add the events that arrived in a window to their days; each `event_id` is in `events` once."""
         name = f"{window.start:%Y-%m-%dT%H:%M}/{window.end:%Y-%m-%dT%H:%M}"
         for day, count in _counts(events).items():
-            document = self._load(day)
-            others = [segment for segment in document["segments"] if segment.get("window") != name]
-            segment = {"window": name, **self._segment(events, day, count)}
-            self._save(day, {**document, "segments": [*others, segment]})
+            made = {"window": name, **self._segment(events, day, count)}
+            self._change_segments(day, [made], replacing={name})
 
     def mark_read(self, window: TimeWindow, *, read_at: datetime) -> None:
         """Record that the raw files that existed at `read_at` in the hours that a window overlaps are in the index."""
         first = window.start.replace(minute=0, second=0, microsecond=0)
         moments = [first + HOUR * ahead for ahead in range(ceil((window.end - first) / HOUR))]
         for day in window.days:
-            document = self._load(day)
             marks = {f"{moment:%H}": _text(read_at) for moment in moments if moment.date() == day}
             if marks:
+                document = self._load(day)
                 self._save(day, {**document, "read_at": {**document["read_at"], **marks}})
 
     def delete(self, *, before: datetime) -> None:
@@ -87,7 +90,7 @@ class EventIndex:
 
     def _segment(self, events: DataFrame, day: date, count: int) -> Document:
         buckets = min(ceil(count / EVENTS_OF_A_BUCKET), MAX_BUCKETS)
-        folder = f"{day}/{uuid4().hex}"
+        folder = f"{day}/{datetime.now(UTC):{WRITTEN_AT}}-{uuid4().hex}"
         rows = index_rows(events.where(F.to_date("occurred_at") == F.lit(day)), buckets=buckets)
         arranged = rows.repartition(buckets, "bucket").sortWithinPartitions("bucket", "id")
         arranged.write.options(**WRITE_OPTIONS).partitionBy("bucket").parquet(f"{self.path}/{folder}")
@@ -97,12 +100,19 @@ class EventIndex:
         text = read_text(self.lake.spark, self._document(day))
         return {"version": VERSION, "segments": [], "read_at": {}} if text is None else json.loads(text)
 
+    def _change_segments(self, day: date, made: list[Document], *, replacing: set[str]) -> None:
+        """Replace the segments with these folders or windows."""
+        document = self._load(day)
+        others = [one for one in document["segments"] if replacing.isdisjoint((one["folder"], one.get("window")))]
+        self._save(day, {**document, "segments": [*others, *made]})
+
     def _save(self, day: date, document: Document) -> None:
-        before = self._load(day)
         write_text(self.lake.spark, self._document(day), text=json.dumps(document, separators=(",", ":")))
-        used = {segment["folder"] for one in (before, document) for segment in one["segments"]}
+        used = {segment["folder"] for segment in document["segments"]}
+        newest = f"{datetime.now(UTC) - FILES_KEPT_FOR:{WRITTEN_AT}}~"
         for path in glob_paths(self.lake.spark, f"{self.path}/{day}/*"):
-            if f"{day}/{path.rpartition('/')[2]}" not in used:
+            name = path.rpartition("/")[2]
+            if f"{day}/{name}" not in used and name < newest:
                 delete_path(self.lake.spark, path)
 
     def _document(self, day: date) -> str:

@@ -8,6 +8,7 @@ import boto3
 from lambdas.live import wiring
 from lambdas.shared import instance
 from signalbox.activity.measures import Sources
+from signalbox.activity.questions import options_of
 from signalbox.activity.recent import RecentActivity
 from signalbox.aws.activity.metric_data import CloudWatchMetricData
 from signalbox.aws.activity.stage import StageActivity
@@ -45,11 +46,14 @@ def service() -> OverviewService:
 
 def _activity(tables: OverviewTables) -> RecentActivity:
     settings = instance.settings()
-    stage = StageActivity(
+    name = settings.text("STAGE")
+    activity = StageActivity(
         CloudWatchMetricData(boto3.client("cloudwatch")),
         splits=tables.splits,
         exchanges=tables.exchanges,
-        names=StageNames(settings.text("STAGE"), settings.text("EXCHANGE_PREFIX")),
+        names=StageNames(name, settings.text("EXCHANGE_PREFIX")),
         sources=Sources.parse(settings.text("ACTIVITY_SOURCES")),
     )
-    return RecentActivity(stage.read, KEPT_LOCALLY if instance.is_local() else KEPT)
+    if instance.is_local():
+        return RecentActivity(activity.read, KEPT_LOCALLY)
+    return RecentActivity(activity.read, KEPT, options_of(name))

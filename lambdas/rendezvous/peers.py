@@ -8,7 +8,7 @@ from lambdas.rendezvous import wiring
 from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
 from signalbox.aws.rendezvous.announcements import DynamoAnnouncements
-from signalbox.aws.rendezvous.peers import FAILURES, answer_service_of, peers_of
+from signalbox.aws.rendezvous.peers import FAILURES, answer_service_of, passes, peers_of
 from signalbox.rendezvous.rules.answer_service import AnswerService
 from signalbox.rendezvous.rules.peer_address import PeerAddress, parse_peers
 from signalbox.rendezvous.rules.peers import Peers
@@ -60,6 +60,7 @@ def _peers() -> Peers:
         recency=wiring.policy().proxy_recency,
         failures=FAILURES,
         report=_report,
+        passes=passes,
         parallel_map=parallel_map,
         lock=Lock(),
     )

@@ -72,7 +72,9 @@ def _service() -> SweepService:
         cursor=DynamoCursor(instance.table("LEASE_TABLE"), instance.CLOCK),
         clock=instance.CLOCK,
         stage=instance.settings().text("STAGE"),
-        ended_leases=DynamoEndedLeases(wiring.table(), _queues_url()),
+        ended_leases=DynamoEndedLeases(
+            wiring.table(), _queues_url(), shards=instance.settings().number("OFFER_POOL_SHARDS")
+        ),
         swept_until=DynamoCursor(instance.table("LEASE_TABLE"), instance.CLOCK, LEASES),
         parallel_map=parallel_map,
     )

@@ -10,6 +10,7 @@ from lambdas.splitting import control_wiring as wiring
 from lambdas.splitting.wiring import dead_letters
 from signalbox.control.envelope import Envelope
 from signalbox.errors import RejectedError
+from signalbox.kept.settings import principal_of
 from signalbox.splitting.control.command_handlers import ControlService
 from signalbox.splitting.control.commands import COMMANDS
 from signalbox.splitting.control.protocol import REPLY_QUEUE_MARK
@@ -39,8 +40,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
 
 
 def _answer(record: dict[str, Any], envelope: Envelope) -> object:
-    # After the colon, SenderId names the session of a role.
-    principal = record["attributes"].get("SenderId", "").partition(":")[0]
+    principal = principal_of(record["attributes"].get("SenderId", ""))
     return ControlService(wiring.ports()).answer(envelope.command(COMMANDS), principal=principal)
 
 

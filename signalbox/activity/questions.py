@@ -31,11 +31,26 @@ OUTCOMES: Mapping[str, str] = MappingProxyType(
 )
 
 
-def questions(capability: str, since: datetime) -> dict[str, str]:
+DEFAULT_STAGE = "signalbox"
+
+
+def options_of(stage: str | None) -> str:
+    """Return the options with which commands use a stage in AWS, or the local stage for None."""
+    if stage is None:
+        return ""
+    return " --aws" if stage == DEFAULT_STAGE else f" --aws --stage {stage}"
+
+
+def questions(capability: str, since: datetime, *, options: str = "") -> dict[str, str]:
     """Return the command that answers further for each number of a capability; `since` is the beginning of the hour.
 
-    That of errors lists the ids that `signalbox trace` takes; `more` is the one for the capability as a whole.
+    That of errors lists the ids that `signalbox trace` takes; `more` is the one for the capability as a whole. All end
+    with the `options` of the stage.
     """
+    return {name: f"{command}{options}" for name, command in _commands(capability, since).items()}
+
+
+def _commands(capability: str, since: datetime) -> dict[str, str]:
     days = f"dt >= '{since:%Y-%m-%d}'"
     if capability == "history":
         newest = _query(f"max(occurred_at) AS newest FROM events_raw WHERE {days}")

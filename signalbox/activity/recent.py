@@ -9,10 +9,14 @@ from signalbox.activity.summary import Activity
 
 @dataclass(slots=True)
 class RecentActivity:
-    """A read of the activity, repeated when it is older than `keep_for`."""
+    """A read of the activity, repeated when it is older than `keep_for`.
+
+    `options` are those of the commands for the stage.
+    """
 
     read: Callable[[datetime], Sequence[Activity]]
     keep_for: timedelta
+    options: str = ""
     _known: tuple[datetime, Sequence[Activity]] | None = field(default=None, init=False)
 
     def at(self, now: datetime) -> tuple[datetime, Sequence[Activity]]:

@@ -45,8 +45,8 @@ class Activity:
     errors: int
     usd: PriceRange
 
-    def document(self) -> dict[str, object]:
-        """Return the activity as JSON values."""
+    def document(self, *, options: str = "") -> dict[str, object]:
+        """Return the activity as JSON values; `options` are those of the commands for its stage."""
         return {
             "capability": self.capability,
             "unit": UNITS[self.capability],
@@ -57,7 +57,7 @@ class Activity:
             "errors": self.errors,
             "usd_least": round(self.usd.least, 6),
             "usd_most": round(self.usd.most, 6),
-            "questions": questions(self.capability, self.since),
+            "questions": questions(self.capability, self.since, options=options),
         }
 
 

@@ -24,6 +24,7 @@ from signalbox.cli.rendezvous import commands as rendezvous
 from signalbox.cli.sarracenia import commands as sarracenia
 from signalbox.cli.shared.kept_settings import Reset
 from signalbox.cli.shared.output import print_error, print_line
+from signalbox.cli.shared.signals import Interrupted
 from signalbox.cli.shared.stage import say
 from signalbox.cli.splitting import commands as splitting
 from signalbox.cli.verify.commands import verify
@@ -46,6 +47,7 @@ PARSERS_WORDS = {
     "Input should be a valid number, unable to parse string as a number": "expected a number",
     "Input should be": "expected a number",
 }
+OF_A_STAGE = re.compile(r"No such option: (--aws|--stage|--json)\b")
 CHOICE = re.compile(r"'(?P<given>[^']*)' is not one of (?P<expected>.*)")
 QUOTED = re.compile(r"'([^']*)'")
 
@@ -85,6 +87,8 @@ def main() -> None:
         _end_usage(error)
     except typer.Abort:
         sys.exit(INTERRUPTED)
+    except Interrupted as interruption:
+        sys.exit(interruption.status)
     except BrokenPipeError:
         # The reader of the output has closed it, as `head` does; the rest of the buffer goes to the null device.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -108,6 +112,8 @@ def _end_usage(error: typer.TyperException) -> NoReturn:
         sys.exit(error.exit_code)
     context = getattr(error, "ctx", None)
     help_hint = f"\n`{context.command_path} --help` shows the options" if context else ""
+    if (misplaced := OF_A_STAGE.search(text)) and context and context.parent is None:
+        help_hint = f"\ngive {misplaced[1]} after the command: `signalbox COMMAND … {misplaced[1]}`"
     _end(_readable(text) + help_hint, error.exit_code)
 
 

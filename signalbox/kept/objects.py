@@ -85,6 +85,15 @@ class KeptReader(Protocol):
         ...
 
 
+def is_kept(key: str) -> bool:
+    """Return whether a key is that of kept messages, not of an object that others put below the prefix."""
+    try:
+        KeptObject.parse(key)
+    except UnreadableBatch:
+        return False
+    return True
+
+
 def queue_prefix(queue: QueueName) -> str:
     """Return the prefix of the keys of a queue's objects."""
     return f"{KEPT_PREFIX}{queue}/"

@@ -9,6 +9,8 @@ from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
 
 SHORTEST = timedelta(minutes=5)
+# https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids
+USER_ID, ROLE_ID = "AIDA", "AROA"
 LONGEST = timedelta(days=14)  # the lifecycle rule of the bucket deletes what is older: stacks/state_stack.py
 
 
@@ -21,15 +23,15 @@ class KeepSetting:
     """The setting of a queue since `set_at`; without `keep_for` it is removed, and what is kept is being deleted.
 
     `readers` are the IAM unique ids (`AIDA…`, `AROA…`) of the users and roles that may read the messages, with the
-    names by which they were given. With `by_router`, the queue is a declared one, whose copies the function `route`
-    keeps; a split of it does not keep them again.
+    names by which they were given. `declared` is the name of a declared queue, which its name in SQS may not contain:
+    the function `route` keeps its copies, so a split of it does not keep them again.
     """
 
     queue: QueueName
     keep_for: timedelta | None
     set_at: datetime
     readers: Mapping[str, str] = field(default_factory=dict)
-    by_router: bool = False
+    declared: str | None = None
 
     def may_read(self, principal: str) -> bool:
         """Return whether the user or role with an IAM unique id may read the kept messages."""
@@ -54,6 +56,15 @@ class KeepSettings(Protocol):
     def forget(self, setting: KeepSetting) -> None:
         """Delete a removed setting, unless it was set again."""
         ...
+
+
+def principal_of(sender_id: str) -> str:
+    """Return the IAM unique id in the `SenderId` of a message or the `UserId` of a caller.
+
+    That of a role is followed by the name of the caller's session. That of a federated user begins with the account's
+    number, by which the account itself is known, so its name stays.
+    """
+    return sender_id.partition(":")[0] if sender_id.startswith(ROLE_ID) else sender_id
 
 
 def keep_time(seconds: int) -> timedelta:

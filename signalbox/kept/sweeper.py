@@ -7,7 +7,8 @@ from itertools import takewhile
 from typing import Protocol
 
 from signalbox.clock import Clock
-from signalbox.kept.objects import KeptObject, StoredVersion
+from signalbox.errors import EffectFailed
+from signalbox.kept.objects import KeptObject, StoredVersion, is_kept
 from signalbox.kept.settings import KeepSetting, KeepSettings
 from signalbox.queues import QueueName
 
@@ -44,22 +45,34 @@ class KeptSweeper:
     clock: Clock
 
     def sweep(self, *, until: datetime) -> SweepResult:
-        """Sweep all queues; stop at a page's end after `until`. The next sweep continues."""
+        """Sweep all queues; stop at a page's end after `until`. The next sweep continues.
+
+        A failure at one queue does not keep the messages of the others. Raises `EffectFailed` after the last one.
+        """
         deleted, is_complete = 0, True
+        problems: list[str] = []
         for setting in self.settings.every():
-            found = self.sweep_queue(setting, until=until)
-            deleted, is_complete = deleted + found.deleted, is_complete and found.is_complete
+            try:
+                found = self.sweep_queue(setting, until=until)
+            except EffectFailed as error:
+                problems.append(str(error))
+            else:
+                deleted, is_complete = deleted + found.deleted, is_complete and found.is_complete
+        if problems:
+            raise EffectFailed("; ".join(problems))
         return SweepResult(deleted, is_complete)
 
     def sweep_queue(self, setting: KeepSetting, *, until: datetime) -> SweepResult:
         """Delete the expired messages of a queue; forget a removed setting when nothing is left to be deleted."""
         deleted, oldest = 0, setting.oldest(self.clock.now())
         for page in self.objects.versions(setting.queue):
-            expired = list(takewhile(lambda one: KeptObject.parse(one.key).kept_at <= oldest, page))
+            # Objects that others put there have no time; the bucket's lifecycle rule deletes them.
+            ours = [one for one in page if is_kept(one.key)]
+            expired = list(takewhile(lambda one: KeptObject.parse(one.key).kept_at <= oldest, ours))
             if expired:
                 self.objects.delete(expired)
                 deleted += len(expired)
-            if len(expired) < len(page):
+            if len(expired) < len(ours):
                 break  # the rest is younger: keys are in the order of time
             if self.clock.now() >= until:
                 return SweepResult(deleted, is_complete=False)

@@ -12,6 +12,8 @@ from typing import Any
 from signalbox.errors import RejectedError
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+# The variable of jsii with the major versions of Node that it runs on without a warning.
+QUIET_ABOUT_NODE = ("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "18,20,22")
 
 
 def require_checkout() -> None:
@@ -29,6 +31,8 @@ def checkout_modules() -> Iterator[None]:
     Raises `RejectedError` without a checkout.
     """
     require_checkout()
+    # jsii, which the settings start, prints it as Python's bytes; the doctor has a line about the version.
+    os.environ.setdefault(*QUIET_ABOUT_NODE)
     sys.path.append(str(CHECKOUT))
     try:
         yield

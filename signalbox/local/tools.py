@@ -13,7 +13,7 @@ from pathlib import Path
 
 from signalbox.errors import UnavailableError
 from signalbox.local import setup
-from signalbox.local.files import CHECKOUT
+from signalbox.local.files import CHECKOUT, QUIET_ABOUT_NODE
 
 CDK_VERSION = "2.1148.1"  # works with aws-cdk-lib 2.275; npm's latest, 3.0.0, refuses its schema
 TOOLS = CHECKOUT / ".signalbox" / "tools"
@@ -165,6 +165,7 @@ def hermetic_environment(base: Mapping[str, str]) -> dict[str, str]:
 def environment(base: Mapping[str, str]) -> dict[str, str]:
     """Return the base environment with this checkout's Python, Node, and no telemetry of the CDK CLI."""
     executable = node()
+    variable, versions = QUIET_ABOUT_NODE
     return {
         **base,
         "PATH": os.pathsep.join(
@@ -172,5 +173,5 @@ def environment(base: Mapping[str, str]) -> dict[str, str]:
         ),
         "JSII_NODE": str(executable),
         "CDK_DISABLE_CLI_TELEMETRY": "true",
-        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
+        variable: versions,
     }

@@ -171,6 +171,10 @@ class EndedLeases(Protocol):
         """Return the leases that end in this period, both ends included, oldest first, read as they are needed."""
         ...
 
+    def needed(self, *, now: datetime) -> AbstractSet[QueueName]:
+        """Return the queues of clients whose offer is open and in its pool, or whose lease has not ended."""
+        ...
+
 
 class Leases(Protocol):
     """The leases of temporary queues, by their end: those of an earlier version, and those whose queue was refused."""

@@ -46,6 +46,7 @@ NEEDS = {
     "page": ("RENDEZVOUS_TABLE", "POLL_HOLD_LIMIT"),
     "sweep": (
         *HISTORY,
+        *OFFERS,
         *BROKER,
         "STAGE",
         "LEASE_TABLE",

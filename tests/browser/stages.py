@@ -3,6 +3,7 @@
 import math
 
 from signalbox.live.wamp.messages import Payload
+from signalbox.sarracenia.rights.permissions import Role
 from tests.fakes import live_router
 
 AT = "2026-11-21T20:15:00+00:00"
@@ -84,7 +85,8 @@ SESSIONS = {7: "alice", 9: "crunch"}
 
 
 def furnish(router: live_router.Router) -> None:
-    """Register the procedures of the page with a router."""
+    """Register the procedures of the page with a router, and make its user an administrator."""
+    router.roles = {"alice": Role.ADMIN}
     router.procedures.update(
         {
             "signalbox.overview": lambda _: Payload((OVERVIEW,), {"unavailable": {}}),

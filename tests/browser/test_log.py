@@ -212,7 +212,8 @@ def test_a_line_and_a_topic_lead_to_the_command_that_traces_a_message(router, vi
     for number in range(2):
         router.publish("trial.log", f"line {number}")
     page = visitor.log("trial.log")
-    page.get_by_text("line 0").click(click_count=2)
+    for _ in range(2):  # not a double click, which selects a word
+        page.get_by_text("line 0").click()
     of_line = page.get_by_role("dialog").inner_text()
     page.keyboard.press("Escape")
 

@@ -182,7 +182,7 @@ def test_a_number_shows_its_command_which_stays_over_a_refresh(router, visitor):
 
 def test_who_is_no_administrator_sees_no_activity(router, visitor):
     furnish(router)
-    del router.procedures["signalbox.activity"]
+    router.roles = {}
     page = visitor.sign_in("#/overview")
 
     expect(page.get_by_role("region", name="Splits")).to_contain_text("ann-x7")

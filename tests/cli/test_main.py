@@ -2,16 +2,26 @@
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
+import time
 
+import boto3
 import pytest
-from botocore.exceptions import NoCredentialsError
+from botocore.exceptions import ClientError, NoCredentialsError
+from typer.testing import CliRunner
 
 from signalbox.cli import local, main
+from signalbox.cli.main import app
 from signalbox.cli.shared.deployment import Deployment, find_deployment, local_deployment
+from signalbox.cli.shared.signals import Ending
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local.emulator.weather.conditions import Weather
+from tests.cli.shared.commands import leaves
+from tests.cli.shared.stage import serving
+from tests.fakes.aws import aws  # noqa: F401 - a fixture
 
 LOCAL = {
     "endpoint_url": "http://127.0.0.1:4566",
@@ -38,13 +48,66 @@ def test_messages_name_a_stage_by_its_folder_or_by_account_and_region(tmp_path):
 
     assert local_deployment(LOCAL, folder=tmp_path / ".signalbox").place == f"the local stage of {tmp_path}"
     assert local_deployment(LOCAL).place == "the local stage of http://127.0.0.1:4566"
-    aws = Deployment(outputs, "eu-west-1", "", stage="prod")
-    assert aws.place == "stage prod in account 123456789012, eu-west-1"
+    prod = Deployment(outputs, "eu-west-1", "", stage="prod")
+    assert prod.place == "stage prod in account 123456789012, eu-west-1"
 
 
 def test_the_error_without_a_running_stage_names_make_up_and_the_option_aws(tmp_path):
     with pytest.raises(RejectedError, match=r"`make up` .* --aws"):
         find_deployment(folder=tmp_path)
+
+
+def test_the_name_of_a_stage_needs_the_option_aws(tmp_path):
+    with pytest.raises(RejectedError, match="--stage prod names a stage in AWS: give --aws too"):
+        find_deployment(stage="prod", folder=tmp_path)
+
+
+def test_a_mistyped_stage_is_answered_with_the_nearest_and_its_region(aws):  # noqa: F811
+    with serving({}, []), pytest.raises(RejectedError) as refusal:
+        find_deployment(aws=True, stage="signalbx")
+
+    first, second = str(refusal.value).splitlines()
+    assert first == "stage 'signalbx' is not deployed in region 'us-east-1'; did you mean 'signalbox'?"
+    assert second.startswith("the region is that of AWS_REGION, AWS_DEFAULT_REGION or the profile")
+
+
+def test_a_stack_that_is_no_stage_is_not_suggested(aws):  # noqa: F811
+    boto3.client("cloudformation").create_stack(
+        StackName="signalbo", TemplateBody='{"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}'
+    )
+
+    with pytest.raises(RejectedError, match=r"'us-east-1'\nthe region is that of"):
+        find_deployment(aws=True)
+
+
+def test_a_caller_who_may_not_list_stages_gets_no_suggestion(aws, monkeypatch):  # noqa: F811
+    def refuse(*_: object, **__: object) -> object:
+        raise ClientError({"Error": {"Code": "AccessDenied"}}, "DescribeStacks")
+
+    monkeypatch.setattr("botocore.paginate.PageIterator.__iter__", refuse)
+
+    with pytest.raises(RejectedError, match=r"'us-east-1'\nthe region is that of"):
+        find_deployment(aws=True)
+
+
+def test_programs_reach_the_local_stage_by_their_environment():
+    found = local_deployment(LOCAL).program_environment({"HOME": "/h", "AWS_PROFILE": "prod", "AWS_SESSION_TOKEN": "t"})
+
+    assert found == {
+        "HOME": "/h",
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:4566",
+        "AWS_REGION": "eu-west-1",
+        "AWS_DEFAULT_REGION": "eu-west-1",
+        "AWS_ACCESS_KEY_ID": "AKIA1",
+        "AWS_SECRET_ACCESS_KEY": "hidden",
+    }
+
+
+@pytest.mark.parametrize("found", [local_deployment(LOCAL), Deployment({}, "eu-west-1", "")], ids=["local", "AWS"])
+def test_programs_with_an_endpoint_and_those_of_a_stage_in_aws_keep_their_environment(found):
+    given = {"AWS_PROFILE": "prod", **({"AWS_ENDPOINT_URL": "http://x"} if found.endpoint_url else {})}
+
+    assert found.program_environment(given) == given
 
 
 def test_the_weather_has_a_seed_and_may_limit_the_account():
@@ -126,6 +189,32 @@ def test_a_mistyped_command_is_answered_in_one_line_with_the_nearest_word(monkey
     assert hint.endswith("--help` shows the options")
 
 
+@pytest.mark.parametrize("option", ["--aws", "--stage", "--json"])
+def test_an_option_of_a_stage_comes_after_the_command(monkeypatch, capsys, option):
+    status, _, err = run(monkeypatch, capsys, option, "status")
+
+    assert status == 2
+    assert err.splitlines()[1] == f"  give {option} after the command: `signalbox COMMAND … {option}`"
+
+
+def test_a_file_that_is_not_there_is_named_once(monkeypatch, capsys, tmp_path):
+    file = str(tmp_path / "none.json")
+
+    status, _, err = run(monkeypatch, capsys, "exchange", "match", "--bindings", file)
+
+    assert (status, err) == (2, f"error: cannot read {file!r}: No such file or directory\n")
+
+
+def test_a_node_of_the_past_is_not_announced_in_bytes(tmp_path):
+    """The settings are read with the CDK, whose jsii warns about the version of Node."""
+    program = "from signalbox.cli.main import main; import sys; sys.argv[1:] = ['doctor', '-c', 'poll_hold=1']; main()"
+
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603 - our own interpreter
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: 'poll_hold' is not a setting; did you mean 'poll_hold_")
+
+
 @pytest.mark.parametrize("words", [(), ("local",)], ids=" ".join)
 def test_a_group_without_a_command_prints_its_help(monkeypatch, capsys, words):
     status, out, err = run(monkeypatch, capsys, *words)
@@ -141,6 +230,13 @@ def test_every_command_has_the_short_option_for_help(monkeypatch, capsys, words)
 
     assert not status
     assert "Usage: signalbox" in out
+
+
+@pytest.mark.parametrize("words", sorted(leaves()), ids=" ".join)
+def test_no_help_cuts_a_word_on_a_narrow_terminal(words):
+    shown = CliRunner(env={"TERMINAL_WIDTH": "80", "COLUMNS": "80"}).invoke(app, [*words, "--help"]).output
+
+    assert re.findall(r"\S+…", shown) == []
 
 
 def test_a_shell_completes_commands_and_options():
@@ -175,6 +271,25 @@ def test_an_interrupted_command_has_exit_status_130(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("signalbox.local.stage.down", interrupted)
+    monkeypatch.setattr(sys, "argv", ["signalbox", "local", "down", "--yes"])
+
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+
+    assert ended.value.code == 130
+
+
+def test_a_second_interrupt_ends_work_that_does_not_end(monkeypatch):
+    """Such as a wait for a stage that does not respond."""
+
+    def work(*_arguments: object, **_options: object) -> None:
+        with Ending().awaited():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)  # continues
+            os.kill(os.getpid(), signal.SIGINT)
+            pytest.fail("the second signal did not end the work")
+
+    monkeypatch.setattr("signalbox.local.stage.down", work)
     monkeypatch.setattr(sys, "argv", ["signalbox", "local", "down", "--yes"])
 
     with pytest.raises(SystemExit) as ended:

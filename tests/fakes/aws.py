@@ -126,11 +126,21 @@ def make_lease_table():
 
 @pytest.fixture
 def split_table(aws: None):
+    return make_split_table()
+
+
+def make_split_table():
+    """Create the table of splits in the default region."""
     return _table_of_kinds("Splits")
 
 
 @pytest.fixture
 def exchange_table(aws: None):
+    return make_exchange_table()
+
+
+def make_exchange_table():
+    """Create the table of exchanges in the default region."""
     return _table_of_kinds("Exchanges")
 
 

@@ -29,11 +29,15 @@ class MemoryKeepSettings:
 
 @dataclass
 class MemoryKeptMessages:
-    """The texts of kept batches by key. Writes fail while `is_failing`, reads of the keys in `unreadable` fail."""
+    """The texts of kept batches by key.
+
+    Writes fail while `is_failing`, reads of the keys in `unreadable` fail, and lists of the queues in `unlisted`.
+    """
 
     texts: dict[str, str] = field(default_factory=dict)
     is_failing: bool = False
     unreadable: set[str] = field(default_factory=set)
+    unlisted: set[QueueName] = field(default_factory=set)
     page: int = 2
 
     def put(self, batch: KeptBatch) -> None:
@@ -50,6 +54,8 @@ class MemoryKeptMessages:
         return self.texts.get(key)
 
     def versions(self, queue: QueueName) -> Iterator[Sequence[StoredVersion]]:
+        if queue in self.unlisted:
+            raise EffectFailed(f"kept messages of queue {queue!r}")
         keys = self._of(queue)
         for start in range(0, len(keys), self.page):
             yield [StoredVersion(key, "null") for key in keys[start : start + self.page]]

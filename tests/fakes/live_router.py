@@ -247,8 +247,9 @@ class Router:
     def _account(self, name: str) -> Account | None:
         if name not in self.rights:
             return None
-        rights = Rights(frozenset(), self.rights[name], is_admin=False)
-        return Account(UserName(name), Role(self.roles.get(name, Role.SUBSCRIBER)), CREDENTIALS, rights)
+        role = Role(self.roles.get(name, Role.SUBSCRIBER))
+        rights = Rights(frozenset(), self.rights[name], is_admin=role is Role.ADMIN)
+        return Account(UserName(name), role, CREDENTIALS, rights)
 
     def _carry_out(self, peer: Peer, effect: object) -> None:
         if isinstance(effect, Enter):

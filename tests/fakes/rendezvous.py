@@ -142,6 +142,7 @@ class MemoryOffers:
 @dataclass
 class MemoryAnnouncements:
     announcements: dict[ClientId, Rendezvous] = field(default_factory=dict)
+    page_size: int = 25
 
     def announce(self, record: Rendezvous, *, home: str) -> None:
         key = ForeignOffer(record.client_id, home).key
@@ -163,7 +164,7 @@ class MemoryAnnouncements:
             for record in self.announcements.values()
             if offer_pool(record.nat) in chosen and record.available_at <= now and record.client_id.endswith(f"@{home}")
         ]
-        return sorted(found, key=lambda record: record.created_at)
+        return sorted(found, key=lambda record: record.created_at)[: self.page_size]
 
     def take(self, client_id: ClientId, *, now: datetime, until: datetime) -> bool:
         record = self.announcements.get(client_id)
@@ -183,12 +184,26 @@ class MemoryEndedLeases:
     offers: MemoryOffers = field(default_factory=MemoryOffers)
 
     def between(self, since: datetime, until: datetime) -> Iterator[Lease]:
-        for record in sorted(self.offers.records.values(), key=lambda r: r.available_at):
-            is_ended = record.state not in OPEN_STATES and record.method is RendezvousMethod.SQS
-            if is_ended and since <= record.available_at <= until:
-                name = QueueName(f"snowflake-client-{record.client_id}")
+        for record in sorted(self._of_sqs(), key=lambda r: r.available_at):
+            if record.state not in OPEN_STATES and since <= record.available_at <= until:
+                name = self._name(record)
                 url = QueueUrl(f"https://queues.example/{name}")
                 yield Lease(name, url, "rendezvous", record.available_at)
+
+    def needed(self, *, now: datetime) -> AbstractSet[QueueName]:
+        return {self._name(record) for record in self._of_sqs() if self._is_needed(record, now)}
+
+    def _is_needed(self, record: Rendezvous, now: datetime) -> bool:
+        if record.state in OPEN_STATES:
+            return record.client_id in self.offers.pooled
+        return record.available_at > now
+
+    def _of_sqs(self) -> list[Rendezvous]:
+        return [record for record in self.offers.records.values() if record.method is RendezvousMethod.SQS]
+
+    @staticmethod
+    def _name(record: Rendezvous) -> QueueName:
+        return QueueName(f"snowflake-client-{record.client_id}")
 
 
 @dataclass

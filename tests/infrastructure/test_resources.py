@@ -441,7 +441,6 @@ def test_the_outputs_have_their_documented_names(stage):
         "DeliverFunctionName",
         "ActivitySources",
         "RendezvousPeer",
-        "RendezvousPeers",
         "Region",
         "Settings",
     }

@@ -14,9 +14,7 @@ from typing import Any
 
 from benchmarks.parts.rendezvous.clients import Clients, Exchange
 from benchmarks.parts.rendezvous.proxies import polling
-from benchmarks.shared.stage import FOLDER, Stage
-from signalbox.local.processes import processes_naming
-from signalbox.local.stage_folder import StageFolder
+from benchmarks.shared.stage import Stage, function_processes
 from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT
 
 PROXIES = 30
@@ -115,9 +113,8 @@ class _Killer:
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def run(self, every_seconds: float) -> None:
-        workers = f"{StageFolder(FOLDER).temporary}{os.sep}ministack-lambda-"
         while not self.stopping.wait(every_seconds):
-            if running := processes_naming(workers):
+            if running := function_processes():
                 process = self.chance.choice(running)
                 with suppress(ProcessLookupError):
                     os.kill(process, signal.SIGKILL)

@@ -82,14 +82,21 @@ def _timings(timings: Mapping[str, Timings]) -> Table:
         for what, field in (("client: offer to answer", "client_ms"), ("inside: sent to answer in queue", "inside_ms"))
         for how in ("one after another", f"{AT_ONCE} at once")
     ]
-    return Table("Time to answer", columns, [*rows, _work_row(timings)], note=_outcome(timings))
+    return Table("Time to answer", columns, [*rows, *_work_rows(timings)], note=_outcome(timings))
 
 
-def _work_row(timings: Mapping[str, Timings]) -> list[str]:
-    """Return the processor time per rendezvous; with all cores busy, it bounds the duration of a burst."""
-    work = [1000 * sum(one.burst_processor_seconds) / max(1, len(one.at_once)) for one in timings.values()]
+def _work_rows(timings: Mapping[str, Timings]) -> Iterator[list[str]]:
+    """Yield the processor time per rendezvous; with all cores busy, it bounds the duration of a burst."""
+    work = [_each(one.burst_processor_seconds, one) for one in timings.values()]
     cells = [f"{milliseconds:.0f}" for milliseconds in work]
-    return [f"processor time of one of {AT_ONCE} at once", *cells, *([ratio(*work)] if len(work) > 1 else [])]
+    yield [f"processor time of one of {AT_ONCE} at once", *cells, *([ratio(*work)] if len(work) > 1 else [])]
+    functions = _each(timings[SIGNALBOX].function_processor_seconds, timings[SIGNALBOX])
+    yield ["of it in functions", f"{functions:.1f}", *[NOTHING] * (len(cells) if len(cells) > 1 else 0)]
+
+
+def _each(seconds: Sequence[float], of: Timings) -> float:
+    """Return the milliseconds of one exchange of the bursts."""
+    return 1000 * sum(seconds) / max(1, len(of.at_once))
 
 
 def _exchanges(timings: Timings, how: str) -> list[Exchange]:

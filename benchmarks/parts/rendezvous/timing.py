@@ -1,13 +1,14 @@
 """The time until a client has its answer: one client after another, and many at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.parts.rendezvous.clients import Clients, Exchange
 from benchmarks.parts.rendezvous.proxies import polling
-from benchmarks.shared.processes import TICKS
+from benchmarks.shared.processes import TICKS, usage
 from benchmarks.shared.sides import Side
+from benchmarks.shared.stage import function_processes
 
 ROUNDS = 5
 AT_ONCE = 20
@@ -34,6 +35,8 @@ class Timings:
     proxy_failures: list[str] = field(default_factory=list)
     burst_processor_seconds: list[float] = field(default_factory=list)
     """The processor time of the whole machine in each burst, from the first offer to the last answer."""
+    function_processor_seconds: list[float] = field(default_factory=list)
+    """The part of it that the stage's functions took: their processes alone, so that other programs do not count."""
 
 
 def measure(sides: Sequence[Side], clients: Clients, *, plan: Plan, say: Callable[[str], None]) -> dict[str, Timings]:
@@ -61,10 +64,21 @@ def _round(side: Side, clients: Clients, plan: Plan, *, into: Timings) -> None:
         into.sequential.extend(clients(side, plan.sequential, 1))
         for _ in range(plan.bursts):
             pool.settle()
-            before = processor_seconds()
+            before, functions = processor_seconds(), _function_ticks()
             into.at_once.extend(clients(side, AT_ONCE, AT_ONCE))
             into.burst_processor_seconds.append(processor_seconds() - before)
+            into.function_processor_seconds.append(_seconds_since(functions))
     into.proxy_failures.extend(pool.failures)
+
+
+def _function_ticks() -> dict[int, int]:
+    """Return the processor ticks of the functions' processes, by process."""
+    found = {process: usage(process) for process in function_processes()}
+    return {process: used[0] for process, used in found.items() if used}
+
+
+def _seconds_since(before: Mapping[int, int]) -> float:
+    return sum(ticks - before.get(process, 0) for process, ticks in _function_ticks().items()) / TICKS
 
 
 def processor_seconds() -> float:

@@ -34,3 +34,8 @@ class DynamoKeptQueues:
             write["UpdateExpression"] = f"SET {KEEP_SECONDS} = :seconds ADD version :one"
             write["ExpressionAttributeValues"] = {":one": 1, ":seconds": int(keep_for.total_seconds())}
         return updated(self.table, write) is not None
+
+    def is_marked(self, queue: DeclaredName) -> bool:
+        """Return whether a queue exists and is marked: a queue that is declared again is not."""
+        found = self.table.get_item(Key=record_key(ResourceRef(ResourceKind.QUEUE, queue)), ConsistentRead=True)
+        return KEEP_SECONDS in found.get("Item", {})

@@ -64,7 +64,7 @@ def messages_query(selection: Selection, window: PastWindow, *, table: str) -> s
         f"WITH found AS (SELECT message_id, topic, coalesce(size_bytes, 0) AS bytes, {_label('publisher')}, "  # noqa: S608 - all texts are quoted
         f"CAST(occurred_at AS varchar) AS moment, CASE WHEN {_is_present(selection)} THEN 0 ELSE 1 END AS new "
         f"FROM {_events(table, window, capability='exchange')} "
-        f"WHERE kind IN ('routed', 'unrouted', 'logged') AND source = {quoted(selection.exchange)} "
+        f"WHERE kind IN ('routed', 'unrouted', 'logged', 'dead_letter') AND source = {quoted(selection.exchange)} "
         f"AND {_matches(selection.regex)}), "
         "messages AS (SELECT message_id, max(topic) AS topic, max(publisher) AS publisher, min(bytes) AS bytes, "
         "min(moment) AS moment, min(new) AS new FROM found GROUP BY message_id), "

@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from signalbox.errors import RejectedError
+from signalbox.kept.settings import ROLE_ID, USER_ID, principal_of
 
 if TYPE_CHECKING:
     from mypy_boto3_iam.client import IAMClient
     from mypy_boto3_sts.client import STSClient
 
-# https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids
-USER_ID, ROLE_ID = "AIDA", "AROA"
 USER, ROLE = "user", "role"
 
 
@@ -29,7 +28,7 @@ class IamReaders:
         """Return the unique id and the name of the caller; of an assumed role, those of the role."""
         identity = self.sts.get_caller_identity()
         name = identity["Arn"].rpartition(":")[2]
-        return identity["UserId"].partition(":")[0], "/".join(name.split("/")[:2])
+        return principal_of(identity["UserId"]), "/".join(name.split("/")[:2])
 
     def find(self, text: str) -> tuple[str, str]:
         """Return the unique id of `NAME`, `user/NAME`, `role/NAME`, an ARN or an id, and its name.

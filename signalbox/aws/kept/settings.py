@@ -46,8 +46,9 @@ class DynamoKeepSettings:
             "queue": setting.queue,
             "set_at": milliseconds(setting.set_at),
             "readers": dict(setting.readers),
-            "by_router": setting.by_router,
         }
+        if setting.declared is not None:
+            item["declared"] = setting.declared
         if setting.keep_for is not None:
             item[KEEP_SECONDS] = int(setting.keep_for.total_seconds())
         self.table.put_item(Item=item)
@@ -68,5 +69,5 @@ def _setting(item: Item) -> KeepSetting:
         keep_for=timedelta(seconds=int(item[KEEP_SECONDS])) if KEEP_SECONDS in item else None,
         set_at=moment(item["set_at"]),
         readers=dict(item["readers"]),
-        by_router=bool(item["by_router"]),
+        declared=item.get("declared"),
     )

@@ -5,6 +5,7 @@ The condition expressions are equivalent to `is_claimable`, `is_answerable` and 
 """
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -13,7 +14,7 @@ from zlib import crc32
 
 from signalbox.aws.shared.conditions import Attr, Condition, Key
 from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment, succeeds, updated, updated_or_there
-from signalbox.queues import Lease, QueueUrl, queue_name
+from signalbox.queues import Lease, QueueName, QueueUrl, queue_name
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
 from signalbox.rendezvous.rules.states import (
@@ -43,7 +44,8 @@ ENDED = "ended"
 LISTED = ("client_id", "method", "state", "created_at", "deadline", "nat", "lent_to", "matches")
 # The offers of one query: more than one, since another proxy may claim the first between the query and the claim.
 PAGE_SIZE = 25
-# Longer than the retention of the broker queue, so that every late duplicate of an offer is recognised.
+# After the lease of the client's queue, which the sweep finds by the record, and after the deadline: longer than the
+# retention of the broker queue, so that every late duplicate of an offer is recognised.
 KEPT_FOR = timedelta(hours=1)
 
 
@@ -155,8 +157,8 @@ class DynamoOffers:
                 "Key": _key(client_id),
                 # The item goes from its pool to the ended offers. The removed attributes would cost a unit more: a unit
                 # is 1 KB, and the reply is as long as the session description.
-                "UpdateExpression": "SET #state = :final, reply = :reply, #pool = :ended, available_at = :leased_until "
-                "REMOVE session_description, receipt_handle",
+                "UpdateExpression": "SET #state = :final, reply = :reply, #pool = :ended, "
+                "available_at = :leased_until, expires_at = :expires_at REMOVE session_description, receipt_handle",
                 "ConditionExpression": condition,
                 "ExpressionAttributeNames": {"#state": "state", "#pool": "pool"},
                 "ExpressionAttributeValues": {
@@ -164,6 +166,7 @@ class DynamoOffers:
                     ":reply": reply,
                     ":ended": ENDED,
                     ":leased_until": milliseconds(leased_until),
+                    ":expires_at": _expires_at(leased_until),
                 },
             },
             returned="ALL_OLD",
@@ -191,17 +194,26 @@ class DynamoOffers:
 class DynamoEndedLeases:
     """`EndedLeases` in the index of the table `Rendezvous`, where the sweep finds the queues at no further write.
 
-    `queues_url` is the common start of the URLs of client queues.
+    `queues_url` is the common start of the URLs of client queues, and `shards` the partitions of a pool.
     """
 
     table: "DynamoTable"
     queues_url: str
+    shards: int = 1
 
     def between(self, since: datetime, until: datetime) -> Iterator[Lease]:
         """Yield the leases that end in this period, both ends included, oldest first; pages are read as needed."""
         ends = Key("available_at").between(milliseconds(since), milliseconds(until))
-        query = {"IndexName": OPEN_OFFERS_INDEX, "KeyConditionExpression": Key("pool").eq(ENDED) & ends}
-        for item in every_item(self.table.query, query):
+        yield from self._leases(Key("pool").eq(ENDED) & ends)
+
+    def needed(self, *, now: datetime) -> AbstractSet[QueueName]:
+        """Return the queues of clients whose offer is open and in its pool, or whose lease has not ended."""
+        chosen = [Key("pool").eq(ENDED) & Key("available_at").gt(milliseconds(now))]
+        chosen += [Key("pool").eq(_partition(pool, shard)) for pool in OfferPool for shard in range(self.shards)]
+        return {lease.queue_name for one in chosen for lease in self._leases(one)}
+
+    def _leases(self, condition: Condition) -> Iterator[Lease]:
+        for item in every_item(self.table.query, {"IndexName": OPEN_OFFERS_INDEX, "KeyConditionExpression": condition}):
             if item["method"] == RendezvousMethod.SQS:
                 url = QueueUrl(f"{self.queues_url}{item['client_id']}")
                 yield Lease(queue_name(url), url, events.CAPABILITY, moment(item["available_at"]))
@@ -221,6 +233,10 @@ def _match_key(sid: ProxySessionId) -> Item:
 
 def _match_item(sid: ProxySessionId, client_id: ClientId, *, expires_at: object) -> Item:
     return _match_key(sid) | {"client_id": client_id, "expires_at": expires_at}
+
+
+def _expires_at(end: datetime) -> int:
+    return round((end + KEPT_FOR).timestamp())
 
 
 def _item(record: Rendezvous) -> Item:
@@ -243,7 +259,7 @@ def _item(record: Rendezvous) -> Item:
         "proxy_type": record.proxy_type,
         "matches": record.matches,
         "reply": record.reply,
-        "expires_at": round((record.deadline + KEPT_FOR).timestamp()),
+        "expires_at": _expires_at(max(record.deadline, record.available_at)),
     }
     if record.state in OPEN_STATES:
         item["session_description"] = record.session_description

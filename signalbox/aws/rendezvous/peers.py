@@ -10,6 +10,7 @@ from signalbox.aws.rendezvous.announcements import DynamoAnnouncements
 from signalbox.aws.rendezvous.held_polls import DynamoPresence
 from signalbox.aws.rendezvous.offers import DynamoOffers
 from signalbox.aws.rendezvous.queues import SqsBrokerQueue, SqsClientQueues
+from signalbox.aws.shared.errors import is_passing
 from signalbox.aws.shared.table import DynamoTable
 from signalbox.rendezvous.rules.answer_service import AnswerService
 from signalbox.rendezvous.rules.peers import Peer
@@ -24,10 +25,15 @@ if TYPE_CHECKING:
 FAILURES = (ClientError, BotoCoreError)
 # The function `offer` has three seconds in all. The slowest pairs of regions need 0.3 s for a round trip.
 TIMEOUT_SECONDS = 1
-# One call: a region that is away costs one time-out, after which the peer rests.
+# One call: a region that is away costs one time-out, after which the peer rests. What `passes` is called again.
 SHORT = Config(connect_timeout=TIMEOUT_SECONDS, read_timeout=TIMEOUT_SECONDS, retries={"total_max_attempts": 1})
 # The answer of a proxy is tried again: no other function has it.
 PATIENT = Config(connect_timeout=TIMEOUT_SECONDS, read_timeout=2, retries={"total_max_attempts": 2})
+
+
+def passes(error: Exception) -> bool:
+    """Return whether a region responded with an error that another call may not get, such as a throttled one."""
+    return isinstance(error, ClientError) and is_passing(error)
 
 
 class CreateClient(Protocol):

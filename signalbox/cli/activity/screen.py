@@ -52,15 +52,15 @@ def _table(rows: Sequence[Document], *, width: int) -> Table:
 
 def _numbers(one: Document, *, has_range: bool) -> Iterator[Text]:
     yield Text(f"{_rate(one['rate'])}/s", style="" if one["rate"] else "dim")
-    yield Text(str(one["backlog"]), style="" if one["backlog"] else "dim")
+    yield Text(f"{one['backlog']:,}", style="" if one["backlog"] else "dim")
     oldest = one["oldest_seconds"]
     yield Text("-", style="dim") if oldest is None else _age(oldest)
-    yield Text(str(one["errors"]), style="bold red" if one["errors"] else "dim")
+    yield Text(f"{one['errors']:,}", style="bold red" if one["errors"] else "dim")
     yield Text(usd(one["usd_least"] if has_range else one["usd_most"], one["usd_most"]))
 
 
 def _rate(rate: float) -> str:
-    return f"{rate:.0f}" if rate >= WHOLE_RATE else f"{rate:.2g}"
+    return f"{rate:,.0f}" if rate >= WHOLE_RATE else f"{rate:.2g}"
 
 
 def _age(seconds: float) -> Text:

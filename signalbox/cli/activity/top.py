@@ -24,7 +24,6 @@ LOCAL_SECONDS = 5.0
 # CloudWatch has a value a minute, and bills each read.
 AWS_SECONDS = 60.0
 WIDTH = 200  # columns of output that is not a terminal
-DEFAULT_STAGE = "signalbox"
 
 
 def top(
@@ -35,20 +34,21 @@ def top(
         typer.Option(help="Seconds between two refreshes (default: 5, with --aws 60).", min=1, show_default=False),
     ] = None,
     aws: Aws = False,
-    stage: Stage = DEFAULT_STAGE,
+    stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
     """Show rate, backlog, oldest message, errors and cost of the last hour of each capability.
 
     Rates are those of the last five minutes. Each row names the command that answers further.
     """
+    from signalbox.activity.questions import options_of
     from signalbox.cli.shared.deployment import find_deployment
     from signalbox.cli.shared.signals import Ending
 
     ending = Ending()
     repeats = not once and (interval is not None or (sys.stdout.isatty() and not as_json))
     pause = interval or (AWS_SECONDS if aws else LOCAL_SECONDS)
-    read = _reader(find_deployment(aws=aws, stage=stage), _options(aws=aws, stage=stage))
+    read = _reader(find_deployment(aws=aws, stage=stage), options_of(stage if aws else None))
     with ending.awaited(), _screen(as_json=as_json, repeats=repeats) as show, ending.waiting():
         document = read()
         show(document, "")
@@ -63,20 +63,12 @@ def top(
     ending.exit_if_interrupted()
 
 
-def _options(*, aws: bool, stage: str) -> str:
-    """Return the options with which the named commands use the same stage."""
-    named = f" --stage {stage}" if stage != DEFAULT_STAGE else ""
-    return f" --aws{named}" if aws else ""
-
-
 def _reader(deployment: "Deployment", options: str) -> Callable[[], Document]:
     activity = _activity(deployment)
 
     def read() -> Document:
         now = datetime.now(UTC)
-        found = [dict(one.document()) for one in activity.read(now)]
-        for one in found:
-            one["questions"] = {name: f"{command}{options}" for name, command in one["questions"].items()}  # type: ignore[attr-defined]  # a mapping of texts
+        found = [one.document(options=options) for one in activity.read(now)]
         return {"at": now.isoformat(timespec="milliseconds"), "stage": deployment.place, "capabilities": found}
 
     return read
@@ -84,6 +76,7 @@ def _reader(deployment: "Deployment", options: str) -> Callable[[], Document]:
 
 def _activity(deployment: "Deployment") -> "StageActivity":
     from signalbox.activity.measures import Sources
+    from signalbox.activity.questions import DEFAULT_STAGE
     from signalbox.aws.activity.metric_data import CloudWatchMetricData
     from signalbox.aws.activity.stage import StageActivity
     from signalbox.exchange.model.names import StageNames

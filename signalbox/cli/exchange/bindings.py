@@ -83,12 +83,22 @@ def unbind(
     _check_order(exchange, target)
     with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
         done = [client.unbind(exchange, target, pattern) for pattern in patterns]
+        missing = not all(document.get("unbound") for document in done)
+        bound = _patterns(client, exchange, target) if missing and not as_json else ()
     if as_json:
         print_json(done)
         return
     for pattern, document in zip(patterns, done, strict=True):
-        outcome = "unbound" if document.get("unbound") else "was not bound"
+        outcome = "unbound" if document.get("unbound") else f"was not bound{suggestion(pattern, bound)}"
         print_line(f"{exchange} → {target}  {_quoted(pattern)}  {outcome}")
+
+
+def _patterns(client: "ExchangeClient", exchange: str, target: str) -> list[str]:
+    """Return the patterns that bind a target. Raises `RejectedError` for an exchange that is not there."""
+    found = client.bindings(exchange)
+    if not found:
+        _refuse_unknown(client, exchange)
+    return [one["pattern"] for one in found if target in (one.get("queue"), one.get("destination"))]
 
 
 def list_bindings(

@@ -144,7 +144,7 @@ def delete(
         except CommandRejected as error:
             # The stage names the field of the command; here it is an option.
             raise CommandRejected(str(error).replace("delete with force", "delete with --force")) from error
-    print_deletion(document, name, as_json=as_json)
+        print_deletion(document, name, client, as_json=as_json)
 
 
 @app.command(name="list")

@@ -54,8 +54,10 @@ def consume(
     from signalbox.cli.shared.signals import Ending
 
     ending = Ending()
-    with ending.awaited(), exchanges(aws=aws, stage=stage, user=user) as client:
+    with ending.awaited(), exchanges(aws=aws, stage=stage, user=user, begins=f"messages of {queue}") as client:
         with client.consumer(queue, prefetch=prefetch) as consumer:
+            if follow and maximum is None:
+                say("Ctrl-C ends it")
             printed = _Printer(consumer, ending, ack=ack, as_json=as_json).read(follow=follow, maximum=maximum)
         if not (printed or follow):
             say(f"no messages in {queue}")

@@ -29,16 +29,17 @@ def nearest_names(client: "ExchangeClient") -> Iterator[None]:
         yield
     except RejectedError as error:
         about = ABOUT_NAME.search(str(error))
-        hint = "" if about is None else _hint(client, about[1])
+        hint = "" if about is None else name_hint(client, about[1])
         if not hint:
             raise
         raise type(error)(f"{error}{hint}") from error
 
 
-def _hint(client: "ExchangeClient", name: str) -> str:
+def name_hint(client: "ExchangeClient", name: str) -> str:
+    """Return the exchange or queue that a mistyped name may mean; nothing if the stage does not list them."""
     is_exchange = name.startswith("x")
     try:
         found = client.exchanges() if is_exchange else client.queues()
     except SignalboxError:
-        return ""  # the first error counts
+        return ""  # what has led here counts
     return suggestion(name, [one["exchange" if is_exchange else "queue"] for one in found])

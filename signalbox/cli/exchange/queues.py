@@ -83,7 +83,7 @@ def delete(
     question = f"Delete queue {name!r} of {{place}} with its bindings and messages?"
     with confirmed(question, yes=yes or if_empty, as_json=as_json, aws=aws, stage=stage, user=user) as client:
         document = client.delete_queue(name, if_empty=if_empty)
-    print_deletion(document, name, as_json=as_json)
+        print_deletion(document, name, client, as_json=as_json)
 
 
 @app.command(name="list")

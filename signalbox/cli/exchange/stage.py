@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from signalbox.cli.exchange.names import nearest_names
+from signalbox.cli.exchange.names import name_hint, nearest_names
 from signalbox.cli.shared.confirmation import confirm
 from signalbox.cli.shared.output import print_fields, print_json, print_line
 from signalbox.cli.shared.stage import local_time, output, say
@@ -31,13 +31,22 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800}
 
 
 @contextmanager
-def exchanges(*, aws: bool, stage: str, user: str | None, says_where: bool = False) -> "Iterator[ExchangeClient]":
-    """Yield a client of a stage's exchanges; with `says_where`, name the stage when the context ends without error."""
+def exchanges(
+    *, aws: bool, stage: str, user: str | None, says_where: bool = False, begins: str = ""
+) -> "Iterator[ExchangeClient]":
+    """Yield a client of a stage's exchanges.
+
+    With `says_where`, name the stage when the context ends without error; with `begins`, the text about what the
+    command takes, when it begins: such a command may run until it is interrupted.
+    """
     client, place = _client_and_place(aws=aws, stage=stage, user=user)
+    where = place + ("" if user is None else f", as user {user}")
+    if begins:
+        say(f"{begins} in {where}")
     with client, nearest_names(client):
         yield client
     if says_where:
-        say(f"in {place}" + ("" if user is None else f", as user {user}"))
+        say(f"in {where}")
 
 
 @contextmanager
@@ -143,12 +152,15 @@ def note_sqs_name(document: Document, name: str) -> None:
         say(f"SQS does not allow the name {name!r}: in SQS the queue is {document['sqs_name']!r}")
 
 
-def print_deletion(document: Document, name: str, *, as_json: bool) -> None:
-    """Print the result of a deletion: also, unless as JSON, what was deleted with it and what is left."""
+def print_deletion(document: Document, name: str, client: "ExchangeClient", *, as_json: bool) -> None:
+    """Print the result of a deletion: also, unless as JSON, what was deleted with it and what is left.
+
+    For a name that did not exist, print the nearest one that does.
+    """
     if as_json:
         print_json(dict(document))
         return
-    print_line(f"{name}  {'deleted' if document.get('deleted') else 'did not exist'}")
+    print_line(f"{name}  {'deleted' if document.get('deleted') else f'did not exist{name_hint(client, name)}'}")
     unbound, lost, left = document.get("unbound") or (), document.get("lost"), document.get("dead_letters")
     if unbound:
         say(f"{len(unbound)} binding{'s' if len(unbound) > 1 else ''} deleted with it")

@@ -17,7 +17,9 @@ from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
+    from mypy_boto3_sqs import SQSClient
 
+    from signalbox.aws.exchange.kept_queues import DynamoKeptQueues
     from signalbox.aws.kept.settings import DynamoKeepSettings
     from signalbox.cli.shared.deployment import Deployment
     from signalbox.kept.settings import KeepSetting
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 DECLARED = "q_"
 COLUMNS = ("queue", "kept for", "readable by", "set")
 BEING_DELETED = "being deleted"
+NOT_NEW_ONES = "no new ones"
 
 app = typer.Typer(help="Keep messages that pass a split or an exchange, for a set time.", no_args_is_help=True)
 
@@ -62,13 +65,14 @@ def set_queue(
 
     time = keep_time(seconds(keep_for, "--for") or 0)
     kept = _KeptQueues.of(aws=aws, stage=stage)
-    queue = kept.existing(name)
-    before = kept.settings.find(queue)
+    before = kept.find(name)
+    declared = before.declared if before and before.declared else kept.declared(name)
+    queue = kept.existing(declared or name)
     readers = kept.readers(readable_by, before)
-    kept.store(name, KeepSetting(queue, time, datetime.now(UTC), readers, by_router=kept.is_declared(name)))
+    kept.store(KeepSetting(queue, time, datetime.now(UTC), readers, declared=declared), before)
     result = kept.apply(queue)
     _print(result | {"readable_by": sorted(readers.values())}, as_json=as_json)
-    if not kept.is_declared(name) and result["target"] is None:
+    if declared is None and result["target"] is None:
         say(f"queue {name!r} is not split: its messages pass Signalbox, and are kept, only while it is")
     say(f"in {kept.deployment.place}")
 
@@ -76,13 +80,18 @@ def set_queue(
 @app.command(name="list")
 def list_queues(*, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
     """List the queues that are kept, for how long, and who may read their messages."""
-    found = _KeptQueues.of(aws=aws, stage=stage).settings.every()
+    kept = _KeptQueues.of(aws=aws, stage=stage)
+    found = [(one, kept.is_active(one)) for one in kept.settings.every()]
     if as_json:
-        print_json([_document(one) for one in found])
+        print_json([_document(one, is_active=is_active) for one, is_active in found])
     elif found:
-        print_table(COLUMNS, map(_row, found))
+        print_table(COLUMNS, (_row(one, is_active=is_active) for one, is_active in found))
     else:
         print_line("no queue is kept")
+    for one, is_active in found:
+        if one.keep_for is not None and not is_active:
+            again = f"`signalbox keep set {one.declared}` keeps a new one's messages"
+            say(f"queue {one.declared!r} was deleted since: {again}")
 
 
 @app.command()
@@ -93,15 +102,14 @@ def remove(
     from signalbox.kept.settings import KeepSetting
 
     kept = _KeptQueues.of(aws=aws, stage=stage)
-    queue = kept.sqs_name(name)
-    before = kept.settings.find(queue)
+    before = kept.find(name)
     if before is None:
-        known = [str(one.queue) for one in kept.settings.every()]
+        known = [known for one in kept.settings.every() for known in filter(None, (one.queue, one.declared))]
         raise RejectedError(f"queue {name!r} is not kept{suggestion(name, known)}")
     confirm(f"Delete all kept messages of queue {name!r} of {kept.deployment.place}?", yes=yes, as_json=as_json)
-    kept.store(name, KeepSetting(queue, None, datetime.now(UTC), {}, by_router=before.by_router))
+    kept.store(KeepSetting(before.queue, None, datetime.now(UTC), {}, declared=before.declared), before)
     deleted = 0
-    while not (result := kept.apply(queue))["complete"]:
+    while not (result := kept.apply(before.queue))["complete"]:
         deleted += result["deleted"]
         say(f"{deleted} objects deleted so far")
     _print(result | {"deleted": deleted + result["deleted"]}, as_json=as_json)
@@ -126,18 +134,37 @@ class _KeptQueues:
 
         return DynamoKeepSettings(self._table("SplitTable"))
 
-    def is_declared(self, name: str) -> bool:
-        """Return whether a name is that of a declared queue, not of a queue in SQS."""
-        return name.startswith(DECLARED)
+    @cached_property
+    def marks(self) -> "DynamoKeptQueues":
+        from signalbox.aws.exchange.kept_queues import DynamoKeptQueues
+
+        return DynamoKeptQueues(self._table("ExchangeTable"))
+
+    def declared(self, name: str) -> str | None:
+        """Return a name if it is that of a declared queue, not of a queue in SQS."""
+        return name if name.startswith(DECLARED) else None
 
     def sqs_name(self, name: str) -> "QueueName":
         """Return the name in SQS of a queue."""
         from signalbox.queues import parse_queue_name
         from signalbox.sarracenia.rights.names import sqs_name
 
-        if self.is_declared(name):
+        if self.declared(name):
             return sqs_name(name, prefix=self.deployment.outputs.get("ExchangePrefix", ""))
         return parse_queue_name(name)
+
+    def find(self, name: str) -> "KeepSetting | None":
+        """Return the setting of a queue, also of a declared queue by its name in SQS, which `list` shows."""
+        from signalbox.queues import QueueName
+
+        return self.settings.find(self.sqs_name(name)) or self.settings.find(QueueName(name))
+
+    def is_active(self, setting: "KeepSetting") -> bool:
+        """Return whether messages are kept: not those of a declared queue that was deleted, or declared again since."""
+        from signalbox.exchange.model.bindings import DeclaredName
+
+        is_kept = setting.keep_for is not None
+        return is_kept and (setting.declared is None or self.marks.is_marked(DeclaredName(setting.declared)))
 
     def existing(self, name: str) -> "QueueName":
         """Return the name in SQS of an existing queue. Raises `RejectedError`."""
@@ -145,7 +172,9 @@ class _KeptQueues:
         try:
             sqs.get_queue_url(QueueName=queue)
         except sqs.exceptions.QueueDoesNotExist as error:
-            raise RejectedError(f"there is no queue {name!r}: give a queue that is split or declared") from error
+            raise RejectedError(
+                f"there is no queue {name!r}: give a queue that is split or declared{_near(sqs, queue)}"
+            ) from error
         return queue
 
     def readers(self, names: Sequence[str] | None, before: "KeepSetting | None") -> dict[str, str]:
@@ -158,18 +187,20 @@ class _KeptQueues:
             return dict(map(found.find, names))
         return dict(before.readers) if before and before.readers else dict([found.caller()])
 
-    def store(self, name: str, setting: "KeepSetting") -> None:
+    def store(self, setting: "KeepSetting", before: "KeepSetting | None") -> None:
         """Store a setting, and mark a declared queue. Raises `RejectedError` for a queue that is not declared."""
-        from signalbox.aws.exchange.kept_queues import DynamoKeptQueues
         from signalbox.exchange.model.bindings import DeclaredName
 
         self.settings.put(setting)
-        if not self.is_declared(name):
+        if setting.declared is None:
             return
-        marked = DynamoKeptQueues(self._table("ExchangeTable")).mark(DeclaredName(name), setting.keep_for)
+        marked = self.marks.mark(DeclaredName(setting.declared), setting.keep_for)
         if not marked and setting.keep_for is not None:
-            self.settings.forget(setting)
-            raise RejectedError(f"queue {name!r} is not declared")
+            if before:  # what was kept by it is still deleted on time
+                self.settings.put(before)
+            else:
+                self.settings.forget(setting)
+            raise RejectedError(f"queue {setting.declared!r} is not declared")
 
     def apply(self, queue: "QueueName") -> dict[str, Any]:
         """Let the stage apply the stored setting of a queue, and return its result."""
@@ -182,6 +213,19 @@ class _KeptQueues:
     def _table(self, name: str) -> "Table":
         table: Table = self.deployment.session().resource("dynamodb").Table(output(self.deployment, name))
         return table
+
+
+def _near(sqs: "SQSClient", queue: "QueueName") -> str:
+    """Return the queue in SQS that may be meant; nothing if the caller may not list the queues."""
+    from botocore.exceptions import ClientError
+
+    try:
+        found = sqs.list_queues(QueueNamePrefix=queue[:1]).get("QueueUrls", ())
+    except ClientError:
+        return ""
+    names = [url.rpartition("/")[2] for url in found]
+    hint = suggestion(queue, names)
+    return hint if "did you mean" in hint else ""
 
 
 def _print(document: dict[str, Any], *, as_json: bool) -> None:
@@ -197,17 +241,19 @@ def _print(document: dict[str, Any], *, as_json: bool) -> None:
     print_fields(fields)
 
 
-def _document(setting: "KeepSetting") -> dict[str, object]:
+def _document(setting: "KeepSetting", *, is_active: bool) -> dict[str, object]:
     return {
         "queue": setting.queue,
+        "declared": setting.declared,
+        "active": is_active,
         "kept_seconds": None if setting.keep_for is None else int(setting.keep_for.total_seconds()),
         "readable_by": sorted(setting.readers.values()),
         "set_at": setting.set_at.isoformat(),
-        "by_router": setting.by_router,
     }
 
 
-def _row(setting: "KeepSetting") -> tuple[str, str, str, str]:
+def _row(setting: "KeepSetting", *, is_active: bool) -> tuple[str, str, str, str]:
     kept = BEING_DELETED if setting.keep_for is None else duration_text(int(setting.keep_for.total_seconds()))
     readers = ", ".join(sorted(setting.readers.values())) or "-"
-    return setting.queue, kept, readers, local_time(setting.set_at.isoformat())
+    state = f"{kept}, {NOT_NEW_ONES}" if setting.keep_for is not None and not is_active else kept
+    return setting.declared or setting.queue, state, readers, local_time(setting.set_at.isoformat())

@@ -1,5 +1,6 @@
 """The command `signalbox trace`, which shows the way of one message through all capabilities."""
 
+import shutil
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from signalbox.cli.exchange.stage import client_of, seconds
-from signalbox.cli.history.trace_text import story_lines, verdict_lines
+from signalbox.cli.history.kept_filters import filter_verdicts
+from signalbox.cli.history.trace_text import filter_lines, story_lines, verdict_lines
 from signalbox.cli.shared.output import print_json, print_line
 from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
 from signalbox.errors import RejectedError, SignalboxError
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from signalbox.history.trace.story import Story
 
 DEFAULT = "7d"
+LONGEST = timedelta(days=3_650)  # each day is a request
 NAMES = ("q_", "xs_", "xpublic")
 MAXIMUM_STORIES = 5  # on one screen; JSON has all
 
@@ -40,6 +43,10 @@ def trace(
     bindings: Annotated[
         bool, typer.Option("--bindings/--no-bindings", help="Evaluate the bindings of its exchanges as they are now.")
     ] = True,
+    filters: Annotated[
+        bool,
+        typer.Option("--filters/--no-filters", help="Evaluate the filters of running sessions on it, if it is kept."),
+    ] = True,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
@@ -49,26 +56,43 @@ def trace(
     from signalbox.history.lookup import EventWindow
     from signalbox.history.trace.story import stories
 
-    now, span = datetime.now(UTC), _span(over)
+    now, span, id_ = datetime.now(UTC), _span(over), _id(asked)
     window = EventWindow(now - span, now + timedelta(minutes=1))  # clocks differ
     deployment = find_deployment(aws=aws, stage=stage)
-    found = _found(deployment, asked.strip(), window, over=over)
+    found = _found(deployment, id_, window, over=over)
     found_stories = stories(found.events)
-    verdicts = _verdicts(deployment, found_stories) if bindings and as_json else []
     if as_json:
-        print_json(_document(asked, window, found, found_stories, verdicts))
+        now_of = {
+            "bindings_now": list(map(asdict, _verdicts(deployment, found_stories) if bindings else ())),
+            "filters_now": list(map(asdict, filter_verdicts(deployment, found_stories) if filters else ())),
+        }
+        print_json(_document(id_, window, found, found_stories) | now_of)
         return
     _print(found_stories, found)
-    if bindings:
-        for line in verdict_lines(_verdicts(deployment, found_stories[:MAXIMUM_STORIES])):
-            print_line(line)
+    shown = found_stories[:MAXIMUM_STORIES]
+    for line in verdict_lines(_verdicts(deployment, shown)) if bindings else ():
+        print_line(line)
+    for line in filter_lines(filter_verdicts(deployment, shown)) if filters else ():
+        print_line(line)
 
 
 def _span(text: str) -> timedelta:
     number = seconds(text, "--over")
-    if not number:
-        raise RejectedError(f"--over: expected a time such as 36h or 30d, not {text!r}")
+    if not number or number > LONGEST.total_seconds():
+        raise RejectedError(f"--over: expected a time such as 36h or 30d, at most {LONGEST.days}d, not {text!r}")
     return timedelta(seconds=number)
+
+
+def _id(text: str) -> str:
+    """Return an id without spaces around it. Raises `RejectedError` for a text that no id can be."""
+    asked = text.strip()
+    if not asked:
+        raise RejectedError("give the id of a message, or the path of a file")
+    try:
+        asked.encode()
+    except UnicodeEncodeError as error:  # bytes of the command line that are not UTF-8
+        raise RejectedError(f"{asked!r} is no id: it is not UTF-8") from error
+    return asked
 
 
 def _found(deployment: "Deployment", asked: str, window: "EventWindow", *, over: str) -> "LinkedEvents":
@@ -77,8 +101,6 @@ def _found(deployment: "Deployment", asked: str, window: "EventWindow", *, over:
     from signalbox.exchange.messages.headers import file_id
     from signalbox.history.trace.search import NotTraced, linked_events
 
-    if not asked:
-        raise RejectedError("give the id of a message, or the path of a file")
     say(f"reading the last {over} of the history of {deployment.place}")
     s3 = deployment.session().client("s3")
     lookup = S3EventLookup(s3, output(deployment, "HistoryBucket"), now=datetime.now(UTC))
@@ -104,13 +126,17 @@ def _print(found_stories: "list[Story]", found: "LinkedEvents") -> None:
     for number, story in enumerate(found_stories[:MAXIMUM_STORIES]):
         if number:
             print_line()
-        for line in story_lines(story):
+        for line in story_lines(story, width=_width()):
             print_line(line)
     sys.stdout.flush()  # before the bindings are read
     if len(found_stories) > MAXIMUM_STORIES:
         say(f"{len(found_stories) - MAXIMUM_STORIES} more messages: `--json` has them, and `trace` of one of their ids")
     if not found.is_complete:
         say("there are more linked events than one trace reads: trace one of the ids shown")
+
+
+def _width() -> int | None:
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def _verdicts(deployment: "Deployment", found_stories: "Iterable[Story]") -> "list[BindingVerdict]":
@@ -147,7 +173,6 @@ def _document(
     window: "EventWindow",
     found: "LinkedEvents",
     found_stories: "list[Story]",
-    verdicts: "list[BindingVerdict]",
 ) -> dict[str, object]:
     return {
         "asked": asked,
@@ -155,5 +180,4 @@ def _document(
         "to": window.end.isoformat(),
         "complete": found.is_complete,
         "messages": [one.document() for one in found_stories],
-        "bindings_now": [asdict(one) for one in verdicts],
     }

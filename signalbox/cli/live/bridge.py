@@ -104,7 +104,8 @@ def bridge(
             is_ending=lambda: ending.is_due,
         )
 
-    with ending.awaited(), exchanges(aws=aws, stage=stage, user=user) as client:
+    begins = f"log rows for {realm}"
+    with ending.awaited(), exchanges(aws=aws, stage=stage, user=user, begins=begins) as client:
         login = LiveLogin.of(url, aws=aws, stage=stage, realm=realm, user=user)
         target = _realm(client, realm, f"bridge.{name}", login)
         BridgeRun(

@@ -1,4 +1,4 @@
-"""`signalbox grant --dry-run --over`: the past messages that a grant or deny matches, and who had seen them."""
+"""`signalbox grant add --dry-run --over`: the past messages that a grant or deny matches, and who had seen them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from signalbox.cli.rendezvous.credentials import credentials, fingerprints
+from signalbox.cli.rendezvous.credentials import client_key, credentials, fingerprints
 from signalbox.cli.rendezvous.regions import All, Regions, of_all_regions, peers
 from signalbox.cli.shared.days import METAVAR, past_day, today
 from signalbox.cli.shared.output import print_json, print_line
@@ -42,14 +42,13 @@ def offer(
     as_json: Json = False,
 ) -> None:
     """Send an offer as a client does and print the answer; without --sdp, send a sample offer."""
-    from signalbox.aws.rendezvous.credentials import client_credentials
     from signalbox.cli.shared.deployment import find_deployment
     from signalbox.clients.rendezvous.client import SqsRendezvous
     from signalbox.rendezvous.wire.offer import offer_body
 
     deployment = find_deployment(aws=aws, stage=stage)
     description = session_description(sdp)
-    key = client_credentials(deployment.session(), deployment.outputs)
+    key = client_key(deployment)
     rendezvous = SqsRendezvous(
         deployment.session_of(key).client("sqs"),
         deployment.outputs["BrokerQueueUrl"],

@@ -46,7 +46,6 @@ def credentials(
     every_region: All = False,
 ) -> None:
     """Print the settings of a Snowflake client: queue URL, encoded credentials, arguments and bridge lines."""
-    from signalbox.aws.rendezvous.credentials import client_credentials
     from signalbox.cli.shared.deployment import find_deployment
 
     if rotate and revoke:
@@ -61,11 +60,21 @@ def credentials(
     if revoke:
         _revoke(deployment, yes=yes, as_json=as_json)
         return
-    key = client_credentials(deployment.session(), deployment.outputs, rotate=rotate)
+    key = client_key(deployment, rotate=rotate)
     _record(deployment, key)
-    if rotate:
-        say(f"new key of the clients of {deployment.place}; the previous one stays valid until the next rotation")
     _print_client(deployment, key, stun_urls, as_json=as_json)
+
+
+def client_key(deployment: "Deployment", *, rotate: bool = False) -> "ClientCredentials":
+    """Return the key of a stage's clients, and print that it is new if it is."""
+    from signalbox.aws.rendezvous.credentials import client_credentials, client_key_ids
+
+    known = client_key_ids(deployment.session(), deployment.outputs)
+    key = client_credentials(deployment.session(), deployment.outputs, rotate=rotate)
+    if key.access_key_id not in known:
+        previous = "; the previous one stays valid until the next rotation" if known else ""
+        say(f"new key of the clients of {deployment.place}{previous}")
+    return key
 
 
 def _revoke(deployment: "Deployment", *, yes: bool, as_json: bool) -> None:
@@ -126,9 +135,7 @@ def _print_client(
 
 def _print_all(deployment: "Deployment", stun_servers: list[str], *, as_json: bool) -> None:
     """Print one line for each queue and bridge; with JSON the queue, the key and the lines of each region."""
-    from signalbox.aws.rendezvous.credentials import client_credentials
-
-    regions = of_all_regions(deployment, lambda each: (each, client_credentials(each.session(), each.outputs)))
+    regions = of_all_regions(deployment, lambda each: (each, client_key(each)))
     clients: list[dict[str, object]] = []
     lines: list[str] = []
     for region, (each, key) in regions.found.items():

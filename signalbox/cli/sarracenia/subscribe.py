@@ -63,7 +63,12 @@ def subscribe(
         run_options.count,
     )
     declaration = _declaration(queue_options)
-    with exchanges(aws=stage_options.aws, stage=stage_options.stage, user=stage_options.user) as client:
+    with exchanges(
+        aws=stage_options.aws,
+        stage=stage_options.stage,
+        user=stage_options.user,
+        begins=f"announcements of {subscription.queue}",
+    ) as client:
         if declaration is not None:
             _check_exchange(declaration.exchange, client)
             _declare(declaration, client, subscription.queue)

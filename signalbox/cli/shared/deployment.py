@@ -8,16 +8,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import boto3
+from botocore.config import Config
+from botocore.exceptions import ClientError
+from botocore.session import Session, get_session
 
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.throttled_keys import retry_throttled_keys
+from signalbox.cli.shared.nearest import suggestion
 from signalbox.errors import RejectedError
-from signalbox.local.session import LocalSession, stack_outputs
+from signalbox.local.session import LocalSession, StageMissing, stack_outputs
 
 if TYPE_CHECKING:
     from signalbox.aws.rendezvous.credentials import ClientCredentials
 
 LOCAL = Path(".signalbox", "local.json")
+DEFAULT_STAGE = "signalbox"
+WHICH_REGION = "the region is that of AWS_REGION, AWS_DEFAULT_REGION or the profile; `--stage` names the stage"
+ENDPOINT = "AWS_ENDPOINT_URL"  # read by the SDKs of AWS
+OTHER_CREDENTIALS = ("AWS_PROFILE", "AWS_SESSION_TOKEN")
+OF_EVERY_STAGE = "RendezvousUrl"  # an output by which a stack is known as a stage
+# The region of a peer may be away: two tries of some seconds, instead of boto3's five of a minute each.
+SHORT = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 2})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +52,8 @@ class Deployment:
     """The tickets of users of that exchange, by name."""
     stage: str = ""
     """The name of a stage in AWS; empty for the local stage."""
+    is_peer: bool = False
+    """Whether this is a stage of another region, whose calls end soon if it does not respond."""
 
     @property
     def place(self) -> str:
@@ -53,15 +66,35 @@ class Deployment:
 
     def session(self) -> boto3.Session:
         """Return a boto3 session for this deployment."""
+        core = _short_session() if self.is_peer else None
         if self.endpoint_url is None:
-            return _retrying(boto3.Session(region_name=self.region))
-        return _retrying(LocalSession(self.endpoint_url, region=self.region, **self.administrator))
+            return _retrying(boto3.Session(region_name=self.region, botocore_session=core))
+        keys = self.administrator
+        return _retrying(LocalSession(self.endpoint_url, region=self.region, botocore_session=core, **keys))
 
     def in_region(self, region: str, *, stage: str) -> "Deployment":
         """Return a stage of another region, for the same caller. Raises `RejectedError` if it does not exist."""
-        elsewhere = replace(self, region=region, stage=stage, folder=None, websocket_url="", realm="", tickets={})
+        elsewhere = replace(
+            self, region=region, stage=stage, folder=None, websocket_url="", realm="", tickets={}, is_peer=True
+        )
         outputs = stack_outputs(elsewhere.session(), stage)
         return replace(elsewhere, outputs=outputs, rendezvous_url=outputs["RendezvousUrl"])
+
+    def program_environment(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Return the environment `given` in which the AWS SDK of a program reaches this deployment.
+
+        For the local stage it gets the emulator's endpoint and keys, unless it has an endpoint of its own.
+        """
+        if self.endpoint_url is None or ENDPOINT in given:
+            return dict(given)
+        ours = {name: value for name, value in given.items() if name not in OTHER_CREDENTIALS}
+        return ours | {
+            ENDPOINT: self.endpoint_url,
+            "AWS_REGION": self.region,
+            "AWS_DEFAULT_REGION": self.region,
+            "AWS_ACCESS_KEY_ID": self.administrator["access_key_id"],
+            "AWS_SECRET_ACCESS_KEY": self.administrator["secret_access_key"],
+        }
 
     def session_of(self, credentials: "ClientCredentials") -> boto3.Session:
         """Return a boto3 session for this deployment with another user's access key."""
@@ -73,10 +106,15 @@ class Deployment:
         )
 
 
-def find_deployment(*, aws: bool = False, stage: str = "signalbox", folder: Path | None = None) -> Deployment:
-    """Return the stage in AWS with `aws`, else the local stage of `folder` or of its nearest parent that has one."""
+def find_deployment(*, aws: bool = False, stage: str = DEFAULT_STAGE, folder: Path | None = None) -> Deployment:
+    """Return the stage in AWS with `aws`, else the local stage of `folder` or of its nearest parent that has one.
+
+    Raises `RejectedError` if there is none, and for the name of a stage without `aws`: it would be ignored.
+    """
     if aws:
         return aws_deployment(aws_session(), stage=stage)
+    if stage != DEFAULT_STAGE:
+        raise RejectedError(f"--stage {stage} names a stage in AWS: give --aws too, or leave --stage out")
     start = (folder or Path.cwd()).resolve()
     for parent in (start, *start.parents):
         if (parent / LOCAL).is_file():
@@ -101,6 +139,23 @@ def settings_session(region: str | None) -> boto3.Session:
     return aws_session() if region is None else _retrying(boto3.Session(region_name=region))
 
 
+def _near_stages(session: boto3.Session, stage: str) -> str:
+    """Return the stage that may be meant; nothing if the caller may not list the stacks."""
+    try:
+        pages = session.client("cloudformation").get_paginator("describe_stacks").paginate()
+        found = [stack for page in pages for stack in page["Stacks"]]
+    except ClientError:
+        return ""
+    outputs = ((one["StackName"], {each["OutputKey"] for each in one.get("Outputs", ())}) for one in found)
+    return suggestion(stage, (name for name, keys in outputs if OF_EVERY_STAGE in keys))
+
+
+def _short_session() -> Session:
+    session = get_session()
+    session.set_default_client_config(SHORT)
+    return session
+
+
 def _retrying(session: boto3.Session) -> boto3.Session:
     retry_throttled_keys(session.events, BACKOFF)
     return session
@@ -122,8 +177,14 @@ def local_deployment(local: Mapping[str, Any], *, folder: Path | None = None) ->
 
 
 def aws_deployment(session: boto3.Session, *, stage: str) -> Deployment:
-    """Return a stage in the account and region of the standard AWS credentials."""
-    outputs = stack_outputs(session, stage)
+    """Return a stage in the account and region of the standard AWS credentials.
+
+    Raises `StageMissing` with the stages that there are, if the caller may list them.
+    """
+    try:
+        outputs = stack_outputs(session, stage)
+    except StageMissing as error:
+        raise StageMissing(f"{error}{_near_stages(session, stage)}\n{WHICH_REGION}") from error
     return Deployment(
         outputs=outputs,
         region=str(session.region_name),

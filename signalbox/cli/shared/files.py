@@ -11,7 +11,9 @@ def read_text(path: Path) -> str:
     """Return a file's text."""
     try:
         return (sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()).decode()
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise RejectedError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
         raise RejectedError(f"cannot read {str(path)!r}: {error}") from error
 
 

@@ -42,7 +42,10 @@ def interruptible() -> Iterator[None]:
 
 
 class Ending:
-    """A request to end by signal: work in progress is finished, waiting is interrupted."""
+    """A request to end by signal: work in progress is finished, waiting is interrupted.
+
+    A second signal interrupts work, too: it may wait for a stage that does not respond.
+    """
 
     def __init__(self) -> None:
         self.is_due = False
@@ -75,6 +78,6 @@ class Ending:
             self._waits = False
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
-        self.is_due, self._number = True, number
-        if self._waits:
+        is_repeated, self.is_due, self._number = self.is_due, True, number
+        if self._waits or is_repeated:
             raise Interrupted(number)

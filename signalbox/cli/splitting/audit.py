@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from signalbox.cli.shared.output import print_json, print_table
-from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
+from signalbox.cli.shared.stage import Aws, Json, Stage, local_time, output, say
 from signalbox.errors import RejectedError
 from signalbox.splitting.control.commands import DEFAULT_AUDIT_DAYS, MAXIMUM_AUDIT_DAYS
 from signalbox.splitting.forwarding.matching import DEPLOYED
@@ -15,7 +15,7 @@ from signalbox.splitting.queues.names import DEFAULT_PREFIX
 
 QUERY_PREFIX = "queries/"
 ANY = "*"
-COLUMNS = ("UTC", "event", "who got it", "queue", "attempt", "ms since sent", "why")
+COLUMNS = ("time", "event", "who got it", "queue", "attempt", "ms since sent", "why")
 
 
 def audit(
@@ -54,7 +54,7 @@ def _shown(row: Mapping[str, Any]) -> list[str]:
     why = "; ".join(filter(None, (why, labels.get("s3_metadata"))))
     event = f"{row['kind']}: {row['outcome']}"
     return [
-        row["occurred_at"],
+        local_time(f"{row['occurred_at']}+00:00"),  # Athena's text has no zone
         event,
         who,
         row["destination"] or "",

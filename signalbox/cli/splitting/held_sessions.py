@@ -115,7 +115,7 @@ def stop(client: "SessionClient") -> None:
 
 @dataclass(slots=True)
 class ChildProcess:
-    """A child process that runs during a session; signals are passed to it."""
+    """A child process that runs during a session; signals are passed to it. `environment` is all of its variables."""
 
     words: Sequence[str]
     environment: Mapping[str, str]
@@ -134,7 +134,7 @@ class ChildProcess:
     def _run(self) -> int:
         try:
             # The user runs their own command with their own permissions.
-            self._process = subprocess.Popen(_with_parent(self.words), env={**os.environ, **self.environment})  # noqa: S603
+            self._process = subprocess.Popen(_with_parent(self.words), env=dict(self.environment))  # noqa: S603
         except OSError as error:
             raise RejectedError(f"cannot run {self.words[0]!r}: {error}") from error
         for number in self._pending:

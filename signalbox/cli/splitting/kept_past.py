@@ -11,14 +11,17 @@ from signalbox.cli.history.what_if import Figure, Past, chart_lines, draw, many
 from signalbox.cli.shared.files import read_json
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.cli.shared.stage import output, say
+from signalbox.cli.splitting.past import present_splits
 from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
+    from signalbox.cli.shared.deployment import Deployment
     from signalbox.history.what_if.window import PastWindow
     from signalbox.kept.objects import KeptReader
     from signalbox.messages import Message
     from signalbox.splitting.forwarding.matching import Decision
 
+DECLARED = "q_"
 MAXIMUM_KEPT = 10_000  # messages of an answer
 
 
@@ -44,19 +47,35 @@ def explain_kept(
     say(f"reading the messages of {queue!r} that were kept in the last {past.text}")
     deployment = find_deployment(aws=aws, stage=stage)
     reader = S3KeptMessages(lambda: deployment.session().client("s3"), output(deployment, "HistoryBucket"))
-    kept = list(_kept(reader, queue, past.window))
+    queue_id, original = _names(queue, deployment, aws=aws, stage=stage)
+    kept = list(_kept(reader, original, past.window))
     messages = [one.message for one in kept]
-    decisions = list(explained(messages, described, QueueId(queue), sns=sns, s3_event=s3_event))
+    decisions = list(explained(messages, described, QueueId(queue_id), sns=sns, s3_event=s3_event))
     _show(past, queue, kept, decisions, as_json=as_json)
+
+
+def _names(queue: str, deployment: "Deployment", *, aws: bool, stage: str) -> tuple[str, str]:
+    """Return a queue's id, by which sessions name it, and its name in SQS; of a queue that is not split, one for both.
+
+    A declared queue has its name as its id.
+    """
+    from signalbox.sarracenia.rights.names import sqs_name
+
+    for split in present_splits(aws=aws, stage=stage):
+        for one in split["queues"]:
+            if queue in (one["queue_id"], one["original"]):
+                return str(one["queue_id"]), str(one["original"])
+    prefix = deployment.outputs.get("ExchangePrefix", "")
+    return queue, sqs_name(queue, prefix=prefix) if queue.startswith(DECLARED) else queue
 
 
 def _kept(reader: "KeptReader", queue: str, window: "PastWindow") -> Iterator[KeptMessage]:
     """Yield the messages that were kept in a window, oldest first, each once. Raises `RejectedError` for too many."""
-    from signalbox.kept.objects import KeptObject, key_at, read_batch
+    from signalbox.kept.objects import KeptObject, is_kept, key_at, read_batch
     from signalbox.queues import QueueName
 
     seen: set[str] = set()
-    for key in reader.keys(QueueName(queue), after=key_at(QueueName(queue), window.start)):
+    for key in filter(is_kept, reader.keys(QueueName(queue), after=key_at(QueueName(queue), window.start))):
         kept_at = KeptObject.parse(key).kept_at
         if kept_at >= window.end:
             return

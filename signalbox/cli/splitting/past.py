@@ -55,7 +55,7 @@ def explain_past(past: Past, *, queue: str | None, target: str | None, aws: bool
 def _selected(found: "PastSplits", queue: str | None, target: str | None, *, aws: bool, stage: str) -> "PastSplits":
     """Return the messages of a queue and a target. Raises `RejectedError` for those that are not known either."""
     if queue not in (None, *found.queues) or target not in (None, *found.targets):
-        splits = _present(aws=aws, stage=stage)
+        splits = present_splits(aws=aws, stage=stage)
         originals = {str(one["original"]) for split in splits for one in split["queues"]}
         by_id = {str(one["queue_id"]): str(one["original"]) for split in splits for one in split["queues"]}
         queue = by_id.get(queue or "", queue)
@@ -64,7 +64,8 @@ def _selected(found: "PastSplits", queue: str | None, target: str | None, *, aws
     return found.of(queue=queue, target=target)
 
 
-def _present(*, aws: bool, stage: str) -> list[Mapping[str, Any]]:
+def present_splits(*, aws: bool, stage: str) -> list[Mapping[str, Any]]:
+    """Return the documents of the splits that run."""
     with control(aws=aws, stage=stage) as client:
         result = client.ask("status", {})
     return list(result["splits"]) if isinstance(result, dict) else []

@@ -9,7 +9,7 @@ import typer
 
 from signalbox.cli.shared.files import read_text
 from signalbox.cli.shared.output import print_json, print_line, print_table
-from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
+from signalbox.cli.shared.stage import Aws, Json, Stage, local_time, output, say
 from signalbox.cli.splitting.stage import TargetName, control, control_of
 from signalbox.errors import RejectedError
 
@@ -50,7 +50,7 @@ def apply(*, file: File, aws: Aws = False, stage: Stage = "signalbox", as_json: 
     documents = parse_documents(read_text(file), str(file))
     deployment = find_deployment(aws=aws, stage=stage)
     parse_registries(documents, Languages(), prefix=output(deployment, "TemporaryQueuePrefix"))
-    with control_of(deployment) as client:
+    with control_of(deployment, says_where=True) as client:
         result = client.ask("apply", {"documents": documents})
     if as_json:
         print_json(result)
@@ -76,7 +76,7 @@ def remove(*, target: TargetName, aws: Aws = False, stage: Stage = "signalbox", 
     """Remove a target's registry; a running split keeps it."""
     from signalbox.splitting.model.target import Target
 
-    with control(aws=aws, stage=stage) as client:
+    with control(aws=aws, stage=stage, says_where=True) as client:
         result = client.ask("remove", {"target": str(Target.parse(target))})
     if as_json:
         print_json(result)
@@ -123,8 +123,12 @@ def list_registries(*, aws: Aws = False, stage: Stage = "signalbox", as_json: Js
         print_json(result)
         return
     found = result if isinstance(result, list) else []
+    if not found:
+        print_line("no registries")
+        say("`signalbox split registry discover` writes one, `signalbox split registry apply` stores it")
+        return
     # A stage of an older version gives no source.
-    rows = ((one["target"], one.get("source", ""), one["applied_at"], _kinds(one)) for one in found)
+    rows = ((one["target"], one.get("source", ""), local_time(one["applied_at"]), _kinds(one)) for one in found)
     print_table(["target", "from", "at", "kinds"], rows)
 
 

@@ -1,5 +1,6 @@
 """`signalbox split start`, `run`, `tail` and `stop`: the user's sessions."""
 
+import os
 import shlex
 import shutil
 import sys
@@ -81,11 +82,13 @@ def session_request(
 
 @contextmanager
 def session_client(request: SessionRequest, *, aws: bool, stage: str) -> "Iterator[SessionClient]":
-    """Yield a client for a session."""
+    """Yield a client for a session; name its stage first, since a session changes a deployed consumer."""
     from signalbox.cli.shared.deployment import find_deployment
     from signalbox.clients.splitting.sessions import SessionClient
 
-    with control_of(find_deployment(aws=aws, stage=stage)) as client:
+    deployment = find_deployment(aws=aws, stage=stage)
+    say(f"session {request.session!r} of {request.target} in {deployment.place}")
+    with control_of(deployment) as client:
         yield SessionClient(client, request, on_progress=_say_phase, on_wait=_say_wait)
 
 
@@ -202,18 +205,20 @@ def run(
 
 
 def _run_command(request: SessionRequest, command: list[str], *, timeout: timedelta, aws: bool, stage: str) -> NoReturn:
+    from signalbox.cli.shared.deployment import find_deployment
     from signalbox.cli.shared.signals import Interrupted, interruptible
     from signalbox.cli.splitting.held_sessions import ChildProcess, HeartbeatThread, held_session
 
     if shutil.which(command[0]) is None:  # checked before the deployed consumer is switched
         raise RejectedError(f"cannot run {command[0]!r}: there is no such program")
+    environment = find_deployment(aws=aws, stage=stage).program_environment(os.environ)
     try:
         with (
             interruptible(),
             session_client(request, aws=aws, stage=stage) as client,
             held_session(client, timeout=timeout) as state,
         ):
-            running = ChildProcess(command, state.environment)
+            running = ChildProcess(command, {**environment, **state.environment})
             with HeartbeatThread(client, on_end=running.end).running() as heartbeat:
                 status = running.run()
             heartbeat.check()

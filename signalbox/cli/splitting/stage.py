@@ -33,17 +33,20 @@ Owner = Annotated[str | None, typer.Option(help="Owner of the session; by defaul
 
 
 @contextmanager
-def control(*, aws: bool, stage: str) -> "Iterator[ControlClient]":
-    """Yield a client of a stage's control queue."""
+def control(*, aws: bool, stage: str, says_where: bool = False) -> "Iterator[ControlClient]":
+    """Yield a client of a stage's control queue; with `says_where`, name the stage when the context ends."""
     from signalbox.cli.shared.deployment import find_deployment
 
-    with control_of(find_deployment(aws=aws, stage=stage)) as client:
+    with control_of(find_deployment(aws=aws, stage=stage), says_where=says_where) as client:
         yield client
 
 
 @contextmanager
-def control_of(deployment: "Deployment") -> "Iterator[ControlClient]":
-    """Yield a client of a deployment's control queue."""
+def control_of(deployment: "Deployment", *, says_where: bool = False) -> "Iterator[ControlClient]":
+    """Yield a client of a deployment's control queue; with `says_where`, name the stage when the context ends.
+
+    It is not named after an error, which changes nothing.
+    """
     from signalbox.clients.splitting.control import split_client
 
     client = split_client(
@@ -53,6 +56,8 @@ def control_of(deployment: "Deployment") -> "Iterator[ControlClient]":
     )
     with client:
         yield client
+    if says_where:
+        say(f"in {deployment.place}")
 
 
 def new_session_name() -> str:

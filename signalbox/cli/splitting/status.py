@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, Stage, age
 from signalbox.cli.splitting.stage import control
@@ -18,14 +19,15 @@ def list_sessions(
     *, target: TargetFilter = None, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False
 ) -> None:
     """List sessions with owner, phase, age and backlog."""
-    sessions = [session for split in _splits(_status(target, aws=aws, stage=stage)) for session in split["sessions"]]
+    result = _status(target, aws=aws, stage=stage)
+    sessions = [session for split in _splits(result) for session in split["sessions"]]
     if as_json:
         print_json(sessions)
     elif sessions:
         columns = ["session", "target", "owner", "phase", "age", "last sign", "queue", "waiting", "in flight"]
         print_table(columns, _session_rows(sessions))
     else:
-        print_line("no sessions")
+        print_line(f"no sessions{_hint(target, result)}")
 
 
 def status(*, target: TargetFilter = None, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
@@ -40,14 +42,28 @@ def status(*, target: TargetFilter = None, aws: Aws = False, stage: Stage = "sig
     for split in unreadable:
         print_line(f"{split['target']}: unknown, because its record cannot be read: {split['reason']}")
     if not splits and not unreadable:
-        print_line("no queue is split")
+        print_line(f"no queue is split{_hint(target, result)}")
 
 
 def _status(target: str | None, *, aws: bool, stage: str) -> Document:
+    """Return the status; with the targets that have a registry in `known` if none of the target is split."""
     fields = {} if target is None else {"target": str(Target.parse(target))}
     with control(aws=aws, stage=stage) as client:
         result = client.ask("status", fields)
-    return result if isinstance(result, dict) else {}
+        if not isinstance(result, dict):
+            return {}
+        if target is None or result.get("splits") or result.get("unreadable"):
+            return result
+        registries = client.ask("registries")
+    return {**result, "known": [one["target"] for one in registries] if isinstance(registries, list) else []}
+
+
+def _hint(target: str | None, result: Document) -> str:
+    """Return the target that may be meant, if there is nothing of the given one."""
+    if target is None:
+        return ""
+    known, name = result.get("known", ()), str(Target.parse(target))
+    return f" of {name!r}" + ("" if name in known else f", which has no registry{suggestion(name, known)}")
 
 
 def _splits(result: Document) -> list[Document]:

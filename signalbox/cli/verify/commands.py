@@ -62,7 +62,7 @@ def _verified(deployment: "Deployment", *, with_jobs: bool) -> "tuple[Report, in
 
     run, status = _new_run(deployment, with_jobs=with_jobs), 0
     name = run.trial.names.run
-    say(f"run {name}; everything that it makes has this in its name")
+    say(f"run {name} on {deployment.place}; everything that it makes has this in its name")
     left: list[str] = [f"what the run made; delete it with: signalbox verify --clean {name}"]
     try:
         with interruptible():
@@ -109,6 +109,7 @@ def _clean(deployment: "Deployment", run: str, *, as_json: bool) -> None:
         print_json({"run": run, "left": left})
     else:
         print_line("\n".join(left) or f"nothing of the run {run} is left")
+        say(f"in {deployment.place}")
     if left:
         raise typer.Exit(NOT_WORKED)
 

@@ -116,7 +116,8 @@ def summarize_activity(context: OverviewContext, payload: Payload) -> Payload:
     """Return rate, backlog, oldest message, errors and cost of each capability. Raises `UnavailableError`."""
     del payload
     at, found = context.stage.activity.at(context.now)
-    return Payload(({"at": rfc3339(at), "capabilities": [one.document() for one in found]},))
+    options = context.stage.activity.options
+    return Payload(({"at": rfc3339(at), "capabilities": [one.document(options=options) for one in found]},))
 
 
 def find_reports(context: OverviewContext, payload: Payload) -> Payload:

@@ -23,6 +23,11 @@ PRESENCE_TIME = timedelta(seconds=5)
 Value = TypeVar("Value")
 
 
+def never(_error: Exception) -> bool:
+    """Return that no error passes."""
+    return False
+
+
 @dataclass(slots=True)
 class Breaker:
     """Stops calls to a peer for `REST` after a failure; then one call tries again."""
@@ -64,8 +69,8 @@ class Peer:
 class Peers:
     """The peers of a stage; a call to one ends with an outcome or, if it fails, with nothing and a rest.
 
-    `failures` are the exceptions of a failed call, which `report` receives with the region. Threads that share one
-    instance pass a `lock`.
+    `failures` are the exceptions of a failed call, which `report` receives with the region. A call is repeated once at
+    once if `passes` returns True for its exception: the peer responds. Threads that share one instance pass a `lock`.
     """
 
     region: str
@@ -75,6 +80,7 @@ class Peers:
     recency: timedelta
     failures: tuple[type[Exception], ...]
     report: Callable[[str, Exception], None]
+    passes: Callable[[Exception], bool] = never
     parallel_map: ParallelMap = serial_map
     lock: AbstractContextManager[object] = field(default_factory=nullcontext)
 
@@ -92,13 +98,21 @@ class Peers:
         if not peer.breaker.admits(self.clock.now()):
             return None
         try:
-            result = call()
+            result = self._result(call)
         except self.failures as error:
             peer.breaker.record(self.clock.now(), succeeded=False)
             self.report(peer.region, error)
             return None
         peer.breaker.record(self.clock.now(), succeeded=True)
         return result
+
+    def _result(self, call: Callable[[], Value]) -> Value:
+        try:
+            return call()
+        except self.failures as error:
+            if not self.passes(error):
+                raise
+        return call()
 
     def announce(self, record: Rendezvous) -> None:
         """Announce an open offer of this region to every peer with a compatible proxy."""

@@ -1,6 +1,6 @@
 """The offers of several regions: those of this one, and those that its peers announced here."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -53,8 +53,16 @@ class SharedOffers:
         chosen = tuple(pools)
         found = self.local.claimable(chosen, now=now)
         for peer in self.peers.responding():
-            found += self.announcements.announced(chosen, home=peer.region, now=now)
+            found += self._live(self.announcements.announced(chosen, home=peer.region, now=now), now)
         return found
+
+    def _live(self, announced: Iterable[Rendezvous], now: datetime) -> Iterator[Rendezvous]:
+        """Yield the offers whose client still waits; delete the others, which would fill the page of every query."""
+        for record in announced:
+            if now < record.deadline:
+                yield record
+            else:
+                self.announcements.remove(record.client_id)
 
     def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> ClaimResult:
         """Claim an available offer in its home region; without a response from there, the offer is not claimed."""
@@ -96,11 +104,8 @@ class SharedOffers:
         return self.local.answer(client_id, sid=sid, reply=reply, now=now, leased_until=leased_until)
 
     def close(self, client_id: ClientId, *, state: OfferState, reply: str, leased_until: datetime) -> Rendezvous | None:
-        """Close an open offer of this region, or forget the announcement of another's, which its home closes."""
-        if ForeignOffer.parse(client_id) is None:
-            return self.local.close(client_id, state=state, reply=reply, leased_until=leased_until)
-        self.announcements.remove(client_id)
-        return None
+        """Close an open offer of this region; the home of any other closes it."""
+        return self.local.close(client_id, state=state, reply=reply, leased_until=leased_until)
 
     def renew(self, record: Rendezvous, *, receipt_handle: str) -> bool:
         """Store the newest receipt handle of an open offer, and announce the offer again."""

@@ -1,8 +1,10 @@
 """The sweep of client queues: it deletes queues whose lease has ended, and orphans without a lease."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache, partial
 from itertools import islice
 from string import ascii_letters, digits
 from typing import TYPE_CHECKING, TypeVar
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.history.event import HistoryEvent
 from signalbox.parallel import ParallelMap, serial_map
-from signalbox.queues import Lease, QueueUrl, StrayQueue, is_ours, queue_name
+from signalbox.queues import Lease, QueueName, QueueUrl, StrayQueue, is_ours, queue_name
 from signalbox.rendezvous.reporting import events
 
 if TYPE_CHECKING:
@@ -99,20 +101,23 @@ class SweepService:
             for part in _parts(self.queues.listed(prefix + FIRST_CHARACTERS[start])):
                 if self.clock.now() >= until:
                     return
-                yield self._swept(lambda url: self._delete_stray(url, age=age), self._unleased(part))
+                # Read once a part, if a queue of it looks like an orphan.
+                needed = cache(lambda: self.ended_leases.needed(now=self.clock.now()))
+                yield self._swept(partial(self._delete_stray, age=age, needed=needed), self._unleased(part))
         self.cursor.clear()
 
     def _unleased(self, queue_urls: Sequence[QueueUrl]) -> list[QueueUrl]:
-        # Nearly all queues have a lease: they cost no call of their own.
         leased = self.leases.leased([queue_name(url) for url in queue_urls])
         return [url for url in queue_urls if queue_name(url) not in leased]
 
-    def _delete_stray(self, queue_url: QueueUrl, *, age: timedelta) -> HistoryEvent | None:
+    def _delete_stray(
+        self, queue_url: QueueUrl, *, age: timedelta, needed: Callable[[], AbstractSet[QueueName]]
+    ) -> HistoryEvent | None:
         queue, now = self.queues.described(queue_url), self.clock.now()
         if queue is None or not is_stray(queue, stage=self.stage, age=age, now=now):
             return None
-        if self.leases.leased([queue.queue_name]):
-            return None  # an offer of the same client arrived since the first look
+        if queue.queue_name in needed() or self.leases.leased([queue.queue_name]):
+            return None  # the queue is old, but its client uses it again, or for longer than `age`
         self.queues.delete(queue.queue_url)
         return events.queue(queue.queue_name, "stray_deleted", at=self.clock.now())
 

@@ -63,4 +63,4 @@ class KeepService:
 
     def _is_kept(self, original: QueueName) -> bool:
         setting = self.ports.kept.settings.find(original) if self.ports.kept else None
-        return setting is not None and setting.keep_for is not None and not setting.by_router
+        return setting is not None and setting.keep_for is not None and setting.declared is None

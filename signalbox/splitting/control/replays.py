@@ -7,7 +7,7 @@ from functools import partial
 
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.fifo import FifoBatch
-from signalbox.kept.objects import KeptObject, key_at, read_batch
+from signalbox.kept.objects import KeptObject, is_kept, key_at, read_batch
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sending import Delivery, batches
@@ -81,7 +81,7 @@ class SessionReplayer:
         try:
             for original in session.replay.positions:
                 route = self._route(original)
-                for key in self.ports.kept.reader.keys(original, after=replay.positions[original]):
+                for key in filter(is_kept, self.ports.kept.reader.keys(original, after=replay.positions[original])):
                     if KeptObject.parse(key).kept_at >= replay.until:
                         break
                     replay = self._replayed(key, route, session, replay)

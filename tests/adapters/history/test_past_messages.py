@@ -63,6 +63,17 @@ def test_a_message_counts_once_whatever_its_copies_retries_and_repetitions():
     assert (found.first_at, found.last_at) == (NOW - timedelta(hours=1), NOW - timedelta(hours=1))
 
 
+def test_a_message_whose_only_copy_became_a_dead_letter_counts_and_one_without_a_topic_does_not():
+    found = asked(
+        message(1, kind="dead_letter", outcome="dead", destination="q_b"),
+        message(2, None, kind="dead_letter", outcome="dead"),
+        message(3, destination="q_a"),
+        queue="q_a",
+    )
+
+    assert (found.total.messages, found.new.messages) == (2, 1)
+
+
 def test_messages_of_other_times_exchanges_capabilities_and_topics_do_not_count():
     found = asked(
         message(1, ago=7 * 24),

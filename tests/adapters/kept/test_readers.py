@@ -6,6 +6,7 @@ import boto3
 import pytest
 
 from signalbox.aws.kept.readers import IamReaders, UnknownReader
+from signalbox.kept.settings import principal_of
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 
 POLICY = json.dumps({"Version": "2012-10-17", "Statement": []})
@@ -39,3 +40,18 @@ def test_the_caller_has_the_id_of_the_sender(readers):
     assert user_id == boto3.client("sts").get_caller_identity()["UserId"]
     assert ":" not in user_id
     assert name
+
+
+@pytest.mark.parametrize(
+    ("sender_id", "principal"),
+    [
+        ("AIDAANN", "AIDAANN"),
+        ("AROADEV:laptop", "AROADEV"),
+        ("123456789012", "123456789012"),
+        ("123456789012:guest", "123456789012:guest"),
+        ("", ""),
+    ],
+    ids=["user", "role", "account", "federated user", "nobody"],
+)
+def test_a_federated_user_is_not_the_account(sender_id, principal):
+    assert principal_of(sender_id) == principal

@@ -19,7 +19,7 @@ from tests.fakes.splitting import START
 DAY = timedelta(days=1)
 MEMES, ORDERS = QueueName("memes"), QueueName("orders.fifo")
 KEPT = KeepSetting(MEMES, DAY, START, {"AIDAANN": "ann"})
-REMOVED = KeepSetting(ORDERS, None, START + DAY, {}, by_router=True)
+REMOVED = KeepSetting(ORDERS, None, START + DAY, {}, declared="q_or.ders")
 
 
 @pytest.fixture(params=["DynamoDB", "memory"])
@@ -53,7 +53,9 @@ def test_a_declared_queue_is_marked_with_a_new_version(exchange_table):  # noqa:
     name = DeclaredName("q_a")
     queues.create(DeclaredQueue(name, None, START, START))
 
+    assert not kept.is_marked(name)
     assert kept.mark(name, DAY)
+    assert kept.is_marked(name)
     found = queues.find(name)
     assert found is not None
     assert (found.settings.keep, found.version) == (DAY, 2)
@@ -67,4 +69,5 @@ def test_a_queue_that_is_not_declared_cannot_be_marked(exchange_table):  # noqa:
     kept = DynamoKeptQueues(exchange_table)
 
     assert [kept.mark(DeclaredName("q_a"), keep_for) for keep_for in (DAY, None)] == [False, False]
+    assert not kept.is_marked(DeclaredName("q_a"))
     assert exchange_table.scan()["Items"] == []

@@ -320,7 +320,7 @@ class TestEndedLeases:
     def ended(self, offers: Offers) -> EndedLeases:
         if isinstance(offers, MemoryOffers):
             return MemoryEndedLeases(offers)
-        return DynamoEndedLeases(offers.table, "https://queues.example/snowflake-client-")
+        return DynamoEndedLeases(offers.table, "https://queues.example/snowflake-client-", offers.shards)
 
     def test_the_lease_of_a_final_record_ends_once_at_its_time(self, offers: Offers, ended: EndedLeases) -> None:
         refused = replace(RECORD, client_id=ClientId("c3"), state=OfferState.REFUSED, available_at=LEASED_UNTIL)
@@ -346,6 +346,22 @@ class TestEndedLeases:
                 LEASED_UNTIL,
             )
         ]
+
+    def test_the_queues_of_waiting_clients_and_of_running_leases_are_needed(
+        self, offers: Offers, ended: EndedLeases
+    ) -> None:
+        for name, nat in (("open", Nat.UNRESTRICTED), ("matched", Nat.RESTRICTED), ("ended", Nat.UNRESTRICTED)):
+            offers.open(replace(RECORD, client_id=ClientId(name), nat=nat), replacing=None)
+        offers.claim(ClientId("matched"), proxy=P1, now=START, until=START + SECOND)
+        offers.close(ClientId("ended"), state=OfferState.EXPIRED, reply="e", leased_until=LEASED_UNTIL)
+        http = replace(RECORD, client_id=ClientId("http:1"), method=RendezvousMethod.HTTP, queue_url=None)
+        offers.open(http, replacing=None)
+
+        def needed(now: datetime) -> set[str]:
+            return {name.removeprefix("snowflake-client-") for name in ended.needed(now=now)}
+
+        assert needed(START) == {"open", "matched", "ended"}
+        assert needed(LEASED_UNTIL) == {"open", "matched"}
 
     def test_only_clients_over_sqs_have_leases(self, offers: Offers, ended: EndedLeases) -> None:
         offers.open(replace(RECORD, method=RendezvousMethod.HTTP, queue_url=None), replacing=None)

@@ -11,6 +11,7 @@ from signalbox.aws.rendezvous.offers import DynamoOffers
 from signalbox.rendezvous.rules.held_polls import HeldPoll
 from signalbox.rendezvous.rules.poll_service import TICK
 from signalbox.rendezvous.rules.states import (
+    Claimant,
     ClientId,
     OfferPool,
     OfferState,
@@ -129,3 +130,19 @@ def test_offers_of_a_version_without_shards_are_found_and_finished(rendezvous_ta
     offers.close(found.client_id, state=OfferState.EXPIRED, reply="{}", leased_until=START)
 
     assert offers.claimable([OfferPool.UNRESTRICTED_PROXY], now=START) == []
+
+
+def test_a_record_outlives_the_lease_of_the_queue_whatever_its_length(rendezvous_table) -> None:
+    offers, leased_until = DynamoOffers(rendezvous_table), START + timedelta(days=1)
+    for name in ("answered", "closed"):
+        offers.open(offer(name), replacing=None)
+    refused = replace(offer("refused"), state=OfferState.REFUSED, reply="r", available_at=leased_until)
+    offers.open(refused, replacing=None)
+    proxy = Claimant(ProxySessionId("p"), "webext")
+    offers.claim(ClientId("answered"), proxy=proxy, now=START, until=START + SECOND)
+    offers.answer(ClientId("answered"), sid=proxy.sid, reply="r", now=START, leased_until=leased_until)
+    offers.close(ClientId("closed"), state=OfferState.EXPIRED, reply="r", leased_until=leased_until)
+
+    ended = [item for item in rendezvous_table.scan()["Items"] if item.get("pool") == "ended"]
+    assert len(ended) == 3
+    assert all(int(item["expires_at"]) > leased_until.timestamp() for item in ended)

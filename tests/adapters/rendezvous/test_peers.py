@@ -5,10 +5,11 @@ from datetime import timedelta
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError, ConnectTimeoutError
 
 from signalbox.aws.rendezvous.announcements import DynamoAnnouncements
 from signalbox.aws.rendezvous.offers import DynamoOffers
-from signalbox.aws.rendezvous.peers import FAILURES, answer_service_of, peers_of
+from signalbox.aws.rendezvous.peers import FAILURES, answer_service_of, passes, peers_of
 from signalbox.rendezvous.rules.matching import RendezvousPolicy
 from signalbox.rendezvous.rules.peer_address import PeerAddress
 from signalbox.rendezvous.rules.states import Claimant, ClientId, ForeignOffer, ProxySessionId
@@ -93,6 +94,19 @@ def test_a_peer_whose_table_is_missing_fails_as_one_that_is_away(aws):
 
     with pytest.raises(FAILURES):
         peer.presence.last_polls()
+
+
+@pytest.mark.parametrize(
+    ("error", "is_repeated"),
+    [
+        (ClientError({"Error": {"Code": "ThrottlingException"}}, "PutItem"), True),
+        (ClientError({"Error": {"Code": "AccessDeniedException"}}, "PutItem"), False),
+        (ConnectTimeoutError(endpoint_url="https://dynamodb.eu-west-1.amazonaws.com"), False),
+    ],
+)
+def test_only_a_call_that_a_peer_responded_to_may_be_repeated_at_once(error, is_repeated):
+    assert isinstance(error, FAILURES)
+    assert passes(error) is is_repeated
 
 
 def test_a_call_to_a_region_that_is_away_ends_within_the_time_of_the_function_offer(peer):

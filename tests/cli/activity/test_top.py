@@ -146,7 +146,7 @@ def test_the_screen_fits_the_terminal_and_loses_no_number(width):
 
     text = " ".join(" ".join(lines).split())
     assert max(map(len, lines)) <= width
-    for number in ("1235/s", "12000", "66 m", "17", "3.4000", "signalbox rendezvous stats", "SELECT 1"):
+    for number in ("1,235/s", "12,000", "66 m", "17", "3.4000", "signalbox rendezvous stats", "SELECT 1"):
         assert number in text, number
     assert ("last hour rate" in text) is (width >= 108)
     assert ("0.1200 to 3.4000" in text) is (width >= 76)

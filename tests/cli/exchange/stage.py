@@ -8,7 +8,7 @@ import boto3
 from typer.testing import CliRunner, Result
 
 from signalbox.cli.main import app
-from tests.cli.shared.stage import FakeStage, serving
+from tests.cli.shared.stage import FakeStage, Reply, serving
 
 CONTROL = "signalbox-exchange-control"
 PLACE = "· in stage signalbox in us-east-1\n"  # what a command that changes something reports
@@ -23,18 +23,23 @@ def exchange_stage() -> Iterator[FakeStage]:
     outputs = {"ExchangeControlQueueUrl": urls[0], "ExchangePrefix": "", "ExchangeTable": "Exchanges"}
     outputs |= {"HistoryBucket": "lake", "HistoryDatabase": "signalbox_lake", "HistoryTable": "events_raw"}
     with serving(outputs, urls) as stage:
-        stage.replies |= {
-            "declare_exchange": _exchange,
-            "declare_queue": _queue,
-            "consuming": lambda command: {"queue": command["queue"], "prefetch": 25, "expires_seconds": None},
-            "exchanges": lambda _: [_exchange({"exchange": name}) for name in ("xpublic", "xs_alice")],
-            "queues": lambda _: [_queue({"queue": name}) for name in ("q_alice", "q_bob")],
-            "bindings": lambda _: [{"exchange": "xpublic", "queue": "q_alice", "pattern": "v03.#"}],
-            "whoami": lambda _: {"exchange_prefix": ""},
-            "bind": lambda command: {**_binding(command), "bound": True},
-            "unbind": lambda command: {**_binding(command), "unbound": command["pattern"] == "a.#"},
-        }
+        stage.replies |= exchange_replies()
         yield stage
+
+
+def exchange_replies() -> dict[str, Reply]:
+    """Return the replies of the control plane."""
+    return {
+        "declare_exchange": _exchange,
+        "declare_queue": _queue,
+        "consuming": lambda command: {"queue": command["queue"], "prefetch": 25, "expires_seconds": None},
+        "exchanges": lambda _: [_exchange({"exchange": name}) for name in ("xpublic", "xs_alice")],
+        "queues": lambda _: [_queue({"queue": name}) for name in ("q_alice", "q_bob")],
+        "bindings": lambda _: [{"exchange": "xpublic", "queue": "q_alice", "pattern": "v03.#"}],
+        "whoami": lambda _: {"exchange_prefix": ""},
+        "bind": lambda command: {**_binding(command), "bound": True},
+        "unbind": lambda command: {**_binding(command), "unbound": command["pattern"] == "a.#"},
+    }
 
 
 def signalbox(*arguments: str, **options: Any) -> Result:

@@ -64,7 +64,11 @@ def test_json_output_of_a_declaration_is_the_stages_reply(stage):
 @pytest.mark.parametrize(
     ("deleted", "shown", "progress"),
     [
-        ({"deleted": False, "unbound": [], "lost": 0, "dead_letters": None}, "xpublic  did not exist\n", ""),
+        (
+            {"deleted": False, "unbound": [], "lost": 0, "dead_letters": None},
+            "xpublic  did not exist; there is 'xs_alice'\n",
+            "",
+        ),
         (
             {"deleted": True, "unbound": [{}], "lost": 1, "dead_letters": None},
             "xpublic  deleted\n",
@@ -87,12 +91,12 @@ def test_json_output_of_a_declaration_is_the_stages_reply(stage):
     ids=["not there", "one of each", "several"],
 )
 def test_a_deletion_prints_what_was_deleted_and_what_is_kept(stage, deleted, shown, progress):
-    stage.replies["delete_exchange"] = lambda _: deleted
+    stage.replies |= {"delete_exchange": lambda _: deleted, "exchanges": lambda _: [{"exchange": "xs_alice"}]}
 
     result = signalbox("exchange", "delete", "xpublic", "--force", "--yes")
 
-    assert said(stage) == [{"command": "delete_exchange", "exchange": "xpublic", "force": True}]
-    assert (result.stdout, result.stderr) == (shown, PLACE + progress)
+    assert said(stage)[0] == {"command": "delete_exchange", "exchange": "xpublic", "force": True}
+    assert (result.stdout, result.stderr) == (shown, progress + PLACE)
     assert json.loads(signalbox("exchange", "delete", "xpublic", "--json").stdout) == deleted
 
 
@@ -256,7 +260,7 @@ def test_queues_are_listed_with_their_names_in_sqs(stage):
 def test_a_binding_of_old_times_can_be_taken_away(stage):
     signalbox("unbind", "xpublic", "q_alice", "#.a.#.b.#")
 
-    assert [one["pattern"] for one in said(stage)] == ["#.a.#.b.#"]
+    assert said(stage)[0]["pattern"] == "#.a.#.b.#"
 
 
 def test_several_patterns_are_bound_at_once(stage):
@@ -273,13 +277,22 @@ def test_an_exchange_may_be_bound_to_another(stage):
     assert bound == {"exchange": "xpublic", "destination": "xs_alice", "pattern": "#", "bound": True}
 
 
-def test_removing_a_missing_binding_is_reported(stage):
-    result = signalbox("unbind", "xpublic", "q_alice", "a.#", "b")
+def test_removing_a_missing_binding_is_answered_with_the_nearest(stage):
+    result = signalbox("unbind", "xpublic", "q_alice", "a.#", "v3.#")
 
-    assert result.stdout == "xpublic → q_alice  a.#  unbound\nxpublic → q_alice  b  was not bound\n"
+    assert result.stdout == (
+        "xpublic → q_alice  a.#  unbound\nxpublic → q_alice  v3.#  was not bound; did you mean 'v03.#'?\n"
+    )
     assert [one["unbound"] for one in json.loads(signalbox("unbind", "xpublic", "q_a", "b", "--json").stdout)] == [
         False
     ]
+
+
+def test_removing_a_binding_of_a_mistyped_exchange_is_refused(stage):
+    stage.replies["bindings"] = lambda _: []
+
+    with pytest.raises(RejectedError, match=r"no exchange 'xpublc' that you may read; did you mean 'xpublic'\?"):
+        signalbox("unbind", "xpublc", "q_alice", "v03.#")
 
 
 def test_bindings_are_listed(stage):

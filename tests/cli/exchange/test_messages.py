@@ -211,7 +211,8 @@ def test_messages_are_printed_and_taken_out(stage):
 def test_an_empty_queue_is_stated(stage):
     result = signalbox("consume", QUEUE, "--no-follow")
 
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", f"· no messages in {QUEUE}\n")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == f"· messages of {QUEUE} {PLACE.removeprefix('· ')}· no messages in {QUEUE}\n"
 
 
 def test_for_programs_a_message_is_a_line(stage):

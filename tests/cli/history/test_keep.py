@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 
 import boto3
 import pytest
@@ -11,6 +12,8 @@ from signalbox.aws.kept.settings import DynamoKeepSettings
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import DeclaredQueue
+from signalbox.kept.settings import KeepSetting
+from signalbox.sarracenia.rights.names import sqs_name
 from tests.cli.exchange.stage import signalbox
 from tests.cli.shared.stage import FakeStage, serving
 from tests.fakes.aws import aws, exchange_table, split_table  # noqa: F401 - fixtures
@@ -20,14 +23,20 @@ ROLE = json.dumps({"Version": "2012-10-17", "Statement": []})
 
 
 @pytest.fixture
-def stage(split_table, exchange_table) -> Iterator[FakeStage]:  # noqa: F811 - fixtures
+def prefix() -> str:
+    """Return the prefix of the SQS names of declared queues; a test may have another one."""
+    return ""
+
+
+@pytest.fixture
+def stage(split_table, exchange_table, prefix) -> Iterator[FakeStage]:  # noqa: F811 - fixtures
     url = boto3.client("sqs").create_queue(QueueName="signalbox-split-control")["QueueUrl"]
     outputs = {
         "SplitControlQueueUrl": url,
         "SplitReplyQueuePrefix": "signalbox-split-reply-",
         "SplitTable": "Splits",
         "ExchangeTable": "Exchanges",
-        "ExchangePrefix": "",
+        "ExchangePrefix": prefix,
     }
     with serving(outputs, [url]) as found:
         settings = DynamoKeepSettings(split_table)
@@ -85,6 +94,37 @@ def test_a_declared_queue_is_marked_for_the_router(stage, exchange_table):  # no
     assert DynamoQueues(exchange_table).find(DeclaredName("q_ann")).settings.keep is None
 
 
+@pytest.mark.parametrize("prefix", ["", "sb-"])
+def test_a_declared_queue_is_set_and_removed_by_its_name_in_sqs_too(stage, exchange_table, prefix):  # noqa: F811
+    name, in_sqs = DeclaredName("q_ann.photos"), sqs_name("q_ann.photos", prefix=prefix)
+    boto3.client("sqs").create_queue(QueueName=in_sqs)
+    queues = DynamoQueues(exchange_table)
+    queues.create(DeclaredQueue(name, None, START, START))
+
+    signalbox("keep", "set", name, "--for", "24h")
+    assert name in signalbox("keep", "list").stdout
+    signalbox("keep", "set", in_sqs, "--for", "1h")
+    assert queues.find(name).settings.keep.total_seconds() == 3600
+    signalbox("keep", "remove", in_sqs, "--yes")
+
+    assert queues.find(name).settings.keep is None
+    (listed,) = json.loads(signalbox("keep", "list", "--json").stdout)
+    assert (listed["queue"], listed["declared"], listed["active"]) == (in_sqs, name, False)
+
+
+def test_the_list_says_that_a_queue_that_was_declared_again_is_not_kept(stage, exchange_table):  # noqa: F811
+    signalbox("keep", "set", "q_ann", "--for", "24h")
+    queues = DynamoQueues(exchange_table)
+    assert "no new ones" not in signalbox("keep", "list").stdout
+
+    assert queues.forget(queues.find(DeclaredName("q_ann")))
+    queues.create(DeclaredQueue(DeclaredName("q_ann"), None, START, START))
+
+    done = signalbox("keep", "list")
+    assert "1d, no new ones" in done.stdout
+    assert "queue 'q_ann' was deleted since: `signalbox keep set q_ann` keeps a new one's messages" in done.stderr
+
+
 def test_removing_asks_and_deletes_until_nothing_is_left(stage):
     signalbox("keep", "set", "memes", "--for", "24h")
     with pytest.raises(RejectedError, match="Delete all kept messages of queue 'memes'"):
@@ -112,7 +152,8 @@ def test_removing_asks_and_deletes_until_nothing_is_left(stage):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("set", "nothing", "--for", "24h"), "there is no queue 'nothing'"),
+        (("set", "nothing", "--for", "24h"), "there is no queue 'nothing': give a queue that is split or declared$"),
+        (("set", "mems", "--for", "24h"), r"'mems': .*; did you mean 'memes'\?"),
         (("set", "q_nobody", "--for", "24h"), "there is no queue 'q_nobody'"),
         (("set", "memes", "--for", "15d"), "5 minutes to 14 days"),
         (("set", "memes", "--for", "never"), "5 minutes to 14 days"),
@@ -128,10 +169,16 @@ def test_what_cannot_be_kept_is_refused(stage, arguments, reason):
 def test_a_queue_of_the_name_that_is_not_declared_is_refused(stage, split_table):  # noqa: F811
     boto3.client("sqs").create_queue(QueueName="q_bob")
 
+    settings, before = DynamoKeepSettings(split_table), KeepSetting("q_bob", timedelta(hours=1), START, {"AIDA": "bob"})
+
     with pytest.raises(RejectedError, match="queue 'q_bob' is not declared"):
         signalbox("keep", "set", "q_bob", "--for", "24h")
+    assert settings.find("q_bob") is None
 
-    assert DynamoKeepSettings(split_table).find("q_bob") is None
+    settings.put(before)
+    with pytest.raises(RejectedError, match="queue 'q_bob' is not declared"):
+        signalbox("keep", "set", "q_bob", "--for", "24h")
+    assert settings.find("q_bob") == before  # by which its messages are deleted on time
 
 
 def test_without_kept_queues_the_list_says_so(stage):

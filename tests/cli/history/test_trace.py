@@ -19,6 +19,9 @@ from signalbox.exchange.messages.headers import file_id
 from signalbox.history.event import HistoryEvent
 from signalbox.history.trace.search import MAXIMUM_IDS, NotTraced
 from signalbox.history.trace.story import stories
+from signalbox.kept.objects import kept_batch
+from signalbox.messages import Message
+from signalbox.queues import QueueName
 from tests.cli.shared.stage import FakeStage, Refusal, serving
 from tests.fakes.aws import aws
 from tests.fakes.history import MemoryEventLookup
@@ -59,7 +62,9 @@ def trial(aws: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
 
     monkeypatch.setattr("signalbox.aws.history.event_lookup.S3EventLookup", lambda *_, **__: Lookup(events))
     control = boto3.client("sqs").create_queue(QueueName="signalbox-exchange-control")["QueueUrl"]
-    with serving({"HistoryBucket": "lake", "ExchangeControlQueueUrl": control}, [control]) as stage:
+    split = boto3.client("sqs").create_queue(QueueName="signalbox-split-control")["QueueUrl"]
+    outputs = {"HistoryBucket": "lake", "ExchangeControlQueueUrl": control, "SplitControlQueueUrl": split}
+    with serving({**outputs, "SplitReplyQueuePrefix": "signalbox-split-reply-"}, [control, split]) as stage:
         stage.replies["bindings"] = lambda command: [one for one in BINDINGS if one["exchange"] == command["exchange"]]
         yield Trial(stage, events)
 
@@ -77,13 +82,13 @@ def test_a_trace_shows_the_message_its_steps_its_last_places_and_the_bindings_no
     assert lines(shown)[1].startswith("topic orders.new  by alice  412 bytes  ")
     steps = [line[14:] for line in lines(shown)[3:10]]
     assert steps == [
-        "     0 ms  exchange  published to xs_orders by alice",
-        "  +100 ms  exchange  in the log of xs_orders as publication 812, number 4 of its topic by alice",
-        "  +200 ms  exchange  a copy to q_orders as copy-1",
-        "   +1.2 s  splitting   q_orders → session ann of Ann, ann-orders as copy-2",
-        "                       tenant: matches '^Avi'",
-        "   +1.7 s  live      posted to live session 77 of carol",
-        f"  +59.2 s  splitting     {RETURNED_TEXT}",
+        "     0 ms  exchange    published to xs_orders by alice",
+        "  +100 ms  exchange    in the log of xs_orders as publication 812, number 4 of its topic by alice",
+        "  +200 ms  exchange    a copy to q_orders as copy-1",
+        "   +1.2 s  splitting     q_orders → session ann of Ann, ann-orders as copy-2",
+        "                         tenant: matches '^Avi'",
+        "   +1.7 s  live        posted to live session 77 of carol",
+        f"  +59.2 s  splitting       {RETURNED_TEXT}",
     ]
     assert "  deployed-orders           queue of the deployed consumer: waits there" in shown.stdout
     assert lines(shown)[-3:] == [
@@ -137,7 +142,10 @@ def test_the_name_of_a_queue_leads_to_the_command_that_shows_it(trial: Trial):
         trial.run("q_orders")
 
 
-@pytest.mark.parametrize("arguments", [["m-1", "--over", "never"], ["m-1", "--over", "a week"], [" "]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["m-1", "--over", "never"], ["m-1", "--over", "a week"], ["m-1", "--over", "99999999d"], [" "], ["m-\udcff"]],
+)
 def test_an_invalid_request_is_refused(trial: Trial, arguments):
     with pytest.raises(RejectedError):
         trial.run(*arguments)
@@ -154,6 +162,59 @@ def test_bindings_that_the_caller_may_not_read_leave_the_trace_as_it_is(trial: T
 
     assert "message m-1" in shown.stdout
     assert "the bindings as they are now could not be read: " in shown.stderr
+
+
+KEPT = event("kept:copy-1:q_orders", 1.1, "splitting", "kept", "stored", message_id="copy-1", source="q_orders",
+             object="kept/q_orders/2026-11-20/12/1795262400000-a.json")  # fmt: skip
+
+
+@pytest.fixture
+def kept(trial: Trial) -> Trial:
+    """Return a stage that keeps a message of the way, whose queue is split."""
+    s3, orders = boto3.client("s3"), {"queue_id": "orders", "original": "q_orders"}
+    s3.create_bucket(Bucket="lake")
+    messages = [Message.parse({"MessageId": name, "Body": f"body of {name}"}) for name in ("copy-0", "copy-1")]
+    text = kept_batch(QueueName("q_orders"), messages, at=START).text
+    s3.put_object(Bucket="lake", Key=KEPT.labels["object"], Body=text.encode())
+    verdicts = [
+        {"session": "ann", "mode": "steal", "matches": False, "outcome": "no match", "reason": "tenant: is not '^x'"},
+        {"session": "bob", "mode": "mirror", "matches": True, "outcome": "match", "reason": "jq: true"},
+    ]
+    trial.stage.replies["status"] = lambda _: {"splits": [{"target": "lambda/a", "queues": [orders]}]}
+    trial.stage.replies["explain"] = lambda _: {"decisions": [{"message": 0, "verdicts": verdicts}]}
+    trial.add(*WAY, KEPT)
+    return trial
+
+
+def test_filters_that_took_or_refused_a_kept_message_are_evaluated_as_they_are_now(kept: Trial):
+    shown = kept.run("m-1")
+
+    assert lines(shown)[-3:] == [
+        "filters of q_orders as they are now, on the kept message copy-1",
+        "  no match  ann (steal)  tenant: is not '^x'",
+        "  match     bob (mirror)  jq: true",
+    ]
+    (asked,) = [one for one in kept.stage.asked if one["command"] == "explain"]
+    assert (asked["target"], asked["queue_id"]) == ("lambda/a", "orders")
+    assert [one["Body"] for one in asked["messages"]] == ["body of copy-1"]
+    document = json.loads(kept.run("m-1", "--json").stdout)
+    assert [(one["session"], one["matches"]) for one in document["filters_now"]] == [("ann", False), ("bob", True)]
+
+
+def test_filters_are_evaluated_only_where_they_can_be(kept: Trial):
+    assert "filters of" not in kept.run("m-1", "--no-filters").stdout
+
+    boto3.client("s3").delete_object(Bucket="lake", Key=KEPT.labels["object"])
+    assert "filters of" not in kept.run("m-1").stdout
+
+    kept.stage.replies["status"] = lambda _: {"splits": []}
+    assert "filters of" not in kept.run("m-1").stdout
+
+    def refuse(_command: Any) -> object:
+        raise Refusal("not yours")
+
+    kept.stage.replies["status"] = refuse
+    assert "the filters as they are now could not be evaluated: " in kept.run("m-1").stderr
 
 
 def test_a_trace_that_is_too_long_says_so(trial: Trial):
@@ -192,6 +253,23 @@ def test_the_time_since_the_start_is_short(seconds, text):
     )
 
     assert any(f" {text}  " in line for line in story_lines(later))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_lines_fit_a_terminal_and_ids_are_not_broken(width):
+    (story,) = stories(WAY)
+
+    shown = list(story_lines(story, width=width))
+
+    assert max(map(len, shown)) <= width
+    assert "".join("".join(shown).split()) == "".join("".join(story_lines(story)).split())
+    assert all(any(name in line for line in shown) for name in ("copy-1", "copy-2", "copy-3", "deployed-orders"))
+
+
+def test_the_longest_name_of_a_capability_is_apart_from_the_step():
+    (story,) = stories([event("o", 0, "rendezvous", "offer", "parked", message_id="c", source="sqs")])
+
+    assert any("  rendezvous  offer of a client by sqs" in line for line in story_lines(story))
 
 
 def test_an_event_of_no_message_is_shown_without_a_place(trial: Trial):

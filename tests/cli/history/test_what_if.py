@@ -18,6 +18,7 @@ from signalbox.history.what_if.window import InvalidWindow
 from signalbox.kept.objects import kept_batch
 from signalbox.messages import Message
 from signalbox.queues import QueueName
+from signalbox.sarracenia.rights.names import sqs_name
 from tests.cli.exchange.stage import exchange_stage
 from tests.cli.shared.stage import FakeStage, fake_stage
 from tests.fakes import duckdb
@@ -269,11 +270,11 @@ SESSIONS = [
 ]
 
 
-def _kept(number: int, *, minutes: float, tenant: str, body: str = "one") -> None:
+def _kept(number: int, *, minutes: float, tenant: str, body: str = "one", queue: str = "orders") -> None:
     tenants = {"tenant": {"DataType": "String", "StringValue": tenant}}
     found = Message.parse({"MessageId": f"m{number}", "Body": body, "MessageAttributes": tenants})
     at = datetime.now(UTC) - timedelta(minutes=minutes)
-    S3KeptMessages(lambda: boto3.client("s3"), "lake").put(kept_batch(QueueName("orders"), [found], at=at))
+    S3KeptMessages(lambda: boto3.client("s3"), "lake").put(kept_batch(QueueName(queue), [found], at=at))
 
 
 def test_filters_are_tried_on_the_kept_messages_of_a_queue(splits, tmp_path):
@@ -298,6 +299,21 @@ def test_filters_are_tried_on_the_kept_messages_of_a_queue(splits, tmp_path):
     assert (document["kept"], document["matched"]) == (4, 3)
     assert [(one["message"], one["owner"]) for one in document["decisions"]][:2] == [("m2", "ann"), ("m3", "ann")]
     assert "3 messages of 4" in (tmp_path / "a.svg").read_text()
+
+
+@pytest.mark.parametrize(("queue", "in_sqs"), [("jobs", "idle-queue"), ("q_ann.b", sqs_name("q_ann.b"))])
+def test_kept_messages_are_found_by_the_name_that_sessions_or_the_exchange_give_the_queue(
+    splits, tmp_path, queue, in_sqs
+):
+    boto3.client("s3").create_bucket(Bucket="lake")
+    _kept(1, minutes=5, tenant="acme", queue=in_sqs)
+    session = {"session": "ann", "queues": {queue: {"message_filter": {"tenant": "^a"}}}}
+    (tmp_path / "sessions.json").write_text(json.dumps([session]))
+    given = ["split", "explain", "--over", "2h", "--sessions", str(tmp_path / "sessions.json"), "--json"]
+
+    document = json.loads(ran(*given, "--queue", queue).stdout)
+
+    assert (document["kept"], document["matched"]) == (1, 1)
 
 
 def test_a_queue_without_kept_messages_names_the_command_that_keeps_them(splits, tmp_path):

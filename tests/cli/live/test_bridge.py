@@ -57,6 +57,14 @@ def test_a_database_that_is_away_at_the_start_ends_the_bridge(stage):
     assert "PostgreSQL" in refusal("--user", "alice")
 
 
+def test_a_bridge_names_the_realm_and_the_stage_first(stage):
+    known = ["arvados", "bridge", "--aws", "--realm", REALM, "--database", "host=/nowhere", "--url", URL]
+
+    result = CliRunner().invoke(app, [*known, "--user", "alice"])
+
+    assert result.stderr.startswith(f"· log rows for {REALM} in stage signalbox in account 123456789012, as user alice")
+
+
 def test_an_invalid_connection_string_is_refused(stage):
     assert "no connection string" in refusal("--user", "alice", "--database", "nonsense")
 

@@ -75,6 +75,16 @@ def test_the_refusal_names_the_stage_of_the_program(tmp_path, monkeypatch):
         find_stage_folder(tmp_path)
 
 
+def test_a_started_stage_is_named_with_its_folder(monkeypatch):
+    local_json = {"endpoint_url": "http://127.0.0.1:4566", "rendezvous_url": "http://r/", "page_url": "http://p/"}
+    monkeypatch.setattr("signalbox.local.stage.up", lambda *_, **__: {**local_json, "weather": None})
+
+    result = local("up", "--no-demo")
+
+    assert result.stdout.startswith("The stage is running on this machine.\n")
+    assert f"  folder                 {CHECKOUT}\n" in result.stdout
+
+
 def test_a_stage_is_stopped_by_yes_and_named_with_its_port(stage, monkeypatch):
     stage_folder, emulator = stage
     monkeypatch.chdir(stage_folder.path.parent)

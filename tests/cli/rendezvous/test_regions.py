@@ -1,6 +1,7 @@
 """The commands `signalbox rendezvous` for a group of stages, in two regions of moto; a third is away."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import boto3
@@ -8,6 +9,7 @@ import pytest
 
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.cli.shared.days import today
+from signalbox.cli.shared.deployment import find_deployment
 from signalbox.errors import RejectedError
 from signalbox.rendezvous.rules.peer_address import PeerAddress, parse_peers
 from tests.cli.rendezvous.test_rendezvous import ACCOUNT, _add_output, broker_url, run, stage
@@ -110,6 +112,18 @@ def test_a_region_that_is_away_is_named_and_takes_no_other_with_it(near) -> None
     assert "gone" in json.loads(shown.stdout)["away"]["ap-northeast-1"]
     assert len(lines.stdout.splitlines()) == 3
     assert "· ap-northeast-1 is left out: " in lines.stderr
+
+
+def test_a_command_does_not_wait_minutes_for_a_region_that_is_away(near) -> None:
+    """boto3 tries five times, a minute each."""
+    peer = find_deployment(aws=True).in_region(NEAR, stage="signalbox-eu")
+    local = replace(
+        peer, endpoint_url="http://127.0.0.1:1", administrator={"access_key_id": "a", "secret_access_key": "s"}
+    )
+
+    for config in (one.session().client("dynamodb").meta.config for one in (peer, local)):
+        assert config.connect_timeout + config.read_timeout < 20
+        assert config.retries["total_max_attempts"] == 2
 
 
 def test_a_table_that_does_not_respond_is_named(near) -> None:

@@ -110,7 +110,7 @@ def _add_output(name: str, value: str) -> None:
 def test_credentials_have_the_format_of_upstreams_client(stage) -> None:
     result = run("credentials", "--json")
 
-    shown = json.loads(result.output)
+    shown = json.loads(result.stdout)
     assert shown["sqsqueue"] == f"https://sqs.us-east-1.amazonaws.com/{ACCOUNT}/snowflake-broker"
     assert set(json.loads(base64.b64decode(shown["sqscreds"]))) == {"aws-access-key-id", "aws-secret-key"}
     assert shown["arguments"].startswith(f"-sqsqueue {shown['sqsqueue']} -sqscreds {shown['sqscreds']} -ice stun:")
@@ -118,19 +118,21 @@ def test_credentials_have_the_format_of_upstreams_client(stage) -> None:
 
 
 def test_credentials_do_not_change_until_rotated(stage) -> None:
-    first, again = run("credentials").output, run("credentials").output
+    first, again = run("credentials"), run("credentials")
 
-    assert first == again
-    assert run("credentials", "--rotate").output != first
+    assert first.stdout == again.stdout
+    assert f"· new key of the clients of stage signalbox in account {ACCOUNT}, us-east-1\n" in first.stderr
+    assert "new key" not in again.stderr
+    assert run("credentials", "--rotate").stdout != first.stdout
 
 
 def test_credentials_can_be_revoked(stage) -> None:
-    first = run("credentials").output
+    first = run("credentials").stdout
 
-    revoked = run("credentials", "--revoke", "--yes").output
+    revoked = run("credentials", "--revoke", "--yes").stdout
 
     assert revoked == f"1 key of the clients of stage signalbox in account {ACCOUNT}, us-east-1 deleted\n"
-    assert run("credentials").output != first
+    assert run("credentials").stdout != first
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", ""])

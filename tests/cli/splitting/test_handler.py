@@ -258,7 +258,7 @@ def test_a_session_that_the_stage_ends_ends_its_running_handler(desk):  # noqa: 
     state, ended = SessionStatus.parse(desk.stage.replies["start"]({})), threading.Event()
     threading.Thread(target=lambda: (wait_for(desk.seen, "the handler runs"), ended.set())).start()
 
-    LocalFunction.of("ecs/demo/worker", options, boto3.Session()).follow(state, until=ended)
+    LocalFunction.of("ecs/demo/worker", options, boto3.Session(), {}).follow(state, until=ended)
 
     assert desk.left() == (1, 0)
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,7 @@ def test_a_file_is_applied_document_by_document(stage, file):
 
     result = split("registry", "apply", "-f", str(file))
 
-    assert result.output.startswith("lambda/meme-app  applied")
+    assert result.stdout.startswith("lambda/meme-app  applied")
     (document,) = stage.asked[0]["documents"]
     assert document["spec"]["consumer"] == {"name": "meme-app", "workloadType": "Lambda"}
     assert reply_queues() == []
@@ -182,11 +183,22 @@ def test_a_registry_is_removed(stage):
 
 
 def test_registries_are_listed(stage):
-    found = [{"target": "lambda/meme-app", "applied_at": "2026-11-20T10:00:00+00:00", "documents": [{"kind": "K"}]}]
+    found = [{"target": "lambda/meme-app", "applied_at": "2026-11-20T10:00:00.5+00:00", "documents": [{"kind": "K"}]}]
     stage.replies["registries"] = lambda _: found
 
-    assert "lambda/meme-app" in split("registry", "list").stdout
+    shown = split("registry", "list").stdout
+    assert "lambda/meme-app" in shown
+    assert f" {datetime(2026, 11, 20, 10, tzinfo=UTC).astimezone():%Y-%m-%d %H:%M:%S} " in shown
     assert json.loads(split("registry", "list", "--json").stdout) == found
+
+
+def test_an_empty_list_names_the_commands_that_make_a_registry(stage):
+    stage.replies["registries"] = lambda _: []
+
+    result = split("registry", "list")
+
+    assert result.stdout == "no registries\n"
+    assert "`signalbox split registry apply` stores it" in result.stderr
 
 
 def test_the_list_says_where_each_registry_comes_from(stage):

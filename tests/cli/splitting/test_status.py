@@ -113,6 +113,20 @@ def test_empty_lists_are_reported(stage):
     assert json.loads(split("list", "--json").stdout) == []
 
 
+@pytest.mark.parametrize("command", ["list", "status"])
+def test_a_mistyped_target_is_answered_with_the_nearest(stage, command):
+    stage.replies |= {
+        "status": lambda _: {"splits": []},
+        "registries": lambda _: [{"target": "lambda/meme-app"}],
+    }
+
+    mistyped = split(command, "--target", "lambda/mem-app").stdout
+    known = split(command, "--target", "lambda/meme-app").stdout
+
+    assert mistyped.endswith(" of 'lambda/mem-app', which has no registry; did you mean 'lambda/meme-app'?\n")
+    assert known.endswith(" of 'lambda/meme-app'\n")
+
+
 def test_explain_can_use_live_sessions(stage, tmp_path):
     verdict = {"session": "ann-1", "mode": "steal", "matches": True, "outcome": "match", "reason": "tenant matches"}
     decision = {"message": 0, "owner": "ann-1", "copies": [], "verdicts": [verdict]}
@@ -138,6 +152,7 @@ def test_an_audit_shows_each_event_once(stage):
 
     text = split("audit", "1").stdout
 
+    assert f"{datetime(2026, 11, 20, 10, tzinfo=UTC).astimezone():%Y-%m-%d %H:%M:%S}" in text
     assert text.count("mirrord-1") == 1
     assert "ann-1" in text
     assert "tenant matches" in text

@@ -2,12 +2,15 @@
 
 import json
 import threading
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from signalbox.cli.main import app
 from signalbox.cli.shared.deployment import Deployment
+from signalbox.cli.verify import commands
 from signalbox.cli.verify.run import Flow, Run, flows
 from signalbox.cli.verify.trial import Journal, RunStopped, Trial, WrongResult, expect, metered
 from signalbox.errors import RejectedError
@@ -47,6 +50,15 @@ def test_a_wrong_run_is_refused_before_any_call():
 def test_a_stage_of_an_older_version_is_refused(aws: None):
     with serving({"BrokerQueueUrl": "https://q"}, []), pytest.raises(RejectedError, match="no output 'SplitTable'"):
         verify("--aws")
+
+
+def test_a_run_names_its_stage(monkeypatch, capsys):
+    run = SimpleNamespace(trial=trial(), wait=lambda: None, clean=list, report=lambda *, left: left)
+    monkeypatch.setattr(commands, "_new_run", lambda *_, **__: run)
+
+    assert commands._verified(replace(STAGE, stage="prod"), with_jobs=False) == ([], 0)
+
+    assert capsys.readouterr().err.startswith("· run 6b0387e0f7 on stage prod in eu-west-1; everything that it makes")
 
 
 def test_a_step_is_a_row_with_its_measurements():

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame
@@ -112,11 +113,13 @@ def test_an_event_is_found_whole_under_each_of_its_ids(history, event, index, tm
 
 
 def test_a_window_that_is_added_again_replaces_its_segment_and_leaves_files_for_current_readers(
-    history, event, index, tmp_path
+    history, event, index, tmp_path, monkeypatch
 ):
     first = history(event("a", "2026-11-20 12:00:00"))
     for _ in range(3):
         index.add(first, window(FIRST))
+    assert len(list((tmp_path / "index" / str(FIRST)).iterdir())) == 3
+    monkeypatch.setattr(event_index, "FILES_KEPT_FOR", timedelta(0))
     index.add(history(event("b", "2026-11-20 12:00:00"), event("c", "2026-11-21 00:00:00")), window(SECOND))
 
     assert len(indexed(tmp_path, FIRST).segments) == 2
@@ -124,6 +127,28 @@ def test_a_window_that_is_added_again_replaces_its_segment_and_leaves_files_for_
     assert names(tmp_path, FIRST, "b") == ["b"]
     assert names(tmp_path, SECOND, "c") == ["c"]
     assert len(list((tmp_path / "index" / str(FIRST)).iterdir())) == 2
+
+
+@pytest.mark.parametrize("replaces", [False, True], ids=["hours", "days"])
+def test_runs_that_overlap_keep_the_events_and_files_of_each_other(history, event, index, tmp_path, replaces):
+    index.lake.merge_events(history(event("a", "2026-11-20 12:00:00")))
+    between = history(event("b", "2026-11-20 23:59:00"))
+
+    class Overlapped(EventIndex):
+        """An index in which another run adds a segment after this one has read the state and written its files."""
+
+        def _segment(self, events: DataFrame, day: date, count: int) -> dict[str, Any]:
+            made = EventIndex._segment(self, events, day, count)
+            index.add(between, window(SECOND))
+            return made
+
+    overlapped = Overlapped(index.lake, index.path)
+    if replaces:
+        overlapped.replace_days(window(FIRST))
+    else:
+        overlapped.add(history(event("a", "2026-11-20 12:00:00")), window(FIRST))
+
+    assert [names(tmp_path, FIRST, one) for one in "ab"] == [["a"], ["b"]]
 
 
 def test_a_replaced_day_has_the_events_of_the_table_alone(history, event, index, tmp_path, lake):

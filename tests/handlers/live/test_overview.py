@@ -43,6 +43,7 @@ def test_calls_of_the_overview_procedures_are_answered(admin):
     assert admin.say("c1", 48, 3, {}, "signalbox.topics") == [[50, 3, {}, [[]], {"more": False}]]
     ((_, _, _, ((activity),)),) = admin.say("c1", 48, 5, {}, "signalbox.activity")
     assert [one["capability"] for one in activity["capabilities"]][2:] == ["exchange", "live", "history"]
+    assert activity["capabilities"][2]["questions"]["more"] == "signalbox status --aws"
     assert admin.say("c1", 48, 4, {}, "wamp.session.count") == [[50, 4, {}, [1]]]
 
 

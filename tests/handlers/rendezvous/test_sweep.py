@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from lambdas.rendezvous import offer
+from lambdas.rendezvous import offer, wiring
 from lambdas.rendezvous.sweep import handler, leases
 from lambdas.shared import instance
 from signalbox.errors import EffectFailed
@@ -48,7 +48,21 @@ def test_the_queue_of_an_ended_offer_is_deleted_at_the_end_of_its_lease(stage, m
     assert stage.history()[-1] == ("queue", "deleted")
 
 
-def test_a_queue_of_this_stage_without_a_lease_is_deleted_at_its_age(stage, client_queue, monkeypatch):
+@pytest.fixture
+def stray_queue(client_queue) -> str:
+    """The queue of a client whose offer has no record any more."""
+    wiring.table().delete_item(Key={"pk": "offer#client", "sk": "offer"})
+    return client_queue
+
+
+def test_the_queue_of_a_waiting_client_is_no_stray_whatever_its_age(stage, client_queue, monkeypatch):
+    monkeypatch.setenv("STRAY_QUEUE_AGE_SECONDS", "0")
+
+    assert handler(event("sweep_strays"), Context()) == {"deleted": 0}
+    assert stage.has_queue("client")
+
+
+def test_a_queue_of_this_stage_without_a_lease_is_deleted_at_its_age(stage, stray_queue, monkeypatch):
     monkeypatch.setenv("STRAY_QUEUE_AGE_SECONDS", "600")
     assert handler(event("sweep_strays"), Context()) == {"deleted": 0}
 
@@ -73,7 +87,7 @@ def test_queues_without_the_tags_of_this_stage_are_never_deleted(stage, sqs):
     assert sqs.list_queues()["QueueUrls"] == before
 
 
-def test_a_search_that_ran_out_of_time_is_continued_by_the_next_run(stage, client_queue):
+def test_a_search_that_ran_out_of_time_is_continued_by_the_next_run(stage, stray_queue):
     assert handler(event("sweep_strays"), Context(0)) == {"deleted": 0}
     assert handler(event("sweep_leases"), Context()) == {"deleted": 1}
     assert not stage.has_queue("client")

@@ -58,7 +58,7 @@ class RendezvousStack(Stack):
             "ClientUserName": rendezvous.client_user.user_name,
             "ClientSecretArn": state.client_secret.secret_arn,
             "ClientQueuePrefix": config.client_queue_prefix,
-            "RendezvousPeers": config.rendezvous_peers or "",
+            "RendezvousPeers": str(config.rendezvous_peers),
         }
         for name, value in outputs.items():
             CfnOutput(self, name, value=value)

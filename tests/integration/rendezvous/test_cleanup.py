@@ -42,6 +42,13 @@ def exists(parties: Parties, queue: str) -> bool:
     return queue in parties.sqs.list_queues(QueueNamePrefix=name_of(queue)).get("QueueUrls", [])
 
 
+def forget_offer(parties: Parties, queue: QueueUrl) -> None:
+    """Delete the record of the offer of a client queue, as DynamoDB does when it has expired."""
+    client_id = name_of(queue).removeprefix(parties.deployment.outputs["ClientQueuePrefix"])
+    table = parties.deployment.session().resource("dynamodb").Table(parties.deployment.outputs["RendezvousTable"])
+    table.delete_item(Key={"pk": f"offer#{client_id}", "sk": "offer"})
+
+
 @contextmanager
 def strays_of_any_age(parties: Parties) -> Iterator[None]:
     """Set the minimum age of strays to zero, since a test is too short for ten minutes."""
@@ -73,6 +80,9 @@ def test_a_client_queue_that_no_sweep_deleted_is_deleted_as_a_stray(parties: Par
     assert exists(parties, queue), "it is too young to be a stray"
 
     with strays_of_any_age(parties):
+        parties.invoke("SweepFunctionName", STRAYS)
+        assert exists(parties, queue), "its lease has not ended"
+        forget_offer(parties, queue)
         parties.invoke("SweepFunctionName", STRAYS)
 
     assert not exists(parties, queue)

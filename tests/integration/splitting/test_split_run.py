@@ -12,6 +12,7 @@ import pytest
 
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.local.demo.consumer import DeployedConsumer, variable_of
+from signalbox.local.files import CHECKOUT
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from tests.integration.live.page import PROGRAM, WorkingFolder
@@ -25,17 +26,9 @@ CONSUMER = "demo-consumer-and-a-command"
 BUCKET = "demo-uploads-of-a-command"
 MESSAGES = 12
 READY_SECONDS, END_SECONDS = 240, 240  # the emulator starts function instances meanwhile
-# What a user runs: it knows the queue from the variable that the deployed consumer has, and nothing of the split.
-COMMAND = f"""
-import json, os, boto3
-sqs = boto3.client("sqs")
-url = sqs.get_queue_url(QueueName=os.environ[{variable_of(QUEUE)!r}])["QueueUrl"]
-print("reads", os.environ[{variable_of(QUEUE)!r}], flush=True)
-while True:
-    for message in sqs.receive_message(QueueUrl=url, WaitTimeSeconds=1).get("Messages", []):
-        print("got", message["Body"], flush=True)
-        sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-"""
+# What a user runs: it knows the queue from the variable that the deployed consumer has, and nothing of the split, or of
+# the stage's endpoint and keys.
+COMMAND = (sys.executable, str(CHECKOUT / "examples" / "splitting" / "consumer.py"), variable_of(QUEUE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +119,9 @@ def desk(deployment: Deployment, stage_folder: StageFolder, tmp_path: Path) -> D
 def test_a_command_gets_the_matching_messages_or_all_until_ctrl_c_and_the_consumer_the_others(
     desk: Desk, environment: dict[str, str], tmp_path: Path
 ):
+    environment = {name: value for name, value in environment.items() if not name.startswith("AWS_")}
     before, own = desk.consumer.mappings(), ["split", "run", "--target", desk.consumer.target]
-    command = ["--", sys.executable, "-c", COMMAND]
+    command = ["--", *COMMAND]
 
     with terminal([*PROGRAM, *own, "--config", "mirrord.json", *command], tmp_path, environment) as shown:
         reads = wait_for(lambda: shown.after("reads "), "the command started", seconds=READY_SECONDS)

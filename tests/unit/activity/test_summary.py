@@ -20,6 +20,7 @@ from signalbox.activity.measures import (
     measures,
     queue_measure,
 )
+from signalbox.activity.questions import options_of
 from signalbox.activity.summary import Activity, activities, beginning
 from signalbox.history.prices import ACTION_PRICES, PriceRange
 from signalbox.queues import QueueName
@@ -176,3 +177,17 @@ def test_a_document_has_the_command_that_answers_each_number():
         "rendezvous", {queue_measure(VISIBLE, BROKER): {at(30): 1}, queue_measure(OLDEST, BROKER): {at(30): 9}}
     )
     assert busy.document()["oldest_seconds"] == 9
+
+
+@pytest.mark.parametrize(
+    ("stage", "command"),
+    [
+        (None, "signalbox split status"),
+        ("signalbox", "signalbox split status --aws"),
+        ("prod", "signalbox split status --aws --stage prod"),
+    ],
+)
+def test_commands_are_for_the_stage_whose_numbers_they_explain(stage, command):
+    found = activity("splitting", {}).document(options=options_of(stage))
+
+    assert found["questions"]["backlog"] == command

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from signalbox.errors import EffectFailed
 from signalbox.kept.objects import kept_batch
 from signalbox.kept.settings import InvalidKeepTime, KeepSetting, keep_time
 from signalbox.kept.sweeper import REMOVED_FOR, KeptSweeper, SweepResult
@@ -91,6 +92,29 @@ def test_a_sweep_that_has_no_time_left_is_continued_by_the_next():
 
     assert world.sweeper.sweep(until=START) == SweepResult(deleted=2, is_complete=False)
     assert world.sweeper.sweep(until=LATER) == SweepResult(deleted=1, is_complete=True)
+
+
+def test_a_queue_that_cannot_be_swept_does_not_keep_the_messages_of_others():
+    world = World(setting(MEMES, HOUR), setting(OTHERS, HOUR))
+    for queue in (MEMES, OTHERS):
+        world.keep(queue, 2 * HOUR)
+    world.kept.unlisted.add(MEMES)
+
+    with pytest.raises(EffectFailed, match="'memes'"):
+        world.sweeper.sweep(until=LATER)
+
+    assert (world.left(MEMES), world.left(OTHERS)) == (1, 0)
+
+
+@pytest.mark.parametrize("name", ["0-notes.txt", "2026-11-20/notes/of/ann", "zzz"])
+def test_an_object_that_others_put_there_does_not_stop_the_deletion(name):
+    world = World(setting(MEMES, HOUR))
+    world.kept.texts[f"kept/{MEMES}/{name}"] = "notes"
+    world.keep(MEMES, 3 * HOUR, 2 * HOUR, MINUTE)
+
+    assert world.sweeper.sweep(until=LATER) == SweepResult(deleted=2, is_complete=True)
+
+    assert world.left(MEMES) == 2
 
 
 @pytest.mark.parametrize(("seconds", "is_valid"), [(299, False), (300, True), (1_209_600, True), (1_209_601, False)])

@@ -42,7 +42,9 @@ def run_handler(
     from signalbox.cli.splitting.held_sessions import HeartbeatThread, held_session
     from signalbox.cli.splitting.sessions import session_client
 
-    consumer = LocalFunction.of(request.target, options, find_deployment(aws=aws, stage=stage).session())
+    deployment = find_deployment(aws=aws, stage=stage)
+    environment = deployment.program_environment(os.environ)
+    consumer = LocalFunction.of(request.target, options, deployment.session(), environment)
     try:
         with (
             interruptible(),
@@ -64,11 +66,15 @@ class LocalFunction:
     options: HandlerOptions
     template: TemplateFunction | None
     session: "boto3.Session"
+    environment: Mapping[str, str]
+    """The environment of the user's programs, in which AWS's SDKs reach the stage."""
 
     @classmethod
-    def of(cls, target: str, options: HandlerOptions, session: "boto3.Session") -> "LocalFunction":
+    def of(
+        cls, target: str, options: HandlerOptions, session: "boto3.Session", environment: Mapping[str, str]
+    ) -> "LocalFunction":
         """Return the function; its options are checked before a session starts. Raises `RejectedError`."""
-        function = cls(Target.parse(target), options, options.template_function(), session)
+        function = cls(Target.parse(target), options, options.template_function(), session, environment)
         if options.handler is not None:
             function._handler({}, FunctionSettings(name="", arn=""), options.handler).check()
         if options.endpoint is not None:
@@ -152,7 +158,7 @@ class LocalFunction:
 
     def _handler(self, variables: Mapping[str, str], function: FunctionSettings, name: str) -> Handler:
         environment = {
-            **os.environ,
+            **self.environment,
             **_lambda_variables(function, name),
             **({} if self.session.region_name is None else _region_variables(self.session.region_name)),
             **function.environment,

@@ -1,6 +1,6 @@
 """Stages of several regions share their proxies, and a region that is away takes no offer of the others with it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
@@ -9,12 +9,20 @@ from hypothesis import strategies as st
 
 from signalbox.rendezvous.rules.peer_address import InvalidPeer, PeerAddress, parse_peers
 from signalbox.rendezvous.rules.peers import PRESENCE_TIME, REST, Breaker
-from signalbox.rendezvous.rules.states import OPEN_STATES, ClientId, ForeignOffer, OfferState, RendezvousMethod
+from signalbox.rendezvous.rules.states import (
+    OPEN_STATES,
+    ClaimResult,
+    ClientId,
+    ForeignOffer,
+    OfferState,
+    Rendezvous,
+    RendezvousMethod,
+)
 from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import Offer
 from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, answer_reply, error_reply
-from tests.fakes.rendezvous import START
+from tests.fakes.rendezvous import START, MemoryAnnouncements
 from tests.unit.rendezvous.rules.regions import FAR, HOME, NEAR, Away, Region, Regions
 from tests.unit.rendezvous.rules.services import ANSWER, CLIENT, Killed, delivery, proxy
 
@@ -38,6 +46,21 @@ def test_an_offer_of_one_region_meets_a_proxy_of_another():
     assert regions.home.replies(CLIENT) == ANSWERED
     assert regions.home.broker_queue.deleted == ["h1"]
     assert regions.near.announcements.announcements == {}
+
+
+def test_an_own_offer_is_matched_and_answered_in_its_region():
+    regions = Regions()
+    regions.home.expect_proxies()
+    regions.home.receive(delivery())
+    regions.home.poll(proxy())
+    shared, sid = regions.home.shared_offers, proxy().sid
+
+    assert shared.matched_by(sid) == CLIENT
+    answered = shared.answer(CLIENT, sid=sid, reply=answer_reply(ANSWER), now=START, leased_until=START)
+
+    assert answered is not None
+    assert answered.state is OfferState.ANSWERED
+    assert regions.home.offers.records[CLIENT].state is OfferState.ANSWERED
 
 
 def regions_offer() -> str:
@@ -181,16 +204,65 @@ def test_an_announcement_of_an_offer_that_has_ended_is_removed_by_the_first_poll
     assert regions.near.announcements.announcements == {}
 
 
-def test_an_abandoned_announcement_is_removed_without_a_call_to_its_home():
+def test_an_announcement_whose_client_gave_up_is_removed_without_a_call_to_its_home():
     regions = Regions()
     regions.near.expect_proxies()
     regions.home.receive(delivery())
-    regions.clock.sleep(41)
+    regions.clock.sleep(30)
     regions.network.away.add(HOME)
 
     assert regions.near.poll(proxy()).match is None
     assert regions.near.announcements.announcements == {}
     assert regions.network.failed == 0
+
+
+def receive(regions: Regions, name: str) -> None:
+    """Deliver the offer of another client to the home region."""
+    regions.home.receive(replace(delivery(message_id=name), client_id=ClientId(name)))
+
+
+def test_offers_whose_clients_gave_up_do_not_hide_the_next_one():
+    regions = Regions()
+    regions.near.announcements.page_size = 3
+    regions.near.expect_proxies()
+    for number in range(3):
+        receive(regions, f"late-{number}")
+    regions.clock.sleep(30)
+    regions.near.expect_proxies()
+    receive(regions, "next")
+
+    matches = [regions.near.poll(proxy(sid)).match for sid in ("p1", "p2")]
+
+    assert [match and match.client_id for match in matches] == [None, "next"]
+
+
+class Slow:
+    """The offers of a region that is far away, all of which other proxies have got."""
+
+    def __init__(self, regions: Regions) -> None:
+        self.regions, self.calls = regions, 0
+
+    def claim(self, *_arguments: object, **_options: object) -> ClaimResult:
+        self.calls += 1
+        self.regions.clock.sleep(0.4)
+        return ClaimResult(None, is_stored=True)
+
+    def find(self, client_id: ClientId) -> Rendezvous | None:
+        self.regions.clock.sleep(0.4)
+        return self.regions.home.offers.find(client_id)
+
+
+def test_a_poll_does_not_try_far_offers_that_others_got_until_its_function_ends():
+    regions = Regions()
+    regions.near.expect_proxies()
+    for number in range(20):
+        receive(regions, f"c{number}")
+    peer = regions.near.peers.of(HOME)
+    assert peer is not None
+    peer.offers = slow = Slow(regions)
+
+    assert regions.near.poll(proxy()).match is None
+    assert slow.calls == 3  # of 0.8 s each, in two seconds
 
 
 def test_an_offer_goes_on_at_home_when_the_peers_are_away():
@@ -224,6 +296,35 @@ def test_a_region_that_is_away_gets_one_call_until_its_rest_is_over():
 
     assert failed == 1
     assert FOREIGN.key in regions.near.announcements.announcements
+
+
+@dataclass
+class Throttled:
+    """The announcements of a region that refuses the next calls."""
+
+    announcements: MemoryAnnouncements
+    refused: int
+
+    def announce(self, record: Rendezvous, *, home: str) -> None:
+        if self.refused:
+            self.refused -= 1
+            raise Away(home)
+        self.announcements.announce(record, home=home)
+
+
+@pytest.mark.parametrize(("refused", "announced"), [(1, True), (2, False)])
+def test_a_call_that_a_peer_throttles_is_repeated_once_at_once(refused, announced):
+    regions = Regions()
+    regions.near.expect_proxies()
+    regions.home.instance = replace(regions.home.peers, passes=lambda error: isinstance(error, Away))
+    peer = regions.home.peers.of(NEAR)
+    assert peer is not None
+    peer.announcements = Throttled(regions.near.announcements, refused)
+
+    regions.home.receive(delivery())
+
+    assert (FOREIGN.key in regions.near.announcements.announcements) is announced
+    assert regions.home.reported == ([] if announced else [NEAR])
 
 
 def test_an_offer_whose_home_is_away_is_given_to_no_proxy():

@@ -257,6 +257,23 @@ def test_a_queue_that_is_gone_or_leased_meanwhile_is_no_orphan() -> None:
     assert sweep.queues.deleted == []
 
 
+@pytest.mark.parametrize("state", [OfferState.MATCHED, OfferState.ANSWERED])
+def test_the_old_queue_of_a_client_that_uses_it_again_is_no_orphan(state: OfferState) -> None:
+    sweep = service()
+    needed = add_stray(sweep, "snowflake-client-needed")
+    stray = add_stray(sweep, "snowflake-client-not")
+    end_offer(sweep, "needed", seconds=60)
+    end_offer(sweep, "not", seconds=-60)
+    offers = sweep.ended_leases.offers
+    offers.records[ClientId("needed")] = replace(offers.records[ClientId("needed")], state=state)
+    offers.pooled.add(ClientId("needed"))
+
+    delete_strays(sweep)
+
+    assert sweep.queues.deleted == [stray]
+    assert needed in sweep.queues.queues
+
+
 def test_a_leased_queue_costs_no_call_of_its_own() -> None:
     sweep = service()
     add_stray(sweep, "snowflake-client-a")

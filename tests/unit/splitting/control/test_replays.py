@@ -15,7 +15,7 @@ from signalbox.splitting.control import replays
 from signalbox.splitting.control.command_handlers import ControlService
 from signalbox.splitting.control.keeping import NothingIsKept
 from signalbox.splitting.control.ports import KeptStore
-from signalbox.splitting.control.replays import ReplayRefused
+from signalbox.splitting.control.replays import ReplayRefused, SessionReplayer
 from signalbox.splitting.forwarding.replayed import MARK, marked
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.split import Phase, Stage
@@ -84,6 +84,26 @@ def test_a_session_gets_the_kept_messages_that_its_filter_matches_oldest_first_a
     ]
 
 
+def test_an_object_that_others_put_there_does_not_stop_a_replay(stage):
+    stage.keep(message("1", "red"), ago=HOUR)
+    stage.kept.texts[f"kept/{MEMES}/zzz/notes.txt"] = "notes"
+
+    stage.start(since_seconds=7200)
+    stage.pass_time(15, alive=["ann"])
+
+    assert (stage.bodies(), stage.heartbeat()["phase"]) == (["1"], "ready")
+
+
+def test_a_session_that_has_ended_meanwhile_gets_nothing_more(stage):
+    stage.keep(message("1", "red"))
+    stage.ready("red")
+    stored = stage.ports.store.splits.find(APP)
+
+    assert SessionReplayer(stage.ports, stored).step("ann") is False
+    assert SessionReplayer(stage.ports, stored).step("red") is False  # without a replay
+    assert stage.sender.sent == {}
+
+
 def test_a_session_without_since_gets_no_kept_messages(stage):
     stage.keep(message("1", "red"))
 
@@ -147,6 +167,16 @@ def test_a_killed_step_is_repeated_from_the_saved_position(stage):
     stage.kept.unreadable.clear()
     stage.pass_time(15, alive=["ann"])
     assert stage.bodies() == ["1", "2"]
+
+
+def test_what_is_kept_after_the_start_is_not_replayed(stage):
+    stage.keep(message("1", "red"))
+    stage.start(since_seconds=7200)
+    stage.keep(message("2", "red"), ago=-HOUR)
+    stage.pass_time(15, alive=["ann"])
+
+    assert stage.bodies() == ["1"]
+    assert stage.heartbeat()["replay"]["sent"] == 1
 
 
 def test_a_queue_that_accepts_no_message_is_tried_again(stage):
@@ -316,7 +346,7 @@ def test_removing_a_setting_deletes_what_is_kept(stage):
 
 
 def test_what_the_router_keeps_is_not_kept_twice(stage):
-    stage.settings.put(replace(stage.settings.settings[MEMES], by_router=True))
+    stage.settings.put(replace(stage.settings.settings[MEMES], declared="q_memes"))
 
     stage.ready("red")
 
