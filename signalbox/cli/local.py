@@ -105,21 +105,23 @@ def _demo(folder: Path, local: dict[str, Any], *, again: bool, kubernetes: bool,
     deployment = local_deployment(local, folder=folder)
     earlier = None if again or kubernetes else recorded(folder, local)
     first = first_evidence(deployment)
-    _print_rows(first, "Demo", as_json=as_json)
+    _print_rows(first, as_json=as_json)
     if earlier is not None:
         at, rows = earlier
-        _print_rows(rows, f"Demo of {at}; nothing has changed since. --demo runs it again", as_json=as_json)
+        if not as_json:
+            print_line(f"Nothing has changed since the demo of {at}, which showed this; --demo runs it again:")
+        _print_rows(rows, as_json=as_json)
     else:
         rows = evidence(deployment, lambda: stage.start_live(local), build=kubernetes)
         record(folder, local, rows, now=datetime.now().astimezone())
-        _print_rows(rows, "Demo", as_json=as_json)
+        _print_rows(rows, as_json=as_json)
     return first + rows
 
 
-def _print_rows(rows: "Sequence[Evidence]", title: str, *, as_json: bool) -> None:
+def _print_rows(rows: "Sequence[Evidence]", *, as_json: bool) -> None:
     if not as_json:
         print_table(
-            ["capability", "what", "seen"], [(row.capability, row.what, row.value) for row in rows], title=title
+            ["capability", "what", "seen"], [(row.capability, row.what, row.value) for row in rows], title="Demo"
         )
 
 

@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from signalbox.cli.local import _demo
 from signalbox.cli.main import app
 from signalbox.cli.shared import confirmation
 from signalbox.errors import RejectedError
+from signalbox.local.demo import evidence
+from signalbox.local.demo.evidence import Evidence
 from signalbox.local.files import CHECKOUT
 from signalbox.local.processes import is_alive
 from signalbox.local.stage_folder import StageFolder, find_stage_folder
@@ -127,3 +130,42 @@ def test_the_status_names_the_folder(tmp_path, monkeypatch):
 
     assert result.exit_code == 1
     assert json.loads(result.stdout)["folder"] == str(stage_folder.path)
+
+
+LOCAL = {
+    "outputs": {},
+    "region": "us-east-1",
+    "rendezvous_url": "http://127.0.0.1:4599/rendezvous/",
+    "endpoint_url": "http://127.0.0.1:4599",
+    "admin_credentials": {"access_key_id": "AKIA1", "secret_access_key": "secret"},
+    "websocket_url": "ws://127.0.0.1:4599/live-ws",
+    "realm": "xtrial.fifo",
+    "live_users": [],
+}
+
+
+@pytest.fixture
+def demonstrations(monkeypatch) -> list[str]:
+    """The capabilities that were shown, each time that one was."""
+    shown: list[str] = []
+
+    def show(capability: str) -> list[Evidence]:
+        shown.append(capability)
+        return [Evidence(capability, "seen", "as it should be")]
+
+    monkeypatch.setattr(evidence, "first_evidence", lambda _: show("rendezvous"))
+    monkeypatch.setattr(evidence, "evidence", lambda *_, **__: show("live"))
+    return shown
+
+
+def test_of_an_unchanged_stage_only_rendezvous_is_shown_again(tmp_path, demonstrations, capsys):
+    def demo(**options: bool) -> list[Evidence]:
+        return _demo(tmp_path, LOCAL, **{"again": False, "kubernetes": False, "as_json": False, **options})
+
+    first, second = demo(), demo()
+
+    assert demonstrations == ["rendezvous", "live", "rendezvous"]
+    assert first == second
+    assert "Nothing has changed since the demo of" in capsys.readouterr().out
+    demo(again=True)
+    assert demonstrations[3:] == ["rendezvous", "live"]
