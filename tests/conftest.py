@@ -22,6 +22,7 @@ from tests.java import parts
 from tests.kubernetes.cluster import Namespace, Server
 from tests.memoization import memoize
 from tests.scheduling import SharedFixtures
+from tests.tracing import trace_no_calls, traced_call
 
 # No deadline: the duration of an example depends on the machine's load more than on the code. In CI the examples are
 # the same in every run, so that a change has caused a new failure; elsewhere they are random.
@@ -30,6 +31,7 @@ settings.load_profile("signalbox")
 
 
 memoize()
+trace_no_calls()
 
 
 # The seed of the stage with weather: drawn anew in CI, so that each run meets other faults, and the same elsewhere.
@@ -57,6 +59,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return -minutes.args[0] if minutes else 0, item.get_closest_marker("browser") is not None
 
     items.sort(key=position)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Trace only the first examples of a property."""
+    return (yield from traced_call(item))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -8,6 +8,7 @@ import typer
 from signalbox.cli.shared.confirmation import Yes, confirm
 from signalbox.cli.shared.kept_settings import Reset
 from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
+from signalbox.cli.shared.plain_help import PlainHelpCommand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +50,7 @@ Concurrency = Annotated[
 Fresh = Annotated[bool, typer.Option("--fresh", help="Delete a running stage first.")]
 
 
-@app.command()
+@app.command(cls=PlainHelpCommand)
 def up(
     *,
     port: Port = None,

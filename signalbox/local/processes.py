@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,7 +11,13 @@ PROCESSES = Path("/proc")
 
 def processes_naming(text: str) -> list[int]:
     """Return the ids of the processes whose command line contains the text, except this one."""
-    return [process for process, command in _commands() if text in command and process != os.getpid()]
+    return processes_naming_each([text])[0]
+
+
+def processes_naming_each(texts: Sequence[str]) -> list[list[int]]:
+    """Return for each text the ids of the processes whose command line contains it, except this one."""
+    commands = [(process, command) for process, command in _commands() if process != os.getpid()]
+    return [[process for process, command in commands if text in command] for text in texts]
 
 
 def is_alive(process: int) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,12 +11,15 @@ import time
 import boto3
 import pytest
 from botocore.exceptions import ClientError, NoCredentialsError
+from typer.testing import CliRunner
 
 from signalbox.cli import local, main
+from signalbox.cli.main import app
 from signalbox.cli.shared.deployment import Deployment, find_deployment, local_deployment
 from signalbox.cli.shared.signals import Ending
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local.emulator.weather.conditions import Weather
+from tests.cli.shared.commands import leaves
 from tests.cli.shared.stage import serving
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 
@@ -226,6 +230,13 @@ def test_every_command_has_the_short_option_for_help(monkeypatch, capsys, words)
 
     assert not status
     assert "Usage: signalbox" in out
+
+
+@pytest.mark.parametrize("words", sorted(leaves()), ids=" ".join)
+def test_no_help_cuts_a_word_on_a_narrow_terminal(words):
+    shown = CliRunner(env={"TERMINAL_WIDTH": "80", "COLUMNS": "80"}).invoke(app, [*words, "--help"]).output
+
+    assert re.findall(r"\S+…", shown) == []
 
 
 def test_a_shell_completes_commands_and_options():

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import boto3
 import pytest
 from moto import mock_aws
-from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from signalbox.cli.main import app
@@ -17,6 +16,7 @@ from signalbox.errors import RejectedError
 from signalbox.local.files import CHECKOUT
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, function
 from tests.cli.exchange.stage import CONTROL, exchange_replies
+from tests.cli.shared.commands import leaves
 from tests.cli.shared.stage import FakeStage, serving
 from tests.fakes.aws import make_exchange_table, make_split_table
 
@@ -103,15 +103,7 @@ DESTROY = {
 
 def commands() -> set[str]:
     """Return the words of every command."""
-    return {" ".join(words) for words in _leaves(get_command(app), ())}
-
-
-def _leaves(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    children: Mapping[str, Any] = getattr(command, "commands", {})
-    for name, child in children.items():
-        yield from _leaves(child, (*words, name))
-    if not children:
-        yield words
+    return {" ".join(words) for words in leaves()}
 
 
 def run(command: str, *words: str, given: str = "") -> Result:

@@ -69,9 +69,12 @@ class Templates:
 
 @cache
 def templates(**settings: str | int) -> Templates:
-    """Synthesize a stage with these settings and the defaults for the others."""
+    """Synthesize a stage with these settings and the defaults for the others.
+
+    CDK's own validation of the templates, which takes two thirds of the time, is left to test_nag.py and cfn-lint.
+    """
     with TemporaryDirectory() as folder:
-        app = App(outdir=folder, context=context(**settings))
+        app = App(outdir=folder, context=context(**settings), builtin_cloud_formation_validation=False)
         state, stage = build(app)
         assembly = app.synth()
         found = [assembly.get_stack_by_name(stack.stack_name).template for stack in (state, stage)]

@@ -31,6 +31,7 @@ def test_a_process_is_found_by_a_part_of_its_command_line(sleeper, tmp_path, mon
 
     assert processes.processes_naming(f"{tmp_path}/a worker") == [sleeper.pid]
     assert processes.processes_naming(f"{tmp_path}/another") == []
+    assert processes.processes_naming_each([f"{tmp_path}/{name}" for name in ("another", "a w")]) == [[], [sleeper.pid]]
 
 
 def test_a_process_is_alive_until_it_ends(sleeper):

@@ -17,6 +17,7 @@ from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
+    from mypy_boto3_sqs import SQSClient
 
     from signalbox.aws.exchange.kept_queues import DynamoKeptQueues
     from signalbox.aws.kept.settings import DynamoKeepSettings
@@ -171,7 +172,9 @@ class _KeptQueues:
         try:
             sqs.get_queue_url(QueueName=queue)
         except sqs.exceptions.QueueDoesNotExist as error:
-            raise RejectedError(f"there is no queue {name!r}: give a queue that is split or declared") from error
+            raise RejectedError(
+                f"there is no queue {name!r}: give a queue that is split or declared{_near(sqs, queue)}"
+            ) from error
         return queue
 
     def readers(self, names: Sequence[str] | None, before: "KeepSetting | None") -> dict[str, str]:
@@ -210,6 +213,19 @@ class _KeptQueues:
     def _table(self, name: str) -> "Table":
         table: Table = self.deployment.session().resource("dynamodb").Table(output(self.deployment, name))
         return table
+
+
+def _near(sqs: "SQSClient", queue: "QueueName") -> str:
+    """Return the queue in SQS that may be meant; nothing if the caller may not list the queues."""
+    from botocore.exceptions import ClientError
+
+    try:
+        found = sqs.list_queues(QueueNamePrefix=queue[:1]).get("QueueUrls", ())
+    except ClientError:
+        return ""
+    names = [url.rpartition("/")[2] for url in found]
+    hint = suggestion(queue, names)
+    return hint if "did you mean" in hint else ""
 
 
 def _print(document: dict[str, Any], *, as_json: bool) -> None:

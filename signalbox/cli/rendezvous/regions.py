@@ -78,9 +78,10 @@ def peers(
     """Print the setting `rendezvous_peers` with which these stages share their proxies; it changes nothing."""
     from signalbox.cli.shared.deployment import Deployment, aws_session, find_deployment
 
+    named = list(_split(stages))
     # A stage in AWS need not be in the region of the credentials: only those that the argument names are read.
     caller = Deployment({}, str(aws_session().region_name), "") if aws else find_deployment()
-    found = [caller.in_region(region, stage=name) for region, name in _split(stages)]
+    found = [caller.in_region(region, stage=name) for region, name in named]
     setting = ",".join(output(each, "RendezvousPeer") for each in found)
     if as_json:
         print_json({"rendezvous_peers": setting})

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from signalbox.cli.exchange.stage import User, seconds
+from signalbox.cli.shared.plain_help import PlainHelpCommand
 from signalbox.cli.shared.stage import Aws, Stage
 from signalbox.sarracenia.formats.topics import V03_PREFIX
 from signalbox.sarracenia.subscription.duplicates import Basis
@@ -19,7 +19,7 @@ FILTER_LINES = "lines"
 STATE_DIRECTORY = Path(".signalbox", "subscriptions")
 
 
-class OrderedFilterCommand(TyperCommand):
+class OrderedFilterCommand(PlainHelpCommand):
     """A command that records the order of `--accept`, `--reject` and `--directory`, on which the filter depends."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Typer's own class of contexts

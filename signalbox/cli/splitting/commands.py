@@ -10,6 +10,7 @@ import typer
 from signalbox.cli.history.what_if import Picture, asked_past
 from signalbox.cli.shared.files import read_json
 from signalbox.cli.shared.output import print_line, print_table
+from signalbox.cli.shared.plain_help import PlainHelpCommand
 from signalbox.cli.shared.stage import Aws, Stage
 from signalbox.cli.splitting import audit as splitting_history
 from signalbox.cli.splitting import kubernetes, registry
@@ -28,7 +29,7 @@ app = typer.Typer(
 app.add_typer(registry.app, name="registry")
 app.add_typer(kubernetes.app, name="kubernetes")
 app.command()(splitting_sessions.start)
-app.command()(splitting_sessions.run)
+app.command(cls=PlainHelpCommand)(splitting_sessions.run)
 app.command(name="list")(splitting_status.list_sessions)
 app.command()(splitting_status.status)
 app.command()(splitting_sessions.tail)

@@ -295,6 +295,8 @@ def test_an_unknown_replay_is_refused():
         (["--resume", "r", "--into", "q_a"], RejectedError),
         (["--exchange", "x", "--into", "q_a", "--id", "a/b"], InvalidReplay),
         (["--exchange", "x", "--into", "q_a", "--topics", "#.#.#"], InvalidPattern),
+        (["--exchange", "x", "--into", "q_a", "--from", "last week"], RejectedError),
+        (["--exchange", "x", "--into", "q_a", "--from", "2026-11-20", "--to", "2026-13-01"], RejectedError),
     ],
 )
 def test_invalid_options_are_refused_before_a_job_starts(arguments, error: type[SignalboxError]):

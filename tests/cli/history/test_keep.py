@@ -152,7 +152,8 @@ def test_removing_asks_and_deletes_until_nothing_is_left(stage):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("set", "nothing", "--for", "24h"), "there is no queue 'nothing'"),
+        (("set", "nothing", "--for", "24h"), "there is no queue 'nothing': give a queue that is split or declared$"),
+        (("set", "mems", "--for", "24h"), r"'mems': .*; did you mean 'memes'\?"),
         (("set", "q_nobody", "--for", "24h"), "there is no queue 'q_nobody'"),
         (("set", "memes", "--for", "15d"), "5 minutes to 14 days"),
         (("set", "memes", "--for", "never"), "5 minutes to 14 days"),

@@ -66,6 +66,12 @@ def dead_letter_reasons(
     return found
 
 
+def _original(letter: Mapping[str, Any]) -> str | None:
+    """Return the message of a dead letter that a function wrote; SQS's own, of a killed function, names none."""
+    attribute = letter.get("MessageAttributes", {}).get("OriginalMessageId")
+    return attribute["StringValue"] if attribute else None
+
+
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
     """An HTTP response with header names in lower case."""
@@ -247,7 +253,7 @@ class Parties:
             VisibilityTimeout=0,
         )
         letters = received.get("Messages", [])
-        found = [m for m in letters if m["MessageAttributes"]["OriginalMessageId"]["StringValue"] == message_id]
+        found = [letter for letter in letters if _original(letter) == message_id]
         return found[0] if found else None
 
     def invoke(self, output: str, payload: Mapping[str, object]) -> dict[str, Any]:

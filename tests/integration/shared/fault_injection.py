@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from signalbox.local.processes import processes_naming
+from signalbox.local.processes import processes_naming_each
 from signalbox.local.stage_folder import StageFolder
 from tests.patience import wait_for
 
@@ -67,7 +67,7 @@ class FaultInjector:
         Kills interrupt the work of instances, not their start.
         """
         now = time.monotonic()
-        running = [processes_naming(f"{self._folders}{name}-") for name in self.functions]
+        running = processes_naming_each([f"{self._folders}{name}-" for name in self.functions])
         for instance in (instance for instances in running for instance in instances):
             first_seen.setdefault(instance, now)
         old = [[i for i in instances if now - first_seen[i] >= self.spared_seconds] for instances in running]

@@ -3,6 +3,8 @@
 MiniStack extracts the code and the layers, about 1,500 files and 23 MB, for each instance that it starts. On AWS they
 are read-only, so one copy is enough. This patch only saves time: 0.6 s of a processor for each start. On two cores,
 24 clients and 24 proxies at once (63 starts) took 39 s with it and were not finished after 200 s without it.
+
+Before it extracts a layer, MiniStack resolves the path of each of its files, which no longer matters for a copy.
 """
 
 import hashlib
@@ -11,6 +13,7 @@ import tempfile
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,25 +35,29 @@ class SharedArchive(zipfile.ZipFile):
         if members is None and pwd is None and _is_cleared(target):
             _link(target, self._extracted())
         else:
-            super().extractall(path, members, pwd)
+            super().extractall(path, super().namelist() if members is None else members, pwd)
+
+    def namelist(self) -> list[str]:
+        """Return the names of the files that are still to be extracted, for the caller to check: all or none."""
+        return [] if self._folder.is_dir() else super().namelist()
 
     def _extracted(self) -> Path:
         """Return the folder of the extracted files, which appears under its name when it is complete."""
-        folder = Path(tempfile.gettempdir()) / FOLDER / self._digest()
-        if not folder.is_dir():
-            self._extract(folder)
-        return folder
+        if not self._folder.is_dir():
+            self._extract(self._folder)
+        return self._folder
 
-    def _digest(self) -> str:
-        """Return a digest of the archive's contents, as its directory lists them."""
+    @cached_property
+    def _folder(self) -> Path:
+        """The folder that is named by a digest of the archive's contents, as its directory lists them."""
         contents = repr([(file.filename, file.CRC, file.file_size) for file in self.infolist()])
-        return hashlib.sha256(contents.encode()).hexdigest()
+        return Path(tempfile.gettempdir()) / FOLDER / hashlib.sha256(contents.encode()).hexdigest()
 
     def _extract(self, folder: Path) -> None:
         folder.parent.mkdir(exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(dir=folder.parent, prefix="unfinished-"))
         try:
-            super().extractall(unfinished)
+            super().extractall(unfinished, super().namelist())
             unfinished.rename(folder)
         except OSError:
             shutil.rmtree(unfinished, ignore_errors=True)

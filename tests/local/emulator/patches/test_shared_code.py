@@ -1,5 +1,6 @@
 """Instances of functions share one extracted copy of their code."""
 
+import shutil
 import tempfile
 import threading
 import zipfile
@@ -103,7 +104,23 @@ def test_a_link_at_the_target_is_replaced_and_what_it_leads_to_is_kept(extract, 
     assert is_dangling or contents(other) == {"kept.py": ""}
 
 
-def test_a_half_made_folder_at_the_target_is_completed(extract, tmp_path):
+def test_names_are_listed_for_checks_until_the_files_are_extracted(extract, tmp_path):
+    names = []
+    for _ in range(2):
+        extract("first")
+        with SharedArchive(tmp_path / "first.zip") as archive:
+            names.append(archive.namelist())
+        shutil.rmtree(tmp_path / FOLDER)
+        with SharedArchive(tmp_path / "first.zip") as archive:
+            names.append(archive.namelist())
+
+    assert names == [[], list(CODE), [], list(CODE)]
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["new code", "code of another instance"])
+def test_a_half_made_folder_at_the_target_is_completed(extract, tmp_path, is_known):
+    if is_known:
+        extract("other")
     (tmp_path / "first" / "lambdas").mkdir(parents=True)
     (tmp_path / "first" / "lambdas" / "offer.py").write_text("half")
 

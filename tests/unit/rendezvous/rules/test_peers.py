@@ -48,6 +48,21 @@ def test_an_offer_of_one_region_meets_a_proxy_of_another():
     assert regions.near.announcements.announcements == {}
 
 
+def test_an_own_offer_is_matched_and_answered_in_its_region():
+    regions = Regions()
+    regions.home.expect_proxies()
+    regions.home.receive(delivery())
+    regions.home.poll(proxy())
+    shared, sid = regions.home.shared_offers, proxy().sid
+
+    assert shared.matched_by(sid) == CLIENT
+    answered = shared.answer(CLIENT, sid=sid, reply=answer_reply(ANSWER), now=START, leased_until=START)
+
+    assert answered is not None
+    assert answered.state is OfferState.ANSWERED
+    assert regions.home.offers.records[CLIENT].state is OfferState.ANSWERED
+
+
 def regions_offer() -> str:
     return Offer.parse(delivery().body, DEFAULT_BRIDGES).session_description
 

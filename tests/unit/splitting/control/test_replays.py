@@ -169,6 +169,16 @@ def test_a_killed_step_is_repeated_from_the_saved_position(stage):
     assert stage.bodies() == ["1", "2"]
 
 
+def test_what_is_kept_after_the_start_is_not_replayed(stage):
+    stage.keep(message("1", "red"))
+    stage.start(since_seconds=7200)
+    stage.keep(message("2", "red"), ago=-HOUR)
+    stage.pass_time(15, alive=["ann"])
+
+    assert stage.bodies() == ["1"]
+    assert stage.heartbeat()["replay"]["sent"] == 1
+
+
 def test_a_queue_that_accepts_no_message_is_tried_again(stage):
     stage.keep(message("1", "red"))
     stage.start(since_seconds=7200)
