@@ -36,11 +36,12 @@ def examine(
     context: Iterable[str], *, bootstraps: bool, on_finding: Callable[["Finding"], None]
 ) -> Sequence["Finding"]:
     """Return all findings; `on_finding` receives each when it arrives. Raises `InvalidSettings`."""
+    say("examining this machine, the credentials and the account")  # at once: what follows loads the CDK
+
     from signalbox.cli.doctor.examination import examination
     from signalbox.cli.doctor.settings import read_settings
 
     config = read_settings(context)
-    say("examining this machine, the credentials and the account")
     findings = []
     for finding in examination(config, bootstraps=bootstraps).findings():
         findings.append(finding)

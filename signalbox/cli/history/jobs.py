@@ -16,6 +16,8 @@ def run_jobs(deployment: "Deployment", jobs: Sequence[Job], on_line: Callable[[s
     if deployment.endpoint_url is None:
         _run_in_aws(deployment, jobs)
     else:
+        say(f"Spark starts on this machine: {', '.join(script for script, _ in jobs)}")  # its result takes seconds
+
         from signalbox.local.spark.history_jobs import run_locally
 
         run_locally(deployment, jobs, on_line)

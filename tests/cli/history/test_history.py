@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from signalbox.aws.history.athena import Athena, QueryFailed
 from signalbox.aws.history.replay_records import S3ReplayRecords
-from signalbox.cli.history.jobs import Job
+from signalbox.cli.history.jobs import Job, run_jobs
 from signalbox.cli.main import app
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.errors import RejectedError, SignalboxError
@@ -108,6 +108,16 @@ def failing_query(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, object
         return signalbox("history", "query", "SELECT * FROM events")
 
     return query
+
+
+def test_a_run_on_this_machine_is_announced_before_spark_is_started(monkeypatch, capsys):
+    said = []
+    started = "signalbox.local.spark.history_jobs.run_locally"
+    monkeypatch.setattr(started, lambda *_: said.append(capsys.readouterr().err))
+
+    run_jobs(Deployment({}, "us-east-1", "", endpoint_url="http://127.0.0.1:1"), [("query", {})], print)
+
+    assert said == ["· Spark starts on this machine: query\n"]
 
 
 def test_a_query_of_a_stage_without_tables_names_the_command_that_makes_them(failing_query):
