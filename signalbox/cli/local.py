@@ -112,7 +112,9 @@ def _demo(folder: Path, local: dict[str, Any], *, again: bool, kubernetes: bool,
             print_line(f"Nothing has changed since the demo of {at}, which showed this; --demo runs it again:")
         _print_rows(rows, as_json=as_json)
     else:
-        rows = evidence(deployment, lambda: stage.start_live(local), build=kubernetes)
+        # Before Spark and the splits take the processors: a client of live has ten seconds to join.
+        stage.start_live(local)
+        rows = evidence(deployment, build=kubernetes)
         record(folder, local, rows, now=datetime.now().astimezone())
         _print_rows(rows, as_json=as_json)
     return first + rows

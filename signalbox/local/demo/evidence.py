@@ -90,20 +90,13 @@ def first_evidence(deployment: "Deployment") -> list[Evidence]:
     return Lane(deployment, (Demonstration("rendezvous", rendezvous_rows),)).rows()
 
 
-def evidence(deployment: "Deployment", start_live: Callable[[], None], *, build: bool = False) -> list[Evidence]:
+def evidence(deployment: "Deployment", *, build: bool = False) -> list[Evidence]:
     """Run the other demonstrations, and return their rows.
 
-    Splitting mostly waits, so the other capabilities are shown meanwhile, live after `start_live`. History reports on
-    all of them: Spark starts early, and its jobs run while the splits end. Without `build`, a Kubernetes cluster must
-    have been built.
+    Splitting mostly waits, so the other capabilities are shown meanwhile. History reports on all of them: Spark starts
+    early, and its jobs run while the splits end. Without `build`, a Kubernetes cluster must have been built.
     """
-
-    def live_rows_when_started(deployment: "Deployment") -> Iterable[tuple[str, str]]:
-        start_live()
-        yield from live_rows(deployment)
-
-    live = Demonstration("live", live_rows_when_started)
-    short = Lane(deployment, (Demonstration("exchange", exchange_rows), live))
+    short = Lane(deployment, (Demonstration("exchange", exchange_rows), Demonstration("live", live_rows)))
     splitting = Lane(deployment, (Demonstration("splitting", splitting_rows, counted=DELIVERIES),))
     on_kubernetes = Lane(deployment, (Demonstration("splitting", partial(kubernetes_rows, build=build)),))
 

@@ -154,6 +154,7 @@ def demonstrations(monkeypatch) -> list[str]:
         shown.append(capability)
         return [Evidence(capability, "seen", "as it should be")]
 
+    monkeypatch.setattr("signalbox.local.stage.start_live", lambda _: None)
     monkeypatch.setattr(evidence, "first_evidence", lambda _: show("rendezvous"))
     monkeypatch.setattr(evidence, "evidence", lambda *_, **__: show("live"))
     return shown
