@@ -43,7 +43,9 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
     # What is kept is written by one function, and read and deleted by the other.
     kept = [state.history_bucket.arn_for_objects(f"{KEPT_PREFIX}*")]
     allow(split, ["s3:PutObject"], kept)
-    allow(control, ["s3:GetObject", "s3:DeleteObjectVersion"], kept)
+    # DeleteObjects always needs s3:DeleteObject, for versions too:
+    # https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html
+    allow(control, ["s3:GetObject", "s3:DeleteObject", "s3:DeleteObjectVersion"], kept)
     # `control` may list the objects of the bucket for `audit`; the emulator does not know the condition's key.
     only_kept: Conditions = {"StringLikeIfExists" if config.local else "StringLike": {"s3:prefix": f"{KEPT_PREFIX}*"}}
     allow(control, ["s3:ListBucketVersions"], [state.history_bucket.bucket_arn], only_kept)

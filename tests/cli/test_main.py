@@ -212,7 +212,9 @@ def test_a_node_of_the_past_is_not_announced_in_bytes(tmp_path):
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603 - our own interpreter
 
     assert done.returncode == 2
-    assert done.stderr.startswith("error: 'poll_hold' is not a setting; did you mean 'poll_hold_")
+    begin, error = done.stderr.splitlines()
+    assert begin == "· examining this machine, the credentials and the account"
+    assert error.startswith("error: 'poll_hold' is not a setting; did you mean 'poll_hold_")
 
 
 @pytest.mark.parametrize("words", [(), ("local",)], ids=" ".join)

@@ -180,7 +180,7 @@ HISTORY: dict[str, Who] = {
     "s3:PutObject History/replays/a": REPLAY,
     "s3:PutObject History/kept/memes/a": SPLIT | ROUTE,
     "s3:GetObject History/kept/memes/a": SPLIT_CONTROL,
-    "s3:DeleteObject History/kept/memes/a": NOBODY,
+    "s3:DeleteObject History/kept/memes/a": SPLIT_CONTROL,
     "s3:DeleteObjectVersion History/kept/memes/a": SPLIT_CONTROL,
     "s3:DeleteObjectVersion History/raw/events/a": NOBODY,
     "glue:UpdateTable EVENTS": COMPACTION | DAY,

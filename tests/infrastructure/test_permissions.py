@@ -125,7 +125,7 @@ TABLE: dict[str, dict[str, str]] = {
         "HistoryLake/Events": "firehose: PutRecordBatch",
         **AUDIT,
         "History": "s3: GetBucketLocation ListBucket ListBucketVersions",
-        "History/kept/*": "s3: DeleteObjectVersion GetObject",
+        "History/kept/*": "s3: DeleteObject DeleteObjectVersion GetObject",
         "StateKey": f"kms: {KEY_IN_USE}",
         "QueueKey": f"kms: {KEY_IN_USE}",
     },
