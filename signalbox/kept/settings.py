@@ -15,7 +15,7 @@ LONGEST = timedelta(days=14)  # the lifecycle rule of the bucket deletes what is
 
 
 class ReplayRefused(RejectedError):
-    """Raised when kept messages cannot be replayed: none are kept, or the caller may not read them."""
+    """Raised when kept messages cannot be replayed, such as those that the caller may not read."""
 
 
 class InvalidKeepTime(RejectedError):

@@ -23,7 +23,7 @@ NO_LONGER_KEPT = "it is no longer kept"
 
 @dataclass(frozen=True, slots=True)
 class S3KeptSelections:
-    """Selections beside the records of replays; an object is never replaced by another selection."""
+    """Selections under the prefix of the records of replays; no selection replaces another one."""
 
     s3: "S3Client"
     bucket: str
