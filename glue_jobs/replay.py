@@ -1,4 +1,4 @@
-"""Glue job `replay`: sends logged events or dead letters into an exchange or queue, each at most once.
+"""Glue job `replay`: sends logged events, dead letters or kept messages into an exchange or queue, each at most once.
 
 Arguments (Glue 5.1 or later, with `--datalake-formats iceberg` and the catalog's settings; no bookmarks):
 
@@ -7,6 +7,9 @@ Arguments (Glue 5.1 or later, with `--datalake-formats iceberg` and the catalog'
 --topics          with topics that match this pattern (default `#`),
 --from, --to      at or after the first time, and before the second: ISO 8601, UTC without a zone
 --dead_letters    or replay the dead letters of this exchange or queue, also with --topics, --from and --to
+--kept            or replay the kept messages of this queue, also with --topics; --from and --to are of their storage
+--kept_since      with --kept: the time before which its setting keeps nothing; the caller is a reader of the queue,
+                  which `signalbox replay` has checked: the job cannot know the caller
 --into            the exchange (`x…`) or queue (`q_…`) that receives the messages
 --rate            maximum messages a second (default 100)
 --dry_run         `yes` counts the messages and sends none
@@ -16,26 +19,30 @@ Arguments (Glue 5.1 or later, with `--datalake-formats iceberg` and the catalog'
 Prints one line of JSON for the plan, and one a second for the progress. The record is in
 s3://<bucket>/<prefix><replay_id>.json; a run with the same --replay_id and no other selection continues the replay.
 Messages that a killed run may have sent are sent again only if a FIFO queue deduplicates them; otherwise they are
-`doubtful`. Dead letters that were sent are deleted; the others stay.
+`doubtful`. Dead letters that were sent are deleted; the others stay. The list of a replay's kept messages, by id, is
+in s3://<bucket>/<prefix><replay_id>.kept-<digest>.json.
 """
 
 import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 
 from glue_jobs.shared.arguments import parse_arguments
+from glue_jobs.shared.kept_messages import KeptCount, KeptFormat, kept_queue, window
 from glue_jobs.shared.log_source import LogSelection, LogSource, ReplayVolume, newest_snapshot, replay_volume
 from glue_jobs.shared.replay_destination import Destination, ReplayStage
 from signalbox.aws.history.dead_letter_source import DeadLetterSource
+from signalbox.aws.history.kept_source import NO_LONGER_KEPT, KeptSource, S3KeptSelections
+from signalbox.aws.kept.store import S3KeptMessages
 from signalbox.exchange.matching.trie import BindingTrie
-from signalbox.exchange.messages.replayed_messages import OriginalMessage, original_of_dead_letter
+from signalbox.exchange.messages.replayed_messages import OriginalMessage, Replayable, original_of_dead_letter
 from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.history.replay_run import ReplayRun, SourceMessage
+from signalbox.history.replay_run import ReplayRun, ReplaySource, SourceMessage
 from signalbox.history.replay_state import (
     InvalidReplay,
     RateLimit,
@@ -47,12 +54,14 @@ from signalbox.history.replay_state import (
     parse_rate,
     parse_replay_id,
 )
+from signalbox.kept.selection import KeptMessages
 from signalbox.messages import Message
 from signalbox.queues import is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName, parse_exchange_name
 
 STAGE = ("database", "bucket", "prefix", "stage", "exchange_prefix", "exchange_table", "region")
-SELECTION = ("exchange", "topics", "from", "to", "dead_letters", "into")
+SOURCES = ("exchange", "dead_letters", "kept")
+SELECTION = (*SOURCES, "topics", "from", "to", "into")
 DEFAULT_RATE = "100"
 DEAD_LETTER_BATCH = 100
 PROGRESS_INTERVAL_SECONDS = 1.0
@@ -60,7 +69,7 @@ PROGRESS_INTERVAL_SECONDS = 1.0
 
 def main(argv: Sequence[str]) -> None:
     """Plan the replay of the arguments, or continue it, and send its messages unless it is a dry run."""
-    arguments = parse_arguments(argv, (*STAGE, "replay_id"), optional=(*SELECTION, "rate", "dry_run"))
+    arguments = parse_arguments(argv, (*STAGE, "replay_id"), optional=(*SELECTION, "kept_since", "rate", "dry_run"))
     replay_id, rate = parse_replay_id(arguments["replay_id"]), parse_rate(arguments.get("rate", DEFAULT_RATE))
     stage = ReplayStage(arguments)
     progress = stage.records.load(replay_id)
@@ -79,15 +88,15 @@ def _plan(stage: ReplayStage, replay_id: ReplayId, request: Mapping[str, str], *
     """Count the selected messages, and store the replay's record."""
     _check(request)
     Destination(stage, request["into"], replay_id).message_builder()  # raises if the destination is not declared
-    snapshot = newest_snapshot(stage.lake) if "exchange" in request else ""
-    found = (
-        _count_dead_letters(stage, request)
-        if not snapshot and "dead_letters" in request
-        else _count_log(stage, request, snapshot)
-    )
-    progress = ReplayProgress(
-        replay_id, dict(request), snapshot, found.messages, found.size_bytes, planned_at=datetime.now(UTC)
-    )
+    now = datetime.now(UTC)
+    if "kept" in request:
+        source, found = _list_kept(stage, replay_id, request, now=now)
+    elif "dead_letters" in request:
+        source, found = "", _count_dead_letters(stage, request)
+    else:
+        source = newest_snapshot(stage.lake)
+        found = _count_log(stage, request, source)
+    progress = ReplayProgress(replay_id, dict(request), source, found.messages, found.size_bytes, planned_at=now)
     stage.records.save(progress)
     plan = {**asdict(found), "seconds": min_seconds(found.messages, rate), "rate": rate}
     body = json.dumps(plan).encode()
@@ -99,8 +108,8 @@ def _plan(stage: ReplayStage, replay_id: ReplayId, request: Mapping[str, str], *
 
 
 def _check(request: Mapping[str, str]) -> None:
-    if ("exchange" in request) == ("dead_letters" in request):
-        raise InvalidReplay("give either --exchange or --dead_letters: the source of the messages")
+    if sum(name in request for name in SOURCES) != 1:
+        raise InvalidReplay("give one of --exchange, --dead_letters and --kept: the source of the messages")
     if "into" not in request:
         raise InvalidReplay("give --into: the exchange or queue that receives the messages")
     if not request["into"].startswith(("x", "q_")):
@@ -172,15 +181,56 @@ def _count_dead_letters(stage: ReplayStage, request: Mapping[str, str]) -> Repla
     return ReplayVolume(messages, size, topics, {reason: count for reason, count in left_out.items() if count})
 
 
+def _list_kept(
+    stage: ReplayStage, replay_id: ReplayId, request: Mapping[str, str], *, now: datetime
+) -> tuple[str, ReplayVolume]:
+    """Store the list of the selected kept messages; return its name and their count."""
+    topics, start, end = _filters(request)
+    oldest = _moment(stage.arguments.get("kept_since"))
+    if oldest is None:
+        raise InvalidReplay("give --kept_since, the time before which the queue's setting keeps nothing")
+    begin, stop = window(start, end, oldest=oldest, now=now)
+    kept = KeptMessages(_kept_messages(stage), kept_queue(request["kept"], stage.names), begin, stop)
+    selection, found = KeptCount(kept, KeptFormat(request["kept"], request["into"]), topics).select()
+    return _kept_lists(stage).save(replay_id, selection), found
+
+
+def _kept_messages(stage: ReplayStage) -> S3KeptMessages:
+    return S3KeptMessages(lambda: stage.s3, stage.arguments["bucket"])
+
+
+def _kept_lists(stage: ReplayStage) -> S3KeptSelections:
+    return S3KeptSelections(stage.s3, stage.arguments["bucket"], stage.arguments["prefix"])
+
+
+def _source(stage: ReplayStage, progress: ReplayProgress) -> ReplaySource[Replayable | None]:
+    """Return the source of a replay at the position of its record."""
+    request = progress.asked
+    if "kept" in request:
+        selection = _kept_lists(stage).load(progress.replay_id, progress.source)
+        read = KeptFormat(request["kept"], request["into"]).read
+        return KeptSource(_kept_messages(stage), selection, progress.position, read)
+    if "dead_letters" in request:
+        return _dead_letters(stage, request)
+    return LogSource(stage.lake, progress.source, _log_selection(request), progress.position)
+
+
 def _execute(stage: ReplayStage, progress: ReplayProgress, *, rate: int) -> None:
     request, last_report = progress.asked, [0.0]
     destination = Destination(stage, request["into"], progress.replay_id)
     write, resender = destination.message_builder(), destination.resender()
-    dead_letters = _dead_letters(stage, request) if "dead_letters" in request else None
-    source = dead_letters or LogSource(stage.lake, progress.source, _log_selection(request), progress.position)
+    source = _source(stage, progress)
+    dead_letters = source if isinstance(source, DeadLetterSource) else None
+    claimed_before = progress.claim.ids if progress.claim else ()
 
-    def send(ready: Sequence[SourceMessage[OriginalMessage]]) -> SendResult:
-        return resender.send([write(one.item) for one in ready])
+    def send(ready: Sequence[SourceMessage[Replayable | None]]) -> SendResult:
+        outcome = resender.send([write(one.item) for one in ready if one.item is not None])
+        gone = [one.origin for one in ready if one.item is None]
+        return replace(
+            outcome,
+            refused={**outcome.refused, **{one: NO_LONGER_KEPT for one in gone if one not in claimed_before}},
+            doubtful=(*outcome.doubtful, *(one for one in gone if one in claimed_before)),
+        )
 
     def report_progress(now: ReplayProgress) -> None:
         if now.state is ReplayState.DONE or time.monotonic() - last_report[0] >= PROGRESS_INTERVAL_SECONDS:

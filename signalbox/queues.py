@@ -60,6 +60,12 @@ def parse_queue_name(text: str) -> QueueName:
     return QueueName(text)
 
 
+def parse_any_queue_name(text: str) -> QueueName:
+    """Return `text` as the name of a standard or FIFO queue. Raises `InvalidQueueName`."""
+    parse_queue_name(text.removesuffix(FIFO_SUFFIX))
+    return QueueName(text)
+
+
 def lease_tags(*, stage: str, capability: str, due_at: datetime) -> dict[str, str]:
     """Return the tags of a temporary queue: stage, capability and expiry."""
     return {STAGE_TAG: stage, CAPABILITY_TAG: capability, EXPIRES_TAG: due_at.isoformat(timespec="seconds")}

@@ -15,7 +15,13 @@ from glue_jobs.shared.lake import Lake, spark_session
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
 from signalbox.aws.history.replay_records import S3ReplayRecords
 from signalbox.aws.shared.queue_sender import SqsQueueSender
-from signalbox.exchange.messages.replayed_messages import OriginalMessage, replayed_copy, replayed_publication
+from signalbox.exchange.messages.replayed_messages import (
+    OriginalMessage,
+    Replayable,
+    replayed_copy,
+    replayed_message,
+    replayed_publication,
+)
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.routing.resender import Resender
@@ -30,7 +36,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
     from mypy_boto3_sqs.client import SQSClient
 
-MessageBuilder = Callable[[OriginalMessage], Message]
+MessageBuilder = Callable[[Replayable], Message]
 
 
 class ReplayStage:
@@ -97,7 +103,14 @@ class Destination:
 
     def message_builder(self) -> MessageBuilder:
         """Return the builder of messages from originals. Raises `InvalidReplay` if `name` is not declared."""
-        return self._for_exchange() if self.name.startswith("x") else self._for_queue()
+        write = self._for_exchange() if self.name.startswith("x") else self._for_queue()
+
+        def message(original: Replayable) -> Message:
+            if isinstance(original, OriginalMessage):
+                return write(original)
+            return replayed_message(original, self.replay_id, into=self.name)
+
+        return message
 
     def resender(self) -> Resender:
         """Return the sender to the destination's queue."""
@@ -107,14 +120,14 @@ class Destination:
         sender = SqsQueueSender(sqs, self.stage.queue_url(queue).removesuffix(queue))
         return Resender(sender, queue, time.sleep, self.stage.threads.map)
 
-    def _for_exchange(self) -> MessageBuilder:
+    def _for_exchange(self) -> Callable[[OriginalMessage], Message]:
         exchange = DynamoExchanges(self.stage.table).find(parse_exchange_name(self.name))
         if exchange is None:
             raise InvalidReplay(f"exchange {self.name!r} is not declared: `signalbox exchange declare {self.name}`")
         order_by, sender = exchange.order_by, self.stage.sender if exchange.order_by else ""
         return lambda original: replayed_publication(original, self.replay_id, order_by=order_by, sender=sender)
 
-    def _for_queue(self) -> MessageBuilder:
+    def _for_queue(self) -> Callable[[OriginalMessage], Message]:
         queue = DynamoQueues(self.stage.table).find(DeclaredName(parse_queue_name(self.name)))
         if queue is None:
             raise InvalidReplay(f"queue {self.name!r} is not declared: `signalbox queue declare {self.name}`")

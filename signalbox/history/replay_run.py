@@ -9,6 +9,7 @@ from signalbox.errors import UnavailableError
 from signalbox.history.replay_state import RateLimit, ReplayProgress, SendResult
 
 Item = TypeVar("Item")
+Item_co = TypeVar("Item_co", covariant=True)
 
 
 class ReplayStopped(UnavailableError):
@@ -16,22 +17,22 @@ class ReplayStopped(UnavailableError):
 
 
 @dataclass(frozen=True, slots=True)
-class SourceMessage(Generic[Item]):
+class SourceMessage(Generic[Item_co]):
     """A message of a source, with `origin`, its unique id within the source."""
 
     origin: str
-    item: Item
+    item: Item_co
 
 
-class ReplaySource(Protocol[Item]):
-    """The source of a replay's messages: an exported log or a dead-letter queue."""
+class ReplaySource(Protocol[Item_co]):
+    """The source of a replay's messages: an exported log, a dead-letter queue, or the kept messages of a queue."""
 
     @property
     def is_repeatable(self) -> bool:
         """True if a later run reads the same messages in the same order from a position on."""
         ...
 
-    def take(self, count: int, progress: ReplayProgress) -> Sequence[SourceMessage[Item]]:
+    def take(self, count: int, progress: ReplayProgress) -> Sequence[SourceMessage[Item_co]]:
         """Return at most `count` next messages; an empty sequence at the end.
 
         A run gets each message once. Messages that earlier runs sent (`progress.kept`) are discarded, and those in

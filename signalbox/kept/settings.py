@@ -14,6 +14,10 @@ USER_ID, ROLE_ID = "AIDA", "AROA"
 LONGEST = timedelta(days=14)  # the lifecycle rule of the bucket deletes what is older: stacks/state_stack.py
 
 
+class ReplayRefused(RejectedError):
+    """Raised when kept messages cannot be replayed, such as those that the caller may not read."""
+
+
 class InvalidKeepTime(RejectedError):
     """Raised for a time for which messages cannot be kept."""
 
@@ -56,6 +60,23 @@ class KeepSettings(Protocol):
     def forget(self, setting: KeepSetting) -> None:
         """Delete a removed setting, unless it was set again."""
         ...
+
+
+def readable(settings: Mapping[str, KeepSetting | None], principal: str) -> list[KeepSetting]:
+    """Return the settings of the queues that are kept, of those of queues by name.
+
+    Raises `ReplayRefused` if none is kept, or if the user or role with an IAM unique id may not read one that is.
+    """
+    kept = [one for one in settings.values() if one is not None and one.keep_for is not None]
+    if not kept:
+        names = ", ".join(map(repr, settings))
+        raise ReplayRefused(f"no messages are kept of {names}: `signalbox keep set QUEUE --for 24h` keeps them")
+    if unreadable := ", ".join(repr(one.declared or str(one.queue)) for one in kept if not one.may_read(principal)):
+        raise ReplayRefused(
+            f"you may not read the kept messages of {unreadable}: `signalbox keep set QUEUE --readable-by NAME` "
+            f"permits it; you are {principal or 'unknown'}"
+        )
+    return kept
 
 
 def principal_of(sender_id: str) -> str:

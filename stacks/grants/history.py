@@ -16,7 +16,7 @@ from stacks.shared.arns import arn, queue_arn
 from stacks.shared.function import Function
 from stacks.shared.keys import through
 from stacks.shared.tables import BY_KIND
-from stacks.state_stack import ERROR_PREFIX, RAW_PREFIX, TABLE_PREFIX, StateStack
+from stacks.state_stack import ERROR_PREFIX, KEPT_PREFIX, RAW_PREFIX, TABLE_PREFIX, StateStack
 
 READ_TABLES = ("glue:GetDatabase", "glue:GetTable")
 WRITE_TABLES = ("glue:CreateTable", "glue:UpdateTable")
@@ -105,6 +105,7 @@ def _grant_export(role: iam.Role, *, state: StateStack) -> None:
 def _grant_replay(role: iam.Role, *, state: StateStack, config: Config) -> None:
     allow(role, ["sqs:SendMessage", "sqs:GetQueueUrl"], [exchange_queues_arn(config), bound_queues_arn(config)])
     allow(role, READ_DEAD_LETTERS, dead_letters_arns(config))
+    allow(role, ["s3:GetObject"], [state.history_bucket.arn_for_objects(f"{KEPT_PREFIX}*")])
     allow_items(role, state.exchange_table, actions=("dynamodb:GetItem",))
     allow_key(role, state.queue_key, service="sqs")
     allow_key(role, state.state_key, service="dynamodb")

@@ -100,7 +100,7 @@ def job_definitions(state: StateStack, config: Config) -> dict[str, JobDefinitio
         ),
         "Replay": JobDefinition(
             "replay",
-            "A replay of published messages into an exchange or a queue, at a limited rate",
+            "A replay of published or kept messages into an exchange or a queue, at a limited rate",
             reads=(LOGS,),
             folders=(REPLAY_PREFIX,),
             arguments={

@@ -191,11 +191,17 @@ def _acknowledge_roles(state: StateStack, stack: SignalboxStack, config: Config)
     _accept_resource(stack.live.functions["overview"].own_role, f"{bucket}/{REPORTS}*.svg", objects)
     for job in stack.jobs.values():
         _acknowledge_job(job, bucket, config)
+    _accept_resource(stack.jobs["Replay"].role, f"{bucket}/{KEPT_PREFIX}*", objects)
 
 
 def _acknowledge_job(job: HistoryJob, bucket: str, config: Config) -> None:
     objects = "The objects of one prefix of one bucket: Spark and Iceberg name them, and topics, days and replays do."
-    folders = (*(f"{TABLE_PREFIX}{table}/*" for table in job.definition.reads), *folders_of(job), f"{RAW_PREFIX}*")
+    folders = (
+        *(f"{TABLE_PREFIX}{table}/*" for table in job.definition.reads),
+        *folders_of(job),
+        f"{RAW_PREFIX}*",
+        f"{KEPT_PREFIX}*",
+    )
     for name in folders:
         if name.endswith("*"):
             _accept_resource(job.role, f"{bucket}/{name}", objects)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
     from signalbox.aws.exchange.kept_queues import DynamoKeptQueues
+    from signalbox.aws.kept.readers import IamReaders
     from signalbox.aws.kept.settings import DynamoKeepSettings
     from signalbox.cli.shared.deployment import Deployment
     from signalbox.kept.settings import KeepSetting
@@ -64,7 +65,7 @@ def set_queue(
     from signalbox.kept.settings import KeepSetting, keep_time
 
     time = keep_time(seconds(keep_for, "--for") or 0)
-    kept = _KeptQueues.of(aws=aws, stage=stage)
+    kept = KeptQueues.of(aws=aws, stage=stage)
     before = kept.find(name)
     declared = before.declared if before and before.declared else kept.declared(name)
     queue = kept.existing(declared or name)
@@ -80,7 +81,7 @@ def set_queue(
 @app.command(name="list")
 def list_queues(*, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
     """List the queues that are kept, for how long, and who may read their messages."""
-    kept = _KeptQueues.of(aws=aws, stage=stage)
+    kept = KeptQueues.of(aws=aws, stage=stage)
     found = [(one, kept.is_active(one)) for one in kept.settings.every()]
     if as_json:
         print_json([_document(one, is_active=is_active) for one, is_active in found])
@@ -101,7 +102,7 @@ def remove(
     """Keep no more messages of a queue, and delete those that are kept; asks first."""
     from signalbox.kept.settings import KeepSetting
 
-    kept = _KeptQueues.of(aws=aws, stage=stage)
+    kept = KeptQueues.of(aws=aws, stage=stage)
     before = kept.find(name)
     if before is None:
         known = [known for one in kept.settings.every() for known in filter(None, (one.queue, one.declared))]
@@ -117,25 +118,28 @@ def remove(
 
 
 @dataclass(frozen=True)
-class _KeptQueues:
+class KeptQueues:
     """The settings of a stage, which the caller's own credentials write: that permission is the right to set them."""
 
     deployment: "Deployment"
 
     @classmethod
-    def of(cls, *, aws: bool, stage: str) -> "_KeptQueues":
+    def of(cls, *, aws: bool, stage: str) -> "KeptQueues":
+        """Return the settings of a stage by its name."""
         from signalbox.cli.shared.deployment import find_deployment
 
         return cls(find_deployment(aws=aws, stage=stage))
 
     @cached_property
     def settings(self) -> "DynamoKeepSettings":
+        """The settings by queue."""
         from signalbox.aws.kept.settings import DynamoKeepSettings
 
         return DynamoKeepSettings(self._table("SplitTable"))
 
     @cached_property
     def marks(self) -> "DynamoKeptQueues":
+        """The marks of declared queues, by which the exchange keeps their messages."""
         from signalbox.aws.exchange.kept_queues import DynamoKeptQueues
 
         return DynamoKeptQueues(self._table("ExchangeTable"))
@@ -146,12 +150,12 @@ class _KeptQueues:
 
     def sqs_name(self, name: str) -> "QueueName":
         """Return the name in SQS of a queue."""
-        from signalbox.queues import parse_queue_name
+        from signalbox.queues import parse_any_queue_name
         from signalbox.sarracenia.rights.names import sqs_name
 
         if self.declared(name):
             return sqs_name(name, prefix=self.deployment.outputs.get("ExchangePrefix", ""))
-        return parse_queue_name(name)
+        return parse_any_queue_name(name)
 
     def find(self, name: str) -> "KeepSetting | None":
         """Return the setting of a queue, also of a declared queue by its name in SQS, which `list` shows."""
@@ -179,13 +183,17 @@ class _KeptQueues:
 
     def readers(self, names: Sequence[str] | None, before: "KeepSetting | None") -> dict[str, str]:
         """Return the ids of the readers with their names."""
-        from signalbox.aws.kept.readers import IamReaders
-
-        session = self.deployment.session()
-        found = IamReaders(session.client("iam"), session.client("sts"))
         if names:
-            return dict(map(found.find, names))
-        return dict(before.readers) if before and before.readers else dict([found.caller()])
+            return dict(map(self._principals.find, names))
+        return dict(before.readers) if before and before.readers else dict([self._principals.caller()])
+
+    def readable(self, name: str) -> "KeepSetting":
+        """Return the setting of a kept queue that the caller may read. Raises `ReplayRefused`."""
+        from signalbox.kept.settings import readable
+
+        principal, _ = self._principals.caller()
+        (setting,) = readable({name: self.find(name)}, principal)
+        return setting
 
     def store(self, setting: "KeepSetting", before: "KeepSetting | None") -> None:
         """Store a setting, and mark a declared queue. Raises `RejectedError` for a queue that is not declared."""
@@ -209,6 +217,13 @@ class _KeptQueues:
         with control_of(self.deployment) as client:
             result = client.ask("keep", {"queue": queue})
         return dict(result) if isinstance(result, dict) else {}
+
+    @cached_property
+    def _principals(self) -> "IamReaders":
+        from signalbox.aws.kept.readers import IamReaders
+
+        session = self.deployment.session()
+        return IamReaders(session.client("iam"), session.client("sts"))
 
     def _table(self, name: str) -> "Table":
         table: Table = self.deployment.session().resource("dynamodb").Table(output(self.deployment, name))

@@ -1,4 +1,4 @@
-"""The command `signalbox replay`, which sends published messages or dead letters again."""
+"""The command `signalbox replay`, which sends published messages, dead letters or kept messages again."""
 
 import json
 import secrets
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from signalbox.history.replay_state import ReplayId, ReplayProgress
 
 ID_BYTES = 3
+SOURCES = ("exchange", "dead_letters", "kept")
 
 
 def replay(
@@ -29,6 +30,12 @@ def replay(
     ] = None,
     dead_letters: Annotated[
         str | None, typer.Option(help="Replay the dead letters of this exchange or queue.", metavar="NAME")
+    ] = None,
+    kept: Annotated[
+        str | None,
+        typer.Option(
+            help="Replay the kept messages of this queue; its setting must name you as a reader.", metavar="QUEUE"
+        ),
     ] = None,
     topics: Annotated[str | None, typer.Option(help="Only routing keys that match this pattern; default: #.")] = None,
     start: Annotated[str | None, typer.Option("--from", help="Only messages at or after this time, in UTC.")] = None,
@@ -48,8 +55,9 @@ def replay(
     """Replay messages, marked and at a limited rate, each at most once; first show their number and size."""
     from signalbox.cli.shared.deployment import find_deployment
 
-    options = {"exchange": exchange, "dead_letters": dead_letters, "topics": topics, "from": start, "to": end}
-    selection = {name: text for name, text in {**options, "into": into}.items() if text is not None}
+    sources = {"exchange": exchange, "dead_letters": dead_letters, "kept": kept}
+    options = {**sources, "topics": topics, "from": start, "to": end, "into": into}
+    selection = {name: text for name, text in options.items() if text is not None}
     name = _checked_id(selection, replay_id=replay_id, resume=resume)
     deployment = find_deployment(aws=aws, stage=stage)
     say(f"replay {name} on {deployment.place}")
@@ -74,8 +82,8 @@ def _checked_id(selection: Mapping[str, str], *, replay_id: str | None, resume: 
         if selection or replay_id is not None:
             raise RejectedError("--resume continues a replay with its original options: give no others")
         return parse_replay_id(resume)
-    if ("exchange" in selection) == ("dead_letters" in selection):
-        raise RejectedError("give either --exchange or --dead-letters: the source of the messages")
+    if sum(name in selection for name in SOURCES) != 1:
+        raise RejectedError("give one of --exchange, --dead-letters and --kept: the source of the messages")
     if "into" not in selection:
         raise RejectedError("give --into: the exchange or queue that receives the messages")
     Pattern.parse(selection.get("topics", "#"))
@@ -104,15 +112,38 @@ class _Replay:
         self.bucket = output(deployment, "HistoryBucket")
 
     def plan(self, selection: Mapping[str, str], *, sends: bool) -> None:
-        """Export new events of the log, count the selected messages, and send them at once if `sends`."""
+        """Export new events of the log, count the selected messages, and send them at once if `sends`.
+
+        Raises `RejectedError` for kept messages that the caller may not read, or if none are selected.
+        """
         of_log = {name: selection[name] for name in ("exchange", "topics") if name in selection}
         export = [("export_logs", of_log)] if "exchange" in selection else []
-        arguments = {**self.arguments, **selection, "dry_run": "no" if sends else "yes"}
+        kept = self._of_kept(selection["kept"]) if "kept" in selection else {}
+        arguments = {**self.arguments, **selection, **kept, "dry_run": "no" if sends else "yes"}
         run_jobs(self.deployment, [*export, ("replay", arguments)], self._print_progress)
+        if kept and not self.record().messages:
+            self.show_plan()
+            raise RejectedError(
+                f"no kept message of queue {kept['kept']!r} is selected: --from and --to are times at which messages "
+                "were kept; `signalbox keep list` shows for how long they are"
+            )
 
     def send(self) -> None:
-        """Send the remaining messages."""
+        """Send the remaining messages. Raises `RejectedError` for kept messages that the caller may not read."""
+        if "kept" in (asked := self.record().asked):
+            self._of_kept(asked["kept"])
         run_jobs(self.deployment, [("replay", self.arguments)], self._print_progress)
+
+    def _of_kept(self, queue: str) -> dict[str, str]:
+        """Return the job's arguments for the kept messages of a queue that the caller may read.
+
+        The setting and the caller are known here: the job has its own role, and reads no settings.
+        """
+        from signalbox.cli.history.keep import KeptQueues
+
+        setting = KeptQueues(self.deployment).readable(queue)
+        oldest = setting.oldest(datetime.now(UTC))
+        return {"kept": setting.declared or str(setting.queue), "kept_since": oldest.isoformat(timespec="seconds")}
 
     def record(self) -> "ReplayProgress":
         """Return the replay's record."""

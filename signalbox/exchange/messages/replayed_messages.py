@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from signalbox.exchange.messages.headers import HEADERS, OWN_NAMES
+from signalbox.exchange.messages.headers import HEADERS, MAXIMUM_ATTRIBUTES, OWN_NAMES
 from signalbox.exchange.messages.properties import (
     DeliveredMessage,
     InvalidDelivery,
@@ -12,7 +12,7 @@ from signalbox.exchange.messages.properties import (
     MessageProperties,
 )
 from signalbox.exchange.model.records import OrderBy
-from signalbox.messages import Attribute, Message, MessageId
+from signalbox.messages import TRACE_HEADER, Attribute, Message, MessageId
 from signalbox.queues import is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName
 
@@ -37,6 +37,10 @@ class OriginalMessage:
     sequence: int | None = None
 
 
+Replayable = OriginalMessage | Message
+"""A message to replay: one of an exchange, or one of a queue that is not declared, as it is in SQS."""
+
+
 def replayed_publication(
     original: OriginalMessage, replay_id: str, *, order_by: OrderBy | None, sender: str = ""
 ) -> Message:
@@ -48,7 +52,7 @@ def replayed_publication(
     if order_by is None:
         message = properties.published()
     else:
-        once = _deduplication_id(original, replay_id)
+        once = _deduplication_id(original.origin, replay_id)
         message = properties.published(deduplication_id=once, order_by=order_by, sender=sender)
     return replace(message, message_id=MessageId(original.origin))
 
@@ -66,8 +70,26 @@ def replayed_copy(original: OriginalMessage, replay_id: str, *, into: str, expir
     )
     system = dict(copy.system_attributes)
     if is_fifo(into):  # SQS would drop this copy as a duplicate of a first one of the last five minutes
-        system["MessageDeduplicationId"] = _deduplication_id(original, replay_id)
+        system["MessageDeduplicationId"] = _deduplication_id(original.origin, replay_id)
     return replace(copy, message_id=MessageId(original.origin), system_attributes=system)
+
+
+def replayed_message(message: Message, replay_id: str, *, into: str) -> Message:
+    """Return a message of a queue that is not declared: its own body, attributes and group, and the mark.
+
+    In an ordered queue, the messages without a group are one group. A standard queue gets none.
+    """
+    attributes = {**message.attributes, REPLAY: Attribute("String", replay_id)}
+    system = {name: text for name, text in message.system_attributes.items() if name == TRACE_HEADER}
+    if is_fifo(into):
+        system["MessageGroupId"] = message.group_id or replay_id
+        system["MessageDeduplicationId"] = _deduplication_id(message.message_id, replay_id)
+    return replace(message, attributes=attributes, system_attributes=system)
+
+
+def has_room(message: Message) -> bool:
+    """Return whether the mark can be added to the attributes of a message."""
+    return len({*message.attributes, REPLAY}) <= MAXIMUM_ATTRIBUTES
 
 
 def original_of_dead_letter(dead_letter: Message, *, exchange: ExchangeName | None) -> OriginalMessage:
@@ -107,5 +129,5 @@ def _marked(original: OriginalMessage, replay_id: str) -> OriginalMessage:
     return replace(original, properties=replace(original.properties, headers=headers))
 
 
-def _deduplication_id(original: OriginalMessage, replay_id: str) -> str:
-    return hashlib.sha256(f"{replay_id}\n{original.origin}".encode(errors="surrogatepass")).hexdigest()
+def _deduplication_id(origin: str, replay_id: str) -> str:
+    return hashlib.sha256(f"{replay_id}\n{origin}".encode(errors="surrogatepass")).hexdigest()

@@ -8,6 +8,7 @@ from functools import partial
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.fifo import FifoBatch
 from signalbox.kept.objects import KeptObject, is_kept, key_at, read_batch
+from signalbox.kept.settings import ReplayRefused, readable
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sending import Delivery, batches
@@ -26,10 +27,6 @@ from signalbox.splitting.model.split import Replay, Split, SplitSession, ended, 
 REPLAYING_FOR = timedelta(seconds=5)
 
 
-class ReplayRefused(RejectedError):
-    """Raised when a session cannot get kept messages: none are kept, or its user may not read them."""
-
-
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
     """A session's request for the messages kept in the time `since`, by the IAM unique id of its sender."""
@@ -44,16 +41,8 @@ class ReplayRequest:
         metadata of S3 objects, which the function that replays may not read.
         """
         wanted = [one for one in split.queues if config.claims(one.queue_id)]
-        settings = [kept.settings.find(one.original) for one in wanted] if kept else []
-        on = [one for one in settings if one is not None and one.keep_for is not None]
-        if not on:
-            names = ", ".join(repr(str(one.original)) for one in wanted)
-            raise ReplayRefused(f"no messages are kept of {names}: `signalbox keep set QUEUE --for 24h` keeps them")
-        if unreadable := ", ".join(repr(str(one.queue)) for one in on if not one.may_read(self.principal)):
-            raise ReplayRefused(
-                f"you may not read the kept messages of {unreadable}: `signalbox keep set QUEUE --readable-by NAME` "
-                f"permits it; you are {self.principal or 'unknown'}"
-            )
+        settings = {str(one.original): kept.settings.find(one.original) if kept else None for one in wanted}
+        on = readable(settings, self.principal)
         if any(one.s3_event and config.uses_metadata(one.queue_id) for one in wanted):
             raise ReplayRefused("a filter with S3Metadata cannot be applied to kept messages: leave --since out")
         since = now - self.since

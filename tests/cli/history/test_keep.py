@@ -66,6 +66,15 @@ def test_a_queue_is_kept_for_its_caller_and_listed(stage):
     assert stage.asked[-1]["queue"] == "memes"
 
 
+def test_a_fifo_queue_is_kept_by_its_name_in_sqs(stage):
+    boto3.client("sqs").create_queue(QueueName="orders.fifo", Attributes={"FifoQueue": "true"})
+
+    assert signalbox("keep", "set", "orders.fifo", "--for", "1h").exit_code == 0
+
+    (listed,) = json.loads(signalbox("keep", "list", "--json").stdout)
+    assert (listed["queue"], listed["declared"]) == ("orders.fifo", None)
+
+
 def test_readers_are_users_and_roles_and_stay_unless_they_are_named_again(stage, split_table):  # noqa: F811
     iam = boto3.client("iam")
     ids = {

@@ -1,6 +1,7 @@
-"""The job `replay`: from logs, from dead letters, and resumed."""
+"""The job `replay`: from logs, from dead letters, from kept messages, and resumed."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import boto3
@@ -13,15 +14,21 @@ from glue_jobs.shared.log_reader import log_row
 from glue_jobs.shared.log_source import LogSelection, LogSource, ReplayVolume, newest_snapshot, replay_volume
 from glue_jobs.transforms.tables import LOG_TOPICS, LOGS
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
+from signalbox.aws.history.replay_records import S3ReplayRecords
+from signalbox.aws.kept.store import S3KeptMessages
+from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import DeclaredQueue, Exchange, QueueSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.replay_state import InvalidReplay, ReplayId, ReplayProgress
+from signalbox.kept.objects import kept_batch
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.export import ExportedEvent
 from signalbox.live.wamp.audience import Audience
 from signalbox.live.wamp.messages import Payload, PublicationId
+from signalbox.messages import Attribute, Message, MessageId
+from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.aws import aws, exchange_table
 from tests.glue.frames import frame
@@ -123,7 +130,8 @@ def stage(exchange_table, monkeypatch):
     settings = QueueSettings(message_ttl=timedelta(hours=1))
     DynamoQueues(exchange_table).create(DeclaredQueue(DeclaredName("q_a.fifo"), None, NOON, NOON, None, settings))
     sqs = boto3.client("sqs")
-    for name in ("xs", "xs-dlq"):
+    DynamoQueues(exchange_table).create(DeclaredQueue(DeclaredName("q_b"), None, NOON, NOON))
+    for name in ("xs", "xs-dlq", "q_b"):
         sqs.create_queue(QueueName=name)
     sqs.create_queue(QueueName="q_a.fifo", Attributes={"FifoQueue": "true"})
     return exchange_table
@@ -155,7 +163,9 @@ def _url(name: str) -> str:
 
 def received(name: str) -> list[dict]:
     sqs = boto3.client("sqs")
-    found = sqs.receive_message(QueueUrl=_url(name), MaxNumberOfMessages=10, MessageAttributeNames=["All"])
+    found = sqs.receive_message(
+        QueueUrl=_url(name), MaxNumberOfMessages=10, MessageAttributeNames=["All"], AttributeNames=["All"]
+    )
     return found.get("Messages", [])
 
 
@@ -194,10 +204,165 @@ def test_a_dry_run_counts_and_moves_no_message_until_it_is_resumed(stage):
     assert received("xs-dlq") == []
 
 
+def keep(queue: str, *messages: Message, ago: timedelta = timedelta(minutes=10)) -> str:
+    """Keep messages of a queue as the functions do; return the key of their object."""
+    batch = kept_batch(QueueName(queue), messages, at=datetime.now(UTC) - ago)
+    S3KeptMessages(lambda: boto3.client("s3"), "lake").put(batch)
+    return batch.stored_as.key
+
+
+def raw(body: str, *, group: str | None = None, **attributes: str) -> Message:
+    """Return a message of a queue that is split, whose id is its body."""
+    system = {"SentTimestamp": "1000", "SenderId": "AIDAANN"} | ({"MessageGroupId": group} if group else {})
+    values = {name: Attribute("String", text) for name, text in attributes.items()}
+    return Message(MessageId(body), body, values, system, {})
+
+
+def run_kept(stage, queue: str, into: str, *words: str) -> None:
+    since = ("--kept_since", (datetime.now(UTC) - timedelta(days=1)).isoformat())
+    run(stage, "--replay_id", "r", "--kept", queue, "--into", into, "--rate", "1000", *since, *words)
+
+
+def record() -> ReplayProgress:
+    found = S3ReplayRecords(boto3.client("s3"), "lake", "replays/").load(ReplayId("r"))
+    assert found is not None
+    return found
+
+
+def kept_copy(number: int) -> Message:
+    """Return a copy as the exchange sends it to the declared queue `q_old`."""
+    published = Message(MessageId(f"m-{number}"), f"{number}", {}, {"SentTimestamp": "1000"}, {})
+    properties = MessageProperties(RoutingKey("a.b"), f"{number}", {"color": Attribute("String", "red")})
+    return properties.delivered(
+        published, exchange=LOG, publisher="alice", sequence=number, expires_at=NOON, is_fifo=False
+    )
+
+
+def test_kept_messages_of_a_split_queue_arrive_as_they_were_in_the_order_of_their_groups(stage, capsys):
+    keep("orders.fifo", raw("3", group="b", color="red"))
+    keep("orders.fifo", raw("1", group="a", color="red"), raw("2", group="a"), ago=timedelta(minutes=20))
+    keep("orders.fifo", raw("2", group="a"), raw("4", group="a"), ago=timedelta(minutes=5))  # 2 was received again
+    keep("orders.fifo", raw("0", group="a"), ago=timedelta(days=2))  # longer ago than the setting's time
+    keep("other.fifo", raw("9", group="a"))
+
+    run_kept(stage, "orders.fifo", "q_a.fifo")
+
+    found = {one["Body"]: one for one in received("q_a.fifo")}
+    groups = [(body, one["Attributes"]["MessageGroupId"]) for body, one in found.items()]
+    assert [body for body, group in groups if group == "a"] == ["1", "2", "4"]
+    assert [body for body, group in groups if group == "b"] == ["3"]
+    attributes = [{name: one["StringValue"] for name, one in found[n]["MessageAttributes"].items()} for n in "12"]
+    assert attributes == [{"color": "red", "replay": "r"}, {"replay": "r"}]
+    plan, *_, end = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (plan["messages"], plan["size_bytes"], plan["left_out"]) == (4, 4, {"stored again": 1})
+    assert plan["topics"] == {"(without a topic)": 4}
+    assert (end["state"], end["sent"]) == ("done", 4)
+
+
+@pytest.mark.parametrize(("into", "headers"), [("xs", {}), ("q_b", {"exchange": "xlog.fifo", "message_id": "m-1"})])
+def test_kept_messages_of_a_declared_queue_are_published_anew_or_copied(stage, into, headers):
+    keep("q_old", kept_copy(1))
+
+    run_kept(stage, "q_old", into, "--topics", "a.*")
+
+    (found,) = received(into)
+    texts = {name: one["StringValue"] for name, one in found["MessageAttributes"].items()}
+    assert (found["Body"], texts | {"topic": "a.b", "color": "red", "replay": "r"} | headers) == ("1", texts)
+    assert ("exchange" in texts) == (into == "q_b")
+
+
+def test_kept_messages_that_cannot_be_sent_are_counted_by_reason(stage, capsys):
+    keep("orders", raw("1", topic="a"), raw("2"), raw("3", topic="b"))
+
+    run_kept(stage, "orders", "xs", "--topics", "a")
+
+    plan = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert (plan["messages"], plan["left_out"]) == (1, {"not readable": 1, "of other topics": 1})
+    assert [one["Body"] for one in received("xs")] == ["1"]
+
+
+def test_a_kept_message_with_ten_attributes_has_no_room_for_the_mark(stage, capsys):
+    keep("orders", raw("1", **{f"a{number}": "x" for number in range(10)}), raw("2"))
+
+    run_kept(stage, "orders", "q_b")
+
+    plan = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert plan["left_out"] == {"with ten attributes, no room for the mark": 1}
+    assert [one["Body"] for one in received("q_b")] == ["2"]
+
+
+def test_the_times_of_a_replay_of_kept_messages_are_those_at_which_they_were_kept(stage):
+    for minutes in (30, 20, 10):
+        keep("orders", raw(f"{minutes}"), ago=timedelta(minutes=minutes))
+    start, end = (f"{datetime.now(UTC) - timedelta(minutes=ago):%Y-%m-%dT%H:%M:%S}" for ago in (25, 15))
+
+    run_kept(stage, "orders", "q_b", "--from", start, "--to", end)
+
+    assert [one["Body"] for one in received("q_b")] == ["20"]
+
+
+def test_a_resumed_replay_sends_the_messages_of_its_plan_and_names_those_that_are_no_longer_kept(stage):
+    first = keep("orders", raw("1"), ago=timedelta(minutes=20))
+    keep("orders", raw("2"))
+    run_kept(stage, "orders", "q_b", "--dry_run", "yes")
+    keep("orders", raw("3"), ago=timedelta(minutes=30))  # was stored late, after the plan
+    boto3.client("s3").delete_object(Bucket="lake", Key=first)
+
+    run(stage, "--replay_id", "r")
+
+    assert [one["Body"] for one in received("q_b")] == ["2"]
+    assert (record().sent, record().refused) == (1, {"1": "it is no longer kept"})
+
+
+@pytest.mark.parametrize(("into", "sent", "doubtful"), [("q_a.fifo", ["1", "2"], ()), ("q_b", ["2"], ("1",))])
+def test_a_killed_replay_of_kept_messages_sends_none_twice(stage, into, sent, doubtful):
+    keep("orders.fifo", raw("1", group="a"), raw("2", group="a"))
+    run_kept(stage, "orders.fifo", into, "--dry_run", "yes")
+    records = S3ReplayRecords(boto3.client("s3"), "lake", "replays/")
+    planned = records.load(ReplayId("r"))
+    assert planned is not None
+    records.save(planned.claimed(["1"], at=datetime.now(UTC)))  # and killed before, or after, it was sent
+
+    run(stage, "--replay_id", "r")
+    run(stage, "--replay_id", "r")
+
+    assert [one["Body"] for one in received(into)] == sent
+    assert record().doubtful == doubtful
+
+
+def test_a_claimed_message_that_is_no_longer_kept_is_in_doubt(stage):
+    key = keep("orders", raw("1"))
+    run_kept(stage, "orders", "q_a.fifo", "--dry_run", "yes")
+    records = S3ReplayRecords(boto3.client("s3"), "lake", "replays/")
+    planned = records.load(ReplayId("r"))
+    assert planned is not None
+    records.save(planned.claimed(["1"], at=datetime.now(UTC)))
+    boto3.client("s3").delete_object(Bucket="lake", Key=key)
+
+    run(stage, "--replay_id", "r")
+
+    assert (record().doubtful, record().refused) == (("1",), {})
+
+
+def test_the_records_of_a_replay_contain_nothing_of_its_messages(stage):
+    keep("orders", replace(raw("secret-body", color="secret-color"), message_id=MessageId("1")))
+    s3 = boto3.client("s3")
+
+    run_kept(stage, "orders", "q_b")
+
+    keys = [one["Key"] for one in s3.list_objects_v2(Bucket="lake", Prefix="replays/")["Contents"]]
+    texts = [s3.get_object(Bucket="lake", Key=key)["Body"].read().decode() for key in keys]
+    assert len(texts) == 3  # the list, the record and the plan
+    assert [text for text in texts if "secret" in text] == []
+    assert [one["Body"] for one in received("q_b")] == ["secret-body"]
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
         (["--into", "xs"], "the source of the messages"),
+        (["--dead_letters", "xs", "--kept", "orders", "--into", "xs"], "the source of the messages"),
+        (["--kept", "orders", "--into", "xs"], "give --kept_since"),
         (["--dead_letters", "xs", "--exchange", "x.fifo", "--into", "xs"], "the source of the messages"),
         (["--dead_letters", "xs"], "give --into"),
         (["--dead_letters", "xs", "--into", "weather"], "expected an exchange"),

@@ -71,6 +71,7 @@ HISTORY: dict[str, dict[str, str]] = {
     },
     "Replay/Role": {
         **job("replays", "replays/*", reads=("logs",)),
+        "History/kept/*": "s3: GetObject",
         "Exchanges": "dynamodb: GetItem",
         EXCHANGES: "sqs: GetQueueUrl SendMessage",
         QUEUES: "sqs: GetQueueUrl SendMessage",

@@ -1,4 +1,4 @@
-"""A kept queue on the deployed stage: a later session gets the failing messages, and they are deleted on time."""
+"""A kept queue on the deployed stage: a session and a replay get its messages, and they are deleted on time."""
 
 import json
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ from signalbox.kept.settings import KeepSetting
 from signalbox.local.demo.consumer import DeployedConsumer
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
+from signalbox.sarracenia.rights.names import sqs_name
 from signalbox.splitting.forwarding.replayed import MARK
 from tests.integration.live.page import WorkingFolder
 from tests.integration.splitting.sessions import Users
@@ -23,6 +24,7 @@ pytestmark = [pytest.mark.emulator, pytest.mark.minutes(1)]
 
 QUEUE = QueueName("demo-memes-that-are-kept")
 CONSUMER = "demo-consumer-of-a-kept-queue"
+AGAIN = "q_kept-again"
 HOUR = 3600
 SECONDS = 240  # the emulator starts function instances meanwhile
 
@@ -81,6 +83,20 @@ def test_a_later_session_gets_the_failing_messages_first_and_they_are_deleted_on
     assert all(one["MessageAttributes"][MARK]["StringValue"].endswith(state.queues[0].temporary) for one in found)
     assert any("5 messages kept since" in note for note in state.notes)
     assert sorted(one.body for one in consumer.received()) == before
+
+    folder.run("queue", "declare", AGAIN)
+    record = json.loads(folder.run("replay", "--kept", QUEUE, "--into", AGAIN, "--id", "kept", "--yes", "--json"))
+    assert (record["state"], record["sent"]) == ("done", len(failing | others))
+    copies: list[Any] = []
+    url = consumer.session.client("sqs").get_queue_url(
+        QueueName=sqs_name(AGAIN, prefix=deployment.outputs["ExchangePrefix"])
+    )["QueueUrl"]
+    wait_for(
+        lambda: copies.extend(received(consumer, url)) or len(copies) >= record["sent"], "the replay", seconds=SECONDS
+    )
+    assert sorted(one["Body"] for one in copies) == sorted(failing | others)
+    assert {one["MessageAttributes"]["replay"]["StringValue"] for one in copies} == {"kept"}
+    assert {one["MessageAttributes"]["author"]["StringValue"] for one in copies} == {"ann", "bob"}
 
     assert kept_objects(deployment)
     settings = DynamoKeepSettings(deployment.session().resource("dynamodb").Table(deployment.outputs["SplitTable"]))

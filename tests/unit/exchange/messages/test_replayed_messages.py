@@ -15,8 +15,10 @@ from signalbox.exchange.messages.properties import (
 )
 from signalbox.exchange.messages.replayed_messages import (
     OriginalMessage,
+    has_room,
     original_of_dead_letter,
     replayed_copy,
+    replayed_message,
     replayed_publication,
 )
 from signalbox.exchange.model.records import OrderBy
@@ -119,3 +121,42 @@ def test_a_letter_that_is_no_message_of_an_exchange_is_refused(attributes, error
 
     with pytest.raises(error):
         original_of_dead_letter(letter, exchange=None)
+
+
+OF_NO_EXCHANGE = Message(
+    MessageId("m-3"),
+    "body",
+    {"color": Attribute("String", "red")},
+    {"MessageGroupId": "a", "MessageDeduplicationId": "once", "SentTimestamp": "1000", "AWSTraceHeader": "Root=1"},
+    {},
+)
+
+
+def test_a_message_of_no_exchange_is_what_it_was_with_the_mark():
+    message = replayed_message(OF_NO_EXCHANGE, "again", into="q_a")
+
+    assert (message.message_id, message.body) == ("m-3", "body")
+    assert {name: one.text for name, one in message.attributes.items()} == {"color": "red", "replay": "again"}
+    assert message.system_attributes == {"AWSTraceHeader": "Root=1"}
+
+
+def test_a_message_of_no_exchange_stays_in_its_group_and_is_taken_once_by_an_ordered_queue():
+    first, again, other = (replayed_message(OF_NO_EXCHANGE, name, into="q_a.fifo") for name in ("a", "a", "b"))
+
+    assert first.group_id == "a"
+    assert first.deduplication_id == again.deduplication_id
+    assert first.deduplication_id not in ("once", other.deduplication_id)
+
+
+def test_messages_without_a_group_are_one_group_of_an_ordered_queue():
+    found = replayed_message(replace(OF_NO_EXCHANGE, system_attributes={}), "again", into="q_a.fifo")
+
+    assert found.group_id == "again"
+
+
+def test_a_message_with_ten_attributes_has_no_room_for_the_mark_unless_it_has_one():
+    nine = {f"a{number}": Attribute("String", "x") for number in range(9)}
+
+    assert has_room(replace(OF_NO_EXCHANGE, attributes=nine))
+    assert not has_room(replace(OF_NO_EXCHANGE, attributes=nine | OF_NO_EXCHANGE.attributes))
+    assert has_room(replace(OF_NO_EXCHANGE, attributes=nine | {"replay": Attribute("String", "before")}))

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from signalbox.kept.objects import kept_batch
-from signalbox.kept.settings import KeepSetting
+from signalbox.kept.settings import KeepSetting, ReplayRefused
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.splitting.control import replays
 from signalbox.splitting.control.command_handlers import ControlService
 from signalbox.splitting.control.keeping import NothingIsKept
 from signalbox.splitting.control.ports import KeptStore
-from signalbox.splitting.control.replays import ReplayRefused, SessionReplayer
+from signalbox.splitting.control.replays import SessionReplayer
 from signalbox.splitting.forwarding.replayed import MARK, marked
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.split import Phase, Stage
