@@ -1,9 +1,5 @@
 """Groups load a command's module when the command is used, and their help says what the commands' own help says."""
 
-import json
-import subprocess
-import sys
-
 import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -11,23 +7,6 @@ from typer.testing import CliRunner
 from signalbox.cli.main import app
 from signalbox.cli.shared.lazy_group import LazyGroup
 from tests.cli.shared.commands import leaves
-
-LOADED = """
-import sys
-from signalbox.cli.main import main
-sys.argv = ["signalbox", *sys.argv[1:]]
-try:
-    main()
-except SystemExit:
-    pass
-import json
-loaded = {".".join(name.split(".")[:3]) for name in sys.modules if name.startswith("signalbox.cli.")}
-print()
-print(json.dumps(sorted(loaded)))
-"""
-# The folders of all commands, of which a command may load some.
-CAPABILITIES = {"activity", "destroy", "doctor", "exchange", "history", "live", "local", "rendezvous", "sarracenia"}
-CAPABILITIES |= {"deploy", "splitting", "verify"}
 
 
 def groups(command=None, words=()):
@@ -63,31 +42,6 @@ def test_a_group_lists_its_commands_in_order_with_those_that_it_has_itself(words
     named = [line.split()[1] for line in shown.partition("Commands")[2].splitlines() if line[:3] == "│ " + line[2:3]]
 
     assert [name for name in named if name in GROUPS[words].commands] == list(GROUPS[words].commands)
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["--help"], set()),
-        (["--version"], set()),
-        (["split", "--help"], {"splitting"}),
-        (["queue", "list"], {"exchange"}),
-        (["grant", "list"], {"live", "exchange", "history"}),
-        (["split", "list"], {"splitting"}),
-        (["rendezvous", "stats"], {"rendezvous"}),
-        (["local", "status"], {"local", "doctor"}),
-        (["keep", "list"], {"history", "exchange"}),
-        (["top"], {"activity"}),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_a_command_loads_only_its_own_groups(words, expected, tmp_path):
-    done = subprocess.run(  # noqa: S603 - our own interpreter
-        [sys.executable, "-c", LOADED, *words], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-
-    loaded = {name.split(".")[2] for name in json.loads(done.stdout.splitlines()[-1])}
-    assert loaded & CAPABILITIES == expected
 
 
 def test_all_commands_are_found_by_a_walk():
