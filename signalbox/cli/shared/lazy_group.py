@@ -40,7 +40,7 @@ def _imported(path: str) -> Any:  # noqa: ANN401 - whatever it names
 
 
 class LazyCommands(Mapping[str, Any]):
-    """The commands of a group by name: those that are there, then its parts, each loaded when it is first read."""
+    """The commands of a group by name: the given ones, then its parts, each loaded when it is first read."""
 
     def __init__(self, present: Mapping[str, Any], parts: Sequence[Part]) -> None:
         self._parts = {part.name: part for part in parts}
