@@ -57,8 +57,8 @@ def _belongs_to_cdk(key: str) -> bool:
 
 
 def _unknown(key: str, known: list[str]) -> str:
-    (nearest,) = get_close_matches(key, known, n=1, cutoff=0)
-    return f"{key!r} is not a setting; did you mean {nearest!r}?"
+    nearest = get_close_matches(key, known, n=1)
+    return f"{key!r} is not a setting" + (f"; did you mean {nearest[0]!r}?" if nearest else ": see docs/settings.md")
 
 
 def _checked(values: Mapping[str, object], problems: list[str]) -> Config:

@@ -218,7 +218,7 @@ def test_a_line_and_a_topic_lead_to_the_command_that_traces_a_message(router, vi
     page.keyboard.press("Escape")
 
     page.get_by_label("More").click()
-    page.get_by_role("button", name="Newest line").click()
+    page.get_by_role("button", name="Newest line", exact=True).click()
 
     newest = page.get_by_role("dialog")
     expect(newest).to_contain_text("line 1")

@@ -156,7 +156,7 @@ def test_the_overview_shows_the_activity_of_each_capability(router, visitor):
     exchange = now.get_by_role("listitem").filter(has_text="exchange")
 
     expect(now.get_by_role("listitem")).to_have_count(5)
-    for number in ("1,240", "12,044", "12 min", "7", "0.4123"):
+    for number in ("1,240", "12,044", "12 min", "7 errors", "0.4123"):
         expect(exchange.get_by_role("button", name=number)).to_be_visible()
     expect(exchange.get_by_role("img", name="messages of each minute of the last hour, at most 63000")).to_be_visible()
     expect(now.get_by_role("listitem").filter(has_text="splitting")).to_contain_text("< 0.0001")

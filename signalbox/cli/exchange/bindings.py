@@ -51,8 +51,9 @@ def bind(
     if as_json:
         print_json(done)
         return
-    for pattern in patterns:
-        print_line(f"{exchange} → {target}  {_quoted(pattern)}")
+    for pattern, document in zip(patterns, done, strict=True):
+        outcome = "was bound already" if document.get("was_bound") else "bound"
+        print_line(f"{exchange} → {target}  {_quoted(pattern)}  {outcome}")
 
 
 def _print_plan(plan: Document, past: Past | None, *, aws: bool, stage: str, as_json: bool) -> None:

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Annotated
 
 import typer
 
 from signalbox.cli.doctor.settings import InvalidSettings, given_settings, read_settings
+from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.stage import say
 from signalbox.local.files import checkout_modules
 
@@ -75,8 +75,8 @@ def _check_reset(reset: Iterable[str], context: Iterable[str]) -> None:
         if name in given:
             problems.append(f"--reset {name} contradicts --context {name}=…: give one of them")
         elif name not in known:
-            (nearest,) = get_close_matches(name, known, n=1, cutoff=0)
-            problems.append(f"{name!r} is not a setting that a stage keeps; did you mean {nearest!r}?")
+            near = suggestion(name, known) or ": see docs/settings.md"
+            problems.append(f"{name!r} is not a setting that a stage keeps{near}")
     if problems:
         raise InvalidSettings("\n".join(problems))
 

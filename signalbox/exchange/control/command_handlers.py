@@ -99,7 +99,7 @@ class _CommandHandler:
             raise NotFound(f"{binding.target} or exchange {str(binding.exchange)!r} did not exist a moment ago: retry")
         if outcome is BindOutcome.BOUND:
             self.ports.record([events.bound(binding, user=self.caller.name, at=self.ports.now())])
-        return {**binding_document(binding), "bound": True}
+        return {**binding_document(binding), "bound": True, "was_bound": outcome is BindOutcome.ALREADY_BOUND}
 
     def _unbind(self, command: Unbind) -> object:
         binding = self._permitted(command.binding)

@@ -268,13 +268,21 @@ def test_several_patterns_are_bound_at_once(stage):
 
     fields = {"command": "bind", "exchange": "xpublic", "queue": "q_alice"}
     assert said(stage) == [{**fields, "pattern": "a.#"}, {**fields, "pattern": ""}]
-    assert result.stdout == "xpublic → q_alice  a.#\nxpublic → q_alice  '' (the empty routing key)\n"
+    assert result.stdout == (
+        "xpublic → q_alice  a.#  bound\nxpublic → q_alice  '' (the empty routing key)  bound\n"
+    )
 
 
 def test_an_exchange_may_be_bound_to_another(stage):
     (bound,) = json.loads(signalbox("bind", "xpublic", "xs_alice", "#", "--json").stdout)
 
     assert bound == {"exchange": "xpublic", "destination": "xs_alice", "pattern": "#", "bound": True}
+
+
+def test_a_binding_that_exists_is_no_change(stage):
+    stage.replies["bind"] = lambda command: {"exchange": "xpublic", "bound": True, "was_bound": True}
+
+    assert signalbox("bind", "xpublic", "q_alice", "a.#").stdout == "xpublic → q_alice  a.#  was bound already\n"
 
 
 def test_removing_a_missing_binding_is_answered_with_the_nearest(stage):

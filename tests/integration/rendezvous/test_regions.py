@@ -40,6 +40,9 @@ def test_a_region_that_is_cut_off_in_the_middle_loses_no_offer(regions: Regional
     home, near, far = (regions.side(region) for region in (HOME, NEAR, FAR))
     parties = {region: Parties.of(one, regions.key(region)) for region, one in regions.deployments.items()}
     with polling(home.broker_url, 2), polling(far.broker_url, 1), ThreadPoolExecutor() as threads:
+        for one in parties.values():  # starts the functions: upstream's client gives up after five seconds
+            first = one.ask()
+            assert one.reply(first.client_id, seconds=60) == first.answer
         before = ask(near, 2, 2)  # no proxy polls in their region
         asked = parties[NEAR].ask()
         with regions.cut_off(NEAR):

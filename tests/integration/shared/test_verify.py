@@ -121,7 +121,7 @@ def test_an_interrupted_run_deletes_what_it_has_made(verified: Deployment, start
         lines.append(line)
         if "two users are made: ok" in line:
             break
-    (run,) = re.findall(r"run ([0-9a-f]{10});", "".join(lines))
+    (run,) = re.findall(r"run ([0-9a-f]{10}) on", "".join(lines))
     assert remains(verified, run) != set()
 
     process.send_signal(signal.SIGINT)

@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,10 +26,11 @@ QUEUE = QueueName("demo-memes-of-a-command")
 CONSUMER = "demo-consumer-and-a-command"
 BUCKET = "demo-uploads-of-a-command"
 MESSAGES = 12
+EXAMPLES = CHECKOUT / "examples" / "splitting"
 READY_SECONDS, END_SECONDS = 240, 240  # the emulator starts function instances meanwhile
 # What a user runs: it knows the queue from the variable that the deployed consumer has, and nothing of the split, or of
 # the stage's endpoint and keys.
-COMMAND = (sys.executable, str(CHECKOUT / "examples" / "splitting" / "consumer.py"), variable_of(QUEUE))
+COMMAND = (sys.executable, str(EXAMPLES / "consumer.py"), variable_of(QUEUE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,8 @@ def test_a_command_gets_the_matching_messages_or_all_until_ctrl_c_and_the_consum
     with terminal([*PROGRAM, *own, "--config", "mirrord.json", *command], tmp_path, environment) as shown:
         reads = wait_for(lambda: shown.after("reads "), "the command started", seconds=READY_SECONDS)
         by_ann, by_others = (desk.send(author, count=MESSAGES) for author in ("ann", "others"))
+        subprocess.run([sys.executable, str(EXAMPLES / "send.py"), QUEUE], cwd=tmp_path, check=True)  # noqa: S603
+        by_ann, by_others = by_ann | {"by ann"}, by_others | {"by bob"}
         desk.upload("ann", "others")
         wait_for(lambda: plain(shown.after("got ")) >= by_ann, "all messages of ann", seconds=READY_SECONDS)
         wait_for(lambda: plain(desk.deployed()) >= by_others, "all messages of others", seconds=READY_SECONDS)

@@ -30,8 +30,8 @@ def stage():
 
 
 def test_a_binding_is_made_once(stage):
-    assert stage.ask("bind", user=ALICE, **TO_QUEUE) == {**TO_QUEUE, "bound": True}
-    assert stage.ask("bind", user=ALICE, **TO_QUEUE) == {**TO_QUEUE, "bound": True}
+    assert stage.ask("bind", user=ALICE, **TO_QUEUE) == {**TO_QUEUE, "bound": True, "was_bound": False}
+    assert stage.ask("bind", user=ALICE, **TO_QUEUE) == {**TO_QUEUE, "bound": True, "was_bound": True}
     assert len(stage.bindings.bound) == 1
 
     (event,) = stage.events
