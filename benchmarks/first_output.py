@@ -20,7 +20,8 @@ from benchmarks.shared.machine import Machine, this_machine
 from benchmarks.shared.report import Table, show
 from benchmarks.shared.stage import running_stage
 from signalbox.cli.shared.output import print_json
-from signalbox.errors import RejectedError
+from signalbox.errors import RejectedError, UnavailableError
+from signalbox.local.files import CHECKOUT
 from signalbox.local.progress import step
 from signalbox.local.stage_folder import StageFolder
 
@@ -28,6 +29,20 @@ PARTS = ("commands",)
 ROUNDS = 5
 QUEUE = "q_source_first_output"
 LIMIT = 1.0  # seconds to the first output
+
+REFUSING = "http://127.0.0.1:1"  # a port that no program listens on
+# What the first call of a command needs of a stage.
+OUTPUTS = ("HistoryBucket", "HistoryDatabase", "HistoryTable", "SplitTable", "ExchangeTable", "ExchangePrefix")
+OUTPUTS += ("ExchangeControlQueueUrl", "SplitControlQueueUrl", "SplitReplyQueuePrefix", "RendezvousTable")
+OUTPUTS += ("ClientUserName", "ClientSecretArn", "BridgeFingerprints", "RendezvousPeers", "TemporaryQueuePrefix")
+REFUSED: Mapping[str, Any] = {
+    "endpoint_url": REFUSING,
+    "region": "eu-west-1",
+    "rendezvous_url": f"{REFUSING}/rendezvous/",
+    "admin_credentials": {"access_key_id": "AKIA1", "secret_access_key": "none"},
+    "outputs": {**dict.fromkeys(OUTPUTS, "x"), "ActivitySources": "{}"},
+}
+"""The local.json of a stage that refuses each call: a command does what comes before its first call, and ends."""
 
 # Every command that only asks; `{exchange}` and `{queue}` are those of the stage.
 COMMANDS: Sequence[Sequence[str]] = (
@@ -89,7 +104,11 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser("first_output", __doc__, parts=PARTS, page="benchmarks/README.md")
     options.add_argument("--rounds", type=int, default=ROUNDS, help="runs of each command (default: %(default)s)")
     options.add_argument("--command", action="append", help="only commands that begin with these words; repeatable")
-    options.add_argument("--folder", type=Path, help="use the running local stage of this folder, such as .signalbox")
+    where = options.add_mutually_exclusive_group()
+    where.add_argument("--folder", type=Path, help="use the running local stage of this folder, such as .signalbox")
+    where.add_argument(
+        "--refused", action="store_true", help="use no stage: the processor time up to a first call, which is refused"
+    )
     return options.parse_args(arguments)
 
 
@@ -98,7 +117,8 @@ def _measured(options: argparse.Namespace) -> Results:
     machine = replace(this_machine(upstream=None), command=command)
     with _stage(options) as local, _folder_of(local) as folder, step("commands") as say:
         names = {"exchange": local.get("realm") or "xpublic", "queue": QUEUE}
-        _run(["queue", "declare", QUEUE], folder)
+        if not options.refused:
+            _declare(folder)
         found = [
             _measure([word.format(**names) for word in words], folder, rounds=options.rounds)
             for words in COMMANDS
@@ -110,6 +130,9 @@ def _measured(options: argparse.Namespace) -> Results:
 
 @contextmanager
 def _stage(options: argparse.Namespace) -> Iterator[Mapping[str, Any]]:
+    if options.refused:
+        yield REFUSED
+        return
     if options.folder is None:
         with running_stage(port=options.port) as stage:
             yield stage.local
@@ -130,6 +153,12 @@ def _folder_of(local: Mapping[str, Any]) -> Iterator[Path]:
         yield Path(name)
 
 
+def _declare(folder: Path) -> None:
+    *_, code, line = _run(["queue", "declare", QUEUE], folder)
+    if code:
+        raise UnavailableError(f"the queue of the benchmark cannot be declared: {line}")
+
+
 def _is_wanted(words: Sequence[str], beginnings: Sequence[str] | None) -> bool:
     return beginnings is None or any(" ".join(words).startswith(one) for one in beginnings)
 
@@ -146,7 +175,12 @@ def _run(words: Sequence[str], folder: Path) -> tuple[float, float, float, int, 
     read, write = os.pipe()
     began = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-c", program, *words], cwd=folder, stdin=subprocess.DEVNULL, stdout=write, stderr=write
+        [sys.executable, "-c", program, *words],
+        cwd=folder,
+        env=_environment(folder),
+        stdin=subprocess.DEVNULL,
+        stdout=write,
+        stderr=write,
     )
     os.close(write)
     with os.fdopen(read, "rb") as output:
@@ -161,6 +195,12 @@ def _run(words: Sequence[str], folder: Path) -> tuple[float, float, float, int, 
     return first, whole, usage.ru_utime + usage.ru_stime, process.returncode, line
 
 
+def _environment(folder: Path) -> Mapping[str, str]:
+    """Return the environment of commands, in which Python keeps compiled modules as it does by default."""
+    ours = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**ours, "PYTHONPATH": str(CHECKOUT), "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
+
+
 def headlines(results: Results) -> Iterator[Headline]:
     """Yield the slowest first output, if all commands were measured."""
     if len(results.commands) == len(COMMANDS):
@@ -170,16 +210,23 @@ def headlines(results: Results) -> Iterator[Headline]:
 
 
 def _print(results: Results, options: argparse.Namespace) -> None:
-    keep("first_output", headlines(results), results.machine)
+    if not options.refused:
+        keep("first_output", headlines(results), results.machine)
     if options.json:
         print_json(asdict(results))
         return
-    slow = [one.command for one in results.commands if one.first.median > LIMIT]
-    promise = f"the first output of each command is there within {LIMIT:g} s" + (f": {', '.join(slow)}" if slow else "")
-    show([_table(results)], [(promise, not slow)], machine=results.machine, as_document=options.markdown)
+    note = "Medians; " + ("each call is refused." if options.refused else "on a local stage.")
+    promises = () if options.refused else [_promise(results.commands)]
+    show([_table(results, note)], promises, machine=results.machine, as_document=options.markdown)
 
 
-def _table(results: Results) -> Table:
+def _promise(commands: Sequence[FirstOutput]) -> tuple[str, bool]:
+    slow = [one.command for one in commands if one.first.median > LIMIT]
+    late = f": {', '.join(slow)}" if slow else ""
+    return f"the first output of each command is there within {LIMIT:g} s{late}", not slow
+
+
+def _table(results: Results, note: str) -> Table:
     columns = ["command", "first output, s", "at most", "end, s", "processor s", "exit", "first line"]
     rows = [
         [
@@ -193,7 +240,7 @@ def _table(results: Results) -> Table:
         ]
         for one in results.commands
     ]
-    return Table("From the start of a command to its first output", columns, rows, "Medians; on a local stage.")
+    return Table("From the start of a command to its first output", columns, rows, note)
 
 
 if __name__ == "__main__":

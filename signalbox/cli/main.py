@@ -1,4 +1,4 @@
-"""The `signalbox` command: one group of commands per capability, and one for the local stage."""
+"""The `signalbox` command: its options before a command, and its exit statuses."""
 
 import os
 import re
@@ -9,33 +9,13 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from signalbox import __version__
-from signalbox.cli import local
-from signalbox.cli.activity.top import top
-from signalbox.cli.destroy.command import destroy
-from signalbox.cli.doctor.commands import doctor, examine, print_finding
-from signalbox.cli.exchange import commands as exchange
-from signalbox.cli.history import commands as history
-from signalbox.cli.history import keep
-from signalbox.cli.history.replay import replay
-from signalbox.cli.history.trace import trace
-from signalbox.cli.live import bridge
-from signalbox.cli.live import commands as live
-from signalbox.cli.rendezvous import commands as rendezvous
-from signalbox.cli.sarracenia import commands as sarracenia
-from signalbox.cli.shared.kept_settings import Reset
+from signalbox.cli.commands import COMMANDS
 from signalbox.cli.shared.output import print_error, print_line
 from signalbox.cli.shared.signals import Interrupted
-from signalbox.cli.shared.stage import say
-from signalbox.cli.splitting import commands as splitting
-from signalbox.cli.verify.commands import verify
 from signalbox.errors import RejectedError, SignalboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from botocore.exceptions import BotoCoreError, ClientError
-
-    from signalbox.cli.shared.kept_settings import SettingsPlan
 
 REJECTED = 2
 UNAVAILABLE = 1
@@ -54,26 +34,12 @@ QUOTED = re.compile(r"'([^']*)'")
 app = typer.Typer(
     name="signalbox",
     help="A serverless message broker on AWS.",
+    cls=COMMANDS,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     # Subcommands inherit it.
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(local.app, name="local")
-app.add_typer(rendezvous.app, name="rendezvous")
-app.add_typer(splitting.app, name="split")
-exchange.register(app)
-sarracenia.register(app)
-live.register(app)
-app.add_typer(bridge.app, name="arvados")
-app.add_typer(history.app, name="history")
-app.command()(top)
-app.add_typer(keep.app, name="keep")
-app.command()(history.report)
-app.command()(replay)
-app.command()(trace)
-app.command()(doctor)
-app.command()(verify)
 
 
 def main() -> None:
@@ -150,84 +116,3 @@ def signalbox(
     ] = False,
 ) -> None:
     """Handle the options before a command."""
-
-
-app.command()(destroy)
-
-
-@app.command()
-def deploy(
-    *,
-    context: Annotated[
-        list[str] | None, typer.Option("--context", "-c", metavar="KEY=VALUE", help="A deployment setting; repeatable.")
-    ] = None,
-    reset: Reset = None,
-    bootstrap: Annotated[
-        bool, typer.Option("--bootstrap", help="Bootstrap the account and region for CDK first; needed once.")
-    ] = False,
-    skip_doctor: Annotated[
-        bool, typer.Option("--skip-doctor", help="Do not examine the account first, as `signalbox doctor` does.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Deploy even if the doctor finds an obstacle.")] = False,
-) -> None:
-    """Deploy to the AWS account of your standard credentials; asks before it widens permissions.
-
-    The stage keeps the settings that the command leaves out.
-    """
-    from signalbox.local.cdk import deploy_to_aws
-    from signalbox.local.files import require_checkout
-
-    require_checkout()
-    _say_place(context or [])
-    settings, problem = _settings_of_stage(context or [], reset or [])
-    settings.say()
-    if not skip_doctor:
-        _examine(settings.context, bootstraps=bootstrap, force=force)
-    if problem is not None:
-        raise problem  # what the stage keeps is not known
-    raise typer.Exit(deploy_to_aws(settings.context, bootstrap=bootstrap))
-
-
-def _settings_of_stage(context: list[str], reset: list[str]) -> "tuple[SettingsPlan, Exception | None]":
-    """Return the settings of a deployment, and the error if those of the stage cannot be read.
-
-    The doctor explains most errors. Raises `InvalidSettings`.
-    """
-    from signalbox.cli.doctor.settings import InvalidSettings, read_settings
-    from signalbox.cli.shared.deployment import settings_session
-    from signalbox.cli.shared.kept_settings import new_stage, plan
-    from signalbox.local.session import StageMissing, stack_outputs
-
-    config = read_settings(context)
-    try:
-        outputs = stack_outputs(settings_session(config.region), config.stage)
-        return plan(outputs, context, reset=reset), None
-    except StageMissing:
-        return new_stage(context, reset=reset), None
-    except InvalidSettings:
-        raise
-    except (RejectedError, *_aws_errors()) as error:
-        return new_stage(context, reset=reset), error
-
-
-def _say_place(context: "Sequence[str]") -> None:
-    """Name the stage, the region and the folder; the doctor names the account. Raises `InvalidSettings`."""
-    from signalbox.cli.doctor.settings import read_settings
-    from signalbox.local.files import CHECKOUT
-
-    config = read_settings(context)
-    set_regions = (config.region, *(os.environ.get(name) for name in ("AWS_REGION", "AWS_DEFAULT_REGION")))
-    region = next(filter(None, set_regions), "the region of your profile")
-    say(f"stage {config.stage} in {region}, from {CHECKOUT}")
-
-
-def _examine(context: "Sequence[str]", *, bootstraps: bool, force: bool) -> None:
-    """Run the doctor; end the command if a deployment would fail."""
-    from signalbox.doctor.findings import has_stop
-
-    if has_stop(examine(context, bootstraps=bootstraps, on_finding=print_finding)) and not force:
-        print_error(
-            "the deployment would fail, or its stage would not work: see the lines that begin with `stop`\n"
-            "`--force` deploys nevertheless, `--skip-doctor` without looking"
-        )
-        raise typer.Exit(UNAVAILABLE)

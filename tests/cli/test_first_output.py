@@ -7,52 +7,93 @@ import sys
 
 import pytest
 
-from benchmarks.first_output import COMMANDS
-from tests.cli.test_main import LOCAL
+from benchmarks.first_output import COMMANDS, REFUSED
 
-# Those that take longer to load than the rest of a command, or that only other commands need.
-SLOW = ("aws_cdk", "httpx", "numpy", "pandas", "pyarrow", "pyspark", "websockets", "yaml")
-PROBE = f"""
-import json, sys
+# Those that take longer to load than the rest of a command, that only other commands need, or that print a table.
+SLOW = {"aws_cdk", "httpx", "numpy", "pandas", "pyarrow", "pyspark", "rich", "websockets", "yaml"}
+ALLOWED = {"--help": {"rich"}, "local": {"rich"}}
+# Of all commands' modules, a command loads those of its own capability.
+CAPABILITIES = {
+    "--help": set(),
+    "--version": set(),
+    "local": {"local", "doctor"},
+    "doctor": {"doctor"},
+    "status": {"exchange"},
+    "exchange": {"exchange", "live"},
+    "queue": {"exchange"},
+    "bindings": {"exchange", "history"},
+    "bind": {"exchange", "history"},
+    "user": {"exchange"},
+    "grant": {"live", "exchange", "history"},
+    "group": {"live", "exchange", "history"},
+    "split": {"splitting"},
+    "split explain": {"splitting", "history"},
+    "rendezvous": {"rendezvous"},
+    "keep": {"history", "exchange"},
+    "top": {"activity"},
+    "trace": {"history", "exchange"},
+    "history": {"history"},
+}
+GROUPS = set().union(*CAPABILITIES.values()) | {"deploy", "destroy", "sarracenia", "verify"}
+PROBE = """
+import json, os, sys
 from signalbox.cli.main import main
-loaded = {{}}
-for words in json.loads(sys.argv[1]):
-    before, sys.argv = set(sys.modules), ["signalbox", *words]
-    try:
-        main()
-    except SystemExit:
-        pass
-    for name in {SLOW!r}:
-        if name in sys.modules and name not in before:
-            loaded[name] = " ".join(words)
-print(json.dumps(loaded))
+
+def end():
+    os.write(1, json.dumps(sorted(sys.modules)).encode())
+    os._exit(0)
+
+class Ending:
+    def write(self, text):
+        end()
+    def isatty(self):
+        return False
+
+if sys.argv[1] == "first":
+    sys.stdout = sys.stderr = Ending()
+else:
+    sys.stdout = sys.stderr = open(os.devnull, "w")
+sys.argv = ["signalbox", *sys.argv[2:]]
+try:
+    main()
+finally:
+    end()
 """
+# They go on after their progress line: with the examination of this machine, and with Spark.
+SLOWER = ("doctor", "history")
 
 
 @pytest.fixture
 def stage(tmp_path):
     """Return the folder of a stage whose endpoint refuses each call: what is loaded is what the first call needs."""
-    names = ("HistoryBucket", "HistoryDatabase", "HistoryTable", "SplitTable", "ExchangeTable", "ExchangePrefix")
-    names += ("ExchangeControlQueueUrl", "SplitControlQueueUrl", "SplitReplyQueuePrefix", "RendezvousTable")
-    names += ("ClientUserName", "ClientSecretArn", "BridgeFingerprints", "RendezvousPeers", "TemporaryQueuePrefix")
-    outputs = dict.fromkeys(names, "x") | {"ActivitySources": json.dumps({})}
     (tmp_path / ".signalbox").mkdir()
-    local = LOCAL | {"endpoint_url": "http://127.0.0.1:1", "outputs": outputs}
-    (tmp_path / ".signalbox" / "local.json").write_text(json.dumps(local))
+    (tmp_path / ".signalbox" / "local.json").write_text(json.dumps(REFUSED))
     return tmp_path
 
 
-def test_commands_that_ask_load_no_slow_package_before_their_first_call(stage):
-    asking = [[word.format(exchange="xpublic", queue="q_a") for word in words] for words in COMMANDS]
-    asking = [words for words in asking if words[0] not in ("doctor", "history")]  # the examination; Spark
-
+def loaded(words, folder):
+    """Return the modules that a command has loaded at its end; for slower ones, at its first output."""
     done = subprocess.run(  # noqa: S603 - our own interpreter
-        [sys.executable, "-c", PROBE, json.dumps(asking)],
-        cwd=stage,
+        [sys.executable, "-c", PROBE, "first" if words[0] in SLOWER else "end", *words],
+        cwd=folder,
         env={**os.environ, "AWS_MAX_ATTEMPTS": "1"},
         capture_output=True,
         text=True,
         check=True,
     )
+    return set(json.loads(done.stdout))
 
-    assert json.loads(done.stdout.splitlines()[-1]) == {}
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_a_command_that_asks_loads_only_what_its_first_output_needs(words, stage):
+    capability = " ".join(words[:2]) if " ".join(words[:2]) in CAPABILITIES else words[0]
+
+    modules = loaded([word.format(exchange="xpublic", queue="q_a") for word in words], stage)
+
+    assert modules & SLOW <= ALLOWED.get(capability, set())
+    groups = {name.split(".")[2] for name in modules if name.startswith("signalbox.cli.")}
+    assert groups & GROUPS <= CAPABILITIES[capability]
+
+
+def test_the_doctor_says_that_it_begins_before_it_loads_a_client_of_aws(stage):
+    assert loaded(("doctor",), stage) & {"boto3", "botocore"} == set()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from signalbox.cli.shared.output import print_json, print_line
+from signalbox.cli.shared.output import console, print_json, print_line
 from signalbox.cli.shared.stage import Aws, Json, Stage, output
 from signalbox.errors import UnavailableError
 
@@ -23,7 +23,6 @@ Document = Mapping[str, Any]
 LOCAL_SECONDS = 5.0
 # CloudWatch has a value a minute, and bills each read.
 AWS_SECONDS = 60.0
-WIDTH = 200  # columns of output that is not a terminal
 
 
 def top(
@@ -98,17 +97,22 @@ def _screen(*, as_json: bool, repeats: bool) -> "Iterator[Callable[[Document, st
     if as_json:
         yield _print_line_of_json if repeats else lambda document, _: print_json(document)
         return
-    from rich.console import Console
+    if not (repeats and sys.stdout.isatty()):
+        yield _print_screen
+        return
     from rich.live import Live
 
     from signalbox.cli.activity.screen import screen
 
-    console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
-    if not (console.is_terminal and repeats):
-        yield lambda document, problem: console.print(screen(document, problem, width=console.width))
-        return
-    with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
-        yield lambda document, problem: live.update(screen(document, problem, width=console.width), refresh=True)
+    with Live(console=console(), auto_refresh=False, vertical_overflow="crop") as live:
+        yield lambda document, problem: live.update(screen(document, problem, width=live.console.width), refresh=True)
+
+
+def _print_screen(document: Document, problem: str) -> None:
+    from signalbox.cli.activity.screen import screen
+
+    terminal = console()
+    terminal.print(screen(document, problem, width=terminal.width))
 
 
 def _print_line_of_json(document: Document, problem: str) -> None:

@@ -1,4 +1,4 @@
-"""`signalbox exchange`, and the registration of all commands of the exchange."""
+"""`signalbox exchange`: topic exchanges."""
 
 import json
 import sys
@@ -7,14 +7,7 @@ from typing import Annotated
 
 import typer
 
-from signalbox.cli.exchange import queues as exchange_queues
-from signalbox.cli.exchange import users
-from signalbox.cli.exchange.bindings import bind, list_bindings, unbind
-from signalbox.cli.exchange.consume import consume
-from signalbox.cli.exchange.publish import publish
 from signalbox.cli.exchange.stage import User, confirmed, exchanges, print_deletion, print_resource
-from signalbox.cli.exchange.status import status
-from signalbox.cli.live import grants, groups, user_secrets
 from signalbox.cli.live.issuers import (
     Audience,
     ClientId,
@@ -41,22 +34,6 @@ app = typer.Typer(help="Topic exchanges: declare, delete, list and match.", no_a
 Name = Annotated[str, typer.Argument(help="Name of the exchange, such as xpublic or xs_alice.", metavar="EXCHANGE")]
 Bindings = Annotated[Path, typer.Option(help='JSON list of {"queue": NAME, "pattern": PATTERN}.')]
 JsonLines = Annotated[bool, typer.Option("--json", help="Print JSON, one line a key.")]
-
-
-def register(program: typer.Typer) -> None:
-    """Add the commands of the exchange."""
-    program.add_typer(app, name="exchange")
-    program.add_typer(exchange_queues.app, name="queue")
-    program.command()(bind)
-    program.command()(unbind)
-    program.command(name="bindings")(list_bindings)
-    program.command()(publish)
-    program.command()(consume)
-    program.command()(status)
-    program.add_typer(users.app, name="user")
-    users.app.command()(user_secrets.secret)
-    program.add_typer(grants.app, name="grant")
-    program.add_typer(groups.app, name="group")
 
 
 @app.callback()

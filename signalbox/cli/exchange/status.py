@@ -12,7 +12,7 @@ import typer
 from signalbox.cli.exchange.names import known_names
 from signalbox.cli.exchange.stage import Document, User, exchanges
 from signalbox.cli.shared.nearest import suggestion
-from signalbox.cli.shared.output import print_json, print_line
+from signalbox.cli.shared.output import console, print_json, print_line
 from signalbox.cli.shared.stage import Aws, Json, Stage, age, duration
 from signalbox.errors import RejectedError
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient
 
 SECONDS = 5.0
-WIDTH = 200  # columns of output that is not a terminal
 NOTHING = "no exchanges and no queues"
 KINDS = ("exchange", "queue")
 UNKNOWN = "?"
@@ -97,17 +96,16 @@ def _refuse_unknown(client: "ExchangeClient", names: "Sequence[str]", document: 
 @contextmanager
 def _screen(*, as_json: bool, watch: bool) -> "Iterator[Callable[[Document], None]]":
     """Yield the function that shows a status: in place on a terminal, else line by line."""
-    from rich.console import Console
-    from rich.live import Live
-
-    console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
     if as_json:
         yield _print_line_of_json if watch else print_json
-    elif console.is_terminal and watch:
-        with Live(console=console, auto_refresh=False) as live:
-            yield lambda document: live.update(_tables(document), refresh=True)
-    else:
-        yield lambda document: console.print(_tables(document))
+        return
+    if not (watch and sys.stdout.isatty()):
+        yield lambda document: console().print(_tables(document))
+        return
+    from rich.live import Live
+
+    with Live(console=console(), auto_refresh=False) as live:
+        yield lambda document: live.update(_tables(document), refresh=True)
 
 
 def _print_line_of_json(document: Document) -> None:

@@ -14,6 +14,7 @@ from signalbox.cli.exchange.stage import stage_name
 from signalbox.cli.exchange.user_files import Names, Source, named_users
 from signalbox.cli.shared import settling
 from signalbox.cli.shared.confirmation import Yes, confirm
+from signalbox.cli.shared.lazy_group import Part, group_of
 from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, Stage, age, output, say
@@ -27,7 +28,16 @@ if TYPE_CHECKING:
     from signalbox.exchange.model.records import User
     from signalbox.sarracenia.rights.names import UserName
 
-app = typer.Typer(help="Users of the exchange and of live, whose rights follow from names.", no_args_is_help=True)
+COMMANDS = group_of(
+    Part(
+        "secret",
+        "signalbox.cli.live.user_secrets:secret",
+        "Create a secret for each user to join realms with, replacing older ones, and print it once.",
+    ),
+)
+app = typer.Typer(
+    help="Users of the exchange and of live, whose rights follow from names.", cls=COMMANDS, no_args_is_help=True
+)
 
 Name = Annotated[str, typer.Argument(help="Name of the user: letters, digits and '-'.", metavar="NAME")]
 

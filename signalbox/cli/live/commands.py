@@ -30,13 +30,6 @@ Maximum = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to an app."""
-    app.command()(tail)
-    app.command()(watch)
-    app.command()(sign_out)
-
-
 def tail(
     *,
     topic: Annotated[str, typer.Argument(help="Topic or topic pattern.", metavar="TOPIC")],

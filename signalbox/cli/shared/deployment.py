@@ -15,6 +15,7 @@ from botocore.session import Session, get_session
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.throttled_keys import retry_throttled_keys
 from signalbox.cli.shared.nearest import suggestion
+from signalbox.cli.shared.slow_calls import SLOW_CALLS
 from signalbox.errors import RejectedError
 from signalbox.local.session import LocalSession, StageMissing, stack_outputs
 
@@ -68,9 +69,12 @@ class Deployment:
         """Return a boto3 session for this deployment."""
         core = _short_session() if self.is_peer else None
         if self.endpoint_url is None:
-            return _retrying(boto3.Session(region_name=self.region, botocore_session=core))
-        keys = self.administrator
-        return _retrying(LocalSession(self.endpoint_url, region=self.region, botocore_session=core, **keys))
+            session = boto3.Session(region_name=self.region, botocore_session=core)
+        else:
+            keys = self.administrator
+            session = LocalSession(self.endpoint_url, region=self.region, botocore_session=core, **keys)
+        SLOW_CALLS.announce(session.events, self.place)
+        return _retrying(session)
 
     def in_region(self, region: str, *, stage: str) -> "Deployment":
         """Return a stage of another region, for the same caller. Raises `RejectedError` if it does not exist."""

@@ -3,6 +3,12 @@
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDTH = 200  # of tables where standard output is no terminal
 
 
 def print_json(value: object) -> None:
@@ -18,7 +24,6 @@ def print_line(text: str = "") -> None:
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None) -> None:
     """Print a table; values are printed unchanged and never cut off."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -27,7 +32,14 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title:
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
-    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+    console().print(table)
+
+
+def console() -> "Console":
+    """Return the console for tables on standard output; imports rich, which only a shown table needs."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
 
 
 def print_fields(fields: Mapping[str, str]) -> None:

@@ -1,0 +1,121 @@
+"""The commands and groups of `signalbox` by name: one group per capability, and one for the local stage."""
+
+from signalbox.cli.shared.lazy_group import Part, group_of
+
+COMMANDS = group_of(
+    Part("bind", "signalbox.cli.exchange.bindings:bind", "Bind a queue, or another exchange, to an exchange."),
+    Part(
+        "unbind",
+        "signalbox.cli.exchange.bindings:unbind",
+        "Remove bindings; messages that are already in the queue stay.",
+    ),
+    Part(
+        "bindings",
+        "signalbox.cli.exchange.bindings:list_bindings",
+        "List the bindings between resources that you may read.",
+    ),
+    Part(
+        "publish",
+        "signalbox.cli.exchange.publish:publish",
+        "Publish a message, or one for each line, and print the ids of the published messages.",
+    ),
+    Part(
+        "consume",
+        "signalbox.cli.exchange.consume:consume",
+        "Print messages of a queue as they arrive. Any number of consumers may share a queue.",
+    ),
+    Part(
+        "status",
+        "signalbox.cli.exchange.status:status",
+        "Show exchanges and queues: state, backlog, age, rates, rejects and retries.",
+    ),
+    Part(
+        "post",
+        "signalbox.cli.sarracenia.post:post",
+        "Announce files, once or as they change, for sr3 and `signalbox subscribe` to download.",
+    ),
+    Part(
+        "subscribe",
+        "signalbox.cli.sarracenia.subscribe:subscribe",
+        "Print or download announced files; of instances that share a queue, each file goes to one.",
+        command_class="signalbox.cli.sarracenia.subscribe_options:OrderedFilterCommand",
+    ),
+    Part(
+        "tail",
+        "signalbox.cli.live.commands:tail",
+        "Print the events of a topic: past events first, then each new event, without gaps.",
+    ),
+    Part("watch", "signalbox.cli.live.commands:watch", "Print the latest state of a record, then its changes."),
+    Part(
+        "sign-out",
+        "signalbox.cli.live.commands:sign_out",
+        "Revoke and forget the sign-ins that `--sign-in` has stored on this machine.",
+    ),
+    Part(
+        "top",
+        "signalbox.cli.activity.top:top",
+        "Show rate, backlog, oldest message, errors and cost of the last hour of each capability.",
+    ),
+    Part(
+        "report",
+        "signalbox.cli.history.commands:report",
+        "Create a report of one or more days, print it, and save its text, picture and JSON.",
+    ),
+    Part(
+        "replay",
+        "signalbox.cli.history.replay:replay",
+        "Replay messages, marked and at a limited rate, each at most once; first show their number and size.",
+    ),
+    Part(
+        "trace",
+        "signalbox.cli.history.trace:trace",
+        "Trace one message: its publisher, copies, retries, sessions, connections and last known place.",
+    ),
+    Part(
+        "doctor",
+        "signalbox.cli.doctor.commands:doctor",
+        "Examine the requirements of a deployment and change nothing; exit with 1 if a deployment would fail.",
+    ),
+    Part(
+        "verify",
+        "signalbox.cli.verify.commands:verify",
+        "Run every capability of a stage end to end in a few minutes; exit with 0 only if all worked.",
+    ),
+    Part(
+        "destroy",
+        "signalbox.cli.destroy.command:destroy",
+        "Remove a stage: what it created at run time, then its stack; its data stays unless --everything is given.",
+    ),
+    Part(
+        "deploy",
+        "signalbox.cli.deploy:deploy",
+        "Deploy to the AWS account of your standard credentials; asks before it widens permissions.",
+    ),
+    Part(
+        "local",
+        "signalbox.cli.local:app",
+        "Run a stage on this machine: an emulated AWS with the app deployed to it.",
+    ),
+    Part("rendezvous", "signalbox.cli.rendezvous.commands:app", "Connect Snowflake clients and proxies."),
+    Part(
+        "split",
+        "signalbox.cli.splitting.commands:app",
+        "Share a queue with the deployed consumer and with other users, without taking their messages.",
+    ),
+    Part("exchange", "signalbox.cli.exchange.commands:app", "Topic exchanges: declare, delete, list and match."),
+    Part("queue", "signalbox.cli.exchange.queues:app", "Queues that are bound to exchanges: declare, delete and list."),
+    Part(
+        "user",
+        "signalbox.cli.exchange.users:app",
+        "Users of the exchange and of live, whose rights follow from names.",
+    ),
+    Part(
+        "grant",
+        "signalbox.cli.live.grants:app",
+        "Grant users and groups topics of live exchanges, deny them, or explain.",
+    ),
+    Part("group", "signalbox.cli.live.groups:app", "Change and list groups of users, which grants name as @GROUP."),
+    Part("arvados", "signalbox.cli.live.bridge:app", "Arvados: publish the log rows of a cluster to a realm."),
+    Part("history", "signalbox.cli.history.commands:app", "Query the event history with SQL."),
+    Part("keep", "signalbox.cli.history.keep:app", "Keep messages that pass a split or an exchange, for a set time."),
+)
