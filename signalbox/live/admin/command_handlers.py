@@ -203,7 +203,7 @@ class _Execution:
     def _check_user(self, user: UserName, live: LiveSettings) -> None:
         """Raise `NotFound` for an unknown user; the users of a realm's identity providers are not known."""
         if not live.issuers and self.ports.users.find(user) is None:
-            raise NotFound(f"there is no user {str(user)!r}: `signalbox user list` names the users, `user add` adds one")
+            raise NotFound(f"there is no user {str(user)!r}: `signalbox user list` shows them, `user add` adds one")
 
 
 def _documents(realm: ExchangeName, principal: PrincipalName, granted: GrantSet) -> Iterator[dict[str, object]]:

@@ -268,9 +268,7 @@ def test_several_patterns_are_bound_at_once(stage):
 
     fields = {"command": "bind", "exchange": "xpublic", "queue": "q_alice"}
     assert said(stage) == [{**fields, "pattern": "a.#"}, {**fields, "pattern": ""}]
-    assert result.stdout == (
-        "xpublic → q_alice  a.#  bound\nxpublic → q_alice  '' (the empty routing key)  bound\n"
-    )
+    assert result.stdout == ("xpublic → q_alice  a.#  bound\nxpublic → q_alice  '' (the empty routing key)  bound\n")
 
 
 def test_an_exchange_may_be_bound_to_another(stage):
