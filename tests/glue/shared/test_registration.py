@@ -66,8 +66,9 @@ def merge(lake: Lake, at, *ids: str) -> None:
 
 def let_age(path) -> set[Path]:
     """Make all files older than the removal of orphan files requires, and return those of data."""
+    aged = time() - 4 * 86_400  # the same for all: of metadata files of one time, the last by name is the newest
     for file in path.rglob("*"):
-        os.utime(file, (time() - 4 * 86_400,) * 2)
+        os.utime(file, (aged, aged))
     return set(path.rglob("*.parquet"))
 
 
