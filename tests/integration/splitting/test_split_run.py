@@ -160,6 +160,8 @@ def test_a_command_gets_the_matching_messages_or_all_until_ctrl_c_and_the_consum
     assert plain(shown.after("got ")) == by_ann
     assert (uploaded(shown.after("got ")), uploaded(desk.deployed())) == ({"by+ann.txt"}, {"by+others.txt"})
     assert set(exclusive.after("got ")) == everything
-    assert plain(meanwhile) == by_others
-    assert plain(desk.deployed()) == by_others | again
+    # Ctrl-C may come before the command deletes its last message, which is returned then.
+    assert len(plain(desk.deployed()) & everything) <= 1
+    assert plain(meanwhile) - everything == by_others
+    assert plain(desk.deployed()) - everything == by_others | again
     assert desk.consumer.mappings() == before == {QUEUE: "Enabled"}
