@@ -5,23 +5,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from signalbox.aws.rendezvous.offers import OPEN_OFFERS_INDEX, parse_record
 from signalbox.aws.shared.conditions import Attr, Key
-from signalbox.aws.shared.dynamodb import Item, milliseconds, moment, succeeds
+from signalbox.aws.shared.dynamodb import Item, milliseconds, succeeds
 from signalbox.rendezvous.rules.states import (
     ClientId,
     ForeignOffer,
     OfferPool,
     OfferState,
     Rendezvous,
-    RendezvousMethod,
     offer_pool,
 )
-from signalbox.rendezvous.wire.nat import Nat
 
 if TYPE_CHECKING:
     from signalbox.aws.shared.table import DynamoTable
 
-OPEN_OFFERS_INDEX = "open_offers"
 # The announcements of one query: more than one, since another proxy may take the first between the query and the claim.
 PAGE_SIZE = 25
 # An announcement that no poll has taken or removed since is of no use; polls remove what they see after the deadline.
@@ -52,7 +50,7 @@ class DynamoAnnouncements:
             KeyConditionExpression=Key("pool").eq(partition) & Key("available_at").lte(milliseconds(now)),
             Limit=PAGE_SIZE,
         )
-        return [_record(item) for item in page["Items"]]
+        return [parse_record(item) for item in page["Items"]]
 
     def take(self, client_id: ClientId, *, now: datetime, until: datetime) -> bool:
         """Hide an available announcement until `until`; return False if another poll did so or there is none."""
@@ -92,16 +90,3 @@ def _item(record: Rendezvous, *, home: str) -> Item:
         "matches": record.matches,
         "expires_at": round((record.deadline + KEPT_FOR).timestamp()),
     }
-
-
-def _record(item: Item) -> Rendezvous:
-    return Rendezvous(
-        client_id=ClientId(item["client_id"]),
-        method=RendezvousMethod(item["method"]),
-        state=OfferState(item["state"]),
-        created_at=moment(item["created_at"]),
-        available_at=moment(item["available_at"]),
-        deadline=moment(item["deadline"]),
-        nat=Nat(item["nat"]),
-        matches=int(item["matches"]),
-    )

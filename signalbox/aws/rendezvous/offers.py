@@ -66,7 +66,7 @@ class DynamoOffers:
     def find(self, client_id: ClientId) -> Rendezvous | None:
         """Return the newest record of a client, or None."""
         item = self.table.get_item(Key=_key(client_id), ConsistentRead=True).get("Item")
-        return _record(item) if item else None
+        return parse_record(item) if item else None
 
     def open(self, record: Rendezvous, *, replacing: Rendezvous | None) -> bool:
         """Store a new record and return True, or return False if the stored record is not `replacing`."""
@@ -97,7 +97,7 @@ class DynamoOffers:
             KeyConditionExpression=Key("pool").eq(partition) & Key("available_at").lte(milliseconds(now)),
             Limit=PAGE_SIZE,
         )
-        return [_record(item) for item in page["Items"]]
+        return [parse_record(item) for item in page["Items"]]
 
     def claim(self, client_id: ClientId, *, proxy: Claimant, now: datetime, until: datetime) -> ClaimResult:
         """Claim an available offer (`is_claimable`) for a proxy until `until`."""
@@ -126,7 +126,7 @@ class DynamoOffers:
         matched = ForeignOffer(client_id, self.home).key if self.home else client_id
         table = self.matches or self.table
         table.put_item(Item=_match_item(proxy.sid, matched, expires_at=item["expires_at"]))
-        return ClaimResult(_record(item), is_stored)
+        return ClaimResult(parse_record(item), is_stored)
 
     def matched_by(self, sid: ProxySessionId) -> ClientId | None:
         """Return the client of the newest match of a proxy session, or None."""
@@ -172,7 +172,7 @@ class DynamoOffers:
             returned="ALL_OLD",
         )
         changed = {"state": state, "reply": reply, "available_at": Decimal(milliseconds(leased_until))}
-        return _record(item | changed | {"session_description": ""}) if item else None
+        return parse_record(item | changed | {"session_description": ""}) if item else None
 
     def renew(self, record: Rendezvous, *, receipt_handle: str) -> bool:
         """Store the newest receipt handle of an open offer's message, and put the offer into its pool.
@@ -266,7 +266,8 @@ def _item(record: Rendezvous) -> Item:
     return {name: value for name, value in item.items() if value is not None}
 
 
-def _record(item: Item) -> Rendezvous:
+def parse_record(item: Item) -> Rendezvous:
+    """Return the record of an item of an offer or of an announcement, which has fewer attributes."""
     sid, reserved_for, queue_url = item.get("sid"), item.get("lent_to"), item.get("queue_url")
     return Rendezvous(
         client_id=ClientId(item["client_id"]),
