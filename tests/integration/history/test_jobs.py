@@ -137,14 +137,14 @@ def test_a_binding_is_tried_on_the_published_messages(folder):
 
 
 def test_a_grant_is_tried_on_the_logged_messages(folder):
-    folder.run("user", "add", "told-reader", "--live", "--role", "subscriber")
-    given = ["grant", "add", "told-reader", LOG, "job.", "--match", "prefix", "--dry-run", "--over", "1h", "--json"]
+    folder.run("user", "add", "trial-reader", "--live", "--role", "subscriber")
+    given = ["grant", "add", "trial-reader", LOG, "job.", "--match", "prefix", "--dry-run", "--over", "1h", "--json"]
 
     found = json.loads(folder.run(*given))
 
     assert (found["past"]["messages"], found["checked_topics"]) == (60, 2)
     seen = [(one["user"], one["before"]["messages"], one["after"]["messages"]) for one in found["users"]]
-    assert seen == [("told-reader", 0, 60)]
+    assert seen == [("trial-reader", 0, 60)]
 
 
 def test_the_topic_report_counts_publications_copies_and_dropped_messages(reported):

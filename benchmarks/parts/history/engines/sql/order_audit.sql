@@ -18,7 +18,7 @@ WITH numbered AS (
     FROM facts GROUP BY ALL
 ), placed AS (
     SELECT *, dense_rank() OVER (PARTITION BY k ORDER BY sequence) AS place FROM numbers
-), beside AS MATERIALIZED (
+), neighbours AS MATERIALIZED (
     SELECT s, sequence, first_at, again_at, copies, place, lead(sequence) OVER upwards AS next, lead(place) OVER upwards AS next_place,
         lead(first_at) OVER upwards AS next_at, min(first_at) OVER above AS overtook_at
     FROM placed WHERE is_queued AND first_at IS NOT NULL
@@ -29,7 +29,7 @@ WITH numbered AS (
     -- The few lost numbers look for their gap; running counts of them over all numbers take most of the time otherwise.
     SELECT gap.s, gap.sequence, count(*) FILTER (is_dead) AS dead, count(*) FILTER (NOT is_dead) AS waiting
     FROM (SELECT s, sequence, is_dead FROM numbers WHERE is_queued AND first_at IS NULL AND (is_dead OR is_waiting)) AS lost
-    ASOF JOIN (SELECT s, sequence, next FROM beside WHERE next - sequence > 1) AS gap ON lost.s = gap.s AND lost.sequence > gap.sequence
+    ASOF JOIN (SELECT s, sequence, next FROM neighbours WHERE next - sequence > 1) AS gap ON lost.s = gap.s AND lost.sequence > gap.sequence
     WHERE lost.sequence < gap.next GROUP BY ALL
 ), days AS (
     SELECT day, s, min(sequence) AS low, max(sequence) AS high, count(*) AS number FROM came GROUP BY ALL
@@ -37,8 +37,8 @@ WITH numbered AS (
     SELECT day, s, low, high, number, min(us) FILTER (sequence = low) AS low_at, max(us) FILTER (sequence = high) AS high_at
     FROM came JOIN days USING (day, s) WHERE sequence = low OR sequence = high GROUP BY ALL
 ), wanted AS (
-    SELECT s, first_at AS us FROM beside UNION SELECT s, next_at FROM beside WHERE next - sequence > 1
-    UNION SELECT s, overtook_at FROM beside WHERE overtook_at < first_at UNION SELECT s, again_at FROM beside WHERE copies > 1
+    SELECT s, first_at AS us FROM neighbours UNION SELECT s, next_at FROM neighbours WHERE next - sequence > 1
+    UNION SELECT s, overtook_at FROM neighbours WHERE overtook_at < first_at UNION SELECT s, again_at FROM neighbours WHERE copies > 1
     UNION SELECT s, low_at FROM seen UNION SELECT s, high_at FROM seen
 ), named AS MATERIALIZED (
     SELECT s, sequence, us, min(event_id) AS least, max(event_id) AS greatest
@@ -56,20 +56,20 @@ WITH numbered AS (
         next - gap.sequence - 1 AS number, coalesce(dead, 0) AS dead, coalesce(waiting, 0) AS waiting,
         next_place - place - 1 - coalesce(dead, 0) - coalesce(waiting, 0) AS elsewhere, next - gap.sequence - (next_place - place) AS nowhere,
         below.least AS before_id, first_at AS before_at, above.least AS after_id, next_at AS after_at
-    FROM beside AS gap
+    FROM neighbours AS gap
     LEFT JOIN causes ON causes.s = gap.s AND causes.sequence = gap.sequence
     JOIN named AS below ON below.s = gap.s AND below.sequence = gap.sequence AND below.us = first_at
     JOIN named AS above ON above.s = gap.s AND above.sequence = next AND above.us = next_at
     WHERE next - gap.sequence > 1
     UNION ALL SELECT first_at, late.s, 'reordered', late.sequence, late.sequence, 1, NULL, NULL, NULL, NULL,
         min(higher.least), overtook_at, any_value(own.least), first_at
-    FROM beside AS late
+    FROM neighbours AS late
     JOIN named AS own ON own.s = late.s AND own.sequence = late.sequence AND own.us = first_at
     JOIN named AS higher ON higher.s = late.s AND higher.us = overtook_at AND higher.sequence > late.sequence
     WHERE overtook_at < first_at GROUP BY late.s, late.sequence, first_at, overtook_at
     UNION ALL SELECT again_at, both_.s, 'duplicate', both_.sequence, both_.sequence, 1, NULL, NULL, NULL, NULL,
         one.least, first_at, other.greatest, again_at
-    FROM beside AS both_
+    FROM neighbours AS both_
     JOIN named AS one ON one.s = both_.s AND one.sequence = both_.sequence AND one.us = first_at
     JOIN named AS other ON other.s = both_.s AND other.sequence = both_.sequence AND other.us = again_at
     WHERE copies > 1 AND one.least <> other.greatest
