@@ -1,7 +1,7 @@
 """The rules of the cost report; every expected number is counted by hand."""
 
 from collections.abc import Callable
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 from pyspark.sql import DataFrame, Row
@@ -126,27 +126,39 @@ def test_a_live_publication_is_billed_for_its_log_and_the_search_for_subscribers
     assert units(found["exchange", "logged event", "DynamoDB read unit"]) == (1, 1, 2)
 
 
-@pytest.mark.parametrize(
-    ("times", "minutes"),
-    [
-        ({"started": "10:00:00", "ended": "10:00:00"}, 1),
-        ({"started": "10:00:00", "ended": "10:01:00"}, 1),
-        ({"started": "10:00:00", "ended": "10:01:01"}, 2),
-        ({"started": "10:00:00"}, 120),
-        ({"started": "23:30:00"}, 30),
-        ({"ended": "10:00:00"}, 120),
-        ({"ended": "00:30:00"}, 30),
-    ],
-)
-def test_a_connection_is_billed_for_each_begun_minute_within_its_longest_duration(costs, event, at, times, minutes):
+CONNECTIONS = [
+    ({"started": "10:00:00", "ended": "10:00:00"}, 1),
+    ({"started": "10:00:00", "ended": "10:01:00"}, 1),
+    ({"started": "10:00:00", "ended": "10:01:01"}, 2),
+    ({"started": "10:00:00"}, 120),
+    ({"started": "23:30:00"}, 30),
+    ({"ended": "10:00:00"}, 120),
+    ({"ended": "00:30:00"}, 30),
+]
+
+
+@pytest.fixture(scope="module")
+def connection_rows(history, at) -> dict[date, Row]:
+    """The row of connection minutes of each day; each element of CONNECTIONS is of another day, in one run."""
     events = [
-        event("live", "session", outcome, occurred_at=at(f"{DAY} {time}"), event_id=f"session:{outcome}:{session}:f")
+        {"occurred_at": at(f"{DAY + timedelta(number)} {time}"), "event_id": f"session:{outcome}:{session}:f"}
+        | {"capability": "live", "kind": "session", "outcome": outcome}
+        for number, (times, _) in enumerate(CONNECTIONS)
         for outcome, time in times.items()
         for session in (7, 8)
     ]
+    last = DAY + timedelta(len(CONNECTIONS))
+    rows = history(*events).transform(cost_counts, DAY, last=last).transform(cost_daily).collect()
+    return {row.day: row for row in rows if row["item"] == "WebSocket connection minute"}
 
-    row = costs(*events)["live", "connection minute", "WebSocket connection minute"]
 
+@pytest.mark.parametrize("number", range(len(CONNECTIONS)))
+def test_a_connection_is_billed_for_each_begun_minute_within_its_longest_duration(connection_rows, number):
+    _, minutes = CONNECTIONS[number]
+
+    row = connection_rows[DAY + timedelta(number)]
+
+    assert (row.capability, row.what) == ("live", "connection minute")
     assert units(row) == (2 * minutes,) * 3
     assert row.usd_most == pytest.approx(2 * minutes * 0.25 / 1_000_000)
 
