@@ -23,7 +23,6 @@ from signalbox.splitting.model.target import Target
 from tests.integration.splitting.pods import KillablePods
 from tests.integration.splitting.users import (
     END_SECONDS,
-    POLL_SECONDS,
     START_TIMEOUT,
     Developer,
     Sent,
@@ -200,7 +199,7 @@ def stage(deployment: Deployment, workload: Workload) -> Iterator[Stage]:
     """The stage with the consumer; at the end, nothing of a split is left."""
     stage = Stage(deployment, workload)
     yield stage
-    wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS, every=POLL_SECONDS)
+    stage.wait_until_over()
     assert stage.temporary_queues() == []
 
 
@@ -272,7 +271,7 @@ def test_a_cluster_that_is_away_delays_a_split_and_its_end(stage: Stage, workloa
         with server.away():
             session.stop()
             wait_for(lambda: "cluster" in notes_of(stage), "the status says why", seconds=END_SECONDS)
-    wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS, every=POLL_SECONDS)
+    stage.wait_until_over()
 
     assert {Sent.of(one.body).author for one in laptop.received} == {ALICE}
     assert spec_of(workload.namespace) == spec_of(workload.untouched)
@@ -282,11 +281,17 @@ def test_a_cluster_that_is_away_delays_a_split_and_its_end(stage: Stage, workloa
 @READS_ONE
 def test_a_workload_that_is_deleted_ends_its_split(stage: Stage, workload: Workload, server: Server) -> None:
     """Its registry is a resource of the cluster; its messages are in the original queues afterwards."""
-    assert_end(stage, workload, server, lambda: workload.namespace.delete("deployments", WEB))
+
+    def delete() -> None:
+        workload.namespace.delete("deployments", WEB)
+        stage.reconcile()
+
+    assert_end(stage, workload, server, delete)
 
 
 @READS_ONE
 def test_a_namespace_that_is_deleted_ends_its_splits(stage: Stage, workload: Workload, server: Server) -> None:
+    """The schedule finds it within a minute."""
     assert_end(stage, workload, server, workload.namespace.remove)
 
 
@@ -301,7 +306,7 @@ def assert_end(stage: Stage, workload: Workload, server: Server, delete: Callabl
 
     delete()
 
-    wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS, every=POLL_SECONDS)
+    stage.wait_until_over()
     assert workload.received() == []
     assert stage.waiting() == len(sent)
 
@@ -316,13 +321,14 @@ def test_a_controller_that_restores_its_manifest_wins(stage: Stage, workload: Wo
         for queue in workload.queues:
             send(stage, [message for message in sent if message.queue == queue][:30])
         workload.owner_replaces(workload.manifest("consumer:3"))
+        stage.reconcile()
         wait_for(lambda: OWNER in notes_of(stage), "the status names the controller", seconds=END_SECONDS)
         wait_for(workload.is_split, "the workload is switched again", seconds=END_SECONDS)
         workload.namespace.rolled_out("deployments", WEB)
         for queue in workload.queues:
             send(stage, [message for message in sent if message.queue == queue][30:])
         wait_for(lambda: seen(alice.received, workload) == set(sent), "all messages", seconds=END_SECONDS)
-    wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS, every=POLL_SECONDS)
+    stage.wait_until_over()
 
     assert {Sent.of(one.body).author for one in alice.received} == {ALICE}
     assert '"image": "consumer:3"' in spec_of(workload.namespace)
