@@ -281,17 +281,11 @@ def test_a_cluster_that_is_away_delays_a_split_and_its_end(stage: Stage, workloa
 @READS_ONE
 def test_a_workload_that_is_deleted_ends_its_split(stage: Stage, workload: Workload, server: Server) -> None:
     """Its registry is a resource of the cluster; its messages are in the original queues afterwards."""
-
-    def delete() -> None:
-        workload.namespace.delete("deployments", WEB)
-        stage.reconcile()
-
-    assert_end(stage, workload, server, delete)
+    assert_end(stage, workload, server, lambda: workload.namespace.delete("deployments", WEB))
 
 
 @READS_ONE
 def test_a_namespace_that_is_deleted_ends_its_splits(stage: Stage, workload: Workload, server: Server) -> None:
-    """The schedule finds it within a minute."""
     assert_end(stage, workload, server, workload.namespace.remove)
 
 
@@ -321,7 +315,6 @@ def test_a_controller_that_restores_its_manifest_wins(stage: Stage, workload: Wo
         for queue in workload.queues:
             send(stage, [message for message in sent if message.queue == queue][:30])
         workload.owner_replaces(workload.manifest("consumer:3"))
-        stage.reconcile()
         wait_for(lambda: OWNER in notes_of(stage), "the status names the controller", seconds=END_SECONDS)
         wait_for(workload.is_split, "the workload is switched again", seconds=END_SECONDS)
         workload.namespace.rolled_out("deployments", WEB)

@@ -19,7 +19,6 @@ from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import FIFO_SUFFIX, QueueName
 from signalbox.splitting.control.protocol import SessionStatus
 from tests.integration.shared.fault_injection import STARTING_SECONDS, FaultInjector
-from tests.integration.shared.stages import run_task
 from tests.integration.splitting.sessions import END_SECONDS, START_TIMEOUT, Users
 from tests.patience import scaled, slowness, wait_for
 
@@ -92,10 +91,6 @@ class Stage:
 
     def temporary_queues(self) -> list[str]:
         return self._users.temporary_queues()
-
-    def reconcile(self) -> None:
-        """Reconcile all splits at rest now, as the schedule does each minute."""
-        run_task(self.deployment, "ControlFunctionName", "reconcile")
 
     @property
     def _users(self) -> Users:
