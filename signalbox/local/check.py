@@ -51,9 +51,9 @@ CORE = tuple(
 REMARKS = r"^(?:SKIPPED|[\d.]+s (?:setup|call|teardown)) .*"
 PARALLEL_CHECKS = 2  # the machine of reference has two cores
 # Tests on a stage mostly wait for messages, so there are more stages than cores, and the other tests run meanwhile.
-PARALLEL_STAGES = 3
+PARALLEL_STAGES = 4
 # What only computes gives way to the stages, since the functions on them have time-outs of seconds.
-GIVES_WAY = ("nice", "-n", "15")
+GIVES_WAY = ("nice", "-n", "19")
 
 
 @dataclass(frozen=True, slots=True)
