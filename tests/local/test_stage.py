@@ -73,6 +73,10 @@ def test_the_users_aws_settings_do_not_reach_the_tools():
     assert environment["HOME"] == "/home/x"
 
 
+def test_pythons_of_the_tools_compile_each_module_once():
+    assert tools.NO_BYTECODE not in tools.hermetic_environment({tools.NO_BYTECODE: "1", "PATH": "/bin"})
+
+
 def test_only_one_command_changes_a_stage_at_a_time(tmp_path):
     stage_folder = StageFolder(tmp_path)
 
