@@ -1,9 +1,12 @@
 """Fixtures for AWS in this process (moto), with the tables that the stacks define."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import boto3
+import moto.core.responses
+import moto.sqs.models
 import pytest
 from botocore.model import StructureShape
 from moto import mock_aws
@@ -42,6 +45,10 @@ def _of_one_kind(serialize: Callable[..., None]) -> Callable[..., None]:
     return serialized
 
 
+# For each call, moto derives the name of its method anew, and looks it up among the sorted members of a class.
+for module in (moto.core.responses, moto.sqs.models):
+    module.camelcase_to_underscores = cache(module.camelcase_to_underscores)  # type: ignore[attr-defined]
+moto.core.responses.method_names_from_class = cache(moto.core.responses.method_names_from_class)  # type: ignore[attr-defined]
 JSONSerializer._serialize_type_structure = _of_one_kind(JSONSerializer._serialize_type_structure)  # type: ignore[method-assign]
 
 
