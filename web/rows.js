@@ -100,7 +100,13 @@ export class Rows {
       this.rendered.delete(key);
       this._release(row);
     }
-    for (const [key, index] of visible) this._show(key, index);
+    let next = this.canvas.firstChild;
+    for (const [key, index] of visible) {
+      const row = this._show(key, index);
+      // A selection and a screen reader follow the document's order. Rows that stay are not moved.
+      if (row === next) next = row.nextSibling;
+      else this.canvas.insertBefore(row, next);
+    }
   }
 
   /**
@@ -110,18 +116,20 @@ export class Rows {
   _show(key, index) {
     let row = this.rendered.get(key);
     if (!row) {
-      row = this.pool.pop() ?? this.canvas.appendChild(el("div", { class: "row", role: "option" }));
+      row = this.pool.pop() ?? el("div", { class: "row", role: "option" });
       row.hidden = false;
       this.rendered.set(key, row);
       this.fill(row, index);
     }
     row.style.transform = `translateY(${this.heights.top(index)}px)`;
+    return row;
   }
 
   /** @param {HTMLElement} row */
   _release(row) {
     row.hidden = true;
     row.removeAttribute("id");
+    this.canvas.append(row);
     this.pool.push(row);
   }
 }

@@ -14,6 +14,9 @@ def link_runtime(folder: Path) -> None:
     for package in _distributions(PACKAGE):
         _link(package, folder)
     compileall.compile_dir(folder, quiet=2)
+    for path in folder.iterdir():
+        if path.is_dir():  # which are links, and those are left out above
+            compileall.compile_dir(path, quiet=2)
 
 
 def _distributions(name: str, seen: frozenset[str] = frozenset()) -> frozenset[str]:

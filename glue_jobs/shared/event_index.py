@@ -35,8 +35,8 @@ WRITTEN_AT = "%Y%m%dT%H%M%S"  # the beginning of a segment's name
 EVENTS_OF_A_BUCKET, MAX_BUCKETS = 25_000, 4_000
 # A lookup reads the footer of a file, which has 0.4 KB for each row group, and one row group.
 WRITE_OPTIONS = {
-    "compression": "gzip",
-    "zlib.compress.level": "BEST_SPEED",
+    "compression": "zstd",
+    "parquet.compression.codec.zstd.level": "1",
     "parquet.block.size": "196608",  # before compression, which leaves about a sixth
     "parquet.enable.dictionary": "false",  # nearly every value is unique within a row group
     "parquet.statistics.truncate.length": "32",

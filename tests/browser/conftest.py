@@ -74,7 +74,6 @@ class Visitor:
         """Return the texts of the rows in the document, from the top."""
         return self.page.evaluate(
             """() => [...document.querySelectorAll(".row:not([hidden])")]
-                .sort((one, other) => one.dataset.number - other.dataset.number)
                 .map((row) => row.querySelector(".text").textContent)"""
         )
 

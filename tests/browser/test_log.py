@@ -109,6 +109,23 @@ def test_scrolling_up_ends_following(router, visitor):
     expect(page.get_by_text("the newest")).to_be_visible()
 
 
+def test_a_selection_has_the_lines_in_their_order_wherever_they_were_scrolled(router, visitor):
+    router.publish("trial.log", "\n".join(f"line {number}" for number in range(500)))
+    page = visitor.log("trial.log")
+    expect(page.get_by_text("line 499")).to_be_visible()
+    page.locator(".log").hover()
+
+    for turn in (-1_000, -3_000, 2_500, -1_200):
+        top = page.evaluate(TOP)
+        page.mouse.wheel(0, turn)
+        wait_for(lambda top=top, turn=turn: page.evaluate(TOP) == top + turn, "the log has scrolled")
+    page.evaluate("() => getSelection().selectAllChildren(document.querySelector('.canvas'))")
+
+    lines = [int(number) for number in re.findall(r"line (\d+)", page.evaluate("() => getSelection().toString()"))]
+    assert lines == list(range(lines[0], lines[-1] + 1))
+    assert len(lines) > 40
+
+
 def test_the_scrolling_of_the_page_itself_does_not_undo_a_turn_of_the_wheel(router, visitor):
     router.publish("trial.log", "\n".join(f"old {number}" for number in range(500)))
     page = visitor.log("trial.log")

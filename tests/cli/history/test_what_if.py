@@ -89,7 +89,7 @@ def test_a_binding_is_tried_on_the_past(stage, past, tmp_path):
     assert any("█" in line for line in lines)
     assert ["v02.a", "4", "4", "kB"] in [line.split() for line in lines]
     assert "published by ann 4, unknown 1" in lines
-    assert "4 of them are new for q_alice: it neither got nor would get the others" in lines
+    assert "4 of 5 would be new to q_alice; it received the others, or its bindings match them" in lines
     assert lines[-1].startswith("cost: ")
     assert shown.stderr.startswith("· reading the last 2h of the history\n")
     svg = picture.read_text()

@@ -59,7 +59,7 @@ def users(deployment: Deployment, place: TrialRealm) -> Iterator[Users]:
         exchanges.bind(place.realm, QUEUE, "trial.#")
         users.apply(REGISTRY)
         yield users
-        wait_for(lambda: not users.splits(), "the split is over", seconds=SECONDS)
+        users.wait_until_over()
         exchanges.delete_queue(QUEUE)
 
 

@@ -5,7 +5,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -37,11 +37,16 @@ class FaultInjector:
             self._kill_one(wait_for(lambda: self._started(first_seen), "an instance"))
 
     @contextmanager
-    def continuous_kills(self, *, between: tuple[float, float]) -> Iterator[list[float]]:
-        """Kill until the block ends; yield the list of the kills' times on the monotonic clock."""
+    def continuous_kills(
+        self, *, between: tuple[float, float], is_enough: Callable[[Sequence[float]], bool] = lambda _: False
+    ) -> Iterator[list[float]]:
+        """Kill until the block ends, while not `is_enough`; yield the list of the kills' times on the monotonic clock.
+
+        `is_enough` gets that list and may be false again later.
+        """
         kills: list[float] = []
         stopping = threading.Event()
-        thread = threading.Thread(target=self._until, args=(stopping, between, kills), daemon=True)
+        thread = threading.Thread(target=self._until, args=(stopping, between, kills, is_enough), daemon=True)
         thread.start()
         try:
             yield kills
@@ -49,10 +54,16 @@ class FaultInjector:
             stopping.set()
             thread.join()
 
-    def _until(self, stopping: threading.Event, between: tuple[float, float], kills: list[float]) -> None:
+    def _until(
+        self,
+        stopping: threading.Event,
+        between: tuple[float, float],
+        kills: list[float],
+        is_enough: Callable[[Sequence[float]], bool],
+    ) -> None:
         first_seen: dict[int, float] = {}
         while not stopping.wait(self.chance.uniform(*between)):
-            if running := self._started(first_seen):
+            if not is_enough(kills) and (running := self._started(first_seen)):
                 self._kill_one(running)
                 kills.append(time.monotonic())
 

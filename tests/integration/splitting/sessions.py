@@ -13,9 +13,11 @@ from signalbox.clients.control import ControlClient
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.control.protocol import CommandRejected
 from signalbox.splitting.control.protocol import SessionStatus
-from tests.patience import slowness
+from tests.patience import slowness, wait_for
 
 START_TIMEOUT = timedelta(minutes=4)
+END_SECONDS = 400.0
+BETWEEN_LOOKS = 1.5  # each look is a call of the function `control`, which also ends the split
 
 Entries = Mapping[str, Mapping[str, object]]
 """The filters of a session by queue id."""
@@ -39,6 +41,10 @@ class Users:
         with self.control() as control:
             status: Any = control.ask("status", {"target": self.target})
         return list(status["splits"])
+
+    def wait_until_over(self) -> None:
+        """Wait until the target has no split."""
+        wait_for(lambda: not self.splits(), "the split is over", seconds=END_SECONDS, every=BETWEEN_LOOKS)
 
     def temporary_queues(self) -> list[str]:
         prefix = self.deployment.outputs["TemporaryQueuePrefix"]

@@ -83,7 +83,7 @@ def test_a_session_shares_the_queue_of_a_service_until_it_ends(
                 send(deployment, "ann", "others", number=number)
             wait_for(lambda: len(received(reader)) == MESSAGES, "all messages of ann", seconds=END_SECONDS)
             wait_for(lambda: len(processes.received()) >= MESSAGES, "all messages of others", seconds=END_SECONDS)
-    wait_for(lambda: not users.splits(), "the split is over", seconds=END_SECONDS)
+    users.wait_until_over()
     send(deployment, "ann", number=0)
     wait_for(lambda: (ORDERS, "0 by ann") in processes.received(), "the original is read again", seconds=END_SECONDS)
 

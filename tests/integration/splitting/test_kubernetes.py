@@ -23,7 +23,6 @@ from signalbox.splitting.model.target import Target
 from tests.integration.splitting.pods import KillablePods
 from tests.integration.splitting.users import (
     END_SECONDS,
-    POLL_SECONDS,
     START_TIMEOUT,
     Developer,
     Sent,
@@ -200,7 +199,7 @@ def stage(deployment: Deployment, workload: Workload) -> Iterator[Stage]:
     """The stage with the consumer; at the end, nothing of a split is left."""
     stage = Stage(deployment, workload)
     yield stage
-    wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS, every=POLL_SECONDS)
+    stage.wait_until_over()
     assert stage.temporary_queues() == []
 
 
@@ -272,7 +271,7 @@ def test_a_cluster_that_is_away_delays_a_split_and_its_end(stage: Stage, workloa
         with server.away():
             session.stop()
             wait_for(lambda: "cluster" in notes_of(stage), "the status says why", seconds=END_SECONDS)
-    wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS, every=POLL_SECONDS)
+    stage.wait_until_over()
 
     assert {Sent.of(one.body).author for one in laptop.received} == {ALICE}
     assert spec_of(workload.namespace) == spec_of(workload.untouched)
@@ -301,7 +300,7 @@ def assert_end(stage: Stage, workload: Workload, server: Server, delete: Callabl
 
     delete()
 
-    wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS, every=POLL_SECONDS)
+    stage.wait_until_over()
     assert workload.received() == []
     assert stage.waiting() == len(sent)
 
@@ -322,7 +321,7 @@ def test_a_controller_that_restores_its_manifest_wins(stage: Stage, workload: Wo
         for queue in workload.queues:
             send(stage, [message for message in sent if message.queue == queue][30:])
         wait_for(lambda: seen(alice.received, workload) == set(sent), "all messages", seconds=END_SECONDS)
-    wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS, every=POLL_SECONDS)
+    stage.wait_until_over()
 
     assert {Sent.of(one.body).author for one in alice.received} == {ALICE}
     assert '"image": "consumer:3"' in spec_of(workload.namespace)

@@ -17,6 +17,7 @@ from signalbox.local.files import CHECKOUT
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from tests.integration.live.page import PROGRAM, WorkingFolder
+from tests.integration.splitting.sessions import Users
 from tests.patience import scaled, wait_for
 from tests.terminals import CTRL_C, INTERRUPTED, terminal
 
@@ -37,6 +38,7 @@ COMMAND = (sys.executable, str(EXAMPLES / "consumer.py"), variable_of(QUEUE))
 class Desk:
     """The deployed consumer, and a folder with the files of a user who shares its queue."""
 
+    users: Users
     consumer: DeployedConsumer
     folder: WorkingFolder
 
@@ -115,7 +117,7 @@ def desk(deployment: Deployment, stage_folder: StageFolder, tmp_path: Path) -> D
     (tmp_path / "registry.yaml").write_text(json.dumps(registry_of_s3_events(consumer)))
     folder = WorkingFolder.at(tmp_path, stage_folder)
     folder.run("split", "registry", "apply", "--file", "registry.yaml")
-    return Desk(consumer, folder)
+    return Desk(Users(deployment, consumer.target), consumer, folder)
 
 
 def test_a_command_gets_the_matching_messages_or_all_until_ctrl_c_and_the_consumer_the_others(
@@ -149,7 +151,8 @@ def test_a_command_gets_the_matching_messages_or_all_until_ctrl_c_and_the_consum
         exclusive.type(CTRL_C)
         exclusive.process.wait(scaled(END_SECONDS))
     meanwhile = desk.deployed()
-    wait_for(lambda: not desk.splits(), "the split is over", seconds=END_SECONDS, every=1)
+    desk.users.wait_until_over()
+    assert desk.splits() == []
     again = desk.send("ann", count=1)
     wait_for(lambda: plain(desk.deployed()) >= again, "the consumer has all messages again", seconds=END_SECONDS)
 

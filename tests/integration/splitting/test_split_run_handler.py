@@ -15,6 +15,7 @@ from signalbox.local.demo.consumer import FUNCTION_SECONDS, DeployedConsumer, va
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from tests.integration.live.page import PROGRAM, WorkingFolder
+from tests.integration.splitting.sessions import Users
 from tests.patience import scaled, wait_for
 from tests.terminals import CTRL_C, INTERRUPTED, terminal
 
@@ -60,6 +61,7 @@ EMPTY_LISTS = {"stringListValues": [], "binaryListValues": []}
 class Desk:
     """The deployed function, and a folder with the handler of a user who shares its queue."""
 
+    users: Users
     consumer: DeployedConsumer
     folder: WorkingFolder
 
@@ -103,7 +105,7 @@ def desk(deployment: Deployment, stage_folder: StageFolder, tmp_path: Path) -> D
     (tmp_path / "app.py").write_text(HANDLER.replace("{variable}", variable_of(QUEUE)))
     folder = WorkingFolder.at(tmp_path, stage_folder)
     folder.run("split", "registry", "apply", "--file", "registry.yaml")
-    return Desk(consumer, folder)
+    return Desk(Users(deployment, consumer.target), consumer, folder)
 
 
 def _package(code: str) -> bytes:
@@ -147,7 +149,8 @@ def test_a_handler_gets_the_deployed_functions_event_and_settings_until_ctrl_c(
         wait_for(lambda: "got stop" in shown.written.decode(), "the batch is over")
         shown.type(CTRL_C)
         status = shown.process.wait(scaled(END_SECONDS))
-    wait_for(lambda: not desk.splits(), "the split is over", seconds=END_SECONDS, every=1)
+    desk.users.wait_until_over()
+    assert desk.splits() == []
     text = shown.written.decode()
 
     assert status == INTERRUPTED

@@ -11,15 +11,13 @@ from signalbox.local.demo.consumer import DeployedConsumer
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from tests.integration.splitting.users import (
-    END_SECONDS,
-    POLL_SECONDS,
     START_TIMEOUT,
     Developer,
     Stage,
     Visits,
     prove_that_nothing_is_lost,
 )
-from tests.patience import slowness, wait_for
+from tests.patience import slowness
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes(3)]
 
@@ -51,7 +49,7 @@ def as_before(stage: Stage, consumer: DeployedConsumer) -> Iterator[None]:
     """Assert that everything is restored afterwards."""
     before = consumer.mappings()
     yield
-    wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS, every=POLL_SECONDS)
+    stage.wait_until_over()
     assert stage.temporary_queues() == []
     assert consumer.mappings() == before == {MEMES: "Enabled", ORDERS: "Enabled"}
 

@@ -121,7 +121,7 @@ def test_users_share_the_queues_of_a_topic_and_follow_them(
             wait_for(lambda: received(reader, own) == by("ann"), "all messages of ann", seconds=END_SECONDS)
             wait_for(lambda: read(processes, during) == by("bob", "others"), "the others", seconds=END_SECONDS)
             wait_for(lambda: copies(followed) == by("ann", "bob"), "the copies", seconds=END_SECONDS)
-    wait_for(lambda: not users.splits(), "the split is over", seconds=END_SECONDS)
+    users.wait_until_over()
     publish(deployment, topic, "ann", number=0)
     originals = {name: queue_id for queue_id, name in QUEUES.items()}
     wait_for(lambda: read(processes, originals), "the originals are read again", seconds=END_SECONDS)

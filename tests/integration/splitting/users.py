@@ -18,15 +18,17 @@ from signalbox.local.demo.consumer import LocalConsumer, Receipt
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import FIFO_SUFFIX, QueueName
 from signalbox.splitting.control.protocol import SessionStatus
-from tests.integration.shared.fault_injection import FaultInjector
-from tests.integration.splitting.sessions import START_TIMEOUT, Users
-from tests.patience import slowness, wait_for
+from tests.integration.shared.fault_injection import STARTING_SECONDS, FaultInjector
+from tests.integration.splitting.sessions import END_SECONDS, START_TIMEOUT, Users
+from tests.patience import scaled, slowness, wait_for
 
 GROUPS = 25
 AUTHORS = ("alice", "bob", "carol", "others")
-END_SECONDS = 400
-POLL_SECONDS = 0.5  # each look at the splits is a call of the function `control`
+RECEIPTS_SECONDS = 1.0  # each look at what was received reads it all
 BETWEEN_KILLS = (3.0, 6.0)
+# While sessions start, and again afterwards: as many as a free machine has time for. Each of `control` in the middle of
+# a reconcile is followed by the 40 s after which its command is received again, so that more kills make more time.
+KILLS_EACH = 6
 SLEEPS, LOSES_LAPTOP = "bob", "carol"
 SLEEP_SECONDS = 10
 THREADS = 16
@@ -83,6 +85,9 @@ class Stage:
 
     def splits(self) -> list[Any]:
         return self._users.splits()
+
+    def wait_until_over(self) -> None:
+        self._users.wait_until_over()
 
     def temporary_queues(self) -> list[str]:
         return self._users.temporary_queues()
@@ -175,13 +180,20 @@ def prove_that_nothing_is_lost(
     """
     seen = len(stage.consumer.received())
     outputs = stage.deployment.outputs
-    injector = FaultInjector(stage_folder, [outputs["SplitFunctionName"], outputs["ControlFunctionName"]])
+    names = [outputs["SplitFunctionName"], outputs["ControlFunctionName"]]
+    # A kill of an instance that a busy machine still starts interrupts no work.
+    injector = FaultInjector(stage_folder, names, spared_seconds=scaled(STARTING_SECONDS))
     developers = [Developer(stage, name) for name in visits]
     sent = {queue: made(queue, count) for queue in stage.consumer.queues}
     last = max(sum(visit) for visit in visits.values())
 
-    with injector.continuous_kills(between=BETWEEN_KILLS) as kills, ThreadPoolExecutor(THREADS) as threads:
-        arrived = {name: threading.Event() for name in visits}
+    arrived = {name: threading.Event() for name in visits}
+
+    def is_enough(kills: Sequence[float]) -> bool:
+        return len(kills) >= KILLS_EACH * (2 if all(one.is_set() for one in arrived.values()) else 1)
+
+    killing = injector.continuous_kills(between=BETWEEN_KILLS, is_enough=is_enough)
+    with killing as kills, ThreadPoolExecutor(THREADS) as threads:
         sending = [threads.submit(_send_slowly, stage, messages, arrived, last) for messages in sent.values()]
         visiting = [threads.submit(_visit, one, *visits[one.name], arrived[one.name]) for one in developers]
         others = [threads.submit(work) for work in meanwhile]
@@ -199,8 +211,8 @@ def prove_that_nothing_is_lost(
     def distinct() -> int:
         return len({one.body for receipts in received().values() for one in receipts})
 
-    wait_for(lambda: distinct() == len(everything), "all messages", seconds=END_SECONDS)
-    wait_for(lambda: not stage.splits(), "the split is over", seconds=END_SECONDS, every=POLL_SECONDS)
+    wait_for(lambda: distinct() == len(everything), "all messages", seconds=END_SECONDS, every=RECEIPTS_SECONDS)
+    stage.wait_until_over()
     got = received()
 
     assert len(kills) >= len(visits)
