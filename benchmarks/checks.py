@@ -1,4 +1,4 @@
-"""The time of `make test`, check by check, and its cases beside another version's: `python -m benchmarks.checks`."""
+"""The time of `make test` by check, and its cases compared with another version: `python -m benchmarks.checks`."""
 
 import argparse
 import json

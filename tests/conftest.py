@@ -18,6 +18,7 @@ from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.identity import provider as identity
 from signalbox.local.stage_folder import StageFolder
+from tests import garbage
 from tests.java import parts
 from tests.kubernetes.cluster import Namespace, Server
 from tests.memoization import memoize
@@ -30,6 +31,7 @@ settings.register_profile("signalbox", deadline=None, derandomize="CI" in os.env
 settings.load_profile("signalbox")
 
 
+garbage.postpone()
 memoize()
 trace_no_calls()
 
@@ -59,6 +61,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return -minutes.args[0] if minutes else 0, item.get_closest_marker("browser") is not None
 
     items.sort(key=position)
+
+
+def pytest_collection_finish() -> None:
+    """Collect no garbage among modules and tests."""
+    garbage.begin()
 
 
 @pytest.hookimpl(wrapper=True)

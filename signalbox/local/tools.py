@@ -17,6 +17,7 @@ from signalbox.local.files import CHECKOUT, QUIET_ABOUT_NODE
 
 CDK_VERSION = "2.1148.1"  # works with aws-cdk-lib 2.275; npm's latest, 3.0.0, refuses its schema
 TOOLS = CHECKOUT / ".signalbox" / "tools"
+NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 CDK_HOME = TOOLS / f"aws-cdk-{CDK_VERSION}"
 JAVASCRIPT_PACKAGES = CHECKOUT / "package.json"
 MINIMUM_NODE = 22
@@ -157,8 +158,11 @@ def npm() -> list[str]:
 
 
 def hermetic_environment(base: Mapping[str, str]) -> dict[str, str]:
-    """Return `environment(base)` without the user's AWS settings, such as credentials, profiles and endpoints."""
-    kept = {name: value for name, value in base.items() if not name.startswith("AWS_")}
+    """Return `environment(base)` without the user's AWS settings, such as credentials, profiles and endpoints.
+
+    Python keeps bytecode: without it, each of hundreds of processes would compile boto3, moto and the CDK again.
+    """
+    kept = {name: value for name, value in base.items() if not name.startswith("AWS_") and name != NO_BYTECODE}
     return {**environment(kept), "AWS_EC2_METADATA_DISABLED": "true"}
 
 

@@ -73,6 +73,10 @@ def test_the_users_aws_settings_do_not_reach_the_tools():
     assert environment["HOME"] == "/home/x"
 
 
+def test_pythons_of_the_tools_compile_each_module_once():
+    assert tools.NO_BYTECODE not in tools.hermetic_environment({tools.NO_BYTECODE: "1", "PATH": "/bin"})
+
+
 def test_only_one_command_changes_a_stage_at_a_time(tmp_path):
     stage_folder = StageFolder(tmp_path)
 
@@ -123,7 +127,7 @@ def test_another_weather_needs_a_new_stage(running, given, present):
 
 def test_the_closing_line_is_that_of_pytest_only():
     def closing(output: str) -> str:
-        return check._closing_line(check.Result("tests", passed=True, output=output, seconds=1))
+        return check._closing_line(check.Result("tests", passed=True, output=output, seconds=1, processor_seconds=1))
 
     assert closing("....\n12 passed, 3 deselected in 0.51s\n") == ": 12 passed, 3 deselected in 0.51s"
     assert closing("=== 1 failed, 11 passed in 0.51s ===\n") == ": 1 failed, 11 passed in 0.51s"
