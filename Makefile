@@ -5,6 +5,8 @@ SIGNALBOX = $(SETUP) && .venv/bin/signalbox
 # What `make bench` measures: all, or with arguments, which are one program's own, what OF names.
 OF ?= rendezvous $(if $(ARGS),,splitting exchange live)
 MINUTES ?= 10
+# Images of Python often set it; without bytecode each program compiles its packages again, which takes longer than its work.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help up down test check format bench soak deploy clean
 
 help: ; @sed -n 's,^\([a-z]*\): .* [#][#] ,make \1\t,p' Makefile
