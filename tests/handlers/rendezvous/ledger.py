@@ -30,6 +30,7 @@ class Call:
     of: str
     writes: int = 0
     reads: float = 0
+    has_failed: bool = False
 
     @property
     def kind(self) -> tuple[str, str, str]:
@@ -85,12 +86,14 @@ def ledger() -> Iterator[Ledger]:
         if function is None:
             return make(client, operation, request)
         before = _stored(make, request)
+        has_failed = True
         try:
             response = make(client, operation, request)
+            has_failed = False
         finally:
-            after = _stored(make, request)
             if operation not in READS:
-                kept.calls.append(Call(function, operation, _of(request), writes=_write_units(request, before, after)))
+                units = _write_units(request, before, _stored(make, request))
+                kept.calls.append(Call(function, operation, _of(request), writes=units, has_failed=has_failed))
         if operation in READS:
             kept.calls.append(Call(function, operation, _of(request), reads=_read_units(request, response)))
         return response

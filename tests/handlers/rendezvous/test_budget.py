@@ -31,6 +31,8 @@ def rendezvous(stage, monkeypatch) -> Ledger:
         serve(stage, kept, client="first")
         kept.calls.clear()
         serve(stage, kept, client=CLIENT)
+        # A poll is reserved before the offer is stored, and repeats its claim until then: often on a slow machine.
+        kept.calls = [call for call in kept.calls if not (call.has_failed and call.kind == CLAIM)]
         return kept
 
 
@@ -96,6 +98,7 @@ SHARED_CALLS = {
     ("sweep", "GetItem", "sweep"),
 }
 TICK = ("poll", "GetItem", "held")
+CLAIM = ("poll", "UpdateItem", "offer")
 
 
 def test_a_rendezvous_makes_these_calls_and_writes_these_units(rendezvous):
