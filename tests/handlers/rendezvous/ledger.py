@@ -70,6 +70,10 @@ class Ledger:
             writes[call.kind] += call.writes
         return {kind: (number, writes[kind]) for kind, number in numbers.items()}
 
+    def calls_of(self, kind: tuple[str, str, str]) -> int:
+        """Return the number of calls of a kind."""
+        return sum(call.kind == kind for call in self.calls)
+
     def function_of_thread(self) -> str | None:
         """Return the function that this thread works for, or None for a test's own calls."""
         return self.threads.get(get_ident(), self.function)

@@ -1,5 +1,6 @@
 """The AWS calls, write units and read units of one rendezvous, in a table: none of them comes back unnoticed."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
@@ -17,6 +18,7 @@ from tests.handlers.rendezvous.ledger import Ledger, ledger
 
 CLIENT = "0123456789abcdef"
 OFFER = sample_offer("unrestricted")
+POLL_SECONDS = 0.01
 
 
 @pytest.fixture
@@ -41,8 +43,11 @@ def serve(stage, kept: Ledger, *, client: str) -> None:
     record = stage.received(message(client, body=offer_body(OFFER, "unrestricted")))
     with ThreadPoolExecutor() as threads:
         held = threads.submit(kept.in_thread, "poll", poll.handler, event("poll"), None)
-        while not wiring.held_polls().held(now=datetime.now(UTC)):
+        # It is held, and has looked for offers in vain: it reads its slot.
+        begun = kept.calls_of(TICK)
+        while kept.calls_of(TICK) == begun:
             assert not held.done()
+            time.sleep(POLL_SECONDS)
         with kept.of("offer"):
             offer.handler(batch(record), None)
     assert '"client match"' in held.result()["body"]
