@@ -252,7 +252,7 @@ def headlines(results: Results) -> Iterator[Headline]:
         cells = [f"{one.per_rendezvous:.2f}" for one in results.calls.values()]
         yield Headline("SQS calls of a rendezvous", cells[0], _upstream(cells))
         calls = results.calls[SIGNALBOX]
-        yield Headline("AWS calls of a rendezvous", f"{calls.all_per_rendezvous:.1f}")
+        yield Headline("AWS calls of a rendezvous and of waiting proxies", f"{calls.all_per_rendezvous:.1f}")
     if results.wake:
         first = _wake_summary(results.wake)
         answered = f"{first.p95:.0f} ms" if first else NOTHING

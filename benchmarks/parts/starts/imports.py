@@ -19,16 +19,22 @@ from stacks.shared import packaging
 print(packaging.code(Config(local=True)).path)
 print(packaging.packages(local=True).path / "python")
 """
-# Prints the processor milliseconds of the import, with everything that the function imports.
+# Prints the processor milliseconds of the imports of the SDK, which Lambda's runtime has, and of everything else that
+# the function imports; and whether it uses all of the SDK or botocore alone.
 PROGRAM = """
 import json, os, sys, time
-code, layer, runtime, name = sys.argv[1:]
+code, layer, runtime, name, sdk = sys.argv[1:]
 sys.path[:0] = [code, layer, runtime]
 os.environ.update(AWS_DEFAULT_REGION="us-east-1", AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x")
 began = time.process_time()
+__import__(sdk)
+between = time.process_time()
 __import__("lambdas." + name)
-print(json.dumps((time.process_time() - began) * 1000))
+ended = time.process_time()
+times = {"sdk": (between - began) * 1000, "rest": (ended - between) * 1000}
+print(json.dumps({**times, "has_boto3": "boto3" in sys.modules}))
 """
+BOTOCORE, BOTO3 = "botocore.session", "boto3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +59,18 @@ class Import:
 
     function: str
     assets: str
-    milliseconds: list[float] = field(default_factory=list)
+    sdk: list[float] = field(default_factory=list)
+    rest: list[float] = field(default_factory=list)
 
     @property
     def median(self) -> float:
         """Return the median of the rounds."""
-        return statistics.median(self.milliseconds)
+        return statistics.median(map(sum, zip(self.sdk, self.rest, strict=True)))
+
+    @property
+    def median_of_rest(self) -> float:
+        """Return the median of the rounds without the SDK."""
+        return statistics.median(self.rest)
 
 
 def assets_of(name: str, checkout: Path) -> Assets:
@@ -83,17 +95,26 @@ def measure(
     """Return the imports of each function that all sides have; the sides alternate, and a first round warms up."""
     common = [name for name in functions() if all(name in functions(side.code) for side in sides)]
     found = {name: [Import(name, side.name) for side in sides] for name in common}
+    sdks = {name: _sdk_of(sides[0], runtime, name) for name in common}
     for number in range(rounds + 1):
         for name in common:
             say(f"round {number} of {rounds}: {name}")
             for side, taken in list(zip(sides, found[name], strict=True))[:: 1 if number % 2 else -1]:
-                milliseconds = _import(side, runtime, name)
+                times = _import(side, runtime, name, sdks[name])
                 if number:
-                    taken.milliseconds.append(milliseconds)
+                    taken.sdk.append(times["sdk"])
+                    taken.rest.append(times["rest"])
     return found
 
 
-def _import(side: Assets, runtime: Path, name: str) -> float:
+def _sdk_of(side: Assets, runtime: Path, name: str) -> str:
+    """Return what the function uses of the SDK."""
+    return BOTO3 if _import(side, runtime, name, BOTOCORE)["has_boto3"] else BOTOCORE
+
+
+def _import(side: Assets, runtime: Path, name: str, sdk: str) -> dict[str, float]:
     # -I and -S exclude the environment and all installed packages; -B leaves no bytecode in the copies without it.
-    command = [sys.executable, "-I", "-S", "-B", "-c", PROGRAM, str(side.code), str(side.layer), str(runtime), name]
-    return float(json.loads(subprocess.run(command, capture_output=True, check=True).stdout))
+    program = [sys.executable, "-I", "-S", "-B", "-c", PROGRAM]
+    command = [*program, str(side.code), str(side.layer), str(runtime), name, sdk]
+    found: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    return found
