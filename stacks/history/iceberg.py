@@ -1,4 +1,4 @@
-"""Spark settings of the Glue jobs: the Iceberg catalog `glue_catalog`, and short query plans."""
+"""Spark settings of the Glue jobs for the Iceberg catalog `glue_catalog`."""
 
 from aws_cdk import Aws
 
@@ -10,8 +10,6 @@ SETTINGS = {
     CATALOG: "org.apache.iceberg.spark.SparkCatalog",
     f"{CATALOG}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
     f"{CATALOG}.io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
-    # Spark writes the plan of each query as text, also where nobody reads it: in full a tenth of a small day's time.
-    "spark.sql.ui.explainMode": "simple",
 }
 # Without this setting Glue 5.1 searches buckets in us-east-2.
 REGION = {"spark.hadoop.fs.s3a.endpoint.region": Aws.REGION}

@@ -32,7 +32,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     catalog = f"spark.sql.catalog.{CATALOG}"
     tables = {
-        **{name: ICEBERG_SETTINGS[name] for name in ("spark.sql.extensions", "spark.sql.ui.explainMode")},
+        "spark.sql.extensions": ICEBERG_SETTINGS["spark.sql.extensions"],
         catalog: ICEBERG_SETTINGS[catalog],
         f"{catalog}.type": "hadoop",
         f"{catalog}.warehouse": str(tmp_path_factory.mktemp("tables")),

@@ -21,7 +21,7 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "8",
-    **{name: ICEBERG_SETTINGS[name] for name in ("spark.sql.extensions", "spark.sql.ui.explainMode")},
+    "spark.sql.extensions": ICEBERG_SETTINGS["spark.sql.extensions"],
     CATALOG: ICEBERG_SETTINGS[CATALOG],
     f"{CATALOG}.type": "hadoop",
 }

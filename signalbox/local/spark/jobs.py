@@ -26,12 +26,12 @@ ICEBERG_SETTINGS = {
     CATALOG: "org.apache.iceberg.spark.SparkCatalog",
     f"{CATALOG}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
     f"{CATALOG}.io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
-    "spark.sql.ui.explainMode": "simple",
 }
 # Settings that make sessions over few rows fast; the tests of the jobs use them, too.
 SMALL_DATA_SETTINGS = {
     # Query plans are shown on Spark's page only, and take long to write.
     "spark.ui.enabled": "false",
+    "spark.sql.ui.explainMode": "simple",
     "spark.sql.maxPlanStringLength": "1000",
     # The C1 compiler and the serial collector start faster and do not use the second core.
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
