@@ -88,14 +88,17 @@ def targets(results: Results) -> Iterator[tuple[str, bool]]:
     """Yield each limit, and whether the run kept it."""
     for name, (ours, *_) in results.imports.items():
         limit = LIMITS.get(name, LIMIT)
-        yield f"{name} is imported in at most {limit:.0f} ms ({ours.median:.0f})", ours.median <= limit
+        found = f"{ours.median:.0f}, beyond the SDK {ours.median_of_rest:.0f}"
+        yield f"{name} is imported in at most {limit:.0f} ms ({found})", ours.median <= limit
 
 
 def headlines(results: Results) -> Iterator[Headline]:
     """Yield the figures of the slowest function, and of bytecode."""
     ours = {name: sides[0].median for name, sides in results.imports.items()}
     slowest = max(ours, key=lambda name: ours[name])
-    yield Headline(f"import of the slowest function, `{slowest}`", f"{ours[slowest]:.0f} ms", f"{LIMIT:.0f} ms")
+    rest = results.imports[slowest][0].median_of_rest
+    text = f"{ours[slowest]:.0f} ms, {rest:.0f} beyond the SDK"
+    yield Headline(f"import of the slowest function, `{slowest}`", text, f"{LIMIT:.0f} ms")
     shares = [sides[0].median / sides[1].median for sides in results.imports.values()]
     yield Headline("import with bytecode, times without", f"{statistics.median(shares):.2f}")
 
