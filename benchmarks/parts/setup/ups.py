@@ -23,8 +23,10 @@ def main(folder: StageFolder) -> None:
     """Start the stage, then update it with nothing changed, and stop it."""
     with lifecycle.lifeline() as lifeline:
         try:
-            for name in ("a new stage", "again, nothing changed"):
-                _measure(name, lambda: stage.up(folder, port=0, lifeline=lifeline), folder)
+            _measure("a new stage", lambda: stage.up(folder, port=0, lifeline=lifeline), folder)
+            running = lifecycle.running(folder)
+            port = running.port if running else 0  # earlier versions refuse to move to any other
+            _measure("again, nothing changed", lambda: stage.up(folder, port=port, lifeline=lifeline), folder)
         finally:
             stage.down(folder)
 
