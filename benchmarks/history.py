@@ -86,10 +86,10 @@ def _measured(options: argparse.Namespace) -> Results:
 def _costs(results: Results) -> Plan | None:
     runs = (one for one in (*results.tables, *results.growth) if one.file_format == "parquet" and SPARK in one.runs)
     seconds = sorted({one.events: one.runs[SPARK].processor_seconds for one in runs}.items())
-    if not seconds:
-        return None
     # The start of Spark and the planning of queries occur once a day, whatever its size: growth leaves them out.
-    (fewer, start), (events, whole) = (seconds[-2] if len(seconds) > 1 else (0, 0.0)), seconds[-1]
+    if len(seconds) < 2:  # noqa: PLR2004 - two sizes, between which it grows
+        return None
+    (fewer, start), (events, whole) = seconds[-2:]
     return plan((whole - start) / (events - fewer))
 
 
