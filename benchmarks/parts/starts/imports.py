@@ -108,7 +108,7 @@ def measure(
 
 
 def _sdk_of(side: Assets, runtime: Path, name: str) -> str:
-    """Return what the function uses of the SDK."""
+    """Return the name of the module that loads the part of the SDK that the function uses."""
     return BOTO3 if _import(side, runtime, name, BOTOCORE)["has_boto3"] else BOTOCORE
 
 
