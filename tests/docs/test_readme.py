@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from signalbox.aws.rendezvous.credentials import ClientCredentials
 from tests.docs.markdown import PAGES, ROOT, Block, blocks, entries, section
 from tests.integration.rendezvous.peers import Parties
 
@@ -36,8 +35,7 @@ def test_the_examples_on_a_stage_run(deployed, deployment, tmp_path):
     folder = _like_a_checkout(tmp_path, deployed)
     _wake(deployed["rendezvous_url"])
     # An offer that another test on this stage has left would get the proxy of the example.
-    key = deployed["client_credentials"]
-    Parties.of(deployment, ClientCredentials(key["access_key_id"], key["secret_access_key"])).wait_until_nothing_waits()
+    Parties.of_local(deployment, deployed).wait_until_nothing_waits()
 
     for block in ON_A_STAGE:
         if block.language == "python":

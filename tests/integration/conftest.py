@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.cli.shared.deployment import Deployment
 from tests.integration.live.stage import TrialRealm
 from tests.integration.rendezvous.peers import Parties
@@ -16,8 +15,7 @@ __all__ = ["cluster_database", "postgres_server"]
 @pytest.fixture(scope="session")
 def all_parties(deployed: dict[str, Any], deployment: Deployment) -> Parties:
     """Return the clients and proxies of a rendezvous; clients have their limited key only."""
-    key = deployed["client_credentials"]
-    return Parties.of(deployment, ClientCredentials(key["access_key_id"], key["secret_access_key"]))
+    return Parties.of_local(deployment, deployed)
 
 
 @pytest.fixture

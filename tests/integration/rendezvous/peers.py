@@ -134,6 +134,12 @@ class Parties:
             table=DynamoTable(session.client("dynamodb", config=config), deployment.outputs["RendezvousTable"]),
         )
 
+    @classmethod
+    def of_local(cls, deployment: Deployment, local: Mapping[str, Any]) -> "Parties":
+        """Return those of a local stage, whose `local.json` has the key of the clients."""
+        key = local["client_credentials"]
+        return cls.of(deployment, ClientCredentials(key["access_key_id"], key["secret_access_key"]))
+
     # Clients
 
     def ask(self, nat: Nat = Nat.UNRESTRICTED) -> Asked:
