@@ -1,6 +1,5 @@
 """Fixtures for AWS in this process (moto), with the tables that the stacks define."""
 
-import base64
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -14,8 +13,6 @@ from botocore.model import StructureShape
 from moto import mock_aws
 from moto.awslambda.models import LambdaBackend
 from moto.core.serialize import JSONSerializer
-from moto.dynamodb.models.dynamo_type import DynamoType
-from moto.dynamodb.models.utilities import bytesize
 from moto.sqs.models import sqs_backends
 
 from signalbox.aws.rendezvous.offers import LISTED, OPEN_OFFERS_INDEX
@@ -49,50 +46,6 @@ def _of_one_kind(serialize: Callable[..., None]) -> Callable[..., None]:
     return serialized
 
 
-def _copied(value: DynamoType, _memo: object = None) -> DynamoType:
-    """Return a copy of a DynamoDB value, as its own method does, without `copy.deepcopy` of each value in it."""
-    result, inner = DynamoType.__new__(DynamoType), value.value
-    result.type = value.type
-    if value.type == "L":
-        result.value = [_copied(one) for one in inner]
-    elif value.type == "M":
-        result.value = {name: _copied(one) for name, one in inner.items()}
-    else:
-        result.value = list(inner) if isinstance(inner, list) else inner
-    return result
-
-
-def _document(value: DynamoType) -> dict[str, Any]:
-    """Return a DynamoDB value as its JSON document, as its own method does, without a copy of it first."""
-    kind, inner = value.type, value.value
-    if kind == "M":
-        return {kind: {name: _document(one) for name, one in inner.items()}}
-    if kind == "L":
-        return {kind: [_document(one) for one in inner]}
-    if kind == "B" and isinstance(inner, str):
-        return {kind: base64.b64decode(inner)}
-    return {kind: list(inner) if isinstance(inner, list) else inner}
-
-
-def _size(value: DynamoType) -> int:
-    """Return the bytes of a DynamoDB value, as its own method does, without a new value for each one in it."""
-    kind, inner = value.type, value.value
-    if kind == "M":
-        return sum(bytesize(name) + _size(one) for name, one in inner.items())
-    if kind == "L":
-        return sum(map(_size, inner))
-    if kind in {"SS", "BS"}:
-        return sum(map(bytesize, inner))
-    if kind == "NS":
-        return sum(len(str(one)) for one in inner)
-    if kind == "N":
-        return len(str(inner))
-    return 1 if isinstance(inner, bool) else bytesize(inner)
-
-
-DynamoType.__deepcopy__ = _copied  # type: ignore[method-assign]
-DynamoType.to_regular_json = _document  # type: ignore[method-assign]
-DynamoType.size = _size  # type: ignore[method-assign]
 # moto begins each test with a thousand responses to `requests`, the same in each.
 moto.core.models.CallbackResponse = cache(moto.core.models.CallbackResponse)  # type: ignore[assignment, misc]
 # For each call, moto derives the name of its method anew, and looks it up among the sorted members of a class.
