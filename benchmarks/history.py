@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
 
 from benchmarks.parts.history import tables as history_tables
 from benchmarks.parts.history import trace as history_trace
@@ -87,9 +88,10 @@ def _costs(results: Results) -> Plan | None:
     runs = (one for one in (*results.tables, *results.growth) if one.file_format == "parquet" and SPARK in one.runs)
     seconds = sorted({one.events: one.runs[SPARK].processor_seconds for one in runs}.items())
     # The start of Spark and the planning of queries occur once a day, whatever its size: growth leaves them out.
-    if len(seconds) < 2:  # noqa: PLR2004 - two sizes, between which it grows
+    growths = list(pairwise(seconds))
+    if not growths:
         return None
-    (fewer, start), (events, whole) = seconds[-2:]
+    (fewer, start), (events, whole) = growths[-1]
     return plan((whole - start) / (events - fewer))
 
 

@@ -1,35 +1,19 @@
 """The benchmark of cold starts: sizes of the deployed assets, and import times with nothing else on the path."""
 
-import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from benchmarks.shared.imports import import_function
 from benchmarks.shared.runtime import link_runtime
 from stacks.settings.config import Config
 from stacks.shared import packaging
 
 FUNCTIONS = ("offer", "poll", "answer", "client", "page", "sweep")
 REPEATS = 7
-PROGRAM = """
-import json, os, sys, time
-code, layer, runtime, name = sys.argv[1:]
-sys.path[:0] = [code, layer, runtime]
-os.environ.update(AWS_DEFAULT_REGION="us-east-1", AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x")
-marks = [time.perf_counter()]
-import botocore.session
-marks.append(time.perf_counter())
-__import__("lambdas.rendezvous." + name)
-marks.append(time.perf_counter())
-session = botocore.session.get_session()
-clients = [session.create_client(service) for service in ("sqs", "dynamodb", "firehose")]
-marks.append(time.perf_counter())
-print(json.dumps([(b - a) * 1000 for a, b in zip(marks, marks[1:])]))
-"""
+SERVICES = ("sqs", "dynamodb", "firehose")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +27,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Medians for one function in a fresh interpreter, in milliseconds."""
+    """Medians for one function in a new interpreter, in processor milliseconds."""
 
     botocore_ms: float
     import_ms: float
@@ -71,10 +55,11 @@ def measure(say: Callable[[str], None]) -> ColdStart:
 
 def _start(code: Path, layer: Path, runtime: Path, *, name: str, say: Callable[[str], None]) -> Start:
     say(name)
-    # -I and -S exclude the environment and all installed packages.
-    command = [sys.executable, "-I", "-S", "-c", PROGRAM, str(code), str(layer), str(runtime), name]
-    runs = [json.loads(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(REPEATS)]
-    return Start(*(median(times) for times in zip(*runs, strict=True)))
+    function = f"rendezvous.{name}"
+    runs = [
+        import_function(function, code=code, layer=layer, runtime=runtime, services=SERVICES) for _ in range(REPEATS)
+    ]
+    return Start(*(median(times) for times in zip(*((run.sdk, run.rest, run.clients) for run in runs), strict=True)))
 
 
 def _size(folder: Path) -> Size:

@@ -188,7 +188,12 @@ def _starts(cold_start: ColdStart) -> Table:
         [name, f"{start.import_ms:.0f}", f"{start.botocore_ms:.0f}", f"{start.clients_ms:.0f}"]
         for name, start in cold_start.starts.items()
     ]
-    columns = ["function: milliseconds, medians", "import of our code", "import of botocore", "creation of AWS clients"]
+    columns = [
+        "function: processor milliseconds, medians",
+        "import of our code",
+        "import of botocore",
+        "creation of AWS clients",
+    ]
     return Table(
         "Cold start",
         columns,

@@ -1,14 +1,13 @@
 """Processor times of the functions' imports, in new interpreters that have only what is deployed."""
 
-import json
 import shutil
 import statistics
 import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.shared.imports import BOTO3, BOTOCORE, ImportTimes, import_function
 from signalbox.errors import UnavailableError
 from signalbox.local.files import CHECKOUT
 
@@ -19,22 +18,6 @@ from stacks.shared import packaging
 print(packaging.code(Config(local=True)).path)
 print(packaging.packages(local=True).path / "python")
 """
-# Prints the processor milliseconds of the imports of the SDK, which Lambda's runtime has, and of everything else that
-# the function imports; and whether it uses all of the SDK or botocore alone.
-PROGRAM = """
-import json, os, sys, time
-code, layer, runtime, name, sdk = sys.argv[1:]
-sys.path[:0] = [code, layer, runtime]
-os.environ.update(AWS_DEFAULT_REGION="us-east-1", AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x")
-began = time.process_time()
-__import__(sdk)
-between = time.process_time()
-__import__("lambdas." + name)
-ended = time.process_time()
-times = {"sdk": (between - began) * 1000, "rest": (ended - between) * 1000}
-print(json.dumps({**times, "has_boto3": "boto3" in sys.modules}))
-"""
-BOTOCORE, BOTO3 = "botocore.session", "boto3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +85,15 @@ def measure(
             for side, taken in list(zip(sides, found[name], strict=True))[:: 1 if number % 2 else -1]:
                 times = _import(side, runtime, name, sdks[name])
                 if number:
-                    taken.sdk.append(times["sdk"])
-                    taken.rest.append(times["rest"])
+                    taken.sdk.append(times.sdk)
+                    taken.rest.append(times.rest)
     return found
 
 
 def _sdk_of(side: Assets, runtime: Path, name: str) -> str:
     """Return the name of the module that loads the part of the SDK that the function uses."""
-    return BOTO3 if _import(side, runtime, name, BOTOCORE)["has_boto3"] else BOTOCORE
+    return BOTO3 if _import(side, runtime, name, BOTOCORE).has_boto3 else BOTOCORE
 
 
-def _import(side: Assets, runtime: Path, name: str, sdk: str) -> dict[str, float]:
-    # -I and -S exclude the environment and all installed packages; -B leaves no bytecode in the copies without it.
-    program = [sys.executable, "-I", "-S", "-B", "-c", PROGRAM]
-    command = [*program, str(side.code), str(side.layer), str(runtime), name, sdk]
-    found: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-    return found
+def _import(side: Assets, runtime: Path, name: str, sdk: str) -> ImportTimes:
+    return import_function(name, code=side.code, layer=side.layer, runtime=runtime, sdk=sdk)
