@@ -2,10 +2,11 @@
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -16,9 +17,9 @@ from benchmarks.shared.machine import Machine, this_machine
 from benchmarks.shared.report import Table, show
 from signalbox.cli.shared.output import print_json
 from signalbox.errors import UnavailableError
-from signalbox.local.check import FIGURES, REPORTS
+from signalbox.local.check import FIGURES, PARALLEL_CHECKS, PARALLEL_STAGES, REPORTS
 from signalbox.local.files import CHECKOUT
-from signalbox.local.progress import step
+from signalbox.local.progress import Say, output_of, step
 
 PARTS = ("times", "cases")
 COLLECT = ("-m", "pytest", "--collect-only", "-p", "no:cacheprovider")
@@ -28,7 +29,7 @@ LONGEST = 15
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check of `make test`: its seconds, those of processors, and the test cases that it ran."""
+    """A check of `make test`: its seconds, and those of processors."""
 
     name: str
     seconds: float
@@ -74,16 +75,12 @@ def _measured(options: argparse.Namespace) -> Results:
     return results
 
 
-def _run(say: Callable[[str], None]) -> list[Check]:
-    """Run all checks as `make test` does, and return what each took. Raises `UnavailableError` if one fails."""
+def _run(say: Say) -> list[Check]:
+    """Return the figures of each check of `make test`. Raises `UnavailableError` if one fails."""
     command = [sys.executable, "-m", "signalbox.local.check", "all"]
-    with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as process:
-        output = []
-        for line in process.stdout or ():
-            output.append(line)
-            say(line.strip())
-    if process.returncode:
-        raise UnavailableError(f"the checks failed:\n{''.join(output)[-5000:]}")
+    failed, tail = output_of(command, folder=CHECKOUT, environment=os.environ, say=say)
+    if failed:
+        raise UnavailableError("\n".join(["the checks failed:", *tail]))
     return [Check(name, **figures) for name, figures in json.loads(FIGURES.read_text()).items()]
 
 
@@ -110,8 +107,8 @@ def tables(results: Results) -> Iterator[Table]:
     if results.checks:
         rows = [[one.name, f"{one.seconds:.0f}", f"{one.processor_seconds:.0f}"] for one in results.checks]
         note = (
-            "Two checks run at the same time, and the tests on stages in three processes. Processor seconds leave out "
-            "what outlives a check's programs."
+            f"{PARALLEL_CHECKS} checks run at the same time, and the tests on stages in {PARALLEL_STAGES} processes. "
+            "Processor seconds leave out what outlives a check's programs."
         )
         yield Table("Checks of `make test`", ["check", "seconds", "processor seconds"], rows, note)
         files = [[f"`{name}`", f"{seconds:.0f}"] for name, seconds in results.longest.items()]

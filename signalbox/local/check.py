@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import NamedTuple
 
 from signalbox.local import javascript, tools
 from signalbox.local.files import CHECKOUT
+from signalbox.local.processes import piped
 
 PROGRAMS = CHECKOUT / ".venv" / "bin"
 REPORTS = CHECKOUT / ".signalbox" / "reports"
@@ -173,19 +173,10 @@ class _Done(NamedTuple):
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> _Done:
     """Run a program to its end; `wait4` returns its own processor time, however many run at the same time."""
-    process = subprocess.Popen(
-        command,
-        cwd=CHECKOUT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
-    output = process.stdout.read() if process.stdout else ""
-    _pid, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    with piped(command, folder=CHECKOUT, environment=environment) as process:
+        output = process.stdout.read() if process.stdout else ""
+        _pid, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
     return _Done(process.returncode, output, usage.ru_utime + usage.ru_stime)
 
 

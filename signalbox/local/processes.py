@@ -2,11 +2,25 @@
 
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 PROCESSES = Path("/proc")
+
+
+def piped(command: Sequence[str], *, folder: Path, environment: Mapping[str, str]) -> "subprocess.Popen[str]":
+    """Start a program without input, whose output and errors come through one pipe, as text."""
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
 
 
 def processes_naming(text: str) -> list[int]:

@@ -1,6 +1,5 @@
 """Progress of long steps on standard error: a moving line on a terminal, a plain line for each step elsewhere."""
 
-import subprocess
 import sys
 import threading
 import time
@@ -9,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from signalbox.local.processes import piped
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -125,16 +126,7 @@ def _escaped(text: str) -> str:
 def output_of(command: list[str], *, folder: Path, environment: Mapping[str, str], say: Say) -> tuple[int, list[str]]:
     """Run a command, passing each line of its output to `say`; return its exit status and its last 40 lines."""
     tail: deque[str] = deque(maxlen=TAIL_LINES)
-    with subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    ) as process:
+    with piped(command, folder=folder, environment=environment) as process:
         for line in process.stdout or ():
             if text := line.strip():
                 tail.append(line.rstrip())

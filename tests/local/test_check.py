@@ -1,5 +1,6 @@
 """Every marker of slow tests is run by a check of `make test`."""
 
+import os
 import re
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from signalbox.local.check import (
     SLOW,
     WITH_JAVA,
     WITH_KUBERNETES,
+    Check,
+    run,
 )
 from signalbox.local.files import CHECKOUT
 from tests.scheduling import IN_WEATHER, scope_of
@@ -66,3 +69,22 @@ def test_remarks_are_the_lines_of_skipped_and_of_the_longest_tests() -> None:
     output = "\n".join(["....", remarks[0], "= slowest 5 durations =", remarks[1], "2 passed in 4.2s"])
 
     assert re.findall(REMARKS, output, re.MULTILINE) == remarks
+
+
+def test_a_check_ends_with_the_first_command_that_fails() -> None:
+    commands = (("sh", "-c", "echo first"), ("sh", "-c", "echo second >&2; exit 3"), ("sh", "-c", "echo third"))
+
+    found = run(Check("shell", commands), os.environ)
+
+    assert (found.passed, found.output) == (False, "first\nsecond\n")
+
+
+def test_a_check_counts_the_processor_time_of_its_commands() -> None:
+    idle, busy = (
+        run(Check("shell", (("sh", "-c", command),)), os.environ)
+        for command in ("sleep 0.1", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
+    )
+
+    assert idle.passed
+    assert busy.passed
+    assert busy.processor_seconds > idle.processor_seconds
