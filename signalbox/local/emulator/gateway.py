@@ -43,7 +43,7 @@ class Gateway:
         elif scope["type"] == "http":
             await self.application(with_secure_transport(self._routed(scope)), receive, send)
         elif scope["type"] == "websocket":
-            handshake = with_refusal_status(with_subprotocol(scope, send))
+            handshake = with_refusal_status(with_subprotocol(send))
             await self.application(self._routed(scope), receive, handshake)
         else:
             await self.application(scope, receive, send)

@@ -2,22 +2,22 @@
 
 import contextvars
 
-from signalbox.local.emulator.asgi import Message, Scope, Send
+from signalbox.local.emulator.asgi import Message, Send
 
-SUBPROTOCOL = "wamp.2.json"
 FIRST_REFUSAL = 300  # the lowest HTTP status of the `$connect` function that refuses the connection
-# The status that the function at `$connect` returned, in the task of that connection. The patch
-# `websocket_refusals` sets it.
+# The status and the subprotocol that the function at `$connect` returned, in the task of that connection. The patch
+# `websocket_handshakes` sets both.
 CONNECT_STATUS: contextvars.ContextVar[int] = contextvars.ContextVar("connect_status", default=200)
+CONNECT_SUBPROTOCOL: contextvars.ContextVar[str | None] = contextvars.ContextVar("connect_subprotocol", default=None)
 
 
-def with_subprotocol(scope: Scope, send: Send) -> Send:
-    """Return a `send` that accepts with our subprotocol if the client offered it; MiniStack names none."""
-    is_offered = SUBPROTOCOL in scope.get("subprotocols", ())
+def with_subprotocol(send: Send) -> Send:
+    """Return a `send` that accepts with the subprotocol that `$connect` returned; MiniStack names none."""
 
     async def send_with_subprotocol(message: Message) -> None:
-        if is_offered and message["type"] == "websocket.accept" and not message.get("subprotocol"):
-            message = {**message, "subprotocol": SUBPROTOCOL}
+        subprotocol = CONNECT_SUBPROTOCOL.get()
+        if subprotocol and message["type"] == "websocket.accept" and not message.get("subprotocol"):
+            message = {**message, "subprotocol": subprotocol}
         await send(message)
 
     return send_with_subprotocol

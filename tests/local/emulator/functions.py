@@ -31,6 +31,17 @@ def make_function(session: boto3.Session, name: str, program: str, **environment
     )["FunctionArn"]
 
 
+def make_websocket(session: boto3.Session, name: str, function: str) -> str:
+    """Create a WebSocket API that calls a function, by its ARN, at `$connect`; return its URL."""
+    api = session.client("apigatewayv2")
+    made = api.create_api(Name=name, ProtocolType="WEBSOCKET", RouteSelectionExpression="\\$default")["ApiId"]
+    uri = f"arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/{function}/invocations"
+    integration = api.create_integration(ApiId=made, IntegrationType="AWS_PROXY", IntegrationUri=uri)["IntegrationId"]
+    api.create_route(ApiId=made, RouteKey="$connect", Target=f"integrations/{integration}")
+    api.create_stage(ApiId=made, StageName="live", AutoDeploy=True)
+    return f"{api.meta.endpoint_url}/_aws/execute-api/{made}/live"
+
+
 def invoke(session: boto3.Session, name: str) -> dict[str, Any]:
     """Invoke a function; return its `payload`, and whether it `failed`."""
     response = session.client("lambda").invoke(FunctionName=name)

@@ -9,7 +9,7 @@ import pytest
 
 from signalbox.local.emulator.gateway import Gateway
 from signalbox.local.emulator.outages import Outages
-from signalbox.local.emulator.patches.websocket_refusals import recording_status
+from signalbox.local.emulator.patches.websocket_handshakes import recording_response
 from signalbox.local.emulator.routes import Routes
 from signalbox.local.files import write_json
 
@@ -134,20 +134,12 @@ def test_the_health_page_has_the_id_of_the_emulator(gateway):
     assert json.loads(body["body"]) == {"status": "ok", "instance": "instance-1"}
 
 
-@pytest.mark.parametrize(
-    ("offered", "expected"),
-    [
-        (["wamp.2.json"], {"type": "websocket.accept", "subprotocol": "wamp.2.json"}),
-        (["wamp.2.msgpack", "wamp.2.json"], {"type": "websocket.accept", "subprotocol": "wamp.2.json"}),
-        (["mqtt"], {"type": "websocket.accept"}),
-        ([], {"type": "websocket.accept"}),
-    ],
-    ids=["ours", "ours among others", "another", "none"],
-)
-def test_the_subprotocol_is_chosen_if_the_client_offers_it(gateway, offered, expected):
-    answer = call(gateway, "/rendezvous/", kind="websocket", subprotocols=offered)
+def test_a_websocket_is_accepted_with_the_subprotocol_that_the_function_returned(tmp_path):
+    answer = {"statusCode": 200, "headers": {"Sec-WebSocket-Protocol": "wamp.2.json"}}
 
-    assert answer == [expected]
+    accepted, _ = call(responding(tmp_path, answer), "/live-ws", kind="websocket", subprotocols=["mqtt", "wamp.2.json"])
+
+    assert accepted == {"type": "websocket.accept", "subprotocol": "wamp.2.json"}
 
 
 @pytest.mark.parametrize("status", [400, "429"])
@@ -180,7 +172,7 @@ def responding(tmp_path, *responses):
     async def invoke(route, event_type, *, answer):
         return answer
 
-    invoked = recording_status(invoke)
+    invoked = recording_response(invoke)
 
     async def websocket(scope, receive, send):
         for number, answer in enumerate(responses):

@@ -6,6 +6,7 @@ from signalbox.local.emulator.patches import (
     attached_clusters,
     batch_permissions,
     cloudwatch_metrics,
+    deduplication_ids,
     failed_starts,
     finished_logs,
     firehose_buffer,
@@ -13,12 +14,13 @@ from signalbox.local.emulator.patches import (
     function_priority,
     message_senders,
     physical_names,
+    poll_gaps,
     queue_locks,
     repeated_deletions,
     service_deployments,
     service_permissions,
     shared_code,
-    websocket_refusals,
+    websocket_handshakes,
 )
 from signalbox.local.emulator.patches.patch import Patch
 
@@ -33,6 +35,7 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
         access_entries.PATCH,
         attached_clusters.PATCH,
         batch_permissions.PATCH,
+        deduplication_ids.PATCH,
         failed_starts.PATCH,
         finished_logs.PATCH,
         firehose_buffer.PATCH,
@@ -40,11 +43,12 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
         function_priority.PATCH,  # of the processes that are forked
         message_senders.PATCH,
         physical_names.PATCH,
+        poll_gaps.PATCH,
         queue_locks.PATCH,
         cloudwatch_metrics.PATCH,  # counts at the handlers that the locks leave
         repeated_deletions.PATCH,
         service_deployments.PATCH,
         service_permissions.PATCH,
         shared_code.PATCH,
-        websocket_refusals.PATCH,
+        websocket_handshakes.PATCH,
     )

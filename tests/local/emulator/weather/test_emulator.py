@@ -21,7 +21,7 @@ from signalbox.local.emulator.weather.rules import CHAIN_LENGTH, FAULT_ODDS, GON
 from signalbox.local.session import LocalSession
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.rendezvous.peers import wait_for
-from tests.local.emulator.functions import ANYTHING, make_function
+from tests.local.emulator.functions import ANYTHING, make_function, make_websocket
 from tests.local.emulator.weather.conftest import ACCOUNT_CONCURRENCY, SEED, Client
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes(2)]
@@ -420,10 +420,4 @@ def _make_websocket(session: boto3.Session, name: str) -> str:
     )
     ready_function(session, name, program, TARGETS=queue)
     function = session.client("lambda").get_function(FunctionName=name)["Configuration"]["FunctionArn"]
-    api = session.client("apigatewayv2")
-    made = api.create_api(Name=name, ProtocolType="WEBSOCKET", RouteSelectionExpression="\\$default")["ApiId"]
-    uri = f"arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/{function}/invocations"
-    integration = api.create_integration(ApiId=made, IntegrationType="AWS_PROXY", IntegrationUri=uri)["IntegrationId"]
-    api.create_route(ApiId=made, RouteKey="$connect", Target=f"integrations/{integration}")
-    api.create_stage(ApiId=made, StageName="live", AutoDeploy=True)
-    return f"{api.meta.endpoint_url}/_aws/execute-api/{made}/live"
+    return make_websocket(session, name, function)
