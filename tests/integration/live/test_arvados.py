@@ -13,8 +13,9 @@ from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.exchange.model.records import OrderBy
 from tests.fakes.issuer import Answer, running_issuer
-from tests.integration.live.arvados_sdk import TlsEndpoint, sdk_client, tls_endpoint
+from tests.integration.live.arvados_sdk import sdk_client
 from tests.integration.live.stage import TrialRealm
+from tests.integration.live.tls_endpoint import TlsEndpoint, tls_endpoint
 
 pytestmark = pytest.mark.emulator
 
