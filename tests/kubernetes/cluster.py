@@ -60,6 +60,7 @@ class Server:
     def frozen(self) -> Iterator[None]:
         """Let the cluster answer nothing while the block runs: connections are accepted, calls time out."""
         os.kill(self.cluster.process, signal.SIGSTOP)
+        wait_for(lambda: _is_stopped(self.cluster.process), "the cluster is stopped")
         try:
             yield
         finally:
@@ -211,6 +212,12 @@ def managers(workload: Mapping[str, Any]) -> set[str]:
     """Return the field managers of an object, without those that set its status."""
     entries = workload["metadata"].get("managedFields", [])
     return {entry["manager"] for entry in entries if entry.get("subresource") != "status"}
+
+
+def _is_stopped(process: int) -> bool:
+    """Return whether all threads of a process are stopped: on a busy machine, some run on for a while after SIGSTOP."""
+    threads = (file.read_text() for file in Path(f"/proc/{process}/task").glob("*/stat"))
+    return all(thread.rpartition(")")[2].split()[0] == "T" for thread in threads)
 
 
 def _env(values: Mapping[str, str]) -> list[dict[str, str]]:

@@ -265,6 +265,8 @@ def _visit(developer: Developer, after: float, seconds: float, arrived: threadin
     with developer.stage.control() as control, developer.session(control):
         arrived.set()
         time.sleep(seconds)
+        # Kills may have held back all of the first half, and the second half waits for those who come late.
+        wait_for(lambda: developer.received, f"a message for {developer.name}", seconds=END_SECONDS)
 
 
 def out_of_order(receipts: Sequence[Receipt]) -> list[tuple[Sent, Sent]]:
