@@ -9,13 +9,15 @@ from pathlib import Path
 PROCESSES = Path("/proc")
 
 
-def piped(command: Sequence[str], *, folder: Path, environment: Mapping[str, str]) -> "subprocess.Popen[str]":
-    """Start a program without input, whose output and errors come through one pipe, as text."""
+def piped(
+    command: Sequence[str], *, folder: Path, environment: Mapping[str, str], has_input: bool = False
+) -> "subprocess.Popen[str]":
+    """Start a program whose output and errors come through one pipe, as text; with `has_input`, its input, too."""
     return subprocess.Popen(
         command,
         cwd=folder,
         env=environment,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -13,6 +13,7 @@ from pathlib import Path
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local.emulator.lifecycle import Credentials
 from signalbox.local.files import CHECKOUT
+from signalbox.local.processes import piped
 from signalbox.local.spark.jars import jars, without_noise
 from signalbox.local.tools import java_home
 
@@ -169,15 +170,7 @@ def _run(
     Its standard input is `given`, as soon as `when` returns.
     """
     last: deque[str] = deque(maxlen=TAIL_LINES)
-    with subprocess.Popen(
-        command,
-        env=environment,
-        cwd=folder,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
+    with piped(command, folder=folder, environment=environment, has_input=True) as process:
         try:
             if when is not None:
                 when()
