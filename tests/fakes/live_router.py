@@ -44,6 +44,7 @@ from signalbox.live.session.state import (
 from signalbox.live.wamp import codec, error_uris
 from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.authentication import Credentials
+from signalbox.live.wamp.batches import BATCHED_SUBPROTOCOL, batch, messages_of
 from signalbox.live.wamp.messages import (
     EMPTY,
     Authenticate,
@@ -78,9 +79,12 @@ class Peer:
     def post(self, message: Message) -> None:
         self.send(codec.serialize(message))
 
-    def send(self, text: str) -> None:
+    def send(self, *texts: str) -> None:
+        """Send messages; to a client that receives batches, in one WebSocket message."""
+        separator = self.session.separator
         with suppress(ConnectionClosed):
-            self.connection.send(text)
+            for frame in [batch(texts, separator)] if separator and texts else texts:
+                self.connection.send(frame)
 
     def close(self) -> None:
         threading.Thread(target=self.connection.close, daemon=True).start()
@@ -175,7 +179,8 @@ class Router:
 
     def serve(self, connection: ServerConnection) -> None:
         agent = connection.request.headers.get("User-Agent", "") if connection.request else ""
-        with suppress(ConnectionClosed, OSError), self.connected(Peer(connection, new_session(agent))) as peer:
+        session = new_session(agent, is_batched=connection.subprotocol == BATCHED_SUBPROTOCOL)
+        with suppress(ConnectionClosed, OSError), self.connected(Peer(connection, session)) as peer:
             for text in connection:
                 self.receive_text(peer, str(text))
 
@@ -193,7 +198,8 @@ class Router:
 
     def receive_text(self, peer: Peer, text: str) -> None:
         """Handle a frame of a peer."""
-        self._receive(peer, codec.decode(text), len(text))
+        for one in messages_of(text) if peer.session.is_batched else [text]:
+            self._receive(peer, codec.decode(one), len(one))
 
     def _notify_all(self, received: Received) -> None:
         with self._lock:
@@ -271,11 +277,11 @@ class Router:
         listener, pattern = peer.session.listener, attach.pattern
         events = [event for event in self.log if pattern.matches(event.topic)]
         if listener is not None and attach.get_retained:
-            for event in latest_retained(events, listener):
-                peer.send(self.texts.text(pattern, event, is_retained=True))
+            latest = latest_retained(events, listener)
+            peer.send(*(self.texts.text(pattern, event, is_retained=True) for event in latest))
         if listener is not None and attach.history is not None:
-            for event in backfill_page(events, attach.history, listener).events:
-                peer.send(self.texts.text(pattern, event))
+            past = backfill_page(events, attach.history, listener).events
+            peer.send(*(self.texts.text(pattern, event) for event in past))
 
     def _distribute(self, effect: Distribute, headers: Mapping[str, str] = MappingProxyType({})) -> LoggedEvent:
         with self._lock:
@@ -326,9 +332,10 @@ class Router:
         )
 
 
-def new_session(user_agent: str) -> Session:
+def new_session(user_agent: str, *, is_batched: bool = False) -> Session:
     """Return the session of a new connection."""
-    return opened(ConnectionId(secrets.token_hex(8)), now=datetime.now(UTC), user_agent=user_agent)
+    connection = ConnectionId(secrets.token_hex(8))
+    return opened(connection, now=datetime.now(UTC), user_agent=user_agent, is_batched=is_batched)
 
 
 def _id(kind: Any) -> Any:
@@ -351,7 +358,7 @@ def running(rights: Mapping[str, tuple[Grant, ...]] | None = None) -> Iterator[R
         router.serve,
         "127.0.0.1",
         0,
-        subprotocols=[Subprotocol(codec.SUBPROTOCOL)],
+        subprotocols=[Subprotocol(BATCHED_SUBPROTOCOL), Subprotocol(codec.SUBPROTOCOL)],
         process_request=router.welcome,
         compression=None,
         close_timeout=1,

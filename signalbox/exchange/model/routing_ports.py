@@ -3,7 +3,7 @@
 They let AWS errors propagate: a batch that ends with an error is redelivered, so that every call may happen twice.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -136,17 +136,21 @@ class BatchWrites:
     at: datetime
 
 
+Delivery = Callable[[], Collection[MessageId]]
+"""Sends stored publications to connections, once, and returns the messages to redeliver."""
+
+
 class LiveDelivery(Protocol):
     """Delivers publications of a live exchange to its connections."""
 
-    def deliver(
-        self, exchange: Exchange, published: Sequence[NumberedPublication], *, writes: BatchWrites | None = None
-    ) -> Collection[MessageId] | None:
-        """Deliver publications, in order, to subscribed connections; return the messages to redeliver.
+    def store(self, exchange: Exchange, published: Sequence[NumberedPublication]) -> Delivery:
+        """Store publications, in order, in the log; return their delivery to subscribed connections."""
+        ...
 
-        `writes` are stored at the same time as the events, all or none: if they cannot be, nothing is done, and the
-        result is None.
-        """
+    def store_with(
+        self, exchange: Exchange, published: Sequence[NumberedPublication], writes: BatchWrites
+    ) -> Delivery | None:
+        """Store publications as `store` does, and `writes`, all or none; return None if nothing was stored."""
         ...
 
     def publication_id(self, publication: Publication) -> int:

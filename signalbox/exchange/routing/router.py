@@ -23,6 +23,7 @@ from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.routing_ports import (
     BatchWrites,
     CounterWriter,
+    Delivery,
     HeadChange,
     Heads,
     LiveDelivery,
@@ -74,6 +75,14 @@ class _Numbering:
     def sequences(self) -> dict[MessageId, int]:
         """Return the number of each message."""
         return {one: self.change.head.recent[one] for one in self.messages}
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """The publications of a batch that are in the log, and their delivery to connections."""
+
+    published: Sequence[NumberedPublication]
+    delivery: Delivery
 
 
 @dataclass(slots=True)
@@ -154,20 +163,24 @@ class Router:
     def _routed(self, work: _BatchRouting, keys: Collection[RoutingKey]) -> RoutingResult:
         numberings = self._numberings(work, keys) if work.batch.is_fifo else []
         live = self._live(work)
-        if live is None or not self._is_delivered_at_once(work, live, numberings):
+        stored = self._stored_at_once(work, live, numberings) if live else None
+        if stored is None:
             self._save(work, numberings)
-            if live is not None:
-                self._deliver_live(work, live)
+            stored = self._stored(work, live) if live else None
+        tasks: list[Callable[[], None]] = []
+        if live is not None and stored is not None:
+            if _has_copies(work):
+                self._deliver(work, stored)  # before any copy: a failure redelivers a message with all of its copies
+                tasks.append(lambda: self._acknowledge(work, live))
+            else:
+                tasks.append(lambda: self._deliver_and_acknowledge(work, live, stored))
         while ready := work.batch.take_ready():
             self._process(ready, work)
-        self._finish(work, live)
+        self._finish(work, tasks)
         return RoutingResult(work.batch.not_done(), () if self.record else tuple(work.report.events))
 
-    def _finish(self, work: _BatchRouting, live: LiveDelivery | None) -> None:
-        """Acknowledge the publications; at the same time, not before, store what they were counted and recorded as."""
-        tasks: list[Callable[[], None]] = []
-        if live is not None:
-            tasks.append(lambda: self._acknowledge(work, live))
+    def _finish(self, work: _BatchRouting, tasks: list[Callable[[], None]]) -> None:
+        """Execute tasks, and at the same time store what the publications were counted and recorded as."""
         if counts := work.report.counts():
             tasks.append(lambda: self.counters.add(counts, at=work.report.at))
         if (record := self.record) is not None:
@@ -254,26 +267,27 @@ class Router:
                 work.sequences |= one.sequences
                 work.detours[change.key] = dict(change.replacing.detours)
 
-    def _is_delivered_at_once(self, work: _BatchRouting, live: LiveDelivery, numberings: Sequence[_Numbering]) -> bool:
-        """Store the heads together with the logs and deliver the publications; return False if nothing was done.
+    def _stored_at_once(
+        self, work: _BatchRouting, live: LiveDelivery, numberings: Sequence[_Numbering]
+    ) -> _Stored | None:
+        """Store the heads together with the logs; return None if nothing was done.
 
         Only heads without another writer are stored so: a transaction would make the writes of others fail.
         """
         changes = [one.change for one in numberings if not one.is_stored]
         is_shared = self._shares_keys(work) or any(one.change.replacing.detours for one in numberings)
         if is_shared or not changes:
-            return False
+            return None
         sequences = {message: number for one in numberings for message, number in one.sequences.items()}
         writes = BatchWrites(changes, work.report.counts(), work.report.at)
         published = _published(work, sequences)
-        failed = live.deliver(self._graph.exchange(work.exchange), published, writes=writes)
-        if failed is None:
-            return False
+        delivery = live.store_with(self._graph.exchange(work.exchange), published, writes)
+        if delivery is None:
+            return None
         work.report.counted()
         work.sequences |= sequences
         work.detours |= {one.change.key: {} for one in numberings}
-        _fail_keys(work, published, failed)
-        return True
+        return _Stored(published, delivery)
 
     def _shares_keys(self, work: _BatchRouting) -> bool:
         """Return whether other routers may work on keys of the batch at the same time."""
@@ -282,13 +296,24 @@ class Router:
     def _live(self, work: _BatchRouting) -> LiveDelivery | None:
         return self.live if self._graph.exchange(work.exchange).live else None
 
-    def _deliver_live(self, work: _BatchRouting, live: LiveDelivery) -> None:
-        """Deliver publications to connections, except those without a number and all behind them."""
+    def _stored(self, work: _BatchRouting, live: LiveDelivery) -> _Stored:
+        """Store publications in the logs, except those without a number and all behind them."""
         for entry in work.entries:
             if isinstance(entry, Publication) and entry.message.message_id not in work.sequences:
                 work.batch.fail(entry.message.message_id)
         published = _published(work, work.sequences)
-        _fail_keys(work, published, live.deliver(self._graph.exchange(work.exchange), published) or ())
+        return _Stored(published, live.store(self._graph.exchange(work.exchange), published))
+
+    def _deliver(self, work: _BatchRouting, stored: _Stored) -> None:
+        """Deliver publications to connections; no message of a failed one's key overtakes it."""
+        failed = stored.delivery()
+        keys = {one.publication.properties.key for one in stored.published if _id(one) in failed}
+        work.batch.recall({_id(one) for one in stored.published if one.publication.properties.key in keys})
+
+    def _deliver_and_acknowledge(self, work: _BatchRouting, live: LiveDelivery, stored: _Stored) -> None:
+        # One after the other: a publisher that waits is in order across topics, for every connection.
+        self._deliver(work, stored)
+        self._acknowledge(work, live)
 
     def _acknowledge(self, work: _BatchRouting, live: LiveDelivery) -> None:
         left = set(work.batch.not_done())
@@ -383,9 +408,9 @@ def _published(work: _BatchRouting, sequences: Mapping[MessageId, int]) -> list[
     ]
 
 
-def _fail_keys(work: _BatchRouting, published: Sequence[NumberedPublication], failed: Collection[MessageId]) -> None:
-    """Fail all messages of the keys of those that failed: within a key, no message overtakes another."""
-    keys = {one.publication.properties.key for one in published if one.publication.message.message_id in failed}
-    for one in published:
-        if one.publication.properties.key in keys:
-            work.batch.fail(one.publication.message.message_id)
+def _has_copies(work: _BatchRouting) -> bool:
+    return any(isinstance(entry, Publication) and entry.routes.queues for entry in work.entries)
+
+
+def _id(one: NumberedPublication) -> MessageId:
+    return one.publication.message.message_id

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import Exchange, LiveSettings
-from signalbox.exchange.model.routing_ports import BatchWrites
+from signalbox.exchange.model.routing_ports import BatchWrites, Delivery
 from signalbox.exchange.model.routing_ports import NumberedPublication as ToConnections
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.event_documents import event_document, json_text
@@ -95,23 +95,31 @@ class Distributor:
     directory: SubscriberDirectory
     outboxes: OutboxSender
 
-    def deliver(
-        self, exchange: Exchange, published: Sequence[ToConnections], *, writes: BatchWrites | None = None
-    ) -> Collection[MessageId] | None:
-        """Distribute publications in their order; return the messages to redeliver.
+    def store(self, exchange: Exchange, published: Sequence[ToConnections]) -> Delivery:
+        """Append publications to the logs; return their distribution in their order."""
+        events = [_decoded(one) for one in published]
+        if events and exchange.live is not None:
+            self.log.append(exchange.name, [one.event for one in events], live=exchange.live)
+        return self._delivery(exchange, events)
 
-        `writes` are stored with the log; if they cannot be, nothing is done, and the result is None.
-        """
-        if exchange.live is None or not published:
-            return ()
+    def store_with(
+        self, exchange: Exchange, published: Sequence[ToConnections], writes: BatchWrites
+    ) -> Delivery | None:
+        """Append publications and store `writes`, all or none; return None if nothing was stored."""
         events = [_decoded(one) for one in published]
         logged = [one.event for one in events]
-        if writes is None:
-            self.log.append(exchange.name, logged, live=exchange.live)
-        elif not self.log.append_with(exchange.name, logged, live=exchange.live, writes=writes):
+        if exchange.live is None or not self.log.append_with(exchange.name, logged, live=exchange.live, writes=writes):
             return None
-        subscribers_of = self.directory.lookup(exchange.name, {one.event.topic for one in events})
-        return self._send(_batches(events, subscribers_of), exchange.name)
+        return self._delivery(exchange, events)
+
+    def _delivery(self, exchange: Exchange, events: Sequence[_DecodedEvent]) -> Delivery:
+        if exchange.live is None or not events:
+            return tuple
+        return lambda: self._deliver(events, exchange.name)
+
+    def _deliver(self, events: Sequence[_DecodedEvent], realm: ExchangeName) -> set[MessageId]:
+        subscribers_of = self.directory.lookup(realm, {one.event.topic for one in events})
+        return self._send(_batches(events, subscribers_of), realm)
 
     def publication_id(self, publication: Publication) -> int:
         """Return the publication id that connections and logs have."""

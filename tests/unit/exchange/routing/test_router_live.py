@@ -10,7 +10,7 @@ from signalbox.errors import UnavailableError
 from signalbox.exchange.messages.properties import LIVE, MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
-from signalbox.exchange.model.routing_ports import BatchWrites, NumberedPublication
+from signalbox.exchange.model.routing_ports import BatchWrites, Delivery, NumberedPublication
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Attribute, MessageId
@@ -35,19 +35,26 @@ class Live:
     delivered: list[tuple[str, int]] = field(default_factory=list)
     acknowledged: list[str] = field(default_factory=list)
     notes: list[str | None] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
 
-    def deliver(
-        self, exchange: Exchange, published: Sequence[NumberedPublication], *, writes: BatchWrites | None = None
-    ) -> Collection[MessageId] | None:
+    def store_with(
+        self, exchange: Exchange, published: Sequence[NumberedPublication], writes: BatchWrites
+    ) -> Delivery | None:
+        assert self.world is not None
+        if self.cannot_write:
+            return None
+        for one in writes.heads:
+            assert self.world.heads.save(exchange.name, one.key, one.head, replacing=one.replacing)
+            self.at_once.append(one.key)
+        self.world.counters.add(writes.counts, at=writes.at)
+        return self.store(exchange, published)
+
+    def store(self, exchange: Exchange, published: Sequence[NumberedPublication]) -> Delivery:
         assert exchange.live is not None
-        if writes is not None:
-            assert self.world is not None
-            if self.cannot_write:
-                return None
-            for one in writes.heads:
-                assert self.world.heads.save(exchange.name, one.key, one.head, replacing=one.replacing)
-                self.at_once.append(one.key)
-            self.world.counters.add(writes.counts, at=writes.at)
+        return lambda: self.deliver(published)
+
+    def deliver(self, published: Sequence[NumberedPublication]) -> Collection[MessageId]:
+        self.steps.append("delivered")
         self.delivered += [(one.publication.message.body, one.sequence) for one in published]
         self.notes += [one.publication.notes for one in published]
         publications = [one.publication for one in published]
@@ -57,6 +64,7 @@ class Live:
         return len(publication.message.message_id)
 
     def acknowledge(self, publications: Sequence[Publication]) -> Collection[MessageId]:
+        self.steps.append("acknowledged")
         self.acknowledged += [one.message.body for one in publications]
         return {one.message.message_id for one in publications if one.message.body in self.unacknowledged}
 
@@ -87,6 +95,19 @@ def test_live_delivery_gets_numbers_and_publishers_are_acknowledged_last(world_a
 
     assert live.delivered == [("0", 1), ("1", 2), ("2", 3)]
     assert (live.acknowledged, world.bodies("q_log.fifo")) == (["0", "1", "2"], ["0", "1", "2"])
+
+
+@pytest.mark.parametrize("copies", [0, 1])
+def test_publishers_are_acknowledged_after_all_deliveries(world_and_live, copies) -> None:
+    """A publisher that waits is in order across topics: its event is in all outboxes when it publishes the next one."""
+    world, live = world_and_live
+    for number in range(copies):
+        world.bind(LOG, "#", queue=f"q_log{number}.fifo")
+    world.publish(LOG, "a.b")
+
+    world.route(LOG)
+
+    assert live.steps == ["delivered", "acknowledged"]
 
 
 def test_live_delivery_ignores_exchanges_that_are_not_live() -> None:
@@ -126,6 +147,25 @@ def test_a_failed_live_delivery_redelivers_the_message_and_its_group(world_and_l
 
     assert live.delivered == [("1", 1), ("2", 2), ("3", 1), ("1", 1), ("2", 2)]
     assert world.bodies("q_log.fifo") == ["3", "1", "2"]
+
+
+def test_a_publication_without_copies_is_recorded_while_it_is_delivered(world_and_live) -> None:
+    """It is in the log then: the history need not wait for its connections, nor they for the history."""
+    world, live = world_and_live
+    for key, body in (("a", "1"), ("a", "2"), ("b", "3")):
+        world.publish(LOG, key, body)
+    live.failing = {"1"}
+
+    first = world.route(LOG)
+    live.failing = set()
+    world.moment += VISIBILITY + 1
+    again = world.route(LOG)
+
+    assert live.delivered == [("1", 1), ("2", 2), ("3", 1), ("1", 1), ("2", 2)]
+    assert live.acknowledged == ["3", "1", "2"]
+    assert (len(first.not_done), again.not_done) == (2, ())
+    assert [event.outcome for event in first.events] == ["live"] * 3
+    assert {event.event_id for event in again.events} < {event.event_id for event in first.events}
 
 
 def test_a_failed_acknowledgement_redelivers_the_message_and_all_behind_it(world_and_live) -> None:

@@ -70,9 +70,8 @@ class World:
         self.subscribers += [Subscriber(ConnectionId(connection), pattern, listener) for pattern in patterns]
 
     def deliver(self, *published: NumberedPublication) -> Collection[str]:
-        failed = Distributor(self, self, self).deliver(EXCHANGE, published)
-        assert failed is not None
-        return failed
+        delivery = Distributor(self, self, self).store(EXCHANGE, published)
+        return delivery()
 
     def bundles(self, connection: str) -> list[EventBatch]:
         found = [parse_item(one.text) for one in self.sent if one.connection == connection]
@@ -172,7 +171,10 @@ def test_the_id_of_a_batch_depends_on_its_content(world: World) -> None:
 
 
 def test_an_exchange_that_is_not_live_delivers_to_no_connection(world: World) -> None:
-    assert Distributor(world, world, world).deliver(replace(EXCHANGE, live=None), [published("a", 1)]) == ()
+    other = replace(EXCHANGE, live=None)
+
+    assert Distributor(world, world, world).store(other, [published("a", 1)])() == ()
+    assert Distributor(world, world, world).store_with(other, [published("a", 1)], BatchWrites((), {}, START)) is None
     assert world.deliver() == ()
     assert (world.logged, world.calls) == ([], [])
 
@@ -198,9 +200,11 @@ def test_what_is_stored_with_the_log_is_stored_before_anything_is_sent(world: Wo
     world.cannot_write = cannot_write
     writes = BatchWrites((), {}, START)
 
-    failed = Distributor(world, world, world).deliver(EXCHANGE, [published("a", 1)], writes=writes)
+    delivery = Distributor(world, world, world).store_with(EXCHANGE, [published("a", 1)], writes)
 
+    assert world.sent == []
     if cannot_write:
-        assert (failed, world.logged, world.sent) == (None, [], [])
+        assert (delivery, world.logged) == (None, [])
     else:
-        assert (failed, world.written, world.got("c")) == (set(), [writes], [("a", 1)])
+        assert delivery is not None
+        assert (delivery(), world.written, world.got("c")) == (set(), [writes], [("a", 1)])

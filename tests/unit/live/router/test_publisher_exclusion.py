@@ -74,7 +74,8 @@ class Realm:
             envelope = read_publication(message, trusted_ids={SENDER})
             assert isinstance(envelope, MessageProperties)
             said = publication(message, envelope, Routes((), by_alternate=False), {}, trusted_ids={SENDER})
-            assert Distributor(self, self, self).deliver(exchange, [NumberedPublication(said, number)]) == set()
+            delivery = Distributor(self, self, self).store(exchange, [NumberedPublication(said, number)])
+            assert delivery() == set()
 
     def posted(self) -> list[Any]:
         """Post all items of the outbox in one batch; return all messages."""
