@@ -29,7 +29,7 @@ import { Subscription } from "./subscription.js";
 
 /**
  * The parts of a WebSocket that the client uses.
- * @typedef {Pick<WebSocket, "send" | "close" | "onopen" | "onmessage" | "onclose">} Socket
+ * @typedef {Pick<WebSocket, "send" | "close" | "onopen" | "onmessage" | "onclose"> & { protocol?: string }} Socket
  */
 
 /** The phases of the connection. */
@@ -57,6 +57,8 @@ const CALL = 48;
 const RESULT = 50;
 
 const SUBPROTOCOL = "wamp.2.json";
+const BATCHED_SUBPROTOCOL = "wamp.2.json.batched"; // several messages at once, each with a separator behind it
+const SEPARATOR = "\x1e";
 const ROLES = {
   subscriber: { features: { pattern_based_subscription: true, subscription_revocation: true } },
   caller: {},
@@ -109,7 +111,7 @@ export class Client {
     this.ticket = ticket;
     this.token = token;
     this.onState = onState;
-    this.openSocket = environment.openSocket ?? ((at) => new WebSocket(at, [SUBPROTOCOL]));
+    this.openSocket = environment.openSocket ?? ((at) => new WebSocket(at, [BATCHED_SUBPROTOCOL, SUBPROTOCOL]));
     this.random = environment.random ?? Math.random;
     /** @type {Set<Subscription>} */
     this.subscriptions = new Set();
@@ -178,7 +180,10 @@ export class Client {
     this.socket = socket;
     this.joinTimer = setTimeout(() => this._lost("no answer"), JOIN_TIMEOUT_MS);
     socket.onopen = () => this._send([HELLO, this.realm, this._helloDetails()]);
-    socket.onmessage = ({ data }) => this._receive(JSON.parse(data));
+    socket.onmessage = ({ data }) => {
+      const texts = data.split(SEPARATOR).filter(Boolean);
+      for (const text of texts) if (this.socket === socket) this._receive(JSON.parse(text));
+    };
     socket.onclose = ({ reason }) => this._lost(reason);
   }
 
@@ -360,7 +365,8 @@ export class Client {
 
   /** @param {Message} message */
   _send(message) {
-    this.socket?.send(JSON.stringify(message));
+    const { socket } = this;
+    if (socket) socket.send(JSON.stringify(message) + (socket.protocol === BATCHED_SUBPROTOCOL ? SEPARATOR : ""));
   }
 
   /** Call a procedure, and treat the connection as lost when there is no reply in time. */

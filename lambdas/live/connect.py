@@ -10,11 +10,12 @@ from signalbox.live.session.connection import (
     PROTOCOL_HEADER,
     Refusal,
     arvados_token,
+    chosen_subprotocol,
     protocol_refusal,
     rate_refusal,
 )
 from signalbox.live.session.state import ConnectionId, Lost, Session, opened
-from signalbox.live.wamp.codec import SUBPROTOCOL
+from signalbox.live.wamp.batches import BATCHED_SUBPROTOCOL
 
 OK = 200
 
@@ -34,14 +35,15 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     if refusal:
         return _refused(refusal)
     user_agent = next((value for name, value in headers.items() if name.lower() == "user-agent"), "")
-    session = opened(connection, now=now, user_agent=user_agent)
-    return _admitted(session, token, context["requestId"]) if token else _accepted(session)
+    subprotocol = chosen_subprotocol(headers)
+    session = opened(connection, now=now, user_agent=user_agent, is_batched=subprotocol == BATCHED_SUBPROTOCOL)
+    return _admitted(session, token, context["requestId"]) if token else _accepted(session, subprotocol)
 
 
-def _accepted(session: Session) -> dict[str, Any]:
+def _accepted(session: Session, subprotocol: str | None) -> dict[str, Any]:
     wiring.sessions().open(session)
     wiring.timers().start(session.connection)
-    return {"statusCode": OK, "headers": {PROTOCOL_HEADER: SUBPROTOCOL}}
+    return {"statusCode": OK, "headers": {PROTOCOL_HEADER: subprotocol}}
 
 
 def _admitted(session: Session, token: str, request: str) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """WebSocket connections to the live router, by the package `websockets`."""
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
@@ -12,11 +13,13 @@ from websockets.typing import Subprotocol
 from signalbox import __version__
 from signalbox.clients.live.session import ConnectionLost
 from signalbox.errors import RejectedError
+from signalbox.live.wamp.batches import BATCHED_SUBPROTOCOL, RECORD_SEPARATOR, batch, messages_of
 from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, SUBPROTOCOL
 
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
 
+SUBPROTOCOLS = (BATCHED_SUBPROTOCOL, SUBPROTOCOL)
 CONNECT_SECONDS = 20.0
 CLOSE_SECONDS = 1.0
 # Pings detect a lost connection; API Gateway answers them. A busy peer may answer late.
@@ -28,31 +31,39 @@ SERVER_ERROR = 500
 
 @dataclass(frozen=True, slots=True)
 class WebSocket:
-    """A `Socket` over a connection of the package `websockets`."""
+    """A `Socket` over a connection of the package `websockets`, which may receive several messages at once."""
 
     connection: "ClientConnection"
     closing: ExitStack
+    _received: deque[str] = field(default_factory=deque)
 
     def send(self, text: str) -> None:
         """Send a message. Raises `ConnectionLost`."""
         with _lost():
-            self.connection.send(text)
+            self.connection.send(batch([text], RECORD_SEPARATOR) if self._is_batched else text)
 
     def receive(self, timeout_seconds: float | None) -> str | None:
         """Return the next message, or None if none arrives in time. Raises `ConnectionLost`."""
-        with _lost():
-            try:
-                return str(self.connection.recv(timeout_seconds))
-            except TimeoutError:
-                return None
+        if not self._received:
+            with _lost():
+                try:
+                    frame = str(self.connection.recv(timeout_seconds))
+                except TimeoutError:
+                    return None
+            self._received.extend(messages_of(frame) if self._is_batched else [frame])
+        return self._received.popleft()
+
+    @property
+    def _is_batched(self) -> bool:
+        return self.connection.subprotocol == BATCHED_SUBPROTOCOL
 
     def close(self) -> None:
         """Close the connection."""
         self.closing.close()
 
 
-def connector(url: str) -> Callable[[], WebSocket]:
-    """Return the function that opens a connection to a router's URL.
+def connector(url: str, *, subprotocols: Sequence[str] = SUBPROTOCOLS) -> Callable[[], WebSocket]:
+    """Return the function that opens a connection to a router's URL, which chooses one of the subprotocols.
 
     It raises `ConnectionLost` if a retry may succeed, and `RejectedError` otherwise.
     """
@@ -61,7 +72,7 @@ def connector(url: str) -> Callable[[], WebSocket]:
         with _lost():
             try:
                 closing = ExitStack()
-                return WebSocket(closing.enter_context(_connecting(url)), closing)
+                return WebSocket(closing.enter_context(_connecting(url, subprotocols)), closing)
             except InvalidStatus as refused:
                 raise _refused(url, refused) from refused
             except InvalidURI as wrong:
@@ -70,10 +81,10 @@ def connector(url: str) -> Callable[[], WebSocket]:
     return opened
 
 
-def _connecting(url: str) -> AbstractContextManager["ClientConnection"]:
+def _connecting(url: str, subprotocols: Sequence[str]) -> AbstractContextManager["ClientConnection"]:
     return connect(
         url,
-        subprotocols=[Subprotocol(SUBPROTOCOL)],
+        subprotocols=list(map(Subprotocol, subprotocols)),
         open_timeout=CONNECT_SECONDS,
         close_timeout=CLOSE_SECONDS,
         ping_interval=PING_SECONDS,

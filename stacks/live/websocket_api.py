@@ -12,10 +12,11 @@ from stacks.live.environment import WEBSOCKET_STAGE
 from stacks.shared.http_api import limit_routes
 
 # The first character of a message distinguishes frames from signals. Ids are encoded, too: AWS's end with `=`, and no
-# page excludes the `+` of base64, which a form turns into a space.
+# page excludes the `+` of base64, which a form turns into a space. SQS refuses the separators of batches.
 FRAME = (
     "Action=SendMessage&MessageGroupId=$util.urlEncode($context.connectionId)"
-    "&MessageDeduplicationId=$util.urlEncode($context.requestId)&MessageBody=f$util.urlEncode($input.body)"
+    "&MessageDeduplicationId=$util.urlEncode($context.requestId)"
+    '&MessageBody=f$util.urlEncode($input.body).replaceAll("%1[8Ee]", "%0A%0A")'
 )
 
 

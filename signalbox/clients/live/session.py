@@ -69,7 +69,7 @@ class SessionClosed(UnavailableError):
 
 
 class Socket(Protocol):
-    """A WebSocket of the subprotocol `wamp.2.json`."""
+    """A WebSocket of the subprotocol `wamp.2.json` or `wamp.2.json.batched`; it sends and returns single messages."""
 
     def send(self, text: str) -> None:
         """Send a message. Raises `ConnectionLost`."""

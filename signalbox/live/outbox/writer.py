@@ -1,6 +1,6 @@
 """The only writer to connections: posts the items of an outbox in their order, if they are permitted."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -10,7 +10,7 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import NO_RIGHTS, Rights
 from signalbox.live.arvados.rows import LogRow, row_message, row_of
-from signalbox.live.log.backfill import BackfillReader
+from signalbox.live.log.backfill import BackfillEvent, BackfillReader
 from signalbox.live.log.events import EventTexts, LoggedEvent
 from signalbox.live.outbox.decisions import (
     ItemAction,
@@ -28,6 +28,7 @@ from signalbox.live.outbox.decisions import (
     reply_action,
     with_progress,
 )
+from signalbox.live.outbox.frames import Frame
 from signalbox.live.outbox.items import (
     BackfillRequest,
     CatchUpRequest,
@@ -43,6 +44,7 @@ from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
 from signalbox.live.outbox.rows import RowAudience, defer_row, finish_catch_up, row_action, row_posted
 from signalbox.live.session.state import ConnectionId, Dialect, Session
 from signalbox.live.wamp.codec import size_bytes
+from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.messages import MessageId
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -50,7 +52,7 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 MAXIMUM_BACKLOG = 10_000  # events of a topic that a client may be behind
 BACKLOG_CHECKED_AFTER = timedelta(seconds=5)  # in the outbox: the check costs a read
 ROWS_READ = 1_000  # of a catch-up at a time, before the rights are read again
-SAVED_EVERY = 100  # events of a backfill, which is the number that may be posted twice when the writer crashes
+SAVED_EVERY = 100  # events of a backfill; with those of a frame, as many may be posted twice when the writer crashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,7 @@ class _ConnectionWriter:
             return DeliveryOutcome.DONE
         self._advance(begin_reply(self.outbox, item.item_id))
         self._save()
-        result = self._post(item.message, is_repeatable=False)
+        result = self._post(item.message + self._separator, is_repeatable=False)
         if result is PostResult.POSTED:
             self.delivered.replies += 1
             self._advance(finish_reply(self.outbox, item))
@@ -215,31 +217,60 @@ class _ConnectionWriter:
         return self.writer.now() - since
 
     def _event_batch(self, item: EventBatch, waited: timedelta) -> DeliveryOutcome:
-        for position in range(progress_of(self.outbox, item.item_id), len(item.events)):
-            outcome = self._live_event(item.events[position], waited)
+        handled = progress_of(self.outbox, item.item_id)
+        while handled < len(item.events):
+            frame = self._frame()
+            outcome = self._fill(frame, item.events[handled:], waited)
+            if outcome is DeliveryOutcome.DONE:
+                outcome = self._post_frame(frame)
             if outcome is not DeliveryOutcome.DONE:
-                self._advance(with_progress(self.outbox, item.item_id, position))
+                self._advance(with_progress(self.outbox, item.item_id, handled))
                 return outcome
+            handled += frame.handled
         return DeliveryOutcome.DONE
 
-    def _live_event(self, candidate: SubscriptionEvent, waited: timedelta) -> DeliveryOutcome:
-        self._complete(candidate)
-        action = self._action(candidate, waited)
-        if action is ItemAction.CLOSE or (action is ItemAction.POST and self._is_far_behind(candidate, waited)):
-            return DeliveryOutcome.TOO_SLOW
-        if action is ItemAction.DEFER:
-            row = self._row(candidate.event)
-            self._advance(defer(self.outbox, candidate) if row is None else defer_row(self.outbox, row))
-        if action is not ItemAction.POST:
+    def _fill(self, frame: Frame, candidates: Sequence[SubscriptionEvent], waited: timedelta) -> DeliveryOutcome:
+        """Handle the first of some events: skip or defer them, or add them to a frame until it is full."""
+        for candidate in candidates:
+            if frame.is_full:
+                break
+            self._complete(candidate)
+            action = self._action(candidate, waited)
+            if action is ItemAction.CLOSE or (action is ItemAction.POST and self._is_far_behind(candidate, waited)):
+                return DeliveryOutcome.TOO_SLOW
+            if action is ItemAction.POST and not frame.add(candidate, self._text(candidate)):
+                break
+            if action is ItemAction.DEFER:
+                row = self._row(candidate.event)
+                self._advance(defer(self.outbox, candidate) if row is None else defer_row(self.outbox, row))
             self.delivered.skipped += action is ItemAction.SKIP
+            frame.handled += 1
+        return DeliveryOutcome.DONE
+
+    def _post_frame(self, frame: Frame) -> DeliveryOutcome:
+        if not frame.events:
             return DeliveryOutcome.DONE
-        row = self._row(candidate.event)
-        outcome = self._post_event(candidate) if row is None else self._post_row(row)
+        row = self._row(frame.events[0].event)
+        outcome = self._post_events(frame) if row is None else self._post_row(row)
         if outcome is DeliveryOutcome.DONE:
-            self.delivered.events += 1
-            self.delivered.add_publication(candidate.event.publication)
-            self.delivered.lags.append(self.writer.now() - candidate.event.at)
+            self.delivered.events += len(frame.events)
+            for candidate in frame.events:
+                self.delivered.add_publication(candidate.event.publication)
+                self.delivered.lags.append(self.writer.now() - candidate.event.at)
         return outcome
+
+    def _frame(self) -> Frame:
+        """Return an empty frame for the client: for one event, unless it receives batches."""
+        return Frame(self._separator)
+
+    @property
+    def _separator(self) -> str:
+        return self.snapshot.session.separator if self.snapshot.session else ""
+
+    def _text(self, candidate: SubscriptionEvent, *, is_latest: bool = False) -> str:
+        if self._is_arvados:
+            return ""  # its row has a number, and is alone in its frame
+        return self.writer.texts.text(candidate.pattern, candidate.event, is_retained=is_latest)
 
     def _action(self, candidate: SubscriptionEvent, waited: timedelta) -> ItemAction:
         snapshot = self.snapshot
@@ -297,28 +328,50 @@ class _ConnectionWriter:
         backfill = reader.read(request, listener, deferred=self.outbox.pending_backfills[subscription])
         # Read again after the logs: a user whose right was revoked must not receive events published since.
         self._read()
-        for number, one in enumerate(backfill.events, start=1):
-            outcome = self._backfill_event(SubscriptionEvent(request.pattern, one.event), is_latest=one.is_latest)
+        for frame in self._backfill_frames(request.pattern, backfill.events):
+            outcome = self._post_backfill(frame)
             if outcome is not DeliveryOutcome.DONE:
                 return outcome
-            if number % SAVED_EVERY == 0:
-                self._save()
         self._advance(
             finish_backfill(self.outbox, request.item_id, subscription, backfill.settled, now=self.writer.now())
         )
         return DeliveryOutcome.DONE
 
-    def _backfill_event(self, candidate: SubscriptionEvent, *, is_latest: bool) -> DeliveryOutcome:
-        event, snapshot = candidate.event, self.snapshot
+    def _backfill_frames(self, pattern: TopicPattern, events: Iterable[BackfillEvent]) -> Iterator[Frame]:
+        """Yield the frames with a backfill's events that were not posted before and may be posted."""
+        frame, newest = self._frame(), dict[RoutingKey, int]()
+        for one in events:
+            if frame.is_full:
+                yield frame
+                frame = self._frame()
+            candidate, number = SubscriptionEvent(pattern, one.event), one.event.sequence or 0
+            if number <= newest.get(one.event.topic, -1) or not self._is_in_backfill(candidate):
+                continue
+            newest[one.event.topic] = number
+            text = self._text(candidate, is_latest=one.is_latest)
+            if not frame.add(candidate, text):
+                yield frame
+                frame = self._frame()
+                frame.add(candidate, text)
+        if frame.events:
+            yield frame
+
+    def _is_in_backfill(self, candidate: SubscriptionEvent) -> bool:
+        event = candidate.event
         watermarks = self.outbox.watermarks.get(candidate.pattern.subscription_id)
-        is_posted = watermarks is not None and (event.sequence or 0) <= watermarks.numbers.get(event.topic, 0)
-        if is_posted or not may_post(candidate, self.outbox, session=snapshot.session, rights=self._rights()):
-            return DeliveryOutcome.DONE
-        outcome = self._post_event(candidate, is_latest=is_latest)
+        if watermarks is not None and (event.sequence or 0) <= watermarks.numbers.get(event.topic, 0):
+            return False
+        return may_post(candidate, self.outbox, session=self.snapshot.session, rights=self._rights())
+
+    def _post_backfill(self, frame: Frame) -> DeliveryOutcome:
+        outcome = self._post_events(frame)
         if outcome is DeliveryOutcome.DONE:
-            self.delivered.backfilled += 1
-            self.delivered.add_publication(event.publication)
-            self._advance(mark_posted(self.outbox, candidate, now=self.writer.now()))
+            for candidate in frame.events:
+                self.delivered.backfilled += 1
+                self.delivered.add_publication(candidate.event.publication)
+                self._advance(mark_posted(self.outbox, candidate, now=self.writer.now()))
+                if self.delivered.backfilled % SAVED_EVERY == 0:
+                    self._save()
         return outcome
 
     def _catch_up(self, request: CatchUpRequest) -> DeliveryOutcome:
@@ -364,11 +417,10 @@ class _ConnectionWriter:
             self._advance(row_posted(self.outbox, row, session, now=self.writer.now()))
         return EVENT_OUTCOMES[result]
 
-    def _post_event(self, candidate: SubscriptionEvent, *, is_latest: bool = False) -> DeliveryOutcome:
+    def _post_events(self, frame: Frame) -> DeliveryOutcome:
         if self.writer.now() >= self.until:
             return DeliveryOutcome.OUT_OF_TIME
-        text = self.writer.texts.text(candidate.pattern, candidate.event, is_retained=is_latest)
-        return EVENT_OUTCOMES[self._post(text, is_repeatable=True)]
+        return EVENT_OUTCOMES[self._post(frame.text, is_repeatable=True)]
 
     def _post(self, text: str, *, is_repeatable: bool) -> PostResult:
         result = self.writer.connections.post(self.connection, text, is_repeatable=is_repeatable)

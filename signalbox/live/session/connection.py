@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from signalbox.live.wamp.batches import BATCHED_SUBPROTOCOL
 from signalbox.live.wamp.codec import SUBPROTOCOL
 
 PROTOCOL_HEADER = "Sec-WebSocket-Protocol"
@@ -28,6 +29,15 @@ def offered_subprotocols(headers: Mapping[str, str]) -> list[str]:
     return [part.strip() for value in values for part in value.split(",")]
 
 
+def chosen_subprotocol(headers: Mapping[str, str]) -> str | None:
+    """Return the subprotocol of a connection, or None if the client offers no supported one.
+
+    Batches are preferred: API Gateway charges for each WebSocket message.
+    """
+    offered = offered_subprotocols(headers)
+    return next((one for one in (BATCHED_SUBPROTOCOL, SUBPROTOCOL) if one in offered), None)
+
+
 def arvados_token(headers: Mapping[str, str], query: Mapping[str, str]) -> str | None:
     """Return the token of a client of Arvados, which offers no subprotocol; None for any other client."""
     return None if any(offered_subprotocols(headers)) else query.get(TOKEN_PARAMETER)
@@ -38,9 +48,9 @@ def protocol_refusal(headers: Mapping[str, str]) -> Refusal | None:
 
     Binary serializations are impossible: API Gateway closes a connection that sends a binary frame.
     """
-    if SUBPROTOCOL in offered_subprotocols(headers):
+    if chosen_subprotocol(headers):
         return None
-    return Refusal(BAD_REQUEST, f"offer the subprotocol {SUBPROTOCOL}: no other is supported")
+    return Refusal(BAD_REQUEST, f"offer the subprotocol {SUBPROTOCOL} or {BATCHED_SUBPROTOCOL}: no other is supported")
 
 
 def rate_refusal(connections_this_second: int) -> Refusal | None:

@@ -1,15 +1,26 @@
 """The messages of a connection's inbox: frames that the client sent, and signals."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from signalbox.documents import shown
 from signalbox.errors import RejectedError
 from signalbox.live.arvados import requests
-from signalbox.live.session.state import Admitted, Dialect, Elapsed, Killed, Lost, Received, RightsChanged, Signal
-from signalbox.live.wamp.codec import decode, size_bytes
+from signalbox.live.session.state import (
+    Admitted,
+    Dialect,
+    Elapsed,
+    Killed,
+    Lost,
+    Received,
+    RightsChanged,
+    Session,
+    Signal,
+)
+from signalbox.live.wamp import batches
+from signalbox.live.wamp.codec import MalformedFrame, decode, size_bytes
 
 FRAME = "f"  # the first character of a frame's message, before its text; a signal is a JSON object
 
@@ -28,7 +39,18 @@ class InboxMessage:
 
 def frame_body(text: str) -> str:
     """Return the message body for a frame."""
-    return FRAME + text
+    return FRAME + batches.for_inbox(text)
+
+
+def messages_of(body: str, session: Session) -> Sequence[InboxMessage]:
+    """Return the content of a message body: the messages of a frame, or a signal. Raises `InvalidInboxMessage`."""
+    if not session.is_batched or not body.startswith(FRAME):
+        return [parse(body, session.dialect)]
+    texts = batches.messages_of(body.removeprefix(FRAME))
+    if not 1 <= len(texts) <= batches.MAXIMUM_MESSAGES:
+        problem = f"a batch has {len(texts)} messages, not 1 to {batches.MAXIMUM_MESSAGES}"
+        return [InboxMessage(MalformedFrame(problem), size_bytes(body))]
+    return [InboxMessage(decode(text), size_bytes(text)) for text in texts]
 
 
 def signal_body(signal: Signal) -> str:

@@ -32,6 +32,8 @@ from signalbox.live.session.state import (
     RightsChanged,
     Session,
     State,
+    part,
+    whole,
 )
 from signalbox.live.wamp.authentication import AuthMethod
 from signalbox.live.wamp.messages import (
@@ -72,6 +74,12 @@ class Arrival:
     body: str
     at: datetime
 
+    def parts(self, count: int) -> "Iterator[Arrival]":
+        """Yield the arrivals of the messages in a frame. The last one has the id of the frame."""
+        for position in range(count - 1):
+            yield replace(self, frame=part(self.frame, position))
+        yield self
+
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
@@ -110,13 +118,14 @@ class InboxProcessor:
                 yield from self._executed(batch)
                 batch = []
             try:
-                message = inbox.parse(arrival.body, stored.session.dialect)
+                messages = inbox.messages_of(arrival.body, stored.session)
             except InvalidInboxMessage:
                 self._saved(batch, stored)
                 yield from self._executed(batch)
                 raise
-            session = batch[-1].outcome.session if batch else stored.session
-            batch.append(self._decision(message, arrival, session, is_in_batch=bool(batch)))
+            for message, one in zip(messages, arrival.parts(len(messages)), strict=True):
+                session = batch[-1].outcome.session if batch else stored.session
+                batch.append(self._decision(message, one, session, is_in_batch=bool(batch)))
         self._saved(batch, stored)
         yield from self._executed(batch)
 
@@ -138,7 +147,8 @@ class InboxProcessor:
     def _executed(self, batch: Sequence[_Decision]) -> Iterator[FrameId]:
         for decision in batch:
             self._execute(decision)
-            yield decision.arrival.frame
+            if decision.arrival.frame == whole(decision.arrival.frame):
+                yield decision.arrival.frame
 
     def _execute(self, decision: _Decision) -> None:
         session, arrival, effects = decision.outcome.session, decision.arrival, decision.outcome.effects

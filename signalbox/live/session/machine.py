@@ -20,6 +20,7 @@ from signalbox.live.session.state import (
     RightsChanged,
     Session,
     State,
+    whole,
 )
 from signalbox.live.wamp.messages import (
     Abort,
@@ -131,14 +132,15 @@ def receive(session: Session, received: Received, context: DecisionContext, *, i
 
     A frame that is received again changes nothing: the newest frame returns its effects again, since an unknown number
     of them was executed, and an older frame returns none, since all of them were. With `is_in_batch` the effects of the
-    frame before were not executed yet and are kept, too.
+    frame before were not executed yet and are kept, too. The messages of one frame are decided together.
     """
-    if context.frame is not None and context.frame in session.frames:
+    if context.frame is not None and whole(context.frame) in session.frames:
         return Outcome(session, session.pending.get(context.frame, ()))
     outcome = _decided(session, received, context)
     if context.frame is None:
         return outcome
-    frames = (*session.frames, context.frame)[-KEPT_FRAMES:]
+    is_complete = context.frame == whole(context.frame)
+    frames = (*session.frames, context.frame)[-KEPT_FRAMES:] if is_complete else session.frames
     pending = {**(session.pending if is_in_batch else {}), context.frame: outcome.effects}
     return replace(outcome, session=replace(outcome.session, frames=frames, pending=pending))
 

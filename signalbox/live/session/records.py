@@ -51,6 +51,8 @@ def session_document(session: Session) -> dict[str, object]:
     """Return the document of a session."""
     # Versions without tokens ignore `token`; they find no user with the name, and so no rights.
     token = {} if session.token is None else {"token": token_document(session.token)}
+    # Versions without batches ignore `batched`, and post messages without a separator, which our clients accept.
+    batched = {"batched": True} if session.is_batched else {}
     return {
         "connection": session.connection,
         "opened_at": session.opened_at.isoformat(),
@@ -66,6 +68,7 @@ def session_document(session: Session) -> dict[str, object]:
         "frames": list(session.frames),
         "pending": {frame: list(map(effect_document, effects)) for frame, effects in session.pending.items()},
         **token,
+        **batched,
         **_dialect_document(session),
     }
 
@@ -91,6 +94,7 @@ def session_of(document: Document) -> Session:
         token=token_of(document["token"]) if "token" in document else None,
         dialect=Dialect(document.get("dialect", Dialect.WAMP)),
         log_subscriptions=tuple(map(_log_subscription_of, document.get("log_subscriptions", ()))),
+        is_batched=document.get("batched", False),
     )
 
 

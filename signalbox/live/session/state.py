@@ -13,6 +13,7 @@ from signalbox.live.identity.tokens import TokenIdentity, TokenRefusal, Verified
 from signalbox.live.session.effects import Effect
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
+from signalbox.live.wamp.batches import separator_for
 from signalbox.live.wamp.codec import MalformedFrame
 from signalbox.live.wamp.messages import Message, PublicationId, SessionId, SubscriptionId
 from signalbox.live.wamp.patterns import TopicPattern
@@ -20,7 +21,7 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Role
 
 ConnectionId = NewType("ConnectionId", str)
-FrameId = NewType("FrameId", str)
+FrameId = NewType("FrameId", str)  # of a message in a batch of several but the last: with its position, see `part`
 
 JOIN_TIMEOUT = timedelta(seconds=10)  # from the opening of the connection to WELCOME, and from our GOODBYE to theirs
 # A frame is received again before any later frame of its connection, and a batch of a FIFO queue has at most ten.
@@ -55,7 +56,8 @@ class Session:
     a frame is received again after a crash, its effects are executed again. `features` are the subscriber features that
     HELLO announced. `token` is the identity of a token's user; in `JOINED`, `deadline` is then when the next timer runs
     out. A session in the dialect of Arvados has `log_subscriptions`, in the order of the requests, and as long as it
-    has any, one subscription to all topics of its realm.
+    has any, one subscription to all topics of its realm. With `is_batched` the client receives several messages in one
+    WebSocket message.
     """
 
     connection: ConnectionId
@@ -74,6 +76,12 @@ class Session:
     token: TokenIdentity | None = None
     dialect: Dialect = Dialect.WAMP
     log_subscriptions: tuple[LogSubscription, ...] = ()
+    is_batched: bool = False
+
+    @property
+    def separator(self) -> str:
+        """Return the separator behind each message to the client: none, unless it receives batches."""
+        return separator_for(self.user_agent) if self.is_batched else ""
 
     @property
     def is_anonymous(self) -> bool:
@@ -93,9 +101,20 @@ def token_deadline(token: TokenIdentity, *, now: datetime) -> datetime:
     return min(token.ends_at, now + MAXIMUM_TIMER)
 
 
-def opened(connection: ConnectionId, *, now: datetime, user_agent: str = "") -> Session:
+def part(frame: FrameId, position: int) -> FrameId:
+    """Return the id of a message in a batch that is not its last one, which has the id of the frame."""
+    return FrameId(f"{frame}/{position}")
+
+
+def whole(frame: FrameId) -> FrameId:
+    """Return the id of the frame that a message is in."""
+    return FrameId(frame.partition("/")[0])
+
+
+def opened(connection: ConnectionId, *, now: datetime, user_agent: str = "", is_batched: bool = False) -> Session:
     """Return the session of a new connection."""
-    return Session(connection, opened_at=now, deadline=now + JOIN_TIMEOUT, user_agent=user_agent)
+    deadline = now + JOIN_TIMEOUT
+    return Session(connection, opened_at=now, deadline=deadline, user_agent=user_agent, is_batched=is_batched)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import pytest
 from lambdas.live import receive, wiring
 from signalbox.errors import EffectFailed
 from signalbox.live.session.inbox import parse
+from signalbox.live.wamp.batches import AUTOBAHN_SEPARATOR, RECORD_SEPARATOR, batch, for_inbox
 from tests.handlers.environment import clear_caches
 from tests.infrastructure.live.test_live import routes
 from tests.java.parts import Parts
@@ -38,6 +39,8 @@ TEXTS = {
     "hello of Autobahn": '[1,"xs_trial.fifo",{"authextra":{},"roles":{"subscriber":{"features":{}}},"authid":null}]',
     "quotes and backslashes": publication("it's \"quoted\" \\ and \\\\ \\' /"),
     "line breaks of an indented message": json.dumps([*PUBLISH, ["a\r\nb"]], indent=1).replace("\n", "\r\n"),
+    "a batch": batch([publication("%18 \\u001e"), publication("\n\n".join("ab"))], RECORD_SEPARATOR),
+    "a batch of Autobahn": batch([publication("é")], AUTOBAHN_SEPARATOR),
     "unicode": publication("é ß 中文 العربية 👩‍👩‍👧 𝄞 \u2028 \u00a0 \ufeff"),
     "escaped unicode": publication("é 中文 👩‍👩‍👧 \u0000", plain=False),
     "variables of Velocity": publication("$ $x ${x} $!{x} $input.body $context.connectionId $util.urlEncode('a') $$"),
@@ -115,7 +118,7 @@ def test_the_template_sends_what_the_stages_function_sends(inbox: Inbox, forms, 
     by_function = inbox.taken()
     inbox.post(forms[frame])
 
-    assert inbox.taken() == by_function == [(frame.connection, "f" + frame.text)]
+    assert inbox.taken() == by_function == [(frame.connection, "f" + for_inbox(frame.text))]
 
 
 def test_a_message_is_parsed_as_the_frame_that_it_was(inbox: Inbox, forms) -> None:

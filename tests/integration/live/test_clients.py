@@ -1,12 +1,16 @@
 """Autobahn for Python and JavaScript, and wampy, unmodified, against the deployed stage."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
+from signalbox.cli.exchange.stage import client_of
+from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.clients.live.client import LiveClient
+from signalbox.exchange.model.records import OrderBy
 from signalbox.live.wamp.messages import Payload
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.live.wamp_clients import KINDS, Client, Refused, command_of, joined, started
@@ -244,3 +248,23 @@ def test_a_client_reconnects_after_a_cut_connection(start, place, publisher):
         publish(publisher, topic, 2)
 
         client.wait_for_values(topic, [1, 2])
+
+
+# --- batches
+
+
+def test_autobahn_receives_batches_in_order(place, deployment):
+    """`ApplicationRunner` offers them; API Gateway charges for each WebSocket message, so they are preferred."""
+    topic = new_topic()
+    posts = [PublishRequest(topic, json.dumps(number), {}, f"{topic}-{number}") for number in range(100)]
+    with ExitStack() as stack:
+        administrator = stack.enter_context(client_of(deployment))
+        client = joined(stack, command_of("autobahn-runner"), place.login("subscriber", topic=topic))
+        list(administrator.publish_all(place.realm, posts, order_by=OrderBy.TOPIC))
+
+        def values() -> list[object]:
+            return [one["value"] for one in client.output if "value" in one]
+
+        client.wait_for(lambda: len(values()) >= len(posts), "all events")
+        assert client.wait_for_join()["by"] == "json.batched"
+        assert values() == list(range(len(posts)))

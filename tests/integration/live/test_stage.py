@@ -4,10 +4,11 @@ import json
 import secrets
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
 
 import pytest
@@ -20,6 +21,7 @@ from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor, ReceivedEvent
 from signalbox.clients.live.session import JoinRefused, Login, RequestRefused, SubscriptionRevoked
 from signalbox.clients.web_socket import connector
+from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.options import LastEvents
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -27,7 +29,10 @@ from signalbox.local.demo.live import live_rows
 from signalbox.local.files import CHECKOUT
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.rendezvous.peers import dead_letter_reasons
-from tests.patience import scaled
+from tests.patience import Patience, scaled
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.service_resource import Table
 
 pytestmark = pytest.mark.emulator
 
@@ -80,6 +85,15 @@ def test_no_event_published_after_a_revocation_reaches_the_user(place: TrialReal
         follow(client, topic)
 
 
+def only_connection(live: "Table", place: TrialRealm) -> ConnectionId:
+    """Return the subscriber's connection, as soon as those of earlier tests have ended."""
+    patience = Patience(SOON_SECONDS)
+    while len(found := DynamoRealmSessions(live).of_user(place.realm, place.users["subscriber"][0])) != 1:
+        assert not patience.is_over(), found
+        time.sleep(0.1)
+    return found[0]
+
+
 def test_unreadable_messages_of_queues_become_dead_letters_and_block_no_others(
     deployment: Deployment, place: TrialRealm, administrator: ExchangeClient
 ):
@@ -87,7 +101,7 @@ def test_unreadable_messages_of_queues_become_dead_letters_and_block_no_others(
     live = deployment.session().resource("dynamodb").Table(deployment.outputs["LiveTable"])
     with place.client("subscriber") as client:
         follow(client, topic)
-        (connection,) = DynamoRealmSessions(live).of_user(place.realm, place.users["subscriber"][0])
+        connection = only_connection(live, place)
         for queue in ("LiveInboxUrl", "LiveOutboxUrl"):
             sqs.send_message(
                 QueueUrl=deployment.outputs[queue],

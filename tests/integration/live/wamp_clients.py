@@ -81,8 +81,8 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> None:
 
 def command_of(kind: str) -> list[str]:
     """Return the command line of a client."""
-    if kind == "autobahn-python":
-        return [str(python()), str(PROGRAMS / "autobahn_python.py")]
+    if kind in ("autobahn-python", "autobahn-runner"):
+        return [str(python()), str(PROGRAMS / f"{kind.replace('-', '_')}.py")]
     script = {"autobahn-js": "autobahn_js.mjs", "wampy": "wampy.mjs"}[kind]
     return [str(tools.node()), str(javascript(PROGRAMS / "package.json") / script)]
 

@@ -215,7 +215,8 @@ class World:
         def act() -> None:
             while left:
                 published = [self._published(topic, first[0] + number) for number in range(left[0])]
-                if not distributor.deliver(EXCHANGE, published):
+                delivery = distributor.store(EXCHANGE, published)
+                if not delivery():
                     first[0] += left.pop(0)
             self.finished += 1
 

@@ -40,8 +40,10 @@ from signalbox.live.session.effects import Close, Post
 from signalbox.live.session.events import dead_letter
 from signalbox.live.session.state import ConnectionId, Session, State
 from signalbox.live.wamp.audience import Audience
+from signalbox.live.wamp.batches import messages_of
 from signalbox.live.wamp.messages import (
     Goodbye,
+    Payload,
     PublicationId,
     Published,
     RequestId,
@@ -119,6 +121,9 @@ class World:
 
     def posted(self) -> list[Any]:
         return [json.loads(text) for text in self.connections.posted[CONNECTION]]
+
+    def numbers_in_frames(self) -> list[int]:
+        return [json.loads(text)[3]["_seq"] for one in self.connections.posted[CONNECTION] for text in messages_of(one)]
 
     def numbers(self) -> list[int]:
         return [message[3]["_seq"] for message in self.posted() if message[0] == 36]
@@ -577,3 +582,90 @@ def test_snapshots_are_read_before_the_deliveries(world: World) -> None:
     writer.deliver(CONNECTION, incoming, until=later, snapshot=snapshots[CONNECTION])
 
     assert (world.numbers(), reads) == ([1], [True])
+
+
+BATCHED = replace(SESSION, is_batched=True)
+
+
+def frames(world: World) -> list[list[Any]]:
+    """Return the messages of each WebSocket message that a client of batches received."""
+    return [list(map(json.loads, messages_of(text))) for text in world.connections.posted[CONNECTION]]
+
+
+def test_a_client_of_batches_receives_the_events_of_an_item_at_once(world: World) -> None:
+    world.session = BATCHED
+
+    result = world.deliver(event_batch(event(1), event(2), event(3)))
+
+    (frame,) = frames(world)
+    assert [message[3]["_seq"] for message in frame] == [1, 2, 3]
+    assert (result.events, len(result.lags), list(result.publications)) == (3, 3, [1, 2, 3])
+    assert world.connections.posted[CONNECTION][0].endswith("\x1e")
+    assert result.size == len(world.connections.posted[CONNECTION][0])
+
+
+def test_autobahn_receives_batches_with_its_own_separator(world: World) -> None:
+    world.session = replace(BATCHED, user_agent="AutobahnPython/26.10.2")
+
+    world.deliver(published("1"), event_batch(event(1)))
+
+    assert [text[-1] for text in world.connections.posted[CONNECTION]] == ["\x18", "\x18"]
+
+
+def test_events_that_may_not_be_posted_are_not_in_a_batch(world: World) -> None:
+    world.session, world.rights = BATCHED, WITHOUT_RIGHTS.rights
+
+    result = world.deliver(event_batch(event(1), event(2)))
+
+    assert (frames(world), result.skipped) == ([], 2)
+
+
+def test_a_batch_that_was_not_posted_is_posted_again_as_a_whole(world: World) -> None:
+    world.session = BATCHED
+    large = [event(number, payload=Payload(("x" * 15_000,))) for number in range(1, 5)]
+    world.connections.results = [PostResult.POSTED, PostResult.BUSY]
+
+    first = world.deliver(event_batch(*large))
+    second = world.deliver(event_batch(*large))
+
+    assert (first.outcome, second.outcome) == (DeliveryOutcome.BLOCKED, DeliveryOutcome.DONE)
+    assert [[message[3]["_seq"] for message in frame] for frame in frames(world)] == [[1, 2], [3, 4]]
+    assert (first.events, second.events) == (2, 2)
+
+
+def test_events_that_come_after_the_time_is_over_are_not_posted(world: World) -> None:
+    world.session, world.seconds_per_post = BATCHED, 2
+    large = [event(number, payload=Payload(("x" * 30_000,))) for number in range(1, 4)]
+
+    result = world.deliver(event_batch(*large), seconds=3)
+
+    assert (result.outcome, result.events) == (DeliveryOutcome.OUT_OF_TIME, 2)
+
+
+def test_a_slow_client_of_batches_is_disconnected(world: World) -> None:
+    world.session = BATCHED
+
+    result = world.deliver(event_batch(event(1), event(2)), waited=MAXIMUM_WAIT * 2)
+
+    assert (result.outcome, frames(world)) == (DeliveryOutcome.TOO_SLOW, [])
+
+
+def test_a_client_of_batches_receives_a_backfill_in_few_messages(world: World) -> None:
+    world.session, world.outbox = BATCHED, replace(KNOWN, pending_backfills={SUBSCRIPTION: {}})
+    world.log.append(REALM, *(event(number) for number in range(1, 251)))
+
+    result = world.deliver(backfill(LastEvents(250)))
+
+    assert [len(frame) for frame in frames(world)] == [100, 100, 50]
+    assert world.numbers_in_frames() == list(range(1, 251))
+    assert result.backfilled == 250
+    assert len(world.saved) == 3  # twice in between, since a crash repeats what was not saved
+
+
+def test_a_backfill_of_large_events_is_divided(world: World) -> None:
+    world.session, world.outbox = BATCHED, replace(KNOWN, pending_backfills={SUBSCRIPTION: {}})
+    world.log.append(REALM, *(event(number, payload=Payload(("x" * 15_000,))) for number in range(1, 4)))
+
+    world.deliver(backfill(LastEvents(3)))
+
+    assert [len(frame) for frame in frames(world)] == [2, 1]

@@ -10,6 +10,7 @@ from signalbox.live.session.inbox import frame_body, signal_body
 from signalbox.live.session.inbox_processor import Arrival, InboxProcessor
 from signalbox.live.session.ports import SessionPorts
 from signalbox.live.session.state import ConnectionId, FrameId, Signal, opened
+from signalbox.live.wamp.batches import RECORD_SEPARATOR, batch
 from signalbox.messages import Message
 from tests.fakes.live import REALM, MemoryLive
 
@@ -29,8 +30,8 @@ class Client:
     processor: InboxProcessor | None = None
     ports: SessionPorts | None = None
 
-    def open(self, user_agent: str = "") -> "Client":
-        session = opened(self.connection, now=self.world.moment, user_agent=user_agent)
+    def open(self, user_agent: str = "", *, is_batched: bool = False) -> "Client":
+        session = opened(self.connection, now=self.world.moment, user_agent=user_agent, is_batched=is_batched)
         assert self.world.sessions.open(session)
         return self
 
@@ -52,6 +53,10 @@ class Client:
 
     def say(self, *message: object, frame: str | None = None) -> list[Any]:
         return self.receive(frame_body(json.dumps(message)), frame=frame)
+
+    def say_all(self, *messages: list[object], frame: str | None = None) -> list[Any]:
+        """Send messages in one frame."""
+        return self.receive(frame_body(batch(map(json.dumps, messages), RECORD_SEPARATOR)), frame=frame)
 
     def notify(self, signal: Signal) -> list[Any]:
         return self.receive(signal_body(signal))

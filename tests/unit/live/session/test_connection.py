@@ -6,6 +6,7 @@ from signalbox.live.session.connection import (
     MAXIMUM_PER_SECOND,
     Refusal,
     arvados_token,
+    chosen_subprotocol,
     protocol_refusal,
     rate_refusal,
 )
@@ -26,13 +27,22 @@ NAME = "Sec-WebSocket-Protocol"
 def test_a_client_that_offers_json_is_accepted(headers: dict[str, str]) -> None:
     """autobahn-js puts a space behind the comma or not, with its age."""
     assert protocol_refusal(headers) is None
+    assert chosen_subprotocol(headers) == "wamp.2.json"
 
 
-@pytest.mark.parametrize("headers", [{}, {NAME: ""}, {NAME: "wamp.2.msgpack"}, {NAME: "wamp.2.json.batched"}])
+@pytest.mark.parametrize("offered", ["wamp.2.json.batched", "wamp.2.json, wamp.2.json.batched,wamp.2.cbor"])
+def test_a_client_that_offers_batches_receives_them(offered: str) -> None:
+    assert protocol_refusal({NAME: offered}) is None
+    assert chosen_subprotocol({NAME: offered}) == "wamp.2.json.batched"
+
+
+@pytest.mark.parametrize("headers", [{}, {NAME: ""}, {NAME: "wamp.2.msgpack"}, {NAME: "wamp.2.cbor.batched"}])
 def test_another_client_is_refused_with_the_subprotocol_to_offer(headers: dict[str, str]) -> None:
     refusal = protocol_refusal(headers)
 
-    assert refusal == Refusal(400, "offer the subprotocol wamp.2.json: no other is supported")
+    text = "offer the subprotocol wamp.2.json or wamp.2.json.batched: no other is supported"
+    assert refusal == Refusal(400, text)
+    assert chosen_subprotocol(headers) is None
 
 
 def test_connections_above_the_rate_are_refused() -> None:

@@ -455,3 +455,50 @@ class GoneSender(MemorySender):
 
 def processor_of(client: Client) -> InboxProcessor:
     return InboxProcessor(client.world.ports(), client.connection)
+
+
+def test_the_messages_of_a_batch_are_processed_in_order(world) -> None:
+    client = Client(world).open(is_batched=True).join()
+
+    answers = client.say_all([32, 1, {}, "trial.a"], [32, 2, {}, "trial.b"], [34, 3, A.subscription_id])
+
+    assert [answer[:2] for answer in answers] == [[33, 1], [33, 2], [35, 3]]
+
+
+def test_a_batch_that_is_received_again_has_the_same_effects(world) -> None:
+    client = Client(world).open(is_batched=True).join()
+    messages = [[16, 1, {"acknowledge": True}, "trial.a", [1]], [32, 2, {}, "trial.b"]]
+    client.say_all(*messages, frame="twice")
+    frames = world.sessions.records[client.connection].session.frames
+
+    client.say_all(*messages, frame="twice")
+
+    assert len({one.message.deduplication_id for one in published(world)}) == 1
+    assert world.sessions.records[client.connection].session.frames == frames
+    assert frames[-1] == "twice"
+
+
+@pytest.mark.parametrize("count", [0, 11])
+def test_a_batch_without_a_message_or_with_too_many_violates_the_protocol(world, count) -> None:
+    """The specification: a peer fails the transport when it receives an empty batch."""
+    client = Client(world).open(is_batched=True).join()
+
+    abort, close = client.say_all(*[[48, 1, {}, "wamp.session.count"]] * count)
+
+    assert (abort[0], abort[2], close) == (3, "wamp.error.protocol_violation", "close")
+    assert f"{count} messages, not 1 to 10" in abort[1]["message"]
+
+
+def test_a_message_of_a_batch_that_violates_the_protocol_ends_the_session(world) -> None:
+    client = Client(world).open(is_batched=True).join()
+
+    subscribed, abort, close = client.say_all([32, 1, {}, "trial.a"], [2, 1, {}], [32, 2, {}, "trial.b"])
+
+    assert (subscribed[0], abort[0], close) == (33, 3, "close")
+
+
+def test_a_signal_is_no_batch(world) -> None:
+    client = Client(world).open(is_batched=True).join()
+
+    assert client.notify(RightsChanged()) == []
+    assert client.notify(Lost()) == ["close"]

@@ -39,6 +39,11 @@ def forget_rights(client: Client) -> object:
 STEPS: dict[str, Step] = {
     "subscribing": lambda client: client.say(32, 1, {"get_retained": True}, "trial.b"),
     "unsubscribing": lambda client: client.say(34, 1, client_subscription(client)),
+    "sending several messages at once": lambda client: client.say_all(
+        [32, 1, {"get_retained": True}, "trial.b"],
+        [16, 2, {"acknowledge": True}, "trial.a", [1]],
+        [34, 3, client_subscription(client)],
+    ),
     "publishing": lambda client: client.say(16, 1, {"acknowledge": True}, "trial.a", [1]),
     "calling": lambda client: call(client, "wamp.subscription.get_events", client_subscription(client)),
     "calling another function's procedure": lambda client: call(client, "signalbox.topics"),
@@ -60,7 +65,7 @@ def state_after(step: Step, countdown: Countdown | None) -> tuple[Any, bool]:
     world = MemoryLive()
     admin = Client(world, ConnectionId("admin")).open().join("admin")
     admin.say(32, 1, {"match": "prefix"}, "wamp.")
-    client = Client(world).open().join()
+    client = Client(world).open(is_batched=True).join()
     client.say(32, 1, {}, "trial.a")
     if not countdown:
         step(client)
