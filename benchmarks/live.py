@@ -17,7 +17,7 @@ from benchmarks.parts.live import order_report as live_order_report
 from benchmarks.parts.live import publishing as live_publishing
 from benchmarks.parts.live import routing as live_routing
 from benchmarks.parts.live.calls import Calls
-from benchmarks.parts.live.costs import ALONE, IN_BURSTS, Load, Prices, costs, needs
+from benchmarks.parts.live.costs import ALONE, IN_BATCHES, IN_BURSTS, Load, Prices, costs, needs
 from benchmarks.parts.live.latency import Latency, Router
 from benchmarks.parts.live.order import Ordered
 from benchmarks.parts.live.order_batches import Batch
@@ -232,17 +232,19 @@ def _needs(load: Load) -> Table:
 
 
 def _costs(load: Load) -> Table:
-    found = {work: dict(costs(load, work, Prices())) for work in (ALONE, IN_BURSTS)}
+    found = {work: dict(costs(load, work, Prices())) for work in (ALONE, IN_BURSTS, IN_BATCHES)}
     rows = [[what, *(f"{one[what]:,.0f}" for one in found.values())] for what in found[ALONE]]
     rows.append(["all", *(f"{sum(one.values()):,.0f}" for one in found.values())])
     note = (
         f"On-demand prices of us-east-1, 30 days at constant load; each event has {load.subscribers_per_event} "
         f"subscribers. The first column is an upper bound: each event comes alone, so that each delivery is an item "
         f"of its own in an outbox. In bursts of {IN_BURSTS.events_per_item:.0f}, such as lines of a log, the events of "
-        f"a batch share an item. {ALONE.users} users; with as many users as connections, a batch of events reads "
+        f"a batch share an item, and the WebSocket message of a client that offers `wamp.2.json.batched`. "
+        f"{ALONE.users} users; with as many users as connections, a batch of events reads "
         f"{ALONE.outbox_reads + ALONE.rights_reads:.0f} units."
     )
-    columns = ["service", "each event alone, USD a month", f"in bursts of {IN_BURSTS.events_per_item:.0f}"]
+    bursts = f"in bursts of {IN_BURSTS.events_per_item:.0f}"
+    columns = ["service", "each event alone, USD a month", bursts, f"{bursts}, batched"]
     return Table("Costs", columns, rows, note)
 
 

@@ -22,6 +22,7 @@ from signalbox.local.progress import step
 PARTS = ("batches", "order")
 HERE, THERE = "this version", "the other version"
 ROUNDS, BATCHES = 5, 8
+RATE_ROUNDS = 20  # a run takes less than a second, and single runs differ by half
 SHAPES = ((1, 1), (10, 1), (10, 10))  # events and topics of a batch
 SPREADS = (1, TOPICS)  # topics over which events are published
 EVENTS_GOAL, TIME_GOAL, CALLS_GOAL = 2.5, 0.5, 6
@@ -91,10 +92,10 @@ def _measured(options: argparse.Namespace) -> Results:
 
 def _rates(trials: Mapping[str, Trial], say: Callable[[str], None]) -> list[Rates]:
     found = {(name, topics): Rates(name, topics) for topics in SPREADS for name in trials}
-    for number in range(ROUNDS + 1):
+    for number in range(RATE_ROUNDS + 1):
         for topics in SPREADS:
             for name in list(trials)[:: 1 if number % 2 else -1]:
-                say(f"round {number} of {ROUNDS}: {name}, {topics} topics")
+                say(f"round {number} of {RATE_ROUNDS}: {name}, {topics} topics")
                 run = trials[name].run(OrderBy.TOPIC, topics=topics)
                 if number:  # the first round warms up
                     found[name, topics].rates.append(EVENTS / run.seconds)
@@ -165,7 +166,9 @@ def tables(results: Results) -> Iterator[Table]:
             [str(one.topics), one.side, f"{statistics.median(one.rates):.0f}", str(sum(one.faults))]
             for one in results.rates
         ]
-        note = f"{EVENTS} events by SQS, until two subscribers have the last: medians of {ROUNDS} alternating rounds."
+        note = (
+            f"{EVENTS} events by SQS, until two subscribers have the last: medians of {RATE_ROUNDS} alternating rounds."
+        )
         yield Table("Events a second, ordered by topic", ["topics", "version", "events a second", "faults"], rows, note)
 
 

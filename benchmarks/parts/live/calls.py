@@ -19,6 +19,7 @@ import botocore.session
 from moto import mock_aws
 
 from lambdas.exchange import route, route_wiring, wiring
+from lambdas.shared import instance
 from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.live.items import subscriber_key
 from signalbox.aws.live.subscribers import DynamoSubscribers
@@ -119,6 +120,7 @@ class _Realm:
             self._attach(_pattern(number % size), _connection(number % size))
         self._attached = size
         clear_caches(wiring, route_wiring)
+        instance._session().register("after-call", self._answered, unique_id="counted")  # noqa: SLF001 - not boto3's
         cold = self._publish()
         warm = [self._publish() for _ in range(PUBLICATIONS)]
         self.subscribers.detach(REALM, [_pattern(size + n) for n in range(MANY_CHANGES)], ConnectionId("passer-by"))
@@ -216,6 +218,7 @@ def _settings() -> dict[str, str]:
         "POWERTOOLS_METRICS_DISABLED": "true",  # they would be printed
         "HISTORY_STREAM": STREAM,
         "HISTORY_OVERFLOW_URL": OVERFLOW,
+        "KEPT_BUCKET": "kept",
         "LIVE_TABLE": "Live",
         "LIVE_OUTBOX_URL": outbox,
         "LIVE_SESSION_ROLE_ID": ROLE,

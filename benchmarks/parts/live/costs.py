@@ -33,10 +33,12 @@ class Work:
     """The work of the functions. Units and calls are those that tests count (tests/handlers/*/test_billed_calls.py).
 
     `events_per_item` is the number of events that reach a connection in one item of its outbox: 1 if each comes alone,
-    up to ten if a publisher sends a burst of them, which the function `route` then processes as one batch.
+    up to ten if a publisher sends a burst of them, which the function `route` then processes as one batch. With
+    `is_batched` the client receives them in one WebSocket message, which tests/unit/live/outbox/test_writer.py counts.
     """
 
     events_per_item: float = 1.0
+    is_batched: bool = False
     batch: float = 10.0  # items of an SQS call, and of an invocation of `deliver`
     around_seconds: float = 0.020  # assumed: of an invocation of `deliver`, for its read and for what it records
     post_seconds: float = 0.015  # assumed: API Gateway takes 10 to 20 ms for a post
@@ -53,9 +55,14 @@ class Work:
     writes_per_frame: float = 3.0
 
     @property
+    def posts_per_item(self) -> float:
+        """Return the number of WebSocket messages with which the events of an item are posted."""
+        return 1.0 if self.is_batched else self.events_per_item
+
+    @property
     def deliver_seconds(self) -> float:
         """Return the seconds of an invocation of `deliver`, which posts the events of several items."""
-        return self.around_seconds + self.batch * self.events_per_item * self.post_seconds / self.posts_at_once
+        return self.around_seconds + self.batch * self.posts_per_item * self.post_seconds / self.posts_at_once
 
     def instances(self, load: Load) -> float:
         """Return the number of instances of `deliver` at a time."""
@@ -76,6 +83,7 @@ class Work:
 
 
 ALONE, IN_BURSTS = Work(), Work(events_per_item=10.0)
+IN_BATCHES = Work(events_per_item=10.0, is_batched=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +120,8 @@ def needs(load: Load, work: Work) -> Iterator[Need]:
     per_second = load.deliveries_per_second
     items = per_second / work.events_per_item
     joins = load.connections / (load.connection_minutes * 60)
-    yield Need("API Gateway requests a second, shared by all APIs", per_second, 10_000)
+    posts = items * work.posts_per_item
+    yield Need("API Gateway requests a second, shared by all APIs", posts, 10_000)
     yield Need("new connections a second, in the steady state", joins, 500)
     yield Need("seconds until all have reconnected after an outage, at 500 a second", load.connections / 500, None)
     yield Need("calls a second to the outbox, SQS FIFO with high throughput", items / work.batch, 70_000)
@@ -125,9 +134,9 @@ def costs(load: Load, work: Work, prices: Prices) -> Iterator[tuple[str, float]]
     deliveries = load.deliveries_per_minute * MINUTES_PER_MONTH
     events = deliveries / load.subscribers_per_event
     frames = load.connections * MINUTES_PER_MONTH / load.connection_minutes * work.frames_per_connection
-    messages = deliveries + 2 * frames  # each frame is answered
-    first = min(messages, prices.first_messages)
     items = deliveries / work.events_per_item
+    messages = items * work.posts_per_item + 2 * frames  # each frame is answered
+    first = min(messages, prices.first_messages)
     invocations = (items + 2 * frames) / work.batch
     yield "API Gateway: messages", first * prices.messages + (messages - first) * prices.further_messages
     yield "API Gateway: connection minutes", load.connections * MINUTES_PER_MONTH * prices.connection_minutes

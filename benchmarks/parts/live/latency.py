@@ -14,6 +14,7 @@ from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import ConnectionLost, Login, join
 from signalbox.clients.web_socket import connector
 from signalbox.errors import UnavailableError
+from signalbox.live.wamp.codec import SUBPROTOCOL
 from signalbox.live.wamp.messages import Payload, Publish
 from signalbox.live.wamp.patterns import TopicPattern
 
@@ -38,7 +39,7 @@ class Router:
 
     def client(self) -> LiveClient:
         """Return a subscriber's client."""
-        return LiveClient(connector(self.url), self.login)
+        return LiveClient(connector(self.url, subprotocols=[SUBPROTOCOL]), self.login)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ def _one_by_one(
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Publish events, each after all subscribers have the previous one; return the times of sending and PUBLISHED."""
     sent, replied = dict[int, float](), dict[int, float]()
-    with LiveClient(connector(router.url), router.publisher) as publisher:
+    with LiveClient(connector(router.url, subprotocols=[SUBPROTOCOL]), router.publisher) as publisher:
         publisher.receive(0)
         for number in range(EVENTS):
             sent[number] = time.perf_counter()
@@ -130,7 +131,7 @@ def _have(subscribers: Sequence[_Subscriber], number: int) -> bool:
 
 def _at_full_rate(router: Router, topic: str, numbers: range) -> float:
     """Publish with at most `IN_FLIGHT` unacknowledged publications; return the start time."""
-    socket = connector(router.url)()
+    socket = connector(router.url, subprotocols=[SUBPROTOCOL])()
     try:
         session = join(socket, router.publisher)
         begun, sent = time.perf_counter(), 0

@@ -11,7 +11,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
-from typing import Any
 
 from benchmarks.parts.live.following import following, wait
 from benchmarks.parts.live.latency import LOOK_SECONDS
@@ -112,10 +111,11 @@ class _Subscriber:
 
     def _receive(self) -> None:
         event = self.client.receive(LOOK_SECONDS)
-        if event is not None:
-            body: Any = event.payload.arguments[0]  # in the form of `_posts`
-            run, publisher, number = body
-            self.seen[run].append(_Seen(publisher, number, event.topic, time.perf_counter()))
+        if event is None:
+            return
+        match event.payload.arguments[0]:
+            case [int(run), int(publisher), int(number)]:  # in the form of `_posts`; other parts publish other events
+                self.seen[run].append(_Seen(publisher, number, event.topic, time.perf_counter()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,15 @@ def _settled(tap: Tap) -> Counter[str]:
 def rates(batches: Sequence[Batch], times: Times = ASSUMED) -> Iterator[Rate]:
     """Yield the calculated rate of each batch, from its size, its calls and the number of concurrent batches."""
     for batch in batches:
-        milliseconds = times.around + sum(times.calls[service] * number for service, number in batch.calls.items())
+        milliseconds = times.around + _milliseconds(batch, times)
         one_by_one = batch.events * 1000 / milliseconds
         is_one_group = batch.order_by is OrderBy.EXCHANGE
         yield Rate(batch, milliseconds, one_by_one, None if is_one_group else one_by_one * AT_ONCE)
+
+
+def _milliseconds(batch: Batch, times: Times) -> float:
+    """Return the time of a batch's calls: the history is sent while subscribers are read and events are sent."""
+    by_service = {service: times.calls[service] * number for service, number in batch.calls.items()}
+    history = by_service.get(FIREHOSE, 0.0)
+    delivery = times.calls[DYNAMODB] + by_service.get(SQS, 0.0)
+    return sum(by_service.values()) - min(history, delivery)

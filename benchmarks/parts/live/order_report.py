@@ -72,7 +72,8 @@ def calculated(batches: Sequence[Batch]) -> Table:
     note = (
         "Events and calls per batch of the function `route` are counted on the emulator, with a publisher's events "
         "round-robin over the topics. The rest is calculated, not measured, from assumed durations: "
-        f"{durations}, sequentially, and {ASSUMED.around:.0f} ms between two batches of one message group. Lambda "
+        f"{durations}, one after another but for the history, and {ASSUMED.around:.0f} ms between two batches of one "
+        "message group. Lambda "
         f"handles one batch of a group at a time, and {AT_ONCE} batches of an exchange (`route_concurrency`). There is "
         "one group per exchange, publisher or topic, according to the mode. Concurrent batches share no group, and "
         "with mode `publisher` no topic either, or one waits for the other. SQS prefers to return messages of one "

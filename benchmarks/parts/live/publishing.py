@@ -13,6 +13,7 @@ from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import ClientSession, Login, join
 from signalbox.clients.web_socket import connector
 from signalbox.errors import UnavailableError
+from signalbox.live.wamp.codec import SUBPROTOCOL
 from signalbox.live.wamp.messages import Message, Payload, Publish, Published, RequestId, Subscribe, Subscribed
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from tests.fakes import live_router
@@ -99,7 +100,10 @@ def _measured(match: MatchPolicy, logins: Mapping[str, _Logins], say: Callable[[
 def _held(url: str, login: Login, match: MatchPolicy, size: int) -> Iterator[ClientSession]:
     """Provide a publisher while ten sessions hold subscriptions, and check that the last of them receives its event."""
     with ExitStack() as stack:
-        publisher, *holders = (join(stack.enter_context(closing(connector(url)())), login) for _ in range(SESSIONS + 1))
+        publisher, *holders = (
+            join(stack.enter_context(closing(connector(url, subprotocols=[SUBPROTOCOL])())), login)
+            for _ in range(SESSIONS + 1)
+        )
         for index, holder in enumerate(holders):
             _subscribe(holder, [_pattern(match, number) for number in range(index, size - 1, SESSIONS)])
         follower = holders[-1]

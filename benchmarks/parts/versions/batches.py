@@ -14,6 +14,7 @@ import boto3
 import botocore.session
 
 from lambdas.exchange import route
+from lambdas.shared import instance
 from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.router.publication_metadata import (
@@ -52,9 +53,11 @@ def main() -> None:
     """Answer each request on the standard input with a line of times."""
     clock, numbers = Clock(), count(round(time.time()))
     session = botocore.session.get_session()
-    session.register("before-call", clock.before)
-    session.register("after-call", clock.after)
     boto3.setup_default_session(botocore_session=session)
+    # Later versions make some clients without boto3, in a session of their own.
+    for one in (session, *(made() for made in [getattr(instance, "_session", None)] if made)):
+        one.register("before-call", clock.before)
+        one.register("after-call", clock.after)
     for line in sys.stdin:
         request = json.loads(line)
         clock.delays = request["delays"]
