@@ -22,9 +22,10 @@ from signalbox.clients.live.cursor import Cursor
 from signalbox.errors import SignalboxError
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.local.stage_folder import StageFolder
-from tests.integration.live.arvados_sdk import sdk_client, tls_endpoint
+from tests.integration.live.arvados_sdk import sdk_client
 from tests.integration.live.page import PROGRAM, WorkingFolder
 from tests.integration.live.stage import TrialRealm
+from tests.integration.live.tls_endpoint import tls_endpoint
 from tests.patience import scaled, wait_for
 from tests.postgres import ClusterDatabase
 
