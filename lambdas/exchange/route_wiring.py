@@ -87,6 +87,7 @@ def distributor() -> Distributor:
         outboxes=SqsOutboxes(
             instance.sqs(), instance.settings().text("LIVE_OUTBOX_URL"), parallel_map, instance.backoff()
         ),
+        parallel_map=parallel_map,
     )
 
 

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from signalbox.exchange.model.topics import RoutingKey
@@ -15,6 +15,7 @@ from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 
 CACHED_PARTITIONS = 20_000  # per router; most topics have one or two subscribers
+KNOWN_FOR = timedelta(seconds=1)  # a subscriber that has gone since costs an item that is not posted
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ class _CachedPartition:
     """A partition as of its last read."""
 
     number: int
+    read_at: datetime
     rows: dict[_Key, SubscriberRow] = field(default_factory=dict)
     index: SubscriptionIndex[SubscriberRow] = field(default_factory=SubscriptionIndex)
 
@@ -112,34 +114,39 @@ class CachedSubscriberDirectory:
 
     def lookup(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         """Return the lookup of subscribers by topic, including every subscriber whose `attach` has returned."""
-        partitions = [SubscriberPartition(realm, None), *(SubscriberPartition(realm, topic) for topic in topics)]
+        partitions, now = _partitions(realm, topics), self.now()
         versions = self.table.versions(partitions)
         for partition in partitions:
-            self._update(partition, versions.get(partition, PartitionVersion()))
+            self._update(partition, versions.get(partition, PartitionVersion()), now)
         self._evict_oldest(at_least=len(partitions))
+        return self._read_since(now, realm, topics)
+
+    def known(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
+        """Return the lookup of the subscribers that were found within the last second, without a read."""
+        return self._read_since(self.now() - KNOWN_FOR, realm, topics)
+
+    def _read_since(self, since: datetime, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         now = self.now()
 
         def matching(topic: RoutingKey) -> list[Subscriber]:
-            found = (
-                self._cache[partition].index.matching(topic)
-                for partition in (SubscriberPartition(realm, None), SubscriberPartition(realm, topic))
-            )
-            return [row.subscriber for rows in found for row in rows if row.expires_at > now]
+            cached = (self._cache.get(partition) for partition in _partitions(realm, [topic]))
+            rows = (row for one in cached if one and one.read_at >= since for row in one.index.matching(topic))
+            return [row.subscriber for row in rows if row.expires_at > now]
 
-        return matching
+        return {topic: matching(topic) for topic in topics}.__getitem__
 
-    def _update(self, partition: SubscriberPartition, version: PartitionVersion) -> None:
+    def _update(self, partition: SubscriberPartition, version: PartitionVersion, now: datetime) -> None:
         cached = self._cache.get(partition)
         changes = None if cached is None else self._missed(partition, cached, version)
         if cached is None or changes is None:
-            cached = _CachedPartition(version.number)
+            cached = _CachedPartition(version.number, now)
             for row in self.table.rows(partition) if version.number else ():
                 cached.put(row)
             self._cache[partition] = cached  # only after all rows were read, which may fail
         else:
             for change in changes:
                 cached.apply(change)
-            cached.number = version.number
+            cached.number, cached.read_at = version.number, now
         self._cache.move_to_end(partition)
 
     def _missed(
@@ -160,3 +167,7 @@ class CachedSubscriberDirectory:
     def _evict_oldest(self, *, at_least: int) -> None:
         while len(self._cache) > max(self.maximum_partitions, at_least):
             self._cache.popitem(last=False)
+
+
+def _partitions(realm: ExchangeName, topics: Iterable[RoutingKey]) -> list[SubscriberPartition]:
+    return [SubscriberPartition(realm, None), *(SubscriberPartition(realm, topic) for topic in topics)]

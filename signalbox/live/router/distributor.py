@@ -1,7 +1,7 @@
 """Distribution of a realm's publications: append to the logs first, then send to the subscribers' outboxes."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -30,6 +30,7 @@ from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.codec import serialize, size_bytes
 from signalbox.live.wamp.messages import PublicationId, Published
 from signalbox.messages import MessageId
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 MAXIMUM_BATCH_BYTES = 200_000  # so that a call sends several, and a partly posted batch is soon repeated
@@ -54,6 +55,10 @@ class SubscriberDirectory(Protocol):
 
     def lookup(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         """Return the lookup of current subscribers by topic."""
+        ...
+
+    def known(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
+        """Return the lookup of the subscribers that were found within the last second, without a read."""
         ...
 
 
@@ -88,12 +93,14 @@ class Distributor:
     """Implementation of `LiveDelivery`.
 
     It appends each event to the log before it looks up subscribers. A subscriber that is added after the lookup
-    therefore finds the event in the log.
+    therefore finds the event in the log. While it looks them up, it sends to those of the last second: what it sends to
+    one that has gone since is not posted.
     """
 
     log: EventLog
     directory: SubscriberDirectory
     outboxes: OutboxSender
+    parallel_map: ParallelMap = serial_map
 
     def store(self, exchange: Exchange, published: Sequence[ToConnections]) -> Delivery:
         """Append publications to the logs; return their distribution in their order."""
@@ -118,8 +125,17 @@ class Distributor:
         return lambda: self._deliver(events, exchange.name)
 
     def _deliver(self, events: Sequence[_DecodedEvent], realm: ExchangeName) -> set[MessageId]:
-        subscribers_of = self.directory.lookup(realm, {one.event.topic for one in events})
-        return self._send(_batches(events, subscribers_of), realm)
+        topics = {one.event.topic for one in events}
+        known, failed = self.directory.known(realm, topics), set[MessageId]()
+        batches, found = _batches(events, known), list[SubscriberLookup]()
+        tasks: list[Callable[[], None]] = [lambda: found.append(self.directory.lookup(realm, topics))]
+        if batches:
+            tasks.append(lambda: failed.update(self._send(batches, realm)))
+        for _ in self.parallel_map(lambda task: task(), tasks):
+            pass
+        (current,) = found
+        added = {topic: _added(current(topic), known(topic)) for topic in topics}
+        return failed | self._send(_batches(events, added.__getitem__), realm)
 
     def publication_id(self, publication: Publication) -> int:
         """Return the publication id that connections and logs have."""
@@ -177,6 +193,11 @@ def _batches(events: Iterable[_DecodedEvent], subscribers_of: SubscriberLookup) 
             batch.events.append((one, SubscriptionEvent(subscriber.pattern, one.event)))
             batch.size += size
     return batches
+
+
+def _added(current: Iterable[Subscriber], known: Iterable[Subscriber]) -> list[Subscriber]:
+    subscriptions = {(one.connection, one.pattern) for one in known}
+    return [one for one in current if (one.connection, one.pattern) not in subscriptions]
 
 
 def _outbox_message(batch: _GrowingBatch, realm: ExchangeName) -> OutboxMessage:

@@ -46,6 +46,7 @@ from signalbox.live.wamp.payloads import RETAIN_HEADER, RETAINED
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.live import MemoryConnections, MemoryTopicLog
+from tests.fakes.parallel import last_first
 from tests.unit.exchange.routing.naive_sqs import as_received
 from tests.unit.live.session.stage import ADMIN, NOW, REALM, joined
 from tests.unit.live.session.turns import Turns
@@ -210,7 +211,9 @@ class World:
     def route(self, topic: str, batches: Sequence[int]) -> Callable[[], None]:
         """Return a router of batches of these sizes; each batch is redelivered until it succeeds."""
         left, first = list(batches), [1]
-        distributor = Distributor(self.log, CachedSubscriberDirectory(self.table, lambda: NOW), self.outboxes)
+        # What is sent to known subscribers is sent before the lookup, and so before any that are attached meanwhile.
+        directory = CachedSubscriberDirectory(self.table, lambda: NOW)
+        distributor = Distributor(self.log, directory, self.outboxes, last_first)
 
         def act() -> None:
             while left:

@@ -187,3 +187,24 @@ def test_the_least_recently_used_partition_is_evicted_and_read_again(table: Tabl
     assert found(directory) == set(table.there)
 
     assert table.read == 2
+
+
+@pytest.mark.parametrize(("seconds", "is_known"), [(0, True), (1, True), (1.1, False)])
+def test_subscribers_are_known_for_a_second_after_the_read(table: Table, seconds: float, *, is_known: bool) -> None:
+    moments = [START]
+    directory = CachedSubscriberDirectory(table, lambda: moments[-1])
+    assert directory.known(REALM, [TOPIC])(TOPIC) == []
+    found(directory)
+    table.come("d")
+    table.answers = 0
+
+    moments.append(START + timedelta(seconds=seconds))
+    known = directory.known(REALM, [TOPIC])(TOPIC)
+
+    assert {one.connection for one in known} == (set(table.there) - {"d"} if is_known else set())
+
+
+def test_a_lookup_returns_all_subscribers_however_long_it_takes(table: Table) -> None:
+    moments = iter([START, START + timedelta(minutes=1)])
+
+    assert found(CachedSubscriberDirectory(table, lambda: next(moments))) == set(table.there)

@@ -22,7 +22,9 @@ from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import PublicationId, RequestId, SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName
+from tests.fakes.parallel import last_first
 from tests.unit.exchange.routing.naive_sqs import START, as_received
 
 REALM = ExchangeName("xs_trial.fifo")
@@ -35,6 +37,7 @@ class World:
     """`EventLog`, `SubscriberDirectory` and `OutboxSender`; sending to some connections fails."""
 
     subscribers: list[Subscriber] = field(default_factory=list)
+    former: list[Subscriber] = field(default_factory=list)
     closed: set[str] = field(default_factory=set)
     logged: list[LoggedEvent] = field(default_factory=list)
     sent: list[OutboxMessage] = field(default_factory=list)
@@ -59,6 +62,9 @@ class World:
         assert {one.topic for one in self.logged} >= set(topics)
         return lambda topic: [one for one in self.subscribers if one.pattern.matches(topic)]
 
+    def known(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
+        return lambda topic: [one for one in self.former if one.pattern.matches(topic)]
+
     def send(self, postings: Sequence[OutboxMessage]) -> Collection[int]:
         self.calls.append(len(postings))
         failed = [place for place, one in enumerate(postings) if one.connection in self.closed]
@@ -69,8 +75,8 @@ class World:
         listener = Listener(SessionId(session), f"user-{connection}", "subscriber")
         self.subscribers += [Subscriber(ConnectionId(connection), pattern, listener) for pattern in patterns]
 
-    def deliver(self, *published: NumberedPublication) -> Collection[str]:
-        delivery = Distributor(self, self, self).store(EXCHANGE, published)
+    def deliver(self, *published: NumberedPublication, parallel_map: ParallelMap = serial_map) -> Collection[str]:
+        delivery = Distributor(self, self, self, parallel_map).store(EXCHANGE, published)
         return delivery()
 
     def bundles(self, connection: str) -> list[EventBatch]:
@@ -159,6 +165,25 @@ def test_a_failed_batch_is_redelivered_and_not_overtaken(world: World) -> None:
 
     assert failed == {f"a-{number}" for number in range(1, 5)}
     assert (world.got("c"), len(world.got("d"))) == ([], 5)
+
+
+@pytest.mark.parametrize("parallel_map", [serial_map, last_first])
+def test_known_subscribers_receive_events_during_the_lookup_and_added_ones_after_it(
+    world: World, parallel_map: ParallelMap
+) -> None:
+    world.subscribe("gone", A)
+    world.subscribe("c", A, ALL)
+    world.former, world.subscribers = world.subscribers[:2], world.subscribers[1:]
+    world.subscribe("added", ALL)
+    world.closed = {"gone"}
+
+    failed = world.deliver(published("a", 1), published("b", 1), parallel_map=parallel_map)
+
+    assert failed == {"a-1"}
+    assert world.calls == [2, 2]
+    assert world.got("c") == [("a", 1), ("a", 1), ("b", 1)]
+    assert [event.pattern for bundle in world.bundles("c") for event in bundle.events] == [A, ALL, ALL]
+    assert world.got("added") == [("a", 1), ("b", 1)]
 
 
 def test_the_id_of_a_batch_depends_on_its_content(world: World) -> None:

@@ -45,6 +45,9 @@ class Realm:
     def lookup(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         return lambda topic: self.live.subscribers.of_topic(realm, topic)
 
+    def known(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
+        return lambda topic: ()
+
     def send(self, postings: Sequence[OutboxMessage]) -> Collection[int]:
         for posting in postings:
             self.live.outboxes.put(posting.connection, [parse_item(posting.text)])
