@@ -60,8 +60,8 @@ class Server:
     def frozen(self) -> Iterator[None]:
         """Let the cluster answer nothing while the block runs: connections are accepted, calls time out."""
         os.kill(self.cluster.process, signal.SIGSTOP)
-        wait_for(lambda: _is_stopped(self.cluster.process), "the cluster is stopped")
         try:
+            wait_for(lambda: _is_stopped(self.cluster.process), "the cluster is stopped")
             yield
         finally:
             os.kill(self.cluster.process, signal.SIGCONT)

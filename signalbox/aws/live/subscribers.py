@@ -26,7 +26,13 @@ from signalbox.aws.shared.dynamodb import Item, delete_all, every_item, every_ke
 from signalbox.backoff import Backoff
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.router.directory import PartitionVersion, SubscriberChange, SubscriberPartition, SubscriberRow
+from signalbox.live.router.directory import (
+    PartitionVersion,
+    SubscriberChange,
+    SubscriberPartition,
+    SubscriberRow,
+    partitions_of,
+)
 from signalbox.live.session.ports import Attached
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
@@ -90,8 +96,7 @@ class DynamoSubscribers:
 
     def watched(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Collection[RoutingKey]:
         """Return the topics that may have subscribers."""
-        partitions = [SubscriberPartition(realm, None), *(SubscriberPartition(realm, topic) for topic in topics)]
-        changed = self.versions(partitions)
+        changed = self.versions(partitions_of(realm, topics))
         if SubscriberPartition(realm, None) in changed:
             return topics
         return [topic for topic in topics if SubscriberPartition(realm, topic) in changed]

@@ -26,6 +26,11 @@ class SubscriberPartition:
     topic: RoutingKey | None
 
 
+def partitions_of(realm: ExchangeName, topics: Iterable[RoutingKey]) -> list[SubscriberPartition]:
+    """Return the partitions with the subscribers of topics: that of the patterns first."""
+    return [SubscriberPartition(realm, None), *(SubscriberPartition(realm, topic) for topic in topics)]
+
+
 @dataclass(frozen=True, slots=True)
 class SubscriberRow:
     """A subscriber with its expiry."""
@@ -114,7 +119,7 @@ class CachedSubscriberDirectory:
 
     def lookup(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         """Return the lookup of subscribers by topic, including every subscriber whose `attach` has returned."""
-        partitions, now = _partitions(realm, topics), self.now()
+        partitions, now = partitions_of(realm, topics), self.now()
         versions = self.table.versions(partitions)
         for partition in partitions:
             self._update(partition, versions.get(partition, PartitionVersion()), now)
@@ -129,7 +134,7 @@ class CachedSubscriberDirectory:
         now = self.now()
 
         def matching(topic: RoutingKey) -> list[Subscriber]:
-            cached = (self._cache.get(partition) for partition in _partitions(realm, [topic]))
+            cached = (self._cache.get(partition) for partition in partitions_of(realm, [topic]))
             rows = (row for one in cached if one and one.read_at >= since for row in one.index.matching(topic))
             return [row.subscriber for row in rows if row.expires_at > now]
 
@@ -167,7 +172,3 @@ class CachedSubscriberDirectory:
     def _evict_oldest(self, *, at_least: int) -> None:
         while len(self._cache) > max(self.maximum_partitions, at_least):
             self._cache.popitem(last=False)
-
-
-def _partitions(realm: ExchangeName, topics: Iterable[RoutingKey]) -> list[SubscriberPartition]:
-    return [SubscriberPartition(realm, None), *(SubscriberPartition(realm, topic) for topic in topics)]

@@ -85,8 +85,10 @@ def tls_endpoint(url: str, folder: Path) -> Iterator[TlsEndpoint]:
     parts = urlsplit(url)
     endpoint = TlsEndpoint((parts.hostname or LOOPBACK, parts.port or 80), _certificate(folder))
     endpoint.start()
-    yield endpoint
-    endpoint.stop()
+    try:
+        yield endpoint
+    finally:
+        endpoint.stop()
 
 
 def _certificate(folder: Path) -> Path:
