@@ -102,7 +102,10 @@ def token_deadline(token: TokenIdentity, *, now: datetime) -> datetime:
 
 
 def part(frame: FrameId, position: int) -> FrameId:
-    """Return the id of a message in a batch that is not its last one, which has the id of the frame."""
+    """Return the id of a message in a batch that is not its last one, which has the id of the frame.
+
+    A frame's id is that of its SQS message, a UUID, so it has no slash.
+    """
     return FrameId(f"{frame}/{position}")
 
 
