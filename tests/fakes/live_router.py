@@ -166,9 +166,9 @@ class Router:
         """Run out the timers of sessions whose token has ended."""
         self._notify_all(Elapsed())
 
-    def revoke(self, user: str) -> None:
-        """Revoke all rights of a user."""
-        self.rights[user] = ()
+    def revoke(self, user: str, *, left: tuple[Grant, ...] = ()) -> None:
+        """Revoke the rights of a user, but for those that are left."""
+        self.rights[user] = left
         self._notify_all(RightsChanged())
 
     def forget(self, topic: str, count: int) -> None:

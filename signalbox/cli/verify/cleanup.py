@@ -10,6 +10,7 @@ from signalbox.aws.exchange.users import ExchangeUsers
 from signalbox.aws.splitting.splits import DynamoRegistries
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.splitting.stage import control_of
+from signalbox.cli.verify.live import GRANTED, reading_grant
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.names import dead_letter_name
 from signalbox.local.demo.consumer import DeployedConsumer, wait_until
@@ -93,10 +94,9 @@ def _remove_consumer(deployment: "Deployment", names: RunNames) -> None:
 def _remove_exchanges(deployment: "Deployment", names: RunNames) -> None:
     sqs = deployment.session().client("sqs")
     with client_of(deployment) as client:
-        for realm_user in (names.user, names.reader):
-            grant = {"user": realm_user, "exchange": names.realm, "right": "read", "match": "prefix", "uri": "verify."}
+        for pattern in GRANTED:
             with suppress(RejectedError):  # the realm was not declared, or is deleted
-                client.ask("ungrant", grant)
+                client.ask("ungrant", reading_grant(names, pattern))
         for queue in names.queues:
             client.delete_queue(queue)
         for exchange in names.exchanges:

@@ -26,9 +26,11 @@ from signalbox.errors import SignalboxError
 from signalbox.live.admin.commands import secret_fields
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.codec import SUBPROTOCOL
+from signalbox.live.wamp.error_uris import NOT_AUTHORIZED
 from signalbox.live.wamp.messages import Payload, Publish
 from signalbox.live.wamp.options import LastEvents
 from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.verify.names import RunNames
 from signalbox.verify.report import Answer, inversions
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ START_SECONDS = 120.0  # five functions start, and a client has 10 s to join
 EVENT_SECONDS = 150.0  # a frame whose function failed comes again after a minute, the visibility timeout of the inbox
 EVENTS, FRAMES = 10, 100
 TOPIC, FRAME_TOPIC = "verify.events", "verify.frames"
+# Without a right that is left, a reader that loses its connection during the revocation could not join again.
+GRANTED = REVOKED, LASTING = "verify.", "lasting."
 
 
 def verify_live(trial: Trial, client: "ExchangeClient", administrator: "ExchangeClient") -> None:
@@ -50,7 +54,8 @@ def verify_live(trial: Trial, client: "ExchangeClient", administrator: "Exchange
     with journal.step(CAPABILITY, "a realm with two users"):
         client.declare_exchange(names.realm, live={"live": True})
         writer, reader = (_login(administrator, names.realm, name) for name in (names.user, names.reader))
-        administrator.ask("grant", _grant(trial))
+        for pattern in GRANTED:
+            administrator.ask("grant", reading_grant(names, pattern))
     with journal.step(CAPABILITY, "a session joins"):
         _await_functions(trial, writer)
     with _client(trial, writer) as publisher, _client(trial, reader) as subscriber:
@@ -69,8 +74,8 @@ def verify_live(trial: Trial, client: "ExchangeClient", administrator: "Exchange
         with journal.step(CAPABILITY, "the order of a connection's frames") as timing:
             timing.detail = _order_of_frames(trial, writer, reader)
         with journal.step(CAPABILITY, "a revoked right ends a subscription") as timing, timing.measured():
-            administrator.ask("ungrant", _grant(trial))
-            _await_revocation(trial, subscriber)
+            administrator.ask("ungrant", reading_grant(names, REVOKED))
+            await_revocation(trial, subscriber)
     with journal.step(CAPABILITY, "wrong connections are refused"):
         refused = _refusals(trial)
         journal.answer("refused WebSocket connections", refused)
@@ -80,9 +85,9 @@ def verify_live(trial: Trial, client: "ExchangeClient", administrator: "Exchange
     trial.meter.count("websocket", "message", 4 * EVENTS + 3 * FRAMES)
 
 
-def _grant(trial: Trial) -> dict[str, object]:
-    names = trial.names
-    return {"user": names.reader, "exchange": names.realm, "right": "read", "match": "prefix", "uri": "verify."}
+def reading_grant(names: RunNames, pattern: str) -> dict[str, object]:
+    """Return the fields of the commands `grant` and `ungrant` for the reader's right to topics with a prefix."""
+    return {"user": names.reader, "exchange": names.realm, "right": "read", "match": "prefix", "uri": pattern}
 
 
 def _login(administrator: "ExchangeClient", realm: str, user: str) -> Login:
@@ -195,11 +200,17 @@ def _number(event: ReceivedEvent) -> int:
     return int(str(number))
 
 
-def _await_revocation(trial: Trial, subscriber: LiveClient) -> None:
+def await_revocation(trial: Trial, subscriber: LiveClient) -> None:
+    """Wait until a subscription ends, or is refused to a client that lost its connection. Raises `WrongResult`."""
+
     def is_revoked() -> bool:
         try:
             subscriber.receive(1.0)
-        except (SubscriptionRevoked, RequestRefused):  # refused, if the connection was lost and the client subscribes
+        except SubscriptionRevoked:
+            return True
+        except RequestRefused as refused:  # the connection was lost, and the client subscribes again
+            if refused.error != NOT_AUTHORIZED:
+                raise
             return True
         return False
 

@@ -11,13 +11,20 @@ from typer.testing import CliRunner, Result
 from signalbox.cli.main import app
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.cli.verify import commands
+from signalbox.cli.verify.live import GRANTED, await_revocation
 from signalbox.cli.verify.run import Flow, Run, flows
 from signalbox.cli.verify.trial import Journal, RunStopped, Trial, WrongResult, expect, metered
+from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.cursor import Cursor
+from signalbox.clients.live.session import Login, RequestRefused
+from signalbox.clients.web_socket import connector
 from signalbox.errors import RejectedError
+from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.verify.names import InvalidRunId, RunNames, parse_run_id
 from signalbox.verify.report import Outcome
 from tests.cli.shared.stage import serving
 from tests.fakes.aws import aws
+from tests.fakes.live_router import TICKET, grants, running
 
 __all__ = ["aws"]
 STAGE = Deployment({}, "eu-west-1", "https://rendezvous.example/")
@@ -128,6 +135,32 @@ def test_the_end_of_a_run_interrupts_its_waits():
 def test_a_condition_that_is_never_met_is_a_wrong_result():
     with pytest.raises(WrongResult, match="not within 0 s: it rains"):
         trial().wait_until(lambda: False, "it rains", seconds=0)
+
+
+@pytest.mark.parametrize("is_cut", [False, True], ids=["connected", "cut"])
+def test_a_revocation_is_seen_also_by_a_client_that_loses_its_connection(*, is_cut: bool):
+    """A cut client joins again by the right that is left, and its subscription is refused."""
+    revoked, lasting = GRANTED
+    with running({"alice": grants(revoked, lasting)}) as router:
+        with LiveClient(connector(router.url), Login("trial.fifo", "alice", TICKET)) as client:
+            client.follow(Cursor(TopicPattern.parse(f"{revoked}events")))
+            assert list(client.backfill()) == []
+            with router.paused():
+                if is_cut:
+                    router.cut()
+                router.revoke("alice", left=grants(lasting))
+
+            await_revocation(trial(), client)
+
+        assert router.joins == (2 if is_cut else 1)
+
+
+def test_a_refusal_for_another_reason_is_no_revocation():
+    def refuse(timeout_seconds: float) -> None:
+        raise RequestRefused("wamp.error.canceled", "")
+
+    with pytest.raises(RequestRefused):
+        await_revocation(trial(), SimpleNamespace(receive=refuse))
 
 
 def test_a_skipped_job_is_reported_as_skipped():
