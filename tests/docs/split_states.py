@@ -98,8 +98,9 @@ def picture(rows: Iterable["Row"], *, title: str, height: int) -> str:
 def _row(row: Row) -> Iterator[str]:
     y = row.y
     yield f'  <text class="row" x="20" y="{y - 112}">{row.title}</text>\n'
-    for before, after in row.transitions:
-        yield from _arrow(row, before, after)
+    arrows = [_arrow(row, before, after) for before, after in row.transitions]
+    yield from (arrow for arrow, _ in arrows)
+    yield from (label for _, labels in arrows for label in labels)  # above all arrows, so that none crosses a label
     yield f'  <circle cx="62" cy="{y}" r="8" fill="var(--ink)"/>\n'
     end = FIRST + STEP * len(row.states) - 30
     yield f'  <circle cx="{end}" cy="{y}" r="8" fill="none" stroke="var(--ink)"/>\n'
@@ -110,7 +111,8 @@ def _row(row: Row) -> Iterator[str]:
         yield f'  <rect class="box {row.kind}" {box}/>\n  <text class="name" x="{x}" y="{y + 5}">{state}</text>\n'
 
 
-def _arrow(row: Row, before: State, after: State) -> Iterator[str]:
+def _arrow(row: Row, before: State, after: State) -> tuple[str, list[str]]:
+    """Return the arrow of a transition, and the lines of its label."""
     states, y = row.states, row.y
     start = -1 if before is None else states.index(before)
     stop = len(states) if after is None else states.index(after)
@@ -127,10 +129,10 @@ def _arrow(row: Row, before: State, after: State) -> Iterator[str]:
         end = y + 12 * side if after is None else edge + 2 * side
         path = f"M{out} {edge} C{out} {bend} {into} {bend} {into} {end}"
         x, label = (out + into) // 2, (edge + 3 * bend) // 4 + (-6 if side < 0 else 16)
-    yield f'  <path class="arrow" d="{path}"/>\n'
     lines = row.meaning[before, after]
-    for number, line in enumerate(lines):
-        yield f'  <text class="why" x="{x}" y="{label - 15 * (len(lines) - 1 - number)}">{line}</text>\n'
+    heights = [label - 15 * (len(lines) - 1 - number) for number in range(len(lines))]
+    labels = [f'  <text class="why" x="{x}" y="{y}">{line}</text>\n' for y, line in zip(heights, lines, strict=True)]
+    return f'  <path class="arrow" d="{path}"/>\n', labels
 
 
 if __name__ == "__main__":
