@@ -7,10 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from functools import reduce
+from typing import Any
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError, NoCredentialsError
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from signalbox.cli import local, main
@@ -239,6 +242,16 @@ def test_no_help_cuts_a_word_on_a_narrow_terminal(words):
     shown = CliRunner(env={"TERMINAL_WIDTH": "80", "COLUMNS": "80"}).invoke(app, [*words, "--help"]).output
 
     assert re.findall(r"\S+…", shown) == []
+
+
+@pytest.mark.parametrize("words", sorted(leaves()), ids=" ".join)
+def test_no_help_takes_text_for_markup(words):
+    """Rich would show a text in square brackets as a style, that is, not at all."""
+    shown = CliRunner(env={"TERMINAL_WIDTH": "500", "COLUMNS": "500"}).invoke(app, [*words, "--help"]).output
+    command: Any = reduce(lambda group, word: group.commands[word], words, get_command(app))
+
+    helps = [parameter.help for parameter in command.params if getattr(parameter, "help", None)]
+    assert [text for text in helps if text not in " ".join(shown.split())] == []
 
 
 def test_a_shell_completes_commands_and_options():

@@ -29,23 +29,30 @@ Label = Annotated[
     typer.Option("--issuer-label", help="Users are NAME@LABEL.", metavar="LABEL", rich_help_panel=PANEL),
 ]
 NameClaim = Annotated[
-    str | None, typer.Option(help="Claim with the user's name [sub].", metavar="CLAIM", rich_help_panel=PANEL)
+    str | None, typer.Option(help="Claim with the user's name; by default sub.", metavar="CLAIM", rich_help_panel=PANEL)
 ]
 RoleClaim = Annotated[
     str | None,
     typer.Option(help="Claim with the user's role; without it, subscriber.", metavar="CLAIM", rich_help_panel=PANEL),
 ]
 GroupsClaim = Annotated[
-    str | None, typer.Option(help="Claim with the user's groups [groups].", metavar="CLAIM", rich_help_panel=PANEL)
+    str | None,
+    typer.Option(help="Claim with the user's groups; by default groups.", metavar="CLAIM", rich_help_panel=PANEL),
 ]
 ClockSkew = Annotated[
     str | None,
-    typer.Option(help="How much the issuer's clock may differ, such as 30s [60s].", rich_help_panel=PANEL),
+    typer.Option(
+        help="How much the issuer's clock may differ, such as 30s; by default 60s.",
+        metavar="TIME",
+        rich_help_panel=PANEL,
+    ),
 ]
 ClientId = Annotated[
     str | None,
     typer.Option(
-        help="Client as which the page and the command sign in [the audience].", metavar="ID", rich_help_panel=PANEL
+        help="Client as which the page and the command sign in; by default the audience.",
+        metavar="ID",
+        rich_help_panel=PANEL,
     ),
 ]
 Origins = Annotated[
