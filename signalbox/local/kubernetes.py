@@ -1,4 +1,7 @@
-"""A Kubernetes cluster on loopback: the real API server and controllers, built by Go once for each source."""
+"""A Kubernetes cluster on loopback: the real API server and controllers, built by Go once for each source.
+
+`python -m signalbox.local.kubernetes` builds it.
+"""
 
 import hashlib
 import json
@@ -103,3 +106,7 @@ def running(folder: Path, *, port: int = 0, token_reviews: str | None = None) ->
 def log_of(folder: Path) -> Path:
     """Return the path of the log of the cluster in a folder."""
     return folder.with_name(f"{folder.name}.log")
+
+
+if __name__ == "__main__":
+    program()

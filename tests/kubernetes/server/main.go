@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-const startTimeout = 2 * time.Minute // 3 to 5 s on an idle machine
+const startTimeout = 10 * time.Minute // 3 to 5 s on an idle machine, minutes on one with much else to do
 
 func main() {
 	folder := flag.String("folder", "", "the folder of the keys and of etcd's data; a second start finds them there")
