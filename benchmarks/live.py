@@ -232,6 +232,7 @@ def _needs(load: Load) -> Table:
 
 
 def _costs(load: Load) -> Table:
+    everybody = replace(ALONE, users=load.connections)
     found = {work: dict(costs(load, work, Prices())) for work in (ALONE, IN_BURSTS, IN_BATCHES)}
     rows = [[what, *(f"{one[what]:,.0f}" for one in found.values())] for what in found[ALONE]]
     rows.append(["all", *(f"{sum(one.values()):,.0f}" for one in found.values())])
@@ -240,8 +241,9 @@ def _costs(load: Load) -> Table:
         f"subscribers. The first column is an upper bound: each event comes alone, so that each delivery is an item "
         f"of its own in an outbox. In bursts of {IN_BURSTS.events_per_item:.0f}, such as lines of a log, the events of "
         f"a batch share an item, and the WebSocket message of a client that offers `wamp.2.json.batched`. "
-        f"{ALONE.users} users; with as many users as connections, a batch of events reads "
-        f"{ALONE.outbox_reads + ALONE.rights_reads:.0f} units."
+        f"{ALONE.users} users; a batch of events reads {ALONE.reads(load):.1f} units, and {everybody.reads(load):.1f} "
+        f"with as many users as connections. A revocation costs "
+        f"{ALONE.revocation_reads(load) * Prices().read_units:.2f} USD."
     )
     bursts = f"in bursts of {IN_BURSTS.events_per_item:.0f}"
     columns = ["service", "each event alone, USD a month", bursts, f"{bursts}, batched"]

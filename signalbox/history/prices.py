@@ -33,7 +33,7 @@ ACTION_PRICES: Mapping[tuple[str, str], PriceRange] = MappingProxyType(
         ("rendezvous", "client by HTTP"): PriceRange(1, 1),
         ("rendezvous", "poll"): PriceRange(2.78334, 3.40834),
         ("rendezvous", "held poll"): PriceRange(0, 37.0835),
-        ("live", "delivery"): PriceRange(0.375, 3.125),
+        ("live", "delivery"): PriceRange(0.375, 3.25),
         ("live", "posted event"): PriceRange(1, 1),
         ("live", "connection minute"): PriceRange(0.25, 0.25),
         ("live", "session start"): PriceRange(16.33, 27.45),

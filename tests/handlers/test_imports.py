@@ -39,11 +39,11 @@ BUDGET = {
     "splitting.split": ({"splitting"}, 56),
     "splitting.control": ({"splitting"}, 107),
     "exchange.route": (LIVE, 97),
-    "exchange.control": (LIVE, 122),
+    "exchange.control": (LIVE, 123),
     "live.connect": (LIVE, 56),
     "live.receive": (LIVE, 55),
     "live.session": (LIVE, 116),
-    "live.deliver": (LIVE, 94),
+    "live.deliver": (LIVE, 95),
     "live.page": (LIVE, 26),
     # It summarizes every capability.
     "live.overview": (CAPABILITIES, 129),

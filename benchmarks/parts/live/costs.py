@@ -45,10 +45,12 @@ class Work:
     posts_at_once: float = 5.0  # assumed, of ten threads: their processor time is limited
     deliver_gigabytes: float = 0.5
     outbox_reads: float = 1.0  # counted: for each item, the record of the outbox with its copy of the session
-    # Counted: user, grants and groups, unless the instance has read them within a second. The version of the grants of
-    # groups is one item for all users of a realm.
+    # Counted: user, grants and groups, unless the instance has read them within the last minute. The version of the
+    # grants of groups is one item for all users of a realm.
     rights_reads: float = 3.0
-    users: int = 500  # assumed; they decide how often an instance has read a user's rights within the last second
+    rights_kept_seconds: float = 60.0
+    number_reads: float = 1.0  # counted: for each instance once a second, the number of revocations
+    users: int = 500  # assumed; they decide how often an instance has read a user's rights within the last minute
     event_writes: float = 6.0  # counted, for an event alone: its row, the head and the counter, twice in a transaction
     burst_writes: float = 2.0  # counted: for each further event of the same topic in the batch
     frames_per_connection: float = 4.0  # HELLO, AUTHENTICATE, SUBSCRIBE and the call that follows it
@@ -71,11 +73,17 @@ class Work:
     def reads(self, load: Load) -> float:
         """Return the read units of an item.
 
-        A user's items reach all instances alike, at a rate r each. An instance reads the user's rights, uses them for a
-        second, and then waits 1/r for the next item: of r + 1 items, one is read for.
+        A user's items reach all instances alike, at a rate r each. An instance reads the user's rights, uses them for k
+        seconds, and then waits 1/r for the next item: of kr + 1 items, one is read for.
         """
-        rate = load.deliveries_per_second / self.events_per_item / self.instances(load) / self.users
-        return self.outbox_reads + self.rights_reads / (rate + 1)
+        of_instance = load.deliveries_per_second / self.events_per_item / self.instances(load)
+        of_user = of_instance / self.users
+        rights = self.rights_reads / (self.rights_kept_seconds * of_user + 1)
+        return self.outbox_reads + rights + self.number_reads / (of_instance + 1)
+
+    def revocation_reads(self, load: Load) -> float:
+        """Return the read units with which all instances read the rights of all users again, after a revocation."""
+        return self.instances(load) * self.users * self.rights_reads
 
     def writes(self) -> float:
         """Return the write units of an event."""

@@ -52,6 +52,16 @@ def user_key(name: UserName) -> Item:
     return {"pk": f"{USER}#{name}", "sk": USER}
 
 
+def revocations_key() -> Item:
+    """Return the key of the stage's number of revocations."""
+    return {"pk": "revocations", "sk": "revocations"}
+
+
+def revocations_of(item: Item) -> int:
+    """Return the number of revocations of an item, which does not exist before the first."""
+    return int(item.get("revocations", 0))
+
+
 def sender_key(user_id: str) -> Item:
     """Return the key that maps a SenderId to its user."""
     return {"pk": f"sender#{user_id}", "sk": "sender"}

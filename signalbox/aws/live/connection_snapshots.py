@@ -1,19 +1,20 @@
 """Connection snapshots in DynamoDB: those of a whole batch of items are read in one call.
 
 A batch of events costs the read of its connection's outbox item, which has a copy of the session as of the last reply;
-the items that decide about rights are read once a second. Any other batch costs the read of the session, too. A reply
-costs two writes of the outbox item. A live event costs none.
+the items that decide about rights are read once a minute, and after a revocation. Any other batch costs the read of the
+session, too. A reply costs two writes of the outbox item. A live event costs none.
 """
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from signalbox.aws.exchange.items import head_key, user_key
+from signalbox.aws.exchange.items import head_key, revocations_key, revocations_of, user_key
 from signalbox.aws.live.account_items import rights_in
+from signalbox.aws.live.cached_rights import Address, CachedRights
 from signalbox.aws.live.group_grants import CachedGroupGrants
 from signalbox.aws.live.items import (
     VERSION,
@@ -24,7 +25,7 @@ from signalbox.aws.live.items import (
     session_key,
 )
 from signalbox.aws.live.realms import RealmSettings, realm_key
-from signalbox.aws.live.recent import Moment, Recent
+from signalbox.aws.live.recent import Moment
 from signalbox.aws.live.sessions import stored_of
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, items_of_tables, milliseconds, moment
@@ -49,30 +50,29 @@ KEPT_FOR = timedelta(hours=2, minutes=15)  # longer than API Gateway keeps a con
 # What the copy of a session leaves out concerns the function `session` only.
 NOT_COPIED: dict[str, object] = {"frames": [], "pending": {}, "challenge": ""}
 
-_Address = tuple[str, str, str]  # the table of an item, and its key
 _ABSENT: Item = {}
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoConnectionSnapshots:
-    """Implementation of `ConnectionSnapshots`; `access` has the recently read items that decide about rights."""
+    """Implementation of `ConnectionSnapshots`; `access` has the items that decide about rights, as they were read."""
 
     live: "Table"
     exchanges: "Table"
     realms: RealmSettings = field(default_factory=RealmSettings)
     backoff: Backoff = BACKOFF
-    access: Recent[_Address, Item] = field(default_factory=Recent)
+    access: CachedRights = field(default_factory=CachedRights)
     group_grants: CachedGroupGrants = field(default_factory=CachedGroupGrants)
 
     def read(self, connection: ConnectionId, *, owner: Owner | None) -> ConnectionSnapshot:
         """Read a connection's snapshot. If the caller knows the session's realm and user, `owner` saves a read."""
-        read_at = self.realms.now()
+        read_at, revocations = self.realms.now(), self.access.revocations
         known = None if owner is None else self.realms.known(owner[0])
         wanted = [self._session(connection), self._outbox(connection), *self._access(owner)]
         if owner is not None and known is None:
             wanted.append(_address(self.exchanges, realm_key(owner[0])))
         items = self._items(wanted)
-        self._keep(owner, items, read_at)
+        self._keep(items, self._access(owner), read_at=read_at, revocations=revocations)
         record, outbox = items[self._session(connection)], items[self._outbox(connection)]
         session = stored_of(record).session if record else None
         session_owner = owner_of(session)
@@ -86,22 +86,35 @@ class DynamoConnectionSnapshots:
         )
 
     def recent(self, requests: Sequence[SnapshotRequest]) -> Mapping[ConnectionId, ConnectionSnapshot]:
-        """Read the snapshots of connections in one call, as far as their batches of items need them."""
-        read_at, known, wanted = self.access.now(), dict[_Address, Item](), list[_Address]()
-        for request in requests:
-            wanted.append(self._outbox(request.connection))
-            if not request.has_only_events:
-                wanted.append(self._session(request.connection))
-            for address in self._access(request.owner):
-                item = self.access.get(address)
-                if item is None:
-                    wanted.append(address)
-                else:
-                    known[address] = item
+        """Read the snapshots of connections in one call, as far as their batches of items need them.
+
+        After a revocation, a second call reads the rights that were known before it.
+        """
+        read_at, revocations, known = self.access.now(), self.access.revocations, dict[Address, Item]()
+        wanted = [address for request in requests for address in self._state(request)]
+        access = dict.fromkeys(address for request in requests for address in self._access(request.owner))
+        if access and self.access.is_number_due:
+            wanted.append(self._revocations)
+        for address in access:
+            item = self.access.get(address)
+            if item is None:
+                wanted.append(address)
+            else:
+                known[address] = item
         found = self._items(list(dict.fromkeys(wanted)))
-        for request in requests:
-            self._keep(request.owner, found, read_at)
-        return {request.connection: self._recent(request, known | found) for request in requests}
+        self._keep(found, access, read_at=read_at, revocations=revocations)
+        if self._revocations in found:
+            self.access.put_revocations(revocations_of(found[self._revocations]), read_at=read_at)
+        items = known | found | self._unless_kept(known)
+        return {request.connection: self._recent(request, items) for request in requests}
+
+    def _unless_kept(self, known: Iterable[Address]) -> dict[Address, Item]:
+        """Read those of the known items again that are out of use since the number of revocations was read."""
+        read_at, revocations = self.access.now(), self.access.revocations
+        revoked = [address for address in known if self.access.get(address) is None]
+        found = self._items(revoked) if revoked else {}
+        self._keep(found, revoked, read_at=read_at, revocations=revocations)
+        return found
 
     def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
         """Save the state of a connection's outbox, with a copy of its session."""
@@ -113,7 +126,7 @@ class DynamoConnectionSnapshots:
         address = _address(self.exchanges, head_key(realm, topic))
         return int(self._items([address])[address].get("sequence", 0))
 
-    def _recent(self, request: SnapshotRequest, items: Mapping[_Address, Item]) -> ConnectionSnapshot:
+    def _recent(self, request: SnapshotRequest, items: Mapping[Address, Item]) -> ConnectionSnapshot:
         record, outbox = items.get(self._session(request.connection)), items[self._outbox(request.connection)]
         session = stored_of(record).session if record else copied_session_of(outbox)
         owner = owner_of(session)
@@ -127,7 +140,7 @@ class DynamoConnectionSnapshots:
             is_complete=False,
         )
 
-    def _access(self, owner: Owner | None) -> list[_Address]:
+    def _access(self, owner: Owner | None) -> list[Address]:
         """Return the items that decide about the rights of a user in a realm."""
         if owner is None:
             return []
@@ -135,7 +148,7 @@ class DynamoConnectionSnapshots:
         of_live = (grants_key(realm, user), principal_key(realm, user), group_grants_version_key(realm))
         return [_address(self.exchanges, user_key(user)), *(_address(self.live, key) for key in of_live)]
 
-    def _rights(self, session: Session | None, items: Mapping[_Address, Item]) -> Rights:
+    def _rights(self, session: Session | None, items: Mapping[Address, Item]) -> Rights:
         """Return the rights of a session's user, given the items that decide about them."""
         owner = owner_of(session)
         if session is None or owner is None:
@@ -145,18 +158,30 @@ class DynamoConnectionSnapshots:
         granted = self.group_grants.at_version(self.live, realm, found.get(VERSION))
         return rights_in(realm, user, found, granted, token=session.token, is_anonymous=session.is_anonymous)
 
-    def _keep(self, owner: Owner | None, items: Mapping[_Address, Item], read_at: Moment) -> None:
-        for address in self._access(owner):
+    def _keep(
+        self, items: Mapping[Address, Item], of: Iterable[Address], *, read_at: Moment, revocations: int | None
+    ) -> None:
+        """Keep those of the read items that decide about rights."""
+        for address in of:
             if address in items:
-                self.access.put(address, items[address], read_at=read_at)
+                self.access.put(address, items[address], read_at=read_at, revocations=revocations)
 
-    def _session(self, connection: ConnectionId) -> _Address:
+    def _state(self, request: SnapshotRequest) -> list[Address]:
+        """Return the items of a connection's state that a request needs."""
+        outbox = self._outbox(request.connection)
+        return [outbox] if request.has_only_events else [outbox, self._session(request.connection)]
+
+    @property
+    def _revocations(self) -> Address:
+        return _address(self.exchanges, revocations_key())
+
+    def _session(self, connection: ConnectionId) -> Address:
         return _address(self.live, session_key(connection))
 
-    def _outbox(self, connection: ConnectionId) -> _Address:
+    def _outbox(self, connection: ConnectionId) -> Address:
         return _address(self.live, outbox_key(connection))
 
-    def _items(self, wanted: Sequence[_Address]) -> dict[_Address, Item]:
+    def _items(self, wanted: Sequence[Address]) -> dict[Address, Item]:
         """Read items in one strongly consistent call; an item that does not exist is empty."""
         keys: dict[str, list[Item]] = {}
         for table, partition, sort in wanted:
@@ -166,11 +191,11 @@ class DynamoConnectionSnapshots:
         return {address: existing.get(address, _ABSENT) for address in wanted}
 
 
-def _address(table: "Table", key: Item) -> _Address:
+def _address(table: "Table", key: Item) -> Address:
     return table.name, key["pk"], key["sk"]
 
 
-def _existing(items: Mapping[_Address, Item]) -> list[Item]:
+def _existing(items: Mapping[Address, Item]) -> list[Item]:
     return [item for item in items.values() if item]
 
 

@@ -31,15 +31,18 @@ def system_moment() -> Moment:
 
 @dataclass(frozen=True, slots=True)
 class Recent(Generic[Key, Value]):
-    """Values by key, each usable for `RIGHTS_KEPT_SECONDS` from the start of its strongly consistent read."""
+    """Values by key, each usable for `RIGHTS_KEPT_SECONDS` from the start of its strongly consistent read.
+
+    A caller that knows that a value has not changed may use it for longer.
+    """
 
     now: Callable[[], Moment] = system_moment
     _known: dict[Key, tuple[Moment, Value]] = field(default_factory=dict)
 
-    def get(self, key: Key) -> Value | None:
-        """Return a value that was read recently, or None."""
-        known = self._known.get(key)
-        return known[1] if known is not None and _is_recent(known[0], self.now()) else None
+    def get(self, key: Key, *, within: float | None = None) -> Value | None:
+        """Return a value that was read recently, or in the last `within` seconds; otherwise None."""
+        known, seconds = self._known.get(key), RIGHTS_KEPT_SECONDS if within is None else within
+        return known[1] if known is not None and _is_within(seconds, known[0], self.now()) else None
 
     def put(self, key: Key, value: Value, *, read_at: Moment) -> None:
         """Keep a value whose read began at a moment."""
@@ -48,5 +51,5 @@ class Recent(Generic[Key, Value]):
         self._known[key] = read_at, value
 
 
-def _is_recent(read_at: Moment, now: Moment) -> bool:
-    return all(0 <= later - earlier < RIGHTS_KEPT_SECONDS for earlier, later in zip(read_at, now, strict=True))
+def _is_within(seconds: float, read_at: Moment, now: Moment) -> bool:
+    return all(0 <= later - earlier < seconds for earlier, later in zip(read_at, now, strict=True))

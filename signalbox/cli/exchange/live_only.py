@@ -56,7 +56,7 @@ class LiveOnlyUsers:
             forget_user_key(self.deployment, user.name)
         self.records.put_live_only([user for user in users if user not in full])
         if any(user.name in known and _has_other_rights(user, known[user.name]) for user in users):
-            settling.wait_until_rights_settle()
+            settling.wait_until_rights_settle(self.records)
         self._report(known, full)
         return users
 

@@ -96,7 +96,7 @@ def _add_with_key(name: str, role: Role, ownership: Ownership, *, aws: bool, sta
     known = users.records.find(users.name)
     added = register(users.identities, users.records, users.name, role=role, ownership=ownership, now=datetime.now(UTC))
     if known is not None and (known.role, known.ownership) != (role, ownership):
-        settling.wait_until_rights_settle()
+        settling.wait_until_rights_settle(users.records)
     document: dict[str, object] = {"user": name, "role": role.value, "ownership": ownership.value}
     # A user without a key was created by a command that did not finish.
     if known is not None and known.user_id == added.user_id and users.identities.has_key(users.name):
@@ -189,7 +189,7 @@ def remove(
     users.records.remove(users.name)
     users.forget_secret()
     forget_user_key(users.deployment, users.name)
-    settling.wait_until_rights_settle()
+    settling.wait_until_rights_settle(users.records)
     if as_json:
         print_json({"user": name, "removed": known is not None})
     else:

@@ -1,10 +1,17 @@
 """The wait of commands that take rights away by a write of their own."""
 
 import time
+from typing import TYPE_CHECKING
 
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 
+if TYPE_CHECKING:
+    from signalbox.aws.exchange.exchanges import DynamoUsers
 
-def wait_until_rights_settle() -> None:
-    """Return when no function instance uses what it read about rights before this call."""
+
+def wait_until_rights_settle(users: "DynamoUsers") -> None:
+    """Record a revocation, and return when no function instance uses rights that it read before this call."""
+    from signalbox.aws.exchange.revocations import DynamoRevocations
+
+    DynamoRevocations(users.table).record()
     time.sleep(RIGHTS_SETTLE_SECONDS)

@@ -102,6 +102,14 @@ class Secrets(Protocol):
         ...
 
 
+class Revocations(Protocol):
+    """The stage's number of revocations, by which function instances notice that rights in their caches may be old."""
+
+    def record(self) -> None:
+        """Raise the number. The rights must have been written before."""
+        ...
+
+
 class SessionNotifier(Protocol):
     """The inboxes of many sessions."""
 
@@ -119,6 +127,7 @@ class LiveAdminPorts:
     grants: Grants
     groups: Groups
     secrets: Secrets
+    revocations: Revocations
     realm_sessions: RealmSessions
     sessions: Sessions
     notifier: SessionNotifier

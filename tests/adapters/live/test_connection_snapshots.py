@@ -1,5 +1,6 @@
 """Connection snapshots in DynamoDB."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -7,8 +8,11 @@ from typing import Any
 import pytest
 
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
+from signalbox.aws.exchange.items import revocations_key
+from signalbox.aws.exchange.revocations import DynamoRevocations
 from signalbox.aws.exchange.routing_table import DynamoHeads
 from signalbox.aws.live.account_items import grants_item
+from signalbox.aws.live.cached_rights import CachedRights
 from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
 from signalbox.aws.live.realms import RealmSettings
 from signalbox.aws.live.recent import Recent
@@ -17,7 +21,7 @@ from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head, numbered
 from signalbox.live.admin.grants import Grant
-from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
+from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS, UNREVOKED_RIGHTS_KEPT_SECONDS
 from signalbox.live.arvados.row_state import RowState
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
@@ -55,8 +59,14 @@ def snapshots(live_table, exchange_table) -> DynamoConnectionSnapshots:
 def instance(live_table, exchange_table, clocks: TwoClocks) -> DynamoConnectionSnapshots:
     """Return the snapshots of a function instance of its own."""
     return DynamoConnectionSnapshots(
-        live_table, exchange_table, realms=RealmSettings(Recent(clocks.now)), access=Recent(clocks.now)
+        live_table, exchange_table, realms=RealmSettings(Recent(clocks.now)), access=CachedRights.by_clock(clocks.now)
     )
+
+
+def revoke(snapshots: DynamoConnectionSnapshots) -> None:
+    """Take the user's grants away, as commands do."""
+    snapshots.live.put_item(Item=grants_item(REALM, JOE, [], version=2))
+    DynamoRevocations(snapshots.exchanges).record()
 
 
 def of_events(connection: ConnectionId = CONNECTION, user: UserName = JOE) -> SnapshotRequest:
@@ -221,21 +231,123 @@ def test_the_copy_of_a_session_leaves_out_what_only_the_function_session_needs(s
     assert snapshots.recent([of_events()])[CONNECTION].session == JOINED
 
 
+def units(counted: UnitCount, snapshots: DynamoConnectionSnapshots) -> tuple[int, float]:
+    """Return the calls and read units of a batch of events."""
+    before = counted.calls, counted.units
+    snapshots.recent([of_events()])
+    return counted.calls - before[0], counted.units - before[1]
+
+
+def test_rights_are_read_once_a_minute_and_the_number_of_revocations_once_a_second(
+    live_table, exchange_table, snapshots, counted
+) -> None:
+    clocks = TwoClocks()
+    one = instance(live_table, exchange_table, clocks)
+    snapshots.save(CONNECTION, OutboxState(), session=JOINED)
+    outbox, number, rights = 1, 1, 4  # the units of each
+
+    assert units(counted, one) == (1, outbox + number + rights)
+    assert units(counted, one) == (1, outbox)
+    clocks.advance(2)
+    # The first items were read before any number was known.
+    assert units(counted, one) == (1, outbox + number + rights)
+    for _ in range(3):
+        clocks.advance(2)
+        assert units(counted, one) == (1, outbox + number)
+        assert units(counted, one) == (1, outbox)
+    clocks.advance(UNREVOKED_RIGHTS_KEPT_SECONDS - 6)
+    assert units(counted, one) == (1, outbox + number + rights)
+
+
+def test_a_revocation_lets_an_instance_read_all_rights_again(live_table, exchange_table, snapshots, counted) -> None:
+    clocks = TwoClocks()
+    one = instance(live_table, exchange_table, clocks)
+    snapshots.save(CONNECTION, OutboxState(), session=JOINED)
+    for _ in range(2):
+        assert may_receive(one)
+        clocks.advance(RIGHTS_SETTLE_SECONDS)
+
+    revoke(snapshots)
+
+    assert units(counted, one) == (2, 1 + 1 + 4)
+    assert not may_receive(one)
+    clocks.advance(RIGHTS_SETTLE_SECONDS)
+    assert units(counted, one) == (1, 1 + 1)
+
+
+@pytest.mark.parametrize("batches", [1, 2, 3, 10])
 def test_no_instance_uses_a_revoked_grant_when_the_revocation_has_settled(
-    live_table, exchange_table, snapshots
+    live_table, exchange_table, snapshots, batches
 ) -> None:
     """The revocation comes right after the read of one instance, and before the first read of the other."""
     clocks = [TwoClocks(), TwoClocks()]
     instances = [instance(live_table, exchange_table, one) for one in clocks]
     snapshots.save(CONNECTION, OutboxState(), session=JOINED)
-    assert may_receive(instances[0])
+    for _ in range(batches):
+        clocks[0].advance(RIGHTS_SETTLE_SECONDS)
+        assert may_receive(instances[0])
 
-    live_table.put_item(Item=grants_item(REALM, JOE, [], version=2))
+    revoke(snapshots)
 
     assert [may_receive(one) for one in instances] == [True, False]
     for one in clocks:
         one.advance(RIGHTS_SETTLE_SECONDS)
     assert [may_receive(one) for one in instances] == [False, False]
+
+
+def test_a_revocation_between_the_reads_of_one_call_is_noticed(
+    live_table, exchange_table, snapshots, counted, monkeypatch
+) -> None:
+    """A call reads its items one after the other, so it may return the old grants with the new number."""
+    clocks = TwoClocks()
+    one = instance(live_table, exchange_table, clocks)
+    snapshots.save(CONNECTION, OutboxState(), session=JOINED)
+    read = counted.client.batch_get_item
+
+    def interrupted(**given: Any) -> Any:
+        answer = read(**given)
+        revoke(snapshots)
+        number = read(RequestItems={exchange_table.name: {"Keys": [revocations_key()], "ConsistentRead": True}})
+        found = answer["Responses"][exchange_table.name]
+        found[:] = [item for item in found if item["pk"] != revocations_key()["pk"]]
+        found += number["Responses"][exchange_table.name]
+        monkeypatch.setattr(counted, "client", WithReads(counted.client, read))
+        return answer
+
+    for _ in range(2):
+        assert may_receive(one)
+        clocks.advance(UNREVOKED_RIGHTS_KEPT_SECONDS)
+    monkeypatch.setattr(counted, "client", WithReads(counted.client, interrupted))
+
+    assert may_receive(one)
+    clocks.advance(RIGHTS_SETTLE_SECONDS)
+    assert not may_receive(one)
+
+
+@dataclass
+class WithReads:
+    """DynamoDB with another function for reads of several items."""
+
+    client: Any
+    batch_get_item: Callable[..., Any]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.client, name)
+
+
+def test_a_change_without_a_revocation_counts_after_a_minute(live_table, exchange_table, snapshots) -> None:
+    """So does one by a command of an older version, or of a command that was killed."""
+    clocks = TwoClocks()
+    one = instance(live_table, exchange_table, clocks)
+    snapshots.save(CONNECTION, OutboxState(), session=JOINED)
+    for _ in range(2):
+        clocks.advance(RIGHTS_SETTLE_SECONDS)
+        assert may_receive(one)
+
+    live_table.put_item(Item=grants_item(REALM, JOE, [], version=2))
+    clocks.advance(UNREVOKED_RIGHTS_KEPT_SECONDS)
+
+    assert not may_receive(one)
 
 
 def test_no_instance_uses_the_rights_of_a_removed_user_when_that_has_settled(
@@ -244,9 +356,12 @@ def test_no_instance_uses_the_rights_of_a_removed_user_when_that_has_settled(
     clocks = TwoClocks()
     one = instance(live_table, exchange_table, clocks)
     snapshots.save(CONNECTION, OutboxState(), session=JOINED)
-    assert may_receive(one)
+    for _ in range(2):
+        clocks.advance(RIGHTS_SETTLE_SECONDS)
+        assert may_receive(one)
 
     DynamoUsers(exchange_table).remove(JOE)
+    DynamoRevocations(exchange_table).record()
     clocks.advance(RIGHTS_SETTLE_SECONDS)
 
     assert not may_receive(one)

@@ -31,6 +31,15 @@ def test_a_value_is_as_old_as_the_older_of_two_clocks_says(monotonic, system, is
     assert recent.get("b") is None
 
 
+def test_a_caller_may_use_a_value_for_longer() -> None:
+    clocks = TwoClocks()
+    recent: Recent[str, int] = Recent(clocks.now)
+    recent.put("a", 1, read_at=clocks.now())
+    clocks.advance(59.9)
+
+    assert (recent.get("a"), recent.get("a", within=60), recent.get("a", within=59)) == (None, 1, None)
+
+
 def test_the_age_of_a_value_counts_from_the_start_of_its_read() -> None:
     clocks = TwoClocks()
     recent: Recent[str, int] = Recent(clocks.now)

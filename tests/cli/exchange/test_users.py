@@ -9,6 +9,7 @@ from typing import Any
 import boto3
 import pytest
 
+from signalbox.aws.exchange.items import revocations_key, revocations_of
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared import confirmation, deployment, settling
 from signalbox.cli.shared.deployment import Deployment
@@ -295,17 +296,20 @@ def test_the_question_names_ten_users_at_most(here):
         signalbox("user", "add", *names, "--live")
 
 
-def test_a_command_ends_when_no_function_uses_the_former_rights_any_more(here, waits):
+def test_a_command_ends_when_no_function_uses_the_former_rights_any_more(here, waits, exchange_table):  # noqa: F811
+    def revocations() -> int:
+        return revocations_of(exchange_table.get_item(Key=revocations_key()).get("Item", {}))
+
     added()
     live_only("lee")
     added()
     live_only("lee")
-    assert waits == []
+    assert (waits, revocations()) == ([], 0)
 
     added(role="subscriber")
     live_only("lee", "--role", "source")
     signalbox("user", "remove", "lee", "--yes")
-    assert waits == [RIGHTS_SETTLE_SECONDS] * 3
+    assert (waits, revocations()) == ([RIGHTS_SETTLE_SECONDS] * 3, 3)
 
 
 def test_a_live_only_user_is_removed(here):

@@ -91,6 +91,17 @@ class MemorySecrets(dict):
         self.pop(user, None)
 
 
+@dataclass
+class MemoryRevocations:
+    """`Revocations` with the time of each, and the stored rights at that time."""
+
+    stage: "Stage"
+    recorded: list[tuple[datetime, object]] = field(default_factory=list)
+
+    def record(self):
+        self.recorded.append((self.stage.clock.now(), self.stage.stored))
+
+
 class DatedNotifier(MemoryInbox):
     """`SessionNotifier` that knows when it was used."""
 
@@ -109,6 +120,7 @@ class Stage:
         self.clock = MemoryTime()
         self.exchanges, self.grants, self.secrets = MemoryExchanges(), MemoryGrants(self.clock), MemorySecrets()
         self.groups, self.sessions = MemoryGroups(self.clock), MemorySessions()
+        self.revocations = MemoryRevocations(self)
         self.users, self.realm_sessions, self.inbox = MemoryUsers(), MemoryRealmSessions(), DatedNotifier(self.clock)
         self.events: list[HistoryEvent] = []
         for name, live in ((OWN, LiveSettings()), (OTHER, LiveSettings(issuers=(ISSUER,))), (PLAIN, None)):
@@ -121,6 +133,7 @@ class Stage:
             self.grants,
             self.groups,
             self.secrets,
+            self.revocations,
             self.realm_sessions,
             self.sessions,
             self.inbox,
@@ -152,6 +165,11 @@ class Stage:
     @property
     def notified(self):
         return sorted(self.inbox.bodies)
+
+    @property
+    def stored(self):
+        """Return the stored grants, groups and secrets."""
+        return dict(self.grants.kept), set(self.groups.kept), dict(self.secrets)
 
 
 @pytest.fixture
@@ -196,6 +214,50 @@ def test_a_removed_grant_notifies_the_sessions_of_the_user(stage):
     assert dict(stage.inbox.bodies) == {"c1": ['{"heard": "rights"}']}
     # Only then no function instance has the old rights in its cache.
     assert (stage.inbox.notified_at[0] - stage.grants.saved_at[-1]).total_seconds() == RIGHTS_SETTLE_SECONDS
+
+
+LAB = {"exchange": OWN, "group": "lab", "users": ["bob"]}
+
+
+@pytest.mark.parametrize(
+    ("command", "given"),
+    [
+        ("ungrant", LOGS),
+        ("ungrant", {**LOGS, "user": "@lab"}),
+        ("grant", {**LOGS, "deny": True}),
+        ("group_remove", LAB),
+        ("forget_secret", {"user": "bob"}),
+    ],
+)
+def test_a_revocation_is_recorded_after_its_write_and_settles_before_sessions_are_notified(stage, command, given):
+    stage.ask("grant", **LOGS)
+    stage.ask("grant", **{**LOGS, "user": "@lab"})
+    stage.ask("group_add", **LAB)
+    stage.ask("secret", **secret(user="bob"))
+    stage.join("bob", "c1")
+    assert stage.revocations.recorded == []
+    before = stage.stored
+
+    stage.ask(command, **given)
+
+    ((recorded_at, stored),) = stage.revocations.recorded
+    assert stored == stage.stored != before
+    assert (stage.inbox.notified_at[0] - recorded_at).total_seconds() == RIGHTS_SETTLE_SECONDS
+
+    stage.ask(command, **given)  # received twice: the function may have been killed before it recorded the first
+    assert len(stage.revocations.recorded) == 2
+
+
+def test_what_only_gives_rights_is_no_revocation(stage):
+    stage.ask("grant", **{**LOGS, "deny": True})
+    stage.revocations.recorded.clear()
+
+    stage.ask("ungrant", **{**LOGS, "deny": True})
+    stage.ask("grant", **LOGS)
+    stage.ask("group_add", **LAB)
+    stage.ask("ungrant", **LOGS, dry_run=True)
+
+    assert stage.revocations.recorded == []
 
 
 def test_a_repeated_ungrant_notifies_the_sessions_again(stage):
