@@ -10,6 +10,7 @@ from typing import Any
 
 from benchmarks.parts.live import calls as live_calls
 from benchmarks.parts.live import crossbar_side, rules
+from benchmarks.parts.live import fan_out as live_fan_out
 from benchmarks.parts.live import latency as live_latency
 from benchmarks.parts.live import order as live_order
 from benchmarks.parts.live import order_batches as live_order_batches
@@ -18,12 +19,14 @@ from benchmarks.parts.live import publishing as live_publishing
 from benchmarks.parts.live import routing as live_routing
 from benchmarks.parts.live.calls import Calls
 from benchmarks.parts.live.costs import ALONE, IN_BATCHES, IN_BURSTS, Load, Prices, costs, needs
+from benchmarks.parts.live.fan_out import FanOut
 from benchmarks.parts.live.latency import Latency, Router
 from benchmarks.parts.live.order import Ordered
 from benchmarks.parts.live.order_batches import Batch
 from benchmarks.parts.live.publishing import CROSSBAR, OURS, Publishing
 from benchmarks.parts.live.routing import SIZES, Routing
 from benchmarks.shared.command import parser, status
+from benchmarks.shared.figures import ratio
 from benchmarks.shared.headlines import NONE, Headline, keep
 from benchmarks.shared.machine import Machine, this_machine
 from benchmarks.shared.report import Table, show
@@ -33,7 +36,7 @@ from signalbox.clients.live.session import Login
 from signalbox.local.progress import step
 from tests.fakes import live_router
 
-PARTS = ("routing", "publishing", "calls", "order", "latency", "costs")
+PARTS = ("routing", "publishing", "fan-out", "calls", "order", "latency", "costs")
 GROWTH_LIMIT = 2.0
 STAGE = "Signalbox, on the emulator"
 
@@ -45,6 +48,7 @@ class Results:
     machine: Machine
     routing: Sequence[Routing] = ()
     publishing: Sequence[Publishing] = ()
+    fan_out: Sequence[FanOut] = ()
     calls: Sequence[Calls] = ()
     ordered: Sequence[Ordered] = ()
     batches: Sequence[Batch] = ()
@@ -69,6 +73,9 @@ def _measured(options: argparse.Namespace) -> Results:
     if "publishing" in parts:
         with step("publishing") as say:
             results = replace(results, publishing=live_publishing.measure(say))
+    if "fan-out" in parts:
+        with step("fan-out") as say:
+            results = replace(results, fan_out=live_fan_out.measure(say))
     if "calls" in parts:
         with step("calls") as say:
             results = replace(results, calls=live_calls.measure(say))
@@ -102,7 +109,7 @@ def _stage(local: Mapping[str, Any]) -> Router:
 
 
 def _rules(stack: ExitStack) -> Router:
-    (url,) = stack.enter_context(rules.running(1))
+    (url,) = stack.enter_context(rules.running(1)).urls
     login = Login(live_router.REALM, rules.USER, live_router.TICKET)
     return Router(OURS, url, login, login)
 
@@ -110,7 +117,7 @@ def _rules(stack: ExitStack) -> Router:
 def _crossbar(stack: ExitStack, say: Callable[[str], None]) -> list[Router]:
     try:
         crossbar_side.install()
-        url = stack.enter_context(crossbar_side.running())
+        (url,) = stack.enter_context(crossbar_side.running()).urls
     except crossbar_side.NoCrossbar as reason:
         say(f"without crossbar: {reason}")
         return []
@@ -129,6 +136,8 @@ def tables(results: Results) -> Iterator[Table]:
         yield _routing(results.routing)
     if results.publishing:
         yield _publishing(results.publishing)
+    if results.fan_out:
+        yield _fan_out(results.fan_out)
     if results.calls:
         yield _calls(results.calls)
     if results.load:
@@ -188,6 +197,33 @@ def _publishing(publishing: Sequence[Publishing]) -> Table:
         "function `route`, without the emulated gateway and functions."
     )
     return Table("Publishing with subscriptions that do not match", columns, rows, note)
+
+
+def _fan_out(found: Sequence[FanOut]) -> Table:
+    ours, crossbar = _by_router(found)
+    columns = ["subscribers", "rules: deliveries a second", "us of a processor for each"]
+    columns += ["crossbar: deliveries a second", "us of a processor for each", "times crossbar"]
+    rows = []
+    for count, one in ours.items():
+        peer = crossbar.get(count)
+        theirs = [*_fan_out_cells(peer), ratio(one.deliveries_per_second, peer.deliveries_per_second)] if peer else []
+        rows.append([str(count), *_fan_out_cells(one), *(theirs or ["-"] * 3)])
+    note = (
+        f"{live_fan_out.DELIVERIES:,} deliveries with {live_fan_out.IN_FLIGHT} publications in flight: medians of "
+        f"{live_fan_out.ROUNDS} alternating rounds. One thread reads all connections and only counts a marker in the "
+        "bytes, so that the routers take most of the time. Processor time is that of the router's processes."
+    )
+    return Table("Fan-out of the rules alone", columns, rows, note)
+
+
+def _by_router(found: Sequence[FanOut]) -> tuple[Mapping[int, FanOut], Mapping[int, FanOut]]:
+    """Return the figures of Signalbox and of crossbar by the number of subscribers."""
+    ours, crossbar = ({one.subscribers: one for one in found if one.router == name} for name in (OURS, CROSSBAR))
+    return ours, crossbar
+
+
+def _fan_out_cells(one: FanOut) -> list[str]:
+    return [f"{one.deliveries_per_second:,.0f}", f"{one.microseconds:.0f}"]
 
 
 def _calls(calls: Sequence[Calls]) -> Table:
@@ -253,8 +289,8 @@ def _costs(load: Load) -> Table:
 def targets(results: Results) -> Iterator[tuple[str, bool]]:
     """Yield each promise of live about these figures, and whether the run kept it."""
     for match in dict.fromkeys(one.match for one in results.routing):
-        times = {one.subscriptions: one.ours for one in results.routing if one.match == match}
-        growth = times[SIZES[-1]] / times[SIZES[0]]
+        taken = {one.subscriptions: one.ours for one in results.routing if one.match == match}
+        growth = taken[SIZES[-1]] / taken[SIZES[0]]
         text = f"at most {GROWTH_LIMIT:.0f} times as long with {SIZES[-1]:,} {match} subscriptions as with {SIZES[0]}"
         yield f"{text} ({growth:.2f})", growth <= GROWTH_LIMIT
     for one in results.publishing:
@@ -262,6 +298,10 @@ def targets(results: Results) -> Iterator[tuple[str, bool]]:
             fewest, most = live_publishing.SIZES[0], live_publishing.SIZES[-1]
             text = f"a publication at most {GROWTH_LIMIT:.0f} times as long with {most:,} {one.match} subscriptions"
             yield f"{text} as with {fewest} ({one.growth:.2f})", one.growth <= GROWTH_LIMIT
+    ours, crossbar = _by_router(results.fan_out)
+    for count in crossbar:
+        times = ours[count].deliveries_per_second / crossbar[count].deliveries_per_second
+        yield f"at least as many deliveries a second as crossbar, subscribers: {count} ({times:.2f})", times >= 1
     if results.calls:
         yield from _calls_kept(results.calls[0], results.calls[-1])
     if results.latency:
@@ -282,8 +322,12 @@ def headlines(results: Results) -> Iterator[Headline]:
     for subscribers in dict.fromkeys(one.subscribers for one in results.latency):
         rates = {one.router: one.deliveries_per_second for one in results.latency if one.subscribers == subscribers}
         peer = f"crossbar: {rates[CROSSBAR]:,.0f}" if CROSSBAR in rates else NONE
-        yield Headline(f"deliveries a second, rules alone, subscribers: {subscribers}", f"{rates[OURS]:,.0f}", peer)
         yield Headline(f"deliveries a second, on the stage, subscribers: {subscribers}", f"{rates[STAGE]:,.0f}", peer)
+    ours, crossbar = _by_router(results.fan_out)
+    for count, fan_out in ours.items():
+        peer = f"crossbar: {crossbar[count].deliveries_per_second:,.0f}" if count in crossbar else NONE
+        what = f"deliveries a second, rules alone, subscribers: {count}"
+        yield Headline(what, f"{fan_out.deliveries_per_second:,.0f}", peer)
     for one in results.routing:
         peer = NONE if one.crossbar is None else f"crossbar: {one.crossbar:.1f}"
         what = f"microseconds to find the subscriber among {one.subscriptions:,} by {one.match}"

@@ -58,6 +58,11 @@ def usage(pid: int) -> tuple[int, int] | None:
     return int(fields[11]) + int(fields[12]), int(fields[21]) * PAGE_BYTES
 
 
+def processor_seconds(pid: int) -> float:
+    """Return the processor time of a process and its descendants so far."""
+    return sum(found[0] for one in _tree(pid) if (found := usage(one))) / TICKS
+
+
 class _Sampler(threading.Thread):
     """Samples a process and its descendants until `ended` is set."""
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.parts.live.router_process import RouterProcess
 from benchmarks.shared.stage import FOLDER
 from signalbox.errors import UnavailableError
 from signalbox.local import setup
@@ -47,8 +48,8 @@ def matching(sizes: Sequence[int]) -> Any:  # noqa: ANN401 - JSON
 
 
 @contextmanager
-def running(realms: Sequence[str] = (REALM,)) -> Iterator[str]:
-    """Run crossbar on loopback with realms that allow anonymous sessions everything, and yield its URL."""
+def running(realms: Sequence[str] = (REALM,)) -> Iterator[RouterProcess]:
+    """Run crossbar on loopback with realms that allow anonymous sessions everything; they have one URL."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -59,7 +60,7 @@ def running(realms: Sequence[str] = (REALM,)) -> Iterator[str]:
         process = subprocess.Popen(command, stdout=log, stderr=log, cwd=HOME)
         try:
             _wait_for(process, port)
-            yield f"ws://127.0.0.1:{port}/"
+            yield RouterProcess([f"ws://127.0.0.1:{port}/"], process.pid)
         finally:
             process.terminate()
             process.wait(STOP_SECONDS)

@@ -68,14 +68,14 @@ _Logins = Mapping[int, tuple[str, Login]]  # by the number of subscriptions
 
 
 def _ours(stack: ExitStack) -> _Logins:
-    urls = stack.enter_context(live_rules.running(len(SIZES)))
+    urls = stack.enter_context(live_rules.running(len(SIZES))).urls
     login = Login(live_router.REALM, live_rules.USER, live_router.TICKET)
     return {size: (url, login) for size, url in zip(SIZES, urls, strict=True)}
 
 
 def _crossbar(stack: ExitStack) -> _Logins:
     realms = {size: f"{crossbar_side.REALM}-{size}" for size in SIZES}
-    url = stack.enter_context(crossbar_side.running(list(realms.values())))
+    (url,) = stack.enter_context(crossbar_side.running(list(realms.values()))).urls
     return {size: (url, Login(realm)) for size, realm in realms.items()}
 
 

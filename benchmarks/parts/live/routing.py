@@ -13,7 +13,7 @@ from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 SIZES = (10, 100, 1_000, 10_000)
 MATCHES = (MatchPolicy.PREFIX, MatchPolicy.WILDCARD)
 TOPICS = 200
-ROUNDS = 5
+ROUNDS = 101
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -17,6 +17,7 @@ from websockets.asyncio.server import ServerConnection, broadcast, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
+from benchmarks.parts.live.router_process import RouterProcess
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.ports import Subscriber
@@ -117,14 +118,14 @@ class _Router(live_router.Router):
 
 
 @contextmanager
-def running(count: int) -> Iterator[Sequence[str]]:
-    """Run `count` routers in one process, and yield their URLs."""
+def running(count: int) -> Iterator[RouterProcess]:
+    """Run `count` routers in one process, and yield it with their URLs."""
     command = [sys.executable, "-m", "benchmarks.parts.live.rules", str(count)]
     process = subprocess.Popen(command, cwd=CHECKOUT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        yield json.loads(process.stdout.readline())
+        yield RouterProcess(json.loads(process.stdout.readline()), process.pid)
     finally:
         process.stdin.close()
         process.wait(STOP_SECONDS)
