@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from benchmarks.shared.headlines import COLUMNS, PAGE, markdown, published, with_table
+from benchmarks.shared.headlines import COLUMNS, PAGE, published, with_table
 from signalbox.cli.shared.output import print_json, print_line, print_table
 
 
@@ -14,7 +14,7 @@ def main(arguments: Sequence[str]) -> int:
     options = _options(arguments)
     found = list(published())
     if options.write:
-        PAGE.write_text(with_table(PAGE.read_text(), markdown(found)))
+        PAGE.write_text(with_table(PAGE.read_text(), found))
         print_line(f"{len(found)} figures are in {PAGE.name}")
     elif options.json:
         print_json([asdict(one) for one in found])
@@ -26,7 +26,11 @@ def main(arguments: Sequence[str]) -> int:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.headlines", description=__doc__)
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--write", action="store_true", help="write the table into benchmarks/README.md")
+    form.add_argument(
+        "--write",
+        action="store_true",
+        help="write them into the table in benchmarks/README.md, where other figures stay",
+    )
     form.add_argument("--json", action="store_true", help="print JSON")
     return parser.parse_args(arguments)
 

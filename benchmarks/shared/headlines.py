@@ -2,9 +2,10 @@
 
 import json
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 
 from benchmarks.shared.machine import Machine
@@ -14,6 +15,7 @@ FOLDER = CHECKOUT / ".signalbox" / "benchmarks" / "headlines"
 PAGE = CHECKOUT / "benchmarks" / "README.md"
 BEGIN, END = "<!-- headlines -->", "<!-- /headlines -->"
 COLUMNS = ("program", "figure", "Signalbox", "peer or limit", "date", "commit", "cores", "load before")
+KEY = 2  # a row is found by its program and figure
 NONE = "-"
 
 
@@ -76,19 +78,31 @@ def _published(program: str, found: Mapping[str, object]) -> Published:
     return Published(program, headline, str(found["date"]), str(found["commit"]), cores, load)
 
 
-def markdown(found: Iterable[Published]) -> str:
-    """Return the table of headlines in Markdown."""
-    lines = [COLUMNS, ("---",) * len(COLUMNS), *(one.cells for one in found)]
+def with_table(page: str, found: Iterable[Published]) -> str:
+    """Return a page with the table between its two marks; rows of figures that are not in `found` stay.
+
+    Raises `ValueError` if a mark is missing.
+    """
+    before, _, rest = page.partition(BEGIN)
+    table, mark, after = rest.partition(END)
+    if not mark:
+        raise ValueError(f"the page lacks {BEGIN} and {END}")
+    rows = {one.cells[:KEY]: one.cells for one in found}
+    kept = {cells[:KEY]: cells for cells in _rows(table)}
+    merged = sorted((kept | rows).values(), key=itemgetter(0))
+    return f"{before}{BEGIN}\n\n{_markdown(merged)}\n\n{END}{after}"
+
+
+def _markdown(rows: Iterable[Sequence[str]]) -> str:
+    lines = [COLUMNS, ("---",) * len(COLUMNS), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def with_table(page: str, table: str) -> str:
-    """Return a page with the table between its two marks. Raises `ValueError` if a mark is missing."""
-    before, _, rest = page.partition(BEGIN)
-    _, mark, after = rest.partition(END)
-    if not mark:
-        raise ValueError(f"the page lacks {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
+def _rows(table: str) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of the rows of a table in Markdown."""
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    for line in lines[2:]:
+        yield tuple(cell.strip() for cell in line.strip("|").split(" | "))
 
 
 def _commit() -> str:
