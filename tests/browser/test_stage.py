@@ -10,11 +10,14 @@ from urllib.request import Request, urlopen
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.session import ConnectionLost
+from signalbox.exchange.model.records import OrderBy
 from signalbox.live.wamp.messages import Payload
 from tests.browser.conftest import EXPECTED
 from tests.browser.stages import SVG
+from tests.integration.live.arvados_realm import REALM, arvados_realm, row
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.shared.tcp_proxy import tcp_proxy
 from tests.patience import scaled
@@ -159,3 +162,37 @@ def test_the_stage_reports_that_it_is_healthy(deployed):
 
     with urlopen(health) as answer:  # noqa: S310
         assert json.load(answer) == {"health": "OK"}
+
+
+# What Workbench's service of WebSocket messages does: it names no subprotocol and no filters.
+WORKBENCH = """(url) => {
+    window.received = [];
+    const socket = new WebSocket(url);
+    socket.addEventListener("open", () => socket.send('{"method":"subscribe"}'));
+    socket.addEventListener("message", (message) => window.received.push(JSON.parse(message.data)));
+}"""
+
+
+def test_a_browser_gets_the_rows_that_its_user_may_read_by_workbench_s_requests(
+    chromium: Browser, deployed: dict[str, Any], deployment: Deployment, place: TrialRealm
+):
+    name, secret = place.users["subscriber"]
+    grant = {"user": name, "exchange": REALM, "right": "read", "match": "prefix", "uri": "record."}
+    with arvados_realm(deployment) as administrator:
+        administrator.ask("grant", grant)
+        page = chromium.new_context(bypass_csp=True).new_page()
+        page.set_default_timeout(scaled(STAGE_SECONDS) * 1000)
+        page.goto(deployed["page_url"])
+        page.evaluate(WORKBENCH, f"{place.url}?api_token=v2/{name}/{secret}")
+        page.wait_for_function("window.received.length === 1")
+
+        for number, topic in ((31, "record.a"), (32, "secret.a"), (33, "record.b")):
+            administrator.publish(REALM, topic, json.dumps(row(number)), order_by=OrderBy.EXCHANGE)
+
+        page.wait_for_function("window.received.length === 3")
+        assert page.evaluate("window.received") == [
+            {"status": 200},
+            {"msgID": 1, **row(31)},
+            {"msgID": 2, **row(33)},
+        ]
+        page.context.close()

@@ -8,18 +8,17 @@ from urllib.parse import urlsplit
 import pytest
 
 from signalbox.aws.live.arvados_cluster import CURRENT_USER, GROUPS, QUERY
-from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.exchange.model.records import OrderBy
 from tests.fakes.issuer import Answer, running_issuer
+from tests.integration.live.arvados_realm import REALM, arvados_realm, row
 from tests.integration.live.arvados_sdk import sdk_client
 from tests.integration.live.stage import TrialRealm
 from tests.integration.live.tls_endpoint import TlsEndpoint, tls_endpoint
 
 pytestmark = pytest.mark.emulator
 
-REALM = "xarvados.fifo"
 CREATED, UPDATED = [["event_type", "in", ["create"]]], [["event_type", "in", ["update"]]]
 OK, BAD = {"status": 200}, {"status": 400}
 
@@ -27,32 +26,14 @@ OK, BAD = {"status": 200}, {"status": 400}
 @pytest.fixture
 def administrator(deployment: Deployment) -> Iterator[ExchangeClient]:
     """Provide an administrator of a stage with a realm for Arvados, in which a user may read `record.`."""
-    with client_of(deployment) as client:
-        for one in client.exchanges():  # that of an earlier test
-            if one["live"] and one["live"]["arvados"]:
-                client.declare_exchange(one["exchange"], live={"arvados": False})
-        client.declare_exchange(REALM, live={"arvados": True, "order_by": "exchange"})
+    with arvados_realm(deployment) as client:
         yield client
-        client.delete_exchange(REALM, force=True)
 
 
 @pytest.fixture
 def endpoint(place: TrialRealm, tmp_path: Path) -> Iterator[TlsEndpoint]:
     with tls_endpoint(place.url, tmp_path) as found:
         yield found
-
-
-def row(number: int, event_type: str = "create") -> dict[str, object]:
-    return {
-        "id": number,
-        "uuid": f"zzzzz-57u5n-{number:015d}",
-        "object_uuid": "zzzzz-4zz18-000000000000000",
-        "object_owner_uuid": "zzzzz-j7d0g-000000000000000",
-        "object_kind": "arvados#collection",
-        "event_type": event_type,
-        "event_at": "2026-11-23T07:00:00.000000Z",
-        "properties": {"new_attributes": {"name": f"row {number}"}},
-    }
 
 
 def test_the_sdk_follows_catches_up_and_unsubscribes(
