@@ -278,8 +278,8 @@ def _costs(load: Load) -> Table:
         f"of its own in an outbox. In bursts of {IN_BURSTS.events_per_item:.0f}, such as lines of a log, the events of "
         f"a batch share an item, and the WebSocket message of a client that offers `wamp.2.json.batched`. "
         f"{ALONE.users} users; a batch of events reads {ALONE.reads(load):.1f} units, and {everybody.reads(load):.1f} "
-        f"with as many users as connections. A revocation costs "
-        f"{ALONE.revocation_reads(load) * Prices().read_units:.2f} USD."
+        f"with as many users as connections. A change of rights costs "
+        f"{ALONE.change_reads(load) * Prices().read_units:.2f} USD."
     )
     bursts = f"in bursts of {IN_BURSTS.events_per_item:.0f}"
     columns = ["service", "each event alone, USD a month", bursts, f"{bursts}, batched"]

@@ -61,7 +61,7 @@ REQUEST_MESSAGES = 10
 # (https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-execution-service-websocket-limits-table.html).
 LONGEST_CONNECTION_MINUTES = 120
 CONNECTION_MINUTE = "connection minute"
-# For a batch of events: the outbox; and the number of revocations and four items about the user's rights, which an
+# For a batch of events: the outbox; and the version of all rights and four items about the user's rights, which an
 # instance keeps for a second and for a minute.
 EVENT_READS = (1, 6)
 REPLY_READS = 2  # session and outbox

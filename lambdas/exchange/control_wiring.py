@@ -14,7 +14,7 @@ from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
 from signalbox.aws.exchange.queue_metrics import CloudWatchQueueMetrics
 from signalbox.aws.exchange.queues import SqsExchangeQueues
-from signalbox.aws.exchange.revocations import DynamoRevocations
+from signalbox.aws.exchange.rights_version import DynamoRightsVersion
 from signalbox.aws.exchange.route_mappings import RouteMappings
 from signalbox.aws.exchange.sender import SqsExchangeSender
 from signalbox.aws.exchange.user_control_queues import UserControlQueues
@@ -109,7 +109,7 @@ def granting() -> LiveAdminPorts:
         grants=DynamoGrants(live),
         groups=DynamoGroups(live),
         secrets=DynamoSecrets(live),
-        revocations=DynamoRevocations(wiring.table()),
+        rights_version=DynamoRightsVersion(wiring.table()),
         realm_sessions=DynamoRealmSessions(live),
         sessions=DynamoSessions(live),
         notifier=SqsSessionNotifier(instance.sqs(), instance.settings().text("LIVE_INBOX_URL"), parallel_map),

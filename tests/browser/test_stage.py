@@ -17,7 +17,7 @@ from signalbox.exchange.model.records import OrderBy
 from signalbox.live.wamp.messages import Payload
 from tests.browser.conftest import EXPECTED
 from tests.browser.stages import SVG
-from tests.integration.live.arvados_realm import REALM, arvados_realm, row
+from tests.integration.live.arvados_realm import REALM, arvados_realm, row, settle
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.shared.tcp_proxy import tcp_proxy
 from tests.patience import scaled
@@ -180,6 +180,7 @@ def test_a_browser_gets_the_rows_that_its_user_may_read_by_workbench_s_requests(
     grant = {"user": name, "exchange": REALM, "right": "read", "match": "prefix", "uri": "record."}
     with arvados_realm(deployment) as administrator:
         administrator.ask("grant", grant)
+        settle(administrator)
         page = chromium.new_context(bypass_csp=True).new_page()
         page.set_default_timeout(scaled(STAGE_SECONDS) * 1000)
         page.goto(deployed["page_url"])

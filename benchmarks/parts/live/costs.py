@@ -49,7 +49,7 @@ class Work:
     # grants of groups is one item for all users of a realm.
     rights_reads: float = 3.0
     rights_kept_seconds: float = 60.0
-    number_reads: float = 1.0  # counted: for each instance once a second, the number of revocations
+    version_reads: float = 1.0  # counted: for each instance once a second, the version of all rights
     users: int = 500  # assumed; they decide how often an instance has read a user's rights within the last minute
     event_writes: float = 6.0  # counted, for an event alone: its row, the head and the counter, twice in a transaction
     burst_writes: float = 2.0  # counted: for each further event of the same topic in the batch
@@ -79,10 +79,10 @@ class Work:
         of_instance = load.deliveries_per_second / self.events_per_item / self.instances(load)
         of_user = of_instance / self.users
         rights = self.rights_reads / (self.rights_kept_seconds * of_user + 1)
-        return self.outbox_reads + rights + self.number_reads / (of_instance + 1)
+        return self.outbox_reads + rights + self.version_reads / (of_instance + 1)
 
-    def revocation_reads(self, load: Load) -> float:
-        """Return the read units with which all instances read the rights of all users again, after a revocation."""
+    def change_reads(self, load: Load) -> float:
+        """Return the read units with which all instances read the rights of all users again, after a change."""
         return self.instances(load) * self.users * self.rights_reads
 
     def writes(self) -> float:

@@ -1,4 +1,4 @@
-"""Deliveries a second of a router to 1, 10 and 100 subscribers, and its processor time for each, beside crossbar.
+"""Deliveries a second of a router and its processor time for each, with 1, 10 and 100 subscribers, next to crossbar.
 
 One thread reads all connections and counts a marker in the bytes that arrive, so that the router is what takes time and
 not its clients.

@@ -52,14 +52,14 @@ def user_key(name: UserName) -> Item:
     return {"pk": f"{USER}#{name}", "sk": USER}
 
 
-def revocations_key() -> Item:
-    """Return the key of the stage's number of revocations."""
-    return {"pk": "revocations", "sk": "revocations"}
+def rights_version_key() -> Item:
+    """Return the key of the version of all users' rights."""
+    return {"pk": "rights", "sk": "rights"}
 
 
-def revocations_of(item: Item) -> int:
-    """Return the number of revocations of an item, which does not exist before the first."""
-    return int(item.get("revocations", 0))
+def rights_version_of(item: Item) -> int:
+    """Return the version of all users' rights of an item, which does not exist before the first change."""
+    return int(item.get("version", 0))
 
 
 def sender_key(user_id: str) -> Item:

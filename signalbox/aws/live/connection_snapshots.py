@@ -1,7 +1,7 @@
 """Connection snapshots in DynamoDB: those of a whole batch of items are read in one call.
 
 A batch of events costs the read of its connection's outbox item, which has a copy of the session as of the last reply;
-the items that decide about rights are read once a minute, and after a revocation. Any other batch costs the read of the
+the items that decide about rights are read once a minute, and after a change. Any other batch costs the read of the
 session, too. A reply costs two writes of the outbox item. A live event costs none.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from signalbox.aws.exchange.items import head_key, revocations_key, revocations_of, user_key
+from signalbox.aws.exchange.items import head_key, rights_version_key, rights_version_of, user_key
 from signalbox.aws.live.account_items import rights_in
 from signalbox.aws.live.cached_rights import Address, CachedRights
 from signalbox.aws.live.group_grants import CachedGroupGrants
@@ -66,13 +66,13 @@ class DynamoConnectionSnapshots:
 
     def read(self, connection: ConnectionId, *, owner: Owner | None) -> ConnectionSnapshot:
         """Read a connection's snapshot. If the caller knows the session's realm and user, `owner` saves a read."""
-        read_at, revocations = self.realms.now(), self.access.revocations
+        read_at, version = self.realms.now(), self.access.version
         known = None if owner is None else self.realms.known(owner[0])
         wanted = [self._session(connection), self._outbox(connection), *self._access(owner)]
         if owner is not None and known is None:
             wanted.append(_address(self.exchanges, realm_key(owner[0])))
         items = self._items(wanted)
-        self._keep(items, self._access(owner), read_at=read_at, revocations=revocations)
+        self._keep(items, self._access(owner), read_at=read_at, version=version)
         record, outbox = items[self._session(connection)], items[self._outbox(connection)]
         session = stored_of(record).session if record else None
         session_owner = owner_of(session)
@@ -88,13 +88,13 @@ class DynamoConnectionSnapshots:
     def recent(self, requests: Sequence[SnapshotRequest]) -> Mapping[ConnectionId, ConnectionSnapshot]:
         """Read the snapshots of connections in one call, as far as their batches of items need them.
 
-        After a revocation, a second call reads the rights that were known before it.
+        After a change of rights, a second call reads those that were known before it.
         """
-        read_at, revocations, known = self.access.now(), self.access.revocations, dict[Address, Item]()
+        read_at, version, known = self.access.now(), self.access.version, dict[Address, Item]()
         wanted = [address for request in requests for address in self._state(request)]
         access = dict.fromkeys(address for request in requests for address in self._access(request.owner))
-        if access and self.access.is_number_due:
-            wanted.append(self._revocations)
+        if access and self.access.is_version_due:
+            wanted.append(self._rights_version)
         for address in access:
             item = self.access.get(address)
             if item is None:
@@ -102,18 +102,18 @@ class DynamoConnectionSnapshots:
             else:
                 known[address] = item
         found = self._items(list(dict.fromkeys(wanted)))
-        self._keep(found, access, read_at=read_at, revocations=revocations)
-        if self._revocations in found:
-            self.access.put_revocations(revocations_of(found[self._revocations]), read_at=read_at)
-        items = known | found | self._unless_kept(known)
+        self._keep(found, access, read_at=read_at, version=version)
+        if self._rights_version in found:
+            self.access.put_version(rights_version_of(found[self._rights_version]), read_at=read_at)
+        items = known | found | self._changed(known)
         return {request.connection: self._recent(request, items) for request in requests}
 
-    def _unless_kept(self, known: Iterable[Address]) -> dict[Address, Item]:
-        """Read those of the known items again that are out of use since the number of revocations was read."""
-        read_at, revocations = self.access.now(), self.access.revocations
-        revoked = [address for address in known if self.access.get(address) is None]
-        found = self._items(revoked) if revoked else {}
-        self._keep(found, revoked, read_at=read_at, revocations=revocations)
+    def _changed(self, known: Iterable[Address]) -> dict[Address, Item]:
+        """Read those of the known items again that are out of use since the version of rights was read."""
+        read_at, version = self.access.now(), self.access.version
+        outdated = [address for address in known if self.access.get(address) is None]
+        found = self._items(outdated) if outdated else {}
+        self._keep(found, outdated, read_at=read_at, version=version)
         return found
 
     def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
@@ -159,12 +159,12 @@ class DynamoConnectionSnapshots:
         return rights_in(realm, user, found, granted, token=session.token, is_anonymous=session.is_anonymous)
 
     def _keep(
-        self, items: Mapping[Address, Item], of: Iterable[Address], *, read_at: Moment, revocations: int | None
+        self, items: Mapping[Address, Item], of: Iterable[Address], *, read_at: Moment, version: int | None
     ) -> None:
         """Keep those of the read items that decide about rights."""
         for address in of:
             if address in items:
-                self.access.put(address, items[address], read_at=read_at, revocations=revocations)
+                self.access.put(address, items[address], read_at=read_at, version=version)
 
     def _state(self, request: SnapshotRequest) -> list[Address]:
         """Return the items of a connection's state that a request needs."""
@@ -172,8 +172,8 @@ class DynamoConnectionSnapshots:
         return [outbox] if request.has_only_events else [outbox, self._session(request.connection)]
 
     @property
-    def _revocations(self) -> Address:
-        return _address(self.exchanges, revocations_key())
+    def _rights_version(self) -> Address:
+        return _address(self.exchanges, rights_version_key())
 
     def _session(self, connection: ConnectionId) -> Address:
         return _address(self.live, session_key(connection))

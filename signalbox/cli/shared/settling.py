@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 def wait_until_rights_settle(users: "DynamoUsers") -> None:
-    """Record a revocation, and return when no function instance uses rights that it read before this call."""
-    from signalbox.aws.exchange.revocations import DynamoRevocations
+    """Return when no function instance uses rights that it read before this call."""
+    from signalbox.aws.exchange.rights_version import DynamoRightsVersion
 
-    DynamoRevocations(users.table).record()
+    DynamoRightsVersion(users.table).increment()
     time.sleep(RIGHTS_SETTLE_SECONDS)

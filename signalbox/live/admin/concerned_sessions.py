@@ -46,12 +46,12 @@ class ConcernedSessions:
         return [session for page in pages for session in page]
 
     def settle(self) -> None:
-        """Record a revocation, and wait until no function instance uses rights that it read before the last write.
+        """Raise the version of rights, and wait until no function instance uses rights that it read before.
 
         An event that is published after this is posted by the new rights, and so is the check of a session that is
         notified after this.
         """
-        self.ports.revocations.record()
+        self.ports.rights_version.increment()
         self.ports.clock.sleep(RIGHTS_SETTLE_SECONDS)
 
     def notify(self, connections: Sequence[ConnectionId]) -> int:

@@ -102,11 +102,11 @@ class Secrets(Protocol):
         ...
 
 
-class Revocations(Protocol):
-    """The stage's number of revocations, by which function instances notice that rights in their caches may be old."""
+class RightsVersion(Protocol):
+    """The version of all users' rights in a stage, by which function instances notice that their caches are old."""
 
-    def record(self) -> None:
-        """Raise the number. The rights must have been written before."""
+    def increment(self) -> None:
+        """Raise the version. The rights must have been written before."""
         ...
 
 
@@ -127,7 +127,7 @@ class LiveAdminPorts:
     grants: Grants
     groups: Groups
     secrets: Secrets
-    revocations: Revocations
+    rights_version: RightsVersion
     realm_sessions: RealmSessions
     sessions: Sessions
     notifier: SessionNotifier

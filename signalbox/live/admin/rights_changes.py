@@ -51,8 +51,7 @@ class RightsChanges:
         if is_new:
             self._check_number(command, stored)
             self._save(command, wanted, replacing=stored)
-        if command.is_deny:
-            self._revoke(command)
+        self._take_effect(command, is_revocation=command.is_deny)
         return {**grant_document(command), "granted": is_new}
 
     def take(self, command: TakeGrant) -> dict[str, object]:
@@ -66,8 +65,7 @@ class RightsChanges:
             return {**grant_document(command), **self._grant_effects(command, wanted)}
         if existed:
             self._save(command, wanted, replacing=stored)
-        if not command.is_deny:
-            self._revoke(command)
+        self._take_effect(command, is_revocation=not command.is_deny)
         return {**grant_document(command), "ungranted": existed}
 
     def change_members(self, command: ChangeMembers) -> dict[str, object]:
@@ -84,9 +82,15 @@ class RightsChanges:
         if command.is_removal:
             sessions.settle()
             sessions.notify(sessions.of_users(command.realm, command.users))
+        else:
+            self.ports.rights_version.increment()
         return {**document, "changed": changed, "unchanged": [user for user in command.users if user not in changed]}
 
-    def _revoke(self, command: GiveGrant | TakeGrant) -> None:
+    def _take_effect(self, command: GiveGrant | TakeGrant, *, is_revocation: bool) -> None:
+        """Let functions read the rights again; return after a revocation when they do."""
+        if not is_revocation:
+            self.ports.rights_version.increment()
+            return
         sessions = ConcernedSessions(self.ports)
         sessions.settle()
         sessions.notify(sessions.of_principal(command.realm, command.principal))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
-from signalbox.aws.exchange.items import revocations_key
-from signalbox.aws.exchange.revocations import DynamoRevocations
+from signalbox.aws.exchange.items import rights_version_key
+from signalbox.aws.exchange.rights_version import DynamoRightsVersion
 from signalbox.aws.exchange.routing_table import DynamoHeads
 from signalbox.aws.live.account_items import grants_item
 from signalbox.aws.live.cached_rights import CachedRights
@@ -22,7 +22,7 @@ from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head, numbered
 from signalbox.live.admin.grants import Grant
-from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS, UNREVOKED_RIGHTS_KEPT_SECONDS
+from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS, RIGHTS_SETTLE_SECONDS, UNCHANGED_RIGHTS_KEPT_SECONDS
 from signalbox.live.arvados.row_state import RowState
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
@@ -67,7 +67,7 @@ def instance(live_table, exchange_table, clocks: TwoClocks) -> DynamoConnectionS
 def revoke(snapshots: DynamoConnectionSnapshots) -> None:
     """Take the user's grants away, as commands do."""
     snapshots.live.put_item(Item=grants_item(REALM, JOE, [], version=2))
-    DynamoRevocations(snapshots.exchanges).record()
+    DynamoRightsVersion(snapshots.exchanges).increment()
 
 
 def of_events(connection: ConnectionId = CONNECTION, user: UserName = JOE) -> SnapshotRequest:
@@ -237,7 +237,7 @@ def every_item(snapshots) -> None:
     """Store the items that a user may lack; DynamoDB bills a missing item as one, and DynamoDB Local does not."""
     for key in (principal_key(REALM, JOE), group_grants_version_key(REALM)):
         snapshots.live.put_item(Item=key)
-    DynamoRevocations(snapshots.exchanges).record()
+    DynamoRightsVersion(snapshots.exchanges).increment()
 
 
 def units(counted: UnitCount, snapshots: DynamoConnectionSnapshots) -> tuple[int, float]:
@@ -248,29 +248,29 @@ def units(counted: UnitCount, snapshots: DynamoConnectionSnapshots) -> tuple[int
 
 
 @pytest.mark.usefixtures("every_item")
-def test_rights_are_read_once_a_minute_and_the_number_of_revocations_once_a_second(
+def test_rights_are_read_once_a_minute_and_their_version_once_a_second(
     live_table, exchange_table, snapshots, counted
 ) -> None:
     clocks = TwoClocks()
     one = instance(live_table, exchange_table, clocks)
     snapshots.save(CONNECTION, OutboxState(), session=JOINED)
-    outbox, number, rights = 1, 1, 4  # the units of each
+    outbox, version, rights = 1, 1, 4  # the units of each
 
-    assert units(counted, one) == (1, outbox + number + rights)
+    assert units(counted, one) == (1, outbox + version + rights)
     assert units(counted, one) == (1, outbox)
     clocks.advance(2)
-    # The first items were read before any number was known.
-    assert units(counted, one) == (1, outbox + number + rights)
+    # The first items were read before any version was known.
+    assert units(counted, one) == (1, outbox + version + rights)
     for _ in range(3):
         clocks.advance(2)
-        assert units(counted, one) == (1, outbox + number)
+        assert units(counted, one) == (1, outbox + version)
         assert units(counted, one) == (1, outbox)
-    clocks.advance(UNREVOKED_RIGHTS_KEPT_SECONDS - 6)
-    assert units(counted, one) == (1, outbox + number + rights)
+    clocks.advance(UNCHANGED_RIGHTS_KEPT_SECONDS - 6)
+    assert units(counted, one) == (1, outbox + version + rights)
 
 
 @pytest.mark.usefixtures("every_item")
-def test_a_revocation_lets_an_instance_read_all_rights_again(live_table, exchange_table, snapshots, counted) -> None:
+def test_a_change_lets_an_instance_read_all_rights_again(live_table, exchange_table, snapshots, counted) -> None:
     clocks = TwoClocks()
     one = instance(live_table, exchange_table, clocks)
     snapshots.save(CONNECTION, OutboxState(), session=JOINED)
@@ -309,7 +309,7 @@ def test_no_instance_uses_a_revoked_grant_when_the_revocation_has_settled(
 def test_a_revocation_between_the_reads_of_one_call_is_noticed(
     live_table, exchange_table, snapshots, counted, monkeypatch
 ) -> None:
-    """A call reads its items one after the other, so it may return the old grants with the new number."""
+    """A call reads its items one after the other, so it may return the old grants with the new version."""
     clocks = TwoClocks()
     one = instance(live_table, exchange_table, clocks)
     snapshots.save(CONNECTION, OutboxState(), session=JOINED)
@@ -318,16 +318,16 @@ def test_a_revocation_between_the_reads_of_one_call_is_noticed(
     def interrupted(**given: Any) -> Any:
         answer = read(**given)
         revoke(snapshots)
-        number = read(RequestItems={exchange_table.name: {"Keys": [revocations_key()], "ConsistentRead": True}})
+        newest = read(RequestItems={exchange_table.name: {"Keys": [rights_version_key()], "ConsistentRead": True}})
         found = answer["Responses"][exchange_table.name]
-        found[:] = [item for item in found if item["pk"] != revocations_key()["pk"]]
-        found += number["Responses"][exchange_table.name]
+        found[:] = [item for item in found if item["pk"] != rights_version_key()["pk"]]
+        found += newest["Responses"][exchange_table.name]
         monkeypatch.setattr(counted, "client", WithReads(counted.client, read))
         return answer
 
     for _ in range(2):
         assert may_receive(one)
-        clocks.advance(UNREVOKED_RIGHTS_KEPT_SECONDS)
+        clocks.advance(UNCHANGED_RIGHTS_KEPT_SECONDS)
     monkeypatch.setattr(counted, "client", WithReads(counted.client, interrupted))
 
     assert may_receive(one)
@@ -346,7 +346,23 @@ class WithReads:
         return getattr(self.client, name)
 
 
-def test_a_change_without_a_revocation_counts_after_a_minute(live_table, exchange_table, snapshots) -> None:
+def test_a_new_grant_counts_within_a_second(live_table, exchange_table, snapshots) -> None:
+    clocks = TwoClocks()
+    one = instance(live_table, exchange_table, clocks)
+    snapshots.save(CONNECTION, OutboxState(), session=JOINED)
+    live_table.put_item(Item=grants_item(REALM, JOE, [], version=1))
+    for _ in range(3):
+        clocks.advance(RIGHTS_SETTLE_SECONDS)
+        assert not may_receive(one)
+
+    live_table.put_item(Item=grants_item(REALM, JOE, [GRANT], version=2))
+    DynamoRightsVersion(exchange_table).increment()
+    clocks.advance(RIGHTS_KEPT_SECONDS)
+
+    assert may_receive(one)
+
+
+def test_a_change_without_a_new_version_counts_after_a_minute(live_table, exchange_table, snapshots) -> None:
     """So does one by a command of an older version, or of a command that was killed."""
     clocks = TwoClocks()
     one = instance(live_table, exchange_table, clocks)
@@ -356,7 +372,7 @@ def test_a_change_without_a_revocation_counts_after_a_minute(live_table, exchang
         assert may_receive(one)
 
     live_table.put_item(Item=grants_item(REALM, JOE, [], version=2))
-    clocks.advance(UNREVOKED_RIGHTS_KEPT_SECONDS)
+    clocks.advance(UNCHANGED_RIGHTS_KEPT_SECONDS)
 
     assert not may_receive(one)
 
@@ -372,7 +388,7 @@ def test_no_instance_uses_the_rights_of_a_removed_user_when_that_has_settled(
         assert may_receive(one)
 
     DynamoUsers(exchange_table).remove(JOE)
-    DynamoRevocations(exchange_table).record()
+    DynamoRightsVersion(exchange_table).increment()
     clocks.advance(RIGHTS_SETTLE_SECONDS)
 
     assert not may_receive(one)

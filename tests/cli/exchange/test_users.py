@@ -9,7 +9,7 @@ from typing import Any
 import boto3
 import pytest
 
-from signalbox.aws.exchange.items import revocations_key, revocations_of
+from signalbox.aws.exchange.items import rights_version_key, rights_version_of
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared import confirmation, deployment, settling
 from signalbox.cli.shared.deployment import Deployment
@@ -297,19 +297,19 @@ def test_the_question_names_ten_users_at_most(here):
 
 
 def test_a_command_ends_when_no_function_uses_the_former_rights_any_more(here, waits, exchange_table):  # noqa: F811
-    def revocations() -> int:
-        return revocations_of(exchange_table.get_item(Key=revocations_key()).get("Item", {}))
+    def version() -> int:
+        return rights_version_of(exchange_table.get_item(Key=rights_version_key()).get("Item", {}))
 
     added()
     live_only("lee")
     added()
     live_only("lee")
-    assert (waits, revocations()) == ([], 0)
+    assert (waits, version()) == ([], 0)
 
     added(role="subscriber")
     live_only("lee", "--role", "source")
     signalbox("user", "remove", "lee", "--yes")
-    assert (waits, revocations()) == ([RIGHTS_SETTLE_SECONDS] * 3, 3)
+    assert (waits, version()) == ([RIGHTS_SETTLE_SECONDS] * 3, 3)
 
 
 def test_a_live_only_user_is_removed(here):

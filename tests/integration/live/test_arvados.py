@@ -12,7 +12,7 @@ from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.exchange.model.records import OrderBy
 from tests.fakes.issuer import Answer, running_issuer
-from tests.integration.live.arvados_realm import REALM, arvados_realm, row
+from tests.integration.live.arvados_realm import REALM, arvados_realm, row, settle
 from tests.integration.live.arvados_sdk import sdk_client
 from tests.integration.live.stage import TrialRealm
 from tests.integration.live.tls_endpoint import TlsEndpoint, tls_endpoint
@@ -42,6 +42,7 @@ def test_the_sdk_follows_catches_up_and_unsubscribes(
     name, secret = place.users["subscriber"]
     path = urlsplit(place.url).path
     administrator.ask("grant", {"user": name, "exchange": REALM, "right": "read", "match": "prefix", "uri": "record."})
+    settle(administrator)
 
     def publish(number: int, event_type: str = "create", topic: str = "record.a") -> None:
         body = {**row(number, event_type), "created_at": "2026-11-23T07:00:00.000000Z"}
@@ -93,6 +94,7 @@ def test_a_token_of_the_cluster_joins_with_the_groups_that_the_cluster_names(
     grant = {"user": "@everyone", "exchange": REALM, "right": "read", "match": "wildcard"}
     for word in ("{user}", "{group}"):
         administrator.ask("grant", {**grant, "uri": f"record..{word}.."})
+    settle(administrator)
 
     with running_issuer() as cluster:
         administrator.declare_exchange(REALM, live={"arvados_api": cluster.url})

@@ -92,14 +92,14 @@ class MemorySecrets(dict):
 
 
 @dataclass
-class MemoryRevocations:
-    """`Revocations` with the time of each, and the stored rights at that time."""
+class MemoryRightsVersion:
+    """`RightsVersion` with the time of each change, and the stored rights at that time."""
 
     stage: "Stage"
-    recorded: list[tuple[datetime, object]] = field(default_factory=list)
+    increments: list[tuple[datetime, object]] = field(default_factory=list)
 
-    def record(self):
-        self.recorded.append((self.stage.clock.now(), self.stage.stored))
+    def increment(self):
+        self.increments.append((self.stage.clock.now(), self.stage.stored))
 
 
 class DatedNotifier(MemoryInbox):
@@ -120,7 +120,7 @@ class Stage:
         self.clock = MemoryTime()
         self.exchanges, self.grants, self.secrets = MemoryExchanges(), MemoryGrants(self.clock), MemorySecrets()
         self.groups, self.sessions = MemoryGroups(self.clock), MemorySessions()
-        self.revocations = MemoryRevocations(self)
+        self.rights_version = MemoryRightsVersion(self)
         self.users, self.realm_sessions, self.inbox = MemoryUsers(), MemoryRealmSessions(), DatedNotifier(self.clock)
         self.events: list[HistoryEvent] = []
         for name, live in ((OWN, LiveSettings()), (OTHER, LiveSettings(issuers=(ISSUER,))), (PLAIN, None)):
@@ -133,7 +133,7 @@ class Stage:
             self.grants,
             self.groups,
             self.secrets,
-            self.revocations,
+            self.rights_version,
             self.realm_sessions,
             self.sessions,
             self.inbox,
@@ -217,6 +217,7 @@ def test_a_removed_grant_notifies_the_sessions_of_the_user(stage):
 
 
 LAB = {"exchange": OWN, "group": "lab", "users": ["bob"]}
+DENY = {**LOGS, "deny": True}
 
 
 @pytest.mark.parametrize(
@@ -224,40 +225,55 @@ LAB = {"exchange": OWN, "group": "lab", "users": ["bob"]}
     [
         ("ungrant", LOGS),
         ("ungrant", {**LOGS, "user": "@lab"}),
-        ("grant", {**LOGS, "deny": True}),
+        ("grant", DENY),
         ("group_remove", LAB),
         ("forget_secret", {"user": "bob"}),
     ],
 )
-def test_a_revocation_is_recorded_after_its_write_and_settles_before_sessions_are_notified(stage, command, given):
+def test_a_revocation_raises_the_version_after_its_write_and_settles_before_sessions_are_notified(
+    stage, command, given
+):
     stage.ask("grant", **LOGS)
     stage.ask("grant", **{**LOGS, "user": "@lab"})
     stage.ask("group_add", **LAB)
     stage.ask("secret", **secret(user="bob"))
     stage.join("bob", "c1")
-    assert stage.revocations.recorded == []
+    stage.rights_version.increments.clear()
     before = stage.stored
 
     stage.ask(command, **given)
 
-    ((recorded_at, stored),) = stage.revocations.recorded
+    ((changed_at, stored),) = stage.rights_version.increments
     assert stored == stage.stored != before
-    assert (stage.inbox.notified_at[0] - recorded_at).total_seconds() == RIGHTS_SETTLE_SECONDS
+    assert (stage.inbox.notified_at[0] - changed_at).total_seconds() == RIGHTS_SETTLE_SECONDS
 
-    stage.ask(command, **given)  # received twice: the function may have been killed before it recorded the first
-    assert len(stage.revocations.recorded) == 2
+    stage.ask(command, **given)  # received twice: the function may have been killed before it raised the version
+    assert len(stage.rights_version.increments) == 2
 
 
-def test_what_only_gives_rights_is_no_revocation(stage):
-    stage.ask("grant", **{**LOGS, "deny": True})
-    stage.revocations.recorded.clear()
+@pytest.mark.parametrize(
+    ("command", "given"),
+    [("grant", LOGS), ("grant", {**LOGS, "user": "@lab"}), ("ungrant", {**DENY, "uri": "old."}), ("group_add", LAB)],
+)
+def test_what_gives_rights_raises_the_version_after_its_write_and_does_not_wait(stage, command, given):
+    stage.ask("grant", **{**DENY, "uri": "old."})
+    stage.rights_version.increments.clear()
+    before, began = stage.stored, stage.clock.now()
 
-    stage.ask("ungrant", **{**LOGS, "deny": True})
-    stage.ask("grant", **LOGS)
-    stage.ask("group_add", **LAB)
-    stage.ask("ungrant", **LOGS, dry_run=True)
+    stage.ask(command, **given)
 
-    assert stage.revocations.recorded == []
+    assert stage.rights_version.increments == [(began, stage.stored)]
+    assert stage.stored != before
+
+    stage.ask(command, **given)
+    assert len(stage.rights_version.increments) == 2
+
+
+@pytest.mark.parametrize(("command", "given"), [("ungrant", LOGS), ("grant", LOGS), ("group_add", LAB)])
+def test_a_dry_run_does_not_raise_the_version(stage, command, given):
+    stage.ask(command, **given, dry_run=True)
+
+    assert stage.rights_version.increments == []
 
 
 def test_a_repeated_ungrant_notifies_the_sessions_again(stage):
