@@ -16,13 +16,14 @@ from signalbox.exchange.messages.properties import DeliveredMessage
 from signalbox.local.stage_folder import StageFolder
 from signalbox.messages import MessageId
 from tests.integration.sarracenia.pump import LOG, MESSAGES, QUEUES, Pump, Sent, expected, made_bindings, made_messages
-from tests.integration.shared.fault_injection import FaultInjector
-from tests.patience import wait_for
+from tests.integration.shared.fault_injection import STARTING_SECONDS, FaultInjector
+from tests.patience import scaled, wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.minutes(2)]
 
-BETWEEN_KILLS = (2.0, 5.0)
+BETWEEN_KILLS = (0.5, 1.5)
 LEAST_KILLS = 5
+PARTS = LEAST_KILLS + 1
 END_SECONDS = 600
 
 
@@ -32,10 +33,13 @@ def test_nothing_is_lost_and_order_holds_while_functions_are_killed(deployment: 
     bindings, messages = made_bindings(Random(1)), made_messages(Random(2))  # noqa: S311 - the same every time
     wanted = expected(bindings, messages)
     pump.declare(bindings)
-    injector = FaultInjector(stage_folder, [outputs["RouteFunctionName"], outputs["ExchangeControlFunctionName"]])
+    names = [outputs["RouteFunctionName"], outputs["ExchangeControlFunctionName"]]
+    # A kill of an instance that a busy machine still starts interrupts no work.
+    injector = FaultInjector(stage_folder, names, spared_seconds=scaled(STARTING_SECONDS))
 
     with pump.rebinding(), injector.continuous_kills(between=BETWEEN_KILLS) as kills:
-        published = pump.publish_all(messages)
+        # A fast machine routes them all before the last kill, so each further part waits for one more.
+        published = pump.publish_all(messages, may_publish=lambda share: len(kills) >= PARTS * share - 1)
         wait_for(lambda: pump.left()["waiting"] == 0, "all messages taken by the router", seconds=END_SECONDS, every=1)
     wait_for(lambda: pump.left().total() == 0, "all messages routed", seconds=END_SECONDS, every=1)
     taken = pump.drain()
@@ -44,6 +48,8 @@ def test_nothing_is_lost_and_order_holds_while_functions_are_killed(deployment: 
     wait_for(lambda: pump.facts() == facts, f"the history with all facts: {facts}", seconds=END_SECONDS, every=1)
     copies = Counter((queue, one.message_id) for queue, found in taken.items() for one in found)
     again = {copy: count for copy, count in copies.items() if count > 1}
+    # All facts may be there before those of a last attempt, if the router was killed after it had recorded the first.
+    wait_for(lambda: _unexplained(again, pump.attempts()) == {}, "an attempt for each further copy", every=1)
     attempts = pump.attempts()
     _tell(
         f"{len(published)} messages, {len(bindings)} bindings, {len(taken)} queues, {len(kills)} kills: "
@@ -55,13 +61,17 @@ def test_nothing_is_lost_and_order_holds_while_functions_are_killed(deployment: 
     assert len(published) == sum(MESSAGES.values())
     assert {queue: lost for queue, sent in wanted.items() if (lost := sent - got[queue])} == {}
     assert {queue: foreign for queue, found in got.items() if (foreign := found - wanted[queue])} == {}
-    assert {copy: count for copy, count in again.items() if count > attempts.get(copy[1], 1)} == {}
     assert [copy for copy in again if copy[0] in QUEUES[LOG]] == []
     for queue in QUEUES[LOG]:
         assert _sequences(taken[queue]) == _counted(wanted[queue]), queue
     assert _not_as_published(taken, published) == []
     assert _troubles(pump) == {}
     assert len(kills) >= LEAST_KILLS
+
+
+def _unexplained(again: Mapping[tuple[str, str], int], attempts: Mapping[str, int]) -> dict[tuple[str, str], int]:
+    """Return the copies, by queue and publication, that came more often than their publication was routed."""
+    return {copy: count for copy, count in again.items() if count > attempts.get(copy[1], 1)}
 
 
 def _sequences(found: Sequence[DeliveredMessage]) -> dict[str, list[tuple[int | None, int]]]:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from itertools import cycle
 from random import Random
 
@@ -150,29 +150,40 @@ class Pump:
         with ThreadPoolExecutor(DECLARERS) as threads:
             list(threads.map(give, [commands[number::DECLARERS] for number in range(DECLARERS)]))
 
-    def publish(self, messages: Sequence[Sent]) -> dict[MessageId, Sent]:
-        """Publish messages of one exchange in order; return them by message id."""
-        posts = [PublishRequest(one.key, str(one.number), {"number": str(one.number)}) for one in messages]
-        with self.client() as client:
-            posted = list(client.publish_all(messages[0].exchange, self._paced(posts, exchange=messages[0].exchange)))
-        return {one.message_id: message for one, message in zip(posted, messages, strict=True) if one.message_id}
+    def publish_all(
+        self, messages: Sequence[Sent], *, may_publish: Callable[[float], bool] = lambda _: True
+    ) -> dict[MessageId, Sent]:
+        """Publish all messages in parallel, those of the ordered exchange by a single publisher to keep their order.
 
-    def _paced(self, posts: Sequence[PublishRequest], *, exchange: str) -> Iterator[PublishRequest]:
-        def is_keeping_up() -> bool:
-            return self._sizes(exchange)["waiting"] < BACKLOG
-
-        for start in range(0, len(posts), POSTS_PER_LOOK):
-            wait_for(is_keeping_up, "the router keeping up", seconds=BACKLOG_SECONDS, every=1)
-            yield from posts[start : start + POSTS_PER_LOOK]
-
-    def publish_all(self, messages: Sequence[Sent]) -> dict[MessageId, Sent]:
-        """Publish all messages in parallel, those of the ordered exchange by a single publisher to keep their order."""
+        Return them by message id. Each publisher waits while `may_publish` is false for its next share, from 0 to 1.
+        """
         plain = [one for one in messages if one.exchange == PLAIN]
         share = -(-len(plain) // PUBLISHERS)
         parts = [plain[start : start + share] for start in range(0, len(plain), share)]
         parts.append([one for one in messages if one.exchange == LOG])
         with ThreadPoolExecutor(len(parts)) as threads:
-            return {key: one for published in threads.map(self.publish, parts) for key, one in published.items()}
+            published = threads.map(partial(self._publish, may_publish=may_publish), parts)
+            return {key: one for part in published for key, one in part.items()}
+
+    def _publish(self, messages: Sequence[Sent], *, may_publish: Callable[[float], bool]) -> dict[MessageId, Sent]:
+        """Publish messages of one exchange in order; return them by message id."""
+        exchange = messages[0].exchange
+        posts = [PublishRequest(one.key, str(one.number), {"number": str(one.number)}) for one in messages]
+        with self.client() as client:
+            posted = list(client.publish_all(exchange, self._paced(posts, exchange, may_publish)))
+        return {one.message_id: message for one, message in zip(posted, messages, strict=True) if one.message_id}
+
+    def _paced(
+        self, posts: Sequence[PublishRequest], exchange: str, may_publish: Callable[[float], bool]
+    ) -> Iterator[PublishRequest]:
+        def is_keeping_up() -> bool:
+            return self._sizes(exchange)["waiting"] < BACKLOG
+
+        for start in range(0, len(posts), POSTS_PER_LOOK):
+            end = min(start + POSTS_PER_LOOK, len(posts))
+            wait_for(partial(may_publish, end / len(posts)), "publishing permitted", seconds=BACKLOG_SECONDS)
+            wait_for(is_keeping_up, "the router keeping up", seconds=BACKLOG_SECONDS, every=1)
+            yield from posts[start:end]
 
     @contextmanager
     def rebinding(self) -> Iterator[None]:
