@@ -453,7 +453,7 @@ def test_a_rollout_that_exceeds_its_deadline_ends_the_start_with_the_reason(work
 
     workload.switch()
 
-    # A pod that a busy machine creates late is progress, after which the deadline is exceeded once more.
+    # A pod that a busy machine creates late counts as progress, and the deadline starts again.
     assert "ProgressDeadlineExceeded" in wait_for(lambda: _refusal(workload), "the start is refused")
 
     def notes() -> list[str]:
