@@ -1,12 +1,15 @@
 """Fixtures on the deployed stage: the clients and proxies of a rendezvous, and a realm of live."""
 
+from collections.abc import Generator
 from typing import Any
 
 import pytest
+from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.cli.shared.deployment import Deployment
 from tests.integration.live.stage import TrialRealm
 from tests.integration.rendezvous.peers import Parties
+from tests.integration.shared.dead_letters import dead_letter_lines
 from tests.postgres import cluster_database, postgres_server
 
 __all__ = ["cluster_database", "postgres_server"]
@@ -32,3 +35,17 @@ def place(deployed: dict[str, Any]) -> TrialRealm:
     place = TrialRealm.of(deployed)
     place.warm_up()
     return place
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the stage's dead letters with a test that failed on it."""
+    report = yield
+    stage = item.funcargs.get("deployment") if isinstance(item, pytest.Function) else None
+    if report.failed and isinstance(stage, Deployment):
+        try:
+            lines = "\n".join(dead_letter_lines(stage))
+        except (BotoCoreError, ClientError) as problem:  # a stage that does not answer may be why the test failed
+            lines = f"not readable: {problem}"
+        report.sections.append(("the stage's dead letters", lines))
+    return report

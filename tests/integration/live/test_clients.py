@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
@@ -265,6 +265,7 @@ def test_autobahn_receives_batches_in_order(place, deployment):
         def values() -> list[object]:
             return [one["value"] for one in client.output if "value" in one]
 
-        client.wait_for(lambda: len(values()) >= len(posts), "all events")
+        with suppress(AssertionError):  # the assertion below names the missing events
+            client.wait_for(lambda: len(values()) >= len(posts), "all events")
         assert client.wait_for_join()["by"] == "json.batched"
         assert values() == list(range(len(posts)))
