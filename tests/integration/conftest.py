@@ -44,7 +44,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     stage = item.funcargs.get("deployment") if isinstance(item, pytest.Function) else None
     if report.failed and isinstance(stage, Deployment):
         try:
-            lines = "\n".join(dead_letter_lines(stage))
+            lines = "\n".join(dead_letter_lines(stage)) or "none"
         except (BotoCoreError, ClientError) as problem:  # a stage that does not answer may be why the test failed
             lines = f"not readable: {problem}"
         report.sections.append(("the stage's dead letters", lines))

@@ -22,6 +22,7 @@ EXAMPLES = CHECKOUT / "examples" / "clients"
 INSTALL_SECONDS = 600
 SOON_SECONDS = 60.0  # the emulator starts a function's first instance meanwhile
 TRIES = 3
+SHOWN = 200  # documents of a client's output in the message of a failed test
 KINDS = ("autobahn-python", "autobahn-js", "wampy")
 
 
@@ -120,7 +121,7 @@ class Client:
         patience = Patience(seconds)
         with self._change:
             while not (found := look()):
-                assert not patience.is_over(), f"within {seconds} s, not {what}; output: {self.output[-10:]}"
+                assert not patience.is_over(), f"within {seconds} s, not {what}; output: {self.output[-SHOWN:]}"
                 self._change.wait(1.0)
             return found
 
