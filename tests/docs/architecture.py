@@ -1,9 +1,10 @@
-"""Write the layers and the map of modules into docs/architecture.md: `python -m tests.docs.architecture`.
+"""Write the layers into docs/architecture.md, or print the map of modules: `python -m tests.docs.architecture [map]`.
 
 The layers are the import contracts of pyproject.toml. The map has the first line of each module.
 """
 
 import ast
+import sys
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -15,17 +16,13 @@ from tests.docs.markdown import with_section
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
 PACKAGES = ("signalbox", "lambdas", "stacks", "glue_jobs", "web")
-MARKS = {
-    part: (f"<!-- {part}: written by tests/docs/architecture.py -->", f"<!-- /{part} -->") for part in ("layers", "map")
-}
+MARKS = ("<!-- layers: written by tests/docs/architecture.py -->", "<!-- /layers -->")
 
 
 def page(text: str) -> str:
-    """Return the page with its generated parts updated."""
+    """Return the page with its generated part updated."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    for part, written in {"layers": layers(contracts), "map": module_map(ROOT)}.items():
-        text = with_section(text, *MARKS[part], written)
-    return text
+    return with_section(text, *MARKS, layers(contracts))
 
 
 def layers(contracts: list[Mapping[str, Any]]) -> str:
@@ -83,4 +80,7 @@ def undocumented(root: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text()))
+    if sys.argv[1:] == ["map"]:
+        sys.stdout.write(module_map(ROOT))
+    else:
+        PAGE.write_text(page(PAGE.read_text()))

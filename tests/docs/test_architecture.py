@@ -1,10 +1,17 @@
-"""Tests that docs/architecture.md has the layers and the modules of the code."""
+"""Tests of the layers in docs/architecture.md and of the map of modules."""
 
-from tests.docs.architecture import PAGE, ROOT, layers, page, undocumented
+from tests.docs.architecture import PAGE, ROOT, layers, module_map, page, undocumented
 
 
-def test_the_layers_and_the_map_are_up_to_date():
+def test_the_layers_are_up_to_date():
     assert PAGE.read_text() == page(PAGE.read_text())
+
+
+def test_the_map_has_each_module_below_its_folder():
+    folders = module_map(ROOT).split("### ")
+
+    exchange = next(text for text in folders if text.startswith("`signalbox/exchange/matching/`"))
+    assert "| `trie.py` | " in exchange
 
 
 def test_every_module_has_a_first_line_for_the_map():
