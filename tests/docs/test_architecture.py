@@ -1,5 +1,7 @@
 """Tests of the layers in docs/architecture.md and of the map of modules."""
 
+import re
+
 from tests.docs.architecture import PAGE, ROOT, layers, module_map, page, undocumented
 
 
@@ -27,3 +29,15 @@ def test_layers_are_numbered_from_the_outermost_and_other_contracts_are_named():
     assert layers(contracts) == (
         "```text\n 1  a.cli | a.sr3\n 2  a.core\n```\n\nFurther contracts:\n\n- A stands alone.\n"
     )
+
+
+def test_every_file_that_the_page_names_exists():
+    folder = ROOT
+    missing = []
+
+    for name in re.findall(r"`([\w/]+\.py)`", PAGE.read_text()):
+        path = ROOT / name if "/" in name or (ROOT / name).exists() else folder / name
+        folder = path.parent if "/" in name else folder
+        missing += [] if path.exists() else [path]
+
+    assert missing == []
