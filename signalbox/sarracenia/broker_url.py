@@ -15,6 +15,8 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 LOOPBACK_REGION = "us-east-1"  # of the emulator, unless the URL ends with `?region=…`
 EXAMPLE = f"{SCHEME}://alice:KEY_ID%3ASECRET@sqs.ca-central-1.amazonaws.com/{DEFAULT_STAGE}"
 
+ENCODING = "In the access key, write '/' as %2F, '+' as %2B and ':' as %3A."
+
 
 class InvalidBrokerUrl(RejectedError):
     """Raised when a broker's URL lacks a valid user, access key, host or stage."""
@@ -34,21 +36,23 @@ class Broker:
     @classmethod
     def parse(cls, url: str) -> "Broker":
         """Parse a URL with its key, as in sr3's `credentials.conf`. Raises `InvalidBrokerUrl`."""
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+        except ValueError:  # its text quotes the URL
+            raise InvalidBrokerUrl(f"broker's URL: expected a URL. {ENCODING} Example: {EXAMPLE}") from None
         key_id, _, secret = unquote(parts.password or "").partition(":")
         host = parts.netloc.rpartition("@")[2].lower()
         stage = parts.path.strip("/") or DEFAULT_STAGE
         problems = [*_problems(parts.scheme, host, stage)]
         if not (key_id and secret):
-            # The message does not quote the URL, which may hold a secret.
             problems.append("expected an access key's id and secret after the user, with '%3A' between them")
         user = UserName("")
         try:
             user = parse_user_name(unquote(parts.username or ""))
-        except InvalidUserName as error:
-            problems.append(str(error))
+        except InvalidUserName:
+            problems.append("expected the name of a user of the stage before the access key")
         if problems:
-            raise InvalidBrokerUrl(f"broker's URL: {'; '.join(problems)}. Example: {EXAMPLE}")
+            raise InvalidBrokerUrl(f"broker's URL: {'; '.join(problems)}. {ENCODING} Example: {EXAMPLE}")
         region = dict(parse_qsl(parts.query)).get("region", LOOPBACK_REGION)
         return cls(user, host, stage, key_id, secret, region)
 
@@ -76,13 +80,14 @@ class Broker:
 
 
 def _problems(scheme: str, host: str, stage: str) -> list[str]:
+    """Return what is wrong, without a part of the URL: a secret that is not encoded may end up in any part of it."""
     problems = []
     if scheme != SCHEME:
-        problems.append(f"expected the scheme {SCHEME!r}, not {scheme[:80]!r}")
+        problems.append(f"expected the scheme {SCHEME!r}")
     if _hostname(host) not in LOOPBACK and _region(host) is None:
-        problems.append(f"expected the host sqs.REGION.amazonaws.com, or a loopback host, not {host[:80]!r}")
+        problems.append("expected the host sqs.REGION.amazonaws.com, or a loopback host")
     if "/" in stage:
-        problems.append(f"expected the name of a stage as the path, not {stage[:80]!r}")
+        problems.append("expected the name of a stage as the path")
     return problems
 
 
