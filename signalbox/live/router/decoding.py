@@ -6,7 +6,7 @@ from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication, sent_at
 from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent
 from signalbox.live.router.publication_metadata import PublicationMetadata, parse_metadata
-from signalbox.live.wamp.codec import size_bytes
+from signalbox.live.wamp.codec import BINARY_MARK, is_readable, size_bytes
 from signalbox.live.wamp.messages import EMPTY
 from signalbox.live.wamp.payloads import PAYLOAD_HEADER, RETAIN_HEADER, RETAINED, payload_from_body, publication_id
 from signalbox.messages import Message
@@ -51,5 +51,6 @@ def _sqs_sequence(message: Message) -> int | None:
 
 
 def _texts(properties: MessageProperties) -> Mapping[str, str]:
-    """Return headers as strings, as queue consumers receive them."""
-    return {name: one.text or one.base64 or "" for name, one in properties.headers.items()}
+    """Return headers as strings, as queue consumers receive them, but without marks of binary values that are none."""
+    texts = {name: one.text or one.base64 or "" for name, one in properties.headers.items()}
+    return {name: text if is_readable(text) else text.lstrip(BINARY_MARK) for name, text in texts.items()}

@@ -1,5 +1,6 @@
 """Parser and serializer of WAMP messages in the subprotocol `wamp.2.json`, one JSON array per message."""
 
+import binascii
 import json
 import math
 import re
@@ -21,6 +22,10 @@ MAXIMUM_MESSAGE_BYTES = 131_072
 MAXIMUM_FRAME_BYTES = 32_768
 MAXIMUM_ID = 2**53  # the largest integer that JavaScript represents exactly
 MAXIMUM_DEPTH = 100  # of nested lists and objects: far below the recursion limit of Python's JSON serializer
+# A string that begins with it is base64 of a binary value (basic profile, «Binary support»). Autobahn for Python decodes
+# such a string wherever it stands and ends its session if it cannot, as crossbar ends that of the sender.
+BINARY_MARK = "\0"
+ESCAPED_MARK = r"\u0000"
 # Characters that JSON allows in a string and the body of an SQS message does not.
 NOT_IN_SQS = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
@@ -181,7 +186,10 @@ def size_bytes(text: str) -> int:
 
 
 def parse_json(text: str) -> object:
-    """Parse JSON that can be serialized again: finite numbers, limited depth. Raises `MalformedMessage`."""
+    """Parse JSON that every client can read: finite numbers, limited depth, binary values in base64.
+
+    Raises `MalformedMessage`.
+    """
     try:
         document = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except MalformedMessage:
@@ -190,7 +198,20 @@ def parse_json(text: str) -> object:
         raise MalformedMessage("expected JSON") from error
     if text.count("[") + text.count("{") > MAXIMUM_DEPTH and _is_deep(document):
         raise MalformedMessage(f"lists and objects are nested more than {MAXIMUM_DEPTH} levels deep")
+    if ESCAPED_MARK in text and not all(map(is_readable, _strings(document))):
+        raise MalformedMessage("a string begins with U+0000, which marks binary values, and is not base64 after it")
     return document
+
+
+def is_readable(text: str) -> bool:
+    """Return whether every client can read a string: it is not marked as binary, or it is base64 after the mark."""
+    if not text.startswith(BINARY_MARK):
+        return True
+    try:
+        binascii.a2b_base64(text[1:], strict_mode=True)
+    except ValueError:  # binascii's error, and the one for characters that are not ASCII
+        return False
+    return True
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -202,6 +223,16 @@ def _finite(digits: str) -> float:
     if math.isinf(number):
         raise MalformedMessage("a number is too large for a 64-bit float")
     return number
+
+
+def _strings(document: object) -> Iterator[str]:
+    """Yield the strings in a document, except the names in objects, which no client takes for binary values."""
+    open_values = [document]
+    while open_values:
+        value = open_values.pop()
+        if isinstance(value, str):
+            yield value
+        open_values.extend(_inside(value))
 
 
 def _is_deep(document: object) -> bool:

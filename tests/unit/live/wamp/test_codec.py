@@ -90,6 +90,16 @@ def test_keywords_alone_follow_an_empty_list() -> None:
         ('[16,1,{},"a",[NaN]]', "NaN is not a JSON number"),
         ('[16,1,{},"a",[-Infinity]]', "-Infinity is not a JSON number"),
         ('[16,1,{},"a",[1e400]]', "a number is too large for a 64-bit float"),
+        *(
+            (text, "a string begins with U+0000, which marks binary values, and is not base64 after it")
+            for text in (
+                r'[16,1,{},"a",["\u0000not base64!"]]',
+                r'[16,1,{},"a",[],{"b":[{"c":"\u0000YQ"}]}]',
+                r'[16,1,{},"a",["\u0000\u0000\u0001 line"]]',
+                r'[16,1,{},"a",["\u0000ü"]]',
+                r'[16,1,{"exclude_authid":["\u0000a"]},"a"]',
+            )
+        ),
         ("[" * 101 + "]" * 101, f"lists and objects are nested more than {MAXIMUM_DEPTH} levels deep"),
     ],
 )
@@ -120,7 +130,7 @@ def test_unknown_options_are_preserved() -> None:
     assert parse('[32,1,{"_after":7,"x":null},"a"]') == messages.Subscribe(messages.RequestId(1), options, "a")
 
 
-@pytest.mark.parametrize("value", ["\0" + "aGVsbG8=", "\0not base64!", "\0"])
+@pytest.mark.parametrize("value", ["\0" + "aGVsbG8=", "\0", "no \0 in front", {"\0name": 1}])
 def test_binary_strings_are_passed_unchanged(value: str) -> None:
     text = json.dumps([16, 1, {}, "a", [value]], separators=(",", ":"))
 

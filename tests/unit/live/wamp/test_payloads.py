@@ -1,5 +1,6 @@
 """Payloads as message bodies, and the decoding of a realm's messages into events."""
 
+import base64
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,8 +24,12 @@ from signalbox.live.wamp.payloads import body_of, payload_from_body, publication
 from signalbox.messages import Attribute, MessageId
 from tests.unit.exchange.routing.naive_sqs import START, as_received, is_xml
 
+# A string that begins with U+0000 is a binary value.
+texts = st.text().filter(lambda text: not text.startswith("\0")) | st.binary().map(
+    lambda binary: "\0" + base64.b64encode(binary).decode()
+)
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(),
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
@@ -56,6 +61,7 @@ def test_a_payload_survives_the_conversion_to_an_sqs_message_and_back(payload) -
     ("body", "headers", "arguments", "keywords"),
     [
         ("plain text", {}, ("plain text",), {}),
+        (r'"\u0000not base64"', {}, (r'"\u0000not base64"',), {}),
         ('{"a": 1}', {}, ({"a": 1},), {}),
         ("17", {}, (17,), {}),
         ("NaN", {}, ("NaN",), {}),
@@ -96,6 +102,13 @@ def test_a_binary_header_becomes_its_base64_text() -> None:
     publication.properties.headers["picture"] = Attribute("Binary", None, "AA==")  # type: ignore[index]
 
     assert event_from(publication).headers == {"picture": "AA=="}
+
+
+@pytest.mark.parametrize(("sent", "received"), [("\0\0 bad", " bad"), ("\0YQ==", "\0YQ==")])
+def test_a_header_that_no_client_could_read_loses_its_mark_of_a_binary_value(sent, received) -> None:
+    publication = published("1", color=sent)
+
+    assert event_from(publication).headers == {"color": received}
 
 
 def test_the_metadata_of_a_session_applies_to_its_event() -> None:
