@@ -10,7 +10,7 @@ import typer
 
 from signalbox import __version__
 from signalbox.cli.commands import COMMANDS
-from signalbox.cli.shared.output import print_error, print_line
+from signalbox.cli.shared.output import escape_unencodable, print_error, print_line
 from signalbox.cli.shared.signals import Interrupted
 from signalbox.errors import RejectedError, SignalboxError
 
@@ -44,6 +44,7 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; an error of Signalbox or AWS ends in one line and an exit status."""
+    escape_unencodable()
     try:
         # Not in Typer's own mode, which draws frames around errors and breaks their lines.
         sys.exit(app(prog_name="signalbox", standalone_mode=False))

@@ -80,7 +80,7 @@ class Broker:
 
 
 def _problems(scheme: str, host: str, stage: str) -> list[str]:
-    """Return what is wrong, without a part of the URL: a secret that is not encoded may end up in any part of it."""
+    """Return the problems of a URL, and quote no part of it: a secret that is not encoded may be in any part."""
     problems = []
     if scheme != SCHEME:
         problems.append(f"expected the scheme {SCHEME!r}")

@@ -12,7 +12,7 @@ import typer
 from signalbox.cli.exchange.names import known_names
 from signalbox.cli.exchange.stage import Document, User, exchanges
 from signalbox.cli.shared.nearest import suggestion
-from signalbox.cli.shared.output import console, print_json, print_line
+from signalbox.cli.shared.output import console, escaped, print_json, print_line
 from signalbox.cli.shared.stage import Aws, Json, Stage, age, duration
 from signalbox.errors import RejectedError
 
@@ -134,7 +134,7 @@ def _table(kind: str, conditions: "Sequence[Document]") -> "Table":
         table.add_column(column, justify="left" if column == "state" else "right")
     for one in conditions:
         state = Text(one["state"], style=COLOURS.get(one["state"], ""))
-        table.add_row(Text(one["name"]), state, *(Text(cell) for cell in _cells(one)))
+        table.add_row(Text(escaped(one["name"])), state, *(Text(cell) for cell in _cells(one)))
     return table
 
 

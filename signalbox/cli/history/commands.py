@@ -16,7 +16,7 @@ import typer
 from signalbox.cli.history.jobs import Job, run_jobs
 from signalbox.cli.shared.days import METAVAR, past_day, today
 from signalbox.cli.shared.nearest import suggestion
-from signalbox.cli.shared.output import print_json, print_line, print_table
+from signalbox.cli.shared.output import print_json, print_table, print_text
 from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
 from signalbox.errors import RejectedError
 from signalbox.history.jobs import ALL_REPORTS, DAY_SCRIPT, REPORTS
@@ -181,7 +181,7 @@ def _print_report(paths: Sequence[Path], *, as_json: bool) -> None:
         return
     for path in paths:
         if path.suffix == ".txt":
-            print_line(path.read_text().rstrip("\n"))
+            print_text(path.read_text().rstrip("\n"))
     for path in paths:
         say(str(path))
 

@@ -100,7 +100,7 @@ def watch(
             if as_json:
                 _print(json.dumps(document(event)))
             else:
-                _print("\n".join([_heading(event), *(f"  {change}" for change in changes(before, state))]))
+                _print(_heading(event), *(f"  {change}" for change in changes(before, state)))
             if number == maximum:
                 return
     ending.exit_if_interrupted()
@@ -204,6 +204,7 @@ def _shown(value: object) -> str:
     return value.rstrip("\n") if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _print(text: str) -> None:
-    print_line(text)
+def _print(*lines: str) -> None:
+    for line in lines:
+        print_line(line)
     sys.stdout.flush()

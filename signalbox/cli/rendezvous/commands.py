@@ -11,7 +11,7 @@ import typer
 from signalbox.cli.rendezvous.credentials import client_key, credentials, fingerprints
 from signalbox.cli.rendezvous.regions import All, Regions, of_all_regions, peers
 from signalbox.cli.shared.days import METAVAR, past_day, today
-from signalbox.cli.shared.output import print_json, print_line
+from signalbox.cli.shared.output import print_json, print_line, print_text
 from signalbox.cli.shared.stage import Aws, Json, Stage, say
 from signalbox.errors import RejectedError
 from signalbox.rendezvous.wire.nat import Nat
@@ -90,7 +90,7 @@ def _print_progress(progress: "ExchangeProgress") -> None:
         text = f"the broker received it ({_seconds(progress.after)})"
     else:
         text = f"answered ({_seconds(progress.after)})"
-    sys.stderr.write(f"· {text}\n")
+    say(text)
 
 
 def _seconds(duration: timedelta) -> str:
@@ -166,7 +166,7 @@ def _print_statistics(
         print_json({"day": day.isoformat(), "counters": counters, **parts})
         return
     statistics = DayStatistics.from_counters(counters, day)
-    print_line(log_block(statistics, end=statistics.end).rstrip("\n"))
+    print_text(log_block(statistics, end=statistics.end).rstrip("\n"))
     if not counters:
         say(f"nothing was counted on {day}")
     if regions:

@@ -1,14 +1,34 @@
-"""Output of commands: tables, JSON and error lines."""
+"""Output of commands: lines, tables, JSON and errors. Control characters in the texts of others are escaped here."""
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 WIDTH = 200  # of tables where standard output is no terminal
+# C0 and C1 without the tab, line and paragraph separators, marks and overrides of direction, invisible format
+# characters and tags, and halves of surrogate pairs. Joiners stay: emoji and several scripts need them.
+NOT_PRINTABLE = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def escaped(text: str) -> str:
+    """Return a text in one line without control characters: each becomes an escape, as in Python's literals."""
+    return NOT_PRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def escape_unencodable() -> None:
+    """Let both streams escape the characters that their encodings lack, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # tests replace them by others
+            stream.reconfigure(errors="backslashreplace")
 
 
 def print_json(value: object) -> None:
@@ -17,12 +37,17 @@ def print_json(value: object) -> None:
 
 
 def print_line(text: str = "") -> None:
-    """Print one line of a result."""
-    sys.stdout.write(text + "\n")
+    """Print one line of a result, also if the text has several."""
+    sys.stdout.write(escaped(text) + "\n")
+
+
+def print_text(text: str) -> None:
+    """Print a text with its line breaks. Texts of others must be `escaped` before they become a part of it."""
+    sys.stdout.write("\n".join(map(escaped, text.split("\n"))) + "\n")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None) -> None:
-    """Print a table; values are printed unchanged and never cut off."""
+    """Print a table; values are never cut off."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -31,7 +56,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title:
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(escaped(value)) for value in row))
     console().print(table)
 
 
@@ -52,4 +77,5 @@ def print_fields(fields: Mapping[str, str]) -> None:
 def print_error(message: str) -> None:
     """Print an error message to standard error, one `error:` line for each problem."""
     first, *more = message.splitlines() or [""]
-    sys.stderr.write("\n".join([f"error: {first}", *(f"  {line}" for line in more)]) + "\n")
+    lines = [f"error: {first}", *(f"  {line}" for line in more)]
+    sys.stderr.write("".join(f"{escaped(line)}\n" for line in lines))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from signalbox.cli.shared.output import escaped
 from signalbox.cli.shared.slow_calls import SLOW_CALLS
 from signalbox.errors import RejectedError
 
@@ -30,7 +31,7 @@ def output(deployment: "Deployment", name: str) -> str:
 def say(text: str) -> None:
     """Print progress to standard error."""
     SLOW_CALLS.end()
-    sys.stderr.write(f"· {text}\n")
+    sys.stderr.write(f"· {escaped(text)}\n")
     sys.stderr.flush()
 
 

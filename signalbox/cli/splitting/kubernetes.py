@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from signalbox.cli.shared.output import print_json, print_line
+from signalbox.cli.shared.output import print_json, print_line, print_text
 from signalbox.cli.shared.stage import Json, Stage
 from signalbox.errors import RejectedError
 
@@ -80,7 +80,7 @@ def rbac(
 
     for line in _remarks(rights, subject):
         print_line(f"# {line}")
-    print_line(yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True).rstrip("\n"))
+    print_text(yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True).rstrip("\n"))
 
 
 def _placed(target: "Target", namespace: str) -> "Target":

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from signalbox.cli.shared.files import read_text
-from signalbox.cli.shared.output import print_json, print_line, print_table
+from signalbox.cli.shared.output import print_json, print_line, print_table, print_text
 from signalbox.cli.shared.stage import Aws, Json, Stage, local_time, output, say
 from signalbox.cli.splitting.stage import TargetName, control, control_of
 from signalbox.errors import RejectedError
@@ -99,7 +99,7 @@ def discover(
     documents = result.get("documents", []) if isinstance(result, dict) else []
     text = json.dumps(documents, indent=2) + "\n" if as_json else _yaml(documents)
     if write_to is None:
-        print_line(text.rstrip("\n"))
+        print_text(text.rstrip("\n"))
         return
     try:
         write_to.write_text(text)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from signalbox.cli.shared.output import print_json, print_line, print_table
+from signalbox.cli.shared.output import print_json, print_line, print_table, print_text
 from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _clean(deployment: "Deployment", run: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"run": run, "left": left})
     else:
-        print_line("\n".join(left) or f"nothing of the run {run} is left")
+        print_text("\n".join(left) or f"nothing of the run {run} is left")
         say(f"in {deployment.place}")
     if left:
         raise typer.Exit(NOT_WORKED)
