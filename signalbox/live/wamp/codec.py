@@ -22,8 +22,8 @@ MAXIMUM_MESSAGE_BYTES = 131_072
 MAXIMUM_FRAME_BYTES = 32_768
 MAXIMUM_ID = 2**53  # the largest integer that JavaScript represents exactly
 MAXIMUM_DEPTH = 100  # of nested lists and objects: far below the recursion limit of Python's JSON serializer
-# A string that begins with it is base64 of a binary value (basic profile, «Binary support»). Autobahn for Python decodes
-# such a string wherever it stands and ends its session if it cannot, as crossbar ends that of the sender.
+# A string that begins with it is base64 of a binary value (basic profile, «Binary support»). Autobahn for Python
+# decodes such a string wherever it stands and ends its session if it cannot, as crossbar ends that of the sender.
 BINARY_MARK = "\0"
 ESCAPED_MARK = r"\u0000"
 # Characters that JSON allows in a string and the body of an SQS message does not.

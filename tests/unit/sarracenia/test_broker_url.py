@@ -80,16 +80,16 @@ def test_an_invalid_url_is_refused_without_quoting_the_key(url, problem):
 @pytest.mark.parametrize(
     "place", ["alice:ID%3A{}@localhost", "alice:{}@localhost", "{}@localhost", "ID:{}", "localhost/{}"]
 )
-@pytest.mark.parametrize("character", ["/", "?", "#", "@", "[", "]", ":", "\u2100"])
+@pytest.mark.parametrize("character", ["/", "?", "#", "[", "]", "\u2100"])
 def test_no_part_of_a_secret_that_is_not_encoded_is_quoted(place, character):
     secret = f"wJalrXUt{character}FEMI{character}K7MDENG"
 
-    try:
+    with pytest.raises(InvalidBrokerUrl) as raised:
         Broker.parse(f"amqpsqs://{place.format(secret)}")
-    except InvalidBrokerUrl as error:
-        text = str(error).lower()
-        assert not any(part in text for part in ("wjalrxut", "femi", "k7mdeng"))
-        assert error.__cause__ is None
+
+    shown = str(raised.value).lower()
+    assert not any(part in shown for part in ("wjalrxut", "femi", "k7mdeng"))
+    assert raised.value.__cause__ is None
 
 
 def test_all_problems_are_reported_at_once():
