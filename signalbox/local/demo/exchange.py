@@ -1,13 +1,13 @@
-"""The demo of the exchange: weather files are announced, routed by pattern to two queues, and downloaded."""
+"""The demo of the exchange: weather files are published and routed by pattern to two queues."""
 
+import json
 import secrets
 import time
+from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from signalbox.aws.exchange.exchanges import DynamoUsers
@@ -15,17 +15,11 @@ from signalbox.aws.exchange.users import ExchangeUsers
 from signalbox.aws.history.athena import Athena, quoted
 from signalbox.aws.rendezvous.credentials import ClientCredentials
 from signalbox.clients.exchange.client import ExchangeClient
-from signalbox.clients.exchange.publisher import PublishRequest
-from signalbox.clients.sarracenia.checksums import read_contents
-from signalbox.clients.sarracenia.downloader import Downloader, DownloadOutcome
-from signalbox.clients.sarracenia.tree_walk import walk
 from signalbox.errors import UnavailableError
 from signalbox.exchange.model.records import User
 from signalbox.local.demo.consumer import wait_until
-from signalbox.local.demo.weather import write_weather
+from signalbox.local.demo.weather import announcement, weather_files
 from signalbox.local.progress import step
-from signalbox.sarracenia.formats import v03
-from signalbox.sarracenia.formats.posts import PostSettings
 from signalbox.sarracenia.rights.names import ExchangeName, UserName, parse_user_name, source_exchange
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 
@@ -35,6 +29,7 @@ if TYPE_CHECKING:
     from signalbox.messages import MessageId
 
 Row = tuple[str, str]
+Files = Mapping[str, bytes]  # by path
 USER = parse_user_name("demo-pump")
 EXCHANGE_PREFIX, QUEUE_PREFIX = f"xs_{USER}_", f"q_{USER}_"  # of the names of the demo's own
 BULLETINS, ALERTS = f"{QUEUE_PREFIX}bulletins", f"{QUEUE_PREFIX}alerts"
@@ -47,13 +42,12 @@ TIMEOUT_SECONDS = 60
 
 
 def exchange_rows(deployment: "Deployment") -> Iterator[Row]:
-    """Announce files, download them with the workers of two queues, and yield the results.
+    """Publish files, receive them with the workers of two queues, and yield the results.
 
     Raises `UnavailableError` if a worker receives other files than those that its queue's patterns match.
     """
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix="signalbox-demo-")))
-        files = write_weather(folder / "pump", now=datetime.now(UTC))
+        files = weather_files(datetime.now(UTC))
         with step("exchange: a user, an exchange and two queues"):
             client = stack.enter_context(exchange_user(deployment, USER, Role.SOURCE))
             exchange = stack.enter_context(_declared(client))
@@ -63,10 +57,13 @@ def exchange_rows(deployment: "Deployment") -> Iterator[Row]:
             + "; ".join(f"queue {queue} bound by {' and '.join(patterns)}" for queue, patterns in PATTERNS.items()),
         )
         with step(f"exchange: {len(files)} files"):
-            posted, got, acknowledged = _announced_and_fetched(client, exchange, folder)
+            posted, got, acknowledged = _published_and_received(client, exchange, files)
             status = wait_until(lambda: _settled(client, exchange), "all messages are counted and acknowledged")
-        yield "posted", f"{len(posted)} real files, {sum(map(len, files.values()))} bytes, announced by path"
-        yield "deliveries", ", ".join(f"{name}: {count}" for name, count in got.items()) + "; all as announced"
+        yield (
+            "posted",
+            f"{len(posted)} real files, {sum(map(len, files.values()))} bytes, with their directories as routing keys",
+        )
+        yield "deliveries", ", ".join(f"{name}: {count}" for name, count in got.items()) + "; all as published"
         yield "unrouted", f"{status['dropped']}: dropped and counted"
         yield "acknowledged", f"{acknowledged} of {acknowledged} copies; the queues are empty"
         with step("exchange: the history"):
@@ -79,41 +76,31 @@ def exchange_rows(deployment: "Deployment") -> Iterator[Row]:
     yield "afterwards", "user, exchange and queues are deleted"
 
 
-def _announced_and_fetched(
-    client: ExchangeClient, exchange: ExchangeName, folder: Path
+def _published_and_received(
+    client: ExchangeClient, exchange: ExchangeName, files: Files
 ) -> tuple[list["MessageId"], dict[str, int], int]:
-    """Return the messages' ids, the number of files that each worker downloaded, and that of acknowledged copies."""
+    """Return the messages' ids, the number of files that each worker received, and that of acknowledged copies."""
     share = IN_BULLETINS // len(WORKERS)
     with ExitStack() as stack:
         # Neither receives more before it acknowledges, so the two share the queue evenly.
         consumers = {name: stack.enter_context(client.consumer(BULLETINS, prefetch=share)) for name in WORKERS}
         counts = dict.fromkeys(WORKERS, share) | {ALERTS: IN_ALERTS}
         consumers[ALERTS] = stack.enter_context(client.consumer(ALERTS))
-        posted = _post(client, exchange, folder / "pump")
+        posted = _publish(client, exchange, files)
         with ThreadPoolExecutor(len(consumers)) as threads:
             taken = dict(zip(counts, threads.map(_taken, consumers.values(), counts.values()), strict=True))
         for name, consumer in consumers.items():
-            _fetch(taken[name], folder / name)
             consumer.ack(*taken[name])
-    _check({name: _names(folder / name) for name in consumers}, _names(folder / "pump"))
+    _check({name: _files(messages) for name, messages in taken.items()}, files)
     return posted, {name: len(found) for name, found in taken.items()}, sum(map(len, taken.values()))
 
 
-def _post(client: ExchangeClient, exchange: ExchangeName, folder: Path) -> list["MessageId"]:
-    """Announce all files in a folder, as `signalbox post --recursive` does."""
-    settings = PostSettings(exchange, f"file://{folder}/", source=USER)
+def _publish(client: ExchangeClient, exchange: ExchangeName, files: Files) -> list["MessageId"]:
     now = datetime.now(UTC)
-    files = [one for one in walk([str(folder)], recursive=True) if Path(one.path).is_file()]
-    announced = (
-        announcement
-        for one in files
-        for announcement in settings.announcements(one, read_contents(one, settings), now=now, random=0)
-    )
-    posts = (settings.message(one) for one in announced)
-    sent = list(client.publish_all(exchange, (PublishRequest(one.routing_key, one.body, one.headers) for one in posts)))
+    sent = list(client.publish_all(exchange, (announcement(path, files[path], now=now) for path in files)))
     ids = [one.message_id for one in sent if one.message_id is not None]
     if len(ids) != len(files):
-        raise UnavailableError(f"only {len(ids)} of {len(files)} files could be announced: {sent}")
+        raise UnavailableError(f"only {len(ids)} of {len(files)} files could be published: {sent}")
     return ids
 
 
@@ -128,20 +115,19 @@ def _taken(consumer: "Consumer", count: int) -> list["ReceivedMessage"]:
     return found
 
 
-def _fetch(taken: Sequence["ReceivedMessage"], folder: Path) -> None:
-    """Download announced files; a wrong checksum is an error."""
-    for one in taken:
-        announcement = v03.parse(one.delivered.body)
-        if Downloader(folder).apply(announcement) is not DownloadOutcome.DOWNLOADED:
-            raise UnavailableError(f"{folder.name} received {announcement.path!r} twice")
+def _files(messages: Sequence["ReceivedMessage"]) -> Files:
+    documents = [json.loads(one.delivered.body) for one in messages]
+    return {one["relPath"]: b64decode(one["content"]["value"]) for one in documents}
 
 
-def _check(fetched: Mapping[str, set[str]], posted: set[str]) -> None:
-    shared = [fetched[name] for name in WORKERS]
-    bulletins = {name for name in posted if name.startswith("bulletins/")}
-    alerts = {name for name in posted if name.startswith(("bulletins/WW/", "radar/"))}
-    if set.union(*shared) != bulletins or set.intersection(*shared) or fetched[ALERTS] != alerts:
-        raise UnavailableError(f"workers received wrong files: {fetched}")
+def _check(received: Mapping[str, Files], published: Files) -> None:
+    first, second = (received[name] for name in WORKERS)
+    bulletins = {path: published[path] for path in published if path.startswith("bulletins/")}
+    alerts = {path: published[path] for path in published if path.startswith(("bulletins/WW/", "radar/"))}
+    if {**first, **second} != bulletins or not first.keys().isdisjoint(second) or received[ALERTS] != alerts:
+        raise UnavailableError(
+            f"workers received wrong files: { {name: [*files] for name, files in received.items()} }"
+        )
 
 
 def _settled(client: ExchangeClient, exchange: ExchangeName) -> Mapping[str, object]:
@@ -218,9 +204,3 @@ def _delete(client: ExchangeClient) -> None:
     for exchange in (one["exchange"] for one in client.exchanges()):
         if exchange.startswith(EXCHANGE_PREFIX):
             client.delete_exchange(exchange, force=True)
-
-
-def _names(folder: Path) -> set[str]:
-    """Return the relative paths of the files in a folder, without the downloader's own hidden ones."""
-    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    return {path.as_posix() for path in found if not path.parts[0].startswith(".")}

@@ -1,9 +1,13 @@
-"""The files of the exchange's demo: weather bulletins, a radar image, and a note that no queue is bound to."""
+"""The messages of the exchange's demo: weather bulletins, a radar image, and a note that no queue is bound to."""
 
+import json
 import struct
 import zlib
+from base64 import b64encode
 from datetime import datetime
-from pathlib import Path
+from hashlib import sha512
+
+from signalbox.clients.exchange.publisher import PublishRequest
 
 OBSERVED = ("CYHZ", "CYQB", "CYUL", "CYVR", "CYWG", "CYYZ")
 WARNED = ("CYQB", "CYUL")
@@ -11,14 +15,26 @@ SIDE = 64
 WHITE = 255
 
 
-def write_weather(folder: Path, *, now: datetime) -> dict[str, bytes]:
-    """Write the files into a folder; return their contents by their paths in it."""
-    files = _bulletins(f"{now:%d%H%M}") | {"radar/CASBV/rain.png": _image(), "notes/shift.txt": b"Coffee is out.\n"}
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return files
+def weather_files(now: datetime) -> dict[str, bytes]:
+    """Return the contents of the files by path."""
+    return _bulletins(f"{now:%d%H%M}") | {"radar/CASBV/rain.png": _image(), "notes/shift.txt": b"Coffee is out.\n"}
+
+
+def announcement(path: str, content: bytes, *, now: datetime) -> PublishRequest:
+    """Return the message in Sarracenia's format v03 that announces a file and contains it."""
+    fields = {
+        "pubTime": f"{now:%Y%m%dT%H%M%S.%f}",
+        "baseUrl": "file:/",
+        "relPath": path,
+        "size": len(content),
+        "identity": {"method": "sha512", "value": _base64(sha512(content).digest())},
+        "content": {"encoding": "base64", "value": _base64(content)},
+    }
+    return PublishRequest(".".join(("v03", *path.split("/")[:-1])), json.dumps(fields))
+
+
+def _base64(octets: bytes) -> str:
+    return b64encode(octets).decode()
 
 
 def _bulletins(time_group: str) -> dict[str, bytes]:

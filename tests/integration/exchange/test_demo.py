@@ -6,7 +6,7 @@ from signalbox.local.demo.exchange import EXCHANGE_PREFIX, QUEUE_PREFIX, USER, e
 
 pytestmark = pytest.mark.emulator
 
-SHARED = "worker 1: 4, worker 2: 4, q_demo-pump_alerts: 3; all as announced"
+SHARED = "worker 1: 4, worker 2: 4, q_demo-pump_alerts: 3; all as published"
 
 
 @pytest.mark.parametrize("time", ["the first time", "the second time"])
