@@ -30,17 +30,6 @@ COMMANDS = group_of(
         "Show exchanges and queues: state, backlog, age, rates, rejects and retries.",
     ),
     Part(
-        "post",
-        "signalbox.cli.sarracenia.post:post",
-        "Announce files, once or as they change, for sr3 and `signalbox subscribe` to download.",
-    ),
-    Part(
-        "subscribe",
-        "signalbox.cli.sarracenia.subscribe:subscribe",
-        "Print or download announced files; of instances that share a queue, each file goes to one.",
-        command_class="signalbox.cli.sarracenia.subscribe_options:OrderedFilterCommand",
-    ),
-    Part(
         "tail",
         "signalbox.cli.live.commands:tail",
         "Print the events of a topic: past events first, then each new event, without gaps.",

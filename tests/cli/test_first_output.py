@@ -34,7 +34,7 @@ CAPABILITIES = {
     "trace": {"history", "exchange"},
     "history": {"history"},
 }
-GROUPS = set().union(*CAPABILITIES.values()) | {"deploy", "destroy", "sarracenia", "verify"}
+GROUPS = set().union(*CAPABILITIES.values()) | {"deploy", "destroy", "verify"}
 PROBE = """
 import json, os, sys
 from signalbox.cli.main import main

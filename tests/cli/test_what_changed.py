@@ -47,8 +47,6 @@ CHANGES: Mapping[str, Change] = {
     "unbind": Change(("xpublic", "q_alice", "a.#"), "xpublic → q_alice  a.#  unbound"),
     "publish": Change(("xpublic", "a.b", "hello"), "-"),
     "consume": Change(("q_alice", "--no-follow"), "messages of q_alice"),
-    "post": Change(("cdk.json", "--exchange", "xpublic", "--base-url", "https://e/"), "1 message announced to xpublic"),
-    "subscribe": Change(("--queue", "q_alice", "--count", "1"), "announcements of q_alice"),
     "exchange declare": Change(("xs_alice",), "xs_alice"),
     "exchange delete": Change(("xpublic",), "xpublic  deleted"),
     "queue declare": Change(("q_alice",), "q_alice"),
@@ -132,7 +130,6 @@ def stage(account: FakeStage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     # Another test may have removed them.
     run("user add", "alice", "--role", "source")
     run("keep set", "kept", "--for", "1h")
-    _announce()
     return account
 
 
@@ -197,14 +194,6 @@ def _fill(stage: FakeStage) -> None:
         "stop": lambda _: session("ending"),
         "ungrant": lambda command: {**grant(command), "ungranted": True},
     }
-
-
-def _announce() -> None:
-    """Send a message to q_alice, which ends `subscribe`."""
-    texts = {"topic": "v03.a", "exchange": "xpublic", "message_id": "1", "publisher": "alice"}
-    attributes = {name: {"DataType": "String", "StringValue": text} for name, text in texts.items()}
-    attributes["published_at"] = {"DataType": "Number", "StringValue": "1700000000000"}
-    boto3.client("sqs").send_message(QueueUrl=f"{URLS}q_alice", MessageBody="{}", MessageAttributes=attributes)
 
 
 def _kept(command: Mapping[str, Any]) -> dict[str, object]:

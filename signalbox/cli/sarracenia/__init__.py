@@ -1,1 +1,0 @@
-"""Commands that announce and download files as Sarracenia does."""
