@@ -55,15 +55,6 @@ def compile_pattern(text: str, *, case_sensitive: bool, time_limit: timedelta = 
     return _bounded(text, case_sensitive=case_sensitive, time_limit=time_limit)
 
 
-def compile_anchored(text: str) -> Pattern:
-    """Return a pattern that matches only at the start of a text, like Python's `re.match`.
-
-    Raises `InvalidExpression`.
-    """
-    compile_pattern(text, case_sensitive=True)  # checked alone, because `a)|(b` would be valid inside a group
-    return compile_pattern(rf"\A(?:{text})", case_sensitive=True)
-
-
 def _bounded(text: str, *, case_sensitive: bool, time_limit: timedelta) -> Pattern:
     import regex  # noqa: PLC0415 - rarely needed, and it takes as long to load as everything else together
 

@@ -1,1 +1,1 @@
-"""Sarracenia: announcements of files, their topics and formats, and the permissions of users."""
+"""Sarracenia: names and permissions of users, topics of messages, and broker URLs of sr3."""

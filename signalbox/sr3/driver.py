@@ -16,7 +16,7 @@ from sarracenia.moth import Moth
 from signalbox.errors import SignalboxError
 from signalbox.exchange.messages.properties import InvalidPublication
 from signalbox.sarracenia.broker_url import Broker
-from signalbox.sarracenia.formats.topics import InvalidTopic
+from signalbox.sarracenia.topics import InvalidTopic
 from signalbox.sr3.messages import Message, UnreadableMessage, posted, received
 from signalbox.sr3.receive_buffer import ReceiveBuffer
 from signalbox.sr3.subscription import Subscription

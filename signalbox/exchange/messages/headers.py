@@ -110,7 +110,7 @@ def announced_file(key: str, body: str) -> str | None:
     """
     if key.startswith(V02):
         path = (*body.split(" "), "", "", "")[2]
-        # As sr3 escapes it: signalbox/sarracenia/formats/v02.py
+        # sr3 escapes the path in the line of v02.
         return file_id(path.replace("%20", " ").replace("%23", "#")) if path else None
     found = ANNOUNCED_PATH.search(body) if '"relPath"' in body else None
     try:

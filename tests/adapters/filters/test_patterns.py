@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.filters.patterns import BoundedPattern, LinearPattern, compile_anchored, compile_pattern
+from signalbox.filters.patterns import BoundedPattern, LinearPattern, compile_pattern
 from signalbox.splitting.forwarding.filters import FilterTooSlow, InvalidExpression
 
 
@@ -51,21 +51,6 @@ def test_an_invalid_pattern_is_refused_and_quoted(text):
         pattern(text)
 
     assert repr(text) in str(refusal.value)
-
-
-@pytest.mark.parametrize("text", [".*b", "a", "x|a", "(?=a)ab", "(?i)AB", "ab$", ""])
-def test_an_anchored_pattern_matches_at_the_start(text):
-    assert compile_anchored(text).matches("ab")
-
-
-@pytest.mark.parametrize("text", ["b", "^b", "x|b", "(?<=a)b", "AB", "ab.+", "a$"])
-def test_an_anchored_pattern_does_not_match_later(text):
-    assert not compile_anchored(text).matches("ab")
-
-
-def test_an_anchored_pattern_with_unbalanced_brackets_is_refused():
-    with pytest.raises(InvalidExpression, match=r"'a\)\|\(b': unbalanced parenthesis at position 1"):
-        compile_anchored("a)|(b")
 
 
 @pytest.mark.parametrize("text", ["(a{1000}){1000}", "a{100000}", "x" * 10_001], ids=["nested", "large", "long"])

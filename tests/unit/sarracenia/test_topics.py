@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.sarracenia.formats.topics import V02_PREFIX, InvalidTopic, binding_key, topic_of, unescaped
+from signalbox.sarracenia.topics import InvalidTopic, escaped, unescaped
 
 LEVELS = "/".join(f"level{number:02}" for number in range(40)) + "/f"
 MEASURED = [
@@ -42,6 +42,11 @@ MEASURED = [
 ]
 
 
+def topic_of(path: str, *, prefix: str = "v03") -> str:
+    """Return the topic of a file: the prefix and the path's directories, escaped."""
+    return escaped(".".join((prefix, *path.split("/")[:-1])))
+
+
 @pytest.mark.parametrize(("path", "topic"), MEASURED, ids=[ascii(path)[:40] for path, _ in MEASURED])
 def test_a_path_has_sr3s_topic(path, topic):
     assert topic_of(path) == topic
@@ -66,7 +71,7 @@ def test_forty_levels_are_cut_at_255_characters():
     ],
 )
 def test_a_path_has_sr3s_topic_in_v02(path, topic):
-    assert topic_of(path, prefix=V02_PREFIX) == topic
+    assert topic_of(path, prefix="v02.post") == topic
 
 
 @pytest.mark.parametrize(
@@ -90,8 +95,3 @@ def test_a_path_that_sr3_fails_to_post_is_refused(path, problem):
 @given(st.text(st.sampled_from("abé温/.#*"), max_size=30))
 def test_an_escaped_topic_round_trips(path):
     assert unescaped(topic_of(path)) == ".".join(["v03", *path.split("/")[:-1]])
-
-
-def test_a_subtopic_is_bound_below_the_prefix():
-    assert binding_key("a.#") == "v03.a.#"
-    assert binding_key("a.#", prefix="") == "a.#"

@@ -1,9 +1,7 @@
-"""Topics of announced paths, byte for byte as sr3 3.3.1 makes them."""
+"""Topics of sr3's messages, escaped and shortened byte for byte as sr3 3.3.1 does."""
 
 from signalbox.errors import RejectedError
 
-V03_PREFIX = "v03"
-V02_PREFIX = "v02.post"  # sr3 uses it for every message in the format v02, whatever prefix is configured
 MAXIMUM_TOPIC_LENGTH = 255  # AMQP, short string
 LEAD_BYTE = 0b1100_0000
 # sr3 encodes an asterisk as %22, the code of a quotation mark, and decodes it the same way (moth/amqp.py).
@@ -12,11 +10,6 @@ ESCAPES = (("#", "%23"), ("*", "%22"))
 
 class InvalidTopic(RejectedError):
     """Raised when the topic of a path is too long for AMQP or not UTF-8; sr3 cannot announce such a path either."""
-
-
-def topic_of(path: str, *, prefix: str = V03_PREFIX) -> str:
-    """Return the topic of a path: the prefix and the path's directories. Raises `InvalidTopic`."""
-    return escaped(".".join((prefix, *path.split("/")[:-1])))
 
 
 def escaped(words: str) -> str:
@@ -49,8 +42,3 @@ def unescaped(topic: str) -> str:
     for character, escape in ESCAPES:
         topic = topic.replace(escape, character)
     return topic
-
-
-def binding_key(subtopic: str, *, prefix: str = V03_PREFIX) -> str:
-    """Return the binding pattern of a `subtopic`; an empty prefix, sr3's `topicPrefix none`, adds nothing."""
-    return f"{prefix}.{subtopic}" if prefix else subtopic

@@ -1,1 +1,0 @@
-"""Sarracenia clients: subscribers that download announced files, and publishers that announce files."""

@@ -1,1 +1,0 @@
-"""Rules of a subscription: accept and reject filters, duplicates and limits."""
