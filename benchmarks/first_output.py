@@ -34,7 +34,7 @@ REFUSING = "http://127.0.0.1:1"  # a port that no program listens on
 # What the first call of a command needs of a stage.
 OUTPUTS = ("HistoryBucket", "HistoryDatabase", "HistoryTable", "SplitTable", "ExchangeTable", "ExchangePrefix")
 OUTPUTS += ("ExchangeControlQueueUrl", "SplitControlQueueUrl", "SplitReplyQueuePrefix", "RendezvousTable")
-OUTPUTS += ("ClientUserName", "ClientSecretArn", "BridgeFingerprints", "RendezvousPeers", "TemporaryQueuePrefix")
+OUTPUTS += ("ClientUserName", "ClientSecretArn", "BridgeFingerprints", "TemporaryQueuePrefix")
 REFUSED: Mapping[str, Any] = {
     "endpoint_url": REFUSING,
     "region": "eu-west-1",

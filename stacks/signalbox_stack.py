@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from aws_cdk import Aws, CfnOutput, Duration, Fn, Stack, TimeZone
+from aws_cdk import Aws, CfnOutput, Duration, Stack, TimeZone
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
@@ -11,7 +11,6 @@ from stacks.exchange.construct import Exchange
 from stacks.grants.exchange import grant_exchange
 from stacks.grants.history import grant_delivery, grant_job, grant_overflow
 from stacks.grants.live import grant_live, grant_live_routing
-from stacks.grants.peers import grant_peers
 from stacks.grants.rendezvous import grant_rendezvous
 from stacks.grants.schedules import grant_schedules
 from stacks.grants.splitting import grant_splitting
@@ -80,7 +79,6 @@ class SignalboxStack(Stack):
             config=config,
         )
         grant_rendezvous(self.rendezvous, state=state, lake=self.lake, config=config)
-        grant_peers(self.rendezvous, config)
         grant_splitting(self.splitting, state=state, lake=self.lake, config=config)
         grant_exchange(self.exchange, state=state, lake=self.lake, config=config)
         grant_live(self.live, state=state, lake=self.lake, config=config)
@@ -141,7 +139,6 @@ class SignalboxStack(Stack):
             "HistoryDatabase": self.lake.database_name,
             "HistoryTable": TABLE,
             "RendezvousTable": state.rendezvous_table.table_name,
-            "RendezvousPeer": _peer(state, config),
             "LeaseTable": state.lease_table.table_name,
             "ClientUserName": self.rendezvous.client_user.user_name,
             "ClientSecretArn": state.client_secret.secret_arn,
@@ -150,7 +147,6 @@ class SignalboxStack(Stack):
             "BridgeFingerprints": ",".join(bridges),
             "ReportJobName": self.jobs["Report"].job.job_name,
             "ReportPrefix": REPORT_PREFIX,
-            **_shared(config),
             **self._splitting_results(state, config),
             **self._exchange_results(state, config),
             **self._live_results(state),
@@ -205,18 +201,6 @@ class SignalboxStack(Stack):
             "SessionFunctionName": live.functions["session"].function_name,
             "DeliverFunctionName": live.functions["deliver"].function_name,
         }
-
-
-def _peer(state: StateStack, config: Config) -> str:
-    """Return the stage's own entry for the setting `rendezvous_peers` of other stages."""
-    key_id = Fn.select(1, Fn.split("/", state.state_key.key_arn))
-    names = (config.stage, state.rendezvous_table.table_name, key_id, config.broker_queue, config.client_queue_prefix)
-    return ":".join((Aws.REGION, *names))
-
-
-def _shared(config: Config) -> dict[str, str]:
-    """Return the setting `rendezvous_peers` as an output; none without peers, since AWS documents no empty output."""
-    return {"RendezvousPeers": config.rendezvous_peers} if config.rendezvous_peers else {}
 
 
 def _every(*, minutes: int) -> scheduler.ScheduleExpression:

@@ -2,7 +2,7 @@
 
 from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lambdas.rendezvous import wiring
 from lambdas.rendezvous.responses import response
@@ -15,9 +15,6 @@ from signalbox.rendezvous.reporting.client_address import keyed_hash
 from signalbox.rendezvous.rules.answer_service import AnswerService
 from signalbox.rendezvous.rules.states import Rendezvous
 from signalbox.rendezvous.wire.proxy import InvalidProxyMessage, ProxyAnswer, answer_response
-
-if TYPE_CHECKING:
-    from signalbox.rendezvous.rules.shared_answers import SharedAnswerService
 
 
 def handler(event: dict[str, Any], _context: object) -> Response:
@@ -56,12 +53,7 @@ def _record(*recorded: HistoryEvent) -> None:
 
 
 @cache
-def _service() -> "AnswerService | SharedAnswerService":
-    local = AnswerService(
-        wiring.local_offers(), wiring.client_queues(), wiring.broker_queue(), instance.CLOCK, wiring.policy()
+def _service() -> AnswerService:
+    return AnswerService(
+        wiring.offers(), wiring.client_queues(), wiring.broker_queue(), instance.CLOCK, wiring.policy()
     )
-    if not wiring.has_peers():
-        return local
-    from lambdas.rendezvous import peers  # noqa: PLC0415 - only a stage with peers needs it
-
-    return peers.answer_service(local)

@@ -72,7 +72,6 @@ def _record(
         country=wiring.country_lookup()(address),
         was_held=was_held,
         client_id=match.client_id if match else None,
-        home=match.home if match else None,
     )
     wiring.recorder().record([event])
 

@@ -17,19 +17,14 @@ from signalbox.aws.shared.table import DynamoTable
 from signalbox.aws.shared.telemetry import PowertoolsTelemetry
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.event_recorder import EventRecorder
-from signalbox.rendezvous.rules.matching import HeldPollCache, PollReserver, RendezvousPolicy, nowhere_else
+from signalbox.rendezvous.rules.matching import HeldPollCache, PollReserver, RendezvousPolicy
 from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES, BridgeList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from signalbox.rendezvous.ports import Offers
     from signalbox.rendezvous.reporting.client_address import CountryLookup
-    from signalbox.rendezvous.wire.nat import Nat
 
 FILES = Path(__file__).parents[2] / "settings"  # the stack packages it with the code if a stage has such files
 HOLD_LIMIT = "POLL_HOLD_LIMIT"
-PEERS = "RENDEZVOUS_PEERS"
 DURATIONS = {
     "sqs_patience": "OFFER_PATIENCE_SECONDS",
     "http_patience": "HTTP_OFFER_PATIENCE_SECONDS",
@@ -64,31 +59,9 @@ def record_bad_input(source: str, *, request_id: str, reason: str) -> None:
 
 
 @cache
-def local_offers() -> DynamoOffers:
+def offers() -> DynamoOffers:
     """Return the table of rendezvous records."""
     return DynamoOffers(table(), shards=instance.settings().number("OFFER_POOL_SHARDS"))
-
-
-def offers() -> "Offers":
-    """Return the offers: those of this stage, and with peers those that the peers announced."""
-    if not has_peers():
-        return local_offers()
-    from lambdas.rendezvous import peers  # noqa: PLC0415 - only a stage with peers needs it
-
-    return peers.offers()
-
-
-def has_peers() -> bool:
-    """Return whether this stage shares its proxies with other regions."""
-    return PEERS in instance.settings().variables
-
-
-def _elsewhere() -> "Callable[[Nat], bool]":
-    if not has_peers():
-        return nowhere_else
-    from lambdas.rendezvous import peers  # noqa: PLC0415 - only a stage with peers needs it
-
-    return peers.have_proxies
 
 
 @cache
@@ -100,8 +73,7 @@ def held_polls() -> DynamoHeldPolls:
 @cache
 def poll_reserver() -> PollReserver:
     """Return the reserver of held polls."""
-    cache_of_polls = HeldPollCache(held_polls(), lock=Lock())
-    return PollReserver(cache_of_polls, DynamoPresence(table()), policy(), _elsewhere())
+    return PollReserver(HeldPollCache(held_polls(), lock=Lock()), DynamoPresence(table()), policy())
 
 
 @cache

@@ -18,7 +18,6 @@ from signalbox.backoff import Backoff
 from signalbox.history.event import HistoryEvent
 
 if TYPE_CHECKING:
-    from botocore.config import Config
     from mypy_boto3_dynamodb.client import DynamoDBClient
     from mypy_boto3_dynamodb.service_resource import DynamoDBServiceResource, Table
     from mypy_boto3_sqs.client import SQSClient
@@ -84,11 +83,6 @@ def _session() -> Session:
 def aws_client(service: str) -> Any:  # noqa: ANN401 - of the service's own type
     """Return a client as boto3 makes it; boto3 itself would add a fifth to the time of their import."""
     return _session().create_client(service)
-
-
-def client_elsewhere(service_name: str, *, region_name: str, config: "Config") -> Any:  # noqa: ANN401 - of the service
-    """Return a client for another region."""
-    return _session().create_client(service_name, region_name=region_name, config=config)
 
 
 @cache

@@ -3,7 +3,6 @@
 from typing import Any
 
 import boto3
-from botocore.session import Session
 
 from signalbox.errors import RejectedError
 
@@ -23,11 +22,8 @@ class LocalSession(boto3.Session):
         access_key_id: str,
         secret_access_key: str,
         session_token: str | None = None,
-        botocore_session: Session | None = None,
     ) -> None:
-        super().__init__(
-            access_key_id, secret_access_key, session_token, region_name=region, botocore_session=botocore_session
-        )
+        super().__init__(access_key_id, secret_access_key, session_token, region_name=region)
         self._endpoint_url = endpoint_url
 
     def client(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - boto3's own signature, for its stubs

@@ -46,11 +46,6 @@ class StageFolder:
         return self.emulator / "routes.json"
 
     @property
-    def outages(self) -> Path:
-        """The file with the regions that are away, which the gateway reads."""
-        return self.emulator / "outages.json"
-
-    @property
     def clusters(self) -> Path:
         """The file with the Kubernetes API servers of the emulator's EKS clusters, which the emulator reads."""
         return self.emulator / "clusters.json"

@@ -71,29 +71,6 @@ class Offers(Protocol):
         ...
 
 
-class Announcements(Protocol):
-    """The open offers of other regions that were announced in this region's table, by `ForeignOffer.key`.
-
-    Only what the choice of an offer needs is announced, no session description.
-    """
-
-    def announce(self, record: Rendezvous, *, home: str) -> None:
-        """Store the announcement of an offer of the region `home`; repeated calls replace it."""
-        ...
-
-    def announced(self, pools: Iterable[OfferPool], *, home: str, now: datetime) -> list[Rendezvous]:
-        """Return a page of the announced offers of a region whose `available_at` has passed, oldest first."""
-        ...
-
-    def take(self, client_id: ClientId, *, now: datetime, until: datetime) -> bool:
-        """Hide an available announcement until `until`; return False if another poll did so or there is none."""
-        ...
-
-    def remove(self, client_id: ClientId) -> None:
-        """Delete an announcement; do nothing if there is none."""
-        ...
-
-
 class HeldPolls(Protocol):
     """The numbered slots of held polls."""
 

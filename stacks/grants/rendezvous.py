@@ -1,12 +1,14 @@
 """Permissions of the rendezvous functions' roles and of the Snowflake client."""
 
-from stacks.grants.permissions import READ_ITEMS, WRITE_ITEMS, allow, allow_items, allow_key
+from stacks.grants.permissions import READ_ITEMS, allow, allow_items, allow_key
 from stacks.history.lake import HistoryLake
 from stacks.rendezvous.construct import Rendezvous
 from stacks.rendezvous.environment import client_queues_arn
 from stacks.settings.config import Config
 from stacks.shared.tables import BY_EXPIRY, OPEN_OFFERS
 from stacks.state_stack import StateStack
+
+CHANGE_ITEMS = ("dynamodb:PutItem", "dynamodb:UpdateItem")  # TTL deletes the records
 
 
 def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: HistoryLake, config: Config) -> None:
@@ -29,7 +31,7 @@ def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: History
         allow(sweep, ["sqs:CreateQueue", "sqs:GetQueueAttributes", "sqs:SetQueueAttributes"], [broker.queue.queue_arn])
 
     for function in (offer, poll, answer, client):
-        allow_items(function, state.rendezvous_table, actions=(*READ_ITEMS, *WRITE_ITEMS), index=OPEN_OFFERS)
+        allow_items(function, state.rendezvous_table, actions=(*READ_ITEMS, *CHANGE_ITEMS), index=OPEN_OFFERS)
     allow_items(page, state.rendezvous_table, actions=READ_ITEMS, index=OPEN_OFFERS)
     # The sweep reads the index of offers, which has no addresses, and not the offers.
     allow(sweep, ["dynamodb:Query"], [f"{state.rendezvous_table.table_arn}/index/{OPEN_OFFERS}"])

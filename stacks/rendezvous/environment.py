@@ -56,25 +56,13 @@ NEEDS = {
         "BROKER_QUEUE_ATTRIBUTES",
     ),
 }
-# The functions that use the tables of peers.
-SHARING = ("offer", "poll", "answer", "client")
 POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "rendezvous", "POWERTOOLS_METRICS_NAMESPACE": "Signalbox"}
 
 
 def environments(broker: Broker, *, state: StateStack, stream_name: str, config: Config) -> dict[str, dict[str, str]]:
     """Return the environment of every function by function name."""
     everything = _resources(broker, state=state, stream_name=stream_name, config=config) | _values(config)
-    return {
-        function: {name: everything[name] for name in names} | POWERTOOLS | _peers(function, config)
-        for function, names in NEEDS.items()
-    }
-
-
-def _peers(function: str, config: Config) -> dict[str, str]:
-    """Return the variable of the peers, which a stage without peers does not have."""
-    if not config.rendezvous_peers or function not in SHARING:
-        return {}
-    return {"RENDEZVOUS_PEERS": config.rendezvous_peers}
+    return {function: {name: everything[name] for name in names} | POWERTOOLS for function, names in NEEDS.items()}
 
 
 def client_queues_arn(config: Config) -> str:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stacks.settings.clusters import KubernetesClusters
-from stacks.settings.peers import PEER
 from stacks.settings.setting import listed, setting
 
 # CloudWatch Logs keeps logs for one of these numbers of days and for no other.
@@ -141,12 +140,6 @@ class Choices:
         unit="parts",
         minimum=1,
         maximum=8,
-    )
-    rendezvous_peers: str | None = setting(
-        None,
-        "Stages of other regions with which this one shares its proxies, as [`signalbox rendezvous peers`]"
-        "(commands.md#signalbox-rendezvous-peers) prints them; the stage itself may be among them.",
-        pattern=listed(PEER),
     )
     poll_interval_milliseconds: int = setting(
         20_000, "Interval after which an unmatched proxy is to poll again.", unit="ms", minimum=1000, maximum=86_400_000

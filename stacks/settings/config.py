@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from stacks.settings.choices import LONGEST_HTTP_TIMEOUT_SECONDS, OFFER_VISIBILITY_SECONDS, WORKING_SECONDS, Choices
 from stacks.settings.clusters import KubernetesClusters
-from stacks.settings.peers import RendezvousPeer
 from stacks.settings.setting import Setting, parts, settings_of
 
 # An offer that exceeds its patience by this much is not parked: the queue has no working reader.
@@ -36,11 +35,6 @@ class Config(Choices):
     def offer_timeout_seconds(self) -> int:
         """The longest run of the offer function: as long as its messages are hidden."""
         return OFFER_VISIBILITY_SECONDS
-
-    @property
-    def peers(self) -> tuple[RendezvousPeer, ...]:
-        """The stages of other regions with which this one shares its proxies."""
-        return tuple(RendezvousPeer(*peer.split(":")) for peer in parts(self.rendezvous_peers))
 
     @property
     def poll_timeout_seconds(self) -> int:

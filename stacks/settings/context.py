@@ -122,7 +122,6 @@ def _broken_relations(config: Config) -> Iterator[str]:
     yield from _untried_partition(config.region)
     yield from _broken_times(config)
     yield from _broken_names(config)
-    yield from _broken_peers(config)
     yield from _broken_splitting(config)
     yield from _broken_exchanges(config)
 
@@ -164,12 +163,6 @@ def _broken_names(config: Config) -> Iterator[str]:
         yield "broker_queue_key_arn is only for an existing queue: set broker_queue_arn too"
     if config.broker_queue_arn and config.region and config.broker_queue_arn.split(":")[3] != config.region:
         yield f"broker_queue_arn must be in region {config.region!r}: a function reads queues of its own region only"
-
-
-def _broken_peers(config: Config) -> Iterator[str]:
-    regions = [peer.region for peer in config.peers]
-    for region in sorted({region for region in regions if regions.count(region) > 1}):
-        yield f"rendezvous_peers has several stages in {region!r}; each region has one"
 
 
 def _broken_splitting(config: Config) -> Iterator[str]:

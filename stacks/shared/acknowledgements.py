@@ -122,8 +122,6 @@ def _acknowledge_functions(stack: SignalboxStack, config: Config) -> None:
         _accept_resource(function.own_role, "*", TRACING)
         _accept_resource(function.own_role, queues, CLIENT_QUEUES)
     _accept_resource(stack.rendezvous.client_user, queues, CLIENT_QUEUES)
-    for peer in config.peers:
-        _accept_resource(stack.rendezvous.functions["answer"].own_role, _as_found(peer.clients_arn), CLIENT_QUEUES)
     _accept(stack.overflow.drain, "L1", RUNTIME)
     _accept_resource(stack.overflow.drain.own_role, "*", TRACING)
 

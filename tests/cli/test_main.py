@@ -176,7 +176,7 @@ def run(monkeypatch, capsys, *words: str) -> tuple[object, str, str]:
         (("user", "add", "bob", "--role", "boss"), "'boss' is not one of 'admin', 'feeder', 'source', 'subscriber'"),
         (("tail", "x", "--match", "wild"), "did you mean 'wildcard'?"),
         (("rendezvous", "proxy", "--rounds", "x"), "Invalid value for '--rounds': expected a whole number"),
-        (("rendezvous", "stats", "--dya", "x"), "No such option: --dya (Possible options: --all, --aws, --day)"),
+        (("rendezvous", "stats", "--dya", "x"), "No such option: --dya (Possible options: --aws, --day)"),
         (("publish",), "Missing argument 'EXCHANGE'"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",

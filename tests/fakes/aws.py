@@ -113,11 +113,6 @@ class ScannedTable(DynamoTable):
 
 @pytest.fixture
 def rendezvous_table(aws: None):
-    return make_rendezvous_table()
-
-
-def make_rendezvous_table():
-    """Create the table of rendezvous in the default region."""
     index = (OPEN_OFFERS_INDEX, {"pool": TEXT, "available_at": NUMBER}, LISTED)
     _table("Rendezvous", {"pk": TEXT, "sk": TEXT}, index=index)
     return ScannedTable(boto3.client("dynamodb"), "Rendezvous")
@@ -125,11 +120,6 @@ def make_rendezvous_table():
 
 @pytest.fixture
 def lease_table(aws: None):
-    return make_lease_table()
-
-
-def make_lease_table():
-    """Create the table of leases in the default region."""
     index = (BY_EXPIRY_INDEX, {"capability": TEXT, "due_at": NUMBER}, ("queue_url",))
     return _table("Leases", {"queue_name": TEXT}, index=index)
 

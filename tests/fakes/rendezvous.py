@@ -18,7 +18,6 @@ from signalbox.rendezvous.rules.states import (
     Claimant,
     ClaimResult,
     ClientId,
-    ForeignOffer,
     OfferPool,
     OfferState,
     ProxySessionId,
@@ -61,7 +60,6 @@ class MemoryOffers:
     records: dict[ClientId, Rendezvous] = field(default_factory=dict)
     matches: dict[ProxySessionId, ClientId] = field(default_factory=dict)
     pooled: set[ClientId] = field(default_factory=set)
-    home: str = ""
 
     def find(self, client_id: ClientId) -> Rendezvous | None:
         return self.records.get(client_id)
@@ -92,7 +90,7 @@ class MemoryOffers:
         record = self.records.get(client_id)
         if record is None or not is_claimable(record, sid=proxy.sid, now=now):
             return ClaimResult(None, is_stored=record is not None)
-        self.matches[proxy.sid] = ForeignOffer(client_id, self.home).key if self.home else client_id
+        self.matches[proxy.sid] = client_id
         match = self._move(
             record,
             OfferState.MATCHED,
@@ -137,44 +135,6 @@ class MemoryOffers:
         assert state in TRANSITIONS[record.state], (record.state, state)
         self.records[record.client_id] = replace(record, state=state, **changes)
         return self.records[record.client_id]
-
-
-@dataclass
-class MemoryAnnouncements:
-    announcements: dict[ClientId, Rendezvous] = field(default_factory=dict)
-    page_size: int = 25
-
-    def announce(self, record: Rendezvous, *, home: str) -> None:
-        key = ForeignOffer(record.client_id, home).key
-        self.announcements[key] = Rendezvous(
-            client_id=key,
-            method=record.method,
-            state=OfferState.PENDING,
-            created_at=record.created_at,
-            available_at=record.available_at,
-            deadline=record.deadline,
-            nat=record.nat,
-            matches=record.matches,
-        )
-
-    def announced(self, pools: Iterable[OfferPool], *, home: str, now: datetime) -> list[Rendezvous]:
-        chosen = set(pools)
-        found = [
-            record
-            for record in self.announcements.values()
-            if offer_pool(record.nat) in chosen and record.available_at <= now and record.client_id.endswith(f"@{home}")
-        ]
-        return sorted(found, key=lambda record: record.created_at)[: self.page_size]
-
-    def take(self, client_id: ClientId, *, now: datetime, until: datetime) -> bool:
-        record = self.announcements.get(client_id)
-        if record is None or record.available_at > now:
-            return False
-        self.announcements[client_id] = replace(record, available_at=until)
-        return True
-
-    def remove(self, client_id: ClientId) -> None:
-        self.announcements.pop(client_id, None)
 
 
 @dataclass
@@ -255,11 +215,8 @@ class MemoryClientQueues:
     replies: dict[QueueUrl, list[str]] = field(default_factory=dict)
     due: dict[QueueUrl, datetime] = field(default_factory=dict)
 
-    def url(self, client_id: ClientId) -> QueueUrl:
-        return QueueUrl(f"https://queues.example/{client_id}")
-
     def create(self, client_id: ClientId, *, due_at: datetime) -> QueueUrl:
-        url = self.url(client_id)
+        url = QueueUrl(f"https://queues.example/{client_id}")
         self.replies.setdefault(url, [])
         self.due[url] = due_at
         return url

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lambdas.rendezvous import answer, client, offer, page, peers, poll, sweep, wiring
+from lambdas.rendezvous import answer, client, offer, page, poll, sweep, wiring
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.aws import REGION, aws, lease_table, rendezvous_table, sqs
 from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
@@ -109,4 +109,4 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, rendezvous_table, lease_table) -
 
 def forget_everything() -> None:
     """Clear the caches of every function."""
-    clear_caches(wiring, answer, client, offer, page, peers, poll, sweep)
+    clear_caches(wiring, answer, client, offer, page, poll, sweep)

@@ -29,12 +29,6 @@ def create_history_stream() -> Any:
     """Create the delivery stream and its bucket; return an S3 client."""
     s3 = boto3.client("s3")
     s3.create_bucket(Bucket=BUCKET)
-    create_delivery_stream()
-    return s3
-
-
-def create_delivery_stream() -> None:
-    """Create the delivery stream to the existing bucket in the current region."""
     boto3.client("firehose").create_delivery_stream(
         DeliveryStreamName=STREAM,
         ExtendedS3DestinationConfiguration={
@@ -42,6 +36,7 @@ def create_delivery_stream() -> None:
             "BucketARN": f"arn:aws:s3:::{BUCKET}",
         },
     )
+    return s3
 
 
 def written_events(s3: Any) -> list[dict[str, Any]]:

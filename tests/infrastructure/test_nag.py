@@ -31,10 +31,9 @@ def run_app(folder, *, region="eu-central-1", **settings):
         {},
         {"local": True},
         {"broker_queue_arn": ARN, "client_queue_prefix": "other-", "exchange_prefix": "trial-", "stage": "trial"},
-        {"rendezvous_peers": "eu-west-1:other:table:key:snowflake-broker:snowflake-client-"},
         {**SETTINGS, "temporary_queue_prefix": "tmp-", "kubernetes_clusters": CLUSTERS},
     ],
-    ids=["default", "local", "existing queue and other names", "peers", "queues, consumers and clusters to split"],
+    ids=["default", "local", "existing queue and other names", "queues, consumers and clusters to split"],
 )
 def test_every_finding_is_fixed_or_acknowledged(settings, tmp_path):
     app = App(outdir=str(tmp_path), context=context(**settings))

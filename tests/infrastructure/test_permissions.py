@@ -11,6 +11,7 @@ from tests.infrastructure.history.permissions import HISTORY
 from tests.infrastructure.live.permissions import LIVE
 from tests.infrastructure.templates import Templates, as_list
 
+OFFERS = "GetItem PutItem Query UpdateItem"
 ITEMS = "DeleteItem GetItem PutItem Query UpdateItem"
 CLIENTS = "arn:<Partition>:sqs:<Region>:<AccountId>:snowflake-client-*"
 TEMPORARY = "arn:<Partition>:sqs:<Region>:<AccountId>:mirrord-*"
@@ -37,8 +38,8 @@ TABLE: dict[str, dict[str, str]] = {
         "Rendezvous/Broker": "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes ReceiveMessage",
         "Rendezvous/DeadOffers": "sqs: SendMessage",
         CLIENTS: "sqs: CreateQueue GetQueueAttributes GetQueueUrl SendMessage TagQueue",
-        "Rendezvous": f"dynamodb: {ITEMS}",
-        "Rendezvous/index/open_offers": f"dynamodb: {ITEMS}",
+        "Rendezvous": f"dynamodb: {OFFERS}",
+        "Rendezvous/index/open_offers": f"dynamodb: {OFFERS}",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": f"kms: {KEY_IN_USE}",
         "QueueKey": f"kms: {KEY_IN_USE}",
@@ -46,8 +47,8 @@ TABLE: dict[str, dict[str, str]] = {
     "Rendezvous/PollRole": {
         "Rendezvous/PollLogs": "logs: CreateLogStream PutLogEvents",
         "*": "xray: PutTelemetryRecords PutTraceSegments",
-        "Rendezvous": f"dynamodb: {ITEMS}",
-        "Rendezvous/index/open_offers": f"dynamodb: {ITEMS}",
+        "Rendezvous": f"dynamodb: {OFFERS}",
+        "Rendezvous/index/open_offers": f"dynamodb: {OFFERS}",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": f"kms: {KEY_IN_USE}",
     },
@@ -56,16 +57,16 @@ TABLE: dict[str, dict[str, str]] = {
         "*": "xray: PutTelemetryRecords PutTraceSegments",
         CLIENTS: "sqs: SendMessage",
         "Rendezvous/Broker": "sqs: DeleteMessage",
-        "Rendezvous": f"dynamodb: {ITEMS}",
-        "Rendezvous/index/open_offers": f"dynamodb: {ITEMS}",
+        "Rendezvous": f"dynamodb: {OFFERS}",
+        "Rendezvous/index/open_offers": f"dynamodb: {OFFERS}",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": f"kms: {KEY_IN_USE}",
     },
     "Rendezvous/ClientRole": {
         "Rendezvous/ClientLogs": "logs: CreateLogStream PutLogEvents",
         "*": "xray: PutTelemetryRecords PutTraceSegments",
-        "Rendezvous": f"dynamodb: {ITEMS}",
-        "Rendezvous/index/open_offers": f"dynamodb: {ITEMS}",
+        "Rendezvous": f"dynamodb: {OFFERS}",
+        "Rendezvous/index/open_offers": f"dynamodb: {OFFERS}",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": f"kms: {KEY_IN_USE}",
     },

@@ -440,7 +440,6 @@ def test_the_outputs_have_their_documented_names(stage):
         "SessionFunctionName",
         "DeliverFunctionName",
         "ActivitySources",
-        "RendezvousPeer",
         "Region",
         "Settings",
     }

@@ -22,7 +22,6 @@ from signalbox.rendezvous.rules.states import (
     Claimant,
     ClaimResult,
     ClientId,
-    ForeignOffer,
     OfferPool,
     OfferState,
     ProxySessionId,
@@ -55,13 +54,10 @@ class DynamoOffers:
 
     The open offers of a pool are in `shards` partitions of the index, by a hash of the client: DynamoDB writes 1,000
     units a second to one, and an answered offer takes four. The first shard has the key of versions without shards.
-    For the table of a peer in the region `home`, `matches` is the table of the proxy's region, in which its match is.
     """
 
     table: "DynamoTable"
     shards: int = 1
-    matches: "DynamoTable | None" = None
-    home: str = ""
 
     def find(self, client_id: ClientId) -> Rendezvous | None:
         """Return the newest record of a client, or None."""
@@ -123,9 +119,7 @@ class DynamoOffers:
         )
         if item is None:
             return ClaimResult(None, is_stored)
-        matched = ForeignOffer(client_id, self.home).key if self.home else client_id
-        table = self.matches or self.table
-        table.put_item(Item=_match_item(proxy.sid, matched, expires_at=item["expires_at"]))
+        self.table.put_item(Item=_match_item(proxy.sid, client_id, expires_at=item["expires_at"]))
         return ClaimResult(parse_record(item), is_stored)
 
     def matched_by(self, sid: ProxySessionId) -> ClientId | None:
@@ -267,7 +261,7 @@ def _item(record: Rendezvous) -> Item:
 
 
 def parse_record(item: Item) -> Rendezvous:
-    """Return the record of an item of an offer or of an announcement, which has fewer attributes."""
+    """Return the record of an item of the table or of the index, which has fewer attributes."""
     sid, reserved_for, queue_url = item.get("sid"), item.get("lent_to"), item.get("queue_url")
     return Rendezvous(
         client_id=ClientId(item["client_id"]),

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from signalbox.cli.rendezvous.credentials import client_key, credentials, fingerprints
-from signalbox.cli.rendezvous.regions import All, Regions, of_all_regions, peers
 from signalbox.cli.shared.days import METAVAR, past_day, today
 from signalbox.cli.shared.output import print_json, print_line, print_text
 from signalbox.cli.shared.stage import Aws, Json, Stage, say
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Connect Snowflake clients and proxies.", no_args_is_help=True)
 app.command()(credentials)
-app.command()(peers)
 
 Sdp = Annotated[
     Path | None, typer.Option(help="File with the offer: SDP, or JSON with `type` and `sdp`; `-` for standard input.")
@@ -135,7 +133,6 @@ def stats(
         str | None,
         typer.Option(help="UTC day, such as 2026-11-23, or `yesterday`; default: today.", metavar=METAVAR),
     ] = None,
-    every_region: All = False,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
@@ -146,31 +143,19 @@ def stats(
     chosen = past_day(day, "--day") or today()
     _check_kept(chosen)
     deployment = find_deployment(aws=aws, stage=stage)
-    if not every_region:
-        _print_statistics(chosen, _counters(deployment, chosen), as_json=as_json)
-        return
-    from signalbox.rendezvous.reporting.statistics import added_up
-
-    regions = of_all_regions(deployment, lambda each: _counters(each, chosen))
-    _print_statistics(chosen, added_up(regions.found.values()), as_json=as_json, regions=regions)
-    regions.report()
+    _print_statistics(chosen, _counters(deployment, chosen), as_json=as_json)
 
 
-def _print_statistics(
-    day: date, counters: Mapping[str, int], *, as_json: bool, regions: Regions[Mapping[str, int]] | None = None
-) -> None:
+def _print_statistics(day: date, counters: Mapping[str, int], *, as_json: bool) -> None:
     from signalbox.rendezvous.reporting.statistics import DayStatistics, log_block
 
     if as_json:
-        parts = {"regions": regions.found, "away": regions.away} if regions else {}
-        print_json({"day": day.isoformat(), "counters": counters, **parts})
+        print_json({"day": day.isoformat(), "counters": counters})
         return
     statistics = DayStatistics.from_counters(counters, day)
     print_text(log_block(statistics, end=statistics.end).rstrip("\n"))
     if not counters:
         say(f"nothing was counted on {day}")
-    if regions:
-        say(f"the sum of {', '.join(regions.found)}")
 
 
 def _check_kept(day: date) -> None:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from signalbox.cli.rendezvous.regions import All, of_all_regions
 from signalbox.cli.shared.confirmation import Yes, confirm
 from signalbox.cli.shared.output import print_fields, print_json, print_line
 from signalbox.cli.shared.stage import Aws, Json, Stage, say
@@ -43,26 +42,19 @@ def credentials(
     revoke: Revoke = False,
     yes: Yes = False,
     stun: Stun = None,
-    every_region: All = False,
 ) -> None:
     """Print the settings of a Snowflake client: queue URL, encoded credentials, arguments and bridge lines."""
     from signalbox.cli.shared.deployment import find_deployment
 
     if rotate and revoke:
         raise RejectedError("--rotate and --revoke exclude each other: a new key for clients, or none for any")
-    if every_region and (rotate or revoke):
-        raise RejectedError("--all only shows: rotate or revoke the key of each region's stage by itself")
     deployment = find_deployment(aws=aws, stage=stage)
-    stun_urls = [_stun_url(server) for server in stun or STUN_SERVERS]
-    if every_region:
-        _print_all(deployment, stun_urls, as_json=as_json)
-        return
     if revoke:
         _revoke(deployment, yes=yes, as_json=as_json)
         return
     key = client_key(deployment, rotate=rotate)
     _record(deployment, key)
-    _print_client(deployment, key, stun_urls, as_json=as_json)
+    _print_client(deployment, key, [_stun_url(server) for server in stun or STUN_SERVERS], as_json=as_json)
 
 
 def client_key(deployment: "Deployment", *, rotate: bool = False) -> "ClientCredentials":
@@ -131,31 +123,6 @@ def _print_client(
     for line in lines[1:]:
         print_fields({"bridge_line": line})
     say(f"clients of {deployment.place}; they ask the STUN servers behind `ice` for their addresses (--stun: others)")
-
-
-def _print_all(deployment: "Deployment", stun_servers: list[str], *, as_json: bool) -> None:
-    """Print one line for each queue and bridge; with JSON the queue, the key and the lines of each region."""
-    regions = of_all_regions(deployment, lambda each: (each, client_key(each)))
-    clients: list[dict[str, object]] = []
-    lines: list[str] = []
-    for region, (each, key) in regions.found.items():
-        queue_url = sqsqueue(each.outputs)
-        own = bridge_lines(
-            fingerprints(each.outputs),
-            queue_url=queue_url,
-            sqscreds=key.sqscreds,
-            stun_servers=stun_servers,
-            first_place=len(lines),
-        )
-        lines += own
-        clients.append({"region": region, "sqsqueue": queue_url, "sqscreds": key.sqscreds, "bridge_lines": own})
-    if as_json:
-        print_json({"clients": clients, "away": regions.away})
-    else:
-        for line in lines:
-            print_line(line)
-        say(f"clients of {len(clients)} region{'' if len(clients) == 1 else 's'}: {', '.join(regions.found)}")
-    regions.report()
 
 
 def _stun_url(server: str) -> str:

@@ -3,14 +3,12 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import boto3
-from botocore.config import Config
 from botocore.exceptions import ClientError
-from botocore.session import Session, get_session
 
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.throttled_keys import retry_throttled_keys
@@ -28,8 +26,6 @@ WHICH_REGION = "the region is that of AWS_REGION, AWS_DEFAULT_REGION or the prof
 ENDPOINT = "AWS_ENDPOINT_URL"  # read by the SDKs of AWS
 OTHER_CREDENTIALS = ("AWS_PROFILE", "AWS_SESSION_TOKEN")
 OF_EVERY_STAGE = "RendezvousUrl"  # an output by which a stack is known as a stage
-# The region of a peer may be away: two tries of some seconds, instead of boto3's five of a minute each.
-SHORT = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 2})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +49,6 @@ class Deployment:
     """The tickets of users of that exchange, by name."""
     stage: str = ""
     """The name of a stage in AWS; empty for the local stage."""
-    is_peer: bool = False
-    """Whether this is a stage of another region, whose calls end soon if it does not respond."""
 
     @property
     def place(self) -> str:
@@ -67,22 +61,12 @@ class Deployment:
 
     def session(self) -> boto3.Session:
         """Return a boto3 session for this deployment."""
-        core = _short_session() if self.is_peer else None
         if self.endpoint_url is None:
-            session = boto3.Session(region_name=self.region, botocore_session=core)
+            session = boto3.Session(region_name=self.region)
         else:
-            keys = self.administrator
-            session = LocalSession(self.endpoint_url, region=self.region, botocore_session=core, **keys)
+            session = LocalSession(self.endpoint_url, region=self.region, **self.administrator)
         SLOW_CALLS.announce(session.events, self.place)
         return _retrying(session)
-
-    def in_region(self, region: str, *, stage: str) -> "Deployment":
-        """Return a stage of another region, for the same caller. Raises `RejectedError` if it does not exist."""
-        elsewhere = replace(
-            self, region=region, stage=stage, folder=None, websocket_url="", realm="", tickets={}, is_peer=True
-        )
-        outputs = stack_outputs(elsewhere.session(), stage)
-        return replace(elsewhere, outputs=outputs, rendezvous_url=outputs["RendezvousUrl"])
 
     def program_environment(self, given: Mapping[str, str]) -> dict[str, str]:
         """Return the environment `given` in which the AWS SDK of a program reaches this deployment.
@@ -152,12 +136,6 @@ def _near_stages(session: boto3.Session, stage: str) -> str:
         return ""
     outputs = ((one["StackName"], {each["OutputKey"] for each in one.get("Outputs", ())}) for one in found)
     return suggestion(stage, (name for name, keys in outputs if OF_EVERY_STAGE in keys))
-
-
-def _short_session() -> Session:
-    session = get_session()
-    session.set_default_client_config(SHORT)
-    return session
 
 
 def _retrying(session: boto3.Session) -> boto3.Session:

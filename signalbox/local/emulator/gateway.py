@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from signalbox.local.emulator.asgi import Application, Receive, Scope, Send
 from signalbox.local.emulator.handshakes import with_refusal_status, with_subprotocol
-from signalbox.local.emulator.outages import Outages, no_response
 from signalbox.local.emulator.routes import Routes
 
 HEALTH = "/_signalbox/health"
@@ -28,7 +27,6 @@ class Gateway:
 
     application: Application
     routes: Routes
-    outages: Outages
     instance: str
     """Id of this emulator, which its health page shows."""
 
@@ -38,8 +36,6 @@ class Gateway:
             await _respond(send, 200, {"status": "ok", "instance": self.instance})
         elif scope["type"] == "http" and is_closed(scope["path"]):
             await _respond(send, 403, {"message": "this page of the emulator is closed; use AWS calls"})
-        elif scope["type"] == "http" and self.outages.include(scope):
-            await no_response(receive)
         elif scope["type"] == "http":
             await self.application(with_secure_transport(self._routed(scope)), receive, send)
         elif scope["type"] == "websocket":

@@ -16,7 +16,6 @@ from typing import TextIO
 
 from signalbox.local.emulator.asgi import Application
 from signalbox.local.emulator.gateway import Gateway
-from signalbox.local.emulator.outages import Outages
 from signalbox.local.emulator.patches import patches
 from signalbox.local.emulator.patches.patch import apply_all
 from signalbox.local.emulator.routes import Routes
@@ -38,8 +37,7 @@ def main(arguments: Sequence[str]) -> None:
     with Path(folder, "lock").open("a+") as lock:
         _hold(lock)
         application = _ministack(root["access_key_id"], root["weather"] and Weather(**root["weather"]))
-        routes, outages = Routes(Path(folder, "routes.json")), Outages(Path(folder, "outages.json"))
-        gateway = Gateway(application, routes, outages, root["instance"])
+        gateway = Gateway(application, Routes(Path(folder, "routes.json")), root["instance"])
         _serve(gateway, int(socket_number))
 
 

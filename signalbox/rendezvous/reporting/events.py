@@ -49,7 +49,7 @@ def answer(record: Rendezvous, *, at: datetime) -> HistoryEvent:
         at=at,
         latency_ms=_milliseconds_since(record.created_at, at),
         attempt=record.matches,
-        labels=labels | _home(record.home),
+        labels=labels,
     )
 
 
@@ -70,11 +70,10 @@ def proxy_poll(
     country: str,
     was_held: bool,
     client_id: str | None = None,
-    home: str | None = None,
 ) -> HistoryEvent:
     """Return the event of a poll; `client_address_hash` and `sid_hash` are hashed with the key of that day.
 
-    `client_id` is the client of the offer that the proxy got, and `home` its region if that is another one.
+    `client_id` is the client of the offer that the proxy got.
     """
     labels = {
         "nat": str(poll.nat),
@@ -94,8 +93,7 @@ def proxy_poll(
         source="proxy",
         labels=labels
         | ({"party": client_address_hash} if client_address_hash else {})
-        | ({"client": client_id} if client_id else {})
-        | _home(home),
+        | ({"client": client_id} if client_id else {}),
     )
 
 
@@ -179,10 +177,6 @@ def _of_client(
         attempt=attempt,
         labels={"nat": str(record.nat), "country": record.country} | dict(labels or {}),
     )
-
-
-def _home(region: str | None) -> dict[str, str]:
-    return {"home": region} if region else {}
 
 
 def _milliseconds_since(start: datetime, end: datetime) -> int:

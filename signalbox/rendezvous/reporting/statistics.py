@@ -12,14 +12,6 @@ BIN = 8  # counts that could identify single users are published in multiples of
 DAY = timedelta(days=1)
 
 
-def added_up(regions: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Return the counters of several regions as one; a proxy that polled in two regions on a day counts twice."""
-    sums: Counter[str] = Counter()
-    for counters in regions:
-        sums.update(counters)
-    return dict(sums)
-
-
 def rounded_up(count: int, step: int = BIN) -> int:
     """Return the smallest multiple of `step` that is at least `count`."""
     return -(-count // step) * step

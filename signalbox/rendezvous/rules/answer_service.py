@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from signalbox.rendezvous.rules.matching import RendezvousPolicy
-from signalbox.rendezvous.rules.states import ClientId, ProxySessionId, Rendezvous
+from signalbox.rendezvous.rules.states import ProxySessionId, Rendezvous
 from signalbox.rendezvous.wire.proxy import ProxyAnswer
 from signalbox.rendezvous.wire.reply import answer_reply
 
@@ -25,16 +25,15 @@ class AnswerService:
 
     def accept(self, answer: ProxyAnswer) -> Rendezvous | None:
         """Deliver the answer to its client and return the rendezvous, or return None if no client waits for it."""
-        client_id = self.offers.matched_by(ProxySessionId(answer.sid))
-        return None if client_id is None else self.deliver(client_id, answer)
-
-    def deliver(self, client_id: ClientId, answer: ProxyAnswer) -> Rendezvous | None:
-        """Deliver the answer to this client and return the rendezvous, or return None if the client does not wait."""
+        sid = ProxySessionId(answer.sid)
+        client_id = self.offers.matched_by(sid)
+        if client_id is None:
+            return None
         reply = answer_reply(answer.answer)
         now = self.clock.now()
         record = self.offers.answer(
             client_id,
-            sid=ProxySessionId(answer.sid),
+            sid=sid,
             reply=reply,
             now=now,
             leased_until=now + self.policy.client_queue_lease,

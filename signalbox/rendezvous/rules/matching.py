@@ -1,6 +1,5 @@
 """The settings of the rendezvous rules, and the reservation of held polls for new offers."""
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -80,19 +79,13 @@ class HeldPollCache:
         self.unassigned, self.read_at = self.held_polls.held(now=now), now
 
 
-def nowhere_else(_nat: Nat) -> bool:
-    """Return that no other region has a proxy for a client of this NAT type: a stage without peers."""
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class PollReserver:
-    """Reserves held polls for new offers; `elsewhere` returns whether a peer has a proxy for a client."""
+    """Reserves held polls for new offers."""
 
     cache: HeldPollCache
     presence: "ProxyPresence"
     policy: RendezvousPolicy
-    elsewhere: Callable[[Nat], bool] = nowhere_else
 
     def reserve(self, client_id: ClientId, *, nat: Nat, now: datetime) -> Reservation:
         """Reserve the best held poll for the offer; without one, check for a compatible proxy that polled recently."""
@@ -101,4 +94,4 @@ class PollReserver:
                 return Reservation(poll.sid, is_matchable=True)
         last_polls = self.presence.last_polls()
         is_matchable = has_recent_proxy(last_polls, client_nat=nat, now=now, recency=self.policy.proxy_recency)
-        return Reservation(None, is_matchable=is_matchable or self.elsewhere(nat))
+        return Reservation(None, is_matchable=is_matchable)

@@ -32,8 +32,6 @@ CLAIM_RETRY_INTERVAL = timedelta(milliseconds=50)
 CLAIM_RETRIES = 5
 # The interval at which a held poll queries the pools, for unreserved offers and those whose proxy did not answer.
 QUERY_INTERVAL = timedelta(seconds=2)
-# A query may return many offers that others have got by now; an offer of another region takes two round trips.
-SEARCH_TIME = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +127,6 @@ class PollService:
     def _claim_oldest(self, poll: ProxyPoll) -> Rendezvous | None:
         now, proxy = self.clock.now(), Claimant(ProxySessionId(poll.sid), poll.proxy_type)
         for record in self.offers.claimable(compatible_pools(poll.nat), now=now):
-            if self.clock.now() - now >= SEARCH_TIME:
-                break
             if is_abandoned(record, now):
                 self._close(record.client_id, now=now)
             elif is_claimable(record, sid=proxy.sid, now=now):

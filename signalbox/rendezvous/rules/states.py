@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple, NewType
+from typing import NewType
 
 from signalbox.queues import InvalidQueueName, QueueUrl, parse_queue_name
 from signalbox.rendezvous.wire.nat import Nat
@@ -15,9 +15,6 @@ ProxySessionId = NewType("ProxySessionId", str)
 # delivery sends an answer whose function was killed between storing and sending it.
 LONGEST_HIDDEN = timedelta(seconds=10)
 HIDDEN_PARTS = 3
-
-# Between a client's id and the region of its offer: neither a queue name nor a request id of API Gateway contains it.
-SEPARATOR = "@"
 
 # An offer that is still open this long after its deadline has lost its message or the function that held its request.
 ABANDONED_AFTER = timedelta(seconds=10)
@@ -98,8 +95,7 @@ class Rendezvous:
     or the end of the current match. In a final state it is the end of the lease of the client's queue. `deadline` is
     the end of the client's patience. `reserved_for` is the proxy session of the held poll that the offer reserved.
     `sid` and `proxy_type` belong to the newest match, and `matches` counts the matches. `reply` is the body for the
-    client, stored before it is sent. `queue_url`, `message_id` and `receipt_handle` exist for SQS clients only. `home`
-    is the region of the offer if that is another one; it is not stored.
+    client, stored before it is sent. `queue_url`, `message_id` and `receipt_handle` exist for SQS clients only.
     """
 
     client_id: ClientId
@@ -121,25 +117,6 @@ class Rendezvous:
     proxy_type: str | None = None
     matches: int = 0
     reply: str | None = None
-    home: str | None = None
-
-
-class ForeignOffer(NamedTuple):
-    """An offer of another region: the client's id in that region, and the region."""
-
-    client_id: ClientId
-    home: str
-
-    @property
-    def key(self) -> ClientId:
-        """The id by which every other region knows the offer."""
-        return ClientId(f"{self.client_id}{SEPARATOR}{self.home}")
-
-    @classmethod
-    def parse(cls, key: ClientId) -> "ForeignOffer | None":
-        """Return the foreign offer of this id, or None for an id of this region."""
-        client_id, separator, home = key.rpartition(SEPARATOR)
-        return cls(ClientId(client_id), home) if separator else None
 
 
 @dataclass(frozen=True, slots=True)

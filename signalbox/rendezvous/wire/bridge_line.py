@@ -29,15 +29,11 @@ def bridge_lines(
     queue_url: str,
     sqscreds: str,
     stun_servers: Sequence[str] = STUN_SERVERS,
-    first_place: int = 0,
 ) -> list[str]:
-    """Return a line of Tor's configuration for each bridge, with as many STUN servers as Tor takes.
-
-    `first_place` is the number of lines before these in the same configuration.
-    """
+    """Return a line of Tor's configuration for each bridge, with as many STUN servers as Tor takes."""
     return [
         _line(place, fingerprint, f"sqsqueue={queue_url}", f"sqscreds={sqscreds}", stun_servers)
-        for place, fingerprint in enumerate(fingerprints, first_place)
+        for place, fingerprint in enumerate(fingerprints)
     ]
 
 

@@ -9,7 +9,6 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from signalbox.aws.rendezvous.announcements import DynamoAnnouncements
 from signalbox.aws.rendezvous.cursors import DynamoCursor
 from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls, DynamoPresence
 from signalbox.aws.rendezvous.offers import DynamoEndedLeases, DynamoOffers
@@ -18,7 +17,6 @@ from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.aws.shared.table import DynamoTable
 from signalbox.queues import Lease, QueueName, QueueUrl
 from signalbox.rendezvous.ports import (
-    Announcements,
     Cursor,
     EndedLeases,
     HeldPolls,
@@ -31,7 +29,6 @@ from signalbox.rendezvous.rules.held_polls import HeldPoll
 from signalbox.rendezvous.rules.states import (
     Claimant,
     ClientId,
-    ForeignOffer,
     OfferPool,
     OfferState,
     ProxySessionId,
@@ -42,7 +39,6 @@ from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.aws import STORES
 from tests.fakes.rendezvous import (
     START,
-    MemoryAnnouncements,
     MemoryClock,
     MemoryCursor,
     MemoryEndedLeases,
@@ -93,7 +89,6 @@ def both_of(memory: Callable[[], object], adapter: Callable[[object], object], t
 
 
 offers = both_of(MemoryOffers, partial(DynamoOffers, shards=3), "rendezvous_table")
-announcements = both_of(MemoryAnnouncements, DynamoAnnouncements, "rendezvous_table")
 held_polls = both_of(MemoryHeldPolls, partial(DynamoHeldPolls, limit=300), "rendezvous_table")
 presence = both_of(MemoryPresence, DynamoPresence, "rendezvous_table")
 leases = both_of(MemoryLeases, DynamoLeases, "lease_table")
@@ -116,58 +111,6 @@ def relevant_fields(record: Rendezvous) -> tuple[object, ...]:
         record.deadline,
         record.reserved_for,
     )
-
-
-HOME = "eu-west-1"
-FOREIGN = ForeignOffer(RECORD.client_id, HOME).key
-
-
-class TestAnnouncements:
-    def test_an_announced_offer_has_what_the_choice_needs_and_no_session_description(
-        self, announcements: Announcements
-    ) -> None:
-        announcements.announce(RECORD, home=HOME)
-
-        (found,) = announcements.announced(list(OfferPool), home=HOME, now=START)
-        assert relevant_fields(found) == relevant_fields(replace(RECORD, client_id=FOREIGN))
-        assert (found.nat, found.session_description, found.queue_url) == (Nat.UNRESTRICTED, "", None)
-
-    def test_each_region_and_pool_has_its_own(self, announcements: Announcements) -> None:
-        announcements.announce(replace(RECORD, nat=Nat.RESTRICTED), home=HOME)
-
-        assert announcements.announced(list(OfferPool), home="us-east-1", now=START) == []
-        assert announcements.announced([OfferPool.ANY_PROXY], home=HOME, now=START) == []
-        assert len(announcements.announced([OfferPool.UNRESTRICTED_PROXY], home=HOME, now=START)) == 1
-
-    def test_the_oldest_is_first(self, announcements: Announcements) -> None:
-        for number in (2, 1, 3):
-            record = replace(RECORD, client_id=ClientId(f"c{number}"), created_at=START - number * SECOND)
-            announcements.announce(record, home=HOME)
-
-        found = announcements.announced([OfferPool.ANY_PROXY], home=HOME, now=START)
-        assert [record.client_id for record in found] == [f"c{number}@{HOME}" for number in (3, 2, 1)]
-
-    def test_one_poll_takes_an_announcement_until_it_is_available_again(self, announcements: Announcements) -> None:
-        announcements.announce(RECORD, home=HOME)
-        until = START + 5 * SECOND
-
-        assert announcements.take(FOREIGN, now=START, until=until)
-        assert not announcements.take(FOREIGN, now=START, until=until)
-        assert announcements.announced([OfferPool.ANY_PROXY], home=HOME, now=START) == []
-        assert announcements.take(FOREIGN, now=until, until=until + SECOND)
-
-    def test_a_removed_announcement_is_taken_by_nobody(self, announcements: Announcements) -> None:
-        announcements.announce(RECORD, home=HOME)
-        announcements.remove(FOREIGN)
-        announcements.remove(FOREIGN)
-
-        assert not announcements.take(FOREIGN, now=START, until=START + SECOND)
-
-    def test_a_repeated_announcement_replaces_the_first(self, announcements: Announcements) -> None:
-        announcements.announce(RECORD, home=HOME)
-        announcements.announce(replace(RECORD, available_at=START + SECOND), home=HOME)
-
-        assert announcements.announced([OfferPool.ANY_PROXY], home=HOME, now=START) == []
 
 
 class TestOffers:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from signalbox.local.emulator.gateway import Gateway
-from signalbox.local.emulator.outages import Outages
 from signalbox.local.emulator.patches.websocket_handshakes import recording_response
 from signalbox.local.emulator.routes import Routes
 from signalbox.local.files import write_json
@@ -34,7 +33,7 @@ def emulator():
 
 
 def gateway_of(application, folder):
-    return Gateway(application, Routes(folder / "routes.json"), Outages(folder / "outages.json"), "instance-1")
+    return Gateway(application, Routes(folder / "routes.json"), "instance-1")
 
 
 @pytest.fixture
@@ -198,25 +197,3 @@ def test_the_file_of_routes_is_read_again_only_when_it_has_changed(tmp_path, mon
     monkeypatch.setattr(Path, "read_text", None)
 
     assert routes.target("/rendezvous/answer") == f"{TARGET}/answer"
-
-
-def signed_for(region: str) -> list[tuple[bytes, bytes]]:
-    scope = f"AWS4-HMAC-SHA256 Credential=AKIA1/20261123/{region}/sqs/aws4_request, SignedHeaders=host, Signature=1"
-    return [(b"Authorization", scope.encode())]
-
-
-def test_a_call_to_a_region_that_is_away_gets_no_response(gateway, emulator, tmp_path):
-    write_json(tmp_path / "outages.json", ["eu-west-1"])
-
-    assert call(gateway, "/", headers=signed_for("eu-west-1")) == []
-    assert emulator.scopes == []
-
-
-def test_other_regions_and_unsigned_requests_are_served_during_an_outage_and_all_after_it(gateway, emulator, tmp_path):
-    write_json(tmp_path / "outages.json", ["eu-west-1"])
-    call(gateway, "/", headers=signed_for("us-east-1"))
-    call(gateway, "/rendezvous/proxy")
-    write_json(tmp_path / "outages.json", [])
-    call(gateway, "/", headers=signed_for("eu-west-1"))
-
-    assert len(emulator.scopes) == 3

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.rendezvous.reporting.statistics import DayStatistics, added_up, log_block, rounded_up
+from signalbox.rendezvous.reporting.statistics import DayStatistics, log_block, rounded_up
 
 DAY = date(2026, 11, 21)
 
@@ -198,7 +198,3 @@ def test_every_client_is_counted_once_by_outcome_and_once_by_method(counters):
         statistics.sqs_clients_by_country,
     ]
     assert by_outcome == sum(sum(countries.values()) for countries in by_method)
-
-
-def test_the_counters_of_several_regions_add_up():
-    assert added_up([{"a": 1, "b": 2}, {}, {"a": 3}]) == {"a": 4, "b": 2}
