@@ -15,7 +15,7 @@ down: ; @$(SIGNALBOX) local down --yes ## stop everything that `make up` started
 test: ; @$(SETUP) && .venv/bin/python -m signalbox.local.check all ## all that a machine can check, emulator and Spark too
 check: ; @$(SETUP) && .venv/bin/python -m signalbox.local.check fast ## format, lint, types, contracts, fast tests, synth, documents
 format: ; @$(SETUP) && .venv/bin/ruff format . && .venv/bin/ruff check --fix . && .venv/bin/python -m signalbox.local.javascript ## put the code into the house format
-bench: ; @$(SETUP) && for of in $(OF); do .venv/bin/python -m benchmarks.$$of $(ARGS) || exit 1; done && .venv/bin/python -m benchmarks.headlines --write ## measure, side by side with the originals
-soak: ; @$(SETUP) && .venv/bin/python -m benchmarks.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS) ## load and kill everything under AWS's weather, then account for each message (MINUTES=10 SEED=1)
+bench: ; @$(SETUP) && for of in $(OF); do .venv/bin/python -m benchmarks.$$of $(ARGS) || exit 1; done ## measure, side by side with the originals
+soak: ; @$(SETUP) && .venv/bin/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS) ## load and kill everything under AWS's weather, then account for each message (MINUTES=10 SEED=1)
 deploy: ; @$(SIGNALBOX) deploy $(ARGS) ## deploy to the AWS account of your credentials
 clean: ; @$(PYTHON) signalbox/local/setup.py --remove ## remove what the other targets made in this folder

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from benchmarks.parts.soak.dead_letters import dead_letters
 from signalbox.cli.shared.deployment import Deployment
+from tests.soak.dead_letters import dead_letters
 
 SHOWN_CHARACTERS = 300
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.parts.soak.accounts import LATE_SECONDS, Account, Arrival, Stamp, account
-from benchmarks.parts.soak.run import Round
+from tests.soak.accounts import LATE_SECONDS, Account, Arrival, Stamp, account
+from tests.soak.run import Round
 
 SENT = {Stamp(stream, number): 100.0 for stream in ("a", "b") for number in range(3)}
 
@@ -74,6 +74,6 @@ def test_accounts_add_up():
 
 def test_a_round_is_read_as_it_was_written():
     counted = account("k", SENT, arrivals(*EVERYTHING[:-1]), is_ordered=True)
-    done = Round(1, 60.0, 5.0, 100, 3, {"answered": 4}, (counted,), {"q: reason": 1})
+    done = Round(1, 60.0, 5.0, 100, {"splitting: sessions": 3}, (counted,), {"q: reason": 1})
 
     assert Round.parse(done.document()) == done

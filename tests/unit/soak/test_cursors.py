@@ -1,8 +1,8 @@
-"""The cursor of the benchmark of thousands distinguishes permitted redeliveries from violations."""
+"""The cursor of the soak distinguishes permitted redeliveries from violations."""
 
-from benchmarks.parts.thousands.cursors import StrictCursor
 from signalbox.live.wamp.messages import Event, Payload, PublicationId, SubscriptionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from tests.soak.cursors import StrictCursor
 
 
 def event(number: int | None, *, publication: int | None = None, topic: str = "trial.a") -> Event:

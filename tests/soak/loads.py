@@ -3,13 +3,16 @@
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from benchmarks.parts.soak.accounts import Account, DeadLetter, Stamp
+from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.errors import SignalboxError
+from tests.soak.accounts import Account, DeadLetter, Stamp
 
 # What a client meets when functions are killed and calls fail; it tries again.
 PASSING = (BotoCoreError, ClientError, SignalboxError)
@@ -42,6 +45,10 @@ class Load(Protocol):
 
     def close(self) -> None:
         """Stop receiving."""
+        ...
+
+    def counts(self) -> Mapping[str, int]:
+        """Return further numbers, by what they count."""
         ...
 
     def accounts(self, letters: Sequence[DeadLetter]) -> Sequence[Account]:
@@ -87,6 +94,21 @@ class Pace:
 
     def _share(self, load: Load) -> float:
         return load.sent_count() / self.goals[load.name]
+
+
+def publish(client: ExchangeClient, exchange: str, stamps: Sequence[Stamp], sent: Sent, *, mark: str) -> None:
+    """Publish in order, each message until SQS has confirmed it; `mark` makes their deduplication ids unique."""
+    left = list(stamps)
+    while left:
+        requests = [PublishRequest(one.stream, str(one.number), {}, f"{mark}-{one.number}") for one in left]
+        at, done = time.time(), 0
+        with suppress(*PASSING):
+            for result in client.publish_all(exchange, requests):
+                if result.message_id is None:
+                    break
+                sent.add([left[done]], at=at)
+                done += 1
+        left = left[done:]
 
 
 def insistently(call: Callable[[], Answer]) -> Answer:

@@ -3,7 +3,7 @@
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,13 +11,13 @@ from typing import Any
 
 import boto3
 
-from benchmarks.parts.soak.accounts import Account, DeadLetter
-from benchmarks.parts.soak.loads import PASSING
 from signalbox.clients.rendezvous.client import NoAnswer, SqsRendezvous
 from signalbox.clients.rendezvous.simulator import ProxySimulator, sample_offer
 from signalbox.errors import SignalboxError
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
+from tests.soak.accounts import Account, DeadLetter
+from tests.soak.loads import PASSING
 
 PROXIES, CLIENTS = 4, 2
 
@@ -53,6 +53,10 @@ class RendezvousLoad:
 
     def close(self) -> None:
         """Do nothing: proxies end with `run`."""
+
+    def counts(self) -> Mapping[str, int]:
+        """Return the numbers of offers by their outcome."""
+        return {f"rendezvous: {outcome}": count for outcome, count in self.outcomes.items()}
 
     def accounts(self, _letters: Sequence[DeadLetter]) -> Sequence[Account]:
         """Return no account: an offer may find no proxy."""

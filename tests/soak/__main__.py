@@ -2,6 +2,7 @@
 
 `make soak MINUTES=10 SEED=1` runs one round. `--until-counts` adds rounds until 100,000 messages went through each of
 the exchange and splitting, and 20,000 events through live; a run that is interrupted continues after its last round.
+`--thousands` loads live alone, with 10,000 subscriptions of 250 connections.
 """
 
 import argparse
@@ -13,18 +14,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.parts.soak.accounts import Account
-from benchmarks.parts.soak.run import GOALS, Round, Soak
-from benchmarks.shared.stage import FOLDER
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.local import stage
 from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.weather.conditions import Weather
+from signalbox.local.files import CHECKOUT
 from signalbox.local.stage_folder import StageFolder
+from tests.soak.accounts import Account
+from tests.soak.run import GOALS, Round, Soak, totals
 
 MINUTES = 10.0
 SEEDS = 1_000_000
-RESULTS = FOLDER.parent / "soak"
+RESULTS = CHECKOUT / ".signalbox" / "soak"
 COLUMNS = ("messages", "sent", "dead", "lost", "out of order", "repeated", "late", "slowest")
 
 
@@ -32,13 +33,15 @@ def main(arguments: Sequence[str]) -> int:
     """Run the rounds and print the accounts; return 1 if anything is lost, or out of order where order is promised."""
     options = _options(arguments)
     seed = secrets.randbelow(SEEDS) if options.seed is None else options.seed
-    results = options.results or RESULTS / f"{seed}.jsonl"
+    results = options.results or RESULTS / f"{seed}{'-thousands' if options.thousands else ''}.jsonl"
     rounds = _known(results)
-    wanted = GOALS if options.until_counts else {}
+    goals = {name: GOALS[name] for name in (["live"] if options.thousands else GOALS)}
+    wanted = goals if options.until_counts else {}
     _say(f"seed {seed}; results in {results}; {len(rounds)} rounds are known")
     while not rounds or _missing(rounds, wanted):
         with _stage(seed, has_weather=not options.fair) as (local, folder):
-            done = Soak(local, folder, seed, _say).round(seconds=60 * options.minutes, counts={})
+            soak = Soak(local, folder, seed, _say, thousands=options.thousands)
+            done = soak.round(seconds=60 * options.minutes, counts={})
         rounds.append(done)
         results.parent.mkdir(parents=True, exist_ok=True)
         with results.open("a") as file:
@@ -47,14 +50,6 @@ def main(arguments: Sequence[str]) -> int:
     if options.json:
         print_json({"seed": seed, "rounds": [one.document() for one in rounds]})
     return 0 if all(account.is_kept for account in totals(rounds)) else 1
-
-
-def totals(rounds: Sequence[Round]) -> list[Account]:
-    """Return the accounts of all rounds together."""
-    found: dict[str, Account] = {}
-    for one in (account for done in rounds for account in done.accounts):
-        found[one.kind] = found[one.kind].plus(one) if one.kind in found else one
-    return list(found.values())
 
 
 def _missing(rounds: Sequence[Round], wanted: Mapping[str, int]) -> bool:
@@ -74,10 +69,11 @@ def _known(results: Path) -> list[Round]:
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=MINUTES, help="the length of a round (default: 10)")
     parser.add_argument("--seed", type=int, help="of the weather and the kills (default: drawn, and printed)")
     parser.add_argument("--until-counts", action="store_true", help=f"add rounds until {GOALS} messages")
+    parser.add_argument("--thousands", action="store_true", help="load live alone, with thousands of subscriptions")
     parser.add_argument("--fair", action="store_true", help="without AWS's weather")
     parser.add_argument("--results", type=Path, help="JSON lines, one for each round (default: by the seed)")
     parser.add_argument("--json", action="store_true", help="print all rounds as JSON at the end")
@@ -103,9 +99,8 @@ def _show(rounds: Sequence[Round]) -> None:
     for text in (text for one in accounts for text in one.examples):
         print_line(f"- {text}")
     _print_counts("dead letters", [one.dead_letters for one in rounds])
-    _print_counts("offers", [one.rendezvous for one in rounds])
-    kills, seconds = sum(one.kills for one in rounds), sum(one.seconds for one in rounds)
-    print_line(f"{kills} kills and {sum(one.sessions for one in rounds)} sessions in {seconds:.0f} s")
+    _print_counts("further counts", [one.counts for one in rounds])
+    print_line(f"{sum(one.kills for one in rounds)} kills in {sum(one.seconds for one in rounds):.0f} s")
 
 
 def _print_counts(title: str, counts: Sequence[Mapping[str, int]]) -> None:

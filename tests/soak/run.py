@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -11,18 +11,18 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from benchmarks.parts.soak.accounts import Account
-from benchmarks.parts.soak.dead_letters import dead_letters
-from benchmarks.parts.soak.exchange import ExchangeLoad
-from benchmarks.parts.soak.live import LiveLoad
-from benchmarks.parts.soak.loads import PASSING, Load, Pace
-from benchmarks.parts.soak.rendezvous import RendezvousLoad
-from benchmarks.parts.soak.splitting import READS_SECONDS, SplittingLoad
 from signalbox.cli.shared.deployment import Deployment, local_deployment
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.live.stage import TrialRealm
 from tests.integration.shared.fault_injection import FaultInjector
 from tests.patience import scaled
+from tests.soak.accounts import Account
+from tests.soak.dead_letters import dead_letters
+from tests.soak.exchange import ExchangeLoad
+from tests.soak.live import THOUSANDS, LiveLoad, LiveSizes
+from tests.soak.loads import PASSING, Load, Pace
+from tests.soak.rendezvous import RendezvousLoad
+from tests.soak.splitting import READS_SECONDS, SplittingLoad
 
 # The functions of a stage that are part of it on AWS, too; `receive` replaces a part of API Gateway.
 HANDLERS = "lambdas."
@@ -46,8 +46,7 @@ class Round:
     seconds: float
     settle_seconds: float
     kills: int
-    sessions: int
-    rendezvous: Mapping[str, int]
+    counts: Mapping[str, int]
     accounts: tuple[Account, ...]
     dead_letters: Mapping[str, int]
 
@@ -75,18 +74,14 @@ class Soak:
     patience_seconds: float = PATIENCE_SECONDS
     least_kills: int = 0
     """The number of kills after which a round may end."""
+    thousands: bool = False
+    """Whether live is loaded alone, with thousands of subscriptions."""
 
     def round(self, *, seconds: float, counts: Mapping[str, int]) -> Round:
         """Run all loads for some time, until they have sent `counts` and kills are enough; return the accounts."""
         deployment = local_deployment(self.local)
-        place = TrialRealm.of(self.local)
-        place.warm_up()
-        splitting = SplittingLoad(deployment, self.reads_seconds)
-        rendezvous = RendezvousLoad(self.local)
-        loads: list[Load] = [ExchangeLoad(deployment), splitting, LiveLoad(deployment, place), rendezvous]
-        # The same seed draws the same functions at the same intervals.
-        chance = Random(self.seed)
-        injector = FaultInjector(self.folder, functions(deployment), scaled(SPARED_SECONDS), chance)
+        loads = list(self._loads(deployment))
+        injector = FaultInjector(self.folder, functions(deployment), scaled(SPARED_SECONDS), self._chance())
         began = time.monotonic()
         kills = self._run(loads, injector, seconds=seconds, counts=counts)
         sent = time.monotonic()
@@ -100,11 +95,24 @@ class Soak:
             seconds=round(sent - began, 1),
             settle_seconds=round(time.monotonic() - sent, 1),
             kills=kills,
-            sessions=splitting.sessions,
-            rendezvous=dict(rendezvous.outcomes),
+            counts={what: count for load in loads for what, count in load.counts().items()},
             accounts=tuple(one for load in loads for one in load.accounts(letters)),
             dead_letters=dict(Counter(f"{one.queue}: {one.reason}" for one in letters)),
         )
+
+    def _loads(self, deployment: Deployment) -> Iterator[Load]:
+        place = TrialRealm.of(self.local)
+        place.warm_up()
+        sizes = THOUSANDS if self.thousands else LiveSizes()
+        if not self.thousands:
+            yield ExchangeLoad(deployment)
+            yield SplittingLoad(deployment, self.reads_seconds)
+            yield RendezvousLoad(self.local)
+        yield LiveLoad(deployment, place, self._chance(), sizes)
+
+    def _chance(self) -> Random:
+        """Return the same chance for the same seed: functions, connections and intervals are drawn from it."""
+        return Random(self.seed)  # noqa: S311 - no secret
 
     def _run(self, loads: Sequence[Load], injector: FaultInjector, *, seconds: float, counts: Mapping[str, int]) -> int:
         """Run the loads, and kill functions until the loads are to end; return the number of kills."""
@@ -143,6 +151,14 @@ class Soak:
             if now != seen:
                 newest, seen = time.monotonic(), now
         self.say(_progress(loads))
+
+
+def totals(rounds: Sequence[Round]) -> list[Account]:
+    """Return the accounts of all rounds together."""
+    found: dict[str, Account] = {}
+    for one in (account for done in rounds for account in done.accounts):
+        found[one.kind] = found[one.kind].plus(one) if one.kind in found else one
+    return list(found.values())
 
 
 def functions(deployment: Deployment) -> list[str]:

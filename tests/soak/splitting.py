@@ -3,21 +3,21 @@
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from benchmarks.parts.soak.accounts import Account, Arrival, DeadLetter, Stamp, account
-from benchmarks.parts.soak.loads import PASSING, Sent, insistently
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.control import ControlClient
 from signalbox.clients.splitting.control import split_client
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer, Receipt
 from signalbox.queues import QueueName, is_fifo
+from tests.soak.accounts import Account, Arrival, DeadLetter, Stamp, account
+from tests.soak.loads import PASSING, Sent, insistently
 
 AUTHORS = ("alice", "bob", "others")
 GROUPS, BATCH = 240, 10
@@ -78,6 +78,10 @@ class SplittingLoad:
     def close(self) -> None:
         """Do nothing: the deployed consumer stays."""
 
+    def counts(self) -> Mapping[str, int]:
+        """Return the number of sessions."""
+        return {"splitting: sessions": self.sessions}
+
     def accounts(self, letters: Sequence[DeadLetter]) -> Sequence[Account]:
         """Return an account for each queue."""
         receipts, receivers = self._receipts()
@@ -130,7 +134,7 @@ class SplittingLoad:
                 self._send_batch(sqs, queue, [_message(queue, one) for one in range(number, number + BATCH)])
                 number += BATCH
 
-    def _send_batch(self, sqs: Any, queue: QueueName, messages: Sequence[dict[str, Any]]) -> None:  # noqa: ANN401
+    def _send_batch(self, sqs: Any, queue: QueueName, messages: Sequence[dict[str, Any]]) -> None:
         """Send a batch, with a group at most once; send again what was not confirmed."""
         left, at = {str(number): one for number, one in enumerate(messages)}, time.time()
         while left:

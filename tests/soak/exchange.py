@@ -3,20 +3,18 @@
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from benchmarks.parts.soak.accounts import Account, Arrival, DeadLetter, Stamp, account
-from benchmarks.parts.soak.loads import PASSING, Sent, insistently
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.exchange.consumer import Consumer
-from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.queues import is_fifo
+from tests.soak.accounts import Account, Arrival, DeadLetter, Stamp, account
+from tests.soak.loads import PASSING, Sent, insistently, publish
 
 # A key is a message group: a killed function blocks only the groups of its batch for a visibility timeout.
 KEYS, CHUNK, PREFETCH = 400, 100, 100
@@ -71,6 +69,10 @@ class ExchangeLoad:
         for thread in self._consumers:
             thread.join()
 
+    def counts(self) -> Mapping[str, int]:
+        """Return nothing: all is in the accounts."""
+        return {}
+
     def accounts(self, letters: Sequence[DeadLetter]) -> Sequence[Account]:
         """Return an account for each exchange."""
         return [
@@ -104,22 +106,8 @@ class ExchangeLoad:
                 time.sleep(0.2)
                 continue
             stamps = [_stamp_of(one) for one in range(number, number + CHUNK)]
-            self._publish_all(client, exchange, stamps)
+            publish(client, exchange, stamps, sent, mark=self.mark)
             number += CHUNK
-
-    def _publish_all(self, client: ExchangeClient, exchange: str, stamps: Sequence[Stamp]) -> None:
-        """Publish in order; begin again with the first message that was not confirmed."""
-        left = list(stamps)
-        while left:
-            requests = [PublishRequest(one.stream, str(one.number), {}, f"{self.mark}-{one.number}") for one in left]
-            at, done = time.time(), 0
-            with suppress(*PASSING):
-                for result in client.publish_all(exchange, requests):
-                    if result.message_id is None:
-                        break
-                    self.sent[exchange].add([left[done]], at=at)
-                    done += 1
-            left = left[done:]
 
     def _consume(self, queue: str, arrivals: list[Arrival]) -> None:
         client = client_of(self.deployment)

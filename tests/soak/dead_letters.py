@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from benchmarks.parts.soak.accounts import DeadLetter
-from benchmarks.parts.soak.loads import PASSING
 from signalbox.cli.shared.deployment import Deployment
+from tests.soak.accounts import DeadLetter
+from tests.soak.loads import PASSING
 
 EMPTY_RECEIVES = 2  # a single one may miss messages
 
@@ -23,7 +23,7 @@ def _is_for_dead_letters(name: str) -> bool:
     return "-dlq" in name or "DeadLetters" in name or "DeadOffers" in name
 
 
-def _drained(sqs: Any, url: str) -> Iterator[DeadLetter]:  # noqa: ANN401 - a boto3 client
+def _drained(sqs: Any, url: str) -> Iterator[DeadLetter]:
     seen: set[str] = set()
     empty = 0
     while empty < EMPTY_RECEIVES:

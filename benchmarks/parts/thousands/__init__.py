@@ -1,1 +1,0 @@
-"""The benchmark of thousands: users, connections, subscriptions and topics on one stage."""
