@@ -3,20 +3,18 @@
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from benchmarks.parts.exchange import calls as exchange_calls
 from benchmarks.parts.exchange import latency as exchange_latency
 from benchmarks.parts.exchange import routing as exchange_routing
 from benchmarks.parts.exchange.calls import Calls
 from benchmarks.parts.exchange.routing import COMPARED, SIZES, Routing
-from benchmarks.shared.command import parser, status
+from benchmarks.shared.command import parser, report
 from benchmarks.shared.figures import Summary
-from benchmarks.shared.headlines import Headline, keep
 from benchmarks.shared.machine import Machine, this_machine
-from benchmarks.shared.report import Table, show
+from benchmarks.shared.report import Table
 from benchmarks.shared.stage import running_stage
-from signalbox.cli.shared.output import print_json
 from signalbox.local.progress import step
 
 PARTS = ("routing", "calls", "latency")
@@ -37,7 +35,7 @@ class Results:
 def main(arguments: Sequence[str]) -> int:
     """Run the benchmarks and print their tables."""
     options = _options(arguments)
-    return status(lambda: _print(_measured(options), options))
+    return report(options, lambda: _measured(options), tables=tables, targets=targets)
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -50,8 +48,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _measured(options: argparse.Namespace) -> Results:
     parts = set(options.only or PARTS)
-    command = " ".join(["python -m benchmarks.exchange", *sys.argv[1:]])
-    results = Results(replace(this_machine(upstream=None), command=command))
+    results = Results(this_machine("exchange"))
     if "routing" in parts:
         with step("routing") as say:
             results = replace(results, routing=exchange_routing.measure(say))
@@ -134,26 +131,6 @@ def targets(results: Results) -> Iterator[tuple[str, bool]]:
         compared = rates[COMPARED]
         limit = f"at least {KOMBU_LIMIT:.0f} times kombu's rate with {COMPARED:,} bindings"
         yield limit, compared.ours >= KOMBU_LIMIT * compared.kombu
-
-
-def headlines(results: Results) -> Iterator[Headline]:
-    """Yield the headline figures of the parts that were measured."""
-    for one in results.routing:
-        peer = f"kombu: {one.kombu:,.0f}"
-        yield Headline(f"keys routed in a second with {one.bindings:,} bindings", f"{one.ours:,.0f}", peer)
-    for one in results.calls:
-        what = f"SQS calls for {exchange_calls.MESSAGES:,} messages, each for {'all' if one.is_for_all else 'one'}"
-        yield Headline(f"{what}, queues: {one.queues}", f"{one.total:,}", f"floor: {one.floor:,}")
-    for way, one in results.latency.items():
-        yield Headline(f"milliseconds to a queue, {way}, median / p95", f"{one.median:.0f} / {one.p95:.0f}")
-
-
-def _print(results: Results, options: argparse.Namespace) -> None:
-    keep("exchange", headlines(results), results.machine)
-    if options.json:
-        print_json(asdict(results))
-        return
-    show(tables(results), targets(results), machine=results.machine, as_document=options.markdown)
 
 
 if __name__ == "__main__":

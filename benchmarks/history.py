@@ -1,34 +1,30 @@
-"""Benchmark of history: event writing, and the jobs against DuckDB and Polars: `python -m benchmarks.history`."""
+"""Benchmark of history: event writing, and the jobs against DuckDB: `python -m benchmarks.history`."""
 
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from benchmarks.parts.history import tables as history_tables
 from benchmarks.parts.history import trace as history_trace
 from benchmarks.parts.history import writing as history_writing
 from benchmarks.parts.history.costs import Plan, cost_table, plan
-from benchmarks.parts.history.tables import DUCKDB, FLOOR, FORMATS, POLARS, SPARK, Compared
+from benchmarks.parts.history.tables import DUCKDB, FLOOR, FORMATS, SPARK, Compared
 from benchmarks.parts.history.trace import Traced
 from benchmarks.parts.history.writing import Writing
-from benchmarks.shared.command import parser, status
+from benchmarks.shared.command import parser, report
 from benchmarks.shared.figures import ratio
-from benchmarks.shared.headlines import NONE, Headline, keep
 from benchmarks.shared.machine import Machine, this_machine
 from benchmarks.shared.processes import Measured
-from benchmarks.shared.report import Table, show
-from signalbox.cli.shared.output import print_json
+from benchmarks.shared.report import Table
 from signalbox.local.progress import step
 
 PARTS = ("writing", "tables", "growth", "trace")
 EVENTS = 5_000_000
 GROWTH = (1_000_000, 20_000_000)
-ENGINES = (DUCKDB, POLARS, SPARK)
+ENGINES = (DUCKDB, SPARK)
 AUDIT = "order_audit"  # the part in which the engines differ most
-# The largest multiples of Polars' time, up to this number of events; beyond the last, as fast.
-POLARS_LIMITS = {1_000_000: 4.0, 5_000_000: 2.0}
 # The result of a first trial, as a multiple of DuckDB's time for 5 million events of JSON.
 SPARK_LIMIT = 4.0
 
@@ -48,7 +44,7 @@ class Results:
 def main(arguments: Sequence[str]) -> int:
     """Measure and print the results."""
     options = _options(arguments)
-    return status(lambda: _print(_measured(options), options))
+    return report(options, lambda: _measured(options), tables=_tables, targets=_promises)
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -64,8 +60,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _measured(options: argparse.Namespace) -> Results:
     parts = set(options.only or PARTS)
-    command = " ".join(["python -m benchmarks.history", *sys.argv[1:]])
-    results = Results(replace(this_machine(upstream=None), command=command))
+    results = Results(this_machine("history"))
     formats, engines = options.format or FORMATS, options.engine or ENGINES
     if "writing" in parts:
         with step("writing"):
@@ -93,30 +88,6 @@ def _costs(results: Results) -> Plan | None:
         return None
     (fewer, start), (events, whole) = growths[-1]
     return plan((whole - start) / (events - fewer))
-
-
-def headlines(results: Results) -> Iterator[Headline]:
-    """Yield the headline figures of the parts that were measured."""
-    for one in (*results.tables, *results.growth):
-        for name, run in one.runs.items():
-            if name == SPARK:
-                others = [f"{other}: {one.runs[other].seconds:.1f}" for other in (DUCKDB, POLARS) if other in one.runs]
-                what = f"seconds for all tables, {one.events:,} events of {one.file_format}"
-                yield Headline(what, f"{run.seconds:.1f}", ", ".join(others) or NONE)
-    if results.trace:
-        found = results.trace.lookups[0]
-        what = f"KB read for one id in a day of {results.trace.events:,} events"
-        yield Headline(what, f"{found.bytes.median / 1000:.0f}", f"in {found.requests.median:.0f} requests")
-    if results.costs:
-        yield Headline("processor hours of Glue for a day of a billion events", f"{results.costs.processor_hours:.1f}")
-
-
-def _print(results: Results, options: argparse.Namespace) -> None:
-    keep("history", headlines(results), results.machine)
-    if options.json:
-        print_json(asdict(results))
-        return
-    show(_tables(results), _promises(results), machine=results.machine, as_document=options.markdown)
 
 
 def _tables(results: Results) -> Iterator[Table]:
@@ -228,11 +199,6 @@ def _promises(results: Results) -> Iterator[tuple[str, bool]]:
             ours, theirs = compared.runs[SPARK], compared.runs[DUCKDB]
             kept = ours.seconds <= SPARK_LIMIT * theirs.seconds
             yield f"{compared.file_format}: Spark takes at most {SPARK_LIMIT:g} times as long as DuckDB", kept
-        if {SPARK, POLARS} <= compared.runs.keys():
-            ours, theirs = compared.runs[SPARK], compared.runs[POLARS]
-            limit = next((most for events, most in POLARS_LIMITS.items() if compared.events <= events), 1.0)
-            kept = ours.seconds <= limit * theirs.seconds
-            yield f"{compared.file_format}: Spark takes at most {limit:g} times as long as Polars", kept
     for few, many in zip(results.growth, results.growth[1:], strict=False):
         least, most = (one.runs[SPARK].processor_seconds / one.events for one in (few, many))
         yield f"growth from {few.events:,} to {many.events:,} events is at most linear", most <= least

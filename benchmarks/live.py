@@ -1,42 +1,34 @@
 """The benchmark of live next to crossbar, with AWS quotas and costs: `python -m benchmarks.live`."""
 
 import argparse
-import statistics
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.parts.live import calls as live_calls
 from benchmarks.parts.live import crossbar_side, rules
 from benchmarks.parts.live import fan_out as live_fan_out
 from benchmarks.parts.live import latency as live_latency
-from benchmarks.parts.live import order as live_order
-from benchmarks.parts.live import order_batches as live_order_batches
-from benchmarks.parts.live import order_report as live_order_report
 from benchmarks.parts.live import publishing as live_publishing
 from benchmarks.parts.live import routing as live_routing
 from benchmarks.parts.live.calls import Calls
 from benchmarks.parts.live.costs import ALONE, IN_BATCHES, IN_BURSTS, Load, Prices, costs, needs
 from benchmarks.parts.live.fan_out import FanOut
 from benchmarks.parts.live.latency import Latency, Router
-from benchmarks.parts.live.order import Ordered
-from benchmarks.parts.live.order_batches import Batch
 from benchmarks.parts.live.publishing import CROSSBAR, OURS, Publishing
 from benchmarks.parts.live.routing import SIZES, Routing
-from benchmarks.shared.command import parser, status
+from benchmarks.shared.command import parser, report
 from benchmarks.shared.figures import ratio
-from benchmarks.shared.headlines import NONE, Headline, keep
 from benchmarks.shared.machine import Machine, this_machine
-from benchmarks.shared.report import Table, show
+from benchmarks.shared.report import Table
 from benchmarks.shared.stage import Stage, running_stage
-from signalbox.cli.shared.output import print_json
 from signalbox.clients.live.session import Login
 from signalbox.local.progress import step
 from tests.fakes import live_router
 
-PARTS = ("routing", "publishing", "fan-out", "calls", "order", "latency", "costs")
+PARTS = ("routing", "publishing", "fan-out", "calls", "latency", "costs")
 GROWTH_LIMIT = 2.0
 STAGE = "Signalbox, on the emulator"
 
@@ -50,8 +42,6 @@ class Results:
     publishing: Sequence[Publishing] = ()
     fan_out: Sequence[FanOut] = ()
     calls: Sequence[Calls] = ()
-    ordered: Sequence[Ordered] = ()
-    batches: Sequence[Batch] = ()
     latency: Sequence[Latency] = ()
     load: Load | None = None
 
@@ -59,13 +49,12 @@ class Results:
 def main(arguments: Sequence[str]) -> int:
     """Run the benchmark, print the results and return the exit status."""
     options = parser("live", __doc__, parts=PARTS, page="docs/live.md").parse_args(arguments)
-    return status(lambda: _print(_measured(options), options))
+    return report(options, lambda: _measured(options), tables=tables, targets=targets)
 
 
 def _measured(options: argparse.Namespace) -> Results:
     parts = set(options.only or PARTS)
-    command = " ".join(["python -m benchmarks.live", *sys.argv[1:]])
-    machine = replace(this_machine(upstream=f"crossbar {crossbar_side.VERSION}"), command=command)
+    machine = this_machine("live", upstream=f"crossbar {crossbar_side.VERSION}")
     results = Results(machine, load=Load() if "costs" in parts else None)
     if "routing" in parts:
         with step("routing") as say:
@@ -79,19 +68,10 @@ def _measured(options: argparse.Namespace) -> Results:
     if "calls" in parts:
         with step("calls") as say:
             results = replace(results, calls=live_calls.measure(say))
-    if parts & {"order", "latency"}:
+    if "latency" in parts:
         with running_stage(port=options.port) as stage:
-            if "latency" in parts:
-                results = replace(results, latency=_latencies(stage))
-            if "order" in parts:  # last, since counting the stage's calls takes time
-                results = _with_order(results, stage)
+            results = replace(results, latency=_latencies(stage))
     return results
-
-
-def _with_order(results: Results, stage: Stage) -> Results:
-    with step("order") as say, live_order.trial_on(stage) as trial:
-        ordered = live_order.measure(trial, say)
-        return replace(results, ordered=ordered, batches=live_order_batches.count(stage, trial, say))
 
 
 def _latencies(emulated: Stage) -> list[Latency]:
@@ -129,9 +109,6 @@ def tables(results: Results) -> Iterator[Table]:
     """Yield a table for each part that was measured or calculated."""
     if results.latency:
         yield _latency(results.latency)
-    if results.ordered:
-        yield live_order_report.throughput(results.ordered)
-        yield live_order_report.calculated(results.batches)
     if results.routing:
         yield _routing(results.routing)
     if results.publishing:
@@ -306,8 +283,6 @@ def targets(results: Results) -> Iterator[tuple[str, bool]]:
         yield from _calls_kept(results.calls[0], results.calls[-1])
     if results.latency:
         yield "no event is missing", not any(one.missing for one in results.latency if one.router != CROSSBAR)
-    if results.ordered:
-        yield from live_order_report.promises(results.ordered)
 
 
 def _calls_kept(fewest: Calls, most: Calls) -> Iterator[tuple[str, bool]]:
@@ -315,39 +290,6 @@ def _calls_kept(fewest: Calls, most: Calls) -> Iterator[tuple[str, bool]]:
     yield f"a warm function makes as many calls for a publication {compared}", most.warm.calls == fewest.warm.calls
     growth = most.warm.answered_bytes / fewest.warm.answered_bytes
     yield f"and reads at most {GROWTH_LIMIT:.0f} times as much ({growth:.2f})", growth <= GROWTH_LIMIT
-
-
-def headlines(results: Results) -> Iterator[Headline]:
-    """Yield the headline figures of the parts that were measured."""
-    for subscribers in dict.fromkeys(one.subscribers for one in results.latency):
-        rates = {one.router: one.deliveries_per_second for one in results.latency if one.subscribers == subscribers}
-        peer = f"crossbar: {rates[CROSSBAR]:,.0f}" if CROSSBAR in rates else NONE
-        yield Headline(f"deliveries a second, on the stage, subscribers: {subscribers}", f"{rates[STAGE]:,.0f}", peer)
-    ours, crossbar = _by_router(results.fan_out)
-    for count, fan_out in ours.items():
-        peer = f"crossbar: {crossbar[count].deliveries_per_second:,.0f}" if count in crossbar else NONE
-        what = f"deliveries a second, rules alone, subscribers: {count}"
-        yield Headline(what, f"{fan_out.deliveries_per_second:,.0f}", peer)
-    for one in results.routing:
-        peer = NONE if one.crossbar is None else f"crossbar: {one.crossbar:.1f}"
-        what = f"microseconds to find the subscriber among {one.subscriptions:,} by {one.match}"
-        yield Headline(what, f"{one.ours:.1f}", peer)
-    if results.calls:
-        yield Headline("AWS calls of an acknowledged publication", f"{results.calls[0].warm.calls:.0f}")
-    for one in results.ordered:
-        what = f"events a second ordered by {one.order_by}, publishers: {one.publishers}"
-        yield Headline(what, f"{statistics.median(one.events_per_second):.0f}")
-    if results.load:
-        total = sum(dollars for _, dollars in costs(results.load, ALONE, Prices()))
-        yield Headline(f"USD a month for {results.load.connections:,} connections, calculated", f"{total:,.0f}")
-
-
-def _print(results: Results, options: argparse.Namespace) -> None:
-    keep("live", headlines(results), results.machine)
-    if options.json:
-        print_json(asdict(results))
-        return
-    show(tables(results), targets(results), machine=results.machine, as_document=options.markdown)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from benchmarks.parts.splitting import calls as splitting_calls
 from benchmarks.parts.splitting import filters as splitting_filters
@@ -13,15 +13,14 @@ from benchmarks.parts.splitting import waits as splitting_waits
 from benchmarks.parts.splitting.calls import FLOOR, MESSAGES, Calls
 from benchmarks.parts.splitting.filters import Filters
 from benchmarks.parts.splitting.times import Times
-from benchmarks.parts.splitting.waits import ORDERS, Waits
-from benchmarks.shared.command import parser, status
+from benchmarks.parts.splitting.waits import Waits
+from benchmarks.shared.command import parser, report
 from benchmarks.shared.figures import Summary
-from benchmarks.shared.headlines import Headline, keep
 from benchmarks.shared.machine import Machine, this_machine
-from benchmarks.shared.report import Table, show
+from benchmarks.shared.report import Table
 from benchmarks.shared.stage import running_stage
-from signalbox.cli.shared.output import print_json
 from signalbox.local.progress import step
+from signalbox.queues import is_fifo
 
 PARTS = ("calls", "filters", "latency", "waits", "times")
 # The defaults on AWS, in place of a local stage's settings.
@@ -44,7 +43,7 @@ class Results:
 def main(arguments: Sequence[str]) -> int:
     """Run the benchmark, print the results and return the exit status."""
     options = _options(arguments)
-    return status(lambda: _print(_measured(options), options))
+    return report(options, lambda: _measured(options), tables=tables, targets=targets)
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -63,8 +62,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _measured(options: argparse.Namespace) -> Results:
     parts = set(options.only or PARTS)
-    command = " ".join(["python -m benchmarks.splitting", *sys.argv[1:]])
-    results = Results(replace(this_machine(upstream=None), command=command))
+    results = Results(this_machine("splitting"))
     if "calls" in parts:
         with step("calls"):
             results = replace(results, calls=list(splitting_calls.count()))
@@ -151,7 +149,7 @@ def _waits(waits: Sequence[Waits]) -> Table:
     columns = ["settings, queue, its session's messages", "ready", "original read again", "split over"]
     rows = [
         [
-            f"{one.settings}, {'FIFO' if one.queue == ORDERS else 'standard'}, {one.use}",
+            f"{one.settings}, {'FIFO' if is_fifo(one.queue) else 'standard'}, {one.use}",
             *map(str, (one.ready, one.back, one.over)),
         ]
         for one in waits
@@ -174,28 +172,6 @@ def targets(results: Results) -> Iterator[tuple[str, bool]]:
     if single:
         limit = f"at most {CALLS_LIMIT} times the floor of SQS calls with one destination"
         yield limit, all(one.times_floor <= CALLS_LIMIT for one in single)
-
-
-def headlines(results: Results) -> Iterator[Headline]:
-    """Yield the headline figures of the parts that were measured."""
-    single = [one.times_floor for one in results.calls if one.case.sharing == 0 and not one.case.groups]
-    if single:
-        yield Headline("SQS calls with one destination, times the floor", f"{max(single):.2f}", f"limit: {CALLS_LIMIT}")
-    if results.filters:
-        least = min(results.filters, key=lambda one: one.ratio)
-        yield Headline(f"filters of {least.sessions} sessions, times a plain loop", f"{least.ratio:.2f}")
-    for way, one in results.latency.items():
-        yield Headline(f"milliseconds to a consumer, {way}, median / p95", f"{one.median:.0f} / {one.p95:.0f}")
-    for one in results.times:
-        yield Headline(f"seconds to ready / back, {one.kind}, {one.use}", f"{one.ready:.1f} / {one.back:.1f}")
-
-
-def _print(results: Results, options: argparse.Namespace) -> None:
-    keep("splitting", headlines(results), results.machine)
-    if options.json:
-        print_json(asdict(results))
-        return
-    show(tables(results), targets(results), machine=results.machine, as_document=options.markdown)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,26 @@
-"""The options and the error handling of all benchmark programs."""
+"""The options and the output of all benchmark programs."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from typing import Protocol, TypeVar
 
-from signalbox.cli.shared.output import print_error
+from benchmarks.shared.machine import Machine
+from benchmarks.shared.report import Table, show
+from signalbox.cli.shared.output import print_error, print_json
 from signalbox.errors import RejectedError, UnavailableError
+
+
+class Results(Protocol):
+    """The results of a run, a dataclass."""
+
+    @property
+    def machine(self) -> Machine:
+        """The conditions of the run."""
+        ...
+
+
+R = TypeVar("R", bound=Results)
 
 
 def parser(name: str, description: str | None, *, parts: Sequence[str], page: str) -> argparse.ArgumentParser:
@@ -18,11 +34,21 @@ def parser(name: str, description: str | None, *, parts: Sequence[str], page: st
     return made
 
 
-def status(measure: Callable[[], None]) -> int:
-    """Run `measure` and return the exit status: 1, with a message on stderr, if the measurement is impossible."""
+def report(
+    options: argparse.Namespace,
+    measure: Callable[[], R],
+    *,
+    tables: Callable[[R], Iterable[Table]],
+    targets: Callable[[R], Iterable[tuple[str, bool]]],
+) -> int:
+    """Measure, print the results and return the exit status: 1, with a message, if the measurement is impossible."""
     try:
-        measure()
+        results = measure()
     except (RejectedError, UnavailableError) as error:
         print_error(str(error))
         return 1
+    if options.json:
+        print_json(asdict(results))  # type: ignore[call-overload]  # every program's results are a dataclass
+    else:
+        show(tables(results), targets(results), machine=results.machine, as_document=options.markdown)
     return 0

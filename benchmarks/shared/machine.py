@@ -29,8 +29,8 @@ class Machine:
         return self.load_before > self.cores / 2
 
 
-def this_machine(*, upstream: str | None) -> Machine:
-    """Describe this machine; call it before the run starts any process."""
+def this_machine(program: str, *, upstream: str | None = None) -> Machine:
+    """Describe this machine and the command of a benchmark; call it before the run starts any process."""
     pages, page_bytes = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     return Machine(
         cores=os.cpu_count() or 1,
@@ -40,7 +40,7 @@ def this_machine(*, upstream: str | None) -> Machine:
         python=platform.python_version(),
         emulator=_emulator(EMULATOR_REQUIREMENTS),
         upstream=upstream,
-        command=" ".join(["python -m benchmarks.rendezvous", *sys.argv[1:]]),
+        command=" ".join([f"python -m benchmarks.{program}", *sys.argv[1:]]),
     )
 
 

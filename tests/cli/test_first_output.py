@@ -1,4 +1,4 @@
-"""Commands that only ask load no package that their first output does not need; benchmarks/first_output.py times it."""
+"""Commands that only ask load no package that their first output does not need."""
 
 import json
 import os
@@ -7,8 +7,48 @@ import sys
 
 import pytest
 
-from benchmarks.first_output import COMMANDS, REFUSED
+REFUSING = "http://127.0.0.1:1"  # a port that no program listens on
+# What the first call of a command needs of a stage.
+OUTPUTS = ("HistoryBucket", "HistoryDatabase", "HistoryTable", "SplitTable", "ExchangeTable", "ExchangePrefix")
+OUTPUTS += ("ExchangeControlQueueUrl", "SplitControlQueueUrl", "SplitReplyQueuePrefix", "RendezvousTable")
+OUTPUTS += ("ClientUserName", "ClientSecretArn", "BridgeFingerprints", "RendezvousPeers", "TemporaryQueuePrefix")
+REFUSED = {
+    "endpoint_url": REFUSING,
+    "region": "eu-west-1",
+    "rendezvous_url": f"{REFUSING}/rendezvous/",
+    "admin_credentials": {"access_key_id": "AKIA1", "secret_access_key": "none"},
+    "outputs": {**dict.fromkeys(OUTPUTS, "x"), "ActivitySources": "{}"},
+}
+"""The local.json of a stage that refuses each call: a command does what comes before its first call, and ends."""
 
+# Every command that only asks; `{exchange}` and `{queue}` are those of the stage.
+COMMANDS = (
+    ("--help",),
+    ("--version",),
+    ("local", "status"),
+    ("doctor",),
+    ("status",),
+    ("status", "{exchange}"),
+    ("exchange", "list"),
+    ("queue", "list"),
+    ("bindings", "{exchange}"),
+    ("bind", "{exchange}", "{queue}", "speed.#", "--dry-run"),
+    ("bind", "{exchange}", "{queue}", "speed.#", "--dry-run", "--over", "2h"),
+    ("user", "list"),
+    ("grant", "list"),
+    ("grant", "explain", "source", "speed.a"),
+    ("group", "list", "{exchange}"),
+    ("split", "list"),
+    ("split", "status"),
+    ("split", "registry", "list"),
+    ("split", "explain", "--over", "2h"),
+    ("rendezvous", "stats"),
+    ("rendezvous", "credentials"),
+    ("keep", "list"),
+    ("top", "--once"),
+    ("trace", "00000000-0000-0000-0000-000000000000"),
+    ("history", "query", "SELECT 1"),
+)
 # Those that take longer to load than the rest of a command, that only other commands need, or that print a table.
 SLOW = {"aws_cdk", "httpx", "numpy", "pandas", "pyarrow", "pyspark", "rich", "websockets", "yaml"}
 ALLOWED = {"--help": {"rich"}, "local": {"rich"}}

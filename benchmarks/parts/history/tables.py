@@ -1,4 +1,4 @@
-"""Compaction and reports of raw history with Spark, DuckDB and Polars, with a comparison of all rows."""
+"""Compaction and reports of raw history with Spark and DuckDB, with a comparison of all rows."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ from signalbox.local.files import CHECKOUT
 HOME = CHECKOUT / ".signalbox" / "benchmarks" / "history"
 ENGINES = Path(__file__).parent / "engines"
 FORMATS = ("json", "parquet")
-SPARK, DUCKDB, POLARS, FLOOR = "Spark", "DuckDB", "Polars", "floor"
+SPARK, DUCKDB, FLOOR = "Spark", "DuckDB", "floor"
 DAYS = ("2026-11-18", "2026-11-19", "2026-11-20")
 Say = Callable[[str], None]
 
@@ -60,7 +60,7 @@ def _compare(events: int, engines: Sequence[str], *, raw: Path, file_format: str
 def _run(engine: str, raw: Path, file_format: str, out: Path) -> Measured:
     if engine == SPARK:
         return history_spark.compact_and_report(raw, file_format, out, days=DAYS)
-    program = {DUCKDB: "in_duckdb.py", POLARS: "in_polars.py", FLOOR: "floor.py"}[engine]
+    program = {DUCKDB: "in_duckdb.py", FLOOR: "floor.py"}[engine]
     words = [str(raw), file_format] + ([] if engine == FLOOR else [str(out)])
     return run([str(_python()), str(ENGINES / program), *words])
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mappi
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Any, cast
 
 from websockets.asyncio.server import ServerConnection, broadcast, serve
@@ -103,12 +104,12 @@ class _Router(live_router.Router):
                 self.subscribers.remove(connection, pattern)
         super()._carry_out(peer, effect)
 
-    def _distribute(self, effect: Distribute) -> LoggedEvent:
+    def _distribute(self, effect: Distribute, headers: Mapping[str, str] = MappingProxyType({})) -> LoggedEvent:
         with self._lock:
             self._found = {}
             for one in self.directory.lookup(live_router.REALM, [effect.topic])(effect.topic):
                 self._found.setdefault(one.connection, []).append(one.pattern)
-            return super()._distribute(effect)
+            return super()._distribute(effect, headers)
 
     def _deliver(self, peer: live_router.Peer, logged: LoggedEvent) -> None:
         listener = peer.session.listener

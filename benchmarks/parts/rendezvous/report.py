@@ -6,13 +6,9 @@ from dataclasses import dataclass
 
 from benchmarks.parts.rendezvous.calls import Calls
 from benchmarks.parts.rendezvous.clients import Exchange
-from benchmarks.parts.rendezvous.coldstart import ColdStart
-from benchmarks.parts.rendezvous.kills import SOON_SECONDS, Kills
 from benchmarks.parts.rendezvous.robustness import DUPLICATED, Robustness
 from benchmarks.parts.rendezvous.timing import AT_ONCE, Timings
-from benchmarks.parts.rendezvous.wake import PROXIES, Wake
 from benchmarks.shared.figures import Summary, ratio, summary
-from benchmarks.shared.headlines import Headline
 from benchmarks.shared.machine import Machine
 from benchmarks.shared.report import Table
 from benchmarks.shared.sides import SIGNALBOX, UPSTREAM
@@ -23,9 +19,6 @@ NOTHING = "-"
 # The real client receives for the first time after one second; an answer within that second adds no delay.
 INSIDE_LIMIT_MS = 1000
 CALLS_LIMIT = 5
-WAKE_LIMIT_MS = 3000
-# Of 150 clients: one may be unlucky, with two kills of its offer's function within the five seconds of its patience.
-UNANSWERED_LIMIT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,42 +29,16 @@ class Results:
     timings: Mapping[str, Timings]
     calls: Mapping[str, Calls]
     robustness: Mapping[str, Robustness]
-    kills: Kills | None
-    cold_start: ColdStart | None
-    wake: Wake | None = None
 
 
 def tables(results: Results) -> Iterator[Table]:
     """Yield a table for each part that was measured."""
-    if results.wake:
-        yield _wake(results.wake)
     if results.timings:
         yield _timings(results.timings)
     if results.calls:
         yield _calls(results.calls)
     if results.robustness:
         yield _robustness(results.robustness)
-    if results.kills:
-        yield _kills(results.kills)
-    if results.cold_start:
-        yield _starts(results.cold_start)
-        yield _sizes(results.cold_start)
-
-
-def _wake(wake: Wake) -> Table:
-    found = _wake_summary(wake)
-    figures = (found.median, found.p95, found.maximum) if found else ()
-    row = ["client: offer to answer", *(f"{one:.0f}" for one in figures)]
-    note = (
-        f"{sum(one.is_right for one in wake.exchanges)} of {len(wake.exchanges)} clients got the right answer; "
-        f"{wake.processor_seconds:.1f} processor seconds of the whole machine."
-    )
-    title = f"The first {AT_ONCE} clients of a stage, at once, with {PROXIES} proxies"
-    return Table(title, ["milliseconds", "median", "p95", "longest"], [row], note=note)
-
-
-def _wake_summary(wake: Wake) -> Summary | None:
-    return summary([one.client_ms for one in wake.exchanges if one.is_right])
 
 
 def _timings(timings: Mapping[str, Timings]) -> Table:
@@ -168,49 +135,6 @@ def _replied(exchange: Exchange | None) -> str:
     return seconds if exchange.is_right else f"{seconds}: {exchange.error}"
 
 
-def _kills(found: Kills) -> Table:
-    slowest = max(one.client_ms for one in found.exchanges) / 1000
-    times = summary([one.client_ms / 1000 for one in found.exchanges if one.is_right])
-    rows = [
-        [f"answered within {SOON_SECONDS:.0f} s", f"{found.answered_soon} of {len(found.exchanges)}"],
-        ["time to the answer, median / p95", f"{times.median:.1f} / {times.p95:.1f} s" if times else NOTHING],
-        ["the slowest client, with or without an answer", f"{slowest:.1f} s"],
-        ["without an answer", ", ".join(f"{count} times {text!r}" for text, count in found.errors.items()) or "0"],
-        ["without an answer or an error of the broker", str(found.untold)],
-        ["dead letters / offers left in the queue", f"{found.dead_letters} / {found.left}"],
-    ]
-    note = f"{found.kills} kills in {found.seconds:.0f} s; load of the machine at the last: {found.load}."
-    return Table("Kills: 30 proxies, ten clients at a time", ["clients", ""], rows, note)
-
-
-def _starts(cold_start: ColdStart) -> Table:
-    rows = [
-        [name, f"{start.import_ms:.0f}", f"{start.botocore_ms:.0f}", f"{start.clients_ms:.0f}"]
-        for name, start in cold_start.starts.items()
-    ]
-    columns = [
-        "function: processor milliseconds, medians",
-        "import of our code",
-        "import of botocore",
-        "creation of AWS clients",
-    ]
-    return Table(
-        "Cold start",
-        columns,
-        rows,
-        note="botocore is part of Lambda's runtime and is not in our package. Only sweep imports boto3, too.",
-    )
-
-
-def _sizes(cold_start: ColdStart) -> Table:
-    sizes = {"code (for all functions)": cold_start.code, "packages (layer)": cold_start.packages}
-    rows = [
-        [name, f"{size.unpacked_bytes / 1e6:.2f}", f"{size.bytecode_bytes / 1e6:.2f}", str(size.files)]
-        for name, size in sizes.items()
-    ]
-    return Table("Package sizes", ["", "unpacked, MB", "of it bytecode, MB", "files"], rows)
-
-
 def targets(results: Results) -> Iterator[tuple[str, bool]]:
     """Yield each promise of rendezvous about these figures, and whether the run kept it."""
     if SIGNALBOX in results.timings:
@@ -219,20 +143,9 @@ def targets(results: Results) -> Iterator[tuple[str, bool]]:
             f"answer in the client's queue within {INSIDE_LIMIT_MS} ms, p95 at {AT_ONCE} at once",
             bool(inside and inside.p95 < INSIDE_LIMIT_MS),
         )
-    if results.wake:
-        found = _wake_summary(results.wake)
-        kept = bool(found and found.count == AT_ONCE and found.p95 <= WAKE_LIMIT_MS)
-        yield f"the first {AT_ONCE} clients at once are answered, p95 within {WAKE_LIMIT_MS} ms", kept
     if UPSTREAM in results.timings:
         for how in ("one after another", f"{AT_ONCE} at once"):
             yield from _comparison(results.timings, how)
-    if results.kills:
-        count = len(results.kills.exchanges)
-        yield (
-            f"kills: at most one of {count} clients not answered within {SOON_SECONDS:.0f} s",
-            (results.kills.answered_soon >= count - UNANSWERED_LIMIT),
-        )
-        yield "kills: no dead letter, and no offer left", not results.kills.dead_letters + results.kills.left
     if SIGNALBOX in results.calls:
         calls = results.calls[SIGNALBOX]
         yield f"at most {CALLS_LIMIT} SQS calls of the broker per rendezvous", calls.per_rendezvous <= CALLS_LIMIT
@@ -244,31 +157,3 @@ def _comparison(timings: Mapping[str, Timings], how: str) -> Iterator[tuple[str,
     if ours and theirs:
         yield f"client, {how}: median no worse than upstream's", ours.median <= theirs.median
         yield f"client, {how}: p95 no worse than upstream's", ours.p95 <= theirs.p95
-
-
-def headlines(results: Results) -> Iterator[Headline]:
-    """Yield the headline figures of the parts that were measured."""
-    for what, field in (("client: offer to answer", "client_ms"), ("sent to answer in queue", "inside_ms")):
-        for how in ("one after another", f"{AT_ONCE} at once") if results.timings else ():
-            found = [_summary(one, field, how) for one in results.timings.values()]
-            cells = [f"{one.median:.0f} / {one.p95:.0f} ms" if one else NOTHING for one in found]
-            yield Headline(f"{what}, {how}, median / p95", cells[0], _upstream(cells))
-    if results.calls:
-        cells = [f"{one.per_rendezvous:.2f}" for one in results.calls.values()]
-        yield Headline("SQS calls of a rendezvous", cells[0], _upstream(cells))
-        calls = results.calls[SIGNALBOX]
-        yield Headline("AWS calls of a rendezvous and of waiting proxies", f"{calls.all_per_rendezvous:.1f}")
-    if results.wake:
-        first = _wake_summary(results.wake)
-        answered = f"{first.p95:.0f} ms" if first else NOTHING
-        yield Headline(f"the first {AT_ONCE} clients of a stage, at once, p95", answered, f"{WAKE_LIMIT_MS} ms")
-    if results.kills:
-        count = len(results.kills.exchanges)
-        yield Headline("clients answered while functions are killed", f"{results.kills.answered_soon} of {count}")
-    if results.cold_start:
-        longest = max(one.import_ms + one.botocore_ms for one in results.cold_start.starts.values())
-        yield Headline("longest import of a handler, botocore included", f"{longest:.0f} ms")
-
-
-def _upstream(cells: Sequence[str]) -> str:
-    return f"upstream: {cells[1]}" if len(cells) > 1 else NOTHING

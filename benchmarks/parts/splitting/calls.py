@@ -1,14 +1,14 @@
 """The number of SQS calls for forwarding, counted with the real rules and a counting sender."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from signalbox.filters.languages import Languages
 from signalbox.messages import Message
 from signalbox.queues import QueueName
-from signalbox.sending import Batch, Delivery
+from signalbox.sending import Batch, SentBatch
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.forwarding.route import Route
 from signalbox.splitting.forwarding.splitter import Splitter
@@ -77,11 +77,11 @@ class CountingSender:
     calls: int = 0
     messages: int = 0
 
-    def send(self, batch: Batch) -> Sequence[tuple[Delivery, str | None]]:
+    def send(self, batch: Batch) -> SentBatch:
         """Count a call."""
         self.calls += 1
         self.messages += len(batch.deliveries)
-        return ()
+        return SentBatch()
 
 
 @dataclass(slots=True)

@@ -86,7 +86,9 @@ def _times(deployment: "Deployment", trial: Trial, kind: str, use: str) -> Times
 
 def _send_and_receive(session: "boto3.Session", original: str, own: str) -> None:
     sqs = session.client("sqs")
-    group = {"MessageGroupId": "g", "MessageDeduplicationId": str(time.time_ns())} if own.endswith(FIFO_SUFFIX) else {}
+    group: Any = {}
+    if own.endswith(FIFO_SUFFIX):
+        group = {"MessageGroupId": "g", "MessageDeduplicationId": str(time.time_ns())}
     attributes: Any = {"owner": {"DataType": "String", "StringValue": OWNER}}
     sqs.send_message(QueueUrl=original, MessageBody="one", MessageAttributes=attributes, **group)
 

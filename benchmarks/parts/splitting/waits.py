@@ -27,7 +27,7 @@ class Waits:
     """The waits of one session, in seconds: until it is ready, and from its end on."""
 
     settings: str
-    queue: str
+    queue: QueueName
     use: str
     ready: int
     back: int

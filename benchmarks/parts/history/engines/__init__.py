@@ -1,1 +1,1 @@
-"""Programs of the history benchmark that run in a virtual environment with DuckDB and Polars."""
+"""Programs of the history benchmark that run in a virtual environment with DuckDB."""

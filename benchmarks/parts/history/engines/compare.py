@@ -46,11 +46,6 @@ def _columns(database: duckdb.DuckDBPyConnection, folder: str, table: str) -> di
 def _compared(name: str, kind: str) -> str:
     if kind.startswith("MAP"):
         return f"list_sort(map_entries({name}))"
-    if kind.startswith("STRUCT"):
-        # Polars has no maps.
-        fields = [word.split()[0].strip('"') for word in kind.removeprefix("STRUCT(").split(", ")]
-        entries = ", ".join(f"{{'key': '{field}', 'value': {name}.{field}}}" for field in fields)
-        return f"list_sort(list_filter([{entries}], lambda entry: entry.value IS NOT NULL))"
     if kind.startswith("TIMESTAMP"):
         return f"epoch_us({name}::TIMESTAMPTZ)"
     return f"{name}::BIGINT" if "INT" in kind else name
