@@ -58,10 +58,10 @@ class SignalboxStack(Stack):
             self, "HistoryOverflow", lake=self.lake, state=state, program=built, config=config
         )
         self.overflow.connect_to(self._writers)
-        self.activity_sources = activity_sources(
+        sources = activity_sources(
             self.rendezvous, self.splitting, exchange=self.exchange, live=self.live, overflow=self.overflow
         )
-        self.live.functions["overview"].add_environment("ACTIVITY_SOURCES", self.activity_sources)
+        self.live.functions["overview"].add_environment("ACTIVITY_SOURCES", sources)
         self.jobs = HistoryJobs(self, "HistoryJobs", state=state, lake=self.lake, key=key, config=config).jobs
         self.schedules = Schedules(self, "Schedules", key=state.queue_key, config=config)
         self._schedule(config)
@@ -150,7 +150,6 @@ class SignalboxStack(Stack):
             **self._splitting_results(state, config),
             **self._exchange_results(state, config),
             **self._live_results(state),
-            "ActivitySources": self.activity_sources,
             "Region": Aws.REGION,
             # Read by the next deployment, which keeps them.
             "Settings": json.dumps(recorded(config), sort_keys=True),

@@ -41,11 +41,6 @@ COMMANDS = group_of(
         "Revoke and forget the sign-ins that `--sign-in` has stored on this machine.",
     ),
     Part(
-        "top",
-        "signalbox.cli.activity.top:top",
-        "Show rate, backlog, oldest message, errors and cost of the last hour of each capability.",
-    ),
-    Part(
         "report",
         "signalbox.cli.history.commands:report",
         "Create a report of one or more days, print it, and save its text, picture and JSON.",

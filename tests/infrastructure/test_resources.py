@@ -439,7 +439,6 @@ def test_the_outputs_have_their_documented_names(stage):
         "LiveOrderedDeadLetterQueueUrl",
         "SessionFunctionName",
         "DeliverFunctionName",
-        "ActivitySources",
         "Region",
         "Settings",
     }

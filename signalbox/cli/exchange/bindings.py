@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from signalbox.cli.exchange import past_bindings
 from signalbox.cli.exchange.stage import Document, User, exchanges
-from signalbox.cli.history.what_if import Over, Past, Picture, asked_past
 from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, Stage
@@ -30,9 +28,6 @@ def bind(
     exchange: Source,
     target: Target,
     patterns: Patterns,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing, and show what would change.")] = False,
-    over: Over = None,
-    picture: Picture = None,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
@@ -40,12 +35,6 @@ def bind(
 ) -> None:
     """Bind a queue, or another exchange, to an exchange."""
     _check_order(exchange, target)
-    past = asked_past(over, picture, dry_run=dry_run)
-    if dry_run:
-        with exchanges(aws=aws, stage=stage, user=user) as client:
-            plan = past_bindings.planned(client, exchange, target, patterns)
-        _print_plan(plan, past, aws=aws, stage=stage, as_json=as_json)
-        return
     with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
         done = [client.bind(exchange, target, pattern) for pattern in patterns]
     if as_json:
@@ -54,20 +43,6 @@ def bind(
     for pattern, document in zip(patterns, done, strict=True):
         outcome = "was bound already" if document.get("was_bound") else "bound"
         print_line(f"{exchange} → {target}  {_quoted(pattern)}  {outcome}")
-
-
-def _print_plan(plan: Document, past: Past | None, *, aws: bool, stage: str, as_json: bool) -> None:
-    if not as_json:
-        past_bindings.print_plan(plan)
-    if past is None:
-        if as_json:
-            print_json(dict(plan))
-        return
-    found = past_bindings.past_of(plan, past, aws=aws, stage=stage)
-    cost = past_bindings.cost_of(plan, found)
-    if as_json:
-        print_json(past_bindings.document(plan, found, cost))
-    past_bindings.show(plan, past, found, cost, as_json=as_json)
 
 
 def unbind(

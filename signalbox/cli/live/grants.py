@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from signalbox.cli.exchange.stage import User, exchanges
-from signalbox.cli.history.what_if import Over, Past, Picture, asked_past
 from signalbox.cli.live.changes import check_realm, print_dry_run
-from signalbox.cli.live.past_grants import PastGrant
 from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.cli.shared.stage import Aws, Json, Stage, say
@@ -55,8 +53,6 @@ def add(
     right: RightOption = Right.READ,
     deny: Deny = False,
     dry_run: DryRun = False,
-    over: Over = None,
-    picture: Picture = None,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
@@ -64,10 +60,6 @@ def add(
 ) -> None:
     """Grant a user or group topics that a pattern matches, in addition to the rights of the role; or deny them."""
     fields = _fields(name, realm, pattern, match=match, right=right, deny=deny, dry_run=dry_run)
-    past = asked_past(over, picture, dry_run=dry_run)
-    if past is not None:
-        _ask_past("grant", fields, past, user=user, aws=aws, stage=stage, as_json=as_json)
-        return
     with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
         result = _asked(client, "grant", fields)
     _print(result, as_json=as_json)
@@ -85,8 +77,6 @@ def remove(
     right: RightOption = Right.READ,
     deny: Annotated[bool, typer.Option("--deny", help="Remove a deny.")] = False,
     dry_run: DryRun = False,
-    over: Over = None,
-    picture: Picture = None,
     user: User = None,
     aws: Aws = False,
     stage: Stage = "signalbox",
@@ -94,10 +84,6 @@ def remove(
 ) -> None:
     """Remove a grant: events that are published later, and were visible by it alone, do not reach the user."""
     fields = _fields(name, realm, pattern, match=match, right=right, deny=deny, dry_run=dry_run)
-    past = asked_past(over, picture, dry_run=dry_run)
-    if past is not None:
-        _ask_past("ungrant", fields, past, user=user, aws=aws, stage=stage, as_json=as_json)
-        return
     with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
         result = _asked(client, "ungrant", fields)
         is_missing = not result.get("ungranted", True)
@@ -178,22 +164,6 @@ def _fields(
     fields = {"user": name, "exchange": realm, "right": right.value, "match": match.value, "uri": pattern}
     # Stages of an earlier version know no further fields.
     return {**fields, **({"deny": True} if deny else {}), **({"dry_run": True} if dry_run else {})}
-
-
-def _ask_past(
-    command: str, fields: dict[str, object], past: Past, *, user: str | None, aws: bool, stage: str, as_json: bool
-) -> None:
-    """Print the result of a dry run, with the past messages that the pattern matches and who had the right to them."""
-    with exchanges(aws=aws, stage=stage, user=user) as client:
-        asked = PastGrant.of(fields, past, aws=aws, stage=stage)
-        topics = {"topics": list(asked.checked)} if asked.checked else {}
-        result = _asked(client, command, {**fields, **topics})
-    if as_json:
-        shown = {name: value for name, value in result.items() if name != "visibility"}
-        print_json({**shown, **asked.document(result)})
-    else:
-        print_dry_run(result)
-    asked.show(result, as_json=as_json)
 
 
 def _near(client: "ExchangeClient", fields: dict[str, object]) -> str:

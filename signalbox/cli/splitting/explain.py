@@ -7,12 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from signalbox.cli.history.what_if import Picture, asked_past
 from signalbox.cli.shared.files import read_json
 from signalbox.cli.shared.output import print_line, print_table
 from signalbox.cli.shared.stage import Aws, Stage
-from signalbox.cli.splitting.kept_past import explain_kept
-from signalbox.cli.splitting.past import explain_past
 from signalbox.cli.splitting.stage import control, warn_not_split
 from signalbox.errors import RejectedError
 
@@ -27,19 +24,8 @@ TargetName = Annotated[
     str | None,
     typer.Option("--target", help="Use the live sessions of this deployed consumer instead.", metavar="KIND/NAME"),
 ]
-Messages = Annotated[Path | None, typer.Option(help="JSON list of SQS Message objects; - for standard input.")]
-Queue = Annotated[
-    str | None,
-    typer.Option(
-        help="Queue id, as in the sessions' configs; with --over also an original queue's name.", metavar="ID"
-    ),
-]
-Over = Annotated[
-    str | None,
-    typer.Option(
-        "--over", help="Explain the past messages of the last 2h or 7d, for example, instead.", metavar="DURATION"
-    ),
-]
+Messages = Annotated[Path, typer.Option(help="JSON list of SQS Message objects; - for standard input.")]
+Queue = Annotated[str, typer.Option(help="Queue id, as in the sessions' configs.", metavar="ID")]
 Sns = Annotated[
     bool, typer.Option("--sns", help="Messages are SNS notifications: filters also see the attributes inside them.")
 ]
@@ -56,29 +42,17 @@ Document = Mapping[str, Any]  # a decision, as `as_document` returns it
 
 def explain(
     *,
-    queue: Queue = None,
-    messages: Messages = None,
+    queue: Queue,
+    messages: Messages,
     sessions: Sessions = None,
     target: TargetName = None,
-    over: Over = None,
-    picture: Picture = None,
     sns: Sns = False,
     s3_event: S3Event = False,
     aws: Aws = False,
     stage: Stage = "signalbox",
     as_json: Json = False,
 ) -> None:
-    """Show who would receive each message and why, with the verdict of every session's filter; or who got past ones."""
-    past = asked_past(over, picture)
-    if past is not None:
-        _refuse_with_over(messages, sessions, queue, target)
-        if sessions is not None and queue is not None:
-            explain_kept(past, sessions, queue, sns=sns, s3_event=s3_event, aws=aws, stage=stage, as_json=as_json)
-        else:
-            explain_past(past, queue=queue, target=target, aws=aws, stage=stage, as_json=as_json)
-        return
-    if queue is None or messages is None:
-        raise RejectedError("give --queue and --messages, or --over for past messages")
+    """Show who would receive each message and why, with the verdict of every session's filter."""
     if (sessions is None) == (target is None):
         raise RejectedError("give either --sessions, for sessions in a file, or --target, for live sessions")
     if sessions is not None:
@@ -93,13 +67,6 @@ def _print(decisions: list[Document], *, as_json: bool) -> None:
             print_line(json.dumps(decision))
     else:
         print_table(["message", "goes to", "copies", "why"], _rows(decisions))
-
-
-def _refuse_with_over(messages: Path | None, sessions: Path | None, queue: str | None, target: str | None) -> None:
-    if messages is not None:
-        raise RejectedError("--over explains past messages: give no --messages")
-    if sessions is not None and (queue is None or target is not None):
-        raise RejectedError("--over with --sessions needs --queue, whose kept messages it reads, and no --target")
 
 
 def _offline(sessions: Path, messages: Path, *, queue: str, sns: bool, s3_event: bool) -> list[Document]:

@@ -28,19 +28,16 @@ MAXIMUM_ITERATIONS = 1_000_000
 MAXIMUM_USERS = 100  # of one command about a group
 # Those of a token's user: its claim has no other.
 TOKEN_ROLES = (Role.SOURCE, Role.SUBSCRIBER)
-MAXIMUM_TOPICS = 200  # of a dry run; a topic has at most 255 bytes
 MAXIMUM_SECRETS = 200  # of a command: eight writes of 25 items, and as many history events
 
 
 @dataclass(frozen=True, slots=True)
 class GiveGrant:
-    """`grant {user, exchange, right?, match?, uri, deny?, dry_run?, topics?}`; `right` is read or write.
+    """`grant {user, exchange, right?, match?, uri, deny?, dry_run?}`; `right` is read or write.
 
     `user` is a user, `@GROUP` or `@everyone`; `match` is exact, prefix or wildcard. The defaults are read and exact.
     With `deny` the right is taken away instead. Result: the grant, and `granted`: whether it is new. With `dry_run`
-    nothing changes, and the result has the `subscriptions` that would end or get more or fewer topics. With up to 200
-    `topics` in addition, it has `visibility` [{users, before, after}]: texts with a 1 for each topic to which the users
-    have the right and a 0 for each other; and `more_users`, the number of users who are left out.
+    nothing changes, and the result has the `subscriptions` that would end or get more or fewer topics.
     """
 
     principal: PrincipalName
@@ -48,7 +45,6 @@ class GiveGrant:
     grant: Grant
     is_deny: bool = False
     is_dry_run: bool = False
-    topics: tuple[RoutingKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +59,6 @@ class TakeGrant:
     grant: Grant
     is_deny: bool = False
     is_dry_run: bool = False
-    topics: tuple[RoutingKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,17 +176,7 @@ def _of_grant(kind: type[GiveGrant | TakeGrant]) -> Callable[[Section], Command]
         read_grant(section),
         is_deny=section.flag("deny"),
         is_dry_run=section.flag("dry_run"),
-        topics=_topics(section),
     )
-
-
-def _topics(section: Section) -> tuple[RoutingKey, ...]:
-    topics = section.texts("topics")
-    if topics and not section.flag("dry_run"):
-        section.problem("topics", "is only for dry_run")
-    if len(topics) > MAXIMUM_TOPICS:
-        section.problem("topics", f"expected at most {MAXIMUM_TOPICS} topics, not {len(topics)}")
-    return tuple(map(RoutingKey, topics))
 
 
 def _list_grants(section: Section) -> Command:
@@ -291,7 +276,7 @@ def _hexadecimal(section: Section, field: str, length: int) -> str:
 
 
 SECRET_FIELDS = ("user", "salt", "verifier", "iterations", "key")
-GRANT_FIELDS = ("user", "exchange", "right", "match", "uri", "deny", "dry_run", "topics")
+GRANT_FIELDS = ("user", "exchange", "right", "match", "uri", "deny", "dry_run")
 MEMBER_FIELDS = ("exchange", "group", "users", "dry_run")
 COMMANDS: Commands[Command] = {
     "grant": (GRANT_FIELDS, _of_grant(GiveGrant)),

@@ -1,23 +1,17 @@
-"""What a change of rights would do, without the change: to present subscriptions, and to the rights to topics."""
+"""The effects that a change of rights would have on present subscriptions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.live.admin.coverage import may_overlap
 from signalbox.live.admin.grants import Rights
-from signalbox.live.admin.ports import LiveAdminPorts
-from signalbox.live.admin.principals import EVERYONE, PrincipalName, group_of, user_of
-from signalbox.live.admin.rights_sources import Change, RightsSources, RightsSourcesReader
-from signalbox.live.session.state import ConnectionId, Session
+from signalbox.live.admin.rights_sources import Change, RightsSources
+from signalbox.live.session.state import Session
 from signalbox.live.wamp.patterns import TopicPattern
-from signalbox.sarracenia.rights.names import ExchangeName, UserName
-from signalbox.sarracenia.rights.permissions import Right, Role
+from signalbox.sarracenia.rights.permissions import Right
 
-MAXIMUM_SUBSCRIPTIONS, MAXIMUM_USERS = 500, 200  # in one answer
-HAS, HAS_NOT = "1", "0"  # a right to a topic
+MAXIMUM_SUBSCRIPTIONS = 500  # in one answer
 
 
 class Extent(IntEnum):
@@ -78,61 +72,3 @@ def _effect(before: Extent, after: Extent) -> str:
 
 def _patterns(session: Session) -> Sequence[TopicPattern]:
     return sorted(session.subscriptions.values(), key=lambda pattern: (pattern.uri, pattern.match))
-
-
-@dataclass(frozen=True, slots=True)
-class ConcernedUsers:
-    """Finds the users of a realm that a change of a grant concerns."""
-
-    ports: LiveAdminPorts
-    realm: ExchangeName
-
-    def of_principal(self, principal: PrincipalName, connections: Sequence[ConnectionId]) -> Sequence[RightsSources]:
-        """Return the sources of the users of a principal, and of its present sessions on `connections`.
-
-        The groups in tokens are those of the present sessions.
-        """
-        reader = RightsSourcesReader(self.ports, self.realm, self.ports.grants.of_groups(self.realm))
-        sessions = ConcernedSessions(self.ports).records(connections)
-        joined = [one for one in self.ports.parallel_map(reader.of_session, sessions) if one is not None]
-        present = {one.user for one in joined}
-        names = [name for name in self._names(principal) if name not in present]
-        return [*self.ports.parallel_map(lambda name: _stored(reader, name), names), *joined]
-
-    def _names(self, principal: PrincipalName) -> Sequence[UserName]:
-        if principal == EVERYONE:
-            return [one.name for one in self.ports.users.every()]
-        user = user_of(principal)
-        if user is not None:
-            return [user]
-        return [name for _, name in self.ports.groups.members(self.realm, group_of(principal))]
-
-
-def visibility(
-    concerned: Iterable[RightsSources], change: Change, right: Right, topics: Sequence[RoutingKey]
-) -> dict[str, object]:
-    """Return `visibility` for the first 200 users, those with the same rights together, and the number of others."""
-    rows = sorted(set(_visible(concerned, change, right, topics)))
-    found: dict[tuple[str, str], list[UserName]] = {}
-    for user, before, after in rows[:MAXIMUM_USERS]:
-        found.setdefault((before, after), []).append(user)
-    listed = [{"users": users, "before": before, "after": after} for (before, after), users in found.items()]
-    return {"visibility": listed, "more_users": len(rows[MAXIMUM_USERS:])}
-
-
-def _visible(
-    concerned: Iterable[RightsSources], change: Change, right: Right, topics: Sequence[RoutingKey]
-) -> Iterator[tuple[UserName, str, str]]:
-    for one in concerned:
-        yield one.user, _marks(one, right, topics), _marks(change(one), right, topics)
-
-
-def _marks(sources: RightsSources, right: Right, topics: Sequence[RoutingKey]) -> str:
-    rights = sources.rights
-    has = rights.may_receive if right is Right.READ else rights.may_publish
-    return "".join(HAS if has(topic) else HAS_NOT for topic in topics)
-
-
-def _stored(reader: RightsSourcesReader, name: UserName) -> RightsSources:
-    """Return the sources of a user of the stage, or else of a token's user without groups in its token."""
-    return reader.of_user(name) or reader.of_token(name, role=Role.SUBSCRIBER, groups=frozenset())

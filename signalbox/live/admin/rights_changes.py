@@ -12,7 +12,7 @@ from signalbox.history.event import HistoryEvent
 from signalbox.live.admin import events
 from signalbox.live.admin.commands import ChangeMembers, GiveGrant, TakeGrant
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
-from signalbox.live.admin.dry_run import ConcernedUsers, JoinedSession, dry_run, visibility
+from signalbox.live.admin.dry_run import JoinedSession, dry_run
 from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.admin.ports import LiveAdminPorts, StoredGrants
 from signalbox.live.admin.principals import PrincipalName, group_of
@@ -123,11 +123,7 @@ class RightsChanges:
         def change(one: RightsSources) -> RightsSources:
             return one.with_granted(command.principal, wanted)
 
-        found = self._effects(command.realm, connections, change)
-        if not command.topics:
-            return found
-        concerned = ConcernedUsers(self.ports, command.realm).of_principal(command.principal, connections)
-        return {**found, **visibility(concerned, change, command.grant.right, command.topics)}
+        return self._effects(command.realm, connections, change)
 
     def _effects(self, realm: ExchangeName, connections: Sequence[ConnectionId], change: Change) -> dict[str, object]:
         reader = RightsSourcesReader(self.ports, realm, self.ports.grants.of_groups(realm))

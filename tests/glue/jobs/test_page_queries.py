@@ -39,6 +39,11 @@ def bound(identity: str, moment: datetime, queue: str, **fields: object):
     return event(identity, moment, "exchange", "declared", "ok") | named | fields
 
 
+def routed(identity: str, message: str, topic: str, **fields: object):
+    named = {"message_id": message, "source": "xpublic", "topic": topic}
+    return event(identity, at(15), "exchange", "routed", "delivered") | named | fields
+
+
 EVENTS = [
     event("routed", at(9), "exchange", "routed", "ok", message_id=MESSAGE, source="trial", destination="q", attempt=1),
     event("dead", at(10), "exchange", "dead", "failed", message_id=MESSAGE, source="trial", reason="NoQueue"),
@@ -50,6 +55,12 @@ EVENTS = [
     bound("by-alice", at(7), "q_bob_bulletins.fifo", labels={"user": "alice"}, kind="deleted", reason="by name"),
     bound("of-alice", at(6), "q_alice", labels={"user": "alice"}),
     bound("no-name", at(5), None, labels={"user": "alice"}, topic=None),
+    routed("copy", "w1", "v03.a.weather", size_bytes=20),
+    routed("other-copy", "w1", "v03.a.weather", size_bytes=20),
+    routed("larger", "w2", "v03.a.weather", size_bytes=30),
+    routed("below", "w3", "v03.b.weather.storm", size_bytes=10),
+    routed("no-word", "w4", "v03.weather", size_bytes=10),
+    routed("other-word", "w5", "v03.b.weathers", size_bytes=10),
     event("came", at(12), "live", "joined", "ok", source="trial.fifo", labels={"user": "crunch"}),
     event("went", at(13), "live", "revoked", "ok", source="trial.fifo", topic="trial.", reason="ungrant"),
     event("before", at(13, day="2026-11-19"), "live", "joined", "ok", source="trial.fifo"),
@@ -181,6 +192,10 @@ ANSWERS: dict[str, list[list[str | None]]] = {
         [f"{DAY} 07:00:00", "deleted", "ok", "q_bob_bulletins.fifo", "data.#"],
         [f"{DAY} 06:00:00", "declared", "ok", "q_alice", "data.#"],
         [f"{DAY} 05:00:00", "declared", "ok", "bulletins.fifo", None],
+    ],
+    "Which past messages would a binding by `v03.*.weather.#` have matched?": [
+        ["v03.a.weather", "2", "30"],
+        ["v03.b.weather.storm", "1", "10"],
     ],
     "How long do clients wait for an answer, by country?": [["DE", None, "7000"], ["CA", "900", "4000"]],
     "How many clients found a proxy, day by day?": [

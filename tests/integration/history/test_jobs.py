@@ -18,8 +18,6 @@ from signalbox.history.jobs import REPLAY_PREFIX
 from signalbox.history.replay_state import ReplayId, ReplayProgress, ReplayState
 from signalbox.local.demo.history import wait_for_files
 from signalbox.local.spark.history_jobs import Job, run_locally
-from signalbox.local.stage_folder import StageFolder
-from tests.integration.live.page import WorkingFolder
 from tests.patience import wait_for
 
 pytestmark = [pytest.mark.emulator, pytest.mark.spark, pytest.mark.minutes(2)]
@@ -117,34 +115,6 @@ def texts(deployment: Deployment) -> dict[str, list[str]]:
         lines = s3.get_object(Bucket=bucket, Key=item["Key"])["Body"].read().decode().splitlines()
         found.setdefault(topic, []).extend(line.split("\t")[2] for line in lines)
     return found
-
-
-@pytest.fixture
-def folder(sent: None, stage_folder: StageFolder, tmp_path: Path) -> WorkingFolder:
-    return WorkingFolder.at(tmp_path, stage_folder)
-
-
-def test_a_binding_is_tried_on_the_published_messages(folder):
-    past = ["--dry-run", "--over", "1h", "--json"]
-
-    other = json.loads(folder.run("bind", EXCHANGE, COPY, "a.*", *past, "--picture", "past.svg"))
-    bound = json.loads(folder.run("bind", EXCHANGE, QUEUE, "#", *past))
-
-    assert {one["topic"]: one["messages"] for one in other["past"]["topics"]} == {"a.1": 5, "a.2": 4}
-    assert (other["past"]["new"]["messages"], bound["past"]["messages"], bound["past"]["new"]["messages"]) == (9, 12, 3)
-    assert "9 messages on 2 topics" in (folder.folder / "past.svg").read_text()
-    assert json.loads(folder.run("split", "explain", "--over", "1m", "--json"))["rate"]["per"] == "minute"
-
-
-def test_a_grant_is_tried_on_the_logged_messages(folder):
-    folder.run("user", "add", "trial-reader", "--live", "--role", "subscriber")
-    given = ["grant", "add", "trial-reader", LOG, "job.", "--match", "prefix", "--dry-run", "--over", "1h", "--json"]
-
-    found = json.loads(folder.run(*given))
-
-    assert (found["past"]["messages"], found["checked_topics"]) == (60, 2)
-    seen = [(one["user"], one["before"]["messages"], one["after"]["messages"]) for one in found["users"]]
-    assert seen == [("trial-reader", 0, 60)]
 
 
 def test_the_topic_report_counts_publications_copies_and_dropped_messages(reported):

@@ -29,7 +29,7 @@ from signalbox.local.demo.live import live_rows
 from signalbox.local.files import CHECKOUT
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.rendezvous.peers import dead_letter_reasons
-from tests.patience import Patience, scaled
+from tests.patience import Patience, scaled, wait_for
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
@@ -143,6 +143,20 @@ def test_connections_and_queues_get_publications_by_sqs_and_by_wamp(place: Trial
     assert [event.payload.arguments[0] for event in events] == bodies == [{"way": "sqs"}, {"way": "wamp"}]
     assert [event.sequence for event in events] == [1, 2]
     assert events[0].headers == {"by": "hand"}
+
+
+def test_a_publication_is_activity_of_the_exchange_and_of_history(place: TrialRealm, administrator: ExchangeClient):
+    with place.client("admin") as client:
+
+        def work() -> dict[str, int]:
+            (activity,) = client.call("signalbox.activity").arguments
+            return {one["capability"]: sum(one["minutes"]) for one in activity["capabilities"]}
+
+        before = work()
+        administrator.publish(place.realm, new_topic(), "hello")
+
+        wait_for(lambda: work()["history"] > before["history"], "the event of the publication among the metrics")
+        assert work()["exchange"] > before["exchange"]
 
 
 @pytest.mark.parametrize("realm", ["xplain.fifo", "xmissing.fifo"])

@@ -6,6 +6,9 @@ import urllib.request
 
 import pytest
 
+from signalbox.cli.shared import kept_settings
+from signalbox.local import stage
+
 pytestmark = pytest.mark.emulator
 
 KEYS = {
@@ -43,3 +46,10 @@ def test_the_broker_queue_has_the_given_url(deployed, deployment):
     name = deployment.outputs["BrokerQueueName"]
 
     assert deployment.session().client("sqs").get_queue_url(QueueName=name)["QueueUrl"] == deployed["broker_queue_url"]
+
+
+def test_a_local_stage_records_its_settings(deployed):
+    found = kept_settings.plan(deployed["outputs"], ["poll_hold_seconds=5"], place=stage.local_context([]))
+
+    assert found.context == ["poll_hold_seconds=5"]
+    assert found.lines == ("setting changed: poll_hold_seconds = 10 → 5",)
