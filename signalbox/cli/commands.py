@@ -58,7 +58,7 @@ COMMANDS = group_of(
     Part(
         "doctor",
         "signalbox.cli.doctor.commands:doctor",
-        "Examine the requirements of a deployment and change nothing; exit with 1 if a deployment would fail.",
+        "Examine requirements that no deployment reports; change nothing; exit with 1 if a deployment would fail.",
     ),
     Part(
         "verify",

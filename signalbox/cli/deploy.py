@@ -9,7 +9,6 @@ from signalbox.cli.doctor.commands import examine, print_finding
 from signalbox.cli.shared.kept_settings import Reset
 from signalbox.cli.shared.output import print_error
 from signalbox.cli.shared.stage import say
-from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,23 +41,16 @@ def deploy(
 
     require_checkout()
     _say_place(context or [])
-    settings, problem = _settings_of_stage(context or [], reset or [])
+    settings = _settings_of_stage(context or [], reset or [])
     settings.say()
     if not skip_doctor:
-        _examine(settings.context, bootstraps=bootstrap, force=force)
-    if problem is not None:
-        raise problem  # what the stage keeps is not known
+        _examine(settings.context, force=force)
     raise typer.Exit(deploy_to_aws(settings.context, bootstrap=bootstrap))
 
 
-def _settings_of_stage(context: list[str], reset: list[str]) -> "tuple[SettingsPlan, Exception | None]":
-    """Return the settings of a deployment, and the error if those of the stage cannot be read.
-
-    The doctor explains most errors. Raises `InvalidSettings`.
-    """
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    from signalbox.cli.doctor.settings import InvalidSettings, read_settings
+def _settings_of_stage(context: list[str], reset: list[str]) -> "SettingsPlan":
+    """Return the settings of a deployment, with those that the stage keeps. Raises `InvalidSettings`."""
+    from signalbox.cli.doctor.settings import read_settings
     from signalbox.cli.shared.deployment import settings_session
     from signalbox.cli.shared.kept_settings import new_stage, plan
     from signalbox.local.session import StageMissing, stack_outputs
@@ -66,13 +58,9 @@ def _settings_of_stage(context: list[str], reset: list[str]) -> "tuple[SettingsP
     config = read_settings(context)
     try:
         outputs = stack_outputs(settings_session(config.region), config.stage)
-        return plan(outputs, context, reset=reset), None
+        return plan(outputs, context, reset=reset)
     except StageMissing:
-        return new_stage(context, reset=reset), None
-    except InvalidSettings:
-        raise
-    except (RejectedError, BotoCoreError, ClientError) as error:
-        return new_stage(context, reset=reset), error
+        return new_stage(context, reset=reset)
 
 
 def _say_place(context: "Sequence[str]") -> None:
@@ -86,11 +74,11 @@ def _say_place(context: "Sequence[str]") -> None:
     say(f"stage {config.stage} in {region}, from {CHECKOUT}")
 
 
-def _examine(context: "Sequence[str]", *, bootstraps: bool, force: bool) -> None:
+def _examine(context: "Sequence[str]", *, force: bool) -> None:
     """Run the doctor; end the command if a deployment would fail."""
     from signalbox.doctor.findings import has_stop
 
-    if has_stop(examine(context, bootstraps=bootstraps, on_finding=print_finding)) and not force:
+    if has_stop(examine(context, on_finding=print_finding)) and not force:
         print_error(
             "the deployment would fail, or its stage would not work: see the lines that begin with `stop`\n"
             "`--force` deploys nevertheless, `--skip-doctor` without looking"

@@ -11,13 +11,5 @@ class CallDenied(RejectedError):
         self.permission = permission
 
 
-class CredentialsUnusable(RejectedError):
-    """Raised when there are no AWS credentials, or AWS refuses them; `remedy` says how to get others."""
-
-    def __init__(self, reason: str, *, remedy: str) -> None:
-        super().__init__(reason)
-        self.remedy = remedy
-
-
 class CallFailed(UnavailableError):
     """Raised when a call of the doctor fails for another reason; the text has AWS's code."""

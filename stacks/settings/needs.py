@@ -1,4 +1,4 @@
-"""The account's quotas that a configuration needs; a test compares them with the templates."""
+"""The concurrent executions of Lambda that a configuration needs; a test compares them with the templates."""
 
 from dataclasses import dataclass
 
@@ -9,15 +9,11 @@ from stacks.settings.config import Config
 FIXED_MAPPINGS, FIXED_CONCURRENCY = 3, 10
 # Retries and ordered retries; inboxes, outboxes, timers and overview calls.
 ROUTE_MAPPINGS, LIVE_MAPPINGS = 2, 4
-# The limit of requests a second for each execution of a function that answers quickly.
-RATE_OF_AN_EXECUTION = 10
-# Rounded up: a few more resources need no change here.
-SCHEDULES, ROLES, TABLES = 20, 50, 6
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Concurrent executions of Lambda, requests a second of API Gateway, and numbers of resources."""
+    """Concurrent executions of Lambda."""
 
     mappings: int
     polled: int
@@ -26,11 +22,6 @@ class Needs:
     """The held polls outside of reservations."""
     reserved: int
     """The executions that functions reserve."""
-    requests_per_second: int
-    """The requests and frames that the throttles of all APIs let in."""
-    schedules: int = SCHEDULES
-    roles: int = ROLES
-    tables: int = TABLES
 
 
 def needs(config: Config) -> Needs:
@@ -45,13 +36,4 @@ def needs(config: Config) -> Needs:
         ),
         held_polls=0 if config.reservations else config.poll_hold_limit,
         reserved=sum(config.reservations.values()),
-        requests_per_second=_requests_per_second(config),
     )
-
-
-def _requests_per_second(config: Config) -> int:
-    answers_and_polls = 2 * RATE_OF_AN_EXECUTION * config.proxy_concurrency
-    clients = 2 * config.client_concurrency  # over HTTP and over AMP
-    pages = 2 * RATE_OF_AN_EXECUTION * config.page_concurrency
-    connections = RATE_OF_AN_EXECUTION * config.live_connect_concurrency
-    return answers_and_polls + clients + pages + connections + config.live_frame_limit

@@ -13,11 +13,7 @@ from botocore.httpsession import URLLib3Session
 ACCOUNT = "123456789012"
 Body = str | dict[str, Any]
 # The operations of services that are named by their path.
-BY_PATH = {
-    "/2016-08-19/account-settings": "GetAccountSettings",
-    "/schedule-groups": "ListScheduleGroups",
-    "/clusters/prod-eu": "DescribeCluster",
-}
+BY_PATH = {"/2016-08-19/account-settings": "GetAccountSettings"}
 
 
 @dataclass(frozen=True)
@@ -33,10 +29,6 @@ def refusal(code: str, message: str = "no", *, status: int = 400, kind: str = "j
     if kind == "json":
         return Answer({"__type": f"com.amazonaws#{code}", "message": message}, status)
     error = f"<Error><Type>Sender</Type><Code>{code}</Code><Message>{message}</Message></Error>"
-    if kind == "s3":
-        return Answer(error, status)
-    if kind == "ec2":
-        return Answer(f"<Response><Errors>{error}</Errors><RequestID>1</RequestID></Response>", status)
     return Answer(f"<ErrorResponse>{error}<RequestId>1</RequestId></ErrorResponse>", status)
 
 
@@ -77,10 +69,7 @@ def _operation(request: AWSPreparedRequest) -> str:
     if url.path in BY_PATH:
         return BY_PATH[url.path]
     body = request.body.decode() if isinstance(request.body, bytes) else request.body or ""
-    if isinstance(body, str) and "Action=" in body:
-        return parse_qs(body)["Action"][0]
-    assert url.query == "encryption", request.url
-    return "GetBucketEncryption"
+    return parse_qs(body)["Action"][0]
 
 
 @pytest.fixture
@@ -108,48 +97,15 @@ def _no_pause(_seconds: float) -> None: ...
 def healthy() -> dict[str, Answer | list[Answer]]:
     """Return the responses of an account in which a deployment succeeds."""
     caller = f"arn:aws:sts::{ACCOUNT}:assumed-role/Deployer/ann"
-    regions = "".join(
-        f"<item><regionName>{name}</regionName><optInStatus>{status}</optInStatus></item>"
-        for name, status in (
-            ("eu-central-1", "opt-in-not-required"),
-            ("eu-west-1", "opt-in-not-required"),
-            ("af-south-1", "not-opted-in"),
-        )
-    )
-    summary = {"Users": 12, "UsersQuota": 5000, "Roles": 80, "RolesQuota": 1000}
-    entries = "".join(f"<entry><key>{key}</key><value>{value}</value></entry>" for key, value in summary.items())
     return {
         "GetCallerIdentity": result("GetCallerIdentity", f"<Arn>{caller}</Arn><Account>{ACCOUNT}</Account>"),
-        "DescribeRegions": Answer(
-            f"<DescribeRegionsResponse><regionInfo>{regions}</regionInfo></DescribeRegionsResponse>"
-        ),
-        "GetParameter": Answer({"Parameter": {"Name": "version", "Value": "28"}}),
-        "GetBucketEncryption": encryption("AES256"),
         "GetAccountSettings": concurrency(1000, 1000),
-        "GetServiceQuota": quota(10_000),
-        "GetAccountSummary": result("GetAccountSummary", f"<SummaryMap>{entries}</SummaryMap>"),
         "DescribeStacks": refusal("ValidationError", "Stack with id signalbox does not exist", kind="query"),
-        "ListTables": Answer({"TableNames": ["one"]}),
-        "ListScheduleGroups": Answer({"ScheduleGroups": [{"Name": "default"}]}),
         "DescribeConfigurationRecorders": Answer({"ConfigurationRecorders": []}),
         "DescribeConfigurationRecorderStatus": Answer({"ConfigurationRecordersStatus": []}),
-        "GetQueueUrl": refusal("QueueDoesNotExist"),
         "GetTopicAttributes": result("GetTopicAttributes", "<Attributes></Attributes>"),
     }
 
 
-def quota(value: float) -> Answer:
-    return Answer({"Quota": {"Value": value}})
-
-
 def concurrency(limit: int, unreserved: int) -> Answer:
     return Answer({"AccountLimit": {"ConcurrentExecutions": limit, "UnreservedConcurrentExecutions": unreserved}})
-
-
-def encryption(algorithm: str, key: str = "") -> Answer:
-    master = f"<KMSMasterKeyID>{key}</KMSMasterKeyID>" if key else ""
-    default = (
-        "<ApplyServerSideEncryptionByDefault>"
-        f"<SSEAlgorithm>{algorithm}</SSEAlgorithm>{master}</ApplyServerSideEncryptionByDefault>"
-    )
-    return Answer(f"<ServerSideEncryptionConfiguration><Rule>{default}</Rule></ServerSideEncryptionConfiguration>")

@@ -1,23 +1,22 @@
-"""The caller's identity, and the regions with their status."""
+"""The caller's identity, and the partition of a region."""
 
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import UnknownRegionError
 
-from signalbox.aws.doctor.calls import PATIENCE, call
-from signalbox.doctor.account import Identity, Region
+from signalbox.aws.doctor.calls import PATIENCE
+from signalbox.doctor.account import Identity
 
 if TYPE_CHECKING:
     import boto3
 
-# Always enabled: in a region that is not, STS refuses valid credentials as unknown.
-HOME_REGION = "us-east-1"
-
 
 def identity(session: "boto3.Session") -> Identity:
-    """Return the account and ARN of the credentials. Raises the errors of `call`."""
-    with call("sts:GetCallerIdentity"):
-        found = session.client("sts", region_name=HOME_REGION, config=PATIENCE).get_caller_identity()
+    """Return the account and ARN of the credentials.
+
+    Raises botocore's errors; in a region that the account has not enabled, STS refuses valid credentials, too.
+    """
+    found = session.client("sts", config=PATIENCE).get_caller_identity()
     return Identity(found["Account"], found["Arn"])
 
 
@@ -27,11 +26,3 @@ def partition(session: "boto3.Session", region: str) -> str | None:
         return session.get_partition_for_region(region)
     except UnknownRegionError:
         return None
-
-
-def regions(session: "boto3.Session") -> list[Region]:
-    """Return all regions of the partition with their opt-in status. Raises the errors of `call`."""
-    with call("ec2:DescribeRegions"):
-        ec2 = session.client("ec2", region_name=HOME_REGION, config=PATIENCE)
-        found = ec2.describe_regions(AllRegions=True)["Regions"]
-    return [Region(one["RegionName"], one.get("OptInStatus", "")) for one in found]

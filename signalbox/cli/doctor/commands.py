@@ -1,4 +1,4 @@
-"""`signalbox doctor`: examines the account, the region and this machine before a deployment."""
+"""`signalbox doctor`: examines the account and the region before a deployment."""
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -16,37 +16,31 @@ STOPPED = 1
 Context = Annotated[
     list[str] | None, typer.Option("--context", "-c", metavar="KEY=VALUE", help="A deployment setting; repeatable.")
 ]
-Bootstrap = Annotated[
-    bool, typer.Option("--bootstrap", help="The deployment bootstraps the CDK, so that its absence is no obstacle.")
-]
 
 
-def doctor(*, context: Context = None, bootstrap: Bootstrap = False, as_json: Json = False) -> None:
-    """Examine the requirements of a deployment and change nothing; exit with 1 if a deployment would fail."""
+def doctor(*, context: Context = None, as_json: Json = False) -> None:
+    """Examine requirements that no deployment reports; change nothing; exit with 1 if a deployment would fail."""
     from signalbox.doctor.findings import has_stop
 
-    findings = examine(context or [], bootstraps=bootstrap, on_finding=_keep_silent if as_json else print_finding)
+    found = examine(context or [], on_finding=_keep_silent if as_json else print_finding)
     if as_json:
-        print_json({"ready": not has_stop(findings), "findings": [one.to_document() for one in findings]})
-    if has_stop(findings):
+        print_json({"ready": not has_stop(found), "findings": [one.to_document() for one in found]})
+    if has_stop(found):
         raise typer.Exit(STOPPED)
 
 
-def examine(
-    context: Iterable[str], *, bootstraps: bool, on_finding: Callable[["Finding"], None]
-) -> Sequence["Finding"]:
+def examine(context: Iterable[str], *, on_finding: Callable[["Finding"], None]) -> Sequence["Finding"]:
     """Return all findings; `on_finding` receives each when it arrives. Raises `InvalidSettings`."""
-    say("examining this machine, the credentials and the account")  # at once: what follows loads the CDK
+    say("examining the credentials and the account")  # at once: what follows loads the CDK
 
-    from signalbox.cli.doctor.examination import examination
+    from signalbox.cli.doctor.examination import findings
     from signalbox.cli.doctor.settings import read_settings
 
-    config = read_settings(context)
-    findings = []
-    for finding in examination(config, bootstraps=bootstraps).findings():
-        findings.append(finding)
+    found = []
+    for finding in findings(read_settings(context)):
+        found.append(finding)
         on_finding(finding)
-    return findings
+    return found
 
 
 def _keep_silent(_finding: "Finding") -> None: ...

@@ -18,10 +18,19 @@ from botocore.exceptions import (
     TokenRetrievalError,
 )
 
-from signalbox.aws.doctor.calls import DENIED, EXPIRED, REFUSED, SET_CREDENTIALS, SIGN_IN, WRONG_SIGNATURE
+from signalbox.aws.doctor.calls import DENIED
 from signalbox.aws.shared.errors import PASSING
 
 LOOPBACK = "127.0.0.1"
+EXPIRED = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
+REFUSED = frozenset(
+    {"InvalidClientTokenId", "UnrecognizedClientException", "AuthFailure", "InvalidAccessKeyId", "InvalidToken"}
+)
+WRONG_SIGNATURE = frozenset(
+    {"SignatureDoesNotMatch", "InvalidSignatureException", "RequestTimeTooSkewed", "IncompleteSignature"}
+)
+SIGN_IN = "sign in again (aws sso login, or new keys of your identity provider), then repeat the command"
+SET_CREDENTIALS = "set AWS_PROFILE to a profile of `aws configure`, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 # IAM's own words: «User: ARN is not authorized to perform: ACTION on resource: ARN because …».
 NOT_AUTHORIZED = re.compile(
     r"(?:User: (?P<who>\S+) is )?not authorized to perform: (?P<action>[\w:-]+)(?: on resource: (?P<resource>\S+))?"
@@ -32,7 +41,6 @@ MISSING_SETTINGS: Mapping[type[BotoCoreError], str] = {
     ProfileNotFound: "AWS_PROFILE names no profile: correct it, or create the profile with `aws configure`",
     NoRegionError: "no AWS region is set: set AWS_REGION, or a region in the AWS profile",
 }
-DOCTOR = "`signalbox doctor` examines credentials, region and permissions"
 
 
 def explained(error: BotoCoreError | ClientError) -> str:
@@ -61,8 +69,8 @@ def _explained_answer(error: ClientError) -> str:
         return f"the AWS credentials have expired: {SIGN_IN}"
     if code in REFUSED:
         return (
-            f"AWS does not know these credentials ({code}): they were deleted or rotated, or are of another account; "
-            f"{SET_CREDENTIALS}"
+            f"AWS does not know these credentials ({code}): they were deleted or rotated, are of another account, or "
+            f"the account has not enabled the region; {SET_CREDENTIALS}"
         )
     if code in WRONG_SIGNATURE:
         return (
@@ -78,10 +86,10 @@ def _explained_answer(error: ClientError) -> str:
 def _explained_denial(error: ClientError, code: str, message: str) -> str:
     found = NOT_AUTHORIZED.search(message)
     if found is None:
-        return f"your AWS credentials may not call {error.operation_name} ({code}); {DOCTOR}\nAWS: {message}"
+        return f"your AWS credentials may not call {error.operation_name} ({code})\nAWS: {message}"
     who = found["who"] or "your AWS credentials"
     where = f" on {found['resource']}" if found["resource"] else ""
     return (
         f"{who} may not {found['action']}{where}: this permission is missing, or the stage is another's "
-        f"(--stage, AWS_PROFILE, AWS_REGION); {DOCTOR}"
+        "(--stage, AWS_PROFILE, AWS_REGION)"
     )

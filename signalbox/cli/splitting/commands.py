@@ -45,8 +45,7 @@ COMMANDS = group_of(
     Part(
         "explain",
         "signalbox.cli.splitting.explain:explain",
-        "Show who would receive each message and why, with the verdict of every session's filter; or who got "
-        "past ones.",
+        "Show who would receive each message and why, with the verdict of every session's filter.",
     ),
     Part(
         "registry",

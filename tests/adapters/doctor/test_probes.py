@@ -2,29 +2,18 @@
 
 import boto3
 import pytest
-from botocore.exceptions import (
-    ClientError,
-    EndpointConnectionError,
-    NoCredentialsError,
-    PartialCredentialsError,
-    SSOTokenLoadError,
-    TokenRetrievalError,
-)
+from botocore.exceptions import ClientError, EndpointConnectionError
 
-from signalbox.aws.doctor.account import identity, partition, regions
-from signalbox.aws.doctor.bootstrap import AssetsBucket, assets_bucket, bootstrap_version
+from signalbox.aws.doctor.account import identity, partition
+from signalbox.aws.doctor.alarm_topic import topic_exists
 from signalbox.aws.doctor.calls import call
-from signalbox.aws.doctor.clusters import cluster
-from signalbox.aws.doctor.quotas import concurrency, iam_users_and_roles, requests_a_second, schedule_groups, tables
+from signalbox.aws.doctor.concurrency import concurrency
 from signalbox.aws.doctor.recorder import recorders
-from signalbox.aws.doctor.resources import queue, topic_exists
-from signalbox.doctor.account import Identity, Region
-from signalbox.doctor.clusters import EksCluster
-from signalbox.doctor.problems import CallDenied, CallFailed, CredentialsUnusable
-from signalbox.doctor.quotas import Concurrency, Places
+from signalbox.doctor.account import Identity
+from signalbox.doctor.concurrency import Concurrency
+from signalbox.doctor.problems import CallDenied, CallFailed
 from signalbox.doctor.recorder import ALL, ALL_BUT, SOME, Recorder
-from signalbox.doctor.resources import NamedQueue
-from tests.fakes.wire import ACCOUNT, Answer, Wire, encryption, quota, refusal, wire
+from tests.fakes.wire import ACCOUNT, Answer, Wire, refusal, wire
 
 __all__ = ["wire"]
 TOPIC = f"arn:aws:sns:eu-west-1:{ACCOUNT}:alarms"
@@ -44,53 +33,8 @@ def test_a_partition_is_known_without_a_call(session, wire: Wire):
     assert wire.asked == []
 
 
-def test_regions_have_their_status(session):
-    assert Region("af-south-1", "not-opted-in") in regions(session)
-
-
-def test_the_version_of_the_bootstrap_is_a_parameter(session, wire: Wire):
-    assert bootstrap_version(session) == 28
-    wire.answers["GetParameter"] = refusal("ParameterNotFound")
-    assert bootstrap_version(session) is None
-
-
-def test_the_key_of_the_assets_bucket_is_that_of_its_default_encryption(session, wire: Wire):
-    assert assets_bucket(session, account=ACCOUNT, region="eu-central-1") == AssetsBucket(exists=True)
-    wire.answers["GetBucketEncryption"] = encryption("aws:kms", "arn:k")
-    assert assets_bucket(session, account=ACCOUNT, region="eu-central-1") == AssetsBucket(exists=True, key="arn:k")
-    wire.answers["GetBucketEncryption"] = refusal("NoSuchBucket", kind="s3", status=404)
-    assert assets_bucket(session, account=ACCOUNT, region="eu-central-1") == AssetsBucket(exists=False)
-    wire.answers["GetBucketEncryption"] = refusal("AccessDenied", kind="s3", status=403)
-    with pytest.raises(CallDenied):
-        assets_bucket(session, account=ACCOUNT, region="eu-central-1")
-
-
-def test_quotas_are_read_with_their_use(session, wire: Wire):
+def test_the_concurrency_of_the_account_has_its_unreserved_part(session):
     assert concurrency(session) == Concurrency(1000, 1000)
-    assert requests_a_second(session) == 10_000
-    assert iam_users_and_roles(session) == (Places(12, 5000), Places(80, 1000))
-    wire.answers["ListTables"] = [
-        Answer({"TableNames": ["one"], "LastEvaluatedTableName": "one"}),
-        Answer({"TableNames": ["b"]}),
-    ]
-    assert tables(session) == Places(2, 10_000)
-    assert schedule_groups(session) == 1
-
-
-def test_a_quota_without_a_value_of_the_account_has_awss_default(session, wire: Wire):
-    wire.answers["GetServiceQuota"] = refusal("NoSuchResourceException")
-    wire.answers["GetAWSDefaultServiceQuota"] = quota(2500)
-
-    assert requests_a_second(session) == 2500
-
-
-def test_a_denied_quota_names_its_permission(session, wire: Wire):
-    wire.answers["GetServiceQuota"] = refusal("AccessDeniedException")
-
-    with pytest.raises(CallDenied) as denied:
-        requests_a_second(session)
-
-    assert denied.value.permission == "servicequotas:GetServiceQuota"
 
 
 GROUPS = {
@@ -141,22 +85,6 @@ def test_a_recorder_has_the_frequency_for_queues_and_its_scope(session, wire: Wi
     assert recorders(session) == [Recorder("aws", "", ALL, frequency="DAILY", is_recording=False, is_paid=False)]
 
 
-def test_a_queue_has_the_stage_of_its_tag(session, wire: Wire):
-    assert queue(session, "offers") is None
-    wire.answers["GetQueueUrl"] = Answer({"QueueUrl": "https://q"})
-    wire.answers["ListQueueTags"] = Answer({"Tags": {"signalbox:stage": "try"}})
-    assert queue(session, "offers") == NamedQueue("offers", "try")
-    wire.answers["ListQueueTags"] = Answer({})
-    assert queue(session, "offers") == NamedQueue("offers", None)
-
-
-def test_a_queue_of_another_account_is_not_asked_for_its_tags(session, wire: Wire):
-    wire.answers["GetQueueUrl"] = Answer({"QueueUrl": "https://q"})
-
-    assert queue(session, "offers", owner="999999999999") == NamedQueue("offers", None)
-    assert wire.asked == ["GetQueueUrl"]
-
-
 def test_a_topic_is_looked_up_in_its_own_region(session, wire: Wire):
     assert topic_exists(session, TOPIC)
     assert wire.hosts["GetTopicAttributes"] == "sns.eu-west-1.amazonaws.com"
@@ -167,20 +95,6 @@ def test_a_topic_is_looked_up_in_its_own_region(session, wire: Wire):
         topic_exists(session, TOPIC)
 
 
-def test_a_cluster_is_described(session, wire: Wire):
-    network = {"endpointPublicAccess": True, "publicAccessCidrs": ["0.0.0.0/0"]}
-    described = {"resourcesVpcConfig": network, "accessConfig": {"authenticationMode": "API"}}
-    wire.answers["DescribeCluster"] = Answer({"cluster": described})
-    assert cluster(session, "prod-eu") == EksCluster("API", is_public=True, addresses=("0.0.0.0/0",))
-    wire.answers["DescribeCluster"] = Answer({"cluster": {"resourcesVpcConfig": {"endpointPublicAccess": False}}})
-    assert cluster(session, "prod-eu") == EksCluster("CONFIG_MAP", is_public=False, addresses=())
-    wire.answers["DescribeCluster"] = refusal("ResourceNotFoundException", status=404)
-    assert cluster(session, "prod-eu") is None
-    wire.answers["DescribeCluster"] = refusal("AccessDeniedException", status=403)
-    with pytest.raises(CallDenied, match="eks:DescribeCluster"):
-        cluster(session, "prod-eu")
-
-
 def refused(code: str) -> ClientError:
     return ClientError({"Error": {"Code": code, "Message": "no"}}, "TheCall")
 
@@ -189,14 +103,7 @@ def refused(code: str) -> ClientError:
     ("error", "problem"),
     [
         (refused("AccessDeniedException"), CallDenied),
-        (refused("ExpiredToken"), CredentialsUnusable),
-        (refused("InvalidClientTokenId"), CredentialsUnusable),
-        (refused("RequestTimeTooSkewed"), CredentialsUnusable),
         (refused("ThrottlingException"), CallFailed),
-        (NoCredentialsError(), CredentialsUnusable),
-        (PartialCredentialsError(provider="env", cred_var="key"), CredentialsUnusable),
-        (SSOTokenLoadError(error_msg="no"), CredentialsUnusable),
-        (TokenRetrievalError(provider="sso", error_msg="no"), CredentialsUnusable),
         (EndpointConnectionError(endpoint_url="https://x"), CallFailed),
     ],
     ids=lambda value: value.__class__.__name__ if isinstance(value, Exception) else "",

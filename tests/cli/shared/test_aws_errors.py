@@ -46,7 +46,7 @@ def answer(code: str, message: str = "AWS's words") -> ClientError:
         ),
         (
             answer("AccessDenied", "Access Denied"),
-            "your AWS credentials may not call GetItem (AccessDenied); `",
+            "your AWS credentials may not call GetItem (AccessDenied)\nAWS: Access Denied",
         ),
         (answer("ValidationException"), "AWS: ValidationException at GetItem: AWS's words"),
         (NoRegionError(), "no AWS region is set: set AWS_REGION"),
