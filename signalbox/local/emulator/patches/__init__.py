@@ -16,6 +16,7 @@ from signalbox.local.emulator.patches import (
     physical_names,
     poll_gaps,
     queue_locks,
+    redrive_policies,
     repeated_deletions,
     service_deployments,
     service_permissions,
@@ -45,6 +46,7 @@ def patches(root_access_key_id: str) -> tuple[Patch, ...]:
         physical_names.PATCH,
         poll_gaps.PATCH,
         queue_locks.PATCH,
+        redrive_policies.PATCH,
         cloudwatch_metrics.PATCH,  # counts at the handlers that the locks leave
         repeated_deletions.PATCH,
         service_deployments.PATCH,
