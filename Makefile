@@ -2,18 +2,20 @@
 PYTHON ?= python3
 SETUP = $(PYTHON) signalbox/local/setup.py
 SIGNALBOX = $(SETUP) && .venv/bin/signalbox
+CHECK = .venv/bin/python -m signalbox.local.check
 # What `make bench` measures: all, or with arguments, which are one program's own, what OF names.
 OF ?= rendezvous $(if $(ARGS),,splitting exchange live)
 MINUTES ?= 10
 # Images of Python often set it; without bytecode each program compiles its packages again, which takes longer than its work.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help up down test check format bench soak deploy clean
+.PHONY: help up down check test release format bench soak deploy clean
 
 help: ; @sed -n 's,^\([a-z]*\): .* [#][#] ,make \1\t,p' Makefile
 up: ; @$(SIGNALBOX) local up $(ARGS) ## start the emulator, deploy, run the demo (ARGS="--port 4567 -c key=value")
 down: ; @$(SIGNALBOX) local down --yes ## stop everything that `make up` started
-test: ; @$(SETUP) && .venv/bin/python -m signalbox.local.check all ## all that a machine can check, emulator and Spark too
-check: ; @$(SETUP) && .venv/bin/python -m signalbox.local.check fast ## format, lint, types, contracts, fast tests, synth, documents
+check: ; @$(SETUP) && $(CHECK) check ## format, lint, types, contracts, fast tests, synth, documents
+test: ; @$(SETUP) && $(CHECK) test ## that, and each capability on a stage, the page in a browser, and Spark
+release: ; @$(SETUP) && $(CHECK) release $(PART) ## everything else, in parts; goes on after those that have passed (PART="core soak")
 format: ; @$(SETUP) && .venv/bin/ruff format . && .venv/bin/ruff check --fix . && .venv/bin/python -m signalbox.local.javascript ## put the code into the house format
 bench: ; @$(SETUP) && for of in $(OF); do .venv/bin/python -m benchmarks.$$of $(ARGS) || exit 1; done ## measure, side by side with the originals
 soak: ; @$(SETUP) && .venv/bin/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS) ## load and kill everything under AWS's weather, then account for each message (MINUTES=10 SEED=1)

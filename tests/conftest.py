@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from xdist.remote import Producer
 
 from signalbox.cli.shared.deployment import Deployment, local_deployment
 from signalbox.local import cdk, stage
@@ -22,13 +21,15 @@ from tests import garbage
 from tests.java import parts
 from tests.kubernetes.cluster import Namespace, Server
 from tests.memoization import memoize
-from tests.scheduling import SharedFixtures
 from tests.tracing import trace_no_calls, traced_call
 
 # No deadline: the duration of an example depends on the machine's load more than on the code. In CI the examples are
 # the same in every run, so that a change has caused a new failure; elsewhere they are random.
-settings.register_profile("signalbox", deadline=None, derandomize="CI" in os.environ)
-settings.load_profile("signalbox")
+REPEATED = {"deadline": None, "derandomize": "CI" in os.environ}
+settings.register_profile("release", **REPEATED)
+# Enough to see a broken property; `make release` tries all examples, with the option --hypothesis-profile.
+settings.register_profile("check", max_examples=20, **REPEATED)
+settings.load_profile("check")
 
 
 garbage.postpone()
@@ -53,16 +54,6 @@ def pytest_report_header() -> str:
     return f"weather: {SEED_VARIABLE}={os.environ[SEED_VARIABLE]}"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the longest tests first and the short browser tests last, so that all processes end together."""
-
-    def position(item: pytest.Item) -> tuple[float, bool]:
-        minutes = item.get_closest_marker("minutes")
-        return -minutes.args[0] if minutes else 0, item.get_closest_marker("browser") is not None
-
-    items.sort(key=position)
-
-
 def pytest_collection_finish() -> None:
     """Collect no garbage among modules and tests."""
     garbage.begin()
@@ -72,12 +63,6 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     """Trace only the first examples of a property."""
     return (yield from traced_call(item))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SharedFixtures | None:
-    """Return the scheduler of `--dist loadfile`."""
-    return SharedFixtures(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")

@@ -1,37 +1,19 @@
-"""How long tests wait for effects: in seconds of a machine with a free core, so that a busy machine gets more time."""
+"""How long tests wait: until what they count is there, or for a deadline far beyond what any machine takes.
 
-import os
+A deadline only ends a test that waits for nothing, so that it is the same on an idle and on a busy machine.
+"""
+
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
 
-# Longer than a busy machine with two cores takes for any immediate effect.
-SOON_SECONDS = 15.0
-USUAL = 3  # how many processes share a core while `make test` runs
+SOON_SECONDS = 240.0
 
 
-def slowness() -> float:
-    """Return how many processes share a core at the moment, at least 1."""
-    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-
-
-def scaled(seconds: float) -> float:
-    """Return a timeout for one call, by the present load."""
-    return seconds * slowness()
-
-
-def fewer(count: int) -> int:
-    """Return how many things to do at once where the product's own limits are in seconds.
-
-    All of `count` under the load that `make test` makes itself, fewer under a higher one, and at least a third.
-    """
-    return max(-(-count // 3), int(count * min(1, USUAL / slowness())))
-
-
-class Patience:
-    """A deadline that a busy machine reaches later: a second on a core that three processes share counts as a third."""
+class Deadline:
+    """The end of a wait."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -39,14 +21,11 @@ class Patience:
 
     def renew(self) -> None:
         """Begin anew, since there is progress."""
-        self._left, self._seen = self.seconds, time.monotonic()
+        self._end = time.monotonic() + self.seconds
 
     def is_over(self) -> bool:
         """Return whether the time is used up."""
-        now = time.monotonic()
-        self._left -= (now - self._seen) / slowness()
-        self._seen = now
-        return self._left <= 0
+        return time.monotonic() >= self._end
 
 
 def wait_for(
@@ -57,14 +36,14 @@ def wait_for(
     every: float = 0.1,
     progress: Callable[[], object] | None = None,
 ) -> T:
-    """Return the first true result of `look`; fail with the missing `what` when patience is over.
+    """Return the first true result of `look`; fail with the missing `what` at the deadline.
 
-    With `progress`, patience begins anew whenever its value changes: `seconds` are then for one step.
+    With `progress`, the deadline is renewed whenever its value changes: `seconds` are then for one step.
     """
-    patience, value = Patience(seconds), progress and progress()
+    deadline, value = Deadline(seconds), progress and progress()
     while not (found := look()):
         if progress and value != (value := progress()):
-            patience.renew()
-        assert not patience.is_over(), f"within {seconds} s of a free core, not {what}"
+            deadline.renew()
+        assert not deadline.is_over(), f"within {seconds} s, not {what}"
         time.sleep(every)
     return found

@@ -20,17 +20,16 @@ from tests.browser.stages import SVG
 from tests.integration.live.arvados_realm import REALM, arvados_realm, row, settle
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.shared.tcp_proxy import tcp_proxy
-from tests.patience import scaled
 
 pytestmark = [pytest.mark.emulator, pytest.mark.browser]
 
-STAGE_SECONDS = 60  # emulated functions start slowly
+STAGE_SECONDS = 240  # emulated functions start slowly
 ATTEMPTS = 5
 
 
 @pytest.fixture(autouse=True)
 def patience() -> None:
-    expect.set_options(timeout=scaled(STAGE_SECONDS) * 1000)
+    expect.set_options(timeout=STAGE_SECONDS * 1000)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +56,7 @@ def joined(chromium: Browser, deployed: dict[str, Any], place: TrialRealm) -> It
     def join(role: str, address: str, *, websocket_url: str | None = None) -> Page:
         # The page's policy knows one server, and not the proxy that a test puts in front of it.
         page = chromium.new_context(bypass_csp=websocket_url is not None).new_page()
-        page.set_default_timeout(scaled(STAGE_SECONDS) * 1000)
+        page.set_default_timeout(STAGE_SECONDS * 1000)
         page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: problems.append(str(error)))
         pages.append(page)
@@ -182,7 +181,7 @@ def test_a_browser_gets_the_rows_that_its_user_may_read_by_workbench_s_requests(
         administrator.ask("grant", grant)
         settle(administrator)
         page = chromium.new_context(bypass_csp=True).new_page()
-        page.set_default_timeout(scaled(STAGE_SECONDS) * 1000)
+        page.set_default_timeout(STAGE_SECONDS * 1000)
         page.goto(deployed["page_url"])
         page.evaluate(WORKBENCH, f"{place.url}?api_token=v2/{name}/{secret}")
         page.wait_for_function("window.received.length === 1")

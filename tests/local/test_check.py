@@ -1,67 +1,61 @@
-"""Every marker of slow tests is run by a check of `make test`."""
+"""Every test belongs to one tier, and each run of a tier leaves its result."""
 
+import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from signalbox.local.check import (
-    IN_JAVA,
-    OF_THE_JOBS,
-    ON_KUBERNETES,
-    ON_STAGES,
-    REMARKS,
-    SLOW,
-    WITH_JAVA,
-    WITH_KUBERNETES,
-    Check,
-    run,
-)
+from signalbox.local import check_results, tiers
+from signalbox.local.check import REMARKS, run
+from signalbox.local.check_results import Counts, ReleaseRecord, Result
 from signalbox.local.files import CHECKOUT
-from tests.scheduling import IN_WEATHER, scope_of
+from signalbox.local.tiers import Check
 
-OWN = Path(__file__).relative_to(CHECKOUT).as_posix()
-NOT_LANES = {"minutes"}  # orders tests only
-IN_JAVA_BY = re.compile(r"mark\.java|params=STORES")
-ON_KUBERNETES_BY = re.compile(r"mark\.kubernetes")
-# The fixtures of tests/conftest.py with the stage under weather; a file may also name one in a text.
-UNDER_WEATHER = re.compile(r"\b(?:deployed_in_weather|weather_deployment)\b")
-SLOW_BY = re.compile(r"mark\.(?:emulator|spark|browser)\b")
+OWN = Path(__file__)
+OF_JAVA = r"|params=STORES"
+CLOSED = "== 1 failed, 20 passed, 2 skipped, 3 deselected, 1 error in 4.21s (0:00:04) =="
 
 
-def test_each_marker_excludes_a_test_from_the_fast_checks() -> None:
+def files_with(marker: str) -> list[Path]:
+    marked = re.compile(rf"mark\.{marker}\b{OF_JAVA if marker == 'java' else ''}")
+    paths = (path for path in (CHECKOUT / "tests").rglob("test_*.py") if path != OWN)
+    return [path for path in paths if marked.search(path.read_text())]
+
+
+def is_within(path: Path, folders: tuple[str, ...]) -> bool:
+    return any(CHECKOUT / folder in (path, *path.parents) for folder in folders)
+
+
+def test_each_marker_is_of_one_tier() -> None:
     settings = (CHECKOUT / "pyproject.toml").read_text()
     markers = re.findall(r'^    "(\w+)[(:]', settings.partition("markers = [")[2].partition("\n]")[0], re.MULTILINE)
 
-    assert set(markers) - NOT_LANES == {*SLOW.split(" or "), IN_JAVA, ON_KUBERNETES}
+    assert sorted(markers) == sorted((*tiers.SLOW, *tiers.RELEASE))
 
 
-@pytest.mark.parametrize(
-    ("marked", "paths"),
-    [(IN_JAVA_BY, WITH_JAVA), (ON_KUBERNETES_BY, WITH_KUBERNETES), (SLOW_BY, (*ON_STAGES, OF_THE_JOBS))],
-    ids=["java", "kubernetes", "stages and jobs"],
-)
-def test_marked_tests_are_in_the_folders_that_their_check_runs(marked: re.Pattern[str], paths: tuple[str, ...]) -> None:
-    tests = {path: path.read_text() for path in (CHECKOUT / "tests").rglob("test_*.py") if path != CHECKOUT / OWN}
-    found = [path for path, text in tests.items() if marked.search(text)]
-    run = [CHECKOUT / name for name in paths]
+@pytest.mark.parametrize("marker", tiers.FOLDERS)
+def test_marked_tests_are_in_the_folders_that_their_checks_run(marker: str) -> None:
+    found = files_with(marker)
 
     assert found
-    assert [path for path in found if not any(one in (path, *path.parents) for one in run)] == []
+    # On a stage, tests with a marker of another kind run with the capability's.
+    known = (*tiers.FOLDERS[marker], *tiers.FOLDERS["emulator"])
+    assert [path for path in found if not is_within(path, known)] == []
 
 
-def test_all_tests_under_weather_run_in_one_process() -> None:
-    texts = {path: path.read_text() for path in (CHECKOUT / "tests").rglob("test_*.py")}
-    found = {path.relative_to(CHECKOUT).as_posix() for path, text in texts.items() if UNDER_WEATHER.search(text)}
-    under_weather = found - {OWN}
+def test_tests_that_are_left_to_a_release_are_in_one_of_its_parts() -> None:
+    known = (*tiers.PARTS.values(), *tiers.CORE_TESTS, *tiers.FOLDERS["spark"])
 
-    assert under_weather == IN_WEATHER
-    assert {scope_of(f"{path}::test_it") for path in under_weather} == {"weather"}
+    assert [path for path in files_with("release") if sum(is_within(path, (folder,)) for folder in known) != 1] == []
 
 
-def test_tests_of_other_files_run_with_their_file() -> None:
-    assert scope_of("tests/local/test_check.py::test_it[a::b]") == "tests/local/test_check.py"
+def test_parts_have_different_names() -> None:
+    names = [part.name for part in tiers.release_parts()]
+
+    assert len(names) == len(set(names))
 
 
 def test_remarks_are_the_lines_of_skipped_and_of_the_longest_tests() -> None:
@@ -88,3 +82,43 @@ def test_a_check_counts_the_processor_time_of_its_commands() -> None:
     assert idle.passed
     assert busy.passed
     assert busy.processor_seconds > idle.processor_seconds
+
+
+def test_counts_are_those_of_all_closing_lines() -> None:
+    output = f"noise: 7 passed\n{CLOSED}\n5 passed in 0.10s\n"
+
+    assert Counts.of(output) == Counts(passed=25, failed=2, skipped=2)
+
+
+def test_each_run_leaves_a_line_and_the_summary_names_its_failures(tmp_path: Path) -> None:
+    file = tmp_path / "results.jsonl"
+    good = Result("tests", passed=True, output="20 passed in 1.00s\n", seconds=1, processor_seconds=2)
+    bad = Result("stage", passed=False, output=f"FAILED tests/x.py::y - E\n{CLOSED}\n", seconds=3, processor_seconds=4)
+
+    check_results.append("check", [good], seconds=1, load=0.5, to=file)
+    check_results.append("test", [good, bad], seconds=3, load=0.5, to=file)
+    first, second = map(json.loads, file.read_text().splitlines())
+    summary = check_results.summary([str(file)])
+
+    assert (first["tier"], first["passed"], first["failures"]) == ("check", 20, [])
+    assert (second["tier"], second["passed"], second["processor_seconds"]) == ("test", 40, 6)
+    assert second["failures"] == ["tests/x.py::y"]
+    assert "FAILED tests/x.py::y" in summary
+    assert summary.splitlines()[-2:] == ["make check: 1 runs, 0 with a failure", "make test: 1 runs, 1 with a failure"]
+
+
+def test_a_release_goes_on_after_the_parts_that_have_passed_with_the_same_sources(tmp_path: Path) -> None:
+    record = ReleaseRecord("of these sources", tmp_path / "release.json")
+    for name, passed in (("core", True), ("java", False), ("jobs", True), ("core", False)):
+        record.keep(Result(name, passed=passed, output="", seconds=0, processor_seconds=0))
+
+    assert record.passed(["core", "java", "jobs"]) == ("jobs",)
+    assert replace(record, digest="of others").passed(["core", "java", "jobs"]) == ()
+    assert replace(record, digest=None).passed(["jobs", "java"]) == ()
+
+
+def test_a_complete_release_is_run_anew(tmp_path: Path) -> None:
+    record = ReleaseRecord("of these sources", tmp_path / "release.json")
+    record.keep(Result("core", passed=True, output="", seconds=0, processor_seconds=0))
+
+    assert record.passed(["core"]) == ()

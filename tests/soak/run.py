@@ -15,7 +15,6 @@ from signalbox.cli.shared.deployment import Deployment, local_deployment
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.live.stage import TrialRealm
 from tests.integration.shared.fault_injection import FaultInjector
-from tests.patience import scaled
 from tests.soak.accounts import Account
 from tests.soak.dead_letters import dead_letters
 from tests.soak.exchange import ExchangeLoad
@@ -81,7 +80,7 @@ class Soak:
         """Run all loads for some time, until they have sent `counts` and kills are enough; return the accounts."""
         deployment = local_deployment(self.local)
         loads = list(self._loads(deployment))
-        injector = FaultInjector(self.folder, functions(deployment), scaled(SPARED_SECONDS), self._chance())
+        injector = FaultInjector(self.folder, functions(deployment), SPARED_SECONDS, self._chance())
         began = time.monotonic()
         kills = self._run(loads, injector, seconds=seconds, counts=counts)
         sent = time.monotonic()

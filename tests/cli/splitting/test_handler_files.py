@@ -9,7 +9,7 @@ from signalbox.cli.splitting.handler.process import interpreter
 from signalbox.cli.splitting.handler.source_files import SourceFiles
 from signalbox.cli.splitting.handler.template_file import parse_template
 from signalbox.clients.splitting.handler.template import InvalidTemplate
-from tests.patience import scaled, wait_for
+from tests.patience import wait_for
 from tests.terminals import CTRL_C, INTERRUPTED, terminal
 
 
@@ -72,7 +72,7 @@ def test_a_breakpoint_gets_the_terminal_beyond_the_timeout_and_ctrl_c_ends_it(tm
         shown.type(b"c\n")
         wait_for(lambda: shown.written.count(b"(Pdb) ") == 3, "the second breakpoint")
         shown.type(CTRL_C)
-        shown.process.wait(scaled(30))
+        shown.process.wait(30)
 
     assert shown.after("result ") == ['"done"']
     text = shown.written.decode()

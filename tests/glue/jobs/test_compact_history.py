@@ -11,7 +11,7 @@ from glue_jobs.shared import compaction
 from glue_jobs.shared.lake import Lake
 from tests.glue.frames import new_lake
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 FIRST, SECOND, THIRD = "2026-11-20", "2026-11-21", "2026-11-22"
 

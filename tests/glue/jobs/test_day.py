@@ -56,6 +56,7 @@ def files(reports: Path) -> dict[str, str]:
 
 
 @pytest.mark.spark
+@pytest.mark.release
 def test_the_day_writes_the_tables_and_files_of_the_single_jobs(lake, raw, tmp_path):
     window = ["--day", SECOND, "--days", "2"]
     single = new_lake(lake.spark, f"{lake.database}_single")
@@ -73,6 +74,7 @@ def test_the_day_writes_the_tables_and_files_of_the_single_jobs(lake, raw, tmp_p
 
 
 @pytest.mark.spark
+@pytest.mark.release
 def test_a_failed_report_fails_the_job_after_all_others(lake, raw, tmp_path, monkeypatch, capsys):
     failing = {"split_report": ("splitting", lambda run: 1 / 0), "topic_report": day.REPORTS["topic_report"]}
     monkeypatch.setattr(day, "REPORTS", failing)
@@ -91,6 +93,7 @@ def test_a_failed_report_fails_the_job_after_all_others(lake, raw, tmp_path, mon
 
 
 @pytest.mark.spark
+@pytest.mark.release
 def test_reports_are_made_without_compaction(lake, raw, tmp_path, monkeypatch):
     monkeypatch.setattr(day, "REPORTS", {"cost_report": day.REPORTS["cost_report"]})
 

@@ -10,7 +10,7 @@ import pytest
 from glue_jobs import cost_report, delivery_report, order_audit, topic_report
 from glue_jobs.shared.lake import Lake
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 DAY = "2026-11-21"
 TOPICS = """\

@@ -17,7 +17,7 @@ from signalbox.live.log.export import ExportedEvent
 from signalbox.live.wamp.messages import Payload, PublicationId
 from tests.glue.frames import frame
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

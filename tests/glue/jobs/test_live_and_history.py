@@ -14,7 +14,7 @@ from signalbox.rendezvous.reporting.counters import distinct_keys, event_counter
 from signalbox.rendezvous.reporting.statistics import DayStatistics, log_block
 from tests.glue.frames import frame
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 DAY = date(2026, 11, 21)
 MIDNIGHT = datetime(2026, 11, 21, tzinfo=UTC)

@@ -16,7 +16,7 @@ from glue_jobs.transforms.tables import TABLES
 from tests.docs.markdown import ROOT
 from tests.glue.frames import frame, new_lake
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 PAGE = ROOT / "docs" / "history.md"
 DATABASE = "signalbox_lake"

@@ -10,7 +10,7 @@ from glue_jobs import query
 from glue_jobs.transforms.tables import EVENTS, TABLES
 from tests.docs.markdown import ROOT
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 

@@ -14,7 +14,7 @@ from glue_jobs.rendezvous_report import main
 from glue_jobs.shared.lake import Lake
 from tests.glue.frames import frame
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 DAY = "2026-11-21"
 # Counted by hand from `raw`: 2 parties, 4 polls, 11 clients; every `-count` rounded up to a multiple of eight.

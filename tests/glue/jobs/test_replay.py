@@ -60,6 +60,7 @@ def origins(source: LogSource, count: int = 100) -> list[str]:
 
 
 @pytest.mark.spark
+@pytest.mark.release
 def test_a_log_is_replayed_in_order_of_time_from_any_position(lake):
     logged(lake, event("a.x", 1), event("a.x", 2, seconds=2), event("a.y", 1, seconds=1), event("b", 1))
     snapshot = newest_snapshot(lake)
@@ -75,6 +76,7 @@ def test_a_log_is_replayed_in_order_of_time_from_any_position(lake):
 
 
 @pytest.mark.spark
+@pytest.mark.release
 def test_a_log_is_replayed_within_a_time_range(lake):
     logged(lake, *(event("a", number, seconds=number) for number in (1, 2, 3)))
     asked = wanted("#", start=NOON + timedelta(seconds=2), end=NOON + timedelta(seconds=3))
@@ -83,6 +85,7 @@ def test_a_log_is_replayed_within_a_time_range(lake):
 
 
 @pytest.mark.spark
+@pytest.mark.release
 def test_an_exchange_gets_no_events_for_selected_sessions_and_events_without_body_are_excluded(lake):
     some = Audience(eligible_authid=frozenset({"alice"}))
     logged(lake, event("a", 1), event("a", 2, audience=some), event("a", 3, omitted_bytes=500_000))
@@ -94,6 +97,7 @@ def test_an_exchange_gets_no_events_for_selected_sessions_and_events_without_bod
 
 
 @pytest.mark.spark
+@pytest.mark.release
 def test_a_message_of_a_log_has_its_original_time_body_and_headers(lake):
     logged(lake, event("a", 1, seconds=0.25, headers={"color": "red"}))
 
@@ -106,6 +110,7 @@ def test_a_message_of_a_log_has_its_original_time_body_and_headers(lake):
 
 
 @pytest.mark.spark
+@pytest.mark.release
 def test_an_empty_log_replays_no_messages(lake):
     snapshot = newest_snapshot(lake)
 
@@ -114,6 +119,7 @@ def test_an_empty_log_replays_no_messages(lake):
 
 
 @pytest.mark.spark
+@pytest.mark.release
 def test_an_expired_snapshot_of_the_log_raises(lake):
     logged(lake, event("a", 1))
 

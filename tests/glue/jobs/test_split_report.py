@@ -17,7 +17,7 @@ from signalbox.splitting.model import events
 from signalbox.splitting.model.split import Stage
 from tests.unit.splitting.control.observed_states import ANN, BOB, MEMES, session, split
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 DAY = "2026-11-21"
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

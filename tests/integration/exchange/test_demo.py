@@ -4,7 +4,7 @@ import pytest
 
 from signalbox.local.demo.exchange import EXCHANGE_PREFIX, QUEUE_PREFIX, USER, exchange_rows
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 SHARED = "worker 1: 4, worker 2: 4, q_demo-pump_alerts: 3; all as published"
 

@@ -21,7 +21,7 @@ from tests.integration.shared.api_calls import (
 )
 from tests.integration.shared.permission_checks import KEY_ITSELF, STAGE_CALLS, Call, api_call, assumed_role, constant
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 STAGE_QUEUES = {
     "control queue": "ExchangeControlQueueUrl",

@@ -17,9 +17,9 @@ from signalbox.local.stage_folder import StageFolder
 from signalbox.messages import MessageId
 from tests.integration.sarracenia.pump import LOG, MESSAGES, QUEUES, Pump, Sent, expected, made_bindings, made_messages
 from tests.integration.shared.fault_injection import STARTING_SECONDS, FaultInjector
-from tests.patience import scaled, wait_for
+from tests.patience import wait_for
 
-pytestmark = [pytest.mark.emulator, pytest.mark.minutes(2)]
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 BETWEEN_KILLS = (0.5, 1.5)
 LEAST_KILLS = 5
@@ -35,7 +35,7 @@ def test_nothing_is_lost_and_order_holds_while_functions_are_killed(deployment: 
     pump.declare(bindings)
     names = [outputs["RouteFunctionName"], outputs["ExchangeControlFunctionName"]]
     # A kill of an instance that a busy machine still starts interrupts no work.
-    injector = FaultInjector(stage_folder, names, spared_seconds=scaled(STARTING_SECONDS))
+    injector = FaultInjector(stage_folder, names, spared_seconds=STARTING_SECONDS)
 
     with pump.rebinding(), injector.continuous_kills(between=BETWEEN_KILLS) as kills:
         # A fast machine routes them all before the last kill, so each further part waits for one more.

@@ -22,9 +22,9 @@ from signalbox.local.spark import jobs
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from tests.integration.rendezvous.peers import DENIED, HTTP_PATIENCE_SECONDS, TIMED_OUT, Parties
-from tests.patience import scaled, wait_for
+from tests.patience import wait_for
 
-pytestmark = [pytest.mark.emulator, pytest.mark.spark]
+pytestmark = pytest.mark.emulator
 
 # Public addresses, because the broker uses the left-most public address as the proxy's.
 VOLUNTEERS = ("9.9.9.9", "1.1.1.1", "4.4.4.4")
@@ -150,7 +150,7 @@ def _settled(lake: Lake) -> set[str]:
         nonlocal seen, since
         if (now := lake.keys()) != seen:
             seen, since = now, time.monotonic()
-        return time.monotonic() - since > scaled(QUIET_SECONDS)
+        return time.monotonic() - since > QUIET_SECONDS
 
     wait_for(quiet, "the last object written", seconds=20 * QUIET_SECONDS)
     return seen
@@ -177,7 +177,7 @@ def _send(parties: Parties) -> None:
     waiting = parties.pool.submit(parties.http, "POST", "client", offer_body(sample_offer("silent"), "restricted"))
     wait_for(parties.open_offers, "the offer parked")
     parties.proxy(behaviour=Behaviour.SILENT, proxy_type="webext", comes_from=second).serve_once()
-    assert waiting.result(scaled(4 * HTTP_PATIENCE_SECONDS)).body == TIMED_OUT
+    assert waiting.result(4 * HTTP_PATIENCE_SECONDS).body == TIMED_OUT
 
     assert not parties.proxy(relay_pattern=None, comes_from=third).serve_once().response.is_match
     assert parties.http("POST", "proxy", "a=candidate").status == 400
@@ -221,6 +221,7 @@ def test_no_object_of_the_bucket_contains_an_address_or_a_session_description(la
     assert [secret for secret in SECRETS if any(secret in text for text in texts)] == []
 
 
+@pytest.mark.release
 def test_the_glue_job_counts_what_was_sent_and_indexes_it_by_id(lake: Lake, written: set[str], read):
     """Runs on a copy of these objects only: the shared stage has more."""
     bucket = f"history-of-{len(written)}-objects"

@@ -20,7 +20,7 @@ from signalbox.local.demo.history import wait_for_files
 from signalbox.local.spark.history_jobs import Job, run_locally
 from tests.patience import wait_for
 
-pytestmark = [pytest.mark.emulator, pytest.mark.spark, pytest.mark.minutes(2)]
+pytestmark = [pytest.mark.emulator, pytest.mark.spark, pytest.mark.release]
 
 EXCHANGE, LOG = "xtold", "xtold-log.fifo"
 QUEUE, COPY = "q_told", "q_told-again"

@@ -17,7 +17,7 @@ from signalbox.local.stage_folder import StageFolder
 from tests.integration.live.page import WorkingFolder
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.splitting.sessions import Users
-from tests.patience import scaled, wait_for
+from tests.patience import wait_for
 
 pytestmark = pytest.mark.emulator
 
@@ -80,7 +80,7 @@ def test_one_message_is_traced_through_an_exchange_its_queue_a_split_and_to_a_co
         with reader.reading(), place.client("source") as client:
             client.follow(Cursor(TopicPattern.parse(topic)))
             publication = client.publish(topic, options={"exclude_me": False})
-            assert client.receive(scaled(SECONDS)) is not None
+            assert client.receive(SECONDS) is not None
             wait_for(lambda: reader.received, "the copy in the session's queue", seconds=SECONDS)
         message = wait_for(lambda: traced(str(publication)), "all events of the message", seconds=SECONDS, every=2)
         by_copy = folder.run("trace", copies(message)[-1], "--json")

@@ -18,12 +18,11 @@ from signalbox.local import setup
 from signalbox.local.files import CHECKOUT
 from tests import wheels
 from tests.integration.live.tls_endpoint import LOOPBACK, TlsEndpoint
-from tests.patience import scaled
 
 SDK = "arvados-python-client==3.2.1"
 FOLDER = CHECKOUT / ".signalbox" / "arvados"
 PROGRAM = Path(__file__).with_name("arvados_client.py")
-EVENT_SECONDS = 60.0
+EVENT_SECONDS = 240.0
 
 
 def environment() -> Path:
@@ -67,7 +66,7 @@ class SdkClient:
         found: list[Any] = []
         with contextlib.suppress(Empty):
             while len(found) < number:
-                found.append(self.events.get(timeout=scaled(EVENT_SECONDS)))
+                found.append(self.events.get(timeout=EVENT_SECONDS))
         assert len(found) == number, found
         return found
 

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from signalbox.local.stage_folder import StageFolder
-from tests.patience import scaled
 
 PROGRAM = [sys.executable, "-c", "from signalbox.cli.main import main; main()"]
-COMMAND_SECONDS = 120
+COMMAND_SECONDS = 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class WorkingFolder:
             capture_output=True,
             text=True,
             check=False,
-            timeout=scaled(COMMAND_SECONDS),
+            timeout=COMMAND_SECONDS,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -50,7 +49,7 @@ class WorkingFolder:
                 yield Running(self.folder / name)
                 if not ends:
                     process.send_signal(signal.SIGTERM)
-                assert process.wait(scaled(COMMAND_SECONDS)) == 0, (self.folder / f"{name}.err").read_text()
+                assert process.wait(COMMAND_SECONDS) == 0, (self.folder / f"{name}.err").read_text()
             finally:
                 process.kill()
                 process.wait()

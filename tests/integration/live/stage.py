@@ -12,7 +12,7 @@ from signalbox.clients.live.session import Login
 from signalbox.clients.web_socket import connector
 from signalbox.errors import SignalboxError
 from signalbox.live.wamp.patterns import TopicPattern
-from tests.patience import scaled, wait_for
+from tests.patience import wait_for
 
 PREFIX = "trial"
 WARM_UP_SECONDS = 120.0
@@ -40,7 +40,7 @@ class TrialRealm:
             with suppress(SignalboxError), self.client("source") as client:
                 client.follow(Cursor(TopicPattern.parse(topic)))
                 client.publish(topic, options={"exclude_me": False})
-                return client.receive(scaled(WARM_UP_SECONDS / 4)) is not None
+                return client.receive(WARM_UP_SECONDS / 4) is not None
             return False
 
         wait_for(has_come, "an event through the stage", seconds=WARM_UP_SECONDS, every=1)

@@ -13,7 +13,7 @@ from signalbox.clients.live.client import LiveClient
 from signalbox.exchange.model.records import OrderBy
 from signalbox.live.wamp.messages import Payload
 from tests.integration.live.stage import TrialRealm, new_topic
-from tests.integration.live.wamp_clients import KINDS, Client, Refused, command_of, joined, started
+from tests.integration.live.wamp_clients import IN_JAVASCRIPT, KINDS, Client, Refused, command_of, joined, started
 from tests.integration.shared.tcp_proxy import tcp_proxy
 
 pytestmark = pytest.mark.emulator
@@ -218,7 +218,7 @@ def test_past_events_can_be_requested(start, publisher):
 
 
 # Autobahn for Python lets applications pass no options of others: they call the procedure, as in the test above.
-@pytest.mark.parametrize("start", ["autobahn-js", "wampy"], indirect=True)
+@pytest.mark.parametrize("start", IN_JAVASCRIPT, indirect=True)
 def test_a_subscription_may_start_with_past_events(start, publisher):
     topic, client = new_topic(), start()
     publish(publisher, topic, *range(6))

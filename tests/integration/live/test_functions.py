@@ -20,7 +20,7 @@ from tests.integration.shared.api_calls import (
 )
 from tests.integration.shared.permission_checks import STAGE_CALLS, Call, api_call, assumed_role, constant
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 STAGE_QUEUES = {
     "inbox": "LiveInboxUrl",

@@ -19,7 +19,7 @@ from tests.integration.shared.fault_injection import FaultInjector
 from tests.integration.shared.tcp_proxy import tcp_proxy
 from tests.patience import wait_for
 
-pytestmark = [pytest.mark.emulator, pytest.mark.minutes(2)]
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 GROUPS, TOPICS = 12, 20  # of each topic there are two subscriptions: its own, and that of its group
 ROUND_EVENTS, LEAST_ROUNDS = 100, 10

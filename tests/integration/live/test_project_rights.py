@@ -18,9 +18,9 @@ from signalbox.local.stage_folder import StageFolder
 from tests.fakes.issuer import AUDIENCE, running_issuer
 from tests.integration.live.page import WorkingFolder
 from tests.integration.live.stage import TrialRealm
-from tests.patience import SOON_SECONDS, scaled
+from tests.patience import SOON_SECONDS
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 PROJECT, OTHER = "zzzzz-j7d0g-000000000000001", "zzzzz-j7d0g-000000000000002"
 RECORD, LOG, OPEN = "record.collection.{}.u1.update", "container.{}.c1.log.stdout", "open.news"
@@ -80,7 +80,7 @@ def received(client: LiveClient) -> Sequence[str]:
     topics: list[str] = []
     while OPEN not in topics:
         try:
-            event = client.receive(scaled(SOON_SECONDS))
+            event = client.receive(SOON_SECONDS)
         except SubscriptionRevoked:
             continue
         assert event is not None, topics
@@ -113,7 +113,7 @@ def test_a_member_sees_a_project_and_nothing_else_until_taken_out_of_the_group(l
         assert received(client) == [OPEN]
         client.follow(Cursor(TopicPattern.parse(LOG.format(PROJECT))))
         with pytest.raises(RequestRefused, match="not_authorized"):
-            client.receive(scaled(SOON_SECONDS))
+            client.receive(SOON_SECONDS)
 
 
 def test_a_renewed_token_without_the_group_ends_what_the_group_permitted(lab):

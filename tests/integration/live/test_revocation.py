@@ -17,7 +17,7 @@ from signalbox.local.stage_folder import StageFolder
 from tests.integration.live.page import WorkingFolder
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.live.wamp_clients import KINDS, Refused, command_of, joined
-from tests.patience import SOON_SECONDS, scaled
+from tests.patience import SOON_SECONDS
 
 pytestmark = pytest.mark.emulator
 
@@ -89,7 +89,7 @@ def test_our_client_reports_the_revocation(visitor):
         visitor.revoke()
 
         with pytest.raises(SubscriptionRevoked):
-            client.receive(scaled(SOON_SECONDS))
+            client.receive(SOON_SECONDS)
         client.follow(Cursor(TopicPattern.parse(f"{visitor.topic}.a")))
         with pytest.raises(RequestRefused, match="not_authorized"):
-            client.receive(scaled(SOON_SECONDS))
+            client.receive(SOON_SECONDS)

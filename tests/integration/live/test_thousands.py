@@ -21,9 +21,9 @@ from signalbox.local.stage_folder import StageFolder
 from signalbox.sarracenia.rights.names import UserName
 from tests.integration.live.page import WorkingFolder
 from tests.integration.live.stage import TrialRealm, new_topic
-from tests.patience import SOON_SECONDS, scaled, wait_for
+from tests.patience import SOON_SECONDS, wait_for
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 USERS, CONNECTIONS = 150, 6
 FORMER_LIMIT, STORM_SECONDS = 20, 60.0  # wrong secrets after which a user could not join for a minute
@@ -82,7 +82,7 @@ def _received(place: TrialRealm, topic: str) -> tuple[object, ...] | None:
         client.follow(Cursor(TopicPattern.parse(topic)))
         assert list(client.backfill()) == []
         publisher.publish(topic, Payload(("through",)))
-        event = client.receive(scaled(SOON_SECONDS))
+        event = client.receive(SOON_SECONDS)
         return None if event is None else event.payload.arguments
     return None
 

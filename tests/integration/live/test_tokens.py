@@ -16,7 +16,7 @@ from signalbox.local.stage_folder import StageFolder
 from tests.identity_provider import access_token, id_token
 from tests.integration.live.page import WorkingFolder
 from tests.integration.live.stage import TrialRealm, new_topic
-from tests.patience import scaled, wait_for
+from tests.patience import wait_for
 
 pytestmark = pytest.mark.emulator
 
@@ -36,7 +36,7 @@ def ask(socket: ClientConnection, *message: object) -> list[Any]:
 
 
 def received(socket: ClientConnection) -> list[Any]:
-    found: list[Any] = json.loads(socket.recv(timeout=scaled(60)))
+    found: list[Any] = json.loads(socket.recv(timeout=60))
     return found
 
 

@@ -12,18 +12,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from signalbox.local import setup, tools
 from signalbox.local.files import CHECKOUT
-from tests.patience import Patience, scaled
+from tests.patience import Deadline
 
 FOLDER = CHECKOUT / ".signalbox" / "clients"
 PROGRAMS = Path(__file__).parent / "wamp"
 EXAMPLES = CHECKOUT / "examples" / "clients"
 INSTALL_SECONDS = 600
-SOON_SECONDS = 60.0  # the emulator starts a function's first instance meanwhile
+SOON_SECONDS = 240.0  # the emulator starts a function's first instance meanwhile
 TRIES = 3
 SHOWN = 200  # documents of a client's output in the message of a failed test
-KINDS = ("autobahn-python", "autobahn-js", "wampy")
+IN_JAVASCRIPT = tuple(pytest.param(kind, marks=pytest.mark.release) for kind in ("autobahn-js", "wampy"))
+KINDS = ("autobahn-python", *IN_JAVASCRIPT)
 
 
 class Refused(AssertionError):
@@ -75,7 +78,7 @@ def _only_one(name: str) -> Iterator[None]:
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> None:
     done = subprocess.run(  # noqa: S603 - package managers
-        command, env=environment, capture_output=True, text=True, check=False, timeout=scaled(INSTALL_SECONDS)
+        command, env=environment, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -118,10 +121,10 @@ class Client:
 
     def wait_for(self, look: Callable[[], Any], what: str, *, seconds: float = SOON_SECONDS) -> Any:
         """Return the first true result of `look`."""
-        patience = Patience(seconds)
+        deadline = Deadline(seconds)
         with self._change:
             while not (found := look()):
-                assert not patience.is_over(), f"within {seconds} s, not {what}; output: {self.output[-SHOWN:]}"
+                assert not deadline.is_over(), f"within {seconds} s, not {what}; output: {self.output[-SHOWN:]}"
                 self._change.wait(1.0)
             return found
 

@@ -30,7 +30,7 @@ from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.reply import answer_reply
 from stacks.settings.config import Config
-from tests.patience import SOON_SECONDS, scaled, wait_for
+from tests.patience import SOON_SECONDS, wait_for
 
 SETTINGS = Config()  # the stage is deployed with the defaults
 PATIENCE_SECONDS = SETTINGS.offer_patience_seconds
@@ -107,7 +107,7 @@ class HeldProxy:
 
     def offer(self, *, seconds: float = SOON_SECONDS) -> str:
         """Return the offer in the proxy's poll response, or an empty text."""
-        response = self.served.result(scaled(seconds)).response
+        response = self.served.result(seconds).response
         return response.offer if response else ""
 
 
@@ -197,7 +197,7 @@ class Parties:
     ) -> HttpResponse:
         """Send a request to the broker."""
         base = urlsplit(self.deployment.rendezvous_url)
-        connection = http.client.HTTPConnection(base.netloc, timeout=scaled(120))
+        connection = http.client.HTTPConnection(base.netloc, timeout=120)
         try:
             connection.request(method, base.path + path, body or None, dict(headers or {}))
             response = connection.getresponse()

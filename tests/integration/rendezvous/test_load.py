@@ -18,9 +18,9 @@ from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
 from tests.integration.rendezvous.peers import PATIENCE_SECONDS, Asked, Parties
 from tests.integration.shared.fault_injection import BETWEEN_KILLS, FaultInjector
-from tests.patience import Patience, fewer, scaled, wait_for
+from tests.patience import Deadline, wait_for
 
-pytestmark = [pytest.mark.emulator, pytest.mark.minutes(1)]
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 # Each takes two processes of this machine, in addition to those of the offers: more would measure the machine.
 AT_ONCE = 24
@@ -31,34 +31,28 @@ KILLS = 12
 KILLED = ("offer", "poll", "answer")
 # Clients whose functions may be killed twice within their five seconds.
 UNLUCKY = 2
-# The client's queue has a lease of two minutes, which does not become longer on a busy machine.
-LONGEST_PAUSE_SECONDS = 5.0
 
 
 def test_tens_of_clients_and_proxies_at_once_find_each_other(parties: Parties):
-    """All proxies reach for the oldest offers at the same moment; every fourth offer was delivered twice.
-
-    On a busy machine fewer clients come at once, since the patience of an offer is a setting of the stage.
-    """
-    at_once = fewer(AT_ONCE)
+    """All proxies reach for the oldest offers at the same moment; every fourth offer was delivered twice."""
     _start_instances(parties)
     parties.expect_proxies(*Nat)
     dead_letters = parties.dead_letters()
 
-    asked = [parties.ask(Nat.RESTRICTED) for _ in range(at_once)]
+    asked = [parties.ask(Nat.RESTRICTED) for _ in range(AT_ONCE)]
     for client in asked[::4]:
         parties.send(offer_body(client.offer, Nat.RESTRICTED), client_id=client.client_id)
-    wait_for(lambda: sum(map(bool, map(parties.record, _ids(asked)))) >= at_once - LAST, "most offers parked")
-    proxies = [parties.pool.submit(_serve_one, parties) for _ in range(at_once)]
+    wait_for(lambda: sum(map(bool, map(parties.record, _ids(asked)))) >= AT_ONCE - LAST, "most offers parked")
+    proxies = [parties.pool.submit(_serve_one, parties) for _ in range(AT_ONCE)]
     replies = _replies(parties, asked)
     rounds = [proxy.result() for proxy in proxies]
 
     assert replies == {client.client_id: client.answer for client in asked}
-    assert [served.accepted for served in rounds] == [True] * at_once
+    assert [served.accepted for served in rounds] == [True] * AT_ONCE
     assert Counter(_offer(served) for served in rounds) == Counter(client.offer for client in asked)
     # SQS redelivers a copy that was processed at the same time as its original.
     wait_for(lambda: parties.waiting_messages() == 0, "all offers deleted", seconds=2 * PATIENCE_SECONDS)
-    assert [parties.messages_for(client.client_id) for client in asked] == [1] * at_once
+    assert [parties.messages_for(client.client_id) for client in asked] == [1] * AT_ONCE
     assert parties.dead_letters() == dead_letters
 
 
@@ -79,7 +73,7 @@ def _start_instances(parties: Parties) -> None:
 
 
 def test_impatient_clients_are_answered_once_while_functions_are_killed(parties: Parties, stage_folder: StageFolder):
-    """A client gives up if it does not find its queue when it looks five times, once a second of a free core."""
+    """A client gives up if it does not find its queue when it looks five times, once a second."""
     parties.expect_proxies(*Nat)
     dead_letters = parties.dead_letters()
 
@@ -88,7 +82,7 @@ def test_impatient_clients_are_answered_once_while_functions_are_killed(parties:
     wait_for(lambda: parties.waiting_messages() == 0, "all offers deleted", seconds=2 * PATIENCE_SECONDS)
 
     unanswered = [exchange.problem for exchange in exchanges if exchange.answer != exchange.right_answer]
-    assert len(exchanges) - len(unanswered) >= fewer(len(exchanges) - UNLUCKY), unanswered
+    assert len(unanswered) <= UNLUCKY, unanswered
     assert "" not in unanswered, "a client got the answer to another offer"
     # Only a client without an answer may lack its queue.
     queued = [one for one in exchanges if one.answer == one.right_answer or parties.client_queue(one.client_id)]
@@ -115,11 +109,7 @@ class Exchanged:
 def _exchange(parties: Parties) -> Exchanged:
     client_id = new_client_id()
     offer = sample_offer(client_id)
-    rendezvous = SqsRendezvous(
-        parties.client_sqs,
-        parties.deployment.outputs["BrokerQueueUrl"],
-        sleep=lambda seconds: time.sleep(min(scaled(seconds), LONGEST_PAUSE_SECONDS)),
-    )
+    rendezvous = SqsRendezvous(parties.client_sqs, parties.deployment.outputs["BrokerQueueUrl"], sleep=time.sleep)
     try:
         received = rendezvous.exchange(offer_body(offer, Nat.RESTRICTED), client_id=client_id)
     except (BrokerRefused, NoAnswer, parties.client_sqs.exceptions.QueueDoesNotExist) as problem:
@@ -142,8 +132,8 @@ def _ids(asked: list[Asked]) -> list[str]:
 
 def _serve_one(parties: Parties) -> ServeResult:
     """Poll, as a proxy does, until there was a client."""
-    patience = Patience(2 * PATIENCE_SECONDS)
-    while not patience.is_over():
+    deadline = Deadline(2 * PATIENCE_SECONDS)
+    while not deadline.is_over():
         with suppress(BrokerUnreachableError):  # too slow; a real proxy polls again, too
             served = parties.proxy().serve_once()
             if served.accepted is not None:
@@ -175,10 +165,11 @@ def _exchange_while_killing(parties: Parties, stage_folder: StageFolder) -> list
     """Start clients one after another until the last kill, and return their exchanges."""
     names = _function_names(parties)
     injector = FaultInjector(stage_folder, [names[function] for function in KILLED])
-    between = scaled(BETWEEN_KILLS[0]), scaled(BETWEEN_KILLS[1])
-    killed = parties.pool.submit(injector.kill, KILLS, between=between)
-    count = fewer(CLIENTS_OF_THE_BURST)
-    exchanges = [_start_and_pause(parties, seconds=sum(between) / 2 * KILLS / count) for _ in range(count)]
+    killed = parties.pool.submit(injector.kill, KILLS, between=BETWEEN_KILLS)
+    exchanges = [
+        _start_and_pause(parties, seconds=sum(BETWEEN_KILLS) / 2 * KILLS / CLIENTS_OF_THE_BURST)
+        for _ in range(CLIENTS_OF_THE_BURST)
+    ]
     killed.result()
     return [exchange.result() for exchange in exchanges]
 

@@ -21,7 +21,7 @@ from tests.integration.rendezvous.peers import (
     HttpResponse,
     Parties,
 )
-from tests.patience import scaled, wait_for
+from tests.patience import wait_for
 
 pytestmark = pytest.mark.emulator
 
@@ -57,7 +57,7 @@ def replies(all_parties: Parties) -> dict[str, TimedReply]:
         "older form, no proxy": _by_http(all_parties, "POST", "client", body=_new_offer()),
         "AMP, no proxy": _by_http(all_parties, "GET", amp_path(_offer_body())),
     }
-    return {name: future.result(scaled(3 * PATIENCE_SECONDS)) for name, future in (given_away | left_alone).items()}
+    return {name: future.result(3 * PATIENCE_SECONDS) for name, future in (given_away | left_alone).items()}
 
 
 def _new_offer() -> str:

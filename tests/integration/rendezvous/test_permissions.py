@@ -16,7 +16,7 @@ from tests.integration.rendezvous.peers import Parties, wait_for
 from tests.integration.shared import permission_checks
 from tests.integration.shared.permission_checks import KEY_ITSELF, STAGE_CALLS, Call, api_call, assumed_role, constant
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 
 @dataclass(frozen=True, slots=True)

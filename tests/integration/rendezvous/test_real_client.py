@@ -16,7 +16,7 @@ from signalbox.cli.main import app
 from signalbox.cli.shared.deployment import Deployment
 from tests.patience import wait_for
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 CLIENTS = 2
 
 

@@ -24,7 +24,6 @@ from signalbox.sarracenia.broker_url import Broker
 from signalbox.sarracenia.rights.names import parse_user_name
 from tests import wheels
 from tests.integration.live.page import WorkingFolder
-from tests.patience import scaled
 
 SR3 = "metpx-sr3[ftppoll]==3.3.1"
 FTP_SERVER = "pyftpdlib==2.2.0"
@@ -32,8 +31,8 @@ EXAMPLES = CHECKOUT / "examples" / "sarracenia"
 EXAMPLE_URL = re.compile(r"amqpsqs://alice@sqs\.ca-central-1\.amazonaws\.com/signalbox")
 FOLDER = CHECKOUT / ".signalbox" / "sr3"
 VENV = FOLDER / "venv"
-COMMAND_SECONDS = 120
-STOP_SECONDS = 60
+COMMAND_SECONDS = 240
+STOP_SECONDS = 240
 
 
 def environment() -> Path:
@@ -130,7 +129,7 @@ class Sr3:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=scaled(COMMAND_SECONDS),
+            timeout=COMMAND_SECONDS,
             check=False,
         )
         assert done.returncode == 0, done.stdout
@@ -168,7 +167,7 @@ class Sr3:
             finally:
                 os.killpg(process.pid, signal.SIGTERM)
                 try:
-                    process.wait(scaled(STOP_SECONDS))
+                    process.wait(STOP_SECONDS)
                 except subprocess.TimeoutExpired:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()

@@ -15,13 +15,13 @@ from tests.integration.live.page import WorkingFolder
 from tests.integration.sarracenia.sr3 import VENV, Sr3, environment, new_user
 from tests.patience import wait_for
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 COMPONENTS = tuple(f"{name}/weather" for name in ("watch", "poll", "subscribe", "sarra", "shovel", "sender"))
 WITH_QUEUES = COMPONENTS[2:]
 WATCHED, POLLED = "bulletins/today/SACN31_CWAO", "bulletins/SACN32_CWAO"
 WATCHING = "now active"  # what watch says when it would see a new file
-ARRIVAL_SECONDS = 90
+ARRIVAL_SECONDS = 240
 USER, PASSWORD = "weather", "rain"
 
 

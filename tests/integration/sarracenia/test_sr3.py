@@ -18,13 +18,13 @@ from tests.integration.live.page import WorkingFolder
 from tests.integration.sarracenia.sr3 import Sr3, environment, new_user
 from tests.patience import wait_for
 
-pytestmark = [pytest.mark.emulator, pytest.mark.minutes(1)]
+pytestmark = pytest.mark.emulator
 
 ROUTED = ["bulletins/20231114/CA/SACN31_CWAO", "bulletins/top", "radar/xam/latest/image.gif"]
 NOT_ROUTED = ["radar/xam/former/image.gif", "forecasts/today"]
 REJECTED = "bulletins/20231114/half.tmp"
 # Includes the start of a function's first instance by the emulator.
-ARRIVAL_SECONDS = 90
+ARRIVAL_SECONDS = 240
 
 
 @pytest.fixture(scope="module")

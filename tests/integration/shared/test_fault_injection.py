@@ -16,7 +16,7 @@ from signalbox.rendezvous.wire.nat import Nat
 from tests.integration.rendezvous.peers import Parties
 from tests.integration.shared.fault_injection import FaultInjector
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 FUNCTIONS = ("offer", "poll", "answer")
 BETWEEN_KILLS = (0.5, 0.5)

@@ -43,9 +43,8 @@ from tests.integration.shared.stages import (
     synthesized,
     within,
 )
-from tests.patience import scaled
 
-pytestmark = [pytest.mark.emulator, pytest.mark.spark, pytest.mark.minutes(3)]
+pytestmark = [pytest.mark.emulator, pytest.mark.spark, pytest.mark.release]
 
 FIRST, SECOND = "signalbox", "second"
 # Names that the settings of a second stage in an account must change.
@@ -59,7 +58,7 @@ ALICE = UserName("alice")
 EXCHANGE, QUEUE, TOPIC = "xs_alice_images", "q_alice_images", "trial.life"
 ORIGINAL, CONSUMER = QueueName("demo-life"), "demo-life-of-a-stage"
 TABLE = "made_by_a_job"
-SECONDS = 60.0
+SECONDS = 240.0
 
 
 @dataclass
@@ -148,7 +147,7 @@ def _use(story: Story, deployment: Deployment, alice: ExchangeClient) -> None:
     _declare(alice)
     for number in range(3):
         alice.publish(EXCHANGE, f"images.{number}", f"before {number}")
-    within(scaled(SECONDS), lambda: _queued(alice) == 3, "the messages wait in the queue")
+    within(SECONDS, lambda: _queued(alice) == 3, "the messages wait in the queue")
     with _live(deployment) as client:
         client.publish(TOPIC, Payload(["before"]))
     prefix = deployment.outputs["TemporaryQueuePrefix"]
@@ -191,7 +190,7 @@ def _start_session(deployment: Deployment) -> SessionRequest:
         {"feature": {"split_queues": {"*": {"queue_type": "SQS", "message_filter": {"author": "^alice$"}}}}},
     )
     with _split_control(deployment) as control:
-        SessionClient(control, request).start(timeout=timedelta(seconds=scaled(120)))
+        SessionClient(control, request).start(timeout=timedelta(seconds=120))
     return request
 
 
@@ -226,12 +225,12 @@ def _use_again(story: Story, deployment: Deployment, alice: ExchangeClient, requ
             consumer.ack(*found)
             return len(story.received) == 4
 
-        within(scaled(SECONDS), bodies, "all messages are received")
+        within(SECONDS, bodies, "all messages are received")
     with _live(deployment) as client:
         client.follow(Cursor(TopicPattern.parse(TOPIC), backfill_start=LastEvents(10)))
         client.publish(TOPIC, Payload(["after"]), options={"exclude_me": False})
         for _ in range(2):
-            event = client.receive(scaled(SECONDS))
+            event = client.receive(SECONDS)
             assert event is not None
             story.log.append((event.sequence, event.payload.arguments))
     _use_split(story, deployment, request)
@@ -256,7 +255,7 @@ def _use_split(story: Story, deployment: Deployment, request: SessionRequest) ->
         )
     reader = LocalConsumer(session, [queue.url for queue in state.queues])
     with reader.reading():
-        within(scaled(SECONDS), lambda: reader.received and consumer.received(), "the split forwards messages")
+        within(SECONDS, lambda: reader.received and consumer.received(), "the split forwards messages")
     story.in_session = [one.body for one in reader.received]
     story.by_consumer = [one.body for one in consumer.received()]
 
@@ -264,7 +263,7 @@ def _use_split(story: Story, deployment: Deployment, request: SessionRequest) ->
 def _delivered(alice: ExchangeClient, body: str) -> list[str]:
     alice.publish(EXCHANGE, "images.1", body)
     with alice.consumer(QUEUE) as consumer:
-        found = within(scaled(SECONDS), lambda: consumer.receive(wait_seconds=1), "the message is received")
+        found = within(SECONDS, lambda: consumer.receive(wait_seconds=1), "the message is received")
         consumer.ack(*found)
     return [one.delivered.body for one in found]
 

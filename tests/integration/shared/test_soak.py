@@ -9,7 +9,7 @@ from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.stage_folder import StageFolder
 from tests.soak.run import Soak, totals
 
-pytestmark = [pytest.mark.emulator, pytest.mark.minutes(5)]
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 SECONDS, READS_SECONDS = 25.0, 8.0
 # The emulator of a machine with two cores starts a killed function in some seconds, and `make test` keeps them busy.

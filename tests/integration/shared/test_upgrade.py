@@ -29,12 +29,12 @@ from tests.integration.live.stage import TrialRealm
 from tests.integration.rendezvous.peers import Parties
 from tests.patience import wait_for
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 # The holds and detours of the golden heads are over, and nothing has expired.
 AGE = timedelta(seconds=120)
 GOLDEN_URLS = "https://sqs.us-east-1.amazonaws.com/111122223333/"
-SECONDS = 60.0
+SECONDS = 240.0
 
 
 @dataclass

@@ -22,7 +22,7 @@ from signalbox.queues import QueueName
 from signalbox.verify.names import RunId, RunNames, new_run_id
 from tests.patience import wait_for
 
-pytestmark = [pytest.mark.emulator, pytest.mark.minutes(2)]
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 # The fixtures of tests/conftest.py with the local.json and the folder of each stage that the whole command is run on.
 STAGES = {"calm": ("deployed", "stage_folder"), "weather": ("deployed_in_weather", "weather_stage_folder")}

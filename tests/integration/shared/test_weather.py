@@ -21,7 +21,7 @@ from signalbox.queues import QueueName
 from signalbox.splitting.control.protocol import GONE
 from tests.integration.rendezvous.peers import wait_for
 
-pytestmark = [pytest.mark.emulator, pytest.mark.minutes(1)]
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 PATIENCE_SECONDS = 240.0
 MESSAGES, KEYS = 60, 4

@@ -13,7 +13,7 @@ from signalbox.clients.control import ControlClient
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.control.protocol import CommandRejected
 from signalbox.splitting.control.protocol import SessionStatus
-from tests.patience import slowness, wait_for
+from tests.patience import wait_for
 
 START_TIMEOUT = timedelta(minutes=4)
 END_SECONDS = 400.0
@@ -55,7 +55,7 @@ class Users:
         """Yield a session that is ready, and end it; with `since_seconds` it got the messages kept in that time."""
         with self.control() as control:
             client = SessionClient(control, self._request(name, entries, since_seconds))
-            state = client.start(timeout=START_TIMEOUT * slowness())
+            state = client.start(timeout=START_TIMEOUT)
             with HeartbeatThread(client).running() as heartbeat:
                 yield state
             heartbeat.check()
@@ -65,7 +65,7 @@ class Users:
         """Return the reason why a session is refused."""
         with self.control() as control:
             try:
-                SessionClient(control, self._request(name, entries)).start(timeout=START_TIMEOUT * slowness())
+                SessionClient(control, self._request(name, entries)).start(timeout=START_TIMEOUT)
             except CommandRejected as error:
                 return str(error)
         raise AssertionError("the session was not refused")

@@ -19,7 +19,7 @@ from tests.integration.splitting.consumer_processes import (
 from tests.integration.splitting.sessions import Users
 from tests.patience import wait_for
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 SERVICE = FAMILY = "demo-mailer"
 ORDERS, AUDIT = QueueName("demo-orders-of-a-service"), QueueName("demo-audit")

@@ -20,7 +20,7 @@ from tests.integration.live.page import WorkingFolder
 from tests.integration.splitting.sessions import Users
 from tests.patience import wait_for
 
-pytestmark = [pytest.mark.emulator, pytest.mark.minutes(1)]
+pytestmark = pytest.mark.emulator
 
 QUEUE = QueueName("demo-memes-that-are-kept")
 CONSUMER = "demo-consumer-of-a-kept-queue"

@@ -34,9 +34,9 @@ from tests.integration.splitting.users import (
 )
 from tests.kubernetes.cluster import STAY, STRATEGIC, Namespace, Server, managers
 from tests.kubernetes.cluster import deployment as deployment_manifest
-from tests.patience import slowness, wait_for
+from tests.patience import wait_for
 
-pytestmark = [pytest.mark.emulator, pytest.mark.minutes(6)]
+pytestmark = [pytest.mark.emulator, pytest.mark.kubernetes]
 
 WEB = "demo-web"
 OWNER = "gitops"
@@ -260,7 +260,7 @@ def test_a_cluster_that_is_away_delays_a_split_and_its_end(stage: Stage, workloa
     with stage.control() as control, ThreadPoolExecutor() as threads:
         session = session_of(stage, control, waits.append)
         with server.away():
-            started = threads.submit(session.start, timeout=START_TIMEOUT * slowness())
+            started = threads.submit(session.start, timeout=START_TIMEOUT)
             wait_for(lambda: any("cluster" in text for text in waits), "the delay has its reason", seconds=END_SECONDS)
         urls = [queue.url for queue in started.result().queues]
         with LocalConsumer(stage.deployment.session(), urls).reading() as laptop:
@@ -293,7 +293,7 @@ def assert_end(stage: Stage, workload: Workload, server: Server, delete: Callabl
     server.define(REGISTRIES)
     workload.namespace.create("mirrordworkloadqueueregistries", workload.registry())
     with stage.control() as control:
-        session_of(stage, control).start(timeout=START_TIMEOUT * slowness())
+        session_of(stage, control).start(timeout=START_TIMEOUT)
         sent = [message for queue in workload.queues for message in made(queue, 20) if message.author == ALICE]
         for queue in workload.queues:
             send(stage, [message for message in sent if message.queue == queue])

@@ -11,6 +11,7 @@ from signalbox.local.stage_folder import StageFolder
 
 
 @pytest.mark.emulator
+@pytest.mark.kubernetes
 def test_the_demo_shares_the_queue_of_a_deployment(deployment: Deployment, stage_folder: StageFolder) -> None:
     seen = list(kubernetes_rows(replace(deployment, folder=stage_folder.path), build=True))
 

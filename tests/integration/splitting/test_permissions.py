@@ -35,7 +35,7 @@ from tests.integration.shared.permission_checks import (
     user_with_policy,
 )
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 STAGE_QUEUES = {"control queue": "SplitControlQueueUrl", "dead letters": "SplitDeadLetterQueueUrl"}
 BROKER_QUEUE = "broker queue"

@@ -18,10 +18,10 @@ from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from tests.integration.live.page import PROGRAM, WorkingFolder
 from tests.integration.splitting.sessions import Users
-from tests.patience import scaled, wait_for
+from tests.patience import wait_for
 from tests.terminals import CTRL_C, INTERRUPTED, terminal
 
-pytestmark = [pytest.mark.emulator, pytest.mark.minutes(1)]
+pytestmark = pytest.mark.emulator
 
 QUEUE = QueueName("demo-memes-of-a-command")
 CONSUMER = "demo-consumer-and-a-command"
@@ -139,7 +139,7 @@ def test_a_command_gets_the_matching_messages_or_all_until_ctrl_c_and_the_consum
         wait_for(lambda: uploaded(desk.deployed()), "the upload of others", seconds=READY_SECONDS)
         during = desk.phases()
         shown.type(CTRL_C)
-        status = shown.process.wait(scaled(END_SECONDS))
+        status = shown.process.wait(END_SECONDS)
         afterwards = desk.phases()
     # The split still drains, so that this session joins it when the first one is gone.
     with terminal([*PROGRAM, *own, "--exclusive", *command], tmp_path, environment) as exclusive:
@@ -149,7 +149,7 @@ def test_a_command_gets_the_matching_messages_or_all_until_ctrl_c_and_the_consum
         everything = desk.send("ann", count=MESSAGES) | desk.send("others", count=MESSAGES)
         wait_for(lambda: set(exclusive.after("got ")) >= everything, "all messages", seconds=READY_SECONDS)
         exclusive.type(CTRL_C)
-        exclusive.process.wait(scaled(END_SECONDS))
+        exclusive.process.wait(END_SECONDS)
     meanwhile = desk.deployed()
     desk.users.wait_until_over()
     assert desk.splits() == []

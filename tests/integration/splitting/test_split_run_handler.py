@@ -16,7 +16,7 @@ from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from tests.integration.live.page import PROGRAM, WorkingFolder
 from tests.integration.splitting.sessions import Users
-from tests.patience import scaled, wait_for
+from tests.patience import wait_for
 from tests.terminals import CTRL_C, INTERRUPTED, terminal
 
 pytestmark = pytest.mark.emulator
@@ -148,7 +148,7 @@ def test_a_handler_gets_the_deployed_functions_event_and_settings_until_ctrl_c(
         wait_for(lambda: len(desk.handled()) == 4, "the message after the breakpoint", seconds=READY_SECONDS)
         wait_for(lambda: "got stop" in shown.written.decode(), "the batch is over")
         shown.type(CTRL_C)
-        status = shown.process.wait(scaled(END_SECONDS))
+        status = shown.process.wait(END_SECONDS)
     desk.users.wait_until_over()
     assert desk.splits() == []
     text = shown.written.decode()

@@ -17,7 +17,7 @@ from tests.integration.splitting.consumer_processes import ConsumerProcesses, co
 from tests.integration.splitting.sessions import Users
 from tests.patience import wait_for
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 PARAMETER = "demo-news-queues"
 TARGET = f"ssm/{PARAMETER}"

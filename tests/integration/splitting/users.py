@@ -20,7 +20,7 @@ from signalbox.queues import FIFO_SUFFIX, QueueName
 from signalbox.splitting.control.protocol import SessionStatus
 from tests.integration.shared.fault_injection import STARTING_SECONDS, FaultInjector
 from tests.integration.splitting.sessions import END_SECONDS, START_TIMEOUT, Users
-from tests.patience import scaled, slowness, wait_for
+from tests.patience import wait_for
 
 GROUPS = 25
 AUTHORS = ("alice", "bob", "carol", "others")
@@ -115,7 +115,7 @@ class Developer:
     @contextmanager
     def session(self, control: ControlClient) -> Iterator[SessionStatus]:
         client = SessionClient(control, self.request())
-        state = client.start(timeout=START_TIMEOUT * slowness())
+        state = client.start(timeout=START_TIMEOUT)
         urls = [queue.url for queue in state.queues]
         reader = LocalConsumer(self.stage.deployment.session(), urls, self.received)
         with HeartbeatThread(client).running():
@@ -182,7 +182,7 @@ def prove_that_nothing_is_lost(
     outputs = stage.deployment.outputs
     names = [outputs["SplitFunctionName"], outputs["ControlFunctionName"]]
     # A kill of an instance that a busy machine still starts interrupts no work.
-    injector = FaultInjector(stage_folder, names, spared_seconds=scaled(STARTING_SECONDS))
+    injector = FaultInjector(stage_folder, names, spared_seconds=STARTING_SECONDS)
     developers = [Developer(stage, name) for name in visits]
     sent = {queue: made(queue, count) for queue in stage.consumer.queues}
     last = max(sum(visit) for visit in visits.values())

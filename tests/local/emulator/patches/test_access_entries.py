@@ -65,6 +65,7 @@ def test_an_entry_of_a_cluster_that_was_deleted_is_deleted():
 
 
 @pytest.mark.emulator
+@pytest.mark.release
 def test_a_stack_makes_changes_and_deletes_an_access_entry(running):
     session = running.session()
     eks, cloudformation = session.client("eks"), session.client("cloudformation")

@@ -5,7 +5,7 @@ from botocore.exceptions import ClientError
 
 from signalbox.local.session import LocalSession
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 
 @pytest.mark.parametrize("key_id", ["test", "000000000000", "111122223333"])

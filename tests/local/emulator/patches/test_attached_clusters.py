@@ -74,6 +74,7 @@ def clusters(session, name=eks.NAME):
 
 
 @pytest.mark.emulator
+@pytest.mark.kubernetes
 def test_a_role_with_an_access_entry_has_the_rights_of_its_group(running, server, role):
     arn, session = role
     namespace = server.new_namespace()
@@ -94,6 +95,7 @@ def test_a_role_with_an_access_entry_has_the_rights_of_its_group(running, server
 
 
 @pytest.mark.emulator
+@pytest.mark.kubernetes
 def test_a_cluster_that_eks_does_not_have_is_gone(running, role):
     _, session = role
 

@@ -68,6 +68,7 @@ def user(running):
 
 
 @pytest.mark.emulator
+@pytest.mark.release
 def test_a_user_who_may_send_a_message_may_send_a_batch_to_the_same_queue_alone(running, user):
     queues = {name: running.session().client("sqs").create_queue(QueueName=name) for name in ("allowed", "other")}
     batch = [{"Id": "1", "MessageBody": "one"}]
@@ -80,6 +81,7 @@ def test_a_user_who_may_send_a_message_may_send_a_batch_to_the_same_queue_alone(
 
 
 @pytest.mark.emulator
+@pytest.mark.release
 def test_a_user_who_may_read_a_workgroups_queries_may_look_for_one(user):
     with pytest.raises(ClientError, match="InvalidRequestException"):
         user.client("athena").get_query_execution(QueryExecutionId="00000000-0000-0000-0000-000000000000")

@@ -108,6 +108,7 @@ def test_a_queue_is_measured_when_its_metrics_are_requested():
 
 
 @pytest.mark.emulator
+@pytest.mark.release
 def test_cloudwatch_returns_the_metrics_of_a_run_and_of_a_queue(running):
     session = running.session()
     sqs, cloudwatch = session.client("sqs"), session.client("cloudwatch")

@@ -33,6 +33,7 @@ def test_an_instance_that_starts_is_not_touched():
 
 
 @pytest.mark.emulator
+@pytest.mark.release
 def test_instances_start_although_another_is_killed_while_it_starts(running, emulator_folder):
     session = running.session()
     make_function(session, "slow", SLOW_START)

@@ -103,6 +103,7 @@ def test_lines_that_two_threads_read_are_put_once_and_in_order():
 
 
 @pytest.mark.emulator
+@pytest.mark.release
 @pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.parametrize("count", [0, 1, 200])
 def test_the_log_in_a_response_is_that_of_its_invocation(running, fails, count):

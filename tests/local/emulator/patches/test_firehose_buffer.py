@@ -29,6 +29,7 @@ def test_records_are_delivered_together_for_each_destination_in_the_context_of_t
 
 
 @pytest.mark.emulator
+@pytest.mark.release
 def test_the_records_of_two_calls_become_one_object(running):
     session = running.session()
     s3, firehose = session.client("s3"), session.client("firehose")

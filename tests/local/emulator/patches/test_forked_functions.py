@@ -194,6 +194,7 @@ def test_without_descriptors_of_processes_nothing_is_replaced(monkeypatch):
 
 
 @pytest.mark.emulator
+@pytest.mark.release
 def test_an_instance_that_is_killed_starts_anew(running):
     session = running.session()
     make_function(session, "counted", COUNTED)

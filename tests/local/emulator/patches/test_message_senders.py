@@ -52,6 +52,7 @@ def test_an_event_has_the_sender_of_each_message():
 
 
 @pytest.mark.emulator
+@pytest.mark.release
 def test_a_users_message_has_the_users_id_for_receivers_and_for_functions(running):
     session = running.session()
     sqs = session.client("sqs")

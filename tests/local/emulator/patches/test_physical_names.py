@@ -32,6 +32,7 @@ def test_replaced_resources_and_unknown_stacks_are_named_as_before(stack: str):
 
 
 @pytest.mark.emulator
+@pytest.mark.release
 def test_a_function_of_a_redeployed_stack_has_another_name(running):
     cloudformation = running.session().client("cloudformation")
     template = json.dumps(

@@ -48,6 +48,7 @@ def test_a_call_returns_its_result_and_releases_the_lock():
 
 
 @pytest.mark.emulator
+@pytest.mark.release
 def test_messages_are_removed_one_by_one_and_in_batches(running):
     sqs = running.session().client("sqs")
     url = sqs.create_queue(QueueName="locked")["QueueUrl"]

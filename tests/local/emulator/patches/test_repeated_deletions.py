@@ -39,6 +39,7 @@ def test_other_refusals_stay(code, url, handle):
 
 
 @pytest.mark.emulator
+@pytest.mark.release
 def test_a_message_is_deleted_twice(running):
     sqs = running.session().client("sqs")
     url = sqs.create_queue(QueueName="repeated")["QueueUrl"]

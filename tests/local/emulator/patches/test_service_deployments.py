@@ -66,6 +66,7 @@ def deployments(ecs) -> dict[str, tuple[str, int]]:
 
 
 @pytest.mark.emulator
+@pytest.mark.release
 def test_old_tasks_run_until_a_new_deployment_is_completed(ecs):
     ecs.create_cluster(clusterName="demo")
     old, new = registered(ecs), registered(ecs)

@@ -140,6 +140,7 @@ def test_a_missing_target_is_made(extract, tmp_path):
 
 
 @pytest.mark.emulator
+@pytest.mark.release
 def test_two_instances_run_the_same_copy(running):
     session = running.session()
     make_function(session, "where", SHOW_FILE)

@@ -7,7 +7,7 @@ from websockets.typing import Subprotocol
 
 from tests.local.emulator.functions import make_function, make_websocket
 
-pytestmark = pytest.mark.emulator
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 RETURN_REQUESTED_STATUS = (
     "def handler(event, context):\n"

@@ -24,7 +24,7 @@ from tests.integration.rendezvous.peers import wait_for
 from tests.local.emulator.functions import ANYTHING, make_function, make_websocket
 from tests.local.emulator.weather.conftest import ACCOUNT_CONCURRENCY, SEED, Client
 
-pytestmark = [pytest.mark.emulator, pytest.mark.minutes(2)]
+pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 PATIENCE_SECONDS = 60.0
 NOTHING = "def handler(event, context):\n    return {'statusCode': 200}\n"
