@@ -17,11 +17,15 @@ from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.identity import provider as identity
 from signalbox.local.stage_folder import StageFolder
-from tests import garbage
+from tests import garbage, preparation
+from tests.environment import settle
 from tests.java import parts
 from tests.kubernetes.cluster import Namespace, Server
 from tests.memoization import memoize
 from tests.tracing import trace_no_calls, traced_call
+
+settle()
+
 
 # No deadline: the duration of an example depends on the machine's load more than on the code. In CI the examples are
 # the same in every run, so that a change has caused a new failure; elsewhere they are random.
@@ -44,6 +48,12 @@ SERVER = pytest.StashKey[Server]()
 LOG_LINES = 40
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of `make`."""
+    text = "fail, instead of skipping tests, where what they need cannot be prepared"
+    parser.addoption("--prepared", action="store_true", help=text)
+
+
 def pytest_configure() -> None:
     """Choose the seed of the weather once; parallel test processes inherit it."""
     os.environ.setdefault(SEED_VARIABLE, str(secrets.randbelow(SEEDS) if "CI" in os.environ else USUAL_SEED))
@@ -54,8 +64,10 @@ def pytest_report_header() -> str:
     return f"weather: {SEED_VARIABLE}={os.environ[SEED_VARIABLE]}"
 
 
-def pytest_collection_finish() -> None:
-    """Collect no garbage among modules and tests."""
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Prepare what the tests need, and collect no garbage among modules and tests."""
+    if not session.config.option.collectonly:
+        preparation.prepare(session.items, is_required=session.config.getoption("prepared"))
     garbage.begin()
 
 

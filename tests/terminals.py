@@ -47,7 +47,7 @@ def terminal(command: Sequence[str], folder: Path, environment: dict[str, str]) 
     process = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-c", WITH_TERMINAL, *command],
         cwd=folder,
-        env={**os.environ, **environment},
+        env={**os.environ, "TERM": "xterm-256color", **environment},
         stdin=slave,
         stdout=slave,
         stderr=slave,

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from signalbox.local import setup
@@ -22,8 +23,7 @@ def wheel(folder: Path) -> Path:
     shutil.copytree(CHECKOUT / "signalbox", folder / "source" / "signalbox", ignore=ignored)
     for name in SOURCES:
         shutil.copy(CHECKOUT / name, folder / "source")
-    python = CHECKOUT / ".venv" / "bin" / "python"
-    uv("build", "--wheel", "--no-build-isolation", "--python", python, "-o", folder, folder / "source")
+    uv("build", "--wheel", "--no-build-isolation", "--python", sys.executable, "-o", folder, folder / "source")
     (built,) = folder.glob("*.whl")
     return built
 
@@ -32,6 +32,6 @@ def uv(*words: str | Path) -> None:
     """Run uv with pip's package index and certificates."""
     environment = {**setup.index_of_pip(), **os.environ, "SOURCE_DATE_EPOCH": EPOCH}
     environment = setup.installer_environment(environment)
-    command = [str(CHECKOUT / ".venv" / "bin" / "uv"), *map(str, words)]
+    command = [str(setup.uv()), *map(str, words)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - uv
     assert done.returncode == 0, done.stderr

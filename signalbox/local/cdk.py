@@ -5,6 +5,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -42,10 +43,16 @@ def synthesize(assembly: Path, *, context: Iterable[str], say: Say, app_folder: 
         "CDK_CONTEXT_JSON": json.dumps(given),
         "CDK_VALIDATION": "false",
     }
-    command = shlex.split(configuration["app"])
+    command = app_command(configuration["app"])
     status, tail = output_of(command, folder=app_folder, environment=environment, say=say)
     if status:
         raise _synthesis_error(tail)
+
+
+def app_command(app: str) -> list[str]:
+    """Return the command of `cdk.json` with this Python, whatever `python3` is here."""
+    program, *words = shlex.split(app)
+    return [sys.executable if program == "python3" else program, *words]
 
 
 def _synthesis_error(tail: list[str]) -> RejectedError | UnavailableError:

@@ -57,6 +57,18 @@ def _make() -> int:
     return 0
 
 
+def prepare_emulator() -> None:
+    """Build the emulator's environment unless it is current, from an environment with the requirements.
+
+    Raises `CalledProcessError` when an installation fails.
+    """
+    with _lock():
+        expected = stamp(EMULATOR_ENVIRONMENT, _inputs()[EMULATOR_ENVIRONMENT])
+        if not is_current(EMULATOR_ENVIRONMENT, expected):
+            _build(EMULATOR_ENVIRONMENT, sys.executable)
+            (EMULATOR_ENVIRONMENT / "stamp").write_text(expected)
+
+
 def _inputs() -> "dict[Path, list[Path]]":
     """Return the input files of each environment; the main one comes first, since it contains uv."""
     return {
@@ -114,8 +126,7 @@ def _build(environment: Path, python: str) -> None:
     if environment == ENVIRONMENT:
         _build_main(python)
         return
-    uv = ENVIRONMENT / "bin" / "uv"
-    _step("emulator environment", [uv, "venv", "--allow-existing", "--python", python, environment])
+    _step("emulator environment", [uv(), "venv", "--allow-existing", "--python", python, environment])
     _install("emulator", environment, ["-r", EMULATOR_REQUIREMENTS])
 
 
@@ -127,14 +138,19 @@ def _build_main(python: str) -> None:
 
 
 def _install(name: str, environment: Path, packages: "list[str | Path]") -> None:
-    uv = ENVIRONMENT / "bin" / "uv"
-    command = [uv, "pip", "install", "--python", environment / "bin" / "python", *packages]
+    command = [uv(), "pip", "install", "--python", environment / "bin" / "python", *packages]
     _step(name, command, {**index_of_pip(), **os.environ})
+
+
+def uv() -> Path:
+    """Return the uv beside this Python, which an environment with the requirements has, or else that of `.venv`."""
+    beside = Path(sys.executable).with_name("uv")
+    return beside if beside.exists() else ENVIRONMENT / "bin" / "uv"
 
 
 def index_of_pip() -> "dict[str, str]":
     """Return the package index from pip's configuration file, which uv does not read, as an environment variable."""
-    pip = [str(ENVIRONMENT / "bin" / "python"), "-m", "pip", "config", "get", "global.index-url"]
+    pip = [str(uv().with_name("python")), "-m", "pip", "config", "get", "global.index-url"]
     found = subprocess.run(pip, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
     return {} if found.returncode else {"PIP_INDEX_URL": found.stdout.strip()}
 

@@ -1,5 +1,6 @@
 """The checks of each tier: `make check`, `make test`, and the parts of `make release`. CONTRIBUTING has the table."""
 
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -134,7 +135,7 @@ def _program(name: str) -> str:
 
 
 def _pytest(*options: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", "pytest", *options)
+    return (sys.executable, "-m", "pytest", "--prepared", *options)
 
 
 def _coverage(*files: str) -> tuple[str, ...]:
@@ -144,7 +145,8 @@ def _coverage(*files: str) -> tuple[str, ...]:
 
 def _synth(kind: str) -> tuple[str, ...]:
     settings = ("--context", f"local={'true' if kind == 'local' else 'false'}")
-    return (*tools.cdk(), "synth", "--quiet", "--no-notices", "--output", str(ASSEMBLY / kind), *settings)
+    app = ("--app", shlex.join([sys.executable, "app.py"]))
+    return (*tools.cdk(), "synth", *app, "--quiet", "--no-notices", "--output", str(ASSEMBLY / kind), *settings)
 
 
 def _cfn_lint() -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -76,9 +77,8 @@ def install_wheel(folder: Path, package: str, *, python_version: str | None = No
 
     Raises `UnavailableError` when uv fails.
     """
-    uv = CHECKOUT / ".venv" / "bin" / "uv"
     environment = setup.installer_environment({**setup.index_of_pip(), **os.environ})
-    command = [str(uv), "pip", "install", "--no-deps", "--target", str(folder), package]
+    command = [str(setup.uv()), "pip", "install", "--no-deps", "--target", str(folder), package]
     if python_version:
         command += ["--python-version", python_version]
     _run_installer("uv", command, environment, package)
@@ -157,13 +157,13 @@ def hermetic_environment(base: Mapping[str, str]) -> dict[str, str]:
 
 
 def environment(base: Mapping[str, str]) -> dict[str, str]:
-    """Return the base environment with this checkout's Python, Node, and no telemetry of the CDK CLI."""
+    """Return the base environment with this Python, Node, and no telemetry of the CDK CLI."""
     executable = node()
     variable, versions = QUIET_ABOUT_NODE
     return {
         **base,
         "PATH": os.pathsep.join(
-            [str(CHECKOUT / ".venv" / "bin"), str(executable.parent), base.get("PATH", os.defpath)]
+            [str(Path(sys.executable).parent), str(executable.parent), base.get("PATH", os.defpath)]
         ),
         "JSII_NODE": str(executable),
         "CDK_DISABLE_CLI_TELEMETRY": "true",

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.local import cdk, check, stage, tools
+from signalbox.local import cdk, stage, tools
 from signalbox.local.emulator.lifecycle import Credentials, Emulator
 from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.files import read_json, write_json
@@ -123,21 +123,3 @@ def test_a_running_stage_keeps_its_weather(running, given):
 def test_another_weather_needs_a_new_stage(running, given, present):
     with pytest.raises(RejectedError, match=f"the stage runs with .*{present}.* --fresh"):
         stage._kept_weather(running, given)
-
-
-def test_the_closing_line_is_that_of_pytest_only():
-    def closing(output: str) -> str:
-        return check._closing_line(check.Result("tests", passed=True, output=output, seconds=1, processor_seconds=1))
-
-    assert closing("....\n12 passed, 3 deselected in 0.51s\n") == ": 12 passed, 3 deselected in 0.51s"
-    assert closing("=== 1 failed, 11 passed in 0.51s ===\n") == ": 1 failed, 11 passed in 0.51s"
-    assert closing("All checks passed!\n") == ""
-
-
-def test_a_check_stops_at_the_first_failed_command_and_keeps_all_output():
-    commands = (("echo", "one"), ("sh", "-c", "echo two; exit 3"), ("echo", "three"))
-
-    result = check.run(check.Check("all", commands), {"PATH": os.defpath})
-
-    assert not result.passed
-    assert result.output == "one\ntwo\n"

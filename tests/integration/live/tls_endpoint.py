@@ -60,7 +60,8 @@ class TlsEndpoint:
 
     async def _abort(self) -> None:
         for writer in self._writers:
-            writer.transport.abort()
+            if not writer.is_closing():  # Python 3.11.2 cannot abort a TLS transport that was closed twice
+                writer.transport.abort()
         self._writers.clear()
 
     async def _forward_both(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

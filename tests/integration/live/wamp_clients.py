@@ -46,7 +46,7 @@ def python() -> Path:
         if not setup.is_current(venv, stamp):
             shutil.rmtree(venv, ignore_errors=True)
             environment = setup.installer_environment({**setup.index_of_pip(), **os.environ})
-            uv = str(CHECKOUT / ".venv" / "bin" / "uv")
+            uv = str(setup.uv())
             _run([uv, "venv", str(venv)], environment)
             _run([uv, "pip", "install", "--python", str(venv / "bin" / "python"), "-r", str(requirements)], environment)
             (venv / "stamp").write_text(stamp)

@@ -1,0 +1,40 @@
+"""What tests with a marker need beyond the requirements, prepared before the first of them runs."""
+
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+
+from signalbox.errors import SignalboxError
+from signalbox.local import chromium, kubernetes, setup
+from signalbox.local.progress import step
+from signalbox.local.spark.jars import jars
+
+Needed = Mapping[str, tuple[str, Callable[[], object]]]
+NEEDED: Needed = {
+    "emulator": ("emulator", setup.prepare_emulator),
+    "browser": ("Chromium", chromium.chromium),
+    "spark": ("archives of Spark", lambda: jars(lambda _: None)),
+    "kubernetes": ("Kubernetes cluster", kubernetes.program),
+}
+
+
+def prepare(items: Sequence[pytest.Item], *, is_required: bool, needed: Needed = NEEDED) -> None:
+    """Prepare what the markers of these tests need, with progress.
+
+    Where that fails, as without a network, the tests are skipped with the command to repeat, or raise if required.
+    """
+    for marker, (name, ready) in needed.items():
+        marked = [item for item in items if item.get_closest_marker(marker)]
+        if not marked:
+            continue
+        try:
+            with step(f"prepare the {name}"):
+                ready()
+        except (SignalboxError, OSError, subprocess.CalledProcessError) as problem:
+            if is_required:
+                raise
+            command = "make release" if marker == "kubernetes" else "make test"
+            reason = f"the {name} could not be prepared, which `{command}` does: {problem}"
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason=reason))
