@@ -73,7 +73,7 @@ def test_a_source_that_is_not_allowed_is_refused_on_creation_and_on_change(runni
     sqs.create_queue(QueueName="dead", Attributes={"RedriveAllowPolicy": BY_QUEUE})
 
     for name in ("closed", "dead"):
-        with pytest.raises(ClientError, match="InvalidParameterValue.*excludes this source queue"):
+        with pytest.raises(ClientError, match=r"InvalidParameterValue.*excludes this source queue"):
             sqs.create_queue(QueueName="redrive-eve", Attributes=redrive_to(name))
     eve = sqs.create_queue(QueueName="redrive-eve")["QueueUrl"]
     with pytest.raises(ClientError, match="excludes this source queue"):
