@@ -8,7 +8,7 @@ from stacks.settings.config import Config
 from stacks.shared.tables import BY_EXPIRY, OPEN_OFFERS
 from stacks.state_stack import StateStack
 
-CHANGE_ITEMS = ("dynamodb:PutItem", "dynamodb:UpdateItem")  # TTL deletes the records
+CHANGE_ITEMS = ("dynamodb:PutItem", "dynamodb:UpdateItem")
 
 
 def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: HistoryLake, config: Config) -> None:
@@ -32,6 +32,7 @@ def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: History
 
     for function in (offer, poll, answer, client):
         allow_items(function, state.rendezvous_table, actions=(*READ_ITEMS, *CHANGE_ITEMS), index=OPEN_OFFERS)
+    allow(poll, ["dynamodb:DeleteItem"], [state.rendezvous_table.table_arn])  # frees the slot of a held poll
     allow_items(page, state.rendezvous_table, actions=READ_ITEMS, index=OPEN_OFFERS)
     # The sweep reads the index of offers, which has no addresses, and not the offers.
     allow(sweep, ["dynamodb:Query"], [f"{state.rendezvous_table.table_arn}/index/{OPEN_OFFERS}"])

@@ -47,7 +47,7 @@ TABLE: dict[str, dict[str, str]] = {
     "Rendezvous/PollRole": {
         "Rendezvous/PollLogs": "logs: CreateLogStream PutLogEvents",
         "*": "xray: PutTelemetryRecords PutTraceSegments",
-        "Rendezvous": f"dynamodb: {OFFERS}",
+        "Rendezvous": f"dynamodb: {ITEMS}",
         "Rendezvous/index/open_offers": f"dynamodb: {OFFERS}",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": f"kms: {KEY_IN_USE}",
