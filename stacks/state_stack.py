@@ -71,11 +71,7 @@ def _history_bucket(scope: Construct, *, config: Config, key: Key, removal: Remo
 
 
 def _history_database(scope: Construct, bucket: s3.Bucket, *, config: Config, removal: RemovalPolicy) -> glue.Database:
-    """Create the database, whose deletion would remove all Iceberg tables from the catalog.
-
-    Versions before 0.2 have it in the deletable stack as `<stage>_history`. CloudFormation updates this stack first,
-    where that name is still taken, so this is another name; jobs register the existing tables in it.
-    """
+    """Create the database, whose deletion would remove all Iceberg tables from the catalog."""
     return glue.Database(
         scope,
         "HistoryDatabase",

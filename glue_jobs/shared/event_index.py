@@ -9,7 +9,7 @@ A run of whole days replaces their segments by one, from the table of events. An
 of its events, which replaces that of the same window. Documents are replaced as a whole, after the files that they
 name, so readers (signalbox/history/index) see either the old or the new state. Runs of the hourly and of the daily job
 may overlap: a document is read again just before it is changed, and files that it does not name are deleted only when
-no run that wrote them, and no reader of an older document, can still need them.
+no run that wrote them, and no reader of a replaced document, can still need them.
 """
 
 import json

@@ -108,13 +108,11 @@ class Lake:
         return True
 
     def ensure(self, table: str) -> IcebergTable:
-        """Register or create the table if the catalog does not know it, add missing columns, return its definition."""
+        """Register or create the table if the catalog does not know it, and return its definition."""
         definition, name = TABLES[table], self.name(table)
         if not self.exists(table) and not self._register(table):
             self.spark.sql(definition.create_statement(name))
             self.spark.sql(definition.ordering_statement(name))
-        for column, kind in definition.missing_columns(self.spark.table(name).schema).items():
-            self.spark.sql(f"ALTER TABLE {name} ADD COLUMN `{column}` {kind.simpleString()}")
         return definition
 
     def snapshot(self, table: str) -> int | None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from pyspark.sql.types import (
-    DataType,
     DateType,
     DoubleType,
     LongType,
@@ -64,10 +63,6 @@ class IcebergTable:
     def ordering_statement(self, identifier: str) -> str:
         """Return the statement that makes writers sort within each task."""
         return f"ALTER TABLE {identifier} WRITE LOCALLY ORDERED BY {', '.join(self.order)}"
-
-    def missing_columns(self, present: StructType) -> dict[str, DataType]:
-        """Return the columns that a table of an older version lacks, with their types."""
-        return {column.name: column.dataType for column in self.schema if column.name not in present.names}
 
 
 EVENTS = IcebergTable(

@@ -60,7 +60,7 @@ def _recorded(parts: Iterable[SweptPart]) -> Iterable[SweptPart]:
 
 @cache
 def leases() -> DynamoLeases:
-    """Return the leases of the version before, and of queues that could not be deleted."""
+    """Return the leases of queues that could not be deleted."""
     return DynamoLeases(instance.table("LEASE_TABLE"))
 
 

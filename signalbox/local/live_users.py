@@ -47,7 +47,6 @@ def live_users(
     tickets = {user["name"]: user["ticket"] for user in known.get("live_users", ())}
     records = DynamoUsers(session.resource("dynamodb").Table(outputs["ExchangeTable"]))
     known_users, now = records.find_all(USERS), datetime.now(UTC)
-    # A stage that an earlier version began has them with an identity.
     missing = [name for name in USERS if name not in known_users]
     records.put_live_only([User(name, USERS[name][0], Ownership.STRICT, now, None) for name in missing])
     with administrator(session, outputs) as client:

@@ -154,7 +154,7 @@ class EndedLeases(Protocol):
 
 
 class Leases(Protocol):
-    """The leases of temporary queues, by their end: those of an earlier version, and those whose queue was refused."""
+    """The leases of temporary queues that could not be deleted, by their end."""
 
     def put(self, lease: Lease) -> None:
         """Store or extend a lease."""

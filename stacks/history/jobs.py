@@ -78,7 +78,7 @@ def schedule(jobs: Iterable[HistoryJob], schedules: Schedules, config: Config) -
 
 
 def job_definitions(state: StateStack, config: Config) -> dict[str, JobDefinition]:
-    """Return the definition of every job by its construct id; `Report` predates the naming of the other reports."""
+    """Return the definition of every job by its construct id."""
     return {
         **{name: _report(table, script) for table, (name, script, _) in DAILY.items()},
         "CompactHistory": _compaction(state, config),

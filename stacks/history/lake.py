@@ -43,7 +43,6 @@ class HistoryLake(Construct):
     def __init__(self, scope: Construct, name: str, *, state: StateStack, config: Config) -> None:
         super().__init__(scope, name)
         self.bucket, key = state.history_bucket, state.state_key
-        # By its name: an import of the state stack's export would keep that stack from going back to a version without.
         self.database_name = config.history_database
         self.table = _table(self, self.database_name, bucket=self.bucket)
         self.delivery_role = iam.Role(
@@ -97,8 +96,6 @@ def _table(scope: Construct, database_name: str, *, bucket: s3.IBucket) -> glue.
     location = f"s3://{bucket.bucket_name}/{RAW_PREFIX}"
     return glue.CfnTable(
         scope,
-        # Not the id of earlier versions, whose table is in another database: CloudFormation does not replace a resource
-        # by one of the same name.
         "RawEvents",
         catalog_id=Aws.ACCOUNT_ID,
         database_name=database_name,

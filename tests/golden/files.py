@@ -1,7 +1,6 @@
-"""Golden files: the stored items and messages of the version before the folders were grouped, as JSON.
+"""Golden files: the forms of stored items and messages, which are version 1, as JSON.
 
-They hold the formats of what a deployed stage has stored or has in flight when a new version is deployed over it. The
-files were written by that version's own code from the sample values of the test modules here.
+They hold what a deployed stage has stored or has in flight when a new version is deployed over it.
 
 A golden file is changed by hand, on purpose, and together with a migration: code that reads the old form and the new
 one until no item or message of the old form can exist. A new kind of item or message gets an entry of its own.

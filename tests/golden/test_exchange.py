@@ -318,8 +318,6 @@ def test_the_last_check_of_connections_has_an_item_of_its_own(exchange_table) ->
     assert check == ConnectionCheck(Readers("arn:route", "arn:control"), AT)
     checks.record(check)
     assert stored_items(exchange_table) == golden("exchange", "connections")
-    # The version before does not know it: its reads by key and by kind find nothing of it.
-    assert "kind" not in golden("exchange", "connections")[0]
 
 
 def test_messages_are_written_as_in_the_golden_file() -> None:

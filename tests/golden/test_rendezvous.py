@@ -4,7 +4,6 @@ A golden file is changed by hand, on purpose, and together with a migration (see
 """
 
 import json
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import boto3
@@ -147,15 +146,6 @@ def test_golden_items_are_read(rendezvous_table) -> None:
     assert statistics.key(DAY) == DAY_KEY
     assert statistics.counters(DAY) == {"client_denied_count": 2, "country:AT": 5}
     assert not statistics.first_seen(DAY, "AT#hash")
-
-
-def test_an_answered_offer_of_the_version_before_is_read_with_its_receipt_handle(rendezvous_table) -> None:
-    (item,) = (item for item in golden("rendezvous", "items") if item["pk"]["S"] == "offer#answered")
-    del item["pool"]
-    store(rendezvous_table, [item | {"receipt_handle": {"S": "r-1"}}])
-
-    assert DynamoOffers(rendezvous_table).find("answered") == replace(ANSWERED_OFFER, receipt_handle="r-1")
-    assert not list(DynamoEndedLeases(rendezvous_table, "https://queues/").between(AT, LEASED_UNTIL))
 
 
 def test_leases_are_written_as_in_the_golden_file(lease_table) -> None:

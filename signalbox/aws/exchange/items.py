@@ -29,7 +29,7 @@ from signalbox.sarracenia.rights.permissions import Ownership, Role
 BY_KIND_INDEX = "by_kind"
 USER = "user"
 # The value of `kind` of users without an IAM identity. Whatever lists the users with identities and control queues does
-# not read them, in earlier versions neither.
+# not read them.
 LIVE_ONLY_USER, NO_IDENTITY = "live_user", ""
 BINDING, BACK_REFERENCE, MINUTE, HEAD = "binding#", "bound#", "minute#", "head#"
 HEAD_KEY = "key#"
@@ -189,7 +189,7 @@ def binding_of(item: Item) -> Binding:
 
 
 def user_item(user: User) -> Item:
-    """Return the item of a user's record; earlier versions require the attribute `user_id`."""
+    """Return the item of a user's record."""
     fields = {
         "kind": LIVE_ONLY_USER if user.is_live_only else USER,
         "name": user.name,

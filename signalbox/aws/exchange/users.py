@@ -49,7 +49,7 @@ class ExchangeUsers:
     @classmethod
     def of(cls, session: "boto3.Session", outputs: Mapping[str, str]) -> "ExchangeUsers":
         """Return the users of a deployed stage."""
-        url, prefix = outputs["ExchangeControlQueueUrl"], outputs.get("ExchangePrefix", "")
+        url, prefix = outputs["ExchangeControlQueueUrl"], outputs["ExchangePrefix"]
         queues = UserControlQueues(session.client("sqs"), session.client("lambda"), url, prefix)
         return cls(session.client("iam"), queues)
 

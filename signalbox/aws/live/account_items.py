@@ -60,7 +60,7 @@ def stage_groups_of(item: Item | None) -> frozenset[GroupName]:
 
 
 def granted_split(granted: GrantSet) -> tuple[tuple[Grant, ...], tuple[Grant, ...]]:
-    """Return the grants that no deny can touch, and the others, which versions without denies must not read."""
+    """Return the grants that no deny can touch, and the others."""
     limited = tuple(
         grant
         for grant in granted.grants

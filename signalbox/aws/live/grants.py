@@ -92,7 +92,7 @@ class DynamoGrants:
         return group_grants(self.table, realm, version)
 
     def grantees(self, realm: ExchangeName) -> Sequence[UserName]:
-        """Return the users with grants or denies of their own, without those that only an older version wrote."""
+        """Return the users with grants or denies of their own."""
         return [UserName(item["sk"]) for item in self._items(grantee_key(realm, "")["pk"])]
 
     def _items(self, partition: str) -> Sequence[Item]:
@@ -178,7 +178,7 @@ class DynamoSecrets:
 def _user_writes(
     realm: ExchangeName, user: PrincipalName, granted: GrantSet, replacing: StoredGrants
 ) -> Sequence[_Write]:
-    """Return the writes of a user's grants and denies: apart from the others, those that older versions read."""
+    """Return the writes of a user's grants and denies; grants that a deny may limit are stored with the denies."""
     unlimited, limited = granted_split(granted)
     item = grants_item(realm, user, unlimited, version=replacing.version + 1)
     writes: list[_Write] = [("Put", {"Item": item, **_as_read(replacing)})]

@@ -53,7 +53,7 @@ class DynamoOffers:
     """`Offers` in the table `Rendezvous`.
 
     The open offers of a pool are in `shards` partitions of the index, by a hash of the client: DynamoDB writes 1,000
-    units a second to one, and an answered offer takes four. The first shard has the key of versions without shards.
+    units a second to one, and an answered offer takes four. The key of the first shard has no number.
     """
 
     table: "DynamoTable"

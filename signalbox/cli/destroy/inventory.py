@@ -20,7 +20,6 @@ THREADS = 10  # the size of botocore's connection pool
 USER_PATH = "/signalbox/"
 GONE = "DELETE_COMPLETE"
 SPLITS = "Splits"  # the logical id of the table, before CDK's hash
-SECURITY_CONFIGURATION, HASH_LENGTH = "HistoryJobsSecurity", 8
 WAITING = "ApproximateNumberOfMessages"
 
 Value = TypeVar("Value")
@@ -108,24 +107,6 @@ class Inventory:
         client = self.session.client("iam")
         pages = client.get_paginator("list_users").paginate(PathPrefix=USER_PATH)
         return _kept([one["UserName"] for page in pages for one in page["Users"]], partial(self._user, client))
-
-    def leftovers(self, stack: Stack | None) -> Iterator[Item]:
-        """Yield the resources that earlier versions retained when their stack was deleted."""
-        if stack is not None:
-            return
-        scheduler, glue = self.session.client("scheduler"), self.session.client("glue")
-        group = f"{self.stage}-schedules"
-        with suppress(scheduler.exceptions.ResourceNotFoundException):
-            arn = scheduler.get_schedule_group(Name=group)["Arn"]
-            tags = {tag["Key"]: tag["Value"] for tag in scheduler.list_tags_for_resource(ResourceArn=arn)["Tags"]}
-            if tags.get(STAGE_TAG) == self.stage:
-                yield Item(Kind.SCHEDULE_GROUP, group, group)
-        # Security configurations have no tags; CDK has made the name from the path in the template and a hash.
-        beginning = f"{self.stage.replace('-', '')}{SECURITY_CONFIGURATION}"
-        for page in glue.get_paginator("get_security_configurations").paginate():
-            for one in page["SecurityConfigurations"]:
-                if one["Name"].startswith(beginning) and len(one["Name"]) == len(beginning) + HASH_LENGTH:
-                    yield Item(Kind.SECURITY_CONFIGURATION, one["Name"], one["Name"])
 
     def data(self, state: Stack | None) -> Iterator[Item]:
         """Yield the state stack with its tables, bucket, secrets and keys."""

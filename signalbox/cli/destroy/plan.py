@@ -25,8 +25,6 @@ class Kind(StrEnum):
     MAPPING = "event source mapping"
     QUEUE = "queue"
     USER = "IAM user"
-    SCHEDULE_GROUP = "schedule group"
-    SECURITY_CONFIGURATION = "Glue security configuration"
     TABLE = "table"
     DATABASE = "Glue database"
     BUCKET = "bucket"

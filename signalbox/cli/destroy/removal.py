@@ -64,7 +64,6 @@ class Removal:
         self._each(found.mappings(), self._mapping)
         self._each(found.queues(), self._queue)
         self._each(found.users(), self._user)
-        self._each(found.leftovers(None), self._leftover)
         if everything and not self.result.failed:
             self._data()
         return self.result
@@ -188,12 +187,6 @@ class Removal:
             for group in client.list_groups_for_user(UserName=user)["Groups"]:
                 client.remove_user_from_group(UserName=user, GroupName=group["GroupName"])
             client.delete_user(UserName=user)
-
-    def _leftover(self, item: Item) -> None:
-        if item.kind is Kind.SCHEDULE_GROUP:
-            self._session.client("scheduler").delete_schedule_group(Name=item.identifier)
-        else:
-            self._session.client("glue").delete_security_configuration(Name=item.identifier)
 
     def _delete_data(self, item: Item) -> None:
         deletions: Mapping[Kind, Callable[[str], None]] = {

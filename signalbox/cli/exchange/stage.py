@@ -80,7 +80,7 @@ def client_of(deployment: "Deployment", *, user: str | None = None) -> "Exchange
 
     control_queue_url = output(deployment, "ExchangeControlQueueUrl")
     url_prefix, _, control_queue = control_queue_url.rpartition("/")
-    names = StageNames(stage_name(control_queue), deployment.outputs.get("ExchangePrefix", ""))
+    names = StageNames(stage_name(control_queue), deployment.outputs["ExchangePrefix"])
     if user is None:
         return ExchangeClient(deployment.session().client("sqs"), names, f"{url_prefix}/")
     name = parse_user_name(user)

@@ -162,7 +162,6 @@ def _fields(
     except InvalidUri as error:
         raise InvalidUri(f"PATTERN: {error}") from error
     fields = {"user": name, "exchange": realm, "right": right.value, "match": match.value, "uri": pattern}
-    # Stages of an earlier version know no further fields.
     return {**fields, **({"deny": True} if deny else {}), **({"dry_run": True} if dry_run else {})}
 
 

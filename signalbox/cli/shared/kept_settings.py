@@ -13,10 +13,6 @@ from signalbox.cli.shared.stage import say
 from signalbox.local.files import checkout_modules
 
 SETTINGS_OUTPUT = "Settings"
-UNRECORDED = (
-    "the stage has no record of its settings, since an earlier version deployed it: settings that you leave out "
-    "return to their defaults"
-)
 Reset = Annotated[
     list[str] | None,
     typer.Option("--reset", metavar="KEY", help="Take a setting of the stage back to its default; repeatable."),
@@ -50,8 +46,6 @@ def plan(
     Raises `InvalidSettings`.
     """
     _check_reset(reset, context)
-    if SETTINGS_OUTPUT not in outputs:
-        return SettingsPlan(context, (UNRECORDED,))
     with checkout_modules():
         from stacks.settings.record import defaults, recorded
     record = {name: str(value) for name, value in json.loads(outputs[SETTINGS_OUTPUT]).items()}
@@ -90,8 +84,6 @@ def _lines(before: Mapping[str, str], after: Mapping[str, str], *, kept: Collect
     for name in sorted(before):
         if name in kept:
             yield f"setting kept: {name} = {_shown(before[name])}"
-        elif name not in after:
-            yield f"setting dropped: {name} = {before[name]}, which this version does not have"
         elif before[name] != after[name]:
             yield f"setting changed: {name} = {_shown(before[name])} → {_shown(after[name])}"
 

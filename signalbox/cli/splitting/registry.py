@@ -127,8 +127,7 @@ def list_registries(*, aws: Aws = False, stage: Stage = "signalbox", as_json: Js
         print_line("no registries")
         say("`signalbox split registry discover` writes one, `signalbox split registry apply` stores it")
         return
-    # A stage of an older version gives no source.
-    rows = ((one["target"], one.get("source", ""), local_time(one["applied_at"]), _kinds(one)) for one in found)
+    rows = ((one["target"], one["source"], local_time(one["applied_at"]), _kinds(one)) for one in found)
     print_table(["target", "from", "at", "kinds"], rows)
 
 

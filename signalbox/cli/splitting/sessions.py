@@ -67,14 +67,13 @@ def session_request(
     from signalbox.cli.exchange.stage import seconds
     from signalbox.filters.languages import Languages
     from signalbox.splitting.model.mirrord_target import configured_target
-    from signalbox.splitting.model.session_config import parse_mirrord_file, refuse_without_entries
+    from signalbox.splitting.model.session_config import parse_mirrord_file
     from signalbox.splitting.model.target import Target
 
     found = Target.parse(target) if target else configured_target(config)
     if found is None:
         raise RejectedError("give --target, or `target` in the mirrord.json: the deployed consumer of the session")
     parsed = parse_mirrord_file(config, Languages())
-    refuse_without_entries(parsed)
     warn_not_split(parsed.other_brokers)
     name, since_seconds = session or new_session_name(), seconds(since, "--since")
     return SessionRequest(found.with_container, name, owner or default_owner(), config, since_seconds)

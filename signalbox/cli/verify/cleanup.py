@@ -41,7 +41,7 @@ def clean(deployment: "Deployment", run: RunId) -> list[str]:
 
 def left_over_runs(deployment: "Deployment") -> list[RunId]:
     """Return the runs whose resources exist, and that cannot be in progress any more."""
-    sqs, prefix = deployment.session().client("sqs"), deployment.outputs.get("ExchangePrefix", "")
+    sqs, prefix = deployment.session().client("sqs"), deployment.outputs["ExchangePrefix"]
     prefixes = (f"demo-{MARK}", f"{prefix}xs_{MARK}", f"{prefix}q_{MARK}")
     queues = (name for beginning in prefixes for name in _queues(sqs, beginning))
     users = (str(user.name) for user in _users(deployment).every())

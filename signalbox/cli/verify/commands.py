@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NOT_WORKED = 1
 RANDOM_BYTES = 1
-# The newest output that a run needs: an older stage is refused before anything is made.
+# The outputs that a run needs: a stage without one is refused before anything is made.
 NEEDED = ("BrokerQueueUrl", "SplitTable", "ExchangeTable", "LiveWebSocketUrl", "HistoryBucket")
 
 

@@ -66,7 +66,7 @@ class Grants(Protocol):
         ...
 
     def grantees(self, realm: ExchangeName) -> Sequence[UserName]:
-        """Return the users with grants or denies of their own, without those that only an older version wrote."""
+        """Return the users with grants or denies of their own."""
         ...
 
 

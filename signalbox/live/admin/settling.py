@@ -7,7 +7,7 @@ is then out of use, so no event that is published after the reply is posted with
 Each change of rights also raises the version of all rights after its write. An instance reads the version once in
 `RIGHTS_KEPT_SECONDS`. While it is the one that the instance knew before it read the items, they have not changed, and
 the instance uses them for `UNCHANGED_RIGHTS_KEPT_SECONDS`; otherwise it reads them again. That bounds the delay of a
-change that raises no version: one by a command of an older version of Signalbox, or of a command that was killed.
+change that raises no version: one by a command that was killed.
 """
 
 RIGHTS_KEPT_SECONDS = 1.0

@@ -56,7 +56,7 @@ class Checkpoint:
         problems = Problems()
         fields = Section.of(document, "checkpoint", problems)
         if fields.whole_number("version") != VERSION:
-            fields.problem("version", f"expected {VERSION}; a newer bridge may have written it")
+            fields.problem("version", f"expected {VERSION}")
         checkpoint = cls(
             _number(fields, "position"),
             tuple(IdRange(_number(one, "first"), _number(one, "last")) for one in fields.sections("late")),

@@ -49,9 +49,7 @@ DO = "do"
 
 def session_document(session: Session) -> dict[str, object]:
     """Return the document of a session."""
-    # Versions without tokens ignore `token`; they find no user with the name, and so no rights.
     token = {} if session.token is None else {"token": token_document(session.token)}
-    # Versions without batches ignore `batched`, and post messages without a separator, which our clients accept.
     batched = {"batched": True} if session.is_batched else {}
     return {
         "connection": session.connection,
@@ -99,7 +97,6 @@ def session_of(document: Document) -> Session:
 
 
 def _identity_document(identity: Identity) -> list[str]:
-    # Versions without tokens read the first three entries.
     provider = [] if identity.provider == PROVIDER else [identity.provider]
     return [identity.authid, identity.authrole, identity.method.value, *provider]
 

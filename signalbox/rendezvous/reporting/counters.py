@@ -140,7 +140,7 @@ class CounterSample:
 
 
 def parsed_counters(counters: Mapping[str, int]) -> tuple[CounterSample, ...]:
-    """Return the samples of all known counter names; unknown names, of another version, are skipped."""
+    """Return the samples of all known counter names; unknown names are skipped."""
     return tuple(sample for name, count in counters.items() for sample in _samples(name, count))
 
 

@@ -66,7 +66,7 @@ def new_split(
         )
         for one in found
     )
-    return Split(target, queues, (), Stage.STARTING, now, switch_timeout, drain_timeout, records_use=True)
+    return Split(target, queues, (), Stage.STARTING, now, switch_timeout, drain_timeout)
 
 
 def with_session(

@@ -121,7 +121,7 @@ class Reconcile:
 
 
 def holder_of(random_part: str, *, runs_before: int) -> str:
-    """Return the holder of a chain's next run; it carries the number, since older versions refuse other fields."""
+    """Return the holder of a chain's next run; it carries the number of runs before."""
     return f"{random_part}{RUN_MARK}{runs_before}" if runs_before else random_part
 
 

@@ -48,8 +48,6 @@ def record_start(ports: ControlPorts, split: Split, original: QueueName, *, now:
 
 def _being_emptied(split: Split) -> list[QueueName]:
     """Return the queues whose recorded use counts: those that are to be empty soon."""
-    if not split.records_use:
-        return []
     ending = [name for one in split.sessions if one.phase is Phase.ENDING for name in one.queues.values()]
     is_undone = split.stage in (Stage.DRAINING, Stage.CLEANING)
     return [*ending, *(queue.deployed for queue in split.queues if is_undone)]

@@ -19,7 +19,7 @@ from signalbox.splitting.control.registries import RegistryService
 from signalbox.splitting.control.replays import ReplayRequest
 from signalbox.splitting.model import events
 from signalbox.splitting.model.ports import StoredSplit
-from signalbox.splitting.model.session_config import parse_mirrord_file, refuse_without_entries, split_queues_of
+from signalbox.splitting.model.session_config import parse_mirrord_file, split_queues_of
 from signalbox.splitting.model.split import Split, SplitSession
 from signalbox.splitting.model.target import Target
 
@@ -65,7 +65,6 @@ class SessionStarter:
         `principal` is the IAM unique id of the command's sender, who must be a reader of the kept messages.
         """
         parsed_config = parse_mirrord_file(command.config, self.ports.compiler)
-        refuse_without_entries(parsed_config)
         request = AdmissionRequest(
             command.session_id,
             command.owner,

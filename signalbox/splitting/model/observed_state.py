@@ -73,7 +73,7 @@ class QueueUse:
 class TemporaryQueue:
     """An existing temporary queue, with the newest samples of its counters, oldest first.
 
-    `use` is None where it is not recorded: in a split that an older version began.
+    `use` is None for a queue that is not being emptied: it is not read.
     """
 
     created_at: datetime

@@ -38,7 +38,7 @@ def record_text(split: Split) -> str:
         "was_split": split.was_split,
         "queues": [_queue_document(queue) for queue in split.queues],
         "sessions": [_session_document(session) for session in split.sessions],
-        **({"records_use": True} if split.records_use else {}),
+        "records_use": True,
     }
     return json.dumps(document, separators=(",", ":"))
 
@@ -110,7 +110,6 @@ def _queue_document(queue: SplitQueue) -> Document:
 
 
 def _session_document(session: SplitSession) -> Document:
-    # Older versions end a session with the mode that they do not know, and ignore this field.
     exclusive = {"exclusive": sorted(session.exclusive)} if session.exclusive else {}
     return {
         "session_id": session.session_id,
@@ -150,7 +149,6 @@ def _split(document: Document) -> Split:
         switch_timeout=timedelta(seconds=document["switch_timeout"]),
         drain_timeout=_duration(document["drain_timeout"]),
         was_split=document["was_split"],
-        records_use=document.get("records_use", False),  # older versions do not write it
     )
 
 

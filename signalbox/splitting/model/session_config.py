@@ -99,7 +99,10 @@ class SessionConfig:
 
 
 def parse_mirrord_file(document: object, compiler: Compiler) -> SessionConfig:
-    """Return the session config of a mirrord.json. Raises `InvalidSessionConfig` with all problems."""
+    """Return the session config of a mirrord.json. Raises `InvalidSessionConfig` with all problems.
+
+    A config without a queue on SQS is refused too: its session would claim nothing.
+    """
     problems = Problems()
     feature = Section.of(document, "", problems).section("feature") if isinstance(document, Mapping) else None
     queues = _queues_of(feature) if feature else None
@@ -108,19 +111,12 @@ def parse_mirrord_file(document: object, compiler: Compiler) -> SessionConfig:
         problems.refuse(InvalidSessionConfig)
     config = read_split_queues(queues, compiler, path="feature.split_queues", problems=problems)
     problems.refuse(InvalidSessionConfig)
-    return config
-
-
-def refuse_without_entries(config: SessionConfig) -> None:
-    """Raise `InvalidSessionConfig` if no queue of the config is on SQS: its session would claim nothing.
-
-    Not part of `parse_mirrord_file`, which also reads the configs of sessions that older versions started.
-    """
     if not config.entries:
         others = ", ".join(config.other_brokers)
         raise InvalidSessionConfig(
             f"feature.split_queues: no queue is on {SQS}, so there is nothing to split: {others}"
         )
+    return config
 
 
 def split_queues_of(document: object) -> object:

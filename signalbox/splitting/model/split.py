@@ -63,7 +63,7 @@ class SplitQueue:
     """A split queue; the target reads `deployed` instead of `original`, whose visibility timeout is `visibility`.
 
     With `s3_event`, its messages are S3 event notifications. With `is_kept`, what passes it is kept
-    (`signalbox.kept.settings`); a version that does not know the mark drops it when it writes the record.
+    (`signalbox.kept.settings`).
     """
 
     queue_id: QueueId
@@ -147,8 +147,7 @@ class Split:
     """The record of a split; the settings of its registry stay fixed until the split ends.
 
     `since` is when the stage began. `sessions` are in order of start. `was_split` is true once messages may have been
-    forwarded. `records_use` is true if every call that sends messages to a temporary queue has recorded it before
-    (`QueueUses`); a version that does not, drops the mark when it writes the record.
+    forwarded.
     """
 
     target: Target
@@ -159,7 +158,6 @@ class Split:
     switch_timeout: timedelta
     drain_timeout: timedelta | None = None
     was_split: bool = False
-    records_use: bool = False
 
     @property
     def live(self) -> tuple[SplitSession, ...]:

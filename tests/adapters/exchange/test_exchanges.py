@@ -260,17 +260,6 @@ def test_a_user_who_becomes_live_only_is_no_sender_any_more(exchange_table) -> N
     assert dict(DynamoRoutingTable(exchange_table).snapshot([], senders=["AIDA1", ""]).users) == {}
 
 
-def test_earlier_versions_read_a_live_only_user_without_listing_it(exchange_table) -> None:
-    """Earlier versions require every attribute, and list users with identities by `kind` = `user`."""
-    DynamoUsers(exchange_table).put_live_only([LIVE_ONLY])
-
-    (item,) = exchange_table.scan()["Items"]
-
-    assert item["kind"] != "user"
-    assert (item["name"], item["role"], item["ownership"], item["user_id"]) == ("bob", "subscriber", "strict", "")
-    assert (item["pk"], item["sk"]) == ("user#bob", "user")
-
-
 def test_the_router_knows_a_user_by_the_newest_sender_id_until_the_user_is_removed(exchange_table) -> None:
     users, senders = DynamoUsers(exchange_table), ["AIDA1", "AIDA2"]
 

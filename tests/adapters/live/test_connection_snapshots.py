@@ -210,7 +210,6 @@ def test_a_batch_with_replies_reads_the_current_session_and_no_rights(snapshots,
 
 @pytest.mark.parametrize("copied", [None, OPENED, replace(JOINED, realm=ExchangeName("xs_other.fifo"))])
 def test_without_a_copy_of_the_right_session_everything_is_read(snapshots, copied) -> None:
-    """So it is after a function of an older version has saved the outbox."""
     DynamoSessions(snapshots.live).open(JOINED)
     snapshots.save(CONNECTION, OutboxState(), session=copied)
 
@@ -363,7 +362,7 @@ def test_a_new_grant_counts_within_a_second(live_table, exchange_table, snapshot
 
 
 def test_a_change_without_a_new_version_counts_after_a_minute(live_table, exchange_table, snapshots) -> None:
-    """So does one by a command of an older version, or of a command that was killed."""
+    """So does one by a command that was killed."""
     clocks = TwoClocks()
     one = instance(live_table, exchange_table, clocks)
     snapshots.save(CONNECTION, OutboxState(), session=JOINED)

@@ -345,21 +345,3 @@ def test_a_failed_first_deployment_is_a_stage_by_the_tags_of_its_resources(stage
 
     assert [one["kind"] for one in removed("unborn")["removed"]] == ["stack"]
     assert stacks() == ["signalbox", "signalbox-state"]
-
-
-def test_what_earlier_versions_left_is_removed_when_the_stack_is_gone(stage):
-    removed("signalbox")
-    scheduler, glue = boto3.client("scheduler"), boto3.client("glue")
-    for name, tags in (("signalbox-schedules", STAGE_TAG), ("other-schedules", OTHER)):
-        scheduler.create_schedule_group(Name=name, Tags=tag_list(tags))
-    for name in ("signalboxHistoryJobsSecurity41324734", "signalboxHistoryJobsSecurityOfMine"):
-        glue.create_security_configuration(Name=name, EncryptionConfiguration={})
-
-    document = removed("signalbox")
-
-    assert [one["kind"] for one in document["removed"]] == ["schedule group", "Glue security configuration"]
-    groups = [one["Name"] for one in scheduler.list_schedule_groups()["ScheduleGroups"]]
-    assert "other-schedules" in groups
-    assert "signalbox-schedules" not in groups
-    (left,) = glue.get_security_configurations()["SecurityConfigurations"]
-    assert left["Name"] == "signalboxHistoryJobsSecurityOfMine"

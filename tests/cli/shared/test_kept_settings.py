@@ -7,7 +7,7 @@ import pytest
 
 from signalbox.cli.doctor.settings import InvalidSettings
 from signalbox.cli.shared import kept_settings
-from signalbox.cli.shared.kept_settings import UNRECORDED, new_stage
+from signalbox.cli.shared.kept_settings import new_stage
 from signalbox.local import stage
 from stacks.settings.clusters import KubernetesClusters
 from stacks.settings.config import Config
@@ -47,19 +47,6 @@ def test_a_setting_returns_to_its_default_only_when_it_is_named(context, reset):
 def test_the_same_settings_change_nothing():
     assert plan({"poll_hold_seconds": "5"}, "poll_hold_seconds=5").lines == ()
     assert plan({}).lines == ()
-
-
-def test_a_setting_that_this_version_does_not_have_is_named():
-    found = plan({"knights": "8"})
-
-    assert found.context == []
-    assert found.lines == ("setting dropped: knights = 8, which this version does not have",)
-
-
-def test_a_stage_of_an_earlier_version_keeps_nothing_and_says_so():
-    found = kept_settings.plan({}, ["poll_hold_seconds=5"])
-
-    assert (found.context, found.lines) == (["poll_hold_seconds=5"], (UNRECORDED,))
 
 
 def test_a_kept_setting_that_contradicts_a_given_one_names_the_option(tmp_path):

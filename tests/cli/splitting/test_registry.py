@@ -183,7 +183,14 @@ def test_a_registry_is_removed(stage):
 
 
 def test_registries_are_listed(stage):
-    found = [{"target": "lambda/meme-app", "applied_at": "2026-11-20T10:00:00.5+00:00", "documents": [{"kind": "K"}]}]
+    found = [
+        {
+            "target": "lambda/meme-app",
+            "source": "applied",
+            "applied_at": "2026-11-20T10:00:00.5+00:00",
+            "documents": [{"kind": "K"}],
+        }
+    ]
     stage.replies["registries"] = lambda _: found
 
     shown = split("registry", "list").stdout

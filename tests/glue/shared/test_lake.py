@@ -1,6 +1,5 @@
 """Reads of raw hours, and idempotent writes of tables."""
 
-import dataclasses
 from datetime import date
 
 import pytest
@@ -117,19 +116,3 @@ def test_a_merge_of_no_events_makes_no_commit(lake, history):
     lake.merge_events(history())
 
     assert lake.spark.table(f"{lake.name('events')}.snapshots").count() == 0
-
-
-def test_a_table_of_an_older_version_gets_new_columns(lake, spark, monkeypatch):
-    made = tables.RENDEZVOUS_DAILY
-    lake.ensure("rendezvous_daily")
-    newer = dataclasses.replace(
-        made,
-        schema=tables.schema(
-            day="date", metric="string", label="string", exact="bigint", shown="bigint", source="string"
-        ),
-    )
-    monkeypatch.setattr("glue_jobs.shared.lake.TABLES", {"rendezvous_daily": newer})
-
-    lake.ensure("rendezvous_daily")
-
-    assert spark.table(lake.name("rendezvous_daily")).columns == newer.schema.names

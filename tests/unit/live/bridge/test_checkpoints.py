@@ -17,7 +17,7 @@ def test_a_checkpoint_is_parsed_from_its_document():
 
 
 def test_the_document_of_a_checkpoint_is_stable():
-    """A bridge continues from the checkpoint of an older version."""
+    """A bridge continues from a stored checkpoint."""
     assert Checkpoint(11, (IdRange(4, 6),), WINDOW[:1], "ab12").document() == {
         "version": 1,
         "run": "ab12",

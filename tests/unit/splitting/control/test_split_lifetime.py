@@ -490,18 +490,6 @@ def test_a_session_that_received_nothing_for_long_ends_within_seconds():
     assert [session.session_id for session in stage.split().sessions] == ["bob"]
 
 
-def test_a_split_that_an_older_version_has_written_is_undone_by_its_counters():
-    stage = ControlStage().ready("ann")
-    stored = stage.memory.splits.find(APP)
-    stage.memory.splits.records[APP] = replace(stored, split=replace(stored.split, records_use=False))
-
-    stage.stop()
-    stage.pass_time(5)
-
-    assert [session.phase for session in stage.split().sessions] == [Phase.ENDING]
-    assert stage.memory.uses.uses == {}
-
-
 def test_unconsumed_messages_go_past_a_session_whose_queue_is_closed():
     stage = ControlStage().ready("ann", "bob")
     stage.start("cyd", color="ann")

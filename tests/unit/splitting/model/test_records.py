@@ -77,7 +77,6 @@ splits = st.builds(
     switch_timeout=durations,
     drain_timeout=st.none() | durations,
     was_split=st.booleans(),
-    records_use=st.booleans(),
 )
 
 
@@ -91,22 +90,6 @@ def test_a_record_names_its_version_and_is_readable_by_people():
 
     assert (document["record_version"], document["target"], document["stage"]) == (1, "lambda/meme-app", "split")
     assert [one["session_id"] for one in document["sessions"]] == ["ann", "bob"]
-
-
-@pytest.mark.parametrize("records_use", [True, False])
-def test_a_record_without_the_mark_of_recorded_uses_has_none(records_use):
-    """Older versions neither write nor keep it."""
-    record = replace(RECORD, records_use=records_use)
-
-    assert ("records_use" in json.loads(record_text(record))) is records_use
-    assert read_record(record_text(record)) == record
-
-
-def test_a_record_without_kept_messages_is_that_of_older_versions():
-    document = json.loads(record_text(RECORD))
-
-    assert not any("kept" in queue for queue in document["queues"])
-    assert not any("replay" in session for session in document["sessions"])
 
 
 @pytest.mark.parametrize(
