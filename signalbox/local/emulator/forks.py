@@ -1,12 +1,9 @@
 """A process that has imported the SDK for AWS and forks a process for each instance of a function.
 
 `patches/forked_functions.py` starts it with the Python of the functions, which do not have this package. Arguments: the
-number of its socket, the folders of the layers, and last one that is only long: processes write their own command line
-over these arguments. Each message on the socket is a start as JSON, with the standard streams as file descriptors; the
-response is the id of the new process with its file descriptor.
-
-Before the fork are imported the standard library and the SDK alone, which read no variable of a function then.
-Everything else belongs to the instance: environment, credentials, working folder, the packages of its layers, its code.
+number of its socket, and a filler, since processes write their own command line over these arguments. Each message on
+the socket is a start as JSON, with the standard streams as file descriptors; the response is the id of the new process
+with its file descriptor.
 """
 
 import ctypes
@@ -28,30 +25,23 @@ from typing import Any
 SDK = ("botocore.handlers", "boto3.session")
 LONGEST_START = 1 << 18  # bytes: a function has 4 KB of environment variables at most
 STREAMS = 3
+# Added to the emulator's niceness: without it, a burst of cold starts delays every call of the running functions.
+NICENESS = 10
 # Positions in /proc/PID/stat after the name of the program (proc_pid_stat(5): fields 48 and 49).
 ARGUMENTS_START, ARGUMENTS_END = 45, 46
 
 
 def main(arguments: Sequence[str]) -> None:
     """Fork a process for each message until the emulator has ended; in such a process, run its program."""
-    socket_number, *layers, _ = arguments
-    import_sdk(layers)
+    os.nice(NICENESS)
+    for name in SDK:
+        importlib.import_module(name)
     gc.freeze()  # no collection in an instance copies the pages that it shares with the others
     signal.signal(signal.SIGCHLD, _collect)
-    with socket.socket(fileno=int(socket_number)) as emulator:
+    with socket.socket(fileno=int(arguments[0])) as emulator:
         program = _fork_all(emulator)
     if program is not None:
         runpy.run_path(program, run_name="__main__")
-
-
-def import_sdk(layers: Sequence[str]) -> None:
-    """Import the SDK as functions with these layers do: a layer's packages go before those of the environment."""
-    usual = list(sys.path)
-    for layer in layers:
-        sys.path[:0] = [layer, str(Path(layer, "python"))]
-    for name in SDK:
-        importlib.import_module(name)
-    sys.path[:] = usual
 
 
 def _collect(_number: int, _frame: object) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from signalbox.local.emulator.patches.patch import Patch, original
 
-MINISTACK = "1.5.33"
 TYPE = "AWS::EKS::AccessEntry"
 HANDLERS = "ministack.services.cloudformation.provisioners:_RESOURCE_HANDLERS"
 PROVISION = "ministack.services.cloudformation.provisioners:_provision_resource"
@@ -70,10 +69,7 @@ def _replacements() -> Mapping[str, object]:
 
 
 PATCH = Patch(
-    module=__name__,
-    version=MINISTACK,
     sources={
-        HANDLERS: None,
         PROVISION: "3b8f01fb187141b6",
         CREATE: "8664adac3389341c",
         UPDATE: "26e4d420f0b57cd7",

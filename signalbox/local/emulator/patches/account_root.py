@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from signalbox.local.emulator.patches.patch import Patch
 
-MINISTACK = "1.5.33"
 IS_ROOT = "ministack.core.iam_evaluator:is_root_access_key"
 
 
@@ -21,4 +20,4 @@ def patch(root_access_key_id: str) -> Patch:
     def replacements() -> Mapping[str, object]:
         return {IS_ROOT: is_root_access_key}
 
-    return Patch(module=__name__, version=MINISTACK, sources={IS_ROOT: "e6ae3b63335593c0"}, replacements=replacements)
+    return Patch(sources={IS_ROOT: "e6ae3b63335593c0"}, replacements=replacements)

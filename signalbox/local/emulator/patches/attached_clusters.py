@@ -13,7 +13,6 @@ from typing import Any
 
 from signalbox.local.emulator.patches.patch import Patch, original
 
-MINISTACK = "1.5.33"
 DESCRIBE = "ministack.services.eks:_describe_cluster"
 FOR_REVIEW = "ministack.services.eks:_cluster_for_auth"
 CREATE = "ministack.services.eks:_create_cluster"
@@ -63,8 +62,6 @@ def _replacements() -> Mapping[str, object]:
 
 
 PATCH = Patch(
-    module=__name__,
-    version=MINISTACK,
-    sources={DESCRIBE: "5487cce55ff0251d", FOR_REVIEW: "1e436610b19f3115", CREATE: "7c6cfd442ddb5240", CLUSTERS: None},
+    sources={DESCRIBE: "5487cce55ff0251d", FOR_REVIEW: "1e436610b19f3115", CREATE: "7c6cfd442ddb5240"},
     replacements=_replacements,
 )

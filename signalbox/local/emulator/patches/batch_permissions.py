@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 
 from signalbox.local.emulator.patches.patch import Patch, original
 
-MINISTACK = "1.5.33"
 ENFORCE = "ministack.core.iam_evaluator:enforce"
 ACCOUNT_ID = "ministack.core.responses:get_account_id"
 
@@ -39,8 +38,6 @@ def _replacements() -> Mapping[str, object]:
 
 
 PATCH = Patch(
-    module=__name__,
-    version=MINISTACK,
     sources={ENFORCE: "cf64b1ee5b099c8f", ACCOUNT_ID: "0204876c26f772b9"},
     replacements=_replacements,
 )

@@ -13,7 +13,6 @@ from typing import Any
 
 from signalbox.local.emulator.patches.patch import Patch, original
 
-MINISTACK = "1.5.33"
 CLOUDWATCH, SQS = "ministack.services.cloudwatch", "ministack.services.sqs"
 RECORD, READ, BUCKET = f"{CLOUDWATCH}:record_metric", f"{CLOUDWATCH}:_get_metric_data", f"{CLOUDWATCH}:_metric_bucket"
 DIMENSIONS = f"{CLOUDWATCH}:_dims_key"
@@ -169,8 +168,6 @@ def _replacements() -> Mapping[str, object]:
 
 
 PATCH = Patch(
-    module=__name__,
-    version=MINISTACK,
     sources={
         RECORD: "7f777bfbe523a0c5",
         READ: "bf6a8e1132a2230c",
@@ -178,9 +175,6 @@ PATCH = Patch(
         DIMENSIONS: "a304eb3ef986fb56",
         LOG: "111efbf06968bb20",
         SEND: "3abd766508c885c6",
-        HANDLERS: None,
-        QUEUES: None,
-        QUEUE_URLS: None,
     },
     replacements=_replacements,
 )

@@ -11,7 +11,6 @@ from typing import Any
 
 from signalbox.local.emulator.patches.patch import Patch, original
 
-MINISTACK = "1.5.33"
 INVOKE = "ministack.core.lambda_runtime:Worker.invoke"
 SPAWN = "ministack.core.lambda_runtime:Worker._spawn"
 END = "ministack.core.lambda_runtime:kill_workers"
@@ -40,8 +39,6 @@ def _replacements() -> Mapping[str, object]:
 
 
 PATCH = Patch(
-    module=__name__,
-    version=MINISTACK,
     sources={
         INVOKE: "96751a75471021ec",
         SPAWN: "c55febf956565c5e",

@@ -13,7 +13,6 @@ from typing import Any
 
 from signalbox.local.emulator.patches.patch import Patch, original
 
-MINISTACK = "1.5.33"
 DELIVER = "ministack.services.firehose:_deliver_records_to_s3"
 DELIVERY_SECONDS = 3.0  # the buffering interval; on AWS it is a setting of the delivery stream
 
@@ -69,4 +68,4 @@ def _replacements() -> Mapping[str, object]:
     return {DELIVER: buffer.put}
 
 
-PATCH = Patch(module=__name__, version=MINISTACK, sources={DELIVER: "1f7d459024276df3"}, replacements=_replacements)
+PATCH = Patch(sources={DELIVER: "1f7d459024276df3"}, replacements=_replacements)

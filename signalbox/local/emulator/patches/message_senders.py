@@ -8,7 +8,6 @@ from typing import Any
 
 from signalbox.local.emulator.patches.patch import Patch, original
 
-MINISTACK = "1.5.33"
 BUILD = "ministack.services.sqs:_build_send_sys_attrs"
 RUN = "ministack.services.lambda_svc:_run_sqs_batch"
 CALLER = "ministack.core.iam_evaluator:caller_arn"
@@ -76,14 +75,10 @@ def _replacements() -> Mapping[str, object]:
 
 
 PATCH = Patch(
-    module=__name__,
-    version=MINISTACK,
     sources={
         BUILD: "d5f662692aea668e",
         RUN: "f9bf630aabf3d1b9",
         CALLER: "8dc478d34f4697cf",
-        USERS: None,
-        ROLES: None,
     },
     replacements=_replacements,
 )

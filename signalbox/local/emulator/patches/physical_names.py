@@ -10,7 +10,6 @@ from typing import Any
 
 from signalbox.local.emulator.patches.patch import Patch, original
 
-MINISTACK = "1.5.33"
 PHYSICAL_NAME = "ministack.services.cloudformation.provisioners:_physical_name"
 NAME_SEED = "ministack.services.cloudformation.provisioners:_NAME_SEED"
 STACKS = "ministack.services.cloudformation:_stacks"
@@ -39,8 +38,6 @@ def _replacements() -> Mapping[str, object]:
 
 
 PATCH = Patch(
-    module=__name__,
-    version=MINISTACK,
-    sources={PHYSICAL_NAME: "aeef5b394ad26e50", NAME_SEED: None, STACKS: None},
+    sources={PHYSICAL_NAME: "aeef5b394ad26e50"},
     replacements=_replacements,
 )

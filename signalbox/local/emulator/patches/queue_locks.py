@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from signalbox.local.emulator.patches.patch import Patch, original
 
-MINISTACK = "1.5.33"
 SQS = "ministack.services.sqs"
 LOCK, HANDLERS = f"{SQS}:_queues_lock", f"{SQS}:_HANDLERS"
 EXPIRE, SWEEP = f"{SQS}:_expire_retained", f"{SQS}:_dlq_sweep"
@@ -45,8 +44,6 @@ def _replacements() -> Mapping[str, object]:
 
 
 PATCH = Patch(
-    module=__name__,
-    version=MINISTACK,
     sources={
         EXPIRE: "c0da3361632bea27",
         SWEEP: "6a77691e16715a0d",
@@ -54,8 +51,6 @@ PATCH = Patch(
         DELETE_BATCH: "877517c32f0fe636",
         FOR_FUNCTIONS: "f230dbcd4974adcf",
         BY_FUNCTIONS: "c1686f29b48b42ee",
-        LOCK: None,
-        HANDLERS: None,
     },
     replacements=_replacements,
 )

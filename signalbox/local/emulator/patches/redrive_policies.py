@@ -10,9 +10,9 @@ from typing import Any
 
 from signalbox.local.emulator.patches.patch import Patch, original
 
-MINISTACK = "1.5.33"
 SQS = "ministack.services.sqs"
 HANDLERS, QUEUES, FIND, ERROR = f"{SQS}:_HANDLERS", f"{SQS}:_queues", f"{SQS}:_queue_by_arn", f"{SQS}:_Err"
+CREATE, SET = f"{SQS}:_act_create_queue", f"{SQS}:_act_set_queue_attributes"
 QUEUE, ACCOUNT, REGION = f"{SQS}:_get_q", f"{SQS}:get_account_id", f"{SQS}:get_region"
 RUN = "ministack.services.lambda_svc:_run_sqs_batch"
 SOURCE = "DeadLetterQueueSourceArn"
@@ -132,9 +132,5 @@ def _replacements() -> Mapping[str, object]:
 
 
 PATCH = Patch(
-    module=__name__,
-    version=MINISTACK,
-    # `message_senders`, which is applied before, has the digest of `RUN`.
-    sources=dict.fromkeys((HANDLERS, QUEUES, FIND, ERROR, QUEUE, ACCOUNT, REGION, RUN)),
-    replacements=_replacements,
+    sources={CREATE: "5f6e8f364cd9e78a", SET: "c7a502e07f5ee102", FIND: "b4981875c8186c19"}, replacements=_replacements
 )

@@ -10,7 +10,6 @@ from typing import Any
 
 from signalbox.local.emulator.patches.patch import Patch, original
 
-MINISTACK = "1.5.33"
 SQS = "ministack.services.sqs"
 HANDLERS, ERROR = f"{SQS}:_HANDLERS", f"{SQS}:_Err"
 DELETE, DISPATCH = f"{SQS}:_act_delete_message", f"{SQS}:_dispatch"
@@ -43,8 +42,6 @@ def _replacements() -> Mapping[str, object]:
 
 
 PATCH = Patch(
-    module=__name__,
-    version=MINISTACK,
-    sources={DELETE: "8d700665e3d6d9b3", DISPATCH: "6a429fdb61ebdc5a", HANDLERS: None, ERROR: None},
+    sources={DELETE: "8d700665e3d6d9b3", DISPATCH: "6a429fdb61ebdc5a"},
     replacements=_replacements,
 )

@@ -13,7 +13,6 @@ from typing import Any
 
 from signalbox.local.emulator.patches.patch import Patch, original
 
-MINISTACK = "1.5.33"
 ECS = "ministack.services.ecs"
 DOCKER = f"{ECS}:_get_docker"
 COMPLETE = f"{ECS}:_complete_service_deployment"
@@ -69,15 +68,12 @@ def _replacements() -> Mapping[str, object]:
 
 
 PATCH = Patch(
-    module=__name__,
-    version=MINISTACK,
     sources={
         DOCKER: "a161d31a7eef7c5c",
         COMPLETE: "4472ae6823d0709f",
         SCHEDULE: "938eb06d6faf2fff",
         RECONCILE: "16e4d03cbf75322f",
         RESOLVE: "0cd4ac5c23cebae6",
-        DEFINITIONS: None,
     },
     replacements=_replacements,
 )

@@ -10,7 +10,6 @@ from typing import Any
 
 from signalbox.local.emulator.patches.patch import Patch, original
 
-MINISTACK = "1.5.33"
 RESOURCE = "ministack.core.iam_actions:extract_resource_arn"
 TARGET = "x-amz-target"
 DESCRIBE = "DescribeServices"
@@ -43,4 +42,4 @@ def _replacements() -> Mapping[str, object]:
     return {RESOURCE: with_services(original(RESOURCE))}
 
 
-PATCH = Patch(module=__name__, version=MINISTACK, sources={RESOURCE: "82f51700695c62fd"}, replacements=_replacements)
+PATCH = Patch(sources={RESOURCE: "82f51700695c62fd"}, replacements=_replacements)

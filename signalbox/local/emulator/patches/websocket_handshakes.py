@@ -10,7 +10,6 @@ from signalbox.local.emulator.asgi import Message
 from signalbox.local.emulator.handshakes import CONNECT_STATUS, CONNECT_SUBPROTOCOL
 from signalbox.local.emulator.patches.patch import Patch, original
 
-MINISTACK = "1.5.33"
 INVOKE = "ministack.services.apigateway:_invoke_ws_lambda"
 PROTOCOL_HEADER = "Sec-WebSocket-Protocol"
 CONNECT = "CONNECT"  # MiniStack's event type of `$connect`
@@ -36,4 +35,4 @@ def _replacements() -> Mapping[str, object]:
     return {INVOKE: recording_response(original(INVOKE))}
 
 
-PATCH = Patch(module=__name__, version=MINISTACK, sources={INVOKE: "a80872394b0b55f3"}, replacements=_replacements)
+PATCH = Patch(sources={INVOKE: "a80872394b0b55f3"}, replacements=_replacements)

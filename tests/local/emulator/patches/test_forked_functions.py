@@ -9,24 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from signalbox.local.emulator import forks
-from signalbox.local.emulator.patches import forked_functions
-from signalbox.local.emulator.patches.forked_functions import Forks, kind_of, with_forks
+from signalbox.local.emulator.forks import NICENESS
+from signalbox.local.emulator.patches.forked_functions import Forks, with_forks
 from signalbox.local.processes import is_alive, processes_naming
 from tests.local.emulator.functions import invoke, make_function
 from tests.patience import wait_for
 
 STATE = """
-import json, os, signal, sys, threading
+import json, os, signal, sys
 print(json.dumps({
     "arguments": sys.argv, "path": sys.path[0], "name": __name__, "folder": os.getcwd(), "variables": dict(os.environ),
     "parent": os.getppid(), "group": os.getpgrp(), "sdk": "botocore.handlers" in sys.modules,
-    "threads": threading.active_count(), "end of a child": signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL,
-    "files": sorted(os.listdir("/proc/self/fd")),
+    "end of a child": signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL, "files": sorted(os.listdir("/proc/self/fd")),
 }), flush=True)
 """
 ECHO = "import sys\nfor line in sys.stdin:\n    print(line.strip().upper(), flush=True)\n"
-INSTALLED = {"PYTHONPATH": os.pathsep.join(sys.path)}
+LOWEST_PRIORITY = 19  # of the operating system
 COUNTED = """
 import os
 calls = []
@@ -37,19 +35,19 @@ def handler(event, context):
 
 
 @pytest.fixture(scope="module")
-def parents():
+def forks():
     return Forks()
 
 
 @pytest.fixture
-def start(parents, tmp_path):
+def start(forks, tmp_path):
     """Start a program, and end it after the test."""
     started = []
 
     def start_program(text, **variables):
         program = tmp_path / f"program {len(started)}.py"
         program.write_text(text)
-        process = parents.start([sys.executable, str(program)], cwd=str(tmp_path), env={**INSTALLED, **variables})
+        process = forks.start([sys.executable, str(program)], cwd=str(tmp_path), env=variables)
         started.append(process)
         return process
 
@@ -66,8 +64,8 @@ def test_a_process_is_as_if_the_interpreter_had_started_it(start, tmp_path, monk
 
     assert state["arguments"] == [f"{tmp_path}/program 0.py"]
     assert (state["path"], state["name"], state["folder"]) == (str(tmp_path), "__main__", str(tmp_path))
-    assert state["variables"] == {**INSTALLED, "MINE": "1"}
-    assert (state["threads"], state["end of a child"], state["group"]) == (1, True, os.getpgrp())
+    assert state["variables"] == {"MINE": "1"}
+    assert (state["end of a child"], state["group"]) == (True, os.getpgrp())
     assert state["files"] == ["0", "1", "2", "3"]  # and the one that lists them
 
 
@@ -77,6 +75,12 @@ def test_processes_share_the_import_of_the_sdk_and_nothing_else(start):
     assert first["sdk"] is second["sdk"] is True
     assert first["parent"] == second["parent"] != os.getpid()
     assert [one["variables"]["WHICH"] for one in (first, second)] == ["1", "2"]
+
+
+def test_a_process_gives_way_to_the_emulator(start):
+    expected = min(os.getpriority(os.PRIO_PROCESS, 0) + NICENESS, LOWEST_PRIORITY)
+
+    assert os.getpriority(os.PRIO_PROCESS, start(ECHO).pid) == expected
 
 
 def test_a_process_is_found_by_its_command_line_and_killed_alone(start, tmp_path):
@@ -105,92 +109,30 @@ def test_an_end_is_waited_for(start):
     assert process.wait(10) == 0
 
 
-def test_a_failed_program_leaves_its_traceback(start):
+def test_a_failed_program_leaves_its_traceback_and_is_collected(start):
     process = start("raise RuntimeError('no disk')\n")
 
     assert process.stderr.read().endswith("RuntimeError: no disk\n")
     assert process.wait(10) == 0
-
-
-def test_processes_that_have_ended_are_collected(start):
-    process = start("")
-    process.wait(10)
-
     wait_for(lambda: not Path(f"/proc/{process.pid}").exists(), "the collected process")
 
 
-def test_a_killed_parent_is_replaced_and_its_processes_go_on(start):
-    before = start(ECHO)
-    parent = json.loads(start(STATE).stdout.readline())["parent"]
-    os.kill(parent, signal.SIGKILL)
-    wait_for(lambda: not is_alive(parent), "the end of the parent")
-
-    assert json.loads(start(STATE).stdout.readline())["parent"] != parent
-    before.stdin.write("still there\n")
-    assert before.stdout.readline() == "STILL THERE\n"
-
-
-def test_a_parent_ends_with_the_emulator(tmp_path):
+def test_the_forking_process_ends_with_the_emulator(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(STATE)
-    parents = Forks()
-    process = parents.start([sys.executable, str(program)], cwd=str(tmp_path), env=INSTALLED)
+    forks = Forks()
+    process = forks.start([sys.executable, str(program)], cwd=str(tmp_path), env={})
     parent = json.loads(process.stdout.readline())["parent"]
 
-    del parents
+    del forks
 
     wait_for(lambda: not is_alive(parent), "the end of the parent")
 
 
-def test_a_layers_packages_come_first(start, tmp_path):
-    package = tmp_path / "layer" / "python" / "jmespath"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("MINE = True\n")
-    (package / "exceptions.py").write_text("class JMESPathError(Exception): ...\n")
-    text = "import sys, jmespath\nprint(jmespath.__file__, [one for one in sys.path if one.endswith('python')])\n"
-
-    line = start(text, _LAMBDA_LAYERS_DIRS=str(tmp_path / "layer")).stdout.readline()
-
-    assert line == f"{package / '__init__.py'} []\n"
-
-
-def test_layers_and_variables_that_an_interpreter_reads_make_a_kind(tmp_path):
-    (tmp_path / "unpacked").mkdir()
-    for name in ("one", "two"):
-        (tmp_path / name).symlink_to("unpacked")
-    kinds = [
-        kind_of({"_LAMBDA_LAYERS_DIRS": str(tmp_path / name), "AWS_SESSION_TOKEN": name}) for name in ("one", "two")
-    ]
-
-    assert kinds[0] == kinds[1] == ((str(tmp_path / "unpacked"),), ())
-    assert kind_of({"PYTHONHASHSEED": "1", "LANG": "C", "A": "b"}) == ((), (("LANG", "C"), ("PYTHONHASHSEED", "1")))
-
-
-def test_the_import_of_the_sdk_reads_no_variable_of_a_function_and_starts_no_thread():
-    program = (
-        "import importlib, os, sys, threading\n"
-        "read = []\n"
-        "own = type(os.environ).__getitem__\n"
-        "type(os.environ).__getitem__ = lambda variables, name: read.append(name) or own(variables, name)\n"
-        f"for name in {forks.SDK}: importlib.import_module(name)\n"
-        "print(*{*read}, threading.active_count())\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-
-    assert done.stdout == "HOME 1\n"
-    assert "HOME" in forked_functions.READ_AT_START
-
-
-def test_only_programs_of_python_are_forked():
-    popen = with_forks(lambda *arguments, **named: (arguments, named), Forks())
+def test_only_programs_of_python_are_forked(forks):
+    popen = with_forks(lambda *arguments, **named: (arguments, named), forks)
 
     assert popen(["node", "program.js"], cwd="/") == ((["node", "program.js"],), {"cwd": "/"})
-
-
-def test_without_descriptors_of_processes_nothing_is_replaced(monkeypatch):
-    monkeypatch.delattr(os, "pidfd_open")
-
-    assert forked_functions.PATCH.replacements() == {}
 
 
 @pytest.mark.emulator

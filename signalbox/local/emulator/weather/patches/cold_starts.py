@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from signalbox.local.emulator.patches.patch import Patch, original
 from signalbox.local.emulator.weather.rules import COLD_START_SECONDS
 
-MINISTACK = "1.5.33"
 SPAWN = "ministack.core.lambda_runtime:Worker._spawn"
 
 Spawn = Callable[[object], None]
@@ -27,4 +26,4 @@ def _replacements() -> Mapping[str, object]:
     return {SPAWN: slowly(original(SPAWN), clock=time.monotonic, sleep=time.sleep)}
 
 
-PATCH = Patch(module=__name__, version=MINISTACK, sources={SPAWN: "c55febf956565c5e"}, replacements=_replacements)
+PATCH = Patch(sources={SPAWN: "c55febf956565c5e"}, replacements=_replacements)

@@ -12,7 +12,6 @@ from signalbox.local.emulator.weather.errors import GONE
 from signalbox.local.emulator.weather.faults import Faults
 from signalbox.local.emulator.weather.rules import GONE_ODDS
 
-MINISTACK = "1.5.33"
 CONNECTIONS = "ministack.services.apigateway:handle_connections_api"
 WEBSOCKET = "ministack.services.apigateway:handle_websocket"
 
@@ -47,8 +46,6 @@ def patch(dice: Dice) -> Patch:
         return {CONNECTIONS: stormy(original(CONNECTIONS), dice)}
 
     return Patch(
-        module=__name__,
-        version=MINISTACK,
         sources={CONNECTIONS: "6fe56ee5b2472e1f", WEBSOCKET: "6d609b2db6a0147d"},
         replacements=replacements,
     )

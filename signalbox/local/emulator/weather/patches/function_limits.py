@@ -8,7 +8,6 @@ from typing import Any
 
 from signalbox.local.emulator.patches.patch import Patch, original
 
-MINISTACK = "1.5.33"
 PROVISIONERS = "ministack.services.cloudformation.provisioners"
 CREATE, UPDATE = f"{PROVISIONERS}:_lambda_create", f"{PROVISIONERS}:_lambda_update"
 RESOURCES = f"{PROVISIONERS}:_RESOURCE_HANDLERS"
@@ -51,14 +50,10 @@ def patch(account_concurrency: int) -> Patch:
         }
 
     return Patch(
-        module=__name__,
-        version=MINISTACK,
         sources={
             CREATE: "8b2cf80e961d92ee",
             UPDATE: "4855410e37d7a80d",
             ACQUIRE: "ed3b38149e2e14aa",
-            RESOURCES: None,
-            FUNCTIONS: None,
         },
         replacements=replacements,
     )

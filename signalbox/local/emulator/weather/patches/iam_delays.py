@@ -9,7 +9,6 @@ from typing import Any
 from signalbox.local.emulator.patches.patch import Patch, original
 from signalbox.local.emulator.weather.iam_changes import IamChanges, Policies
 
-MINISTACK = "1.5.33"
 EVALUATOR = "ministack.core.iam_evaluator"
 USER_POLICIES, ROLE_POLICIES = f"{EVALUATOR}:_gather_user_policies", f"{EVALUATOR}:_gather_role_policies"
 AUTHENTICATE, FAILURE = f"{EVALUATOR}:authenticate", f"{EVALUATOR}:AuthError"
@@ -45,8 +44,6 @@ def patch(changes: IamChanges) -> Patch:
         }
 
     return Patch(
-        module=__name__,
-        version=MINISTACK,
         sources={
             USER_POLICIES: "caba65a1aef75715",
             ROLE_POLICIES: "d83d1661b86595ac",

@@ -11,7 +11,6 @@ from signalbox.local.emulator.weather.calls import Call, Wire
 from signalbox.local.emulator.weather.errors import MAPPING_IN_USE
 from signalbox.local.emulator.weather.mapping_states import MappingStates
 
-MINISTACK = "1.5.33"
 LAMBDA = "ministack.services.lambda_svc"
 MAPPINGS = f"{LAMBDA}:_esms"
 CREATE, GET, LIST = f"{LAMBDA}:_create_esm", f"{LAMBDA}:_get_esm", f"{LAMBDA}:_list_esms"
@@ -100,8 +99,6 @@ def patch(states: MappingStates) -> Patch:
         }
 
     return Patch(
-        module=__name__,
-        version=MINISTACK,
         sources={
             CREATE: "d351521bb6cdd30f",
             GET: "5525c61b1cc1d3e5",
@@ -111,7 +108,6 @@ def patch(states: MappingStates) -> Patch:
             POLLED: "7db06c0627a59696",
             RESPONSE: "342077ea51fb7b0b",
             JSON: "e6a4da6038be24fa",
-            MAPPINGS: None,
         },
         replacements=replacements,
     )

@@ -9,7 +9,6 @@ from signalbox.local.emulator.patches.patch import Patch, original
 from signalbox.local.emulator.weather.deliveries import Deliveries
 from signalbox.local.emulator.weather.dice import Dice
 
-MINISTACK = "1.5.33"
 COLLECT = "ministack.services.sqs:_collect_msgs"
 FOR_FUNCTIONS = "ministack.services.sqs:_receive_messages_for_esm"
 FOR_CLIENTS = "ministack.services.sqs:_act_receive_message"
@@ -22,8 +21,6 @@ def patch(dice: Dice) -> Patch:
         return {COLLECT: Deliveries(dice, original(COLLECT))}
 
     return Patch(
-        module=__name__,
-        version=MINISTACK,
         sources={COLLECT: "308a6eb1b3d4c8ad", FOR_FUNCTIONS: "f230dbcd4974adcf", FOR_CLIENTS: "abc94f693de18aee"},
         replacements=replacements,
     )

@@ -10,7 +10,6 @@ from typing import Any
 from signalbox.local.emulator.patches.patch import Patch, original
 from signalbox.local.emulator.weather.queue_policies import QueuePolicies
 
-MINISTACK = "1.5.33"
 SQS = "ministack.services.sqs"
 ENFORCE, FOR_IDENTITY, FOR_SERVICE = (
     f"{SQS}:{name}" for name in ("_enforce_queue_policy", "queue_policy_for_arn", "queue_policy_allows")
@@ -52,8 +51,6 @@ def patch(policies: QueuePolicies) -> Patch:
         return {ENFORCE: enforce_as_before, **checks}
 
     return Patch(
-        module=__name__,
-        version=MINISTACK,
         sources={
             ENFORCE: "2ab74344d2b2bd18",
             FOR_IDENTITY: "fd2276b9eed5c2b0",

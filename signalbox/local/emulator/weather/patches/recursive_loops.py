@@ -12,7 +12,6 @@ from typing import Any
 from signalbox.local.emulator.patches.patch import Patch, original
 from signalbox.local.emulator.weather.lineage import is_looping, lineage_of, with_trace_header
 
-MINISTACK = "1.5.33"
 LAMBDA = "ministack.services.lambda_svc"
 DISPATCH, TRACE_ID = f"{LAMBDA}:_execute_function_dispatch", f"{LAMBDA}:_xray_trace_id_for_invocation"
 WARM = f"{LAMBDA}:_execute_function_warm"
@@ -71,14 +70,10 @@ def _replacements() -> Mapping[str, object]:
 
 
 PATCH = Patch(
-    module=__name__,
-    version=MINISTACK,
     sources={
         DISPATCH: "f62cd259213ecef7",
         TRACE_ID: "46cbd1c5214a6df2",
         WARM: "62b9218bef5b948a",
-        FUNCTIONS: None,
-        BUILD: None,
     },
     replacements=_replacements,
 )

@@ -11,7 +11,6 @@ from signalbox.local.emulator.patches.patch import Patch, original
 from signalbox.local.emulator.weather.calls import Answer, Call, Request, parse_call
 from signalbox.local.emulator.weather.sky import Sky
 
-MINISTACK = "1.5.33"
 DISPATCH = "ministack.app:_dispatch_service_request"
 HANDLERS = "ministack.app:SERVICE_HANDLERS"
 
@@ -48,8 +47,6 @@ def patch(sky: Sky) -> Patch:
         return {HANDLERS: {service: under(sky, service, handler) for service, handler in handlers.items()}}
 
     return Patch(
-        module=__name__,
-        version=MINISTACK,
-        sources={DISPATCH: "17e5ef6dcfa0d4e6", HANDLERS: None},
+        sources={DISPATCH: "17e5ef6dcfa0d4e6"},
         replacements=replacements,
     )
