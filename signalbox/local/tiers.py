@@ -58,6 +58,7 @@ PARTS = {
         for capability in ("rendezvous", "splitting", "exchange", "sarracenia", "live", "history")
     },
     "stages": "tests/integration/shared",
+    "clients": "tests/clients",
     "emulator": "tests/local/emulator",
     "browser": "tests/browser",
 }
@@ -116,7 +117,8 @@ def _core() -> Check:
 
 def _jobs() -> Check:
     """Return the part with whole jobs, and the coverage of their transformations."""
-    return Check("jobs", ((*_marked("spark", "not emulator"), *COUNTED), _coverage(TRANSFORMS))).giving_way()
+    tests = _pytest(*FOLDERS["spark"], "-m", "not emulator", *COUNTED)
+    return Check("jobs", (tests, _coverage(TRANSFORMS))).giving_way()
 
 
 def _kubernetes() -> Check:

@@ -51,11 +51,13 @@ def test_the_javascript_example_catches_up(tmp_path: Path) -> None:
     run(str(tools.node()), str(FOLDER / "catch_up.mjs"), "example", str(catch_up.FILE), str(module))
 
 
+@pytest.mark.release
 def test_the_go_example_catches_up() -> None:
     # By their names, the files are compiled without the WebSocket library that the rest of the package imports.
     run(str(tools.go()), "test", "-vet=off", "cursor.go", "cursor_test.go", folder=EXAMPLES / "go" / "live")
 
 
+@pytest.mark.release
 def test_the_ruby_example_catches_up() -> None:
     ruby = shutil.which("ruby")
     if ruby is None:

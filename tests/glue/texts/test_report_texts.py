@@ -10,10 +10,6 @@ from glue_jobs.texts.order_text import order_text
 from glue_jobs.texts.report_text import titled_list
 from glue_jobs.transforms.deliveries import COUNTS, TIMES
 
-pytestmark = (
-    pytest.mark.spark
-)  # needs no Spark; marked because the coverage of the transformations is measured together
-
 DAY = date(2026, 11, 21)
 COUNTED = [{"finding": "audited", "rows": 1, "number": 9}, {"finding": "gap", "rows": 2, "number": 8}]
 
