@@ -165,7 +165,7 @@ class SignalboxStack(Stack):
             "SplitTable": state.split_table.table_name,
             "SplitFunctionName": splitting.functions["split"].function_name,
             "ControlFunctionName": splitting.functions["control"].function_name,
-            "SplitReplyQueuePrefix": config.split_reply_prefix,
+            "SplitReplyQueueUrl": splitting.replies.queue_url,
             "TemporaryQueuePrefix": config.temporary_queue_prefix,
             "SplitReportJobName": self.jobs["SplitReport"].job.job_name,
             "SplitReportPrefix": SPLIT_REPORT_PREFIX,
@@ -176,7 +176,7 @@ class SignalboxStack(Stack):
         exchange = self.exchange
         return {
             "ExchangeControlQueueUrl": exchange.control_queue.queue_url,
-            "ExchangeReplyQueuePrefix": config.exchange_reply_prefix,
+            "ExchangeReplyQueueUrl": exchange.replies.queue_url,
             "ExchangePrefix": config.exchange_prefix,
             "ExchangeDeadLetterQueueUrl": exchange.dead_letters.queue_url,
             "ExchangeTable": state.exchange_table.table_name,

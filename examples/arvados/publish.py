@@ -52,10 +52,10 @@ def main() -> int:
     """Publish the events of one container and print their number."""
     arguments = _arguments()
     publications = list(story(arguments.owner, arguments.container, arguments.seconds))
-    with client_of(find_deployment()) as client:
-        for pause, one in publications:
-            time.sleep(pause)
-            client.publish(arguments.exchange, f"{arguments.prefix}{one.topic}", one.body, one.headers)
+    client = client_of(find_deployment())
+    for pause, one in publications:
+        time.sleep(pause)
+        client.publish(arguments.exchange, f"{arguments.prefix}{one.topic}", one.body, one.headers)
     print(f"{len(publications)} messages about {arguments.container}")
     return 0
 

@@ -5,21 +5,24 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from lambdas.exchange import control_wiring, wiring
-from lambdas.shared import instance
+from lambdas.shared import guarding, instance
 from lambdas.shared.commands import CommandProcessor
 from signalbox.aws.shared.telemetry import measure_oldest_message
 from signalbox.control.envelope import Commands, Envelope
+from signalbox.control.sender import UnprovenSender
 from signalbox.errors import RejectedError
 from signalbox.exchange.control import commands as exchange_commands
 from signalbox.exchange.control.backlog import BacklogService
+from signalbox.exchange.control.caller import prove_sender
 from signalbox.exchange.control.command_handlers import ExchangeService
 from signalbox.exchange.control.command_reader import COMMANDS
 from signalbox.exchange.control.expiry import ExpiryService
+from signalbox.exchange.control.queue_sources import queue_sources
 from signalbox.exchange.model.connections import FunctionArn
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.live.admin import commands
 from signalbox.live.admin.command_handlers import LiveCommandHandlers
-from signalbox.sarracenia.rights.names import UserName
+from signalbox.sarracenia.rights.names import InvalidUserName, UserName
 
 KNOWN: Commands[exchange_commands.Command | commands.Command] = {**COMMANDS, **commands.COMMANDS}
 EXPIRE, STRAYS, CONNECT, MEASURE = "expire", "strays", "connect", "measure"
@@ -45,7 +48,9 @@ class Context(Protocol):
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     """Return the commands to redeliver; for a scheduled task, the numbers of its results."""
     if "Records" in event:
-        processor = CommandProcessor(_answer, control_wiring.replies(), control_wiring.dead_letters(), _reply_prefix)
+        processor = CommandProcessor(
+            _caller, _answer, wiring.names().reply_queue, control_wiring.replies(), control_wiring.dead_letters()
+        )
         return processor.process(event["Records"])
     if event["task"] == EXPIRE:
         return {"deleted": _delete_expired()}
@@ -58,20 +63,21 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
     raise RejectedError(f"unknown task {event['task']!r}; known: {EXPIRE}, {STRAYS}, {CONNECT}, {MEASURE}")
 
 
-def _answer(record: dict[str, Any], envelope: Envelope) -> object:
+def _caller(record: dict[str, Any], sender_id: str) -> UserName | None:
+    # Permission to send to the queue identifies the user; claims within a message do not count.
+    try:
+        user = wiring.names().user_of(record["eventSourceARN"].rpartition(":")[2])
+    except InvalidUserName as error:
+        raise UnprovenSender(str(error)) from error
+    prove_sender(control_wiring.ports().store.users, user, sender_id=sender_id)
+    return user
+
+
+def _answer(user: UserName | None, envelope: Envelope) -> object:
     command = envelope.command(KNOWN)
     if isinstance(command, commands.Command):
-        return LiveCommandHandlers(control_wiring.granting()).answer(_user(record), command)
-    return ExchangeService(control_wiring.ports()).answer(_user(record), command)
-
-
-def _reply_prefix(record: dict[str, Any]) -> str:
-    return wiring.names().reply_prefix(_user(record))
-
-
-def _user(record: dict[str, Any]) -> UserName | None:
-    # Permission to send to the queue identifies the user; claims within a message do not count.
-    return wiring.names().user_of(record["eventSourceARN"].rpartition(":")[2])
+        return LiveCommandHandlers(control_wiring.granting()).answer(user, command)
+    return ExchangeService(control_wiring.ports()).answer(user, command)
 
 
 def _delete_expired() -> int:
@@ -82,10 +88,11 @@ def _delete_expired() -> int:
 
 
 def _delete_strays() -> int:
-    sweep = control_wiring.sweep()
-    deleted = [*sweep.delete_strays(), *sweep.delete_reply_queues()]
+    deleted = list(control_wiring.sweep().delete_strays())
     for name in deleted:
         logger.warning("stray queue %s is deleted", name)
+    control_wiring.make_reply_queues()
+    guarding.restrict(control_wiring.redrive_policies(), queue_sources(control_wiring.ports()))
     return len(deleted)
 
 

@@ -1,5 +1,6 @@
 """The dependencies of the function `control`, created once for each function instance."""
 
+import logging
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -17,15 +18,17 @@ from signalbox.aws.exchange.queues import SqsExchangeQueues
 from signalbox.aws.exchange.rights_version import DynamoRightsVersion
 from signalbox.aws.exchange.route_mappings import RouteMappings
 from signalbox.aws.exchange.sender import SqsExchangeSender
-from signalbox.aws.exchange.user_control_queues import UserControlQueues
+from signalbox.aws.exchange.user_control_queues import USER_TAG, UserControlQueues
 from signalbox.aws.live.grants import DynamoGrants, DynamoGroups, DynamoSecrets
 from signalbox.aws.live.session_notifier import SqsSessionNotifier
 from signalbox.aws.live.sessions import DynamoRealmSessions, DynamoSessions
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.aws.shared.mappings import EventSourceMappings
+from signalbox.aws.shared.redrive_policies import SqsRedrivePolicies
 from signalbox.aws.shared.replies import SqsReplies
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
+from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange.control.orphan_queues import OrphanQueueSweeper
 from signalbox.exchange.control.reconnection import ReconnectionService
 from signalbox.exchange.model.connections import FunctionArn, Readers
@@ -36,6 +39,9 @@ from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient
+
+
+logger = logging.getLogger(__name__)
 
 
 @cache
@@ -58,15 +64,35 @@ def sweep() -> OrphanQueueSweeper:
 
 
 @cache
+def redrive_policies() -> SqsRedrivePolicies:
+    """Return the redrive allow policies of queues."""
+    return SqsRedrivePolicies(instance.sqs(), wiring.url_prefix(), queue_arn_prefix())
+
+
+def make_reply_queues() -> None:
+    """Create the reply queues that users lack; a failure of one does not stop the others."""
+    for user in ports().store.users.every():
+        try:
+            _user_queues().make_reply_queue(user.name, {**_tags(), USER_TAG: user.name})
+        except (RejectedError, UnavailableError) as error:
+            logger.warning("user %s has no reply queue: %s", user.name, error)
+
+
+@cache
+def _user_queues() -> UserControlQueues:
+    settings = instance.settings()
+    return UserControlQueues(
+        instance.sqs(), _functions(), settings.text("EXCHANGE_CONTROL_QUEUE_URL"), settings.text("EXCHANGE_PREFIX")
+    )
+
+
+@cache
 def reconnection(control: FunctionArn) -> ReconnectionService:
     """Return the service that connects queues to the deployed functions; `control` is the function that runs."""
     settings, prefix = instance.settings(), queue_arn_prefix()
-    control_queues = UserControlQueues(
-        instance.sqs(), _functions(), settings.text("EXCHANGE_CONTROL_QUEUE_URL"), settings.text("EXCHANGE_PREFIX")
-    )
     return ReconnectionService(
         ports(),
-        LambdaConnections(_functions(), control_queues, prefix, _tags()),
+        LambdaConnections(_functions(), _user_queues(), prefix, _tags()),
         DynamoConnectionChecks(wiring.table()),
         Readers(FunctionArn(settings.text("ROUTE_FUNCTION_ARN")), control),
     )

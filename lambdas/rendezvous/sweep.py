@@ -8,13 +8,15 @@ from functools import cache
 from typing import Any
 
 from lambdas.rendezvous import wiring
-from lambdas.shared import instance
+from lambdas.shared import guarding, instance
 from lambdas.shared.threads import parallel_map
 from signalbox.aws.rendezvous.cursors import LEASES, DynamoCursor
 from signalbox.aws.rendezvous.offers import DynamoEndedLeases
 from signalbox.aws.shared.leases import DynamoLeases
+from signalbox.aws.shared.redrive_policies import SqsRedrivePolicies
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.errors import EffectFailed
+from signalbox.queues import QueueName
 from signalbox.rendezvous.rules.sweep_service import SweepService, SweptPart
 
 STRAYS = "strays"
@@ -31,6 +33,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, int]:  # noqa: ANN
     parts: list[SweptPart] = []
     if event["task"] == STRAYS:
         _ensure_broker_queue()
+        _restrict_broker_queue()
         service.start_strays()
     else:
         parts += _recorded(service.end_leases(until=until))
@@ -47,6 +50,15 @@ def _ensure_broker_queue() -> None:
     attributes = json.loads(settings.text("BROKER_QUEUE_ATTRIBUTES"))
     if attributes:  # empty for an imported broker queue, which its owner manages
         wiring.broker_queue().ensure(settings.text("BROKER_QUEUE_NAME"), attributes)
+
+
+def _restrict_broker_queue() -> None:
+    """Let no queue use the broker queue as its dead-letter queue, except those of an imported one's owner."""
+    settings = instance.settings()
+    url_prefix, _, name = settings.text("BROKER_QUEUE_URL").rpartition("/")
+    arn_prefix = settings.text("BROKER_QUEUE_ARN").removesuffix(name)
+    policies = SqsRedrivePolicies(instance.sqs(), f"{url_prefix}/", arn_prefix)
+    guarding.restrict(policies, {QueueName(name): ()})
 
 
 def _recorded(parts: Iterable[SweptPart]) -> Iterable[SweptPart]:

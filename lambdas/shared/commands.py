@@ -5,19 +5,24 @@ import random
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lambdas.shared.records import in_flight, messages_of
 from signalbox.control.envelope import Envelope, InvalidEnvelope
 from signalbox.control.protocol import REJECTED, UNAVAILABLE
+from signalbox.control.sender import UnprovenSender, proven_sender
 from signalbox.errors import Contended, RejectedError, UnavailableError
 
 if TYPE_CHECKING:
     from signalbox.aws.shared.replies import SqsReplies
     from signalbox.dead_letters import DeadLetters
+    from signalbox.queues import QueueName
 
 Record = dict[str, Any]
-Answer = Callable[[Record, Envelope], object]
+Caller = TypeVar("Caller")
+
+# A command that no call has handled after these receives is dead-lettered; SQS does so for the queues of the stack.
+RECEIVES = 5
 
 # The commands handled at once (the mapping's concurrency) may all change one record; each try lets one of them succeed.
 TRIES = 10
@@ -26,57 +31,70 @@ LONGEST_PAUSE_SECONDS = 0.1
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class CommandProcessor:
-    """Handles the commands of one control queue; `answer` returns a command's result or raises."""
+class WornOut(RejectedError):
+    """Raised when a command was received so often that it seems to stop the function."""
 
-    answer: Answer
+
+@dataclass(frozen=True, slots=True)
+class CommandProcessor(Generic[Caller]):
+    """Handles the commands of control queues.
+
+    `caller` returns the caller of a command, from its record and its SenderId, or raises `UnprovenSender`; `answer`
+    returns a command's result or raises; `reply_queue` returns the queue that only the caller may read.
+    """
+
+    caller: Callable[[Record, str], Caller]
+    answer: Callable[[Caller, Envelope], object]
+    reply_queue: Callable[[Caller], "QueueName"]
     replies: "SqsReplies"
     dead_letters: "DeadLetters"
-    reply_prefix: Callable[[Record], str]
 
     def process(self, records: Iterable[Record]) -> dict[str, Any]:
         """Answer every command; return Lambda's partial batch response with the messages to receive again."""
-        return in_flight(
-            [record["messageId"] for record in records if not self._is_handled(record, self.reply_prefix(record))]
-        )
+        return in_flight([record["messageId"] for record in records if not self._is_handled(record)])
 
-    def _is_handled(self, record: Record, reply_prefix: str) -> bool:
+    def _is_handled(self, record: Record) -> bool:
         try:
-            self._receive(record, reply_prefix)
+            self._receive(record)
         except Exception:
             logger.exception("command %s failed", record["messageId"])
             return False  # a failed command must not fail its batch: it stays in flight and is received again
         return True
 
-    def _receive(self, record: Record, reply_prefix: str) -> None:
+    def _receive(self, record: Record) -> None:
         try:
-            envelope = Envelope.parse(record["body"], reply_prefix=reply_prefix)
-        except InvalidEnvelope as error:
+            caller = self.caller(record, proven_sender(record["attributes"]))
+            _refuse_worn_out(record)
+            envelope = Envelope.parse(record["body"])
+        except (UnprovenSender, WornOut, InvalidEnvelope) as error:
             self._dead_letter(record, str(error))
             return
+        reply_queue = self.reply_queue(caller) if envelope.wants_reply else None
         try:
-            result = _retried(lambda: self.answer(record, envelope))
+            result = _retried(lambda: self.answer(caller, envelope))
         except RejectedError as error:
-            self._refuse(envelope, str(error), REJECTED, record)
+            if reply_queue is None:
+                self._dead_letter(record, str(error))
+            else:
+                self.replies.error(reply_queue, envelope.request_id, str(error), REJECTED)
         except UnavailableError as error:
-            if envelope.reply_queue is None:
+            if reply_queue is None:
                 raise
             # The caller that waits for the reply decides whether to send the command again.
-            self._refuse(envelope, str(error), UNAVAILABLE, record)
+            self.replies.error(reply_queue, envelope.request_id, str(error), UNAVAILABLE)
         else:
-            if envelope.reply_queue is not None:
-                self.replies.result(envelope.reply_queue, envelope.request_id, result)
-
-    def _refuse(self, envelope: Envelope, error: str, code: str, record: Record) -> None:
-        if envelope.reply_queue is not None:
-            self.replies.error(envelope.reply_queue, envelope.request_id, error, code)
-        else:
-            self._dead_letter(record, error)
+            if reply_queue is not None:
+                self.replies.result(reply_queue, envelope.request_id, result)
 
     def _dead_letter(self, record: Record, reason: str) -> None:
         (message,) = messages_of([record])
         self.dead_letters.dead_letter(message, reason=reason)
+
+
+def _refuse_worn_out(record: Record) -> None:
+    received = int(record["attributes"].get("ApproximateReceiveCount", 1))
+    if received > RECEIVES:
+        raise WornOut(f"the command was received {received} times without a result")
 
 
 def _retried(answer: Callable[[], object]) -> object:

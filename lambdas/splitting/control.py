@@ -4,16 +4,17 @@ import logging
 from datetime import timedelta
 from typing import Any
 
-from lambdas.shared import instance
+from lambdas.shared import guarding, instance
 from lambdas.shared.commands import CommandProcessor
 from lambdas.splitting import control_wiring as wiring
 from lambdas.splitting.wiring import dead_letters
 from signalbox.control.envelope import Envelope
 from signalbox.errors import RejectedError
 from signalbox.kept.settings import principal_of
+from signalbox.queues import QueueName
 from signalbox.splitting.control.command_handlers import ControlService
 from signalbox.splitting.control.commands import COMMANDS
-from signalbox.splitting.control.protocol import REPLY_QUEUE_MARK
+from signalbox.splitting.control.protocol import REPLY_MARK
 from signalbox.splitting.control.reconcile_loop import ReconcileLoop
 
 RECONCILE, STRAYS, KEPT = "reconcile", "strays", "kept"
@@ -27,7 +28,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     """Return the failed records of a batch; for a scheduled task, the number of affected splits or queues."""
     instance.begin(context)
     if "Records" in event:
-        processor = CommandProcessor(_answer, wiring.replies(), dead_letters(), lambda _: _reply_prefix())
+        processor = CommandProcessor(_caller, _answer, _reply_queue, wiring.replies(), dead_letters())
         return processor.process(event["Records"])
     if event["task"] == RECONCILE:
         return {"woken": ReconcileLoop(wiring.ports()).wake_all()}
@@ -39,18 +40,22 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     raise RejectedError(f"unknown task {event['task']!r}; known: {RECONCILE}, {STRAYS}, {KEPT}")
 
 
-def _answer(record: dict[str, Any], envelope: Envelope) -> object:
-    principal = principal_of(record["attributes"].get("SenderId", ""))
+def _caller(_record: dict[str, Any], sender_id: str) -> str:
+    """Return the principal of a sender: IAM lets those send who have the policy of splitting."""
+    return principal_of(sender_id)
+
+
+def _answer(principal: str, envelope: Envelope) -> object:
     return ControlService(wiring.ports()).answer(envelope.command(COMMANDS), principal=principal)
 
 
-def _reply_prefix() -> str:
-    return wiring.stage() + REPLY_QUEUE_MARK
+def _reply_queue(_principal: str) -> QueueName:
+    return QueueName(wiring.stage() + REPLY_MARK)
 
 
 def _delete_orphans() -> int:
     deleted = [*wiring.sweep().delete_orphans(prefix=wiring.prefix())]
-    deleted += wiring.sweep().delete_reply_queues(prefix=_reply_prefix())
     for name in deleted:
         logger.warning("orphan queue %s is deleted", name)
+    guarding.restrict(wiring.redrive_policies(), dict.fromkeys(wiring.sweep().known(), ()))
     return len(deleted)

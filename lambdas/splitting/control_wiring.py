@@ -13,6 +13,7 @@ from lambdas.shared.threads import parallel_map
 from lambdas.splitting import wiring
 from signalbox.aws.history.athena import Athena
 from signalbox.aws.kept.settings import DynamoKeepSettings
+from signalbox.aws.shared.redrive_policies import SqsRedrivePolicies
 from signalbox.aws.shared.replies import SqsReplies
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.aws.splitting.audit_trail import AthenaAuditTrail
@@ -26,7 +27,7 @@ from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.aws.splitting.targets.ssm import SsmTargets
 from signalbox.filters.languages import Languages
 from signalbox.kept.sweeper import KeptSweeper
-from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
+from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName
 from signalbox.splitting.consumers.environment import Resolver
 from signalbox.splitting.control.ports import ControlPorts, DeclaredRegistries, KeptStore, NothingDeclared, Store
 from signalbox.splitting.forwarding.splitter import RECORD_AGE
@@ -77,6 +78,12 @@ def replies() -> SqsReplies:
     """Return the reply sender."""
     settings = instance.settings()
     return SqsReplies(instance.sqs(), control_queue_url=settings.text("CONTROL_QUEUE_URL"))
+
+
+@cache
+def redrive_policies() -> SqsRedrivePolicies:
+    """Return the redrive allow policies of queues."""
+    return SqsRedrivePolicies(instance.sqs(), replies().url(QueueName("")), _queue_arn_prefix())
 
 
 @cache

@@ -1,28 +1,25 @@
-"""The control client: sends commands to a control queue and receives their replies on its own reply queue.
+"""The control client: sends commands to a control queue and receives their replies from the caller's reply queue.
 
-Needs these permissions: sqs:SendMessage on the control queue; sqs:CreateQueue, sqs:TagQueue, sqs:ReceiveMessage,
-sqs:DeleteMessage and sqs:DeleteQueue on queues whose names begin with the reply queue prefix.
+Needs these permissions: sqs:SendMessage on the control queue; sqs:ReceiveMessage, sqs:DeleteMessage and
+sqs:ChangeMessageVisibility on the reply queue.
 """
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from types import TracebackType
-from typing import Any, Protocol, Self
+from datetime import timedelta
+from typing import Any, Protocol
 
-from signalbox.control.protocol import REPLY_QUEUE_RANDOM_BYTES, ControlReply, command_body
+from signalbox.control.protocol import ControlReply, command_body
 from signalbox.errors import UnavailableError
 from signalbox.new_queues import when_usable
-from signalbox.queues import lease_tags
 
 LONG_POLL_SECONDS = 20
 REPLY_TIMEOUT = timedelta(seconds=60)
-# A reply that its client does not receive within this time is useless.
-RETENTION_SECONDS = 3600
-# The longest life of a client; the sweeper deletes the reply queue of a crashed client after it.
-LEASE = timedelta(days=7)
+# After replies to other clients only, so that those get their turn, and so that a reply whose client has gone costs few
+# calls; the pause doubles up to the longest.
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 1.0
 
 
 class NoControlReply(UnavailableError):
@@ -47,16 +44,6 @@ class SqsClient(Protocol):
         ...
 
     @property
-    def create_queue(self) -> Callable[..., Any]:
-        """Create a queue and return a mapping with its `QueueUrl`."""
-        ...
-
-    @property
-    def delete_queue(self) -> Callable[..., Any]:
-        """Delete a queue."""
-        ...
-
-    @property
     def send_message(self) -> Callable[..., Any]:
         """Send one message."""
         ...
@@ -71,39 +58,27 @@ class SqsClient(Protocol):
         """Delete one message."""
         ...
 
+    @property
+    def change_message_visibility_batch(self) -> Callable[..., Any]:
+        """Change the times after which received messages are visible again."""
+        ...
+
 
 @dataclass(slots=True)
 class ControlClient:
-    """A client of one control queue, and a context manager that owns the reply queue. Not safe for threads.
+    """A client of one control queue, whose replies arrive in the reply queue of its caller. Not safe for threads.
 
-    `queues` is `boto3.client("sqs")`; the control queue and the reply queue prefix are outputs of the stage, such as
-    `SplitControlQueueUrl` and `SplitReplyQueuePrefix`; `stage` and `capability` tag the reply queue for the sweeper.
+    `queues` is `boto3.client("sqs")`; the two URLs are outputs of the stage, such as `SplitControlQueueUrl` and
+    `SplitReplyQueueUrl`. Other clients of the caller may wait at the same queue: each takes its own replies only.
     """
 
     queues: SqsClient
     control_queue_url: str
-    reply_queue_prefix: str
-    stage: str = field(kw_only=True)
-    capability: str = field(kw_only=True)
+    reply_queue_url: str
     reply_timeout: timedelta = REPLY_TIMEOUT
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
-    _reply_queue_url: str = field(default="", init=False)
-
-    def __enter__(self) -> Self:
-        due_at = datetime.now(UTC) + LEASE
-        made: Mapping[str, Any] = self.queues.create_queue(
-            QueueName=self.reply_queue_prefix + secrets.token_hex(REPLY_QUEUE_RANDOM_BYTES),
-            Attributes={"MessageRetentionPeriod": str(RETENTION_SECONDS)},
-            tags=lease_tags(stage=self.stage, capability=self.capability, due_at=due_at),
-        )
-        self._reply_queue_url = str(made["QueueUrl"])
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        self._on_reply_queue(self.queues.delete_queue)
+    _unanswered: set[str] = field(default_factory=set, init=False)
 
     def ask(
         self, command: str, fields: Mapping[str, object] | None = None, *, timeout: timedelta | None = None
@@ -114,36 +89,48 @@ class ControlClient:
         raises.
         """
         request_id = secrets.token_hex(8)
-        body = command_body(command, request_id=request_id, reply_queue_url=self._reply_queue_url, fields=fields or {})
+        body = command_body(command, request_id=request_id, fields=fields or {})
         self.queues.send_message(QueueUrl=self.control_queue_url, MessageBody=body)
+        self._unanswered.add(request_id)
         reply = self._reply(request_id, timeout=timeout or self.reply_timeout)
         if reply is None:
             raise NoControlReply(f"the stage did not reply to {command!r} in time; it may still execute the command")
-        return reply.value()
+        return ControlReply.parse(reply).value()
 
-    def _reply(self, request_id: str, *, timeout: timedelta) -> ControlReply | None:
-        deadline = self.clock() + timeout.total_seconds()
+    def _reply(self, request_id: str, *, timeout: timedelta) -> str | None:
+        deadline, pause = self.clock() + timeout.total_seconds(), FIRST_PAUSE_SECONDS
         while (left := deadline - self.clock()) > 0:
-            replies = self._receive(wait_seconds=max(1, min(LONG_POLL_SECONDS, int(left))))
-            # Other replies belong to commands that timed out earlier.
-            found = next((reply for reply in replies if reply.request_id == request_id), None)
-            if found is not None:
-                return found
+            received = self._receive(wait_seconds=max(1, min(LONG_POLL_SECONDS, int(left))))
+            own = [one for one in received if ControlReply.id_of(one["Body"]) in self._unanswered]
+            self._return([one for one in received if one not in own])
+            # Replies to commands that timed out earlier are deleted, too.
+            for one in own:
+                self.queues.delete_message(QueueUrl=self.reply_queue_url, ReceiptHandle=one["ReceiptHandle"])
+            bodies = {str(ControlReply.id_of(one["Body"])): str(one["Body"]) for one in own}
+            self._unanswered -= bodies.keys()
+            if request_id in bodies:
+                return bodies[request_id]
+            if received:
+                self.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
         return None
 
-    def _receive(self, *, wait_seconds: int) -> list[ControlReply]:
-        received: Mapping[str, Any] = self._on_reply_queue(
-            self.queues.receive_message, MaxNumberOfMessages=10, WaitTimeSeconds=wait_seconds
-        )
-        messages = received.get("Messages", ())
-        for message in messages:
-            self.queues.delete_message(QueueUrl=self._reply_queue_url, ReceiptHandle=message["ReceiptHandle"])
-        return [ControlReply.parse(message["Body"]) for message in messages]
+    def _return(self, others: Sequence[Mapping[str, Any]]) -> None:
+        """Make replies to other clients visible again at once."""
+        entries = [
+            {"Id": str(number), "ReceiptHandle": one["ReceiptHandle"], "VisibilityTimeout": 0}
+            for number, one in enumerate(others)
+        ]
+        if entries:
+            self.queues.change_message_visibility_batch(QueueUrl=self.reply_queue_url, Entries=entries)
 
-    def _on_reply_queue(self, call: Callable[..., Any], **arguments: object) -> Any:  # noqa: ANN401 - boto3's
-        """Make a call to the reply queue, which SQS may not know yet."""
-        return when_usable(
-            lambda: call(QueueUrl=self._reply_queue_url, **arguments),
+    def _receive(self, *, wait_seconds: int) -> Sequence[Mapping[str, Any]]:
+        """Receive from the reply queue, which SQS may not know yet for a new user."""
+        received: Mapping[str, Any] = when_usable(
+            lambda: self.queues.receive_message(
+                QueueUrl=self.reply_queue_url, MaxNumberOfMessages=10, WaitTimeSeconds=wait_seconds
+            ),
             missing=self.queues.exceptions.QueueDoesNotExist,
             sleep=self.sleep,
         )
+        return list(received.get("Messages", ()))

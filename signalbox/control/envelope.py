@@ -1,4 +1,4 @@
-"""Messages of control queues: the request id, the reply queue and the command."""
+"""Messages of control queues: the request id, the wish for a reply, and the command."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -7,13 +7,12 @@ from typing import TypeVar
 
 from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
-from signalbox.queues import InvalidQueueName, QueueName, parse_queue_name
 
 Command = TypeVar("Command")
 Commands = Mapping[str, tuple[tuple[str, ...], Callable[[Section], Command]]]
 """A capability's commands by name: the fields of each, and the function that reads them."""
 
-ENVELOPE_FIELDS = ("command", "id", "reply_queue_url")
+ENVELOPE_FIELDS = ("command", "id", "reply")
 
 
 class InvalidEnvelope(RejectedError):
@@ -26,14 +25,17 @@ class InvalidCommand(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A control message: its reply address, and the fields of its command, which is parsed later."""
+    """A control message: whether its sender waits for a reply, and the fields of its command, which is parsed later.
+
+    The sender does not name the reply queue: it follows from the control queue.
+    """
 
     request_id: str
-    reply_queue: QueueName | None
+    wants_reply: bool
     fields: Mapping[str, object]
 
     @classmethod
-    def parse(cls, body: str, *, reply_prefix: str) -> "Envelope":
+    def parse(cls, body: str) -> "Envelope":
         """Return the envelope of a message body. Raises `InvalidEnvelope`."""
         try:
             document = json.loads(body)
@@ -41,7 +43,7 @@ class Envelope:
             raise InvalidEnvelope(f"command: not JSON: {error}") from error
         problems = Problems()
         section = Section.of(document, "", problems)
-        envelope = cls(section.required_text("id"), _reply_queue(section, reply_prefix), section.fields)
+        envelope = cls(section.required_text("id"), section.flag("reply"), section.fields)
         problems.refuse(InvalidEnvelope)
         return envelope
 
@@ -59,19 +61,3 @@ class Envelope:
         command = read(section)
         problems.refuse(InvalidCommand)
         return command
-
-
-def _reply_queue(section: Section, prefix: str) -> QueueName | None:
-    url = section.text("reply_queue_url")
-    if url is None:
-        return None
-    # Only the name is used, in this account: a reply never goes to a queue of another account.
-    name = url.rpartition("/")[2]
-    try:
-        if name.startswith(prefix):
-            return parse_queue_name(name)
-    except InvalidQueueName as error:
-        section.problem("reply_queue_url", str(error))
-        return None
-    section.problem("reply_queue_url", f"expected a queue whose name begins with {prefix!r}, not {shown(url)}")
-    return None

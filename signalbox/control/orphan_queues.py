@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from signalbox.parallel import ParallelMap, serial_map
-from signalbox.queues import EXPIRES_TAG, QueueName, QueueUrl, StrayQueue, is_ours
+from signalbox.queues import QueueName, QueueUrl, StrayQueue, is_ours
 
 STRAY_AGE = timedelta(days=1)
 
@@ -52,16 +52,3 @@ class Strays:
         found = list(strays)
         list(self.parallel_map(self.queues.delete, [queue.queue_url for queue in found]))
         yield from (queue.queue_name for queue in found)
-
-    def delete_reply_queues(self, *, prefix: str, now: datetime) -> Iterator[QueueName]:
-        """Delete expired reply queues and yield their names."""
-        old = self.old(self.listed(prefix=prefix), now=now)
-        yield from self.delete([queue for queue in old if is_over(queue, now=now)])
-
-
-def is_over(queue: StrayQueue, *, now: datetime) -> bool:
-    """Return whether a reply queue's expiry tag is past; a queue without a valid tag is expired."""
-    try:
-        return now >= datetime.fromisoformat(queue.tags.get(EXPIRES_TAG, ""))
-    except (ValueError, TypeError):  # not a time, or a time without a zone
-        return True

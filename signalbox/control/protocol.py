@@ -3,12 +3,16 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError, UnavailableError
 
 REJECTED, UNAVAILABLE = "rejected", "unavailable"
-REPLY_QUEUE_RANDOM_BYTES = 8  # as hexadecimal digits at the end of a reply queue's name
+# Nobody waits longer for a reply, and a reply that its client does not fetch is in the way of those for others.
+REPLY_RETENTION = timedelta(seconds=60)
+# The clients of a user share a reply queue. A reply that a client holds for another reappears after this time.
+REPLY_VISIBILITY = timedelta(seconds=2)
 
 
 class CommandRejected(RejectedError):
@@ -45,6 +49,16 @@ class ControlReply:
         problems.refuse(InvalidControlReply)
         return reply
 
+    @staticmethod
+    def id_of(body: str) -> str | None:
+        """Return the id of the command that a message body replies to, or None if the body is no reply."""
+        try:
+            document = json.loads(body)
+        except (ValueError, RecursionError):
+            return None
+        found = document.get("id") if isinstance(document, dict) else None
+        return found if isinstance(found, str) else None
+
     @classmethod
     def _of(cls, section: Section) -> "ControlReply":
         request_id = section.required_text("id")
@@ -62,7 +76,7 @@ class ControlReply:
         raise CommandRejected(self.error) if self.is_rejection else CommandUnavailable(self.error)
 
 
-def command_body(command: str, *, request_id: str, reply_queue_url: str, fields: Mapping[str, object]) -> str:
-    """Return the message body of a command."""
-    document = {"command": command, "id": request_id, "reply_queue_url": reply_queue_url, **fields}
+def command_body(command: str, *, request_id: str, fields: Mapping[str, object]) -> str:
+    """Return the message body of a command that is answered."""
+    document = {"command": command, "id": request_id, "reply": True, **fields}
     return json.dumps(document, separators=(",", ":"))

@@ -49,9 +49,9 @@ def live_users(
     known_users, now = records.find_all(USERS), datetime.now(UTC)
     missing = [name for name in USERS if name not in known_users]
     records.put_live_only([User(name, USERS[name][0], Ownership.STRICT, now, None) for name in missing])
-    with administrator(session, outputs) as client:
-        client.declare_exchange(REALM, live={"live": True})
-        return [_user(client, name, tickets.get(name)) | {"role": role.value} for name, (role, _) in USERS.items()]
+    client = administrator(session, outputs)
+    client.declare_exchange(REALM, live={"live": True})
+    return [_user(client, name, tickets.get(name)) | {"role": role.value} for name, (role, _) in USERS.items()]
 
 
 def start_functions(websocket_url: str, users: Sequence[Mapping[str, str]]) -> bool:

@@ -218,7 +218,7 @@ def _record(
         "live_users": users,
         "history_bucket": outputs["HistoryBucket"],
         "exchange_control_queue_url": outputs["ExchangeControlQueueUrl"],
-        "exchange_reply_queue_prefix": outputs["ExchangeReplyQueuePrefix"],
+        "exchange_reply_queue_url": outputs["ExchangeReplyQueueUrl"],
         "exchange_prefix": outputs["ExchangePrefix"],
         "client_credentials": client.document(),
         "admin_credentials": {

@@ -23,7 +23,7 @@ CORE = tuple(
     for part in (
         *("rendezvous/*", "splitting/*", "exchange/*", "live/*", "sarracenia/*", "control/*", "history/*"),
         *("doctor/*", "verify/*"),
-        *("queues.py", "messages.py", "sending.py", "documents.py", "errors.py", "aws/*"),
+        *("queues.py", "redrive.py", "messages.py", "sending.py", "documents.py", "errors.py", "aws/*"),
         *(
             "backoff.py",
             "clock.py",

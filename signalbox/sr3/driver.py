@@ -149,8 +149,7 @@ class AMQPSQS(Moth):  # type: ignore[misc]  # sr3 has no types
         if self._stop_requested or self._is_too_soon(start):
             return
         with self._logging_errors(f"setting up {self._credential} failed"):
-            with self._connected() as client:
-                declare(client)
+            declare(self._connected())
             self._is_set_up = True
             self.metricsConnect()
             self.next_connect_failures = 0
@@ -193,8 +192,8 @@ class AMQPSQS(Moth):  # type: ignore[misc]  # sr3 has no types
     def _clean_up(self, what: str, delete: Callable[["ExchangeClient"], object]) -> None:
         if not self._should_run(f"delete {what}"):
             return
-        with self._logging_errors(f"deleting {what} failed"), self._connected() as client:
-            delete(client)
+        with self._logging_errors(f"deleting {what} failed"):
+            delete(self._connected())
 
     def _should_run(self, operation: str) -> bool:
         is_dry = bool(self.o["dry_run"])
@@ -218,11 +217,10 @@ class AMQPSQS(Moth):  # type: ignore[misc]  # sr3 has no types
 
     def _new_buffer(self) -> ReceiveBuffer:
         subscription = self._subscription
-        with self._connected() as client:
-            consumer = client.consumer(
-                subscription.queue, prefetch=subscription.maximum_unacknowledged(self.o["batch"])
-            )
-            self._buffer = ReceiveBuffer(self._open.enter_context(consumer))
+        consumer = self._connected().consumer(
+            subscription.queue, prefetch=subscription.maximum_unacknowledged(self.o["batch"])
+        )
+        self._buffer = ReceiveBuffer(self._open.enter_context(consumer))
         return self._buffer
 
     def _next(self, buffer: ReceiveBuffer) -> Message | None:

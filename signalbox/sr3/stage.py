@@ -1,7 +1,7 @@
 """Access of sr3's driver to a stage: by a user's access key, with all failures raised as `SignalboxError`."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from botocore.config import Config
@@ -28,7 +28,7 @@ class StageUnreachable(UnavailableError):
 
 
 def client_of(broker: Broker) -> ExchangeClient:
-    """Return a client of a broker's exchanges; as a context manager it deletes its reply queue at the end.
+    """Return a client of a broker's exchanges.
 
     Raises `StageUnreachable`, and the errors of commands that the stage refuses.
     """
@@ -39,10 +39,7 @@ def client_of(broker: Broker) -> ExchangeClient:
         with translated_errors(sqs, missing=missing, denied=f"{missing}, or the access key belongs to another user"):
             url = sqs.get_queue_url(QueueName=names.control_queue(broker.user))["QueueUrl"]
         client = ExchangeClient(sqs, names, url.rpartition("/")[0] + "/", broker.user)
-        with ExitStack() as unless_it_works:
-            unless_it_works.enter_context(client)
-            client.names = StageNames(broker.stage, client.whoami()["exchange_prefix"])
-            unless_it_works.pop_all()
+        client.names = StageNames(broker.stage, client.whoami()["exchange_prefix"])
     return client
 
 

@@ -1,4 +1,4 @@
-"""The construct of the exchange: its control queue, retry queues, dead-letter queues and functions."""
+"""The construct of the exchange: its control, reply, retry and dead-letter queues, and its functions."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ from stacks.exchange.environment import POWERTOOLS, Resources, control_environme
 from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
 from stacks.shared.alarms import alarm
-from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, command_queue, obey
+from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, command_queue, obey, reply_queue
 from stacks.shared.function import Function, Program
 from stacks.shared.queue import DeadLetterQueue, Queue, Redrive, age_alarm
 from stacks.state_stack import StateStack
@@ -39,19 +39,33 @@ class Exchange(Construct):
     ) -> None:
         super().__init__(scope, name)
         dead = partial(DeadLetterQueue, self, key=state.queue_key, config=config)
-        self.dead_letters = dead("DeadLetters", holds="Copies or commands that failed permanently")
+        retries, ordered_retries = config.exchange_retry_queue, f"{config.exchange_retry_queue}.fifo"
+        # Not the control queues of users: there may be more than ten, so `control` dead-letters their commands itself.
+        self.dead_letters = dead(
+            "DeadLetters",
+            holds="Copies or commands that failed permanently",
+            sources=[config.exchange_control_queue, retries],
+        )
         # A FIFO queue requires a FIFO dead-letter queue.
         self.ordered_dead_letters = dead(
             "OrderedDeadLetters",
             holds="Copies that could be neither delivered in order nor dead-lettered",
+            sources=[ordered_retries],
             ordered=True,
         )
         self.control_queue = command_queue(
             self, queue_name=config.exchange_control_queue, dead_letters=self.dead_letters, key=state.queue_key
         )
-        self.retries = self._retries("Retries", self.dead_letters, key=state.queue_key, config=config)
+        self.replies = reply_queue(self, queue_name=config.exchange_reply_queue, key=state.queue_key)
+        self.retries = self._retries(
+            "Retries", retries, dead_letters=self.dead_letters, key=state.queue_key, config=config
+        )
         self.ordered_retries = self._retries(
-            "OrderedRetries", self.ordered_dead_letters, key=state.queue_key, config=config
+            "OrderedRetries",
+            ordered_retries,
+            dead_letters=self.ordered_dead_letters,
+            key=state.queue_key,
+            config=config,
         )
         resources = self._resources(state, stream_name)
         make = partial(
@@ -91,11 +105,13 @@ class Exchange(Construct):
             )
         self.alarms = self._alarms(config)
 
-    def _retries(self, name: str, dead_letters: DeadLetterQueue, *, key: kms.IKey, config: Config) -> Queue:
+    def _retries(
+        self, name: str, queue_name: str, *, dead_letters: DeadLetterQueue, key: kms.IKey, config: Config
+    ) -> Queue:
         return Queue(
             self,
             name,
-            queue_name=config.exchange_retry_queue + (".fifo" if dead_letters.fifo else ""),
+            queue_name=queue_name,
             key=key,
             visibility=Duration.seconds(config.route_retry_seconds),
             retention=Duration.seconds(config.exchange_retention_seconds),

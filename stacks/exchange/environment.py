@@ -83,9 +83,9 @@ def user_control_queues_arn(config: Config) -> str:
     return queue_arn(f"{config.exchange_control_queue}-*")
 
 
-def reply_queues_arn(config: Config) -> str:
-    """Return the ARN pattern of reply queues."""
-    return queue_arn(f"{config.exchange_reply_prefix}*")
+def user_reply_queues_arn(config: Config) -> str:
+    """Return the ARN pattern of users' reply queues."""
+    return queue_arn(f"{config.exchange_reply_queue}-*")
 
 
 def _chosen(function: str, everything: dict[str, str]) -> dict[str, str]:

@@ -10,8 +10,8 @@ from stacks.exchange.environment import (
     bound_queues_arn,
     dead_publications_arns,
     exchange_queues_arn,
-    reply_queues_arn,
     user_control_queues_arn,
+    user_reply_queues_arn,
 )
 from stacks.grants.permissions import READ_ITEMS, WRITE_ITEMS, allow, allow_items, allow_key, allow_mappings
 from stacks.history.lake import HistoryLake
@@ -48,16 +48,19 @@ def _grant_route(route: Function, *, exchange: Exchange, state: StateStack, conf
 
 
 def _grant_control(control: Function, *, exchange: Exchange, state: StateStack, config: Config) -> None:
-    queues, replies = [exchange_queues_arn(config), bound_queues_arn(config)], reply_queues_arn(config)
+    queues, replies = [exchange_queues_arn(config), bound_queues_arn(config)], user_reply_queues_arn(config)
     allow(control, READ_QUEUE, [exchange.control_queue.queue_arn, user_control_queues_arn(config)])
     allow(control, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:SetQueueAttributes", "sqs:DeleteQueue"], queues)
     allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags"], queues)
+    # The daily sweep restricts the sources of queues, and gives users the reply queues that they lack.
+    users = [user_control_queues_arn(config), replies]
+    allow(control, ["sqs:GetQueueAttributes", "sqs:SetQueueAttributes"], users)
+    allow(control, ["sqs:ListDeadLetterSourceQueues"], [*queues, *users])
+    allow(control, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:ListQueueTags"], [replies])
     # Publications by command, replayed messages, replies and dead letters.
-    allow(control, ["sqs:SendMessage"], [*queues, replies, exchange.dead_letters.queue_arn])
-    allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags", "sqs:DeleteQueue"], [replies])
+    allow(control, ["sqs:SendMessage"], [*queues, exchange.replies.queue_arn, replies, exchange.dead_letters.queue_arn])
     allow(control, ["sqs:ListQueues"], ["*"])  # does not support resources
     allow_mappings(control, [exchange.functions["route"].function_arn], capability="exchange", config=config)
-    allow(control, ["sqs:SetQueueAttributes"], [user_control_queues_arn(config)])
     _allow_own_mappings(control, config)
     allow(control, ["cloudwatch:GetMetricData"], ["*"])  # supports neither resources nor namespaces
     # A binding is stored on condition that both of its ends exist; heads are deleted with their exchange. The users of

@@ -27,8 +27,11 @@ def grant_rendezvous(rendezvous: Rendezvous, *, state: StateStack, lake: History
     allow(sweep, ["sqs:DeleteQueue", "sqs:GetQueueAttributes", "sqs:ListQueueTags"], [clients])
     allow(sweep, ["sqs:ListQueues"], ["*"])  # supports no resource ARNs
     allow(sweep, ["sqs:GetQueueUrl"], [broker.queue.queue_arn])
+    # The daily sweep restricts the sources of the broker queue, also of an imported one.
+    restricting = ("sqs:GetQueueAttributes", "sqs:SetQueueAttributes", "sqs:ListDeadLetterSourceQueues")
+    allow(sweep, restricting, [broker.queue.queue_arn])
     if broker.owned:
-        allow(sweep, ["sqs:CreateQueue", "sqs:GetQueueAttributes", "sqs:SetQueueAttributes"], [broker.queue.queue_arn])
+        allow(sweep, ["sqs:CreateQueue"], [broker.queue.queue_arn])
 
     for function in (offer, poll, answer, client):
         allow_items(function, state.rendezvous_table, actions=(*READ_ITEMS, *CHANGE_ITEMS), index=OPEN_OFFERS)

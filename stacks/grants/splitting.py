@@ -34,7 +34,7 @@ POLICIES = tuple(f"arn:{Aws.PARTITION}:iam::{owner}:policy/*" for owner in (Aws.
 def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLake, config: Config) -> None:
     """Grant the two functions, and users who start sessions, their permissions."""
     split, control = splitting.functions["split"], splitting.functions["control"]
-    temporary, replies = [queue_arn(f"{config.temporary_queue_prefix}*")], [queue_arn(f"{config.split_reply_prefix}*")]
+    temporary = [queue_arn(f"{config.temporary_queue_prefix}*")]
 
     # Event source mappings receive with the function's role.
     _allow_originals(split, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], config)
@@ -55,14 +55,15 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
         ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"],
         [splitting.control_queue.queue_arn],
     )
-    allow(control, ["sqs:SendMessage"], [splitting.dead_letters.queue_arn, *replies])
+    allow(control, ["sqs:SendMessage"], [splitting.dead_letters.queue_arn, splitting.replies.queue_arn])
     _allow_originals(control, ["sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:ListQueueTags"], config)
     _allow_originals(control, ["sqs:SendMessage"], config)  # to return unconsumed messages
     if config.dead_letter_queues_to_read:  # to read their `RedriveAllowPolicy`
         allow(control, ["sqs:GetQueueAttributes"], [queue_arn(name) for name in config.dead_letter_queues_to_read])
     allow(control, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:DeleteQueue"], temporary)
     allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags"], temporary)
-    allow(control, ["sqs:GetQueueAttributes", "sqs:ListQueueTags", "sqs:DeleteQueue"], replies)
+    # The daily sweep restricts the sources of temporary queues.
+    allow(control, ["sqs:ListDeadLetterSourceQueues", "sqs:SetQueueAttributes"], temporary)
     allow(control, ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:SendMessage"], temporary)
     allow(control, ["sqs:ListQueues"], ["*"])  # supports no resource-level permissions
     allow_mappings(control, [split.function_arn, *_function_arns(config)], capability="splitting", config=config)
@@ -83,13 +84,14 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
 
 
 def _grant_people(person: iam.IGrantable, *, splitting: Splitting, state: StateStack, config: Config) -> None:
-    temporary, replies = [queue_arn(f"{config.temporary_queue_prefix}*")], [queue_arn(f"{config.split_reply_prefix}*")]
+    temporary, replies = [queue_arn(f"{config.temporary_queue_prefix}*")], [splitting.replies.queue_arn]
+    # People create no queues: CreateQueue also sets where SQS moves messages, which needs no permission to send there.
     # A user with this policy can end every session: the members of a team share a stage and trust each other.
     allow(person, ["sqs:SendMessage", "sqs:GetQueueUrl"], [splitting.control_queue.queue_arn])
     allow_key(person, state.queue_key, service="sqs")
-    allow(person, ["sqs:CreateQueue", "sqs:TagQueue", "sqs:DeleteQueue"], replies)
-    allow(person, ["sqs:GetQueueUrl", "sqs:ReceiveMessage", "sqs:DeleteMessage"], [*replies, *temporary])
-    allow(person, ["sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility"], temporary)
+    reading = ["sqs:GetQueueUrl", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility"]
+    allow(person, reading, [*replies, *temporary])
+    allow(person, ["sqs:GetQueueAttributes"], temporary)
     _allow_queue_keys(person, config)
     allow(person, ["cloudformation:DescribeStacks"], [arn("cloudformation", f"stack/{config.stage}/*")])
 

@@ -30,17 +30,19 @@ class HistoryOverflow(Construct):
     ) -> None:
         super().__init__(scope, name)
         self.lake, self.state = lake, state
+        queue_name = f"{config.stage}-history-overflow"
         self.dead_letters = DeadLetterQueue(
             self,
             "DeadLetters",
             key=state.queue_key,
             config=config,
             holds="History events that Firehose has refused for days",
+            sources=[queue_name],
         )
         self.queue = Queue(
             self,
             "Queue",
-            queue_name=f"{config.stage}-history-overflow",
+            queue_name=queue_name,
             key=state.queue_key,
             redrive=Redrive(queue=self.dead_letters, maximum_receives=MAX_RECEIVES),
             visibility=VISIBILITY,

@@ -49,9 +49,14 @@ class Live(Construct):
     ) -> None:
         super().__init__(scope, name)
         dead = partial(DeadLetterQueue, self, key=state.queue_key, config=config)
-        self.dead_letters = dead("DeadLetters", holds="Timers of connections that could not be processed")
+        self.dead_letters = dead(
+            "DeadLetters", holds="Timers of connections that could not be processed", sources=[config.live_timers]
+        )
         self.ordered_dead_letters = dead(
-            "OrderedDeadLetters", holds="Frames, calls or outbox items that could not be processed", ordered=True
+            "OrderedDeadLetters",
+            holds="Frames, calls or outbox items that could not be processed",
+            sources=[config.live_inbox, config.live_outbox, config.live_overview_calls],
+            ordered=True,
         )
         queue = partial(self._queue, key=state.queue_key, config=config)
         self.inbox = queue("Inbox", config.live_inbox, dead_letters=self.ordered_dead_letters)
@@ -59,7 +64,7 @@ class Live(Construct):
             "Outbox", config.live_outbox, dead_letters=self.ordered_dead_letters, receives=OUTBOX_RECEIVES
         )
         self.timers = queue("Timers", config.live_timers, dead_letters=self.dead_letters)
-        self.overview_calls = queue("OverviewCalls", None, dead_letters=self.ordered_dead_letters)
+        self.overview_calls = queue("OverviewCalls", config.live_overview_calls, dead_letters=self.ordered_dead_letters)
         self.websocket = WebSocketApi(
             self, "Connections", api_name=f"{config.stage}-live", frame_limit=config.live_frame_limit
         )
@@ -88,7 +93,7 @@ class Live(Construct):
     def _queue(
         self,
         name: str,
-        queue_name: str | None,
+        queue_name: str,
         *,
         dead_letters: DeadLetterQueue,
         key: kms.IKey,

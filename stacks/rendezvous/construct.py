@@ -125,6 +125,7 @@ def _broker(scope: Construct, *, state: StateStack, config: Config) -> Broker:
         config=config,
         alarm_at=DEAD_OFFERS_ALARM,
         holds="Offers that could not be handled",
+        sources=[config.broker_queue],
     )
     if config.broker_queue_arn:
         key = _imported_key(scope, config)

@@ -53,6 +53,7 @@ NEEDS = {
         "CLIENT_QUEUE_PREFIX",
         "STRAY_QUEUE_AGE_SECONDS",
         "BROKER_QUEUE_NAME",
+        "BROKER_QUEUE_ARN",
         "BROKER_QUEUE_ATTRIBUTES",
     ),
 }
@@ -77,6 +78,7 @@ def _resources(broker: Broker, *, state: StateStack, stream_name: str, config: C
         "HISTORY_STREAM": stream_name,
         "BROKER_QUEUE_URL": broker.queue.queue_url,
         "BROKER_QUEUE_NAME": config.broker_queue,
+        "BROKER_QUEUE_ARN": broker.queue.queue_arn,
         "BROKER_QUEUE_ATTRIBUTES": Stack.of(broker.dead_letters).to_json_string(_attributes(broker, config)),
         "DEAD_LETTER_QUEUE_URL": broker.dead_letters.queue_url,
     }
@@ -97,6 +99,7 @@ def _attributes(broker: Broker, config: Config) -> dict[str, str]:
         "KmsMasterKeyId": broker.key.key_arn,
         "KmsDataKeyReusePeriodSeconds": str(DATA_KEY_REUSE.to_seconds()),
         "RedrivePolicy": stack.to_json_string(redrive),
+        "RedriveAllowPolicy": stack.to_json_string({"redrivePermission": "denyAll"}),
         "Policy": stack.to_json_string(_tls_only(broker.queue.queue_arn)),
     }
 

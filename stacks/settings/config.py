@@ -76,9 +76,9 @@ class Config(Choices):
         return f"{self.stage}-split-control"
 
     @property
-    def split_reply_prefix(self) -> str:
-        """The name prefix of the reply queues of that control queue's clients."""
-        return f"{self.stage}-split-reply-"
+    def split_reply_queue(self) -> str:
+        """The name of the reply queue of that control queue's clients."""
+        return f"{self.stage}-split-reply"
 
     @property
     def exchange_control_queue(self) -> str:
@@ -86,9 +86,9 @@ class Config(Choices):
         return f"{self.stage}-exchange-control"
 
     @property
-    def exchange_reply_prefix(self) -> str:
-        """The name prefix of the reply queues of that control queue's clients."""
-        return f"{self.stage}-exchange-reply-"
+    def exchange_reply_queue(self) -> str:
+        """The name of the administrators' reply queue of the exchange; each user has a reply queue of its own."""
+        return f"{self.stage}-exchange-reply"
 
     @property
     def exchange_retry_queue(self) -> str:
@@ -104,6 +104,11 @@ class Config(Choices):
     def live_outbox(self) -> str:
         """The name of the outbox queue of live."""
         return f"{self.stage}-live-outbox.fifo"
+
+    @property
+    def live_overview_calls(self) -> str:
+        """The name of the queue of calls to the procedures of live."""
+        return f"{self.stage}-live-overview.fifo"
 
     @property
     def live_timers(self) -> str:

@@ -7,8 +7,8 @@ from stacks.exchange.environment import (
     bound_queues_arn,
     dead_publications_arns,
     exchange_queues_arn,
-    reply_queues_arn,
     user_control_queues_arn,
+    user_reply_queues_arn,
 )
 from stacks.grants.history import dead_letters_arns, folders_of
 from stacks.grants.permissions import EVENT_SOURCE_MAPPINGS
@@ -26,8 +26,8 @@ CLIENT_QUEUES = (
     "no other queue of the stage starts with it."
 )
 SESSION_QUEUES = (
-    "Temporary queues and reply queues are created and deleted with sessions, so policies name them by prefix; "
-    "no other queue of the stage starts with one of them."
+    "Temporary queues are created and deleted with sessions, so policies name them by prefix; no other queue of the "
+    "stage starts with it."
 )
 NAMED_BY_SETTINGS = "The deployment settings name these queues, consumers and roles by a pattern or a tag."
 DECLARED_QUEUES = (
@@ -36,8 +36,8 @@ DECLARED_QUEUES = (
     "a name are rejected."
 )
 ASKING_QUEUES = (
-    "Users are added and removed by commands, and reply queues exist as long as their clients, so policies name both "
-    "by prefix; no other queue of the stage starts with one of them."
+    "Users are added and removed by commands, so policies name their control and reply queues by prefix; no other "
+    "queue of the stage starts with one of them."
 )
 UNNAMEABLE = (
     "X-Ray's two write actions, lists of queues and mappings, and task definitions support no resource-level "
@@ -65,6 +65,7 @@ OPEN_API = (
     "Anyone may volunteer as a Snowflake proxy, without an account; the API is throttled, and a proxy receives "
     "only an offer that any other proxy could have received."
 )
+REPLIES = "It holds replies for a minute; a client that has not fetched its reply by then has gone."
 DEAD_LETTERS = "It is a dead-letter queue itself, of schedules or of a queue in another template."
 RUNTIME = (
     "Functions run on the Python version that built and tested their packages; every allowed version is still "
@@ -86,6 +87,8 @@ def acknowledge(state: StateStack, stack: SignalboxStack, config: Config) -> Non
     _acknowledge_splitting(stack, config)
     _acknowledge_exchange(stack, config)
     _acknowledge_live(stack, config)
+    for queue in (stack.splitting.replies, stack.exchange.replies):
+        _accept(queue, "SQS3", REPLIES)
     _accept(stack.rendezvous.api, "APIG4", OPEN_API)
     if config.local:
         _acknowledge_emulator(stack)
@@ -134,9 +137,8 @@ def _acknowledge_splitting(stack: SignalboxStack, config: Config) -> None:
         for resource in settings_arns(config):
             if "*" in resource:
                 _accept_resource(function.own_role, _as_found(resource), NAMED_BY_SETTINGS)
-    for prefix in (config.temporary_queue_prefix, config.split_reply_prefix):
-        for identity in (*(function.own_role for function in functions.values()), person):
-            _accept_resource(identity, _as_found(queue_arn(f"{prefix}*")), SESSION_QUEUES)
+    for identity in (*(function.own_role for function in functions.values()), person):
+        _accept_resource(identity, _as_found(queue_arn(f"{config.temporary_queue_prefix}*")), SESSION_QUEUES)
     _accept_resource(functions["control"].own_role, _as_found(EVENT_SOURCE_MAPPINGS), MAPPINGS)
     _accept_resource(person, _as_found(arn("cloudformation", f"stack/{config.stage}/*")), STACK)
 
@@ -150,7 +152,7 @@ def _acknowledge_exchange(stack: SignalboxStack, config: Config) -> None:
             _accept_resource(function.own_role, _as_found(resource), DECLARED_QUEUES)
     control = stack.exchange.functions["control"].own_role
     _accept_resource(stack.exchange.functions["control"], "*", MAPPINGS)
-    for resource in (user_control_queues_arn(config), reply_queues_arn(config)):
+    for resource in (user_control_queues_arn(config), user_reply_queues_arn(config)):
         _accept_resource(control, _as_found(resource), ASKING_QUEUES)
     _accept_resource(control, _as_found(EVENT_SOURCE_MAPPINGS), MAPPINGS)
 

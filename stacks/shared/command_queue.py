@@ -1,11 +1,12 @@
-"""Control queues, and their event source mappings to the control functions."""
+"""Control queues with their event source mappings to the control functions, and reply queues."""
 
 from aws_cdk import Duration
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from stacks.shared.function import Function
-from stacks.shared.queue import DeadLetterQueue, Queue, Redrive
+from stacks.shared.queue import DATA_KEY_REUSE, DeadLetterQueue, Queue, Redrive, allow_sources
 
 # A command makes a few calls to AWS; longer work continues in a following command.
 TIMEOUT_SECONDS = 30
@@ -17,6 +18,9 @@ CONCURRENCY = 10
 RECEIVES = 5
 # No client waits longer for a reply, and the schedule finishes all work without commands.
 RETENTION = Duration.hours(1)
+# As in `signalbox/control/protocol.py`, which has the reasons.
+REPLY_VISIBILITY = Duration.seconds(2)
+REPLY_RETENTION = Duration.seconds(60)
 
 
 def command_queue(scope: Construct, *, queue_name: str, dead_letters: DeadLetterQueue, key: kms.IKey) -> Queue:
@@ -30,6 +34,23 @@ def command_queue(scope: Construct, *, queue_name: str, dead_letters: DeadLetter
         retention=RETENTION,
         redrive=Redrive(queue=dead_letters, maximum_receives=RECEIVES),
     )
+
+
+def reply_queue(scope: Construct, *, queue_name: str, key: kms.IKey) -> sqs.Queue:
+    """Create a reply queue under a fixed name. It has no dead letters: an unread reply is worthless."""
+    queue = sqs.Queue(
+        scope,
+        "Replies",
+        queue_name=queue_name,
+        visibility_timeout=REPLY_VISIBILITY,
+        retention_period=REPLY_RETENTION,
+        encryption=sqs.QueueEncryption.KMS,
+        encryption_master_key=key,
+        data_key_reuse=DATA_KEY_REUSE,
+        enforce_ssl=True,
+    )
+    allow_sources(queue, ())
+    return queue
 
 
 def obey(function: Function, queue: Queue) -> None:

@@ -1,6 +1,12 @@
-"""Queues: encrypted with the stage's key, TLS only, with a dead-letter queue and its alarm."""
+"""Queues: encrypted with the stage's key, TLS only, with a dead-letter queue and its alarm.
 
+Each says which queues may use it as their dead-letter queue: otherwise any queue of the account can have SQS move its
+messages there, past all permissions. Docs: docs/decisions/0028-queues-refuse-strange-sources.md
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -10,6 +16,7 @@ from constructs import Construct
 
 from stacks.settings.config import Config
 from stacks.shared.alarms import alarm
+from stacks.shared.arns import queue_arn
 
 # Reuse of a data key for one hour: a KMS request for each message would cost more than the message.
 DATA_KEY_REUSE = Duration.hours(1)
@@ -24,7 +31,11 @@ class Redrive:
 
 
 class DeadLetterQueue(sqs.Queue):
-    """A dead-letter queue with a retention of two weeks and an alarm from `alarm_at` messages."""
+    """A dead-letter queue with a retention of two weeks and an alarm from `alarm_at` messages.
+
+    `sources` are the names of the queues whose dead letters SQS moves here, ten at most. Names, because the queues
+    refer to this one.
+    """
 
     def __init__(
         self,
@@ -35,6 +46,7 @@ class DeadLetterQueue(sqs.Queue):
         config: Config,
         alarm_at: int = 1,
         holds: str,
+        sources: Sequence[str],
         ordered: bool = False,
     ) -> None:
         super().__init__(
@@ -47,6 +59,7 @@ class DeadLetterQueue(sqs.Queue):
             data_key_reuse=DATA_KEY_REUSE,
             enforce_ssl=True,
         )
+        allow_sources(self, sources)
         self.alarm = alarm(
             self,
             "Alarm",
@@ -69,7 +82,7 @@ class Queue(sqs.Queue):
         redrive: Redrive,
         visibility: Duration,
         retention: Duration,
-        queue_name: str | None = None,
+        queue_name: str,
         ordered: bool = False,
     ) -> None:
         super().__init__(
@@ -88,6 +101,16 @@ class Queue(sqs.Queue):
             enforce_ssl=True,
             dead_letter_queue=sqs.DeadLetterQueue(queue=redrive.queue, max_receive_count=redrive.maximum_receives),
         )
+        allow_sources(self, ())
+
+
+def allow_sources(queue: sqs.Queue, names: Sequence[str]) -> None:
+    """Allow only the named queues to use a queue as their dead-letter queue; none of them without names."""
+    resource = cast("sqs.CfnQueue", queue.node.default_child)
+    sources = [queue_arn(name) for name in names]
+    resource.redrive_allow_policy = (
+        {"redrivePermission": "byQueue", "sourceQueueArns": sources} if sources else {"redrivePermission": "denyAll"}
+    )
 
 
 def age_alarm(scope: Construct, queue: sqs.IQueue, *, oldest: Duration, config: Config) -> cloudwatch.Alarm:

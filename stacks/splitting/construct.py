@@ -1,4 +1,4 @@
-"""The construct of splitting: its control queue, its dead-letter queue and its two functions."""
+"""The construct of splitting: its control, reply and dead-letter queues and its two functions."""
 
 from functools import partial
 
@@ -8,7 +8,7 @@ from constructs import Construct
 
 from stacks.history.lake import HistoryLake
 from stacks.settings.config import Config
-from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, command_queue, obey
+from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, command_queue, obey, reply_queue
 from stacks.shared.function import Function, Program
 from stacks.shared.queue import DeadLetterQueue, age_alarm
 from stacks.splitting.environment import Resources, control_environment, split_environment
@@ -35,10 +35,12 @@ class Splitting(Construct):
             key=state.queue_key,
             config=config,
             holds="Messages and commands that failed",
+            sources=[config.control_queue],
         )
         self.control_queue = command_queue(
             self, queue_name=config.control_queue, dead_letters=self.dead_letters, key=state.queue_key
         )
+        self.replies = reply_queue(self, queue_name=config.split_reply_queue, key=state.queue_key)
         self.age_alarm = age_alarm(self, self.control_queue, oldest=VISIBILITY, config=config)
         resources = Resources(
             table_name=state.split_table.table_name,

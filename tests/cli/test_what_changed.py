@@ -17,7 +17,7 @@ from signalbox.local.files import CHECKOUT
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, function
 from tests.cli.exchange.stage import CONTROL, exchange_replies
 from tests.cli.shared.commands import leaves
-from tests.cli.shared.stage import FakeStage, serving
+from tests.cli.shared.stage import FakeStage, reply_queue_url, serving
 from tests.fakes.aws import make_exchange_table, make_split_table
 
 PLACE = "stage signalbox in account 123456789012, us-east-1"
@@ -156,7 +156,7 @@ def _outputs() -> dict[str, str]:
         "ExchangeTable": make_exchange_table().name,
         "LiveWebSocketUrl": "ws://127.0.0.1:1/",
         "SplitControlQueueUrl": urls["split-control"],
-        "SplitReplyQueuePrefix": "signalbox-split-reply-",
+        "SplitReplyQueueUrl": reply_queue_url(urls["split-control"]),
         "SplitTable": make_split_table().name,
         "TemporaryQueuePrefix": "mirrord-",
     }

@@ -178,6 +178,9 @@ class MemoryUsers:
     def find_all(self, names: Iterable[UserName]) -> Mapping[UserName, User]:
         return {name: self.users[name] for name in names if name in self.users}
 
+    def find_sender(self, user_id: str) -> UserName | None:
+        return next((user.name for user in self.users.values() if user.user_id == user_id), None)
+
     def every(self) -> Sequence[User]:
         return [user for user in self._sorted() if not user.is_live_only]
 

@@ -50,7 +50,6 @@ from tests.golden.files import RecordingSqs, golden, store, stored_items
 AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
 PREFIX = "https://sqs.us-east-1.amazonaws.com/111122223333/"
-REPLY_PREFIX = "trial-exchange-reply-"
 NAMES = StageNames("trial", "trial-")
 
 PLAIN = Exchange("xs_plain", None, AT)
@@ -261,10 +260,8 @@ READ = {
 
 
 def control_messages() -> dict[str, str]:
-    reply_queue = PREFIX + REPLY_PREFIX + "0011"
     return {
-        name: command_body(name.partition(" ")[0], request_id="q-1", reply_queue_url=reply_queue, fields=fields)
-        for name, fields in FIELDS.items()
+        name: command_body(name.partition(" ")[0], request_id="q-1", fields=fields) for name, fields in FIELDS.items()
     }
 
 
@@ -374,13 +371,13 @@ def test_control_messages_are_written_as_in_the_golden_file() -> None:
 
 @pytest.mark.parametrize("name", READ)
 def test_golden_commands_are_read(name: str) -> None:
-    envelope = Envelope.parse(golden("exchange", "control")[name], reply_prefix=REPLY_PREFIX)
+    envelope = Envelope.parse(golden("exchange", "control")[name])
 
     assert envelope.command(COMMANDS) == READ[name]
 
 
 def test_golden_live_settings_are_read() -> None:
-    envelope = Envelope.parse(golden("exchange", "control")["declare_exchange live"], reply_prefix=REPLY_PREFIX)
+    envelope = Envelope.parse(golden("exchange", "control")["declare_exchange live"])
 
     found = envelope.command(COMMANDS).live.apply_to(None)
     retention = Retention(10, timedelta(hours=1.5))

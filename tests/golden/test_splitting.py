@@ -38,8 +38,6 @@ from tests.golden.files import RecordingSqs, golden, store, stored_items
 AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 PREFIX = "https://sqs.us-east-1.amazonaws.com/111122223333/"
-REPLY_PREFIX = "trial-split-reply-"
-REPLY_QUEUE = PREFIX + REPLY_PREFIX + "0011"
 APP, SERVICE = Target.parse("lambda/meme-app"), Target.parse("ecs/cluster/meme-app")
 MEMES, ORDERS = QueueName("memes"), QueueName("orders.fifo")
 CONFIG = '{"feature":{"split_queues":{"memes":{"queue_type":"SQS","message_filter":{"author":"^ann"}}}}}'
@@ -169,8 +167,7 @@ def control_messages() -> dict[str, object]:
     replies.error(QueueName("trial-split-reply-0011"), "q-1", "no registry", "rejected")
     result, error = sqs.sent
     commands = {
-        name: command_body(name, request_id="q-1", reply_queue_url=REPLY_QUEUE, fields=fields)
-        for name, (fields, _) in COMMANDS_SENT.items()
+        name: command_body(name, request_id="q-1", fields=fields) for name, (fields, _) in COMMANDS_SENT.items()
     }
     return {**commands, "result": result, "error": error}
 
@@ -229,9 +226,9 @@ def test_control_messages_are_written_as_in_the_golden_file() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS_SENT)
 def test_golden_commands_are_read(name: str) -> None:
-    envelope = Envelope.parse(golden("splitting", "control")[name], reply_prefix=REPLY_PREFIX)
+    envelope = Envelope.parse(golden("splitting", "control")[name])
 
-    assert (envelope.request_id, envelope.reply_queue) == ("q-1", "trial-split-reply-0011")
+    assert (envelope.request_id, envelope.wants_reply) == ("q-1", True)
     assert envelope.command(commands.COMMANDS) == COMMANDS_SENT[name][1]
 
 
@@ -246,7 +243,7 @@ def test_golden_replies_are_read() -> None:
 def test_a_golden_reconcile_command_is_read() -> None:
     body = golden("splitting", "messages")["reconcile"]["MessageBody"]
 
-    assert Envelope.parse(body, reply_prefix=REPLY_PREFIX).command(commands.COMMANDS) == commands.Reconcile(APP, "h0")
+    assert Envelope.parse(body).command(commands.COMMANDS) == commands.Reconcile(APP, "h0")
 
 
 @pytest.mark.parametrize("name", EVENTS)

@@ -15,7 +15,6 @@ OFFERS = "GetItem PutItem Query UpdateItem"
 ITEMS = "DeleteItem GetItem PutItem Query UpdateItem"
 CLIENTS = "arn:<Partition>:sqs:<Region>:<AccountId>:snowflake-client-*"
 TEMPORARY = "arn:<Partition>:sqs:<Region>:<AccountId>:mirrord-*"
-REPLIES = "arn:<Partition>:sqs:<Region>:<AccountId>:signalbox-split-reply-*"
 MAPPINGS = "arn:<Partition>:lambda:<Region>:<AccountId>:event-source-mapping:*"
 GLUE = "arn:<Partition>:glue:<Region>:<AccountId>"
 KEY_IN_USE = "Decrypt GenerateDataKey"
@@ -81,7 +80,9 @@ TABLE: dict[str, dict[str, str]] = {
         "Rendezvous/SweepLogs": "logs: CreateLogStream PutLogEvents",
         "*": "sqs: ListQueues xray: PutTelemetryRecords PutTraceSegments",
         CLIENTS: "sqs: DeleteQueue GetQueueAttributes ListQueueTags",
-        "Rendezvous/Broker": "sqs: CreateQueue GetQueueAttributes GetQueueUrl SetQueueAttributes",
+        "Rendezvous/Broker": (
+            "sqs: CreateQueue GetQueueAttributes GetQueueUrl ListDeadLetterSourceQueues SetQueueAttributes"
+        ),
         "Rendezvous/index/open_offers": "dynamodb: Query",
         "Leases": "dynamodb: BatchGetItem DeleteItem GetItem PutItem Query",
         "Leases/index/by_expiry": "dynamodb: BatchGetItem DeleteItem GetItem PutItem Query",
@@ -113,10 +114,10 @@ TABLE: dict[str, dict[str, str]] = {
         ),
         "Splitting/Commands": "sqs: DeleteMessage GetQueueAttributes ReceiveMessage SendMessage",
         "Splitting/DeadLetters": "sqs: SendMessage",
-        REPLIES: "sqs: DeleteQueue GetQueueAttributes ListQueueTags SendMessage",
+        "Splitting/Replies": "sqs: SendMessage",
         TEMPORARY: (
-            "sqs: CreateQueue DeleteMessage DeleteQueue GetQueueAttributes ListQueueTags ReceiveMessage SendMessage "
-            "TagQueue"
+            "sqs: CreateQueue DeleteMessage DeleteQueue GetQueueAttributes ListDeadLetterSourceQueues ListQueueTags "
+            "ReceiveMessage SendMessage SetQueueAttributes TagQueue"
         ),
         MAPPINGS: (
             "lambda: DeleteEventSourceMapping GetEventSourceMapping ListTags TagResource UpdateEventSourceMapping"
@@ -132,7 +133,7 @@ TABLE: dict[str, dict[str, str]] = {
     },
     "Splitting/UserPolicy": {
         "Splitting/Commands": "sqs: GetQueueUrl SendMessage",
-        REPLIES: "sqs: CreateQueue DeleteMessage DeleteQueue GetQueueUrl ReceiveMessage TagQueue",
+        "Splitting/Replies": "sqs: ChangeMessageVisibility DeleteMessage GetQueueUrl ReceiveMessage",
         TEMPORARY: "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes GetQueueUrl ReceiveMessage",
         "arn:<Partition>:cloudformation:<Region>:<AccountId>:stack/signalbox/*": "cloudformation: DescribeStacks",
         **AUDIT,
@@ -232,6 +233,16 @@ def test_no_policy_allows_an_action_with_a_wildcard(stage):
 
     assert allowed
     assert not [entry for entry in allowed if any("*" in action for action in as_list(entry[1]))]
+
+
+def test_people_make_change_and_delete_no_queues(stage):
+    """CreateQueue also sets where SQS moves messages, for which it asks nobody for permission to send."""
+    forbidden = {f"sqs:{action}" for action in ("CreateQueue", "DeleteQueue", "SetQueueAttributes", "TagQueue")}
+    people = [name for name in granted(stage) if not name.endswith("Role")]
+
+    assert people == ["Rendezvous/ClientUser", "Splitting/UserPolicy"]
+    for name in people:
+        assert not {action for actions in granted(stage)[name].values() for action in actions} & forbidden, name
 
 
 def test_keys_are_used_through_services_only(stage):

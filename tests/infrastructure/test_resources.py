@@ -32,9 +32,9 @@ ATTRIBUTE_NAMES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes.
 TYPED_NAMES = {
     # After 60 s, which SQS demands between the deletion and the creation of a name.
     "AWS::SQS::Queue": {
-        *("Rendezvous/Broker", "Splitting/Commands", "HistoryOverflow/Queue"),
-        *(f"Exchange/{name}" for name in ("Commands", *RETRIES)),
-        *(f"Live/{name}" for name in LIVE_QUEUES),
+        *("Rendezvous/Broker", "Splitting/Commands", "Splitting/Replies", "HistoryOverflow/Queue"),
+        *(f"Exchange/{name}" for name in ("Commands", "Replies", *RETRIES)),
+        *(f"Live/{name}" for name in (*LIVE_QUEUES, "OverviewCalls")),
     },
     "AWS::IAM::User": {"Rendezvous/ClientUser"},
     "AWS::Glue::Job": {f"{name}/Job" for name in JOBS},
@@ -105,8 +105,32 @@ def test_every_queue_has_or_is_a_dead_letter_queue(stage):
 
     for name, queue in queues.items():
         properties = queue["Properties"]
-        assert "RedrivePolicy" in properties or name in dead_letter_queues, name
+        # An unread reply is worthless.
+        assert "RedrivePolicy" in properties or name in dead_letter_queues or name.endswith("/Replies"), name
         assert name not in dead_letter_queues or properties["MessageRetentionPeriod"] == 14 * 86_400, name
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"local": "true"}, {"broker_queue_arn": "arn:aws:sqs:eu-west-1:111122223333:offers"}]
+)
+def test_every_queue_takes_the_dead_letters_of_the_queues_that_name_it_and_of_no_others(settings):
+    stage = templates(**settings)
+    queues, names = stage.every("AWS::SQS::Queue"), {}
+    named_by: dict[str, list[str]] = {name: [] for name in queues}
+    for name, queue in queues.items():
+        names[name] = queue["Properties"].get("QueueName")
+        if "RedrivePolicy" in queue["Properties"]:
+            named_by[stage.text(queue["Properties"]["RedrivePolicy"]["deadLetterTargetArn"])].append(names[name])
+    if "broker_queue_arn" in settings:  # the owner of that queue may name it
+        named_by["Rendezvous/DeadOffers"] = ["offers"]
+
+    for name, sources in named_by.items():
+        policy = queues[name]["Properties"]["RedriveAllowPolicy"]
+        allowed = [stage.text(arn).rpartition(":")[2] for arn in policy.get("sourceQueueArns", ())]
+        assert sorted(allowed) == sorted(sources), name
+        assert policy["redrivePermission"] == ("byQueue" if sources else "denyAll"), name
+        assert len(allowed) <= 10, name  # of SQS
+    assert any(named_by.values())
 
 
 def test_every_function_has_a_role_of_its_own_and_no_managed_policy(stage):
@@ -415,13 +439,13 @@ def test_the_outputs_have_their_documented_names(stage):
         "SplitTable",
         "SplitFunctionName",
         "ControlFunctionName",
-        "SplitReplyQueuePrefix",
+        "SplitReplyQueueUrl",
         "TemporaryQueuePrefix",
         "SplitReportJobName",
         "SplitReportPrefix",
         "SplitUserPolicyArn",
         "ExchangeControlQueueUrl",
-        "ExchangeReplyQueuePrefix",
+        "ExchangeReplyQueueUrl",
         "ExchangePrefix",
         "ExchangeDeadLetterQueueUrl",
         "ExchangeTable",

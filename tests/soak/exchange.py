@@ -94,10 +94,10 @@ class ExchangeLoad:
         return f"xs_{ours}{'.fifo' if is_fifo(letter.queue) else ''}"
 
     def _declare(self, exchange: str, queue: str) -> None:
-        with client_of(self.deployment) as client:
-            client.declare_exchange(exchange)
-            client.declare_queue(queue)
-            client.bind(exchange, queue, "soak.#")
+        client = client_of(self.deployment)
+        client.declare_exchange(exchange)
+        client.declare_queue(queue)
+        client.bind(exchange, queue, "soak.#")
 
     def _publish(self, exchange: str, until: Callable[[], bool], is_ahead: Callable[[], bool]) -> None:
         client, sent, number = client_of(self.deployment), self.sent[exchange], 0

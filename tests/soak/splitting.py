@@ -3,16 +3,15 @@
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.control import ControlClient
-from signalbox.clients.splitting.control import split_client
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer, Receipt
 from signalbox.queues import QueueName, is_fifo
@@ -97,21 +96,16 @@ class SplittingLoad:
             for queue, sent in self.sent.items()
         ]
 
-    @contextmanager
-    def _control(self) -> Iterator[ControlClient]:
+    def _control(self) -> ControlClient:
         outputs, sqs = self.deployment.outputs, self.deployment.session().client("sqs")
-        prefix = outputs["SplitReplyQueuePrefix"]
-        with split_client(sqs, control_queue_url=outputs["SplitControlQueueUrl"], reply_queue_prefix=prefix) as control:
-            yield control
+        return ControlClient(sqs, outputs["SplitControlQueueUrl"], outputs["SplitReplyQueueUrl"])
 
     def _apply(self) -> None:
-        with self._control() as control:
-            control.ask("apply", {"documents": [self.consumer.registry()]})
+        self._control().ask("apply", {"documents": [self.consumer.registry()]})
 
     def _splits(self) -> bool:
         def found() -> bool:
-            with self._control() as control:
-                status: Any = control.ask("status", {"target": self.consumer.target})
+            status: Any = self._control().ask("status", {"target": self.consumer.target})
             return bool(status["splits"])
 
         return insistently(found)
@@ -154,17 +148,16 @@ class SplittingLoad:
         queues = {"*": {"queue_type": "SQS", "message_filter": {"author": f"^{name}$"}}}
         config = {"feature": {"split_queues": queues}}
         request = SessionRequest(self.consumer.target, name, f"{name}@soak", config)
-        with self._control() as control:
-            client = SessionClient(control, request)
-            state = client.start(timeout=START_TIMEOUT)
-            self.sessions += 1
-            receipts = self.received.setdefault(name, [])
-            reader = LocalConsumer(self.deployment.session(), [queue.url for queue in state.queues], receipts)
-            try:
-                with reader.reading():
-                    self._beat(client, until)
-            finally:
-                insistently(client.stop)
+        client = SessionClient(self._control(), request)
+        state = client.start(timeout=START_TIMEOUT)
+        self.sessions += 1
+        receipts = self.received.setdefault(name, [])
+        reader = LocalConsumer(self.deployment.session(), [queue.url for queue in state.queues], receipts)
+        try:
+            with reader.reading():
+                self._beat(client, until)
+        finally:
+            insistently(client.stop)
 
     def _beat(self, client: SessionClient, until: Callable[[], bool]) -> None:
         end = time.monotonic() + self.reads_seconds

@@ -18,16 +18,16 @@ OTHER_BINDINGS = 100  # of the same queue, which do not match
 
 def on_stage(deployment: "Deployment", *, messages: int, say: Callable[[str], None]) -> dict[str, Summary]:
     """Return the milliseconds to a queue of each way: standard and ordered, directly and through an exchange."""
-    with client_of(deployment) as client:
-        ways: list[Way] = []
-        for suffix in ("", ".fifo"):
-            say(f"an exchange {EXCHANGE + suffix}")
-            source = client.declare_exchange(EXCHANGE + suffix)["url"]
-            bound, direct = (client.declare_queue(name + suffix)["url"] for name in (QUEUE, DIRECT))
-            client.bind(EXCHANGE + suffix, QUEUE + suffix, "v03.bulletins.#")
-            for number in range(OTHER_BINDINGS):
-                client.bind(EXCHANGE + suffix, QUEUE + suffix, f"v03.other.{number}.#")
-            kind, group = ("ordered", KEY) if suffix else ("standard", None)
-            ways.append(Way(f"{kind}, directly", direct, direct, {"topic": KEY}, group))
-            ways.append(Way(f"{kind}, through an exchange", source, bound, {"topic": KEY}, group))
+    client = client_of(deployment)
+    ways: list[Way] = []
+    for suffix in ("", ".fifo"):
+        say(f"an exchange {EXCHANGE + suffix}")
+        source = client.declare_exchange(EXCHANGE + suffix)["url"]
+        bound, direct = (client.declare_queue(name + suffix)["url"] for name in (QUEUE, DIRECT))
+        client.bind(EXCHANGE + suffix, QUEUE + suffix, "v03.bulletins.#")
+        for number in range(OTHER_BINDINGS):
+            client.bind(EXCHANGE + suffix, QUEUE + suffix, f"v03.other.{number}.#")
+        kind, group = ("ordered", KEY) if suffix else ("standard", None)
+        ways.append(Way(f"{kind}, directly", direct, direct, {"topic": KEY}, group))
+        ways.append(Way(f"{kind}, through an exchange", source, bound, {"topic": KEY}, group))
     return measure(deployment.session().client("sqs"), ways, messages=messages, say=say)

@@ -168,6 +168,11 @@ class DynamoUsers:
         found = map(user_of, every_key(self.table, keys, backoff=self.backoff))
         return {user.name: user for user in found}
 
+    def find_sender(self, user_id: str) -> UserName | None:
+        """Return the user with an IAM unique id, or None."""
+        item = _read(self.table, sender_key(user_id))
+        return UserName(item["name"]) if item else None
+
     def every(self) -> Sequence[User]:
         """Return the users with an IAM identity, by name, eventually consistent."""
         return [user_of(item) for item in _of_kind(self.table, USER)]

@@ -21,14 +21,7 @@ CONSUME = (
     "sqs:GetQueueUrl",
     "sqs:GetQueueAttributes",
 )
-WAIT_FOR_REPLIES = (
-    "sqs:CreateQueue",
-    "sqs:TagQueue",
-    "sqs:ReceiveMessage",
-    "sqs:DeleteMessage",
-    "sqs:DeleteQueue",
-    "sqs:GetQueueUrl",
-)
+WAIT_FOR_REPLIES = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueUrl")
 USE_KEY = ("kms:GenerateDataKey", "kms:Decrypt")
 
 
@@ -54,7 +47,7 @@ def user_policy(user: UserName, role: Role, ownership: Ownership, location: Exch
     statements = [
         _allow(PUBLISH, [*written, location.arn_prefix + location.names.control_queue(user)]),
         _allow(CONSUME, read),
-        _allow(WAIT_FOR_REPLIES, [location.arn_prefix + location.names.reply_prefix(user) + ANYTHING]),
+        _allow(WAIT_FOR_REPLIES, [location.arn_prefix + location.names.reply_queue(user)]),
         _allow(USE_KEY, [location.key_arn]) | {"Condition": through_queues},
     ]
     return {"Version": "2012-10-17", "Statement": statements}

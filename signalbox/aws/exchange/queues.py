@@ -59,7 +59,8 @@ class SqsExchangeQueues:
             "KmsDataKeyReusePeriodSeconds": _seconds(DATA_KEY_REUSE),
             **(ORDERED if queue.resource.is_ordered else {}),
         }
-        self.queues.make(dead_letters, {**common, "MessageRetentionPeriod": _seconds(DEAD_LETTER_RETENTION)}, tags)
+        retention = {"MessageRetentionPeriod": _seconds(DEAD_LETTER_RETENTION)}
+        self.queues.make(dead_letters, common | retention, tags, sources=[queue.name])
         redrive = {"deadLetterTargetArn": self.queues.arn(dead_letters), "maxReceiveCount": queue.maximum_receives}
         settings = {
             "MessageRetentionPeriod": _seconds(queue.retention),

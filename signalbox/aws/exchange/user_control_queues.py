@@ -1,13 +1,15 @@
-"""The control queues of users, with the settings of the administrators' queue; the name identifies the user."""
+"""The control and reply queues of users, with settings of the administrators' queue; the name identifies the user."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from signalbox.aws.exchange.policy import ExchangeLocation
 from signalbox.aws.shared.errors import effect, look
 from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.aws.shared.mappings import DELETING, EventSourceMappings
+from signalbox.control.protocol import REPLY_RETENTION, REPLY_VISIBILITY
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.connections import QueueMissing
 from signalbox.exchange.model.names import CONTROL_MARK, StageNames
@@ -22,11 +24,12 @@ if TYPE_CHECKING:
 
 USER_TAG = "signalbox:user"
 KEY: "QueueAttributeNameType" = "KmsMasterKeyId"
+REUSE: "QueueAttributeNameType" = "KmsDataKeyReusePeriodSeconds"
+# Not the dead-letter queue: SQS lets a queue name ten queues that may use it. `control` dead-letters commands itself.
 TAKEN_OVER: tuple["QueueAttributeNameType", ...] = (
     "VisibilityTimeout",
     "MessageRetentionPeriod",
-    "RedrivePolicy",
-    "KmsDataKeyReusePeriodSeconds",
+    REUSE,
     KEY,
 )
 
@@ -37,7 +40,7 @@ class ControlQueueUnread(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class UserControlQueues:
-    """Creates and deletes a user's control queue and its event source mapping."""
+    """Creates and deletes a user's control queue with its event source mapping, and the user's reply queue."""
 
     sqs: "SQSClient"
     functions: "LambdaClient"
@@ -55,12 +58,17 @@ class UserControlQueues:
         return ExchangeLocation(self.names, _prefix(attributes["QueueArn"]), attributes[KEY])
 
     def make(self, user: UserName, tags: Mapping[str, str]) -> None:
-        """Create a user's control queue, or its missing parts. Raises `RejectedError` and `UnavailableError`."""
+        """Create a user's queues, or their missing parts. Raises `RejectedError` and `UnavailableError`."""
         attributes, name = self._attributes(), self.names.control_queue(user)
         like = self._reader(attributes["QueueArn"])
         settings = {str(key): value for key, value in _taken_over(attributes).items()}
         self._queues(attributes["QueueArn"]).make(name, settings, tags)
+        self._make_reply_queue(user, tags, attributes)
         self._connect(name, attributes["QueueArn"], like, tags)
+
+    def make_reply_queue(self, user: UserName, tags: Mapping[str, str]) -> None:
+        """Create a user's reply queue if it is missing. Raises `RejectedError` and `UnavailableError`."""
+        self._make_reply_queue(user, tags, self._attributes())
 
     def reconnect(self, user: UserName, tags: Mapping[str, str]) -> None:
         """Give an existing control queue the settings and the reader of the administrators' queue.
@@ -73,14 +81,14 @@ class UserControlQueues:
         with effect(f"queue {name!r}"):
             url = self._queues(attributes["QueueArn"]).url(name)
             try:
-                self.sqs.set_queue_attributes(QueueUrl=url, Attributes=_taken_over(attributes))
+                self.sqs.set_queue_attributes(QueueUrl=url, Attributes=_taken_over(attributes) | {"RedrivePolicy": ""})
             except self.sqs.exceptions.QueueDoesNotExist as error:
                 remedy = f"`signalbox user add {user}` creates it"
                 raise QueueMissing(f"control queue {name!r} does not exist: {remedy}") from error
         self._connect(name, attributes["QueueArn"], like, tags)
 
     def remove(self, user: UserName) -> None:
-        """Delete a user's control queue. Deleting a missing one has no effect.
+        """Delete a user's queues. Deleting missing ones has no effect.
 
         Raises `RejectedError` and `UnavailableError`.
         """
@@ -88,6 +96,7 @@ class UserControlQueues:
         # The mapping goes first: without its queue, it would not be found again.
         self._mappings(arn, self._reader(arn), {}).remove(name)
         self._queues(arn).delete(name)
+        self._queues(arn).delete(self.names.reply_queue(user))
 
     def _attributes(self) -> Mapping[str, str]:
         with effect("the administrators' control queue"):
@@ -95,6 +104,14 @@ class UserControlQueues:
                 QueueUrl=self.administrators_url, AttributeNames=["QueueArn", *TAKEN_OVER]
             )
         return {str(name): value for name, value in attributes["Attributes"].items()}
+
+    def _make_reply_queue(self, user: UserName, tags: Mapping[str, str], attributes: Mapping[str, str]) -> None:
+        settings = {
+            "MessageRetentionPeriod": _seconds(REPLY_RETENTION),
+            "VisibilityTimeout": _seconds(REPLY_VISIBILITY),
+            **{str(name): attributes[name] for name in (KEY, REUSE) if name in attributes},
+        }
+        self._queues(attributes["QueueArn"]).make(self.names.reply_queue(user), settings, tags)
 
     def _connect(
         self,
@@ -133,6 +150,10 @@ class UserControlQueues:
 
 def _taken_over(attributes: Mapping[str, str]) -> "dict[QueueAttributeNameType, str]":
     return {name: attributes[name] for name in TAKEN_OVER if name in attributes}
+
+
+def _seconds(duration: timedelta) -> str:
+    return str(round(duration.total_seconds()))
 
 
 def _prefix(arn: str) -> str:

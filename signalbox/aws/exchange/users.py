@@ -1,4 +1,4 @@
-"""Users of the exchange: for each an IAM identity, and a control queue that identifies the user."""
+"""Users of the exchange: for each an IAM identity, a control queue that identifies the user, and a reply queue."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.errors import RejectedError
 from signalbox.queues import QueueName, QueueUrl, lease_tags
+from signalbox.redrive import allow_policy
 from signalbox.rendezvous.rules.states import ClientId
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ def client_queue_attributes(arn: str) -> dict["QueueAttributeNameType", str]:
     """Return the attributes of every client queue: retention, encryption, and a policy that requires TLS."""
     return {
         "MessageRetentionPeriod": str(CLIENT_RETENTION_SECONDS),
+        "RedriveAllowPolicy": allow_policy(),
         # With a customer-managed key KMS would generate a data key per queue: more expensive than the whole rendezvous.
         "SqsManagedSseEnabled": "true",
         "Policy": json.dumps(_tls_only(arn), separators=(",", ":")),

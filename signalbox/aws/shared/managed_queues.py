@@ -1,19 +1,22 @@
-"""Queues that a stage creates at run time: idempotent creation, identified by tags, TLS only."""
+"""Queues that a stage creates at run time: idempotent creation, identified by tags, TLS only, restricted sources."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from signalbox.aws.shared.errors import effect
+from signalbox.aws.shared.redrive_policies import ATTRIBUTE, SqsRedrivePolicies
 from signalbox.errors import RejectedError
+from signalbox.queues import QueueName
+from signalbox.redrive import RedriveGuard, allow_policy
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
     from mypy_boto3_sqs.literals import QueueAttributeNameType
 
-# Attributes that SQS never changes after CreateQueue: they are only compared.
-NEVER_CHANGED = ("FifoQueue",)
+# Attributes that SQS never changes after CreateQueue, and the one that the guard changes: they are only compared.
+NOT_SET_AGAIN = ("FifoQueue", ATTRIBUTE)
 
 
 class ForeignQueue(RejectedError):
@@ -36,15 +39,20 @@ class OwnQueues:
         """Return a queue's ARN."""
         return self.arn_prefix + name
 
-    def make(self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str]) -> None:
+    def make(
+        self, name: str, attributes: Mapping[str, str], tags: Mapping[str, str], *, sources: Sequence[QueueName] = ()
+    ) -> None:
         """Create a queue, or set the attributes of the existing queue with the same tags.
 
-        Raises `ForeignQueue`, `EffectRefused` and `EffectFailed`.
+        It takes the dead letters of `sources`, and of no other queue. Raises `ForeignQueue`, `EffectRefused` and
+        `EffectFailed`.
         """
         # Callers give attributes of CreateQueue.
-        queue_attributes = cast(
-            "dict[QueueAttributeNameType, str]", {**attributes, "Policy": json.dumps(_tls_only(self.arn(name)))}
-        )
+        policies = {
+            "Policy": json.dumps(_tls_only(self.arn(name))),
+            ATTRIBUTE: allow_policy([self.arn(source) for source in sources]),
+        }
+        queue_attributes = cast("dict[QueueAttributeNameType, str]", {**attributes, **policies})
         with effect(_queue(name)):
             try:
                 self.sqs.create_queue(QueueName=name, Attributes=queue_attributes, tags=tags)
@@ -52,8 +60,13 @@ class OwnQueues:
                 found = self.sqs.list_queue_tags(QueueUrl=self.url(name)).get("Tags", {})
                 if any(found.get(key) != value for key, value in tags.items()):
                     raise ForeignQueue(f"{_queue(name)} exists and is not managed by this stage: {found}") from error
-                changed = {key: value for key, value in queue_attributes.items() if key not in NEVER_CHANGED}
+                changed = {key: value for key, value in queue_attributes.items() if key not in NOT_SET_AGAIN}
                 self.sqs.set_queue_attributes(QueueUrl=self.url(name), Attributes=changed)
+                self._guard.restrict(QueueName(name), sources=sources)
+
+    @property
+    def _guard(self) -> RedriveGuard:
+        return RedriveGuard(SqsRedrivePolicies(self.sqs, self.url_prefix, self.arn_prefix))
 
     def delete(self, name: str) -> None:
         """Delete a queue; do nothing when it does not exist. Raises `EffectRefused` and `EffectFailed`."""

@@ -1,4 +1,4 @@
-"""Replies to commands, sent to the reply queues of clients."""
+"""Replies to commands, sent to the reply queues of users."""
 
 import json
 import logging
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SqsReplies:
-    """Sends replies to clients' queues, which are in the account and region of the control queue."""
+    """Sends replies to reply queues, which are in the account and region of the control queue."""
 
     sqs: "SQSClient"
     control_queue_url: str
@@ -47,7 +47,7 @@ class SqsReplies:
     def _send(self, queue: QueueName, body: str) -> None:
         missing = self.sqs.exceptions.QueueDoesNotExist
         try:
-            # Most reply queues are new: a client creates its own with its first command.
+            # The queue of a new user is new.
             when_usable(
                 lambda: self.sqs.send_message(QueueUrl=self.url(queue), MessageBody=body),
                 missing=missing,

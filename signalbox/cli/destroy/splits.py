@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from signalbox.errors import UnavailableError
@@ -31,34 +30,23 @@ def sessions(session: "boto3.Session", table: str) -> Iterator[tuple[str, str]]:
 
 def end_all(session: "boto3.Session", outputs: Mapping[str, str], *, seconds: float = SECONDS) -> None:
     """End every session and wait until no split is left. Raises `UnavailableError` when that takes too long."""
+    from signalbox.clients.control import ControlClient
     from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 
     deadline = time.monotonic() + seconds
-    with _control(session, outputs) as control:
-        while splits := _splits(control):
-            if time.monotonic() > deadline:
-                targets = ", ".join(split["target"] for split in splits)
-                raise UnavailableError(
-                    f"splits of {targets} have not ended after {seconds:g} s: `signalbox split status` shows the "
-                    "reason, such as messages that no consumer reads; then run this command again"
-                )
-            for split in splits:
-                for one in split["sessions"]:
-                    request = SessionRequest(split["target"], one["session"], "signalbox destroy", None)
-                    SessionClient(control, request).stop()
-            time.sleep(PAUSE_SECONDS)
-
-
-@contextmanager
-def _control(session: "boto3.Session", outputs: Mapping[str, str]) -> Iterator["ControlClient"]:
-    from signalbox.clients.splitting.control import split_client
-
-    with split_client(
-        session.client("sqs"),
-        control_queue_url=outputs["SplitControlQueueUrl"],
-        reply_queue_prefix=outputs["SplitReplyQueuePrefix"],
-    ) as control:
-        yield control
+    control = ControlClient(session.client("sqs"), outputs["SplitControlQueueUrl"], outputs["SplitReplyQueueUrl"])
+    while splits := _splits(control):
+        if time.monotonic() > deadline:
+            targets = ", ".join(split["target"] for split in splits)
+            raise UnavailableError(
+                f"splits of {targets} have not ended after {seconds:g} s: `signalbox split status` shows the "
+                "reason, such as messages that no consumer reads; then run this command again"
+            )
+        for split in splits:
+            for one in split["sessions"]:
+                request = SessionRequest(split["target"], one["session"], "signalbox destroy", None)
+                SessionClient(control, request).stop()
+        time.sleep(PAUSE_SECONDS)
 
 
 def _splits(control: "ControlClient") -> list[dict[str, Any]]:

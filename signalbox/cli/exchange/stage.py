@@ -43,7 +43,7 @@ def exchanges(
     where = place + ("" if user is None else f", as user {user}")
     if begins:
         say(f"{begins} in {where}")
-    with client, nearest_names(client):
+    with nearest_names(client):
         yield client
     if says_where:
         say(f"in {where}")
@@ -56,7 +56,7 @@ def confirmed(
     """Yield a client after a yes to a question, in which {place} is the stage. Raises `RejectedError`."""
     client, place = _client_and_place(aws=aws, stage=stage, user=user)
     confirm(question.format(place=place), yes=yes, as_json=as_json)
-    with client, nearest_names(client):
+    with nearest_names(client):
         yield client
     say(f"in {place}")
 

@@ -150,19 +150,17 @@ def _verdicts(deployment: "Deployment", found_stories: "Iterable[Story]") -> "li
     if not routed:
         return []
     try:
-        with client_of(deployment) as client:
+        client = client_of(deployment)
 
-            def bindings_of(exchange: str) -> list[tuple[str, str, bool]]:
-                documents = client.bindings(exchange)
-                return [
-                    (one.get("queue") or one["destination"], one["pattern"], "queue" not in one) for one in documents
-                ]
+        def bindings_of(exchange: str) -> list[tuple[str, str, bool]]:
+            documents = client.bindings(exchange)
+            return [(one.get("queue") or one["destination"], one["pattern"], "queue" not in one) for one in documents]
 
-            return [
-                verdict
-                for topic, exchange in routed
-                for verdict in binding_verdicts(bindings_of, [exchange], RoutingKey(topic))
-            ]
+        return [
+            verdict
+            for topic, exchange in routed
+            for verdict in binding_verdicts(bindings_of, [exchange], RoutingKey(topic))
+        ]
     except SignalboxError as error:
         say(f"the bindings as they are now could not be read: {error}")
         return []

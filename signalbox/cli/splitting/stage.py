@@ -47,15 +47,13 @@ def control_of(deployment: "Deployment", *, says_where: bool = False) -> "Iterat
 
     It is not named after an error, which changes nothing.
     """
-    from signalbox.clients.splitting.control import split_client
+    from signalbox.clients.control import ControlClient
 
-    client = split_client(
+    yield ControlClient(
         deployment.session().client("sqs"),
         control_queue_url=output(deployment, "SplitControlQueueUrl"),
-        reply_queue_prefix=output(deployment, "SplitReplyQueuePrefix"),
+        reply_queue_url=output(deployment, "SplitReplyQueueUrl"),
     )
-    with client:
-        yield client
     if says_where:
         say(f"in {deployment.place}")
 

@@ -93,15 +93,15 @@ def _remove_consumer(deployment: "Deployment", names: RunNames) -> None:
 
 def _remove_exchanges(deployment: "Deployment", names: RunNames) -> None:
     sqs = deployment.session().client("sqs")
-    with client_of(deployment) as client:
-        for pattern in GRANTED:
-            with suppress(RejectedError):  # the realm was not declared, or is deleted
-                client.ask("ungrant", reading_grant(names, pattern))
-        for queue in names.queues:
-            client.delete_queue(queue)
-        for exchange in names.exchanges:
-            client.delete_exchange(exchange, force=True)
-        stage_names = client.names
+    client = client_of(deployment)
+    for pattern in GRANTED:
+        with suppress(RejectedError):  # the realm was not declared, or is deleted
+            client.ask("ungrant", reading_grant(names, pattern))
+    for queue in names.queues:
+        client.delete_queue(queue)
+    for exchange in names.exchanges:
+        client.delete_exchange(exchange, force=True)
+    stage_names = client.names
     for name in (*names.queues, *names.exchanges):
         # Dead letters outlive their queue.
         _delete(sqs, dead_letter_name(stage_names.queue(name)))
@@ -109,11 +109,11 @@ def _remove_exchanges(deployment: "Deployment", names: RunNames) -> None:
 
 def _remove_users(deployment: "Deployment", names: RunNames) -> None:
     identities, records = ExchangeUsers.of(deployment.session(), deployment.outputs), _users(deployment)
-    with client_of(deployment) as client:
-        for name in map(parse_user_name, (names.user, names.reader)):
-            client.send_command("forget_secret", {"user": name})
-            identities.remove(name)
-            records.remove(name)
+    client = client_of(deployment)
+    for name in map(parse_user_name, (names.user, names.reader)):
+        client.send_command("forget_secret", {"user": name})
+        identities.remove(name)
+        records.remove(name)
 
 
 def _remove_queues(deployment: "Deployment", names: RunNames) -> None:

@@ -126,7 +126,7 @@ def _exchange_and_live(trial: Trial) -> None:
                     stack.enter_context(exchange_user(deployment, parse_user_name(name), role))
                     for name, role in ((names.user, Role.SOURCE), (names.reader, Role.SUBSCRIBER))
                 )
-                administrator = stack.enter_context(client_of(deployment))
+                administrator = client_of(deployment)
             verify_exchange(trial, user)
         finally:
             trial.has_published.set()

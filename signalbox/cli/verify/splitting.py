@@ -27,21 +27,21 @@ def verify_splitting(trial: Trial) -> None:
             visibility_seconds=_visibility_seconds(trial),
         )
     before = split.consumer.mappings()
-    with split.clients() as clients:
-        with journal.step(CAPABILITY, "a session starts"):
-            try:
-                ready = [client.start(timeout=START) for client in clients]
-            except RejectedError as refused:
-                raise WrongResult(f"{refused} ({NEEDED_SETTINGS})") from refused
-        with journal.step(CAPABILITY, "messages are shared by the filter") as timing:
-            got = split.share(ready, messages=MESSAGES)
-            trial.meter.note(CAPABILITY, "message", MESSAGES)
-            expect(got["ann"] == got[DEPLOYED] == MESSAGES // 2, f"the shares are {dict(got)}")
-            timing.detail = f"ann {got['ann']}, the deployed consumer {got[DEPLOYED]}"
-        with journal.step(CAPABILITY, "the session ends, and the consumer is restored"):
-            split.end(clients)
-            after = split.consumer.mappings()
-            expect(after == before, f"the consumer reads {sorted(after)} instead of {sorted(before)}")
+    clients = split.clients()
+    with journal.step(CAPABILITY, "a session starts"):
+        try:
+            ready = [client.start(timeout=START) for client in clients]
+        except RejectedError as refused:
+            raise WrongResult(f"{refused} ({NEEDED_SETTINGS})") from refused
+    with journal.step(CAPABILITY, "messages are shared by the filter") as timing:
+        got = split.share(ready, messages=MESSAGES)
+        trial.meter.note(CAPABILITY, "message", MESSAGES)
+        expect(got["ann"] == got[DEPLOYED] == MESSAGES // 2, f"the shares are {dict(got)}")
+        timing.detail = f"ann {got['ann']}, the deployed consumer {got[DEPLOYED]}"
+    with journal.step(CAPABILITY, "the session ends, and the consumer is restored"):
+        split.end(clients)
+        after = split.consumer.mappings()
+        expect(after == before, f"the consumer reads {sorted(after)} instead of {sorted(before)}")
 
 
 def _visibility_seconds(trial: Trial) -> int:

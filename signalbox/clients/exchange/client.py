@@ -11,8 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from signalbox.clients.control import REPLY_TIMEOUT, ControlClient, SqsClient
 from signalbox.clients.exchange.consumer import HEARTBEATS_PER_HOLD, HOLD, Consumer, ConsumerSqs, heartbeat
@@ -27,7 +26,6 @@ from signalbox.messages import MessageId
 from signalbox.queues import QueueName, QueueUrl, is_fifo
 from signalbox.sarracenia.rights.names import UserName, parse_exchange_name, parse_queue_name, parse_user_name
 
-CAPABILITY = "exchange"
 HEARTBEATS_PER_EXPIRY = 4  # one late heartbeat does not delete a queue
 
 Document = Mapping[str, Any]  # a reply of the stage; docs/exchange.md has the fields
@@ -49,8 +47,8 @@ class ExchangeSqs(SqsClient, PublisherSqs, ConsumerSqs, Protocol):
 class ExchangeClient:
     """The exchanges of a stage, for a user, or for an administrator, who has no user name.
 
-    `url_prefix` is a queue's URL up to its name: all queues are in one account and region. As a context manager, it
-    deletes its reply queue at exit. Not thread-safe, except for its consumers.
+    `url_prefix` is a queue's URL up to its name: all queues are in one account and region. Not
+    thread-safe, except for its consumers.
     """
 
     sqs: ExchangeSqs
@@ -60,16 +58,6 @@ class ExchangeClient:
     reply_timeout: timedelta = REPLY_TIMEOUT
     sleep: Callable[[float], None] = time.sleep
     _control: ControlClient | None = field(default=None, init=False)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._control is not None:
-            self._control.__exit__(kind, error, trace)
-            self._control = None
 
     def ask(self, command: str, fields: Mapping[str, object] | None = None) -> object:
         """Send a command and return its result; fields of value None are left out. Raises `ControlClient`'s errors."""
@@ -212,16 +200,13 @@ class ExchangeClient:
 
     def _replying(self) -> ControlClient:
         if self._control is None:
-            control = ControlClient(
+            self._control = ControlClient(
                 self.sqs,
                 self._url(self.names.control_queue(self.user)),
-                self.names.reply_prefix(self.user),
-                stage=self.names.stage,
-                capability=CAPABILITY,
+                self._url(self.names.reply_queue(self.user)),
                 reply_timeout=self.reply_timeout,
                 sleep=self.sleep,
             )
-            self._control = control.__enter__()
         return self._control
 
     def _object(self, command: str, fields: Mapping[str, object]) -> Document:
@@ -251,8 +236,8 @@ def user_client(sqs: ExchangeSqs, user: str, *, stage: str) -> ExchangeClient:
     with translated_errors(sqs, missing=missing, denied=f"{missing}, or these are not that user's credentials"):
         url = sqs.get_queue_url(QueueName=control_queue)["QueueUrl"]
     url_prefix = url.removesuffix(control_queue)
-    with ExchangeClient(sqs, StageNames(stage), url_prefix, name) as client:
-        prefix = client.whoami()["exchange_prefix"]
+    client = ExchangeClient(sqs, StageNames(stage), url_prefix, name)
+    prefix = client.whoami()["exchange_prefix"]
     return ExchangeClient(sqs, StageNames(stage, prefix), url_prefix, name)
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from signalbox.control.sender import UnprovenSender
 from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.model.ports import Users
 from signalbox.exchange.model.records import ResourceKind, ResourceRef, User
@@ -55,6 +56,23 @@ def find_caller(users: Users, name: UserName | None) -> Caller:
     if user is None:
         raise NotFound(f"user {str(name)!r} does not exist: have an administrator add the user")
     return Caller(user)
+
+
+def prove_sender(users: Users, name: UserName | None, *, sender_id: str) -> None:
+    """Compare the SenderId of a command with the owner of its control queue, a user or the administrators for None.
+
+    IAM permits the user alone to send there, and this does not trust it alone. Raises `UnprovenSender`.
+    """
+    if name is None:
+        known = users.find_sender(sender_id)
+        if known is not None:
+            raise UnprovenSender(f"user {str(known)!r} sent a command to the administrators' control queue")
+        return
+    user = users.find(name)
+    if user is None or user.user_id != sender_id:
+        raise UnprovenSender(
+            f"{sender_id!r} sent a command to the control queue of user {str(name)!r}, who has another id"
+        )
 
 
 def _denial(user: User, right: Right, resource: ResourceRef) -> str:

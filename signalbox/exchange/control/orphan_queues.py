@@ -1,4 +1,4 @@
-"""The sweeper of the exchange's orphan queues: SQS queues without a record, and reply queues of clients."""
+"""The sweeper of the exchange's orphan queues: SQS queues without a record."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from signalbox.control.orphan_queues import FoundQueues, Strays
 from signalbox.exchange.model.control_ports import ControlPorts
 from signalbox.exchange.model.events import CAPABILITY
-from signalbox.exchange.model.names import REPLY_QUEUE_MARK, dead_letter_name
+from signalbox.exchange.model.names import dead_letter_name
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, queue_name
 
@@ -38,11 +38,6 @@ class OrphanQueueSweeper:
             if self.ports.names.exchange_of(queue.queue_name):
                 self.ports.mappings.disconnect(queue.queue_name)
         yield from self._strays.delete(empty)
-
-    def delete_reply_queues(self) -> Iterator[QueueName]:
-        """Delete expired reply queues, and yield their names."""
-        prefix = self.ports.names.stage + REPLY_QUEUE_MARK
-        yield from self._strays.delete_reply_queues(prefix=prefix, now=self.ports.now())
 
     @property
     def _strays(self) -> Strays:

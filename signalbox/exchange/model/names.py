@@ -3,7 +3,6 @@
 import hashlib
 from dataclasses import dataclass
 
-from signalbox.control.protocol import REPLY_QUEUE_RANDOM_BYTES
 from signalbox.queues import FIFO_SUFFIX, MAXIMUM_NAME_LENGTH, QueueName, is_fifo
 from signalbox.sarracenia.rights.names import (
     HASH_LENGTH,
@@ -18,7 +17,7 @@ from signalbox.sarracenia.rights.names import (
 
 DEAD_LETTER_MARK = "-dlq"
 CONTROL_MARK = "-exchange-control"
-REPLY_QUEUE_MARK = "-exchange-reply-"
+REPLY_MARK = "-exchange-reply"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +54,17 @@ class StageNames:
         # Never None here: an unknown queue must not have the rights of administrators.
         raise InvalidUserName(f"{control_queue!r} is not a control queue of stage {self.stage!r}")
 
-    def reply_prefix(self, user: UserName | None) -> str:
-        """Return the prefix of a user's reply queues. It ends with an underscore, which no user name contains."""
-        return f"{self.stage}{REPLY_QUEUE_MARK}{user or ''}_"
+    def reply_queue(self, user: UserName | None) -> QueueName:
+        """Return the reply queue of a user, or of the administrators."""
+        return QueueName(f"{self.stage}{REPLY_MARK}" + (f"-{user}" if user else ""))
 
     def check_user(self, user: UserName) -> None:
-        """Raise `InvalidUserName` for a user whose reply queues would have names that are too long."""
-        room = MAXIMUM_NAME_LENGTH - len(self.reply_prefix(None)) - 2 * REPLY_QUEUE_RANDOM_BYTES
+        """Raise `InvalidUserName` for a user whose control queue would have a name that is too long."""
+        room = MAXIMUM_NAME_LENGTH - len(self.control_queue(None)) - len("-")
         if len(user) > room:
             raise InvalidUserName(
                 f"user {str(user)!r} has {len(user)} characters: on stage {self.stage!r} at most {room} are allowed, "
-                f"since the names of reply queues, such as '{self.reply_prefix(user)}…', may have "
+                f"since the name of the control queue, {str(self.control_queue(user))!r}, may have "
                 f"{MAXIMUM_NAME_LENGTH} characters; choose a shorter name"
             )
 

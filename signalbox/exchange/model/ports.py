@@ -123,6 +123,10 @@ class Users(Protocol):
         """Return those of the named users that exist."""
         ...
 
+    def find_sender(self, user_id: str) -> UserName | None:
+        """Return the user with an IAM unique id, or None."""
+        ...
+
     def every(self) -> Sequence[User]:
         """Return the users with an IAM identity and a control queue, by name: without those that are live-only."""
         ...

@@ -170,8 +170,8 @@ def exchange_user(deployment: "Deployment", name: UserName, role: Role) -> Itera
         key = users.new_key(name)
         sqs = deployment.session_of(ClientCredentials(key.access_key_id, key.secret_access_key)).client("sqs")
         url_prefix = outputs["ExchangeControlQueueUrl"].rpartition("/")[0] + "/"
-        with ExchangeClient(sqs, users.control_queues.names, url_prefix, name) as client:
-            yield client
+        client = ExchangeClient(sqs, users.control_queues.names, url_prefix, name)
+        yield client
     finally:
         users.remove(name)
         records.remove(name)

@@ -128,15 +128,15 @@ def attached_cluster(deployment: "Deployment") -> Iterator[ClusterApi]:
 def _shared(deployment: "Deployment", workload: DeployedWorkload) -> Iterator[Row]:
     before = workload.specification()
     trial = SplitTrial(deployment, workload, DEVELOPERS, "demo-kubernetes")
-    with trial.clients() as clients:
-        with step("splitting on Kubernetes: two sessions start"), ThreadPoolExecutor() as threads:
-            ready = list(threads.map(lambda client: client.start(timeout=TIMEOUT), clients))
-        yield f"{WHERE}: sessions", ", ".join(f"{one.session} reads {one.queues[0].temporary}" for one in ready)
-        with step(f"splitting on Kubernetes: {MESSAGES} messages"):
-            got = trial.share(ready, messages=MESSAGES)
-        yield f"{WHERE}: deliveries", ", ".join(f"{name}: {count}" for name, count in sorted(got.items()))
-        with step("splitting on Kubernetes: the sessions end, and the Deployment is restored"):
-            trial.end(clients)
+    clients = trial.clients()
+    with step("splitting on Kubernetes: two sessions start"), ThreadPoolExecutor() as threads:
+        ready = list(threads.map(lambda client: client.start(timeout=TIMEOUT), clients))
+    yield f"{WHERE}: sessions", ", ".join(f"{one.session} reads {one.queues[0].temporary}" for one in ready)
+    with step(f"splitting on Kubernetes: {MESSAGES} messages"):
+        got = trial.share(ready, messages=MESSAGES)
+    yield f"{WHERE}: deliveries", ", ".join(f"{name}: {count}" for name, count in sorted(got.items()))
+    with step("splitting on Kubernetes: the sessions end, and the Deployment is restored"):
+        trial.end(clients)
     if workload.specification() != before:
         raise UnavailableError(f"{workload.target} is not as before: {workload.specification()}")
     yield f"{WHERE}: afterwards", f"{workload.target} is as before"

@@ -85,15 +85,15 @@ class _Log:
     @classmethod
     @contextmanager
     def running(cls, deployment: "Deployment", topic: str) -> Iterator["_Log"]:
-        with administrator(deployment.session(), deployment.outputs) as client:
-            log = cls(client, deployment.realm, topic)
-            thread = threading.Thread(target=log._write)
-            thread.start()
-            try:
-                yield log
-            finally:
-                log._over.set()
-                thread.join()
+        client = administrator(deployment.session(), deployment.outputs)
+        log = cls(client, deployment.realm, topic)
+        thread = threading.Thread(target=log._write)
+        thread.start()
+        try:
+            yield log
+        finally:
+            log._over.set()
+            thread.join()
 
     def wait_for(self, lines: int) -> None:
         for _ in range(lines):

@@ -4,15 +4,14 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import boto3
 
-from signalbox.clients.control import NoControlReply
-from signalbox.clients.splitting.control import split_client
+from signalbox.clients.control import ControlClient, NoControlReply
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.errors import UnavailableError
 from signalbox.local.demo.consumer import VISIBILITY_SECONDS, DeployedConsumer, LocalConsumer, Receipt, wait_until
@@ -93,13 +92,11 @@ class SplitTrial(Generic[C]):
         )
         return SplitTrial(deployment, consumer, developers, sessions)
 
-    @contextmanager
-    def clients(self) -> Iterator[list[SessionClient]]:
-        """Register the consumer, and yield a client for each developer's session."""
-        with ExitStack() as stack:
-            clients = [stack.enter_context(self._client(name)) for name in self.developers]
-            clients[0].control.ask("apply", {"documents": [self.consumer.registry()]})
-            yield clients
+    def clients(self) -> list[SessionClient]:
+        """Register the consumer, and return a client for each developer's session."""
+        clients = [self._client(name) for name in self.developers]
+        clients[0].control.ask("apply", {"documents": [self.consumer.registry()]})
+        return clients
 
     def share(self, ready: Sequence[SessionStatus], *, messages: int, seen: int = 0) -> Counter[str]:
         """Send messages of the developers and of others; return the number that each consumer received.
@@ -124,16 +121,15 @@ class SplitTrial(Generic[C]):
             )
         wait_until(lambda: _is_without_split(clients[0]), "the split has ended", seconds=END_SECONDS)
 
-    @contextmanager
-    def _client(self, name: str) -> Iterator[SessionClient]:
+    def _client(self, name: str) -> SessionClient:
         (queue,) = self.consumer.queues
         filters = {queue: {"queue_type": "SQS", "message_filter": {"author": f"^{name}$"}}}
         config = {"feature": {"split_queues": filters}}
         request = SessionRequest(self.consumer.target, f"{self.sessions}-{name}", f"{name}@laptop", config)
         outputs = self.deployment.outputs
-        sqs, prefix = self.deployment.session().client("sqs"), outputs["SplitReplyQueuePrefix"]
-        with split_client(sqs, control_queue_url=outputs["SplitControlQueueUrl"], reply_queue_prefix=prefix) as control:
-            yield SessionClient(control, request)
+        sqs = self.deployment.session().client("sqs")
+        control = ControlClient(sqs, outputs["SplitControlQueueUrl"], outputs["SplitReplyQueueUrl"])
+        return SessionClient(control, request)
 
     def _received(self, ready: Sequence[SessionStatus], messages: int, *, seen: int) -> dict[str, list[str]]:
         session, authors = self.consumer.session, [*self.developers, "others"]
@@ -184,15 +180,15 @@ def splitting_rows(deployment: "Deployment") -> Iterator[Row]:
         trial = SplitTrial.deploy(deployment, CONSUMER, queue=QUEUE, developers=DEVELOPERS, sessions="demo")
     consumer = trial.consumer
     before, seen = consumer.mappings(), len(consumer.received())
-    with trial.clients() as clients:
-        with step("splitting: two sessions start"), ThreadPoolExecutor() as threads:
-            ready = list(threads.map(lambda client: client.start(timeout=TIMEOUT), clients))
-        yield "sessions", ", ".join(f"{one.session} reads {one.queues[0].temporary}" for one in ready)
-        with step(f"splitting: {MESSAGES} messages"):
-            got = trial.share(ready, messages=MESSAGES, seen=seen)
-        yield DELIVERIES, ", ".join(f"{name}: {count}" for name, count in sorted(got.items()))
-        with step("splitting: the sessions end, and the consumer is restored"):
-            trial.end(clients)
+    clients = trial.clients()
+    with step("splitting: two sessions start"), ThreadPoolExecutor() as threads:
+        ready = list(threads.map(lambda client: client.start(timeout=TIMEOUT), clients))
+    yield "sessions", ", ".join(f"{one.session} reads {one.queues[0].temporary}" for one in ready)
+    with step(f"splitting: {MESSAGES} messages"):
+        got = trial.share(ready, messages=MESSAGES, seen=seen)
+    yield DELIVERIES, ", ".join(f"{name}: {count}" for name, count in sorted(got.items()))
+    with step("splitting: the sessions end, and the consumer is restored"):
+        trial.end(clients)
     if consumer.mappings() != before:
         raise UnavailableError(f"{CONSUMER} reads {consumer.mappings()} instead of {before}")
     prefix = deployment.outputs["TemporaryQueuePrefix"]

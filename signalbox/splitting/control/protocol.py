@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from signalbox.control.protocol import InvalidControlReply
 from signalbox.documents import Problems, Section
 
-REPLY_QUEUE_MARK = "-split-reply-"
+REPLY_MARK = "-split-reply"
 READY, ENDING, GONE = "ready", "ending", "gone"
 
 
@@ -64,8 +64,3 @@ class SessionStatus:
 def _queue(section: Section) -> SessionQueue:
     names = ("queue_id", "original", "temporary", "url")
     return SessionQueue(*map(section.required_text, names))
-
-
-def stage_of(reply_queue_prefix: str) -> str:
-    """Return the stage whose reply queues have this prefix."""
-    return reply_queue_prefix.removesuffix(REPLY_QUEUE_MARK)

@@ -1,4 +1,4 @@
-"""The orphan-queue sweeper of splitting: deletes unknown temporary queues and old reply queues."""
+"""The orphan-queue sweeper of splitting: deletes unknown temporary queues."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,22 +31,19 @@ class OrphanQueueSweeper:
         """
         listed = self._found.listed(prefix=prefix)
         # Splits are read after the queues were listed: a record names its queues before they are created.
-        known = self._known()
+        known = self.known()
         unknown = [url for url in listed if queue_name(url) not in known]
         strays = list(self._found.old(unknown, now=self.clock.now()))
         counters = self.split_queues.observe([queue.queue_name for queue in strays], now=self.clock.now())
         empty = {name for name, (_, sample) in counters.items() if sample.is_zero}
         yield from self._found.delete(queue for queue in strays if queue.queue_name in empty)
 
-    def delete_reply_queues(self, *, prefix: str) -> Iterator[QueueName]:
-        """Delete reply queues whose lifetime is over, and yield their names."""
-        yield from self._found.delete_reply_queues(prefix=prefix, now=self.clock.now())
-
     @property
     def _found(self) -> Strays:
         return Strays(self.temporary_queues, self.stage, CAPABILITY, self.parallel_map)
 
-    def _known(self) -> set[QueueName]:
+    def known(self) -> set[QueueName]:
+        """Return the names of the temporary queues of all splits. Raises `UnreadableRecord`."""
         known: set[QueueName] = set()
         for found in self.splits.every():
             if isinstance(found, UnreadableSplit):

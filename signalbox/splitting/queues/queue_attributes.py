@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from signalbox.queues import QueueName
+from signalbox.redrive import allow_policy
 
 # The attributes of CreateQueue that are copied; the two policies are adapted below. `RedriveAllowPolicy` is not copied:
-# no queue uses a temporary queue as its dead-letter queue.
+# no queue may use a temporary queue as its dead-letter queue.
 COPIED = (
     "VisibilityTimeout",
     "MessageRetentionPeriod",
@@ -57,7 +58,7 @@ def cloned(
 
     For tags of the same name, Signalbox's override configured ones, which override the original's.
     """
-    kept = {key: attributes[key] for key in COPIED if key in attributes}
+    kept = {key: attributes[key] for key in COPIED if key in attributes} | {"RedriveAllowPolicy": allow_policy()}
     if "KmsMasterKeyId" in kept:
         kept.pop("SqsManagedSseEnabled", None)  # a queue has one of the two, but GetQueueAttributes returns both
     if attributes.get("Policy"):

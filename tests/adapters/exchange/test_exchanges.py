@@ -191,6 +191,12 @@ class TestUsers:
         assert users.find(ALICE) == USER
         assert users.every() == [USER]
 
+    def test_a_user_is_found_by_the_id_of_a_sender(self, users: Users) -> None:
+        users.put(USER)
+
+        assert users.find_sender(str(USER.user_id)) == USER.name
+        assert users.find_sender("AIDASOMEBODYELSE") is None
+
     def test_a_user_is_stored_and_removed_twice_as_once(self, users: Users) -> None:
         again = replace(USER, user_id="AIDA2", role=Role.SUBSCRIBER)
 

@@ -23,7 +23,7 @@ QUEUES = (
 # The account may have any other queues.
 OTHERS = (
     *("signalbox-exchange-control", "signalbox-exchange-control-bob", "signalbox-exchange-control-alice2"),
-    *("signalbox-exchange-reply-bob_1", "signalbox-exchange-reply-alice2_1", "signalbox-exchange-reply-_1"),
+    *("signalbox-exchange-reply-bob", "signalbox-exchange-reply-alice2", "signalbox-exchange-reply"),
     *("signalbox-exchange-retries", "snowflake-broker", "orders", "xs_alice", "q_alice", "sr-other"),
 )
 every_user = pytest.mark.parametrize("role", Role)
@@ -74,15 +74,24 @@ def test_nothing_else_of_the_account_is_touched(role: Role, ownership: Ownership
 
 
 @every_user
-def test_a_user_may_use_the_own_control_queue_and_reply_queues(role: Role) -> None:
-    control, reply = "signalbox-exchange-control-alice", "signalbox-exchange-reply-alice_0123456789abcdef"
+def test_a_user_may_use_the_own_control_queue_and_reply_queue(role: Role) -> None:
+    control, reply = "signalbox-exchange-control-alice", "signalbox-exchange-reply-alice"
     policy = policy_of(role)
 
     assert {allows(policy, action, control) for action in PUBLISH} == {True}
     assert not allows(policy, "sqs:ReceiveMessage", control)
-    for action in ("CreateQueue", "TagQueue", "ReceiveMessage", "DeleteMessage", "DeleteQueue", "GetQueueUrl"):
+    for action in ("ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility", "GetQueueUrl"):
         assert allows(policy, f"sqs:{action}", reply)
     assert not allows(policy, "sqs:SendMessage", reply)
+
+
+@every_user
+@every_rule
+def test_a_user_makes_changes_and_deletes_no_queues(role: Role, ownership: Ownership) -> None:
+    actions = {action for statement in policy_of(role, ownership)["Statement"] for action in statement["Action"]}
+
+    assert not {action for action in actions if action.startswith(("sqs:Create", "sqs:Set", "sqs:Tag", "sqs:DeleteQ"))}
+    assert not {"sqs:AddPermission", "sqs:StartMessageMoveTask"} & actions
 
 
 @every_user

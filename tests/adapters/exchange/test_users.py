@@ -73,10 +73,27 @@ def test_a_users_control_queue_is_like_that_of_the_administrators(users: Exchang
     make(users)
 
     of_all, own = attributes_of(sqs, CONTROL), attributes_of(sqs, OWN)
-    same = ("VisibilityTimeout", "MessageRetentionPeriod", "RedrivePolicy", "KmsMasterKeyId")
+    same = ("VisibilityTimeout", "MessageRetentionPeriod", "KmsMasterKeyId")
     assert [own[name] for name in same] == [of_all[name] for name in same]
+    assert "RedrivePolicy" not in own
     assert json.loads(own["Policy"])["Statement"][0]["Effect"] == "Deny"
     assert tags_of(sqs, OWN) == TAGS
+
+
+def test_a_user_has_a_reply_queue_whose_messages_expire_soon(users: ExchangeUsers, sqs) -> None:
+    make(users)
+
+    replies = attributes_of(sqs, "signalbox-exchange-reply-alice")
+    assert (replies["MessageRetentionPeriod"], replies["VisibilityTimeout"]) == ("60", "2")
+    assert replies["KmsMasterKeyId"] == KEY
+    assert tags_of(sqs, "signalbox-exchange-reply-alice") == TAGS
+
+
+def test_a_missing_reply_queue_is_made(users: ExchangeUsers, sqs) -> None:
+    for _ in range(2):
+        users.control_queues.make_reply_queue(ALICE, TAGS)
+
+    assert tags_of(sqs, "signalbox-exchange-reply-alice") == TAGS
 
 
 def test_the_same_function_reads_it_in_the_same_way(users: ExchangeUsers) -> None:
@@ -104,12 +121,12 @@ def test_a_control_queue_follows_the_administrators(users: ExchangeUsers, sqs) -
     assert attributes_of(sqs, OWN)["VisibilityTimeout"] == "60"
 
 
-def test_a_user_whose_reply_queues_have_no_valid_name_is_refused(users: ExchangeUsers, sqs) -> None:
+def test_a_user_whose_control_queue_has_no_valid_name_is_refused(users: ExchangeUsers, sqs) -> None:
     stage = "a-stage-whose-name-is-so-long"
     queues = replace(users.control_queues, administrators_url=f"{URLS}{stage}-exchange-control")
 
     with pytest.raises(InvalidUserName, match="choose a shorter name"):
-        replace(users, control_queues=queues).make(UserName("u" * 32), Role.SOURCE, Ownership.STRICT)
+        replace(users, control_queues=queues).make(UserName("u" * 34), Role.SOURCE, Ownership.STRICT)
 
     assert users.iam.list_users()["Users"] == []
 

@@ -32,6 +32,39 @@ class StubbedClient:
         return answer
 
 
+class PolicedSqs:
+    """A client of moto or ElasticMQ, which do not store redrive allow policies; here by the names of queues."""
+
+    def __init__(self, client) -> None:
+        self.client = client
+        self.policies: dict[str, str] = {}
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.client, name)
+
+    def create_queue(self, *, QueueName: str, Attributes: Mapping[str, str], **arguments) -> dict[str, str]:  # noqa: N803
+        made = self.client.create_queue(QueueName=QueueName, Attributes=self._others(Attributes), **arguments)
+        self._store(made["QueueUrl"], Attributes)
+        return made
+
+    def set_queue_attributes(self, *, QueueUrl: str, Attributes: Mapping[str, str]) -> None:  # noqa: N803
+        if others := self._others(Attributes):
+            self.client.set_queue_attributes(QueueUrl=QueueUrl, Attributes=others)
+        self._store(QueueUrl, Attributes)
+
+    def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: list[str]) -> dict[str, Any]:  # noqa: N803
+        page = self.client.get_queue_attributes(QueueUrl=QueueUrl, AttributeNames=AttributeNames)
+        policy = self.policies.get(QueueUrl.rpartition("/")[2])
+        return {"Attributes": page["Attributes"] | ({"RedriveAllowPolicy": policy} if policy else {})}
+
+    def _others(self, attributes: Mapping[str, str]) -> dict[str, str]:
+        return {name: value for name, value in attributes.items() if name != "RedriveAllowPolicy"}
+
+    def _store(self, url: str, attributes: Mapping[str, str]) -> None:
+        if "RedriveAllowPolicy" in attributes:
+            self.policies[url.rpartition("/")[2]] = attributes["RedriveAllowPolicy"]
+
+
 class TaggingLambda:
     """moto's Lambda client, which does not store the tags of event source mappings."""
 

@@ -14,7 +14,7 @@ from signalbox.cli.main import app
 from signalbox.cli.shared import confirmation
 from signalbox.errors import RejectedError
 from signalbox.splitting.model.split import SplitSession, Stage
-from tests.cli.shared.stage import FakeStage, serving
+from tests.cli.shared.stage import FakeStage, reply_queue_url, serving
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 from tests.unit.splitting.control.observed_states import session, split
 
@@ -101,7 +101,7 @@ def stage(aws: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeStage]:  #
     outputs = {
         "ExchangeControlQueueUrl": "https://sqs/1/signalbox-exchange-control",
         "SplitControlQueueUrl": control,
-        "SplitReplyQueuePrefix": "signalbox-split-reply-",
+        "SplitReplyQueueUrl": reply_queue_url(control),
         "ClientUserName": "snowflake-client",
         "SplitUserPolicyArn": policy,
     }
@@ -146,7 +146,7 @@ def test_what_the_stage_created_is_removed_and_what_others_have_stays(stage):
     document = removed("signalbox")
 
     assert stacks() == ["signalbox-state"]
-    assert queues() == ["of-the-stack", "orders", "signalbox-split-control", "xother"]
+    assert queues() == ["of-the-stack", "orders", "signalbox-split-control", "signalbox-split-reply", "xother"]
     assert users() == ["developer", "other_alice", "snowflake-client"]
     assert boto3.client("iam").list_access_keys(UserName="snowflake-client")["AccessKeyMetadata"] == []
     kinds = [one["kind"] for one in document["removed"]]

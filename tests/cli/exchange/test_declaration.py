@@ -27,7 +27,7 @@ def stage(aws) -> Iterator[FakeStage]:  # noqa: F811
 
 
 def said(stage: FakeStage) -> list[dict[str, object]]:
-    hidden = ("id", "reply_queue_url")
+    hidden = ("id", "reply")
     return [{name: value for name, value in one.items() if name not in hidden} for one in stage.asked]
 
 

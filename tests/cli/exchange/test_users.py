@@ -204,7 +204,7 @@ def test_a_removed_user_cannot_join(here):
 
     (asked,) = boto3.client("sqs").receive_message(QueueUrl=URLS + CONTROL)["Messages"]
     document = json.loads(asked["Body"])
-    assert (document["command"], document["user"], "reply_queue_url" in document) == ("forget_secret", "alice", False)
+    assert (document["command"], document["user"], "reply" in document) == ("forget_secret", "alice", False)
 
 
 def live_only(*arguments: str, **options: Any) -> Any:

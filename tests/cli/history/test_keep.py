@@ -15,7 +15,7 @@ from signalbox.exchange.model.records import DeclaredQueue
 from signalbox.kept.settings import KeepSetting
 from signalbox.sarracenia.rights.names import sqs_name
 from tests.cli.exchange.stage import signalbox
-from tests.cli.shared.stage import FakeStage, serving
+from tests.cli.shared.stage import FakeStage, reply_queue_url, serving
 from tests.fakes.aws import aws, exchange_table, split_table  # noqa: F401 - fixtures
 from tests.fakes.splitting import START
 
@@ -33,7 +33,7 @@ def stage(split_table, exchange_table, prefix) -> Iterator[FakeStage]:  # noqa: 
     url = boto3.client("sqs").create_queue(QueueName="signalbox-split-control")["QueueUrl"]
     outputs = {
         "SplitControlQueueUrl": url,
-        "SplitReplyQueuePrefix": "signalbox-split-reply-",
+        "SplitReplyQueueUrl": reply_queue_url(url),
         "SplitTable": "Splits",
         "ExchangeTable": "Exchanges",
         "ExchangePrefix": prefix,

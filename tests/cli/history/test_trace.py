@@ -22,7 +22,7 @@ from signalbox.history.trace.story import stories
 from signalbox.kept.objects import kept_batch
 from signalbox.messages import Message
 from signalbox.queues import QueueName
-from tests.cli.shared.stage import FakeStage, Refusal, serving
+from tests.cli.shared.stage import FakeStage, Refusal, reply_queue_url, serving
 from tests.fakes.aws import aws
 from tests.fakes.history import MemoryEventLookup
 from tests.unit.history.trace.way import START, WAY, event
@@ -64,7 +64,7 @@ def trial(aws: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
     control = boto3.client("sqs").create_queue(QueueName="signalbox-exchange-control")["QueueUrl"]
     split = boto3.client("sqs").create_queue(QueueName="signalbox-split-control")["QueueUrl"]
     outputs = {"HistoryBucket": "lake", "ExchangeControlQueueUrl": control, "SplitControlQueueUrl": split}
-    with serving({**outputs, "SplitReplyQueuePrefix": "signalbox-split-reply-"}, [control, split]) as stage:
+    with serving({**outputs, "SplitReplyQueueUrl": reply_queue_url(split)}, [control, split]) as stage:
         stage.replies["bindings"] = lambda command: [one for one in BINDINGS if one["exchange"] == command["exchange"]]
         yield Trial(stage, events)
 

@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ import boto3
 from typer.testing import CliRunner, Result
 
 from signalbox.cli.main import app
+from tests.adapters.shared.stubs import URLS
 
 Reply = Callable[[Mapping[str, Any]], object]
 
@@ -45,17 +46,15 @@ class FakeStage:
                 received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=0)
                 for message in received.get("Messages", ()):
                     sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-                    self._answer(json.loads(message["Body"]), url.rpartition("/")[2])
+                    self._answer(json.loads(message["Body"]), url)
             self.over.wait(0.02)
 
-    def _answer(self, command: dict[str, Any], queue: str) -> None:
+    def _answer(self, command: dict[str, Any], url: str) -> None:
         reply = json.dumps({"id": command["id"], **self._reply(command)})
         self.asked.append(command)
-        self.asked_in.append(queue)
-        if "reply_queue_url" in command:
-            sqs = boto3.client("sqs")
-            with suppress(sqs.exceptions.QueueDoesNotExist):  # the client was interrupted meanwhile
-                sqs.send_message(QueueUrl=command["reply_queue_url"], MessageBody=reply)
+        self.asked_in.append(url.rpartition("/")[2])
+        if command.get("reply"):
+            boto3.client("sqs").send_message(QueueUrl=reply_queue_url(url), MessageBody=reply)
 
     def _reply(self, command: Mapping[str, Any]) -> dict[str, object]:
         try:
@@ -69,7 +68,7 @@ def fake_stage() -> Iterator[FakeStage]:
     """Yield a deployed stage that serves the control queue of splitting; the caller starts moto."""
     outputs = {
         "SplitControlQueueUrl": boto3.client("sqs").create_queue(QueueName="signalbox-split-control")["QueueUrl"],
-        "SplitReplyQueuePrefix": "signalbox-split-reply-",
+        "SplitReplyQueueUrl": reply_queue_url(f"{URLS}signalbox-split-control"),
         "TemporaryQueuePrefix": "mirrord-",
         "HistoryBucket": "lake",
         "HistoryDatabase": "signalbox_lake",
@@ -88,6 +87,8 @@ def serving(outputs: Mapping[str, str], control_queues: Sequence[str]) -> Iterat
         "Outputs": {name: {"Value": value} for name, value in all_outputs.items()},
     }
     boto3.client("cloudformation").create_stack(StackName="signalbox", TemplateBody=json.dumps(template))
+    for url in control_queues:
+        boto3.client("sqs").create_queue(QueueName=reply_queue_url(url).rpartition("/")[2])
     stage = FakeStage(outputs, control_queues)
     thread = threading.Thread(target=stage.serve)
     thread.start()
@@ -98,10 +99,15 @@ def serving(outputs: Mapping[str, str], control_queues: Sequence[str]) -> Iterat
         thread.join()
 
 
-def reply_queues() -> list[str]:
-    """Return the URLs of the existing reply queues."""
-    found = boto3.client("sqs").list_queues(QueueNamePrefix="signalbox-split-reply-")
-    return list(found.get("QueueUrls", ()))
+def reply_queue_url(control_queue_url: str) -> str:
+    """Return the URL of the reply queue of those who may send to a control queue."""
+    return control_queue_url.replace("-control", "-reply")
+
+
+def waiting_replies() -> int:
+    """Return the number of replies that nobody has fetched."""
+    url, number = f"{URLS}signalbox-split-reply", "ApproximateNumberOfMessages"
+    return int(boto3.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=[number])["Attributes"][number])
 
 
 def split(*arguments: str, **options: Any) -> Result:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from signalbox.cli.main import app
 from signalbox.control.protocol import CommandRejected, CommandUnavailable
 from signalbox.errors import RejectedError
-from tests.cli.shared.stage import FakeStage, Refusal, fake_stage, reply_queues, split
+from tests.cli.shared.stage import FakeStage, Refusal, fake_stage, split, waiting_replies
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 
 REGISTRY = """
@@ -54,7 +54,7 @@ def test_a_file_is_applied_document_by_document(stage, file):
     assert result.stdout.startswith("lambda/meme-app  applied")
     (document,) = stage.asked[0]["documents"]
     assert document["spec"]["consumer"] == {"name": "meme-app", "workloadType": "Lambda"}
-    assert reply_queues() == []
+    assert waiting_replies() == 0
 
 
 def test_json_output_is_the_stages_result(stage, file):
@@ -150,7 +150,7 @@ def test_the_stages_refusal_is_printed(stage, file, code, error):
 
     with pytest.raises(error, match="the table is full"):
         split("registry", "apply", "-f", str(file))
-    assert reply_queues() == []
+    assert waiting_replies() == 0
 
 
 def test_discover_prints_a_registry_file(stage, tmp_path, file):

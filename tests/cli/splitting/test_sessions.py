@@ -16,7 +16,7 @@ from signalbox.clients.splitting.sessions import SessionNotReady
 from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError
 from signalbox.splitting.model.session_config import InvalidSessionConfig
-from tests.cli.shared.stage import FakeStage, Refusal, fake_stage, reply_queues, split
+from tests.cli.shared.stage import FakeStage, Refusal, fake_stage, split, waiting_replies
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 
 CONFIG = {"feature": {"split_queues": {"memes": {"queue_type": "SQS", "message_filter": {"tenant": "^ann$"}}}}}
@@ -76,7 +76,7 @@ def test_a_session_is_started_without_holding_it(stage, config):
     assert (asked["target"], asked["session"], asked["owner"]) == ("lambda/meme-app", "ann-1", "ann")
     assert asked["config"] == CONFIG
     assert stage.commands == ["start", "heartbeat"]
-    assert reply_queues() == []
+    assert waiting_replies() == 0
 
 
 def test_a_session_takes_all_queues_as_a_whole_without_a_file(stage):
@@ -151,7 +151,7 @@ def test_a_held_session_ends_when_it_is_interrupted(stage, config, number):
 
     assert result.exit_code == 0
     assert stage.commands == ["start", "stop"]
-    assert reply_queues() == []
+    assert waiting_replies() == 0
 
 
 def test_a_session_interrupted_during_its_start_is_ended(stage, config):

@@ -58,7 +58,7 @@ def test_sessions_are_listed_with_their_backlog(stage):
 
     assert ["ann-1", "lambda/meme-app", "ann@desk", "ending", "5", "h", "70", "s", "memes", "3"] in rows
     assert ["other", "3"] in rows
-    assert stage.asked[0].keys() == {"command", "id", "reply_queue_url"}
+    assert stage.asked[0].keys() == {"command", "id", "reply"}
 
 
 def test_exclusive_queues_are_marked(stage):

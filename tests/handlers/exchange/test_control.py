@@ -17,15 +17,16 @@ from signalbox.aws.exchange.queues import SqsExchangeQueues
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.records import CreatedQueue, DeclaredQueue, QueueSpec, User
 from signalbox.queues import lease_tags
-from signalbox.sarracenia.rights.names import InvalidUserName, UserName
+from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, function
 from tests.fakes.aws import REGION, aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
 from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
-CONTROL, REPLIES, DEAD = "signalbox-exchange-control", "signalbox-exchange-reply-", "dead"
+CONTROL, REPLIES, DEAD = "signalbox-exchange-control", "signalbox-exchange-reply", "dead"
 NOW = datetime.now(UTC)
+SENDERS = {"": "AROA9:admin", "alice": "AIDA1", "bob": "AIDA2"}
 
 
 @dataclass
@@ -34,26 +35,24 @@ class ExchangeControlStage:
     table: Any
     s3: Any
 
-    def command(self, name: str, *, user: str = "", reply: str | None = "", **fields: object) -> Event:
-        """Return a command of a user or administrator; without a reply queue if `reply` is None."""
-        document = {"command": name, "id": f"id-{name}", **fields}
-        if reply is not None:
-            document["reply_queue_url"] = reply or f"{URLS}{REPLIES}{user}_1"
+    def command(self, name: str, *, user: str = "", reply: bool = True, **fields: object) -> Event:
+        """Return a command of a user or administrator."""
+        document = {"command": name, "id": f"id-{name}", "reply": reply, **fields}
         return record_of(json.dumps(document), user=user)
 
     def ask(self, name: str, *, user: str = "", **fields: object) -> dict[str, Any]:
         """Send a command and return the reply."""
         assert handler(batch(self.command(name, user=user, **fields)), None) == {"batchItemFailures": []}
-        (reply,) = self.messages(f"{REPLIES}{user}_1")
+        (reply,) = self.messages(f"{REPLIES}-{user}" if user else REPLIES)
         document = json.loads(reply["Body"])
         assert document["id"] == f"id-{name}"
         return dict(document)
 
     def result_of(self, about: str, name: str, **fields: object) -> Any:
         """Send an administrator's command about a user; return its result."""
-        document = {"command": name, "id": "id", "reply_queue_url": f"{URLS}{REPLIES}_1", "user": about, **fields}
+        document = {"command": name, "id": "id", "reply": True, "user": about, **fields}
         assert handler(batch(record_of(json.dumps(document))), None) == {"batchItemFailures": []}
-        (reply,) = self.messages(f"{REPLIES}_1")
+        (reply,) = self.messages(REPLIES)
         return json.loads(reply["Body"])["result"]
 
     def result(self, name: str, **fields: object) -> Any:
@@ -86,7 +85,7 @@ def record_of(body: str, *, user: str = "", queue: str = CONTROL) -> Event:
         "messageId": "m-1",
         "receiptHandle": "h-1",
         "body": body,
-        "attributes": {},
+        "attributes": {"SenderId": SENDERS[user]},
         "messageAttributes": {},
         "eventSource": "aws:sqs",
         "eventSourceARN": ARNS + queue + (f"-{user}" if user else ""),
@@ -96,7 +95,7 @@ def record_of(body: str, *, user: str = "", queue: str = CONTROL) -> Event:
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> Iterator[ExchangeControlStage]:  # noqa: F811 - fixtures
     s3 = create_history_stream()
-    for name in (CONTROL, DEAD, f"{REPLIES}_1", f"{REPLIES}alice_1", f"{REPLIES}bob_1"):
+    for name in (CONTROL, DEAD, REPLIES, f"{REPLIES}-alice"):
         sqs.create_queue(QueueName=name)
     settings = {
         "STAGE": "signalbox",
@@ -246,34 +245,62 @@ def test_a_name_outside_the_role_is_denied(stage):
     assert stage.queues("x") == []
 
 
-def test_a_removed_user_is_denied(stage):
-    reply = stage.ask("exchanges", user="bob")
-
-    assert (reply["code"], "user 'bob'" in reply["error"]) == ("rejected", True)
+def reasons(stage: ExchangeControlStage) -> list[str]:
+    return [one["MessageAttributes"]["Reason"]["StringValue"] for one in stage.messages(DEAD)]
 
 
-def test_a_reply_goes_to_the_callers_own_reply_queue_only(stage):
-    for reply in (f"{REPLIES}_1", f"{REPLIES}bob_1", "xpublic"):
-        assert handler(batch(stage.command("whoami", user="alice", reply=URLS + reply)), None) == {
-            "batchItemFailures": []
-        }
+@pytest.mark.parametrize(
+    ("user", "attributes", "reason"),
+    [
+        ("bob", {}, "sent a command to the control queue of user 'bob', who has another id"),
+        ("alice", {"SenderId": "AIDA2"}, "'AIDA2' sent a command to the control queue of user 'alice'"),
+        ("alice", {"SenderId": ""}, "the command has no SenderId"),
+        ("", {"SenderId": "AIDA1"}, "user 'alice' sent a command to the administrators' control queue"),
+        ("", {"DeadLetterQueueSourceArn": ARNS + "eve"}, f"SQS moved the command here from {ARNS}eve"),
+        ("alice", {"DeadLetterQueueSourceArn": ARNS + "eve"}, f"SQS moved the command here from {ARNS}eve"),
+        ("alice", {"ApproximateReceiveCount": "6"}, "the command was received 6 times without a result"),
+    ],
+    ids=["removed", "another user", "nobody", "a user as administrator", "moved", "moved to a user", "worn out"],
+)
+def test_a_command_without_proof_is_dead_lettered_with_its_reason(stage, user, attributes, reason):
+    command = stage.command("declare_exchange", user=user, exchange="xs_alice")
+    command["attributes"] |= attributes
 
-    reasons = [one["MessageAttributes"]["Reason"]["StringValue"] for one in stage.messages(DEAD)]
-    assert len(reasons) == 3
-    assert all("expected a queue whose name begins with 'signalbox-exchange-reply-alice_'" in one for one in reasons)
+    assert handler(batch(command), None) == {"batchItemFailures": []}
+
+    (found,) = reasons(stage)
+    assert reason in found
+    assert stage.queues("x") == []
+    assert stage.messages(REPLIES) == stage.messages(f"{REPLIES}-alice") == []
+
+
+def test_a_command_that_is_received_again_is_executed(stage):
+    command = stage.command("declare_exchange", user="alice", exchange="xs_alice")
+    command["attributes"] |= {"ApproximateReceiveCount": "5"}
+
+    handler(batch(command), None)
+
+    assert stage.queues("x") == ["xs_alice", "xs_alice-dlq"]
+
+
+def test_a_message_does_not_name_its_reply_queue(stage):
+    command = stage.command("whoami", user="alice", reply=False, reply_queue_url=f"{URLS}{REPLIES}-bob")
+
+    assert handler(batch(command), None) == {"batchItemFailures": []}
+    assert "reply_queue_url" in reasons(stage)[0]
 
 
 def test_a_command_from_an_unknown_queue_gets_no_administrator_rights(stage):
-    with pytest.raises(InvalidUserName, match="is not a control queue"):
-        handler(batch(record_of("{}", queue="orders")), None)
+    assert handler(batch(record_of("{}", queue="orders")), None) == {"batchItemFailures": []}
+    assert "is not a control queue" in reasons(stage)[0]
 
 
 def test_a_refused_command_without_a_reply_queue_is_dead_lettered_with_the_reason(stage):
-    assert handler(batch(record_of("{"), stage.command("dance", reply=None)), None) == {"batchItemFailures": []}
+    assert handler(batch(record_of("{"), stage.command("dance", reply=False)), None) == {"batchItemFailures": []}
 
-    reasons = [one["MessageAttributes"]["Reason"]["StringValue"] for one in stage.messages(DEAD)]
-    assert reasons[0].startswith("command: not JSON")
-    assert reasons[1].startswith("command: expected one of ")
+    first, second = reasons(stage)
+    assert first.startswith("command: not JSON")
+    assert second.startswith("command: expected one of ")
 
 
 def leaving(stage: ExchangeControlStage) -> None:
@@ -296,7 +323,7 @@ def test_a_temporary_failure_is_reported_as_unavailable(stage):
 def test_a_command_without_a_reply_queue_that_is_too_early_comes_again(stage):
     leaving(stage)
 
-    again = batch(stage.command("declare_queue", reply=None, queue="q_alice"))
+    again = batch(stage.command("declare_queue", reply=False, queue="q_alice"))
 
     assert handler(again, None) == {"batchItemFailures": [{"itemIdentifier": "m-1"}]}
 
@@ -350,11 +377,23 @@ def test_the_schedule_deletes_unused_queues(stage):
 def test_strays_that_are_young_stay(stage):
     due_at = datetime.now(UTC) + timedelta(days=1)
     tags = lease_tags(stage="signalbox", capability="exchange", due_at=due_at)
-    for name in (f"{REPLIES}_2", "xs_stray"):
-        stage.sqs.create_queue(QueueName=name, tags=tags)
+    stage.sqs.create_queue(QueueName="xs_stray", tags=tags)
 
     assert handler({"task": "strays"}, None) == {"deleted": 0}
     assert stage.queues("xs_stray") == ["xs_stray"]
+
+
+def test_the_sweep_restricts_queues_made_before_and_makes_missing_reply_queues(stage, caplog):
+    stage.result("declare_exchange", exchange="xpublic")
+    stage.sqs.delete_queue(QueueUrl=f"{URLS}{REPLIES}-alice")
+    redrive = {"deadLetterTargetArn": ARNS + "xpublic", "maxReceiveCount": 1}
+    stage.sqs.create_queue(QueueName="theirs", Attributes={"RedrivePolicy": json.dumps(redrive)})
+
+    handler({"task": "strays"}, None)
+
+    assert stage.queues(f"{REPLIES}-") == [f"{REPLIES}-alice"]
+    assert "the sources of queue xpublic-dlq are restricted now" in caplog.text
+    assert f"queue xpublic takes the dead letters of other queues: {ARNS}theirs" in caplog.text
 
 
 def lose_connections() -> None:

@@ -48,12 +48,9 @@ class ControlStage:
     dead_letter_queue_url: str
     reply_queue_url: str
 
-    def command(self, name: str, *, reply: str | None = "", **fields: object) -> Event:
-        """Return a command as Lambda passes it; without a reply queue if `reply` is None."""
-        document = {"command": name, "id": f"id-{name}", **fields}
-        if reply is not None:
-            document["reply_queue_url"] = reply or self.reply_queue_url
-        return record_of(json.dumps(document))
+    def command(self, name: str, *, reply: bool = True, **fields: object) -> Event:
+        """Return a command as Lambda passes it."""
+        return record_of(json.dumps({"command": name, "id": f"id-{name}", "reply": reply, **fields}))
 
     def ask(self, name: str, **fields: object) -> dict[str, Any]:
         """Send a command and return the reply."""
@@ -85,7 +82,7 @@ def record_of(body: str) -> Event:
         "messageId": "m-1",
         "receiptHandle": "h-1",
         "body": body,
-        "attributes": {},
+        "attributes": {"SenderId": "AIDABOB"},
         "messageAttributes": {},
         "eventSource": "aws:sqs",
         "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT}:signalbox-split-control",
@@ -115,7 +112,7 @@ def function(name: str, variables: dict[str, str]) -> str:
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[ControlStage]:  # noqa: F811 - fixtures
     s3 = create_history_stream()
-    names = ("signalbox-split-control", "dead-splits", "signalbox-split-reply-ann", "memes")
+    names = ("signalbox-split-control", "dead-splits", "signalbox-split-reply", "memes")
     control_url, dead_url, reply_url, memes_url = (sqs.create_queue(QueueName=name)["QueueUrl"] for name in names)
     function("meme-app", {"QUEUE": memes_url, "OTHER": "x"})
     settings = {
@@ -241,7 +238,7 @@ def test_a_premature_command_is_unavailable(stage):
 def test_a_premature_command_without_a_reply_queue_is_redelivered(stage):
     started(stage)
     stage.ask("stop", target=APP, session="ann")
-    again = stage.command("start", reply=None, target=APP, session="ann", owner="ann@laptop", config=CONFIG)
+    again = stage.command("start", reply=False, target=APP, session="ann", owner="ann@laptop", config=CONFIG)
 
     assert handler(batch(again), None) == {"batchItemFailures": [{"itemIdentifier": "m-1"}]}
 
@@ -249,28 +246,55 @@ def test_a_premature_command_without_a_reply_queue_is_redelivered(stage):
 def test_a_rejected_message_without_a_reply_queue_is_dead_lettered(stage):
     bad = [
         record_of("{"),
-        stage.command("status", reply="https://elsewhere/1/other-queue"),
-        stage.command("dance", reply=None),
+        stage.command("dance", reply=False),
     ]
 
     assert handler(batch(*bad), None) == {"batchItemFailures": []}
 
     reasons = [m["MessageAttributes"]["Reason"]["StringValue"] for m in stage.messages(stage.dead_letter_queue_url)]
     assert reasons[0].startswith("command: not JSON")
-    assert "reply_queue_url: expected a queue whose name begins with 'signalbox-split-reply-'" in reasons[1]
-    assert reasons[2].startswith("command: expected one of apply, remove, registries")
+    assert reasons[1].startswith("command: expected one of apply, remove, registries")
 
 
-def test_a_command_without_its_reply_queue_is_executed(stage):
-    gone = stage.reply_queue_url + "-gone"
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        ({"SenderId": "AIDABOB", "DeadLetterQueueSourceArn": "arn:eve"}, "SQS moved the command here from arn:eve"),
+        ({}, "the command has no SenderId"),
+    ],
+)
+def test_a_command_that_nobody_was_permitted_to_send_is_dead_lettered(stage, attributes, reason):
+    command = stage.command("apply", documents=[REGISTRY])
+    command["attributes"] = attributes
 
-    assert handler(batch(stage.command("apply", reply=gone, documents=[REGISTRY])), None) == {"batchItemFailures": []}
+    assert handler(batch(command), None) == {"batchItemFailures": []}
 
+    (dead,) = stage.messages(stage.dead_letter_queue_url)
+    assert reason in dead["MessageAttributes"]["Reason"]["StringValue"]
+    assert stage.ask("registries")["result"] == []
+
+
+def test_the_sweep_restricts_temporary_queues_made_before(stage, caplog):
+    started(stage)
+    (message,) = stage.bodies(stage.control_queue_url)
+    handler(batch(record_of(message)), None)
+
+    handler({"task": "strays"}, None)
+
+    assert all(f"the sources of queue {name} are restricted now" in caplog.text for name in stage.temporary_queues())
+
+
+def test_a_command_is_executed_without_its_reply_queue(stage):
+    stage.sqs.delete_queue(QueueUrl=stage.reply_queue_url)
+
+    assert handler(batch(stage.command("apply", documents=[REGISTRY])), None) == {"batchItemFailures": []}
+
+    stage.sqs.create_queue(QueueName="signalbox-split-reply")
     assert len(stage.ask("registries")["result"]) == 1
 
 
 def test_a_reply_that_is_too_long_is_an_error(stage):
-    control_wiring.replies().result("signalbox-split-reply-ann", "1", "x" * 1_100_000)
+    control_wiring.replies().result("signalbox-split-reply", "1", "x" * 1_100_000)
 
     (reply,) = stage.bodies(stage.reply_queue_url)
     assert "exceeds the size of a message" in json.loads(reply)["error"]

@@ -5,7 +5,10 @@ KEY_IN_USE = "kms: Decrypt GenerateDataKey"
 SQS = "arn:<Partition>:sqs:<Region>:<AccountId>"
 MAPPINGS = "arn:<Partition>:lambda:<Region>:<AccountId>:event-source-mapping:*"
 READ_QUEUE = "sqs: DeleteMessage GetQueueAttributes ReceiveMessage"
-MAKE_QUEUE = "sqs: CreateQueue DeleteQueue GetQueueAttributes ListQueueTags SendMessage SetQueueAttributes TagQueue"
+MAKE_QUEUE = (
+    "sqs: CreateQueue DeleteQueue GetQueueAttributes ListDeadLetterSourceQueues ListQueueTags SendMessage "
+    "SetQueueAttributes TagQueue"
+)
 SCHEDULED = {
     "Exchange/Control": "lambda: InvokeFunction",
     "Schedules/DeadCalls": "sqs: SendMessage",
@@ -37,8 +40,12 @@ EXCHANGE = {
             "xray: PutTelemetryRecords PutTraceSegments"
         ),
         "Exchange/Commands": READ_QUEUE,
-        f"{SQS}:signalbox-exchange-control-*": f"{READ_QUEUE} SetQueueAttributes",
-        f"{SQS}:signalbox-exchange-reply-*": "sqs: DeleteQueue GetQueueAttributes ListQueueTags SendMessage",
+        f"{SQS}:signalbox-exchange-control-*": f"{READ_QUEUE} ListDeadLetterSourceQueues SetQueueAttributes",
+        f"{SQS}:signalbox-exchange-reply-*": (
+            "sqs: CreateQueue GetQueueAttributes ListDeadLetterSourceQueues ListQueueTags SendMessage "
+            "SetQueueAttributes TagQueue"
+        ),
+        "Exchange/Replies": "sqs: SendMessage",
         f"{SQS}:x*": MAKE_QUEUE,
         f"{SQS}:q_*": MAKE_QUEUE,
         "Exchange/DeadLetters": "sqs: SendMessage",

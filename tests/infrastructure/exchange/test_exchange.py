@@ -9,6 +9,7 @@ import pytest
 
 from signalbox.aws.exchange import items as exchange_items
 from signalbox.aws.shared.telemetry import measure_oldest_message
+from signalbox.control.protocol import REPLY_RETENTION, REPLY_VISIBILITY
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
@@ -103,10 +104,13 @@ def test_commands_are_read_where_the_administrators_and_users_send_them(stage):
     own = stage.every("AWS::SQS::Queue")["Exchange/Commands"]["Properties"]
 
     assert own["QueueName"] == named.control_queue(None)
-    assert stage.stage["Outputs"]["ExchangeReplyQueuePrefix"]["Value"] + "_" == named.reply_prefix(None)
+    replies = stage.every("AWS::SQS::Queue")["Exchange/Replies"]["Properties"]
+    assert replies["QueueName"] == named.reply_queue(None)
+    assert replies["MessageRetentionPeriod"] == REPLY_RETENTION.total_seconds()
+    assert replies["VisibilityTimeout"] == REPLY_VISIBILITY.total_seconds()
     for user in (UserName("alice"), UserName("a-b")):
         assert may(stage, CONTROL, action="sqs:ReceiveMessage", queue=named.control_queue(user))
-        assert may(stage, CONTROL, action="sqs:SendMessage", queue=named.reply_prefix(user) + "1")
+        assert may(stage, CONTROL, action="sqs:SendMessage", queue=named.reply_queue(user))
         assert not may(stage, CONTROL, action="sqs:SendMessage", queue=named.control_queue(user))
 
 

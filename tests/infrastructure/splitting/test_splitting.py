@@ -217,7 +217,7 @@ def test_times_and_names_follow_from_the_settings():
     assert split["Properties"]["Environment"]["Variables"]["SPLIT_TIMEOUT_SECONDS"] == "45"
     assert queue["QueueName"] == "trial-split-control"
     assert control["Properties"]["Timeout"] < queue["VisibilityTimeout"] < 60
-    assert stage.stage["Outputs"]["SplitReplyQueuePrefix"]["Value"] == "trial-split-reply-"
+    assert stage.every("AWS::SQS::Queue")["Splitting/Replies"]["Properties"]["QueueName"] == "trial-split-reply"
     assert resources(stage, "Splitting/SplitRole", action="sqs:SendMessage") == {
         f"{SQS}:tmp-*",
         "Splitting/DeadLetters",

@@ -105,10 +105,10 @@ class Desk:
 
 @pytest.fixture
 def desk(deployment: Deployment) -> Iterator[Desk]:
-    with client_of(deployment) as client:
-        desk = Desk(client)
-        yield desk
-        desk.clear()
+    client = client_of(deployment)
+    desk = Desk(client)
+    yield desk
+    desk.clear()
 
 
 def attributes_of(deployment: Deployment, url: str) -> dict[str, str]:
@@ -152,12 +152,11 @@ def test_instances_that_start_at_the_same_moment_declare_and_bind_the_same(desk:
     everybody = Barrier(INSTANCES)
 
     def start() -> list[Any]:
-        with client_of(deployment) as client:
-            client.whoami()  # creates the client's reply queue
-            everybody.wait(LATE_SECONDS)
-            declared = [client.declare_exchange(exchange), client.declare_queue(queue, prefetch=7)]
-            bound = [client.bind(exchange, queue, pattern) for pattern in ("a.#", "b.#")]
-            return [*declared, *({**one, "was_bound": None} for one in bound)]  # differs for the first instance
+        client = client_of(deployment)
+        everybody.wait(LATE_SECONDS)
+        declared = [client.declare_exchange(exchange), client.declare_queue(queue, prefetch=7)]
+        bound = [client.bind(exchange, queue, pattern) for pattern in ("a.#", "b.#")]
+        return [*declared, *({**one, "was_bound": None} for one in bound)]  # differs for the first instance
 
     with ThreadPoolExecutor(INSTANCES) as threads:
         statuses = [one.result() for one in [threads.submit(start) for _ in range(INSTANCES)]]
@@ -232,7 +231,8 @@ def test_two_workers_share_a_queue_and_no_message_goes_to_both(desk: Desk, deplo
     everybody = Barrier(WORKERS + 1)
 
     def work(mine: list[str]) -> None:
-        with client_of(deployment) as client, client.consumer(queue) as consumer:
+        client = client_of(deployment)
+        with client.consumer(queue) as consumer:
             everybody.wait(LATE_SECONDS)
             deadline = Deadline(LATE_SECONDS)
             while sum(map(len, found)) < len(wanted) and not deadline.is_over():

@@ -1,5 +1,6 @@
 """The permissions of users on the deployed stage: every role, operation and name."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -90,16 +91,16 @@ class Actor:
 @pytest.fixture(scope="module")
 def declared(deployment: Deployment) -> Iterator[str]:
     """Declare exchanges and queues of several users; return a queue's URL up to its name."""
-    with client_of(deployment) as administrator:
-        for name in EXCHANGES:
-            administrator.declare_exchange(name)
-        for name in QUEUES:
-            administrator.declare_queue(name)
-        yield administrator.url_prefix
-        for name in EXCHANGES:
-            administrator.delete_exchange(name, force=True)
-        for name in QUEUES:
-            administrator.delete_queue(parse_queue_name(name))
+    administrator = client_of(deployment)
+    for name in EXCHANGES:
+        administrator.declare_exchange(name)
+    for name in QUEUES:
+        administrator.declare_queue(name)
+    yield administrator.url_prefix
+    for name in EXCHANGES:
+        administrator.delete_exchange(name, force=True)
+    for name in QUEUES:
+        administrator.delete_queue(parse_queue_name(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +138,8 @@ def users(deployment: Deployment) -> Iterator[Users]:
 
 
 @pytest.fixture(scope="module")
-def actor(users: Users, declared: str) -> Iterator[Actor]:
-    actor = users.acting(declared)
-    with actor.client:
-        yield actor
+def actor(users: Users, declared: str) -> Actor:
+    return users.acting(declared)
 
 
 def is_permitted(operation: Callable[[str], object], name: str) -> bool:
@@ -189,6 +188,8 @@ def test_not_even_a_users_administrator_touches_what_is_not_an_exchange_or_a_que
     own = actor.client.names.control_queue(TESS)
     control = deployment.outputs["ExchangeControlQueueUrl"]
     prefix = control.rpartition("/")[0]
+    arns = deployment.outputs["BrokerQueueArn"].rpartition(":")[0]
+    redrive = json.dumps({"deadLetterTargetArn": f"{arns}:{control.rpartition('/')[2]}", "maxReceiveCount": 1})
     calls: dict[str, Callable[[], object]] = {
         "send a command as an administrator": lambda: actor.sqs.send_message(
             QueueUrl=control, MessageBody='{"command": "whoami", "id": "1"}'
@@ -198,8 +199,14 @@ def test_not_even_a_users_administrator_touches_what_is_not_an_exchange_or_a_que
             QueueUrl=deployment.outputs["ExchangeDeadLetterQueueUrl"], MessageBody="x"
         ),
         "make a queue": lambda: actor.sqs.create_queue(QueueName="q_tess_by_hand"),
-        "make another user's reply queue": lambda: actor.sqs.create_queue(
-            QueueName=f"{actor.client.names.reply_prefix(UserName('rita'))}1"
+        "make a reply queue": lambda: actor.sqs.create_queue(
+            QueueName=f"{actor.client.names.reply_queue(TESS)}-2", Attributes={"RedrivePolicy": redrive}
+        ),
+        "change the own reply queue": lambda: actor.sqs.set_queue_attributes(
+            QueueUrl=f"{prefix}/{actor.client.names.reply_queue(TESS)}", Attributes={"RedrivePolicy": redrive}
+        ),
+        "read another user's replies": lambda: actor.sqs.receive_message(
+            QueueUrl=deployment.outputs["ExchangeReplyQueueUrl"]
         ),
         "list queues": actor.sqs.list_queues,
         "take offers": lambda: actor.sqs.receive_message(QueueUrl=deployment.outputs["BrokerQueueUrl"]),
@@ -221,24 +228,24 @@ def test_a_message_has_the_name_of_its_publisher(
 ) -> None:
     users.become(Role.SOURCE)
     claim = {**TOPIC, "publisher": {"DataType": "String", "StringValue": "rita"}}
-    with client_of(deployment) as administrator:
-        administrator.bind("xs_tess", "q_tess2.subscribe", "#")
-        message = {"exchange": "xs_tess", "routing_key": "a", "headers": {"publisher": "rita"}}
-        actor.client.ask("publish", {**message, "body": "by command"})
-        administrator.ask("publish", {**message, "body": "by an administrator's command"})
-        actor.sqs.send_message(QueueUrl=f"{declared}xs_tess", MessageBody="by herself", MessageAttributes=claim)
+    administrator = client_of(deployment)
+    administrator.bind("xs_tess", "q_tess2.subscribe", "#")
+    message = {"exchange": "xs_tess", "routing_key": "a", "headers": {"publisher": "rita"}}
+    actor.client.ask("publish", {**message, "body": "by command"})
+    administrator.ask("publish", {**message, "body": "by an administrator's command"})
+    actor.sqs.send_message(QueueUrl=f"{declared}xs_tess", MessageBody="by herself", MessageAttributes=claim)
 
-        publishers: dict[str, str] = {}
-        with administrator.consumer("q_tess2.subscribe") as consumer:
+    publishers: dict[str, str] = {}
+    with administrator.consumer("q_tess2.subscribe") as consumer:
 
-            def all_of_them() -> bool:
-                for one in consumer.receive(wait_seconds=1):
-                    consumer.ack(one)
-                    assert one.delivered.headers == {"publisher": "rita"}
-                    publishers[one.delivered.body] = one.delivered.publisher
-                return len(publishers) == 3
+        def all_of_them() -> bool:
+            for one in consumer.receive(wait_seconds=1):
+                consumer.ack(one)
+                assert one.delivered.headers == {"publisher": "rita"}
+                publishers[one.delivered.body] = one.delivered.publisher
+            return len(publishers) == 3
 
-            wait_for(all_of_them, f"three messages, only {publishers}")
+        wait_for(all_of_them, f"three messages, only {publishers}")
 
     assert publishers == {"by command": "tess", "by an administrator's command": "_", "by herself": "tess"}
 

@@ -62,20 +62,18 @@ def window() -> dict[str, str]:
 @pytest.fixture(scope="module")
 def sent(deployment: Deployment) -> None:
     """Publish and deliver all messages, and wait until their events are in the bucket."""
-    with client_of(deployment) as client:
-        client.declare_exchange(EXCHANGE)
-        client.ask("declare_exchange", {"exchange": LOG, "live": True})
-        for queue in (QUEUE, COPY, f"{QUEUE}.fifo"):
-            client.declare_queue(queue)
-        client.bind(EXCHANGE, QUEUE, "a.*")
-        client.bind(LOG, f"{QUEUE}.fifo", "job.#")
-        for exchange, counts in ((EXCHANGE, PUBLISHED), (LOG, LOGGED)):
-            posts = [
-                PublishRequest(key, f"{key} {number}")
-                for key, count in counts.items()
-                for number in range(1, count + 1)
-            ]
-            assert all(one.message_id for one in client.publish_all(exchange, posts))
+    client = client_of(deployment)
+    client.declare_exchange(EXCHANGE)
+    client.ask("declare_exchange", {"exchange": LOG, "live": True})
+    for queue in (QUEUE, COPY, f"{QUEUE}.fifo"):
+        client.declare_queue(queue)
+    client.bind(EXCHANGE, QUEUE, "a.*")
+    client.bind(LOG, f"{QUEUE}.fifo", "job.#")
+    for exchange, counts in ((EXCHANGE, PUBLISHED), (LOG, LOGGED)):
+        posts = [
+            PublishRequest(key, f"{key} {number}") for key, count in counts.items() for number in range(1, count + 1)
+        ]
+        assert all(one.message_id for one in client.publish_all(exchange, posts))
     wait_for(lambda: waiting(deployment, QUEUE) == 9, "what is bound", seconds=60)
     wait_for(lambda: waiting(deployment, f"{QUEUE}.fifo") == 60, "what is bound in order", seconds=60)
     wait_for_files(deployment.session().client("s3"), deployment.outputs["HistoryBucket"])
@@ -175,7 +173,8 @@ def record(deployment: Deployment) -> ReplayProgress:
 
 
 def received(deployment: Deployment, queue: str) -> list[dict[str, Any]]:
-    with client_of(deployment) as client, client.consumer(queue) as consumer:
+    client = client_of(deployment)
+    with client.consumer(queue) as consumer:
         taken = []
         while found := consumer.receive(wait_seconds=3):
             taken += found

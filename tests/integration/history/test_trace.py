@@ -54,13 +54,13 @@ def users(deployment: Deployment, place: TrialRealm) -> Iterator[Users]:
         Name=PARAMETER, Value=json.dumps({"traced": QUEUE}), Type="String", Overwrite=True
     )
     users = Users(deployment, TARGET)
-    with client_of(deployment) as exchanges:
-        exchanges.declare_queue(QUEUE)
-        exchanges.bind(place.realm, QUEUE, "trial.#")
-        users.apply(REGISTRY)
-        yield users
-        users.wait_until_over()
-        exchanges.delete_queue(QUEUE)
+    exchanges = client_of(deployment)
+    exchanges.declare_queue(QUEUE)
+    exchanges.bind(place.realm, QUEUE, "trial.#")
+    users.apply(REGISTRY)
+    yield users
+    users.wait_until_over()
+    exchanges.delete_queue(QUEUE)
 
 
 def test_one_message_is_traced_through_an_exchange_its_queue_a_split_and_to_a_connection(

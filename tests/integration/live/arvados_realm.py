@@ -13,13 +13,13 @@ REALM = "xarvados.fifo"
 @contextmanager
 def arvados_realm(deployment: Deployment) -> Iterator[ExchangeClient]:
     """Provide an administrator of a stage with the realm."""
-    with client_of(deployment) as client:
-        for one in client.exchanges():  # that of an earlier test
-            if one["live"] and one["live"]["arvados"]:
-                client.declare_exchange(one["exchange"], live={"arvados": False})
-        client.declare_exchange(REALM, live={"arvados": True, "order_by": "exchange"})
-        yield client
-        client.delete_exchange(REALM, force=True)
+    client = client_of(deployment)
+    for one in client.exchanges():  # that of an earlier test
+        if one["live"] and one["live"]["arvados"]:
+            client.declare_exchange(one["exchange"], live={"arvados": False})
+    client.declare_exchange(REALM, live={"arvados": True, "order_by": "exchange"})
+    yield client
+    client.delete_exchange(REALM, force=True)
 
 
 def settle(administrator: ExchangeClient) -> None:

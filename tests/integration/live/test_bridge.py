@@ -175,8 +175,8 @@ def test_each_row_arrives_once_and_in_order_though_the_bridge_is_killed(lab: Lab
 
 def test_the_sdk_of_arvados_receives_the_rows_of_the_database(lab: Lab, deployment: Deployment, tmp_path: Path):
     """Rows in PostgreSQL reach Arvados' Python SDK with the fields of arvados-ws, without arvados-ws."""
-    with client_of(deployment) as administrator:
-        administrator.declare_exchange(lab.place.realm, live={"arvados": True})
+    administrator = client_of(deployment)
+    administrator.declare_exchange(lab.place.realm, live={"arvados": True})
     with lab.running() as bridge, tls_endpoint(lab.place.url, tmp_path) as endpoint:
         lab.wait_for_bridges(1)
         token = f"v2/{lab.user}/{lab.ticket}"

@@ -258,7 +258,7 @@ def test_autobahn_receives_batches_in_order(place, deployment):
     topic = new_topic()
     posts = [PublishRequest(topic, json.dumps(number), {}, f"{topic}-{number}") for number in range(100)]
     with ExitStack() as stack:
-        administrator = stack.enter_context(client_of(deployment))
+        administrator = client_of(deployment)
         client = joined(stack, command_of("autobahn-runner"), place.login("subscriber", topic=topic))
         list(administrator.publish_all(place.realm, posts, order_by=OrderBy.TOPIC))
 

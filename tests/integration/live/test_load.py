@@ -92,9 +92,9 @@ def _are_enough(cuts: int, kills: Sequence[float]) -> bool:
 
 
 def _publish(deployment: Deployment, exchange: str, messages: Sequence[tuple[str, int]]) -> None:
-    with client_of(deployment) as client:
-        posted = client.publish_all(exchange, (PublishRequest(topic, str(number)) for topic, number in messages))
-        assert all(one.message_id for one in posted)
+    client = client_of(deployment)
+    posted = client.publish_all(exchange, (PublishRequest(topic, str(number)) for topic, number in messages))
+    assert all(one.message_id for one in posted)
 
 
 def _has_all(follower: Follower, published: dict[str, list[object]]) -> bool:

@@ -49,16 +49,16 @@ def taken(client: LiveClient, number: int) -> list[ReceivedEvent]:
 @pytest.mark.parametrize("order_by", ["publisher", "exchange"])
 def test_the_order_of_each_publisher_holds_across_topics(place: TrialRealm, deployment: Deployment, order_by: str):
     realm, topics = f"xby-{order_by}-{secrets.token_hex(3)}.fifo", [new_topic() for _ in range(TOPICS)]
-    with client_of(deployment) as administrator:
-        administrator.ask("declare_exchange", {"exchange": realm, "live": True, "order_by": order_by})
-        grant = {
-            "user": place.users["source"][0],
-            "exchange": realm,
-            "right": "write",
-            "match": "prefix",
-            "uri": "trial",
-        }
-        administrator.ask("grant", grant)
+    administrator = client_of(deployment)
+    administrator.ask("declare_exchange", {"exchange": realm, "live": True, "order_by": order_by})
+    grant = {
+        "user": place.users["source"][0],
+        "exchange": realm,
+        "right": "write",
+        "match": "prefix",
+        "uri": "trial",
+    }
+    administrator.ask("grant", grant)
     there = replace(place, realm=realm)
 
     with there.client("admin") as follower, ThreadPoolExecutor() as pool:

@@ -5,7 +5,6 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,9 +40,8 @@ QUIET_SECONDS = 3.0
 
 
 @pytest.fixture
-def administrator(deployment: Deployment) -> Iterator[ExchangeClient]:
-    with client_of(deployment) as client:
-        yield client
+def administrator(deployment: Deployment) -> ExchangeClient:
+    return client_of(deployment)
 
 
 def taken(client: LiveClient, number: int) -> list[ReceivedEvent]:

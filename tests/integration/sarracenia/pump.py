@@ -134,18 +134,18 @@ class Pump:
 
     def declare(self, bindings: Sequence[Binding]) -> None:
         """Declare all exchanges and queues and bind them, in parallel."""
-        with self.client() as client:
-            for exchange in MESSAGES:
-                client.declare_exchange(exchange)
+        client = self.client()
+        for exchange in MESSAGES:
+            client.declare_exchange(exchange)
         queues = [queue for queues in QUEUES.values() for queue in queues]
         self._share([lambda client, name=queue: client.declare_queue(name) for queue in queues])
         self._share([lambda client, one=one: client.bind(one.exchange, one.queue, one.pattern) for one in bindings])
 
     def _share(self, commands: Sequence[Callable[[ExchangeClient], object]]) -> None:
         def give(part: Sequence[Callable[[ExchangeClient], object]]) -> None:
-            with self.client() as client:
-                for command in part:
-                    command(client)
+            client = self.client()
+            for command in part:
+                command(client)
 
         with ThreadPoolExecutor(DECLARERS) as threads:
             list(threads.map(give, [commands[number::DECLARERS] for number in range(DECLARERS)]))
@@ -169,8 +169,8 @@ class Pump:
         """Publish messages of one exchange in order; return them by message id."""
         exchange = messages[0].exchange
         posts = [PublishRequest(one.key, str(one.number), {"number": str(one.number)}) for one in messages]
-        with self.client() as client:
-            posted = list(client.publish_all(exchange, self._paced(posts, exchange, may_publish)))
+        client = self.client()
+        posted = list(client.publish_all(exchange, self._paced(posts, exchange, may_publish)))
         return {one.message_id: message for one, message in zip(posted, messages, strict=True) if one.message_id}
 
     def _paced(
@@ -191,14 +191,14 @@ class Pump:
         over = threading.Event()
 
         def rebind() -> None:
-            with self.client() as client:
-                client.reply_timeout = IMPATIENCE
-                for change in cycle((client.bind, client.unbind)):
-                    for exchange, queues in QUEUES.items():
-                        with suppress(NoControlReply):  # the function was killed
-                            change(exchange, queues[0], "nobody.#")
-                    if over.wait(SECONDS_BETWEEN_BINDINGS):
-                        return
+            client = self.client()
+            client.reply_timeout = IMPATIENCE
+            for change in cycle((client.bind, client.unbind)):
+                for exchange, queues in QUEUES.items():
+                    with suppress(NoControlReply):  # the function was killed
+                        change(exchange, queues[0], "nobody.#")
+                if over.wait(SECONDS_BETWEEN_BINDINGS):
+                    return
 
         thread = threading.Thread(target=rebind, daemon=True)
         thread.start()

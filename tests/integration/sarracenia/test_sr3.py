@@ -140,8 +140,8 @@ def test_messages_in_v02_keep_their_headers(configured):
 def test_an_unreadable_message_becomes_a_dead_letter_and_does_not_block_others(configured, queue_of, deployment):
     sr3 = configured()
     dead_letters = dead_letter_name(queue_of(sr3))
-    with client_of(sr3.broker) as client:
-        client.publish(sr3.exchange, "v03.bulletins", '{"no": "announcement"}')
+    client = client_of(sr3.broker)
+    client.publish(sr3.exchange, "v03.bulletins", '{"no": "announcement"}')
     sr3.post(*ROUTED)
 
     with sr3.in_foreground():

@@ -167,8 +167,8 @@ def created_user(deployment: Deployment, name: UserName) -> Iterator[ExchangeCli
     key = users.new_key(name)
     sqs = deployment.session_of(ClientCredentials(key.access_key_id, key.secret_access_key)).client("sqs")
     url_prefix = outputs["ExchangeControlQueueUrl"].rpartition("/")[0] + "/"
-    with ExchangeClient(sqs, users.control_queues.names, url_prefix, name) as client:
-        yield client
+    client = ExchangeClient(sqs, users.control_queues.names, url_prefix, name)
+    yield client
 
 
 def run_task(deployment: Deployment, output: str, task: str) -> Any:

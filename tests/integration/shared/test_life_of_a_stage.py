@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 from signalbox.cli.main import app
 from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.control import ControlClient
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import Login
-from signalbox.clients.splitting.control import split_client
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.clients.web_socket import connector
 from signalbox.live.wamp.messages import Payload
@@ -152,8 +152,7 @@ def _use(story: Story, deployment: Deployment, alice: ExchangeClient) -> None:
         client.publish(TOPIC, Payload(["before"]))
     prefix = deployment.outputs["TemporaryQueuePrefix"]
     consumer = DeployedConsumer.deploy(deployment.session(), CONSUMER, [ORIGINAL], temporary_prefix=prefix)
-    with _split_control(deployment) as control:
-        control.ask("apply", {"documents": [consumer.registry()]})
+    _split_control(deployment).ask("apply", {"documents": [consumer.registry()]})
     # What a job of the history leaves in the catalog.
     glue = deployment.session().client("glue")
     glue.create_table(DatabaseName=deployment.outputs["HistoryDatabase"], TableInput={"Name": TABLE})
@@ -189,18 +188,13 @@ def _start_session(deployment: Deployment) -> SessionRequest:
         "alice@laptop",
         {"feature": {"split_queues": {"*": {"queue_type": "SQS", "message_filter": {"author": "^alice$"}}}}},
     )
-    with _split_control(deployment) as control:
-        SessionClient(control, request).start(timeout=timedelta(seconds=120))
+    SessionClient(_split_control(deployment), request).start(timeout=timedelta(seconds=120))
     return request
 
 
-def _split_control(deployment: Deployment) -> Any:
-    outputs = deployment.outputs
-    return split_client(
-        deployment.session().client("sqs"),
-        control_queue_url=outputs["SplitControlQueueUrl"],
-        reply_queue_prefix=outputs["SplitReplyQueuePrefix"],
-    )
+def _split_control(deployment: Deployment) -> ControlClient:
+    outputs, sqs = deployment.outputs, deployment.session().client("sqs")
+    return ControlClient(sqs, outputs["SplitControlQueueUrl"], outputs["SplitReplyQueueUrl"])
 
 
 def _live(deployment: Deployment) -> LiveClient:
@@ -243,8 +237,7 @@ def _use_split(story: Story, deployment: Deployment, request: SessionRequest) ->
     session = deployment.session()
     original = session.client("sqs").get_queue_url(QueueName=ORIGINAL)["QueueUrl"]
     consumer = DeployedConsumer(session, CONSUMER, {ORIGINAL: original})
-    with _split_control(deployment) as control:
-        state = SessionClient(control, request).heartbeat()
+    state = SessionClient(_split_control(deployment), request).heartbeat()
     story.session_phase = state.phase
     run_task(deployment, "ControlFunctionName", "reconcile")
     for author in ("alice", "bob"):

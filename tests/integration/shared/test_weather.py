@@ -5,16 +5,15 @@ names the seed; `SIGNALBOX_WEATHER_SEED=… pytest tests/integration/shared/test
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.clients.control import NoControlReply
-from signalbox.clients.splitting.control import split_client
+from signalbox.clients.control import ControlClient, NoControlReply
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer, Receipt
 from signalbox.queues import QueueName
@@ -37,17 +36,17 @@ def test_a_standard_and_a_fifo_queue_are_split_and_restored(weather_deployment: 
     )
     before = consumer.mappings()
 
-    with _developer(weather_deployment, consumer) as developer:
-        ready = developer.start(timeout=timedelta(seconds=PATIENCE_SECONDS))
-        with LocalConsumer(session, [queue.url for queue in ready.queues]).reading() as reader:
-            sent = {queue: _send(session, consumer.queues[queue], is_fifo=queue == FIFO) for queue in (STANDARD, FIFO)}
-            wait_for(
-                lambda: _bodies(reader.received) | _bodies(consumer.received()) == sent[STANDARD] | sent[FIFO],
-                "all messages",
-                seconds=PATIENCE_SECONDS,
-            )
-        developer.stop()
-        wait_for(lambda: _has_ended(developer), "the session and the split have ended", seconds=PATIENCE_SECONDS)
+    developer = _developer(weather_deployment, consumer)
+    ready = developer.start(timeout=timedelta(seconds=PATIENCE_SECONDS))
+    with LocalConsumer(session, [queue.url for queue in ready.queues]).reading() as reader:
+        sent = {queue: _send(session, consumer.queues[queue], is_fifo=queue == FIFO) for queue in (STANDARD, FIFO)}
+        wait_for(
+            lambda: _bodies(reader.received) | _bodies(consumer.received()) == sent[STANDARD] | sent[FIFO],
+            "all messages",
+            seconds=PATIENCE_SECONDS,
+        )
+    developer.stop()
+    wait_for(lambda: _has_ended(developer), "the session and the split have ended", seconds=PATIENCE_SECONDS)
 
     received = {DEVELOPER: reader.received, OTHERS: consumer.received()}
     assert _first_recipients(received) == {body: json.loads(body)["author"] for body in sent[STANDARD] | sent[FIFO]}
@@ -56,16 +55,14 @@ def test_a_standard_and_a_fifo_queue_are_split_and_restored(weather_deployment: 
     assert consumer.mappings() == before
 
 
-@contextmanager
-def _developer(deployment: Deployment, consumer: DeployedConsumer) -> Iterator[SessionClient]:
-    """Provide a developer's client of a registered consumer."""
+def _developer(deployment: Deployment, consumer: DeployedConsumer) -> SessionClient:
+    """Return a developer's client of a registered consumer."""
     outputs, sqs = deployment.outputs, deployment.session().client("sqs")
     queues = {"*": {"queue_type": "SQS", "message_filter": {"author": f"^{DEVELOPER}$"}}}
     request = SessionRequest(consumer.target, DEVELOPER, f"{DEVELOPER}@laptop", {"feature": {"split_queues": queues}})
-    url, prefix = outputs["SplitControlQueueUrl"], outputs["SplitReplyQueuePrefix"]
-    with split_client(sqs, control_queue_url=url, reply_queue_prefix=prefix) as control:
-        control.ask("apply", {"documents": [consumer.registry()]})
-        yield SessionClient(control, request)
+    control = ControlClient(sqs, outputs["SplitControlQueueUrl"], outputs["SplitReplyQueueUrl"])
+    control.ask("apply", {"documents": [consumer.registry()]})
+    return SessionClient(control, request)
 
 
 def _has_ended(developer: SessionClient) -> bool:

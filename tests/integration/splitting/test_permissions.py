@@ -37,9 +37,13 @@ from tests.integration.shared.permission_checks import (
 
 pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
-STAGE_QUEUES = {"control queue": "SplitControlQueueUrl", "dead letters": "SplitDeadLetterQueueUrl"}
+STAGE_QUEUES = {
+    "control queue": "SplitControlQueueUrl",
+    "reply queue": "SplitReplyQueueUrl",
+    "dead letters": "SplitDeadLetterQueueUrl",
+}
 BROKER_QUEUE = "broker queue"
-OWN_KINDS = ("original", "temporary queue", "reply queue", "other queue")
+OWN_KINDS = ("original", "temporary queue", "other queue")
 QUEUES: dict[str, Call] = {
     **{f"{kind}: make": create_queue_call(kind) for kind in OWN_KINDS},
     **{what: call for kind in (*OWN_KINDS, *STAGE_QUEUES, BROKER_QUEUE) for what, call in queue_calls(kind).items()},
@@ -145,8 +149,8 @@ ALLOWED: dict[str, set[str]] = {
     | {"write history"},
     "control": expected_calls(
         original="find, look, see tags, send",
-        temporary_queue="make, tag, look, see tags, send, receive, remove, delete",
-        reply_queue="look, see tags, send, delete",
+        temporary_queue="make, tag, change, look, see tags, send, receive, remove, delete",
+        reply_queue="send",
         control_queue="look, send, receive, remove",
         dead_letters="send",
         splits="get, put, update, delete, list",
@@ -161,7 +165,7 @@ ALLOWED: dict[str, set[str]] = {
     | {"target's role: see policies", "list queues", "list history", "write history"},
     "person": expected_calls(
         control_queue="find, send",
-        reply_queue="make, tag, find, receive, remove, delete",
+        reply_queue="find, receive, remove, hold",
         temporary_queue="find, look, receive, remove, hold",
         history="read, ask, see question, see answer",
         answers="write",
@@ -189,7 +193,7 @@ def identity(deployment: Deployment, name: str) -> Iterator[boto3.Session]:
 @pytest.fixture
 def resources(deployment: Deployment) -> Iterator[Resources]:
     outputs = deployment.outputs
-    beginnings = ("demo-", outputs["TemporaryQueuePrefix"], outputs["SplitReplyQueuePrefix"], "other-")
+    beginnings = ("demo-", outputs["TemporaryQueuePrefix"], "other-")
     with resources_of(
         deployment,
         stage_queues={**STAGE_QUEUES, BROKER_QUEUE: "BrokerQueueUrl"},

@@ -1,6 +1,7 @@
-"""The client of the control queue."""
+"""The client of a control queue, and its replies in a reply queue that several clients share."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -8,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from signalbox.clients.control import ControlClient, NoControlReply
-from signalbox.control.protocol import CommandRejected
+from signalbox.clients.control import LONGEST_PAUSE_SECONDS, ControlClient, NoControlReply
+from signalbox.control.protocol import CommandRejected, InvalidControlReply
 from signalbox.new_queues import PAUSES
 
-PREFIX = "signalbox-split-reply-"
-CONTROL_URL = "https://sqs/1/signalbox-split-control"
+CONTROL_URL, REPLY_URL = "https://sqs/1/signalbox-split-control", "https://sqs/1/signalbox-split-reply"
 
 
 class QueueMissing(Exception):
@@ -26,123 +26,168 @@ class Exceptions:
 
 @dataclass
 class Queues:
-    """A fake SQS client of a stage; only its receives advance the clock."""
+    """A fake SQS client of a stage; only waits and pauses advance the clock."""
 
     answer: Callable[[dict[str, Any]], list[dict[str, Any]]]
-    made: list[dict[str, Any]] = field(default_factory=list)
-    deleted: list[str] = field(default_factory=list)
+    calls: Counter[str] = field(default_factory=Counter)
     waits: list[int] = field(default_factory=list)
-    receipts: list[str] = field(default_factory=list)
-    replies: list[dict[str, Any]] = field(default_factory=list)
+    replies: list[str] = field(default_factory=list)
+    held: dict[str, str] = field(default_factory=dict)
     exceptions: type[Exceptions] = Exceptions
     unknown_calls: int = 0
     slept: list[float] = field(default_factory=list)
 
-    def create_queue(self, **request: Any) -> dict[str, str]:
-        self.made.append(request)
-        return {"QueueUrl": f"https://sqs/1/{request['QueueName']}"}
-
-    def delete_queue(self, *, QueueUrl: str) -> None:  # noqa: N803 (boto3's name)
-        self.deleted.append(QueueUrl)
-
-    def send_message(self, *, QueueUrl: str, MessageBody: str) -> None:  # noqa: N803
+    def send_message(self, *, QueueUrl: str, MessageBody: str) -> None:  # noqa: N803 (boto3's name)
         assert QueueUrl == CONTROL_URL
-        self.replies += self.answer(json.loads(MessageBody))
+        self.calls["SendMessage"] += 1
+        self.replies += map(json.dumps, self.answer(json.loads(MessageBody)))
 
     def receive_message(self, *, QueueUrl: str, MaxNumberOfMessages: int, WaitTimeSeconds: int) -> dict[str, Any]:  # noqa: N803
+        assert QueueUrl == REPLY_URL
         self.unknown_calls -= 1
         if self.unknown_calls >= 0:
             raise QueueMissing
-        self.waits.append(WaitTimeSeconds)
+        self.calls["ReceiveMessage"] += 1
         if not self.replies:
+            self.waits.append(WaitTimeSeconds)
             return {}
-        body = json.dumps(self.replies.pop(0))
-        return {"Messages": [{"Body": body, "ReceiptHandle": f"receipt {len(self.waits)}"}]}
+        bodies, self.replies = self.replies[:MaxNumberOfMessages], self.replies[MaxNumberOfMessages:]
+        taken = {f"receipt {self.calls['ReceiveMessage']}.{number}": body for number, body in enumerate(bodies)}
+        self.held |= taken
+        return {"Messages": [{"Body": body, "ReceiptHandle": receipt} for receipt, body in taken.items()]}
 
     def delete_message(self, *, QueueUrl: str, ReceiptHandle: str) -> None:  # noqa: N803
-        self.receipts.append(ReceiptHandle)
+        assert QueueUrl == REPLY_URL
+        self.calls["DeleteMessage"] += 1
+        del self.held[ReceiptHandle]
+
+    def change_message_visibility_batch(self, *, QueueUrl: str, Entries: list[dict[str, Any]]) -> None:  # noqa: N803
+        assert QueueUrl == REPLY_URL
+        self.calls["ChangeMessageVisibilityBatch"] += 1
+        assert {entry["VisibilityTimeout"] for entry in Entries} == {0}
+        self.replies += [self.held.pop(entry["ReceiptHandle"]) for entry in Entries]
 
     def client(self, *, seconds: int = 45) -> ControlClient:
         return ControlClient(
             self,
             CONTROL_URL,
-            PREFIX,
-            stage="signalbox",
-            capability="splitting",
+            REPLY_URL,
             reply_timeout=timedelta(seconds=seconds),
-            clock=lambda: float(sum(self.waits)),
+            clock=lambda: sum(self.waits) + sum(self.slept),
             sleep=self.slept.append,
         )
-
-
-def test_a_client_waits_until_sqs_knows_its_new_reply_queue():
-    queues = Queues(echo, unknown_calls=3)
-
-    with queues.client() as client:
-        assert client.ask("status")["command"] == "status"
-
-    assert queues.slept == list(PAUSES[:3])
-
-
-def test_a_reply_queue_that_is_gone_ends_the_wait():
-    queues = Queues(echo, unknown_calls=100)
-
-    with queues.client() as client, pytest.raises(QueueMissing):
-        client.ask("status")
 
 
 def echo(command: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"id": command["id"], "ok": True, "result": command}]
 
 
-def test_the_reply_to_a_command_is_received_from_a_queue_of_the_client():
+def test_the_client_of_a_new_user_waits_until_sqs_knows_the_reply_queue():
+    queues = Queues(echo, unknown_calls=3)
+
+    assert queues.client().ask("status")["command"] == "status"
+    assert queues.slept == list(PAUSES[:3])
+
+
+def test_a_reply_queue_that_is_gone_ends_the_wait():
+    with pytest.raises(QueueMissing):
+        Queues(echo, unknown_calls=100).client().ask("status")
+
+
+def test_the_reply_to_a_command_is_received():
     queues = Queues(echo)
 
-    with queues.client() as client:
-        result = client.ask("status", {"target": "lambda/app"})
+    result = queues.client().ask("status", {"target": "lambda/app"})
 
-    (made,) = queues.made
-    url = f"https://sqs/1/{made['QueueName']}"
-    assert made["QueueName"].startswith(PREFIX)
-    assert (made["tags"]["signalbox:stage"], made["tags"]["signalbox:capability"]) == ("signalbox", "splitting")
-    assert result == {"command": "status", "id": result["id"], "reply_queue_url": url, "target": "lambda/app"}
-    assert queues.receipts == ["receipt 1"]
-    assert queues.deleted == [url]
+    assert result == {"command": "status", "id": result["id"], "reply": True, "target": "lambda/app"}
+    assert (queues.replies, queues.held) == ([], {})
+
+
+def test_a_command_costs_three_calls():
+    """A client with a queue of its own made two more, to create and to delete it."""
+    queues = Queues(echo)
+    client = queues.client()
+
+    for _ in range(5):
+        client.ask("status")
+
+    assert queues.calls == {"SendMessage": 5, "ReceiveMessage": 5, "DeleteMessage": 5}
 
 
 def test_each_command_has_a_unique_id():
-    with Queues(echo).client() as client:
-        assert client.ask("registries")["id"] != client.ask("registries")["id"]
+    client = Queues(echo).client()
+
+    assert client.ask("registries")["id"] != client.ask("registries")["id"]
 
 
-def test_a_reply_to_another_command_is_deleted_and_ignored():
-    late = {"id": "of before", "ok": True, "result": "late"}
-    queues = Queues(lambda command: [late, {"id": command["id"], "ok": True, "result": "mine"}])
+def test_a_reply_to_another_client_is_returned_at_once():
+    theirs = {"id": "theirs", "ok": True, "result": "theirs"}
+    queues = Queues(lambda command: [theirs, {"id": command["id"], "ok": True, "result": "mine"}])
 
-    with queues.client() as client:
-        assert client.ask("status") == "mine"
-    assert queues.receipts == ["receipt 1", "receipt 2"]
+    assert queues.client().ask("status") == "mine"
+    assert [json.loads(body) for body in queues.replies] == [theirs]
+    assert (queues.held, queues.slept) == ({}, [])
 
 
-def test_a_refusal_is_raised_and_the_reply_queue_is_deleted():
+def test_clients_that_share_a_queue_each_get_their_own_replies():
+    waiting: list[dict[str, Any]] = []
+    queues = Queues(lambda command: waiting.append(command) or [])
+    first, second = queues.client(seconds=1), queues.client(seconds=1)
+    for client in (first, second):
+        with pytest.raises(NoControlReply):
+            client.ask("whoami")
+    queues.answer = echo
+    queues.replies = [json.dumps({"id": one["id"], "ok": True, "result": "late"}) for one in waiting]
+
+    assert second.ask("status")["command"] == first.ask("status")["command"] == "status"
+    assert (queues.replies, queues.held) == ([], {})  # each client deleted its late reply, too
+
+
+def test_a_reply_whose_client_has_gone_costs_few_calls():
+    queues = Queues(lambda _command: [{"id": "gone", "ok": True, "result": "theirs"}])
+
+    with pytest.raises(NoControlReply):
+        queues.client(seconds=45).ask("status")
+
+    assert queues.slept[:4] == [0.05, 0.1, 0.2, 0.4]
+    assert max(queues.slept) == LONGEST_PAUSE_SECONDS
+    assert queues.calls["ReceiveMessage"] == queues.calls["ChangeMessageVisibilityBatch"] < 52
+
+
+@pytest.mark.parametrize("body", ["{", "[]", '{"id": 1}'])
+def test_what_is_no_reply_is_left_to_expire(body):
+    queues = Queues(echo, replies=[body])
+
+    assert queues.client().ask("status")["command"] == "status"
+    assert queues.replies == [body]
+
+
+def test_an_invalid_reply_is_raised_to_its_client_and_deleted():
+    queues = Queues(lambda command: [{"id": command["id"], "ok": False}])
+
+    with pytest.raises(InvalidControlReply):
+        queues.client().ask("status")
+    assert (queues.replies, queues.held) == ([], {})
+
+
+def test_a_refusal_is_raised():
     queues = Queues(lambda command: [{"id": command["id"], "ok": False, "error": "no registry", "code": "rejected"}])
 
-    with pytest.raises(CommandRejected, match=r"^no registry$"), queues.client() as client:
-        client.ask("start")
-    assert len(queues.deleted) == 1
+    with pytest.raises(CommandRejected, match=r"^no registry$"):
+        queues.client().ask("start")
 
 
 def test_a_command_without_a_reply_fails_after_the_reply_timeout():
     queues = Queues(lambda _command: [])
 
-    with queues.client() as client, pytest.raises(NoControlReply, match="did not reply to 'status'"):
-        client.ask("status")
+    with pytest.raises(NoControlReply, match="did not reply to 'status'"):
+        queues.client().ask("status")
     assert queues.waits == [20, 20, 5]
 
 
 def test_a_command_may_have_its_own_timeout():
     queues = Queues(lambda _command: [])
 
-    with queues.client() as client, pytest.raises(NoControlReply):
-        client.ask("heartbeat", timeout=timedelta(seconds=3))
+    with pytest.raises(NoControlReply):
+        queues.client().ask("heartbeat", timeout=timedelta(seconds=3))
     assert queues.waits == [3]

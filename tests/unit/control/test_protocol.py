@@ -43,12 +43,17 @@ def test_an_invalid_reply_is_refused(body, problem):
         ControlReply.parse(body)
 
 
+@pytest.mark.parametrize(("body", "found"), [('{"id": "1"}', "1"), ('{"id": 1}', None), ("[]", None), ("{", None)])
+def test_the_id_of_a_reply_is_found_without_its_content(body, found):
+    assert ControlReply.id_of(body) == found
+
+
 def test_a_command_is_one_json_document():
-    body = command_body("status", request_id="1", reply_queue_url="https://sqs/1/r", fields={"target": "lambda/app"})
+    body = command_body("status", request_id="1", fields={"target": "lambda/app"})
 
     assert json.loads(body) == {
         "command": "status",
         "id": "1",
-        "reply_queue_url": "https://sqs/1/r",
+        "reply": True,
         "target": "lambda/app",
     }

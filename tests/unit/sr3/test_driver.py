@@ -97,9 +97,7 @@ def file(path: str = "a/f", **more: Any) -> Message:
 def test_the_queue_is_declared_with_its_bindings(sqs, subscriber):
     subscriber(no=1).getSetup()
 
-    commands = [
-        {name: value for name, value in one.items() if name not in ("id", "reply_queue_url")} for one in sqs.asked
-    ]
+    commands = [{name: value for name, value in one.items() if name not in ("id", "reply")} for one in sqs.asked]
     assert commands == [
         {"command": "whoami"},
         {
@@ -112,12 +110,6 @@ def test_the_queue_is_declared_with_its_bindings(sqs, subscriber):
         {"command": "bind", "exchange": EXCHANGE, "queue": QUEUE, "pattern": "v03.a.#"},
         {"command": "unbind", "exchange": EXCHANGE, "queue": QUEUE, "pattern": "v03.b.#"},
     ]
-
-
-def test_setup_leaves_no_reply_queue(sqs, subscriber):
-    subscriber().getSetup()
-
-    assert [name for name in sqs.queues if "-reply-" in name] == []
 
 
 def test_a_second_instance_receives_messages_and_declares_nothing(sqs, subscriber):

@@ -47,9 +47,11 @@ class PretendedSqs:
     denied: set[str] = field(default_factory=set)
     failing: set[str] = field(default_factory=set)
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    tags: dict[str, dict[str, str]] = field(default_factory=dict)
     exceptions = Exceptions
     _numbers: itertools.count = field(default_factory=lambda: itertools.count(1))
+
+    def __post_init__(self) -> None:
+        self.queues |= {f"dev-exchange-reply{user}": [] for user in self.users}
 
     def named(self, operation: str) -> list[dict[str, Any]]:
         return [request for name, request in self.calls if name == operation]
@@ -62,15 +64,6 @@ class PretendedSqs:
         self.queues[queue].append(Kept(received, f"r{number}"))
         return f"m{number}"
 
-    def create_queue(self, **request: Any) -> dict[str, str]:
-        name = request["QueueName"]
-        self.queues[name] = []
-        self.tags[name] = request["tags"]
-        return {"QueueUrl": URL_PREFIX + name}
-
-    def delete_queue(self, **request: Any) -> None:
-        del self.queues[_name(request)]
-
     def get_queue_url(self, *, QueueName: str) -> dict[str, str]:  # noqa: N803 (boto3's name)
         self._queue("GetQueueUrl", {"QueueUrl": URL_PREFIX + QueueName})
         return {"QueueUrl": URL_PREFIX + QueueName}
@@ -78,7 +71,7 @@ class PretendedSqs:
     def send_message(self, **request: Any) -> dict[str, str]:
         self._queue("SendMessage", request)
         if "-exchange-control" in request["QueueUrl"]:
-            self._answer(json.loads(request["MessageBody"]))
+            self._answer(json.loads(request["MessageBody"]), _name(request))
             return {"MessageId": "command"}
         return {"MessageId": self.put(_name(request), request)}
 
@@ -126,15 +119,15 @@ class PretendedSqs:
             raise QueueDoesNotExist({"Error": {"Code": "QueueDoesNotExist", "Message": "none"}}, operation)
         return self.queues[_name(request)]
 
-    def _answer(self, command: dict[str, Any]) -> None:
+    def _answer(self, command: dict[str, Any], control_queue: str) -> None:
         self.asked.append(command)
         try:
             answer = {"ok": True, "result": self.answers[command["command"]](command)}
         except Refusal as refusal:
             answer = {"ok": False, "error": str(refusal), "code": "rejected"}
-        if "reply_queue_url" in command:
+        if command.get("reply"):
             reply = json.dumps({"id": command["id"], **answer})
-            self.put(_name({"QueueUrl": command["reply_queue_url"]}), {"MessageBody": reply})
+            self.put(control_queue.replace("-control", "-reply"), {"MessageBody": reply})
 
     @staticmethod
     def _delete(queue: list[Kept], receipt: str) -> None:

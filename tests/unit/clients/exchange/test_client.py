@@ -39,7 +39,7 @@ def client(sqs: PretendedSqs, **more: Any) -> ExchangeClient:
 
 
 def fields(sent: Any) -> dict[str, Any]:
-    return {name: value for name, value in sent.items() if name not in ("command", "id", "reply_queue_url")}
+    return {name: value for name, value in sent.items() if name not in ("command", "id", "reply")}
 
 
 COMMANDS = {
@@ -99,8 +99,8 @@ COMMANDS = {
 def test_a_call_is_a_command(sqs, call, command, said):
     sqs.answers[command] = echo
 
-    with client(sqs) as alice:
-        sent = call(alice)
+    alice = client(sqs)
+    sent = call(alice)
 
     assert sent["command"] == command
     assert fields(sent) == said
@@ -118,8 +118,8 @@ LISTS = {
 def test_a_list_is_returned_unchanged(sqs, call, said):
     sqs.answers |= dict.fromkeys(("exchanges", "queues", "bindings"), lambda command: [command])
 
-    with client(sqs) as alice:
-        (sent,) = call(alice)
+    alice = client(sqs)
+    (sent,) = call(alice)
 
     assert fields(sent) == said
 
@@ -136,34 +136,22 @@ WRONG_NAMES = {
 
 @pytest.mark.parametrize(("call", "error"), WRONG_NAMES.values(), ids=WRONG_NAMES)
 def test_invalid_arguments_are_not_sent(sqs, call, error):
-    with client(sqs) as alice, pytest.raises(error):
+    alice = client(sqs)
+    with pytest.raises(error):
         call(alice)
 
     assert sqs.calls == []
 
 
-def test_replies_come_into_a_queue_of_the_users_own_that_is_made_when_it_is_needed(sqs):
+def test_replies_arrive_in_the_queue_of_the_user(sqs):
     sqs.answers["whoami"] = echo
 
-    with client(sqs) as alice:
-        before = sqs.queues.keys() - {"xs_alice", "xs_alice.fifo", "q_alice_in"}
-        alice.whoami()
-        first, second = alice.whoami()["reply_queue_url"], alice.whoami()["reply_queue_url"]
-        (made,) = sqs.tags
+    asked = client(sqs).whoami()
 
-    assert before == set()
-    assert first == second == URL_PREFIX + made
-    assert made.startswith("dev-exchange-reply-alice_")
-    assert sqs.tags[made]["signalbox:capability"] == "exchange"
-    assert made not in sqs.queues
+    assert asked.keys() == {"command", "id", "reply"}
     assert sqs.named("SendMessage")[0]["QueueUrl"] == f"{URL_PREFIX}dev-exchange-control-alice"
-
-
-def test_a_client_that_asked_for_nothing_leaves_nothing(sqs):
-    with client(sqs):
-        pass
-
-    assert sqs.calls == []
+    assert {one["QueueUrl"] for one in sqs.named("ReceiveMessage")} == {f"{URL_PREFIX}dev-exchange-reply-alice"}
+    assert sqs.queues["dev-exchange-reply-alice"] == []
 
 
 def test_a_refusal_is_raised_with_the_stages_text(sqs):
@@ -172,15 +160,16 @@ def test_a_refusal_is_raised_with_the_stages_text(sqs):
 
     sqs.answers["declare_exchange"] = refuse
 
-    with client(sqs) as alice, pytest.raises(CommandRejected, match="may not configure exchange 'xs_bob'"):
+    alice = client(sqs)
+    with pytest.raises(CommandRejected, match="may not configure exchange 'xs_bob'"):
         alice.declare_exchange("xs_bob")
 
 
 def test_no_stage_is_waited_for_longer_than_one_likes(sqs):
     sqs.answers["whoami"] = echo
 
-    with client(sqs, reply_timeout=timedelta(0)) as alice, pytest.raises(NoControlReply):
-        alice.whoami()
+    with pytest.raises(NoControlReply):
+        client(sqs, reply_timeout=timedelta(0)).whoami()
 
 
 @pytest.mark.parametrize(
@@ -191,7 +180,8 @@ def test_no_stage_is_waited_for_longer_than_one_likes(sqs):
 def test_a_reply_of_another_shape_is_not_understood(sqs, call, reply):
     sqs.answers |= {"status": lambda _: reply, "exchanges": lambda _: reply}
 
-    with client(sqs) as alice, pytest.raises(InvalidControlReply, match="is no"):
+    alice = client(sqs)
+    with pytest.raises(InvalidControlReply, match="is no"):
         call(alice)
 
 

@@ -237,7 +237,7 @@ def test_a_queue_that_may_expire_gets_signs_of_life_by_itself(sqs):
     said = threading.Event()
 
     def consuming_command(command: dict[str, Any]) -> dict[str, Any]:
-        if "reply_queue_url" not in command:
+        if "reply" not in command:
             said.set()
         return {"queue": command["queue"], "prefetch": 25, "expires_seconds": 0.04}
 

@@ -8,7 +8,7 @@ import pytest
 
 from signalbox.exchange.control.orphan_queues import OrphanQueueSweeper
 from signalbox.exchange.model.records import QueueSize
-from signalbox.queues import CAPABILITY_TAG, EXPIRES_TAG, STAGE_TAG, QueueName, QueueUrl, StrayQueue
+from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, QueueUrl, StrayQueue
 from tests.unit.exchange.control.stage import ExchangeStage
 
 OURS = {STAGE_TAG: "box", CAPABILITY_TAG: "exchange"}
@@ -91,15 +91,3 @@ def test_an_exchange_that_was_never_finished_is_disconnected_first():
     list(sweep.desk.delete_strays())
 
     assert sweep.stage.mappings.connected == set()
-
-
-def test_reply_queues_are_deleted_when_their_time_is_over():
-    sweep = Sweep()
-    now = sweep.stage.time.now()
-    sweep.add("box-exchange-reply-_1", **{EXPIRES_TAG: (now - timedelta(hours=1)).isoformat()})
-    sweep.add("box-exchange-reply-alice_1")
-    sweep.add("box-exchange-reply-alice_2", **{EXPIRES_TAG: (now + timedelta(hours=1)).isoformat()})
-    sweep.add("box-exchange-reply-alice_3", hours=23)
-    sweep.add("box-exchange-reply-alice_4", **{STAGE_TAG: "other"})
-
-    assert list(sweep.desk.delete_reply_queues()) == ["box-exchange-reply-_1", "box-exchange-reply-alice_1"]

@@ -1,12 +1,9 @@
 """The SQS names of the exchange's queues, and the users that control queues identify."""
 
-import secrets
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.control.protocol import REPLY_QUEUE_RANDOM_BYTES
 from signalbox.exchange.model.names import (
     StageNames,
     dead_letter_name,
@@ -54,21 +51,20 @@ def test_an_unknown_control_queue_gives_no_administrator_rights(queue):
         NAMES.user_of(queue)
 
 
-def test_reply_queues_of_one_user_are_not_those_of_another():
-    assert NAMES.reply_prefix(ALICE) == "box-exchange-reply-alice_"
-    assert not NAMES.reply_prefix(parse_user_name("alice-2")).startswith(NAMES.reply_prefix(ALICE))
-    assert NAMES.reply_prefix(None) == "box-exchange-reply-_"
+def test_every_user_has_a_reply_queue():
+    assert NAMES.reply_queue(ALICE) == "box-exchange-reply-alice"
+    assert NAMES.reply_queue(None) == "box-exchange-reply"
 
 
-def test_names_of_reply_queues_have_room_for_their_random_part():
+def test_a_user_whose_control_queue_has_too_long_a_name_is_refused():
     names = StageNames("a-rather-long-name-of-a-stage")
-    longest = parse_user_name("u" * 18)
+    longest = parse_user_name("u" * 33)
 
     names.check_user(longest)
 
-    assert len(f"{names.reply_prefix(longest)}{secrets.token_hex(REPLY_QUEUE_RANDOM_BYTES)}") == 80
-    with pytest.raises(InvalidUserName, match=r"at most 18 are allowed.*choose a shorter name"):
-        names.check_user(parse_user_name("u" * 19))
+    assert len(names.control_queue(longest)) == 80
+    with pytest.raises(InvalidUserName, match=r"at most 33 are allowed.*choose a shorter name"):
+        names.check_user(parse_user_name("u" * 34))
 
 
 def test_the_dead_letter_queue_says_whose_it_is():

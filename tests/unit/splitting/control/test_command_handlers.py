@@ -19,11 +19,9 @@ from signalbox.splitting.model.ports import UnreadableSplit
 from tests.unit.splitting.consumers.registries import new, new_queue, old, old_queue, property_list
 from tests.unit.splitting.control.control_stage import APP, DISCOVERED, MEMES, OTHER_APP, ControlStage, config
 
-REPLIES = "signalbox-split-reply-"
-
 
 def envelope(**fields: object) -> Envelope:
-    return Envelope.parse(json.dumps({"id": "1", **fields}), reply_prefix=REPLIES)
+    return Envelope.parse(json.dumps({"id": "1", **fields}))
 
 
 def problems(**fields: object) -> list[str]:
@@ -32,11 +30,11 @@ def problems(**fields: object) -> list[str]:
     return str(refusal.value).splitlines()
 
 
-def test_an_envelope_has_the_reply_queue():
-    found = envelope(command="status", reply_queue_url=f"https://sqs/1/{REPLIES}ann")
+def test_an_envelope_says_whether_a_reply_is_wanted():
+    found = envelope(command="status", reply=True)
 
-    assert (found.request_id, found.reply_queue) == ("1", f"{REPLIES}ann")
-    assert envelope(command="status").reply_queue is None
+    assert (found.request_id, found.wants_reply) == ("1", True)
+    assert envelope(command="status").wants_reply is False
 
 
 @pytest.mark.parametrize(
@@ -45,15 +43,13 @@ def test_an_envelope_has_the_reply_queue():
         ("{", "command: not JSON"),
         ("[]", "expected an object"),
         ("{}", "id: is missing or empty"),
-        ('{"id": "1", "reply_queue_url": "https://sqs/1/memes"}', "expected a queue whose name begins with"),
-        ('{"id": "1", "reply_queue_url": "https://sqs/1/signalbox-split-reply-!"}', "has characters other than"),
-        ('{"id": "1", "reply_queue_url": 1}', "reply_queue_url: expected a text"),
+        ('{"id": "1", "reply": "https://sqs/1/memes"}', "reply: expected true or false"),
     ],
-    ids=["no-json", "no-object", "no-id", "another-queue", "no-queue", "no-text"],
+    ids=["no-json", "no-object", "no-id", "no-flag"],
 )
 def test_a_message_without_an_id_is_not_an_envelope(body, problem):
     with pytest.raises(InvalidEnvelope, match=problem):
-        Envelope.parse(body, reply_prefix=REPLIES)
+        Envelope.parse(body)
 
 
 def test_all_problems_of_a_command_are_reported_together():
@@ -90,7 +86,7 @@ def test_a_problem_of_a_command_is_reported(fields, problem):
 def test_a_reconcile_message_parses_to_its_command():
     command = Reconcile(APP, "holder")
 
-    assert Envelope.parse(reconcile_body(command), reply_prefix=REPLIES).command(COMMANDS) == command
+    assert Envelope.parse(reconcile_body(command)).command(COMMANDS) == command
 
 
 def test_registries_are_stored_by_target_with_their_property_lists():

@@ -2,9 +2,8 @@
 
 import pytest
 
-from signalbox.clients.splitting.control import split_client
 from signalbox.control.protocol import InvalidControlReply
-from signalbox.splitting.control.protocol import SessionStatus, stage_of
+from signalbox.splitting.control.protocol import SessionStatus
 
 QUEUE = {"queue_id": "memes", "original": "memes", "temporary": "mirrord-1", "url": "https://sqs/1/mirrord-1"}
 
@@ -35,19 +34,3 @@ def test_ending_and_gone_sessions_have_ended(phase):
 def test_an_invalid_status_is_refused():
     with pytest.raises(InvalidControlReply, match=r"session\.phase: is missing"):
         SessionStatus.parse({"session": "ann"})
-
-
-def test_the_names_of_reply_queues_begin_with_their_stage():
-    assert stage_of("signalbox-split-reply-") == "signalbox"
-
-
-def test_a_client_needs_only_the_two_queues():
-    client = split_client(
-        object(), control_queue_url="https://sqs/1/control", reply_queue_prefix="signalbox-split-reply-"
-    )
-
-    assert (client.control_queue_url, client.stage, client.capability) == (
-        "https://sqs/1/control",
-        "signalbox",
-        "splitting",
-    )

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.queues import CAPABILITY_TAG, EXPIRES_TAG, STAGE_TAG, QueueName, QueueUrl, StrayQueue
+from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, QueueUrl, StrayQueue
 from signalbox.splitting.model.ports import UnreadableSplit
 from signalbox.splitting.model.records import UnreadableRecord
 from signalbox.splitting.queues.orphan_queues import OrphanQueueSweeper
@@ -88,21 +88,3 @@ def test_nothing_is_deleted_while_a_split_is_unreadable():
     with pytest.raises(UnreadableRecord, match="lambda/meme-app"):
         list(sweep.sweeper.delete_orphans(prefix="mirrord-"))
     assert sweep.found.deleted == []
-
-
-@pytest.mark.parametrize(
-    ("tags", "is_deleted"),
-    [
-        ({EXPIRES_TAG: "2026-11-21T11:00:00+00:00"}, True),
-        ({EXPIRES_TAG: "2026-11-21T13:00:00+00:00"}, False),
-        ({EXPIRES_TAG: "soon"}, True),
-        ({EXPIRES_TAG: "2026-11-21T13:00:00"}, True),
-        ({}, True),
-    ],
-    ids=["over", "not-over", "no-moment", "no-zone", "none"],
-)
-def test_a_reply_queue_is_deleted_after_its_lifetime(tags, is_deleted):
-    sweep = Sweep()
-    sweep.add(f"{REPLIES}ann", **tags)
-
-    assert bool(list(sweep.sweeper.delete_reply_queues(prefix=REPLIES))) is is_deleted

@@ -17,6 +17,9 @@ REDRIVE = {
 }
 
 
+CLOSED = {"RedriveAllowPolicy": '{"redrivePermission": "denyAll"}'}
+
+
 def clone(attributes: dict[str, str], tags: dict[str, str] | None = None, **options: object) -> Clone:
     given = {"configured_tags": {}, "own_tags": {}, "dead_letter_queue": DeadLetterQueue(), **options}
     return cloned(attributes, tags or {}, original=ORIGINAL, name=NAME, **given)
@@ -40,11 +43,11 @@ def test_attributes_are_copied_except_those_unique_to_the_original():
         "QueueArn": f"{ARN}:memes",
         "ApproximateNumberOfMessages": "7",
         "CreatedTimestamp": "1",
-        "RedriveAllowPolicy": '{"redrivePermission":"denyAll"}',
+        "RedriveAllowPolicy": '{"redrivePermission":"byQueue","sourceQueueArns":["arn:source"]}',
         "Policy": "",
     }
 
-    assert clone(copied | own) == Clone(copied, {}, ())
+    assert clone(copied | own) == Clone(copied | CLOSED, {}, ())
 
 
 def test_a_customer_managed_key_is_copied():
@@ -54,7 +57,8 @@ def test_a_customer_managed_key_is_copied():
         "SqsManagedSseEnabled": "false",
     }
 
-    assert clone(attributes).attributes == {"KmsMasterKeyId": "alias/memes", "KmsDataKeyReusePeriodSeconds": "300"}
+    copied = {"KmsMasterKeyId": "alias/memes", "KmsDataKeyReusePeriodSeconds": "300"}
+    assert clone(attributes).attributes == copied | CLOSED
 
 
 def test_only_the_queue_name_in_the_policy_is_replaced():

@@ -1,0 +1,46 @@
+"""The proof of callers, and the sources of the exchange's queues."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from signalbox.control.sender import UnprovenSender
+from signalbox.exchange.control.caller import prove_sender
+from signalbox.exchange.control.queue_sources import queue_sources
+from signalbox.exchange.model.records import User
+from signalbox.sarracenia.rights.names import UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Role
+from tests.fakes.exchange import MemoryUsers
+from tests.unit.exchange.control.stage import ExchangeStage
+
+ALICE = UserName("alice")
+
+
+def users() -> MemoryUsers:
+    return MemoryUsers({ALICE: User(ALICE, Role.SOURCE, Ownership.STRICT, datetime.now(UTC), "AIDA1")})
+
+
+def test_a_user_and_an_administrator_are_proven():
+    prove_sender(users(), ALICE, sender_id="AIDA1")
+    prove_sender(users(), None, sender_id="AROA9:admin")
+
+
+@pytest.mark.parametrize(
+    ("name", "sender"), [(ALICE, "AIDA2"), (ALICE, "AROA9:admin"), (UserName("bob"), "AIDA1"), (None, "AIDA1")]
+)
+def test_another_sender_than_the_owner_of_the_queue_is_refused(name, sender):
+    with pytest.raises(UnprovenSender):
+        prove_sender(users(), name, sender_id=sender)
+
+
+def test_each_queue_has_its_sources():
+    stage = ExchangeStage()
+    stage.ask("declare_exchange", exchange="xs_alice")
+    stage.ask("declare_queue", queue="q_alice")
+
+    found = queue_sources(stage.ports)
+
+    assert found["xs_alice"] == found["q_alice"] == ()
+    assert (found["xs_alice-dlq"], found["q_alice-dlq"]) == (("xs_alice",), ("q_alice",))
+    for user in stage.ports.store.users.every():
+        assert found[f"box-exchange-control-{user.name}"] == found[f"box-exchange-reply-{user.name}"] == ()
