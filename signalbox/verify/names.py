@@ -116,6 +116,11 @@ class RunNames:
         """A queue for questions about SQS."""
         return f"{self.consumer}-probe"
 
+    @property
+    def strange_queue(self) -> str:
+        """A queue that tries to use one of the stage as its dead-letter queue."""
+        return f"{self.consumer}-strange"
+
     def client_id(self, random: str) -> str:
         """Return a Snowflake client's id, which begins with the run's."""
         return (self.run + random)[:CLIENT_ID_DIGITS]

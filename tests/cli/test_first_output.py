@@ -10,7 +10,7 @@ import pytest
 REFUSING = "http://127.0.0.1:1"  # a port that no program listens on
 # What the first call of a command needs of a stage.
 OUTPUTS = ("HistoryBucket", "HistoryDatabase", "HistoryTable", "SplitTable", "ExchangeTable", "ExchangePrefix")
-OUTPUTS += ("ExchangeControlQueueUrl", "SplitControlQueueUrl", "SplitReplyQueuePrefix", "RendezvousTable")
+OUTPUTS += ("ExchangeControlQueueUrl", "SplitControlQueueUrl", "SplitReplyQueueUrl", "RendezvousTable")
 OUTPUTS += ("ClientUserName", "ClientSecretArn", "BridgeFingerprints", "RendezvousPeers", "TemporaryQueuePrefix")
 REFUSED = {
     "endpoint_url": REFUSING,

@@ -103,6 +103,7 @@ def healthy() -> dict[str, Answer | list[Answer]]:
         "DescribeStacks": refusal("ValidationError", "Stack with id signalbox does not exist", kind="query"),
         "DescribeConfigurationRecorders": Answer({"ConfigurationRecorders": []}),
         "DescribeConfigurationRecorderStatus": Answer({"ConfigurationRecordersStatus": []}),
+        "ListQueues": Answer({}),
         "GetTopicAttributes": result("GetTopicAttributes", "<Attributes></Attributes>"),
     }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from signalbox.aws.doctor.account import identity, partition
 from signalbox.aws.doctor.alarm_topic import topic_exists
 from signalbox.aws.doctor.concurrency import concurrency
+from signalbox.aws.doctor.queue_sources import queue_sources
 from signalbox.aws.doctor.recorder import recorders
 from signalbox.cli.shared.deployment import settings_session
 from signalbox.doctor.account import identity_finding, region_finding
@@ -17,6 +18,7 @@ from signalbox.doctor.alarm_topic import TOPIC, topic_finding
 from signalbox.doctor.concurrency import CONCURRENCY, Demand, concurrency_finding
 from signalbox.doctor.findings import Finding, has_stop, unchecked
 from signalbox.doctor.problems import CallDenied, CallFailed
+from signalbox.doctor.queue_sources import SOURCES, name_prefixes, sources_finding
 from signalbox.doctor.recorder import RECORDER, recorder_finding
 from signalbox.doctor.runtime import runtime_finding
 from signalbox.local.files import checkout_modules
@@ -68,6 +70,13 @@ def _account_checks(session: "boto3.Session", config: "Config") -> Iterator[Chec
     demand, region, topic = Demand(**asdict(needs(config))), str(session.region_name), config.alarm_topic_arn
     yield Check(CONCURRENCY, lambda: concurrency_finding(concurrency(session), demand, region=region))
     yield Check(RECORDER, lambda: recorder_finding(recorders(session)))
+    prefixes = name_prefixes(
+        config.stage,
+        exchanges=config.exchange_prefix,
+        temporary=config.temporary_queue_prefix,
+        broker=config.broker_queue,
+    )
+    yield Check(SOURCES, lambda: sources_finding(queue_sources(session, prefixes, stage=config.stage)))
     if topic:
         yield Check(TOPIC, lambda: topic_finding(topic, exists=topic_exists(session, topic)))
 

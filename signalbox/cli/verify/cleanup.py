@@ -118,7 +118,8 @@ def _remove_users(deployment: "Deployment", names: RunNames) -> None:
 
 def _remove_queues(deployment: "Deployment", names: RunNames) -> None:
     sqs = deployment.session().client("sqs")
-    _delete(sqs, QueueName(names.probe_queue))
+    for name in (names.probe_queue, names.strange_queue):
+        _delete(sqs, QueueName(name))
     for name in _queues(sqs, deployment.outputs["ClientQueuePrefix"] + names.run):
         _delete(sqs, QueueName(name))
 

@@ -1,4 +1,4 @@
-"""Questions about SQS: a queue that is created again, and the form of a SenderId."""
+"""Questions about SQS: a queue that is created again, the form of a SenderId, and a dead-letter queue that refuses."""
 
 import json
 from collections.abc import Mapping
@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
+from signalbox.aws.doctor.queue_sources import queue_sources
 from signalbox.aws.rendezvous.queues import CAPABILITY as RENDEZVOUS
 from signalbox.aws.rendezvous.queues import client_queue_attributes
 from signalbox.cli.verify.trial import Trial, expect
+from signalbox.doctor.findings import Verdict
+from signalbox.doctor.queue_sources import name_prefixes, sources_finding
 from signalbox.queues import lease_tags
 from signalbox.verify.report import Answer, shape
 
@@ -33,13 +36,15 @@ def verify_sqs(trial: Trial) -> None:
         timing.detail = f"an equal policy in other words: {answer['an equal policy in other words']}"
     with journal.step(CAPABILITY, "a sender's id") as timing:
         timing.detail = _sender_id(trial, sqs)
+    with journal.step(CAPABILITY, "queues refuse the dead letters of others") as timing:
+        timing.detail = _refused_redrive(trial, sqs)
 
 
 def _created_again(trial: Trial, sqs: "SQSClient") -> dict[str, Answer]:
     """Create a client queue as `offer` does, again with the same attributes, and with an equal policy."""
     name = f"{trial.deployment.outputs['ClientQueuePrefix']}{trial.names.client_id('000000')}"
     arn = f"{trial.deployment.outputs['BrokerQueueArn'].rpartition(':')[0]}:{name}"
-    stage = trial.deployment.outputs["ExchangeControlQueueUrl"].rpartition("/")[2].partition("-exchange-control")[0]
+    stage = _stage(trial)
     attributes = client_queue_attributes(arn)
     tags = lease_tags(stage=stage, capability=RENDEZVOUS, due_at=datetime.now(UTC) + LEASE)
     url = sqs.create_queue(QueueName=name, Attributes=attributes, tags=tags)["QueueUrl"]
@@ -58,6 +63,34 @@ def _created_again(trial: Trial, sqs: "SQSClient") -> dict[str, Answer]:
         "an equal policy in other words": again({"Policy": reordered}),
         "another retention": again({"MessageRetentionPeriod": "301"}),
     }
+
+
+def _refused_redrive(trial: Trial, sqs: "SQSClient") -> str:
+    """Examine all queues of the stage, and try to have SQS move messages into the administrators' control queue."""
+    outputs, stage = trial.deployment.outputs, _stage(trial)
+    prefixes = name_prefixes(
+        stage,
+        exchanges=outputs["ExchangePrefix"],
+        temporary=outputs["TemporaryQueuePrefix"],
+        broker=outputs["BrokerQueueName"],
+    )
+    finding = sources_finding(queue_sources(trial.deployment.session(), prefixes, stage=stage))
+    expect(finding.verdict is Verdict.OK, finding.text)
+    name = outputs["ExchangeControlQueueUrl"].rpartition("/")[2]
+    redrive = {"deadLetterTargetArn": f"{outputs['BrokerQueueArn'].rpartition(':')[0]}:{name}", "maxReceiveCount": 1}
+    try:
+        sqs.create_queue(QueueName=trial.names.strange_queue, Attributes={"RedrivePolicy": json.dumps(redrive)})
+    except ClientError as error:
+        code = str(error.response["Error"]["Code"])
+    else:
+        code = "none"
+    trial.journal.answer("refused RedrivePolicy", {"code": code})
+    expect(code != "none", "a queue may use the administrators' control queue as its dead-letter queue")
+    return finding.text
+
+
+def _stage(trial: Trial) -> str:
+    return trial.deployment.outputs["ExchangeControlQueueUrl"].rpartition("/")[2].partition("-exchange-control")[0]
 
 
 def _sender_id(trial: Trial, sqs: "SQSClient") -> str:

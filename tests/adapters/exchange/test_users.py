@@ -122,11 +122,11 @@ def test_a_control_queue_follows_the_administrators(users: ExchangeUsers, sqs) -
 
 
 def test_a_user_whose_control_queue_has_no_valid_name_is_refused(users: ExchangeUsers, sqs) -> None:
-    stage = "a-stage-whose-name-is-so-long"
+    stage = "a-stage-with-a-name-of-no-less-than-40-x"
     queues = replace(users.control_queues, administrators_url=f"{URLS}{stage}-exchange-control")
 
     with pytest.raises(InvalidUserName, match="choose a shorter name"):
-        replace(users, control_queues=queues).make(UserName("u" * 34), Role.SOURCE, Ownership.STRICT)
+        replace(users, control_queues=queues).make(UserName("u" * 32), Role.SOURCE, Ownership.STRICT)
 
     assert users.iam.list_users()["Users"] == []
 

@@ -47,7 +47,15 @@ def test_a_healthy_account_has_no_obstacle(wire: Wire):
 
 def test_every_requirement_has_its_line(wire: Wire):
     assert set(findings("-c", f"alarm_topic_arn={TOPIC}")) == {
-        *("Lambda runtime", "credentials", "region", "Lambda concurrency", "Config recorder", "alarm topic"),
+        *(
+            "Lambda runtime",
+            "credentials",
+            "region",
+            "Lambda concurrency",
+            "Config recorder",
+            "queue sources",
+            "alarm topic",
+        ),
     }
 
 

@@ -31,6 +31,7 @@ QUESTIONS = {
     "order of frames on their way into FIFO",
     "redelivery of a failed batch item",
     "repeated CreateQueue",
+    "refused RedrivePolicy",
     "form of a SenderId",
     "refused WebSocket connections",
     "time from an event to the lake (Firehose's buffering)",

@@ -9,6 +9,7 @@ from signalbox.doctor.account import Identity, identity_finding, region_finding
 from signalbox.doctor.alarm_topic import topic_finding
 from signalbox.doctor.concurrency import UNRESERVED_MINIMUM, Concurrency, Demand, concurrency_finding
 from signalbox.doctor.findings import Finding, Verdict, has_stop, ok, stop, unchecked, warn
+from signalbox.doctor.queue_sources import QueueSources, name_prefixes, sources_finding
 from signalbox.doctor.recorder import ALL, ALL_BUT, DAILY, QUEUE, SOME, Recorder, recorder_finding
 from signalbox.doctor.runtime import END_OF_SUPPORT, NOTICE, runtime_finding
 
@@ -147,3 +148,23 @@ def test_the_remedy_records_the_same_types_without_queues(recorder, group):
 @pytest.mark.parametrize(("exists", "verdict"), [(False, "stop"), (True, "ok")])
 def test_the_topic_of_alarms_must_exist(exists, verdict):
     assert topic_finding("arn:t", exists=exists).verdict == verdict
+
+
+def test_queues_without_strange_sources_are_no_risk():
+    assert sources_finding([]).verdict is Verdict.OK
+    assert sources_finding([QueueSources("a", is_open=False, strangers=())]).verdict is Verdict.OK
+
+
+def test_an_open_queue_and_a_strange_source_are_reported():
+    queues = [QueueSources("a", is_open=True, strangers=()), QueueSources("b", is_open=True, strangers=("eve",))]
+
+    finding = sources_finding(queues)
+
+    assert finding.verdict is Verdict.WARN
+    assert finding.text.endswith(": b takes those of eve; a takes those of any queue")
+
+
+def test_the_queues_of_a_stage_are_found_by_their_names():
+    assert name_prefixes("box", exchanges="sr-", temporary="mirrord-", broker="offers") == (
+        *("box-", "sr-x", "sr-q_", "mirrord-", "offers"),
+    )

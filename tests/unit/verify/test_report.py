@@ -81,8 +81,8 @@ def test_another_text_is_no_run(text):
 def test_every_name_of_a_run_leads_back_to_it():
     names = RunNames(RUN)
 
-    made = (names.user, names.reader, names.consumer, names.probe_queue, *names.exchanges, *names.queues)
-    assert {run_of(name) for name in made} == {RUN}
+    made = (names.user, names.reader, names.consumer, names.probe_queue, names.strange_queue)
+    assert {run_of(name) for name in (*made, *names.exchanges, *names.queues)} == {RUN}
     assert run_of("verify-") is run_of("q_alice_verify") is None
 
 

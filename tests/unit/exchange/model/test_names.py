@@ -57,14 +57,14 @@ def test_every_user_has_a_reply_queue():
 
 
 def test_a_user_whose_control_queue_has_too_long_a_name_is_refused():
-    names = StageNames("a-rather-long-name-of-a-stage")
-    longest = parse_user_name("u" * 33)
+    names = StageNames("a-stage-with-a-name-of-no-less-than-40-x")
+    longest = parse_user_name("u" * 22)
 
     names.check_user(longest)
 
     assert len(names.control_queue(longest)) == 80
-    with pytest.raises(InvalidUserName, match=r"at most 33 are allowed.*choose a shorter name"):
-        names.check_user(parse_user_name("u" * 34))
+    with pytest.raises(InvalidUserName, match=r"at most 22 are allowed.*choose a shorter name"):
+        names.check_user(parse_user_name("u" * 23))
 
 
 def test_the_dead_letter_queue_says_whose_it_is():
