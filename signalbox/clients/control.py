@@ -9,11 +9,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from signalbox.control.protocol import ControlReply, command_body
 from signalbox.errors import UnavailableError
 from signalbox.new_queues import when_usable
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.type_defs import MessageTypeDef
 
 LONG_POLL_SECONDS = 20
 REPLY_TIMEOUT = timedelta(seconds=60)
@@ -26,44 +30,6 @@ class NoControlReply(UnavailableError):
     """Raised when the stage does not reply in time; the command may have been executed."""
 
 
-class SqsExceptions(Protocol):
-    """The exceptions of boto3's SQS client."""
-
-    @property
-    def QueueDoesNotExist(self) -> type[Exception]:  # noqa: N802 (boto3's name)
-        """Raised for a queue that does not exist, or not yet."""
-        ...
-
-
-class SqsClient(Protocol):
-    """The methods of boto3's SQS client that a control client calls."""
-
-    @property
-    def exceptions(self) -> SqsExceptions:
-        """Return the exceptions of the client."""
-        ...
-
-    @property
-    def send_message(self) -> Callable[..., Any]:
-        """Send one message."""
-        ...
-
-    @property
-    def receive_message(self) -> Callable[..., Any]:
-        """Return a mapping with `Messages`, which is absent when no message arrives in time."""
-        ...
-
-    @property
-    def delete_message(self) -> Callable[..., Any]:
-        """Delete one message."""
-        ...
-
-    @property
-    def change_message_visibility_batch(self) -> Callable[..., Any]:
-        """Change the times after which received messages are visible again."""
-        ...
-
-
 @dataclass(slots=True)
 class ControlClient:
     """A client of one control queue, whose replies arrive in the reply queue of its caller. Not safe for threads.
@@ -72,7 +38,7 @@ class ControlClient:
     `SplitReplyQueueUrl`. Other clients of the caller may wait at the same queue: each takes its own replies only.
     """
 
-    queues: SqsClient
+    queues: "SQSClient"
     control_queue_url: str
     reply_queue_url: str
     reply_timeout: timedelta = REPLY_TIMEOUT
@@ -106,7 +72,7 @@ class ControlClient:
             # Replies to commands that timed out earlier are deleted, too.
             for one in own:
                 self.queues.delete_message(QueueUrl=self.reply_queue_url, ReceiptHandle=one["ReceiptHandle"])
-            bodies = {str(ControlReply.id_of(one["Body"])): str(one["Body"]) for one in own}
+            bodies = {str(ControlReply.id_of(one["Body"])): one["Body"] for one in own}
             self._unanswered -= bodies.keys()
             if request_id in bodies:
                 return bodies[request_id]
@@ -115,22 +81,24 @@ class ControlClient:
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
         return None
 
-    def _return(self, others: Sequence[Mapping[str, Any]]) -> None:
+    def _return(self, others: "Sequence[MessageTypeDef]") -> None:
         """Make replies to other clients visible again at once."""
-        entries = [
-            {"Id": str(number), "ReceiptHandle": one["ReceiptHandle"], "VisibilityTimeout": 0}
-            for number, one in enumerate(others)
-        ]
-        if entries:
-            self.queues.change_message_visibility_batch(QueueUrl=self.reply_queue_url, Entries=entries)
+        if others:
+            self.queues.change_message_visibility_batch(
+                QueueUrl=self.reply_queue_url,
+                Entries=[
+                    {"Id": str(number), "ReceiptHandle": one["ReceiptHandle"], "VisibilityTimeout": 0}
+                    for number, one in enumerate(others)
+                ],
+            )
 
-    def _receive(self, *, wait_seconds: int) -> Sequence[Mapping[str, Any]]:
+    def _receive(self, *, wait_seconds: int) -> "Sequence[MessageTypeDef]":
         """Receive from the reply queue, which SQS may not know yet for a new user."""
-        received: Mapping[str, Any] = when_usable(
+        received = when_usable(
             lambda: self.queues.receive_message(
                 QueueUrl=self.reply_queue_url, MaxNumberOfMessages=10, WaitTimeSeconds=wait_seconds
             ),
             missing=self.queues.exceptions.QueueDoesNotExist,
             sleep=self.sleep,
         )
-        return list(received.get("Messages", ()))
+        return received.get("Messages", ())

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.session import Session
 
 from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.clients.exchange.errors import translated_errors
 from signalbox.errors import UnavailableError
-from signalbox.exchange.control.errors import translated_errors
 from signalbox.exchange.model.names import StageNames
 from signalbox.sarracenia.broker_url import Broker
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10
 READ_SECONDS = 60  # three times the longest poll
 TRIES = 3
-WAITING = "ApproximateNumberOfMessages"
+WAITING: Final = "ApproximateNumberOfMessages"
 
 
 class StageUnreachable(UnavailableError):
@@ -71,7 +71,6 @@ def aws_errors(where: str) -> Iterator[None]:
 
 def waiting_messages(client: ExchangeClient, consumer: "Consumer") -> int:
     """Return the approximate number of messages in a consumer's queue. Raises `StageUnreachable`."""
-    sqs: Any = client.sqs
     with aws_errors(consumer.queue_url):
-        attributes = sqs.get_queue_attributes(QueueUrl=consumer.queue_url, AttributeNames=[WAITING])
+        attributes = client.sqs.get_queue_attributes(QueueUrl=consumer.queue_url, AttributeNames=[WAITING])
     return int(attributes["Attributes"][WAITING])

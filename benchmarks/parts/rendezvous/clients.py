@@ -10,14 +10,17 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from benchmarks.shared.sides import Side
-from signalbox.clients.rendezvous.client import SqsClient, SqsRendezvous
+from signalbox.clients.rendezvous.client import SqsRendezvous
 from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
 LONGEST_SECONDS = 300
 
@@ -94,7 +97,7 @@ def our_clients(side: Side, count: int, at_once: int) -> list[Exchange]:
 class _Observer:
     """An SQS client that records the calls and times of one rendezvous."""
 
-    inner: SqsClient
+    inner: "SQSClient"
     sent_at: float = 0
     arrived_at: float | None = None
     calls: Counter[str] = field(default_factory=Counter)
@@ -120,11 +123,11 @@ class _Observer:
         return received
 
 
-def _exchange_ours(sqs: SqsClient, side: Side, offer: str) -> Exchange:
+def _exchange_ours(sqs: "SQSClient", side: Side, offer: str) -> Exchange:
     observer = _Observer(sqs)
     answer, error, started = "", "", time.monotonic()
     try:
-        rendezvous = SqsRendezvous(observer, side.queue_url)
+        rendezvous = SqsRendezvous(cast("SQSClient", observer), side.queue_url)
         answer = rendezvous.exchange(offer_body(offer, Nat.UNRESTRICTED)).session_description
     except (RejectedError, UnavailableError) as problem:
         error = str(problem)

@@ -11,20 +11,23 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from signalbox.clients.control import REPLY_TIMEOUT, ControlClient, SqsClient
-from signalbox.clients.exchange.consumer import HEARTBEATS_PER_HOLD, HOLD, Consumer, ConsumerSqs, heartbeat
-from signalbox.clients.exchange.publisher import Publisher, PublisherSqs, PublishRequest, PublishResult
+from signalbox.clients.control import REPLY_TIMEOUT, ControlClient
+from signalbox.clients.exchange.consumer import HEARTBEATS_PER_HOLD, HOLD, Consumer, heartbeat
+from signalbox.clients.exchange.errors import resource_errors, translated_errors
+from signalbox.clients.exchange.publisher import Publisher, PublishRequest, PublishResult
 from signalbox.control.protocol import InvalidControlReply
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.exchange.control.errors import resource_errors, translated_errors
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import DEFAULT_PREFETCH, OrderBy, ResourceKind, ResourceRef
 from signalbox.messages import MessageId
 from signalbox.queues import QueueName, QueueUrl, is_fifo
 from signalbox.sarracenia.rights.names import UserName, parse_exchange_name, parse_queue_name, parse_user_name
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
 HEARTBEATS_PER_EXPIRY = 4  # one late heartbeat does not delete a queue
 
@@ -35,14 +38,6 @@ class NotPublished(UnavailableError):
     """Raised when SQS does not report whether it accepted a message, which may be published."""
 
 
-class ExchangeSqs(SqsClient, PublisherSqs, ConsumerSqs, Protocol):
-    """The methods of boto3's SQS client that the client uses."""
-
-    def get_queue_url(self, *, QueueName: str) -> Any:  # noqa: ANN401, N803 - boto3's mapping, boto3's name
-        """Return a mapping with a `QueueUrl`."""
-        ...
-
-
 @dataclass(slots=True)
 class ExchangeClient:
     """The exchanges of a stage, for a user, or for an administrator, who has no user name.
@@ -51,7 +46,7 @@ class ExchangeClient:
     thread-safe, except for its consumers.
     """
 
-    sqs: ExchangeSqs
+    sqs: "SQSClient"
     names: StageNames
     url_prefix: str
     user: UserName | None = None
@@ -225,7 +220,7 @@ class ExchangeClient:
         return QueueUrl(self.url_prefix + name)
 
 
-def user_client(sqs: ExchangeSqs, user: str, *, stage: str) -> ExchangeClient:
+def user_client(sqs: "SQSClient", user: str, *, stage: str) -> ExchangeClient:
     """Return the client of a user, given only the stage's name.
 
     Raises `NotFound` and `NotPermitted` when the user does not exist, or the credentials are of another user.

@@ -9,15 +9,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from signalbox.exchange.control.errors import HasExceptions, resource_errors
+from signalbox.clients.exchange.errors import resource_errors
 from signalbox.exchange.messages.properties import DeliveredMessage, InvalidDelivery
 from signalbox.exchange.model.records import DEFAULT_PREFETCH, ResourceRef
 from signalbox.messages import InvalidMessage, Message
 from signalbox.new_queues import when_usable
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sending import MAXIMUM_ENTRIES
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
 LONG_POLL_SECONDS = 20  # the maximum of SQS
 # The time until other consumers get the messages of a dead consumer; a running one extends it.
@@ -26,25 +29,6 @@ HEARTBEATS_PER_HOLD = 3  # one of them may fail
 PATIENCE_SECONDS = 5.0  # for a last heartbeat at the end
 
 logger = logging.getLogger(__name__)
-
-
-class ConsumerSqs(HasExceptions, Protocol):
-    """The methods of boto3's SQS client that a consumer uses."""
-
-    @property
-    def receive_message(self) -> Callable[..., Any]:
-        """Return a mapping with `Messages`, which is missing if none arrived in time."""
-        ...
-
-    @property
-    def delete_message_batch(self) -> Callable[..., Any]:
-        """Delete up to ten messages; return a mapping with those that `Failed`."""
-        ...
-
-    @property
-    def change_message_visibility_batch(self) -> Callable[..., Any]:
-        """Set the visibility time-out of up to ten messages."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +44,7 @@ class ReceivedMessage:
 class Consumer:
     """Receives messages of one queue, at most `prefetch` unacknowledged ones at a time. Thread-safe."""
 
-    sqs: ConsumerSqs
+    sqs: "SQSClient"
     resource: ResourceRef
     queue_url: str
     user: UserName | None = None
@@ -106,8 +90,10 @@ class Consumer:
         """Acknowledge messages: deletes them from the queue."""
         self._forget(taken)
         for part in _tens(taken):
-            entries = [{"Id": str(number), "ReceiptHandle": one.receipt} for number, one in enumerate(part)]
-            answer: Mapping[str, Any] = self.sqs.delete_message_batch(QueueUrl=self.queue_url, Entries=entries)
+            answer = self.sqs.delete_message_batch(
+                QueueUrl=self.queue_url,
+                Entries=[{"Id": str(number), "ReceiptHandle": one.receipt} for number, one in enumerate(part)],
+            )
             for failure in answer.get("Failed", ()):
                 # It is delivered again, which every consumer must expect.
                 logger.warning("a message was not deleted: %s", failure.get("Message"))
@@ -176,11 +162,13 @@ class Consumer:
 
     def _change_visibility(self, taken: Sequence[ReceivedMessage], *, seconds: int) -> None:
         for part in _tens(taken):
-            entries = [
-                {"Id": str(number), "ReceiptHandle": one.receipt, "VisibilityTimeout": seconds}
-                for number, one in enumerate(part)
-            ]
-            self.sqs.change_message_visibility_batch(QueueUrl=self.queue_url, Entries=entries)
+            self.sqs.change_message_visibility_batch(
+                QueueUrl=self.queue_url,
+                Entries=[
+                    {"Id": str(number), "ReceiptHandle": one.receipt, "VisibilityTimeout": seconds}
+                    for number, one in enumerate(part)
+                ],
+            )
 
 
 @contextmanager

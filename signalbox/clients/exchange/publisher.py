@@ -4,9 +4,8 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from signalbox.exchange.control.errors import HasExceptions
 from signalbox.exchange.messages.properties import InvalidPublication, MessageProperties
 from signalbox.exchange.model.records import OrderBy
 from signalbox.messages import MAXIMUM_BYTES, Message, MessageId, outgoing, size_bytes
@@ -14,19 +13,8 @@ from signalbox.new_queues import when_usable
 from signalbox.queues import QueueUrl
 from signalbox.sending import MAXIMUM_ENTRIES
 
-
-class PublisherSqs(HasExceptions, Protocol):
-    """The methods of boto3's SQS client that a publisher uses."""
-
-    @property
-    def send_message(self) -> Callable[..., Any]:
-        """Send one message and return a mapping with its `MessageId`."""
-        ...
-
-    @property
-    def send_message_batch(self) -> Callable[..., Any]:
-        """Send up to ten messages; return a mapping with those that were `Successful` and those that `Failed`."""
-        ...
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +43,7 @@ class Publisher:
     `sender` is the publishing user.
     """
 
-    sqs: PublisherSqs
+    sqs: "SQSClient"
     queue_url: QueueUrl
     is_ordered: bool
     order_by: OrderBy = OrderBy.TOPIC
@@ -85,19 +73,19 @@ class Publisher:
     def _ids(self, messages: Mapping[str, Message]) -> Iterator[tuple[str, MessageId]]:
         if not messages:
             return
-        entries = [{"Id": number, **outgoing(message)} for number, message in messages.items()]
+        entries: list[Any] = [{"Id": number, **outgoing(message)} for number, message in messages.items()]
         # The exchange may have been declared a moment ago.
-        answer: Mapping[str, Any] = when_usable(
+        answer = when_usable(
             lambda: self.sqs.send_message_batch(QueueUrl=self.queue_url, Entries=entries),
             missing=self.sqs.exceptions.QueueDoesNotExist,
             sleep=self.sleep,
         )
         for taken in answer.get("Successful", ()):
-            yield taken["Id"], taken["MessageId"]
+            yield taken["Id"], MessageId(taken["MessageId"])
         for failure in answer.get("Failed", ()):
             # Retried alone, so that the SQS client's handling of errors applies to it.
-            fields = outgoing(messages[failure["Id"]])
-            yield failure["Id"], self.sqs.send_message(QueueUrl=self.queue_url, **fields)["MessageId"]
+            fields: dict[str, Any] = outgoing(messages[failure["Id"]])
+            yield failure["Id"], MessageId(self.sqs.send_message(QueueUrl=self.queue_url, **fields)["MessageId"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,17 @@ queues.
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.rendezvous.wire.reply import ClientReply
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
 
 CLIENT_QUEUE_PREFIX = "snowflake-client-"
 
@@ -35,39 +38,6 @@ class BrokerRefused(RejectedError):
 
 class NoAnswer(UnavailableError):
     """Raised when no reply arrives within the waiting time of upstream's client."""
-
-
-class SqsExceptions(Protocol):
-    """The exception classes of an SQS client."""
-
-    @property
-    def QueueDoesNotExist(self) -> type[Exception]:  # noqa: N802 (boto3's name)
-        """Raised by `get_queue_url`."""
-        ...
-
-
-class SqsClient(Protocol):
-    """The calls of boto3's SQS client that `SqsRendezvous` needs."""
-
-    @property
-    def exceptions(self) -> SqsExceptions:
-        """The client's exception classes."""
-        ...
-
-    @property
-    def send_message(self) -> Callable[..., Any]:
-        """Send one message."""
-        ...
-
-    @property
-    def get_queue_url(self) -> Callable[..., Any]:
-        """Return a mapping with the `QueueUrl` of a `QueueName`."""
-        ...
-
-    @property
-    def receive_message(self) -> Callable[..., Any]:
-        """Return a mapping with `Messages`, or without the key if no message arrived in time."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +86,7 @@ def _ignore(_progress: ExchangeProgress) -> None:
 class SqsRendezvous:
     """Exchanges offers for answers through the broker queue at `queue_url`; `queues` is `boto3.client("sqs")`."""
 
-    queues: SqsClient
+    queues: "SQSClient"
     queue_url: str
     client_queue_prefix: str = CLIENT_QUEUE_PREFIX
     sleep: Callable[[float], None] = time.sleep
@@ -148,9 +118,10 @@ class SqsRendezvous:
         return ReceivedAnswer(reply.answer, client_id, self._since(started))
 
     def _send(self, offer_body: str, client_id: str) -> None:
-        attribute = {"DataType": "String", "StringValue": client_id}
         self.queues.send_message(
-            QueueUrl=self.queue_url, MessageBody=offer_body, MessageAttributes={"ClientID": attribute}
+            QueueUrl=self.queue_url,
+            MessageBody=offer_body,
+            MessageAttributes={"ClientID": {"DataType": "String", "StringValue": client_id}},
         )
 
     def _find_queue(self, client_id: str) -> str:
@@ -159,13 +130,13 @@ class SqsRendezvous:
             self._pause(SECONDS_BETWEEN_TRIES if attempt else 0)
             # The broker creates the queue when it receives the offer, so it may not exist yet.
             with suppress(self.queues.exceptions.QueueDoesNotExist):
-                return str(self.queues.get_queue_url(QueueName=queue_name)["QueueUrl"])
+                return self.queues.get_queue_url(QueueName=queue_name)["QueueUrl"]
         raise NoAnswer(f"the broker created no queue {queue_name!r} within {TRIES} tries")
 
     def _receive(self, queue_url: str) -> ClientReply:
         for pause in (0, *SECONDS_BETWEEN_RECEIVES):
             self._pause(pause)
-            received: Mapping[str, Any] = self.queues.receive_message(
+            received = self.queues.receive_message(
                 QueueUrl=queue_url, MaxNumberOfMessages=1, WaitTimeSeconds=LONG_POLL_SECONDS
             )
             for message in received.get("Messages", ()):
