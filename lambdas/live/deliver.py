@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from lambdas.live import deliver_wiring, wiring
-from lambdas.live.dead_letters import dead_letter
+from lambdas.live.batches import dead_letter
 from lambdas.shared import instance
 from lambdas.shared.records import in_flight, messages_of
 from lambdas.shared.threads import parallel_map

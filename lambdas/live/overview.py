@@ -6,18 +6,14 @@ from functools import partial
 from typing import Any
 
 from lambdas.live import overview_wiring, wiring
-from lambdas.live.connection_batches import by_connection
-from lambdas.live.dead_letters import dead_letter
+from lambdas.live.batches import Record, dead_letter, failed_messages
 from lambdas.shared import instance
 from lambdas.shared.records import in_flight, messages_of
-from lambdas.shared.threads import parallel_map
 from signalbox.history.event import HistoryEvent
 from signalbox.live.procedures.overview_calls import InvalidOverviewCall
 from signalbox.live.procedures.overview_service import OverviewService
 from signalbox.live.session.state import ConnectionId
 from signalbox.messages import Message
-
-Record = dict[str, Any]
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +28,7 @@ def _answer_calls(records: Iterable[Record]) -> list[str]:
     events: list[HistoryEvent] = []  # appending to a list is thread-safe
     answer = partial(_answer_in_order, overview_wiring.service(), events)  # clients are made before the threads start
     try:
-        return [message for failed in parallel_map(answer, by_connection(records).items()) for message in failed]
+        return failed_messages(answer, records)
     finally:
         instance.record(events)
 

@@ -7,11 +7,9 @@ from functools import partial
 from typing import Any
 
 from lambdas.live import session_wiring, wiring
-from lambdas.live.connection_batches import by_connection
-from lambdas.live.dead_letters import dead_letter
+from lambdas.live.batches import Record, dead_letter, failed_messages
 from lambdas.shared import instance
 from lambdas.shared.records import in_flight, messages_of
-from lambdas.shared.threads import parallel_map
 from signalbox.aws.live.inbox import InvalidTimer, timed_connection
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.errors import RejectedError
@@ -21,7 +19,6 @@ from signalbox.live.session.ports import SessionPorts
 from signalbox.live.session.state import ConnectionId, Elapsed, FrameId, Lost
 
 SWEEP = "sweep"
-Record = dict[str, Any]
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +43,7 @@ def _process_inboxes(records: Iterable[Record]) -> list[str]:
     """Process inboxes, of several connections at a time; write history before the messages are deleted."""
     process = partial(_process_inbox, session_wiring.ports())  # boto3 clients are made before the threads start
     try:
-        return [message for failed in parallel_map(process, by_connection(records).items()) for message in failed]
+        return failed_messages(process, records)
     finally:
         session_wiring.write_history()
 
