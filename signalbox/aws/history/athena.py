@@ -4,12 +4,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.shared.errors import reason
 from signalbox.errors import RejectedError, UnavailableError
+
+if TYPE_CHECKING:
+    from mypy_boto3_athena.client import AthenaClient
 
 # Exists in every account. Permissions to query are permissions for a workgroup, so it is named.
 WORK_GROUP = "primary"
@@ -31,30 +34,11 @@ class QueryImpossible(UnavailableError):
     """Raised when a call of Athena fails; the text contains AWS's error code."""
 
 
-class AthenaClient(Protocol):
-    """The part of boto3's Athena client that queries use."""
-
-    @property
-    def start_query_execution(self) -> Callable[..., Any]:
-        """Start a query and return a mapping with its `QueryExecutionId`."""
-        ...
-
-    @property
-    def get_query_execution(self) -> Callable[..., Any]:
-        """Return a mapping with the status of a query."""
-        ...
-
-    @property
-    def get_query_results(self) -> Callable[..., Any]:
-        """Return a page of a query's rows; the first row of the first page has the column names."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Athena:
     """Queries of one database; Athena also stores each result as a file below the S3 URI `results`."""
 
-    athena: AthenaClient
+    athena: "AthenaClient"
     database: str
     results: str
     timeout: timedelta = QUERY_TIMEOUT
@@ -86,7 +70,7 @@ class Athena:
             QueryExecutionContext={"Database": self.database},
             ResultConfiguration={"OutputLocation": self.results},
         )
-        query_id = str(started["QueryExecutionId"])
+        query_id = started["QueryExecutionId"]
         self._wait(query_id)
         names, *values = self._values(query_id)
         return list(map(str, names)), values
@@ -104,15 +88,14 @@ class Athena:
             self.sleep(POLL_SECONDS)
 
     def _values(self, query_id: str) -> Iterator[list[str | None]]:
-        page: Mapping[str, str] = {}
+        found = self.athena.get_query_results(QueryExecutionId=query_id)
         while True:
-            found = self.athena.get_query_results(QueryExecutionId=query_id, **page)
             for row in found["ResultSet"]["Rows"]:
                 # A null has no `VarCharValue`.
                 yield [value.get("VarCharValue") for value in row["Data"]]
             if "NextToken" not in found:
                 return
-            page = {"NextToken": found["NextToken"]}
+            found = self.athena.get_query_results(QueryExecutionId=query_id, NextToken=found["NextToken"])
 
 
 def quoted(text: str) -> str:
