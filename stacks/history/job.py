@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from aws_cdk import Duration
+from aws_cdk import Aws, Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_events as events
 from aws_cdk import aws_glue as glue
@@ -10,7 +10,6 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3_assets as assets
 from constructs import Construct
 
-from stacks.history import iceberg
 from stacks.settings.config import Config
 from stacks.shared import packaging
 from stacks.shared.alarms import alarm
@@ -18,6 +17,17 @@ from stacks.shared.alarms import alarm
 SCRIPTS = packaging.ROOT / "glue_jobs"
 # Glue's minimum is a driver and one worker; auto scaling adds workers while tasks wait.
 MIN_WORKERS = 2
+FORMATS = "iceberg"  # of --datalake-formats, which installs the library
+CATALOG = "spark.sql.catalog.glue_catalog"
+# Equal to the settings in signalbox/local/spark/jobs.py; a test compares the two. The database sets the tables' path.
+SETTINGS = {
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    CATALOG: "org.apache.iceberg.spark.SparkCatalog",
+    f"{CATALOG}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
+    f"{CATALOG}.io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+}
+# Without this setting Glue 5.1 searches buckets in us-east-2.
+REGION = {"spark.hadoop.fs.s3a.endpoint.region": Aws.REGION}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +107,8 @@ class HistoryJob(Construct):
             default_arguments={
                 **arguments,
                 **job.arguments,
-                "--datalake-formats": iceberg.FORMATS,
-                "--conf": iceberg.spark_conf(),
+                "--datalake-formats": FORMATS,
+                "--conf": _spark_conf(),
                 "--enable-auto-scaling": "true",
             },
             security_configuration=security,
@@ -136,3 +146,8 @@ class HistoryJob(Construct):
             period=Duration.minutes(5),
             statistic="Sum",
         )
+
+
+def _spark_conf() -> str:
+    """Return the value of a Glue job's single `--conf`; it contains the flag `--conf` before each further setting."""
+    return " --conf ".join(f"{key}={value}" for key, value in (SETTINGS | REGION).items())

@@ -5,7 +5,6 @@ knew before it read the item, and for a second if it knew none. `signalbox.live.
 used after the reply to its revocation.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -32,11 +31,6 @@ class CachedRights:
 
     items: Recent[Address, _ReadItem] = field(default_factory=Recent)
     versions: Recent[str, int] = field(default_factory=Recent)
-
-    @classmethod
-    def by_clock(cls, now: Callable[[], Moment]) -> "CachedRights":
-        """Return an empty cache with a clock of its own."""
-        return cls(Recent(now), Recent(now))
 
     def now(self) -> Moment:
         """Return the moment at which a read begins."""

@@ -92,7 +92,7 @@ class ReconnectionService:
             for function, connection in found[target.queue].items()
             if function != target.function
         ]
-        for connection in self._each(earlier, self._disconnected, done, until=until):
+        for connection in self._each(earlier, self.connections.disconnect, done, until=until):
             done.disconnected.append(connection.queue)
         return done
 
@@ -124,9 +124,6 @@ class ReconnectionService:
         stored = self.ports.store.exchanges.find(name)
         if stored is None or stored.is_deleting:  # deleted since the records were read
             self.ports.mappings.disconnect(queue)
-
-    def _disconnected(self, connection: Connection) -> bool:
-        return self.connections.disconnect(connection)
 
     def _each(
         self, values: Sequence[Value], change: Callable[[Value], bool], done: Reconnection, *, until: datetime

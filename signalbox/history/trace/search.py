@@ -13,7 +13,6 @@ MAXIMUM_IDS = 500
 # The labels whose ids are other names of the event's message. Not `publications`, since the other events of a
 # connection's batch are other messages, and not `file`, which other messages announce as well.
 SAME_MESSAGE = ("client", "copy", "publication")
-DELIVERED = "delivered"
 PROXY_POLL = "proxy_poll"
 
 

@@ -21,7 +21,7 @@ JOBS = CHECKOUT / "glue_jobs"
 START_SPARK = "--start-spark"
 JOB_RUNNER = CHECKOUT / "signalbox" / "local" / "spark" / "job_runner.py"
 CATALOG = "spark.sql.catalog.glue_catalog"
-# The settings of jobs on AWS (stacks/history/iceberg.py); a test compares the two.
+# The settings of jobs on AWS (stacks/history/job.py); a test compares the two.
 ICEBERG_SETTINGS = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     CATALOG: "org.apache.iceberg.spark.SparkCatalog",

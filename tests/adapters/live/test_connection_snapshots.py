@@ -59,8 +59,9 @@ def snapshots(live_table, exchange_table) -> DynamoConnectionSnapshots:
 
 def instance(live_table, exchange_table, clocks: TwoClocks) -> DynamoConnectionSnapshots:
     """Return the snapshots of a function instance of its own."""
+    access = CachedRights(Recent(clocks.now), Recent(clocks.now))
     return DynamoConnectionSnapshots(
-        live_table, exchange_table, realms=RealmSettings(Recent(clocks.now)), access=CachedRights.by_clock(clocks.now)
+        live_table, exchange_table, realms=RealmSettings(Recent(clocks.now)), access=access
     )
 
 

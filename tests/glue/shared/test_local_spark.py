@@ -48,7 +48,7 @@ def test_a_successful_job_has_no_error(tmp_path):
 
 
 def test_local_jobs_use_the_iceberg_settings_of_aws():
-    from stacks.history.iceberg import SETTINGS  # noqa: PLC0415 - takes seconds, for the CDK behind it
+    from stacks.history.job import SETTINGS  # noqa: PLC0415 - takes seconds, for the CDK behind it
 
     assert jobs.ICEBERG_SETTINGS == SETTINGS
 
