@@ -52,7 +52,7 @@ class Guarded:
     problem: str | None = None
 
     def remarks(self) -> Iterator[str]:
-        """Yield what an operator should know."""
+        """Yield the lines of the log for an operator."""
         if self.is_changed:
             yield f"the sources of queue {self.queue} are restricted now"
         if self.strangers:

@@ -8,8 +8,8 @@ from lambdas.exchange import control_wiring, wiring
 from lambdas.shared import guarding, instance
 from lambdas.shared.commands import CommandProcessor
 from signalbox.aws.shared.telemetry import measure_oldest_message
+from signalbox.control.delivery import UnprovenSender
 from signalbox.control.envelope import Commands, Envelope
-from signalbox.control.sender import UnprovenSender
 from signalbox.errors import RejectedError
 from signalbox.exchange.control import commands as exchange_commands
 from signalbox.exchange.control.backlog import BacklogService

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lambdas.shared.records import in_flight, messages_of
+from signalbox.control.delivery import UnprovenSender, WornOut, proven_sender, refuse_worn_out
 from signalbox.control.envelope import Envelope, InvalidEnvelope
 from signalbox.control.protocol import REJECTED, UNAVAILABLE
-from signalbox.control.sender import UnprovenSender, proven_sender
 from signalbox.errors import Contended, RejectedError, UnavailableError
 
 if TYPE_CHECKING:
@@ -21,18 +21,11 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 Caller = TypeVar("Caller")
 
-# A command that no call has handled after these receives is dead-lettered; SQS does so for the queues of the stack.
-RECEIVES = 5
-
 # The commands handled at once (the mapping's concurrency) may all change one record; each try lets one of them succeed.
 TRIES = 10
 LONGEST_PAUSE_SECONDS = 0.1
 
 logger = logging.getLogger(__name__)
-
-
-class WornOut(RejectedError):
-    """Raised when a command was received so often that it seems to stop the function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +57,7 @@ class CommandProcessor(Generic[Caller]):
     def _receive(self, record: Record) -> None:
         try:
             caller = self.caller(record, proven_sender(record["attributes"]))
-            _refuse_worn_out(record)
+            refuse_worn_out(record["attributes"])
             envelope = Envelope.parse(record["body"])
         except (UnprovenSender, WornOut, InvalidEnvelope) as error:
             self._dead_letter(record, str(error))
@@ -89,12 +82,6 @@ class CommandProcessor(Generic[Caller]):
     def _dead_letter(self, record: Record, reason: str) -> None:
         (message,) = messages_of([record])
         self.dead_letters.dead_letter(message, reason=reason)
-
-
-def _refuse_worn_out(record: Record) -> None:
-    received = int(record["attributes"].get("ApproximateReceiveCount", 1))
-    if received > RECEIVES:
-        raise WornOut(f"the command was received {received} times without a result")
 
 
 def _retried(answer: Callable[[], object]) -> object:

@@ -1,4 +1,4 @@
-"""Messages of control queues: the request id, the wish for a reply, and the command."""
+"""Messages of control queues: the request id, whether to reply, and the command."""
 
 import json
 from collections.abc import Callable, Mapping

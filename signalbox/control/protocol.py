@@ -9,7 +9,7 @@ from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError, UnavailableError
 
 REJECTED, UNAVAILABLE = "rejected", "unavailable"
-# Nobody waits longer for a reply, and a reply that its client does not fetch is in the way of those for others.
+# No client waits longer for a reply, and a reply that its client does not fetch is in the way of those for others.
 REPLY_RETENTION = timedelta(seconds=60)
 # The clients of a user share a reply queue. A reply that a client holds for another reappears after this time.
 REPLY_VISIBILITY = timedelta(seconds=2)

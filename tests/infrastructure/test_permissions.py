@@ -236,7 +236,7 @@ def test_no_policy_allows_an_action_with_a_wildcard(stage):
 
 
 def test_people_make_change_and_delete_no_queues(stage):
-    """CreateQueue also sets where SQS moves messages, for which it asks nobody for permission to send."""
+    """CreateQueue also sets where SQS moves messages, without a permission to send."""
     forbidden = {f"sqs:{action}" for action in ("CreateQueue", "DeleteQueue", "SetQueueAttributes", "TagQueue")}
     people = [name for name in granted(stage) if not name.endswith("Role")]
 

@@ -33,7 +33,7 @@ class SqsRedrivePolicies:
         """
         with look(_subject(name)):
             try:
-                # Some stand-ins for SQS know this attribute only if all are asked for.
+                # Some stand-ins for SQS refuse this name, and return the attribute with all others.
                 page = self.sqs.get_queue_attributes(QueueUrl=self.url_prefix + name, AttributeNames=["All"])
             except self.sqs.exceptions.QueueDoesNotExist:
                 return None

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from signalbox.control.sender import UnprovenSender
+from signalbox.control.delivery import UnprovenSender
 from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.model.ports import Users
 from signalbox.exchange.model.records import ResourceKind, ResourceRef, User

@@ -105,7 +105,7 @@ def reply_queue_url(control_queue_url: str) -> str:
 
 
 def waiting_replies() -> int:
-    """Return the number of replies that nobody has fetched."""
+    """Return the number of replies that no client has fetched."""
     url, number = f"{URLS}signalbox-split-reply", "ApproximateNumberOfMessages"
     return int(boto3.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=[number])["Attributes"][number])
 

@@ -9,6 +9,7 @@ import pytest
 
 from signalbox.aws.exchange import items as exchange_items
 from signalbox.aws.shared.telemetry import measure_oldest_message
+from signalbox.control.delivery import MAXIMUM_RECEIVES
 from signalbox.control.protocol import REPLY_RETENTION, REPLY_VISIBILITY
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.exchange.model.names import StageNames, dead_letter_name
@@ -104,6 +105,7 @@ def test_commands_are_read_where_the_administrators_and_users_send_them(stage):
     own = stage.every("AWS::SQS::Queue")["Exchange/Commands"]["Properties"]
 
     assert own["QueueName"] == named.control_queue(None)
+    assert own["RedrivePolicy"]["maxReceiveCount"] == MAXIMUM_RECEIVES
     replies = stage.every("AWS::SQS::Queue")["Exchange/Replies"]["Properties"]
     assert replies["QueueName"] == named.reply_queue(None)
     assert replies["MessageRetentionPeriod"] == REPLY_RETENTION.total_seconds()

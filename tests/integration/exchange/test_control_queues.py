@@ -1,4 +1,4 @@
-"""Nobody gets a command into a control queue but its owner: neither through SQS itself nor by a forged sender."""
+"""Only its owner gets a command into a control queue: no other user does through SQS itself or as a forged sender."""
 
 import json
 import secrets
@@ -134,7 +134,7 @@ def test_a_command_that_sqs_moved_is_dead_lettered_with_its_reason(attack: Attac
         reason = attack.dead_letter(f"{capability}DeadLetterQueueUrl", mark)
     finally:
         attack.owner.delete_queue(QueueUrl=source)
-    assert reason == f"SQS moved the command here from {attack.arn(source)}, so nobody was permitted to send it"
+    assert reason == f"SQS moved the command here from {attack.arn(source)}, without a permission to send it"
 
 
 def test_a_command_of_another_sender_than_the_owner_is_dead_lettered(attack: Attack):

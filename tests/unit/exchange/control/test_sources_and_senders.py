@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from signalbox.control.sender import UnprovenSender
+from signalbox.control.delivery import UnprovenSender
 from signalbox.exchange.control.caller import prove_sender
 from signalbox.exchange.control.queue_sources import queue_sources
 from signalbox.exchange.model.records import User
