@@ -193,6 +193,7 @@ def test_removing_a_user_removes_everything(users: ExchangeUsers, sqs) -> None:
     assert users.iam.list_users()["Users"] == []
     assert mappings(users) == []
     assert sqs.list_queues(QueueNamePrefix=OWN).get("QueueUrls", []) == []
+    assert sqs.list_queues(QueueNamePrefix="signalbox-exchange-reply-").get("QueueUrls", []) == []
     assert len(mappings(users, CONTROL)) == 1
 
 
