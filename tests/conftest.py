@@ -65,7 +65,7 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Prepare what the tests need, and collect no garbage among modules and tests."""
+    """Prepare the tools of the tests, and collect no garbage among modules and tests."""
     if not session.config.option.collectonly:
         preparation.prepare(session.items, is_required=session.config.getoption("prepared"))
     garbage.begin()

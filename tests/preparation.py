@@ -1,4 +1,4 @@
-"""What tests with a marker need beyond the requirements, prepared before the first of them runs."""
+"""The tools of tests with a marker beyond the requirements, prepared before the first of these tests runs."""
 
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ NEEDED: Needed = {
 
 
 def prepare(items: Sequence[pytest.Item], *, is_required: bool, needed: Needed = NEEDED) -> None:
-    """Prepare what the markers of these tests need, with progress.
+    """Prepare the tools of the markers of these tests, with progress.
 
     Where that fails, as without a network, the tests are skipped with the command to repeat, or raise if required.
     """

@@ -143,7 +143,7 @@ def _install(name: str, environment: Path, packages: "list[str | Path]") -> None
 
 
 def uv() -> Path:
-    """Return the uv beside this Python, which an environment with the requirements has, or else that of `.venv`."""
+    """Return the uv of this Python's environment, or else that of `.venv`."""
     beside = Path(sys.executable).with_name("uv")
     return beside if beside.exists() else ENVIRONMENT / "bin" / "uv"
 

@@ -1,4 +1,4 @@
-"""Tests see their own environment, whoever runs them, and are skipped where what they need cannot be prepared."""
+"""Tests have an environment of their own, and are skipped where a tool of theirs cannot be prepared."""
 
 import json
 import os
