@@ -17,6 +17,7 @@ from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.identity import provider as identity
 from signalbox.local.stage_folder import StageFolder
+from signalbox.local.tiers import IN_TEST
 from tests import garbage, preparation
 from tests.environment import settle
 from tests.java import parts
@@ -54,14 +55,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--prepared", action="store_true", help=text)
 
 
-def pytest_configure() -> None:
-    """Choose the seed of the weather once; parallel test processes inherit it."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the tests of `pytest` alone, and the seed of the weather once; parallel test processes inherit both."""
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.markexpr:
+        config.option.markexpr = IN_TEST
     os.environ.setdefault(SEED_VARIABLE, str(secrets.randbelow(SEEDS) if "CI" in os.environ else USUAL_SEED))
 
 
-def pytest_report_header() -> str:
-    """Return the line that names the seed of the weather, with which a failure can be repeated."""
-    return f"weather: {SEED_VARIABLE}={os.environ[SEED_VARIABLE]}"
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Return the lines with the seed of the weather, with which a failure can be repeated, and the chosen markers."""
+    return [f"weather: {SEED_VARIABLE}={os.environ[SEED_VARIABLE]}", f"markers: {config.option.markexpr or 'all'}"]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
