@@ -18,6 +18,6 @@ test: ; @$(SETUP) && $(CHECK) test ## that, and each capability on a stage, the 
 release: ; @$(SETUP) && $(CHECK) release $(PART) ## everything else, in parts; goes on after those that have passed (PART="core soak")
 format: ; @$(SETUP) && .venv/bin/ruff format . && .venv/bin/ruff check --fix . && .venv/bin/python -m signalbox.local.javascript ## put the code into the house format
 bench: ; @$(SETUP) && for of in $(OF); do .venv/bin/python -m benchmarks.$$of $(ARGS) || exit 1; done ## measure, side by side with the originals
-soak: ; @$(SETUP) && .venv/bin/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS) ## load and kill everything under AWS's weather, then account for each message (MINUTES=10 SEED=1)
+soak: ; @$(SETUP) && .venv/bin/python -m tests.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS) ## load and kill everything under injected faults, then account for each message (MINUTES=10 SEED=1)
 deploy: ; @$(SIGNALBOX) deploy $(ARGS) ## deploy to the AWS account of your credentials
 clean: ; @$(PYTHON) signalbox/local/setup.py --remove ## remove what the other targets made in this folder

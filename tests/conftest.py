@@ -14,7 +14,6 @@ from hypothesis import settings
 from signalbox.cli.shared.deployment import Deployment, local_deployment
 from signalbox.local import cdk, stage
 from signalbox.local.emulator import lifecycle
-from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.identity import provider as identity
 from signalbox.local.stage_folder import StageFolder
 from signalbox.local.tiers import IN_TEST
@@ -42,8 +41,8 @@ memoize()
 trace_no_calls()
 
 
-# The seed of the stage with weather: drawn anew in CI, so that each run meets other faults, and the same elsewhere.
-SEED_VARIABLE, USUAL_SEED, SEEDS = "SIGNALBOX_WEATHER_SEED", 1, 1_000_000
+# The seed of fault injection: drawn anew in CI, so that each run meets other faults, and the same elsewhere.
+SEED_VARIABLE, USUAL_SEED, SEEDS = "SIGNALBOX_FAULTS_SEED", 1, 1_000_000
 
 SERVER = pytest.StashKey[Server]()
 LOG_LINES = 40
@@ -56,15 +55,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the tests of `pytest` alone, and the seed of the weather once; parallel test processes inherit both."""
+    """Choose the tests of `pytest` alone, and the seed of fault injection once; parallel test processes inherit both."""
     if config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.markexpr:
         config.option.markexpr = IN_TEST
     os.environ.setdefault(SEED_VARIABLE, str(secrets.randbelow(SEEDS) if "CI" in os.environ else USUAL_SEED))
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Return the lines with the seed of the weather, with which a failure can be repeated, and the chosen markers."""
-    return [f"weather: {SEED_VARIABLE}={os.environ[SEED_VARIABLE]}", f"markers: {config.option.markexpr or 'all'}"]
+    """Return the lines with the seed of fault injection, with which a failure can be repeated, and the chosen markers."""
+    return [
+        f"fault injection: {SEED_VARIABLE}={os.environ[SEED_VARIABLE]}",
+        f"markers: {config.option.markexpr or 'all'}",
+    ]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -107,38 +109,36 @@ def deployed(stage_folder: StageFolder, assembly: Path) -> Iterator[dict[str, An
 
 
 @pytest.fixture(scope="session")
-def weather() -> Weather:
-    """Return the weather of this test run."""
-    return Weather(int(os.environ[SEED_VARIABLE]))
+def faults() -> int:
+    """Return the seed of fault injection of this test run."""
+    return int(os.environ[SEED_VARIABLE])
 
 
 @pytest.fixture(scope="session")
-def weather_stage_folder(tmp_path_factory: pytest.TempPathFactory) -> StageFolder:
-    """Return the folder of the stage under weather."""
-    return StageFolder(tmp_path_factory.mktemp("weather"))
+def faulty_stage_folder(tmp_path_factory: pytest.TempPathFactory) -> StageFolder:
+    """Return the folder of the stage with fault injection."""
+    return StageFolder(tmp_path_factory.mktemp("faults"))
 
 
 @pytest.fixture(scope="session")
-def deployed_in_weather(
-    weather_stage_folder: StageFolder, assembly: Path, weather: Weather
-) -> Iterator[dict[str, Any]]:
-    """Return the content of local.json of a second stage, whose emulator has AWS's weather."""
-    with _deployed(weather_stage_folder, assembly, weather=weather) as local:
+def deployed_with_faults(faulty_stage_folder: StageFolder, assembly: Path, faults: int) -> Iterator[dict[str, Any]]:
+    """Return the content of local.json of a second stage, whose emulator injects faults."""
+    with _deployed(faulty_stage_folder, assembly, faults=faults) as local:
         yield local
 
 
 @pytest.fixture(scope="session")
-def weather_deployment(deployed_in_weather: dict[str, Any]) -> Deployment:
-    """Return the stage under weather as a deployment of the CLI."""
-    return local_deployment(deployed_in_weather)
+def faulty_deployment(deployed_with_faults: dict[str, Any]) -> Deployment:
+    """Return the stage with fault injection as a deployment of the CLI."""
+    return local_deployment(deployed_with_faults)
 
 
 @contextmanager
-def _deployed(stage_folder: StageFolder, assembly: Path, *, weather: Weather | None = None) -> Iterator[dict[str, Any]]:
+def _deployed(stage_folder: StageFolder, assembly: Path, *, faults: int | None = None) -> Iterator[dict[str, Any]]:
     """Provide a stage that ends with the context, even if the test run is killed."""
     with lifecycle.lifeline() as lifeline:
         try:
-            yield stage.up(stage_folder, port=0, lifeline=lifeline, assembly=assembly, weather=weather)
+            yield stage.up(stage_folder, port=0, lifeline=lifeline, assembly=assembly, faults=faults)
         finally:
             stage.down(stage_folder)
 

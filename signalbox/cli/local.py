@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from signalbox.local.demo.evidence import Evidence
-    from signalbox.local.emulator.weather.conditions import Weather
     from signalbox.local.stage_folder import StageFolder
 
 app = typer.Typer(
@@ -29,7 +28,7 @@ Context = Annotated[
 Demo = Annotated[
     bool | None,
     typer.Option(
-        "--demo/--no-demo", help="Run a demo of each capability afterwards (default: run it, except with --weather)."
+        "--demo/--no-demo", help="Run a demo of each capability afterwards (default: run it, except with --faults)."
     ),
 ]
 Kubernetes = Annotated[
@@ -41,11 +40,7 @@ Kubernetes = Annotated[
 ]
 Seed = Annotated[
     int | None,
-    typer.Option("--weather", metavar="SEED", help="Give the emulator AWS's faults, delays and limits."),
-]
-Concurrency = Annotated[
-    int | None,
-    typer.Option(help="With --weather: functions that run at the same time (default: 1000).", min=1, max=1000),
+    typer.Option("--faults", metavar="SEED", help="Inject faults, delays and duplicates, as they occur on AWS."),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Delete a running stage first.")]
 
@@ -60,8 +55,7 @@ def up(
     kubernetes: Kubernetes = False,
     fresh: Fresh = False,
     yes: Yes = False,
-    weather: Seed = None,
-    account_concurrency: Concurrency = None,
+    faults: Seed = None,
     as_json: Json = False,
 ) -> None:
     """Start the stage, or update a running one, and run the demo.
@@ -73,14 +67,13 @@ def up(
     from signalbox.local.stage_folder import StageFolder
 
     require_checkout()
-    conditions = _weather(weather, account_concurrency)
     if fresh:
         _confirm_loss(StageFolder(), yes=yes, as_json=as_json)
     folder = StageFolder()
     settings = _settings(folder, context or [], reset or [], fresh=fresh)
-    local = stage.up(folder, port=port, context=settings, fresh=fresh, weather=conditions, wake_live=False)
+    local = stage.up(folder, port=port, context=settings, fresh=fresh, faults=faults, wake_live=False)
     rows = []
-    if demo if demo is not None else local["weather"] is None:
+    if demo if demo is not None else local["faults"] is None:
         rows = _demo(folder.path, local, again=bool(demo), kubernetes=kubernetes, as_json=as_json)
     else:
         stage.start_live(local)
@@ -142,18 +135,6 @@ def _settings(folder: "StageFolder", context: list[str], reset: list[str], *, fr
     return found.context
 
 
-def _weather(seed: int | None, account_concurrency: int | None) -> "Weather | None":
-    """Return the weather of the options. Raises `RejectedError` for a limit without a seed."""
-    from signalbox.errors import RejectedError
-    from signalbox.local.emulator.weather.conditions import ACCOUNT_CONCURRENCY, Weather
-
-    if seed is not None:
-        return Weather(seed, account_concurrency or ACCOUNT_CONCURRENCY)
-    if account_concurrency is not None:
-        raise RejectedError("--account-concurrency needs --weather SEED: without weather no function is limited")
-    return None
-
-
 def _public(local: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of local.json without its keys and tickets."""
     return {name: value for name, value in local.items() if not name.endswith("_credentials") and name != "live_users"}
@@ -163,10 +144,10 @@ def _print_addresses(local: dict[str, Any]) -> None:
     from signalbox.local.stage_folder import StageFolder
 
     print_line("The stage is running on this machine.")
-    weather = {"  weather": f"seed {local['weather']['seed']}"} if local["weather"] else {}
+    faults = {} if local["faults"] is None else {"  faults": f"seed {local['faults']}"}
     print_fields(
         {
-            **weather,
+            **faults,
             "  folder": str(StageFolder().path.parent),
             "  AWS endpoint": local["endpoint_url"],
             "  rendezvous": f"{local['rendezvous_url']}debug",
@@ -235,10 +216,9 @@ def status(*, as_json: Json = False) -> None:
     if as_json:
         print_json(shown)
     else:
-        weather = local and local.get("weather")
-        seed = {"weather": f"seed {weather['seed']}"} if weather else {}
-        lines = {name: str(value) for name, value in shown.items() if name != "weather" and not isinstance(value, dict)}
-        print_fields({**lines, **seed})
+        faults = shown.pop("faults", None)
+        seed = {} if faults is None else {"faults": f"seed {faults}"}
+        print_fields({name: str(value) for name, value in shown.items() if not isinstance(value, dict)} | seed)
     raise typer.Exit(0 if running else 1)
 
 

@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from signalbox.local.assembly import sources
 from signalbox.local.assembly.current import current_stage, deployment_of, synthesized
 from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.lifecycle import ACCOUNT, REGION, Emulator
-from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.files import CHECKOUT, read_json, write_json
 from signalbox.local.live_users import REALM, live_users, start_functions
 from signalbox.local.progress import step
@@ -57,7 +55,7 @@ def up(
     port: int | None = None,
     context: Sequence[str] = (),
     fresh: bool = False,
-    weather: Weather | None = None,
+    faults: int | None = None,
     app: Path = CHECKOUT,
     lifeline: int | None = None,
     assembly: Path | None = None,
@@ -65,9 +63,10 @@ def up(
 ) -> dict[str, Any]:
     """Start the stage, or update it to the app and these settings; return the contents of `local.json`.
 
-    A running stage keeps its weather, and is left alone if it was deployed from the same sources. Raises
-    `RejectedError` if a setting is invalid, the port is in use, or the running stage has another weather; then nothing
-    was changed, and nothing runs that did not run before. A given `assembly` is deployed without another synthesis.
+    `faults` is the seed of fault injection. A running stage keeps its seed, and is left alone if it was deployed from
+    the same sources. Raises `RejectedError` if a setting is invalid, the port is in use, or the running stage has
+    another seed; then nothing was changed, and nothing runs that did not run before. A given `assembly` is deployed
+    without another synthesis.
     Without `wake_live`, the first client of live starts its functions, unless `start_live` does.
     """
     with _locked(stage_folder):
@@ -76,7 +75,7 @@ def up(
         running = lifecycle.running(stage_folder)
         chosen_port = _chosen_port(stage_folder, running, port=port, region=region, fresh=fresh)
         if running is not None and not fresh:
-            weather = _kept_weather(running, weather)
+            faults = _kept_faults(running, faults)
         _check_emulator()
         settings = local_context(context)
         digest = sources.digest(app, settings) if assembly is None else None
@@ -88,9 +87,7 @@ def up(
 
         def start() -> Emulator:
             with step("start the emulator"):
-                return lifecycle.start(
-                    stage_folder, port=chosen_port, region=region, lifeline=lifeline, weather=weather
-                )
+                return lifecycle.start(stage_folder, port=chosen_port, region=region, lifeline=lifeline, faults=faults)
 
         def synthesize(folder: Path) -> None:
             with step("synthesize") as say:
@@ -181,12 +178,12 @@ def _chosen_port(
     return running.port if port is None else port
 
 
-def _kept_weather(running: Emulator, weather: Weather | None) -> Weather | None:
-    """Return the running stage's weather. Raises `RejectedError` if another is given."""
-    if weather is not None and weather != running.weather:
-        present = "no weather" if running.weather is None else f"the weather of seed {running.weather.seed}"
+def _kept_faults(running: Emulator, faults: int | None) -> int | None:
+    """Return the running stage's seed of fault injection. Raises `RejectedError` if another is given."""
+    if faults is not None and faults != running.faults:
+        present = "no fault injection" if running.faults is None else f"fault injection of seed {running.faults}"
         raise RejectedError(f"the stage runs with {present}; to change it, run `make down` first, or use --fresh")
-    return running.weather
+    return running.faults
 
 
 def _region(context: Sequence[str]) -> str:
@@ -209,7 +206,7 @@ def _record(
         "endpoint_url": running.endpoint_url,
         "region": running.region,
         "account": ACCOUNT,
-        "weather": running.weather and asdict(running.weather),
+        "faults": running.faults,
         "broker_queue_url": outputs["BrokerQueueUrl"],
         "rendezvous_url": f"{running.endpoint_url}/rendezvous/",
         "websocket_url": f"{running.endpoint_url.replace('http', 'ws', 1)}/live-ws",

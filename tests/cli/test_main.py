@@ -21,7 +21,6 @@ from signalbox.cli.main import app
 from signalbox.cli.shared.deployment import Deployment, find_deployment, local_deployment
 from signalbox.cli.shared.signals import Ending
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.local.emulator.weather.conditions import Weather
 from tests.cli.shared.commands import leaves
 from tests.cli.shared.stage import serving
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
@@ -111,14 +110,6 @@ def test_programs_with_an_endpoint_and_those_of_a_stage_in_aws_keep_their_enviro
     given = {"AWS_PROFILE": "prod", **({"AWS_ENDPOINT_URL": "http://x"} if found.endpoint_url else {})}
 
     assert found.program_environment(given) == given
-
-
-def test_the_weather_has_a_seed_and_may_limit_the_account():
-    assert local._weather(None, None) is None
-    assert local._weather(7, None) == Weather(7, 1000)
-    assert local._weather(7, 10) == Weather(7, 10)
-    with pytest.raises(RejectedError, match="needs --weather"):
-        local._weather(None, 10)
 
 
 def test_clients_of_a_local_stage_call_its_emulator():

@@ -7,7 +7,6 @@ import pytest
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local import cdk, stage, tools
 from signalbox.local.emulator.lifecycle import Credentials, Emulator
-from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.files import read_json, write_json
 from signalbox.local.stage_folder import StageFolder
 
@@ -106,20 +105,20 @@ def test_a_running_stage_is_replaced_only_with_fresh(tmp_path, port, region):
         stage._chosen_port(StageFolder(tmp_path), RUNNING, port=port, region=region, fresh=False)
 
 
-STORMY = Emulator(4601, "instance-1", "us-east-1", Credentials("AKIA1", "hidden"), Weather(7))
+FAULTY = Emulator(4601, "instance-1", "us-east-1", Credentials("AKIA1", "hidden"), 7)
 
 
 @pytest.mark.parametrize(
-    ("running", "given"), [(RUNNING, None), (STORMY, None), (STORMY, Weather(7))], ids=["none", "kept", "the same"]
+    ("running", "given"), [(RUNNING, None), (FAULTY, None), (FAULTY, 7)], ids=["none", "kept", "the same"]
 )
-def test_a_running_stage_keeps_its_weather(running, given):
-    assert stage._kept_weather(running, given) == running.weather
+def test_a_running_stage_keeps_its_seed(running, given):
+    assert stage._kept_faults(running, given) == running.faults
 
 
 @pytest.mark.parametrize(
     ("running", "given", "present"),
-    [(RUNNING, Weather(7), "no weather"), (STORMY, Weather(8), "seed 7"), (STORMY, Weather(7, 10), "seed 7")],
+    [(RUNNING, 7, "no fault injection"), (FAULTY, 8, "seed 7"), (FAULTY, 9, "seed 7")],
 )
-def test_another_weather_needs_a_new_stage(running, given, present):
+def test_another_seed_needs_a_new_stage(running, given, present):
     with pytest.raises(RejectedError, match=f"the stage runs with .*{present}.* --fresh"):
-        stage._kept_weather(running, given)
+        stage._kept_faults(running, given)

@@ -1,4 +1,4 @@
-"""The soak: all capabilities at once under AWS's weather and kills, then an account of every message.
+"""The soak: all capabilities at once under injected faults and kills, then an account of every message.
 
 `make soak MINUTES=10 SEED=1` runs one round. `--until-counts` adds rounds until 100,000 messages went through each of
 the exchange and splitting, and 20,000 events through live; a run that is interrupted continues after its last round.
@@ -17,7 +17,6 @@ from typing import Any
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.local import stage
 from signalbox.local.emulator import lifecycle
-from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.files import CHECKOUT
 from signalbox.local.stage_folder import StageFolder
 from tests.soak.accounts import Account
@@ -39,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     wanted = goals if options.until_counts else {}
     _say(f"seed {seed}; results in {results}; {len(rounds)} rounds are known")
     while not rounds or _missing(rounds, wanted):
-        with _stage(seed, has_weather=not options.fair) as (local, folder):
+        with _stage(seed, has_faults=options.faults) as (local, folder):
             soak = Soak(local, folder, seed, _say, thousands=options.thousands)
             done = soak.round(seconds=60 * options.minutes, counts={})
         rounds.append(done)
@@ -71,24 +70,24 @@ def _known(results: Path) -> list[Round]:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=MINUTES, help="the length of a round (default: 10)")
-    parser.add_argument("--seed", type=int, help="of the weather and the kills (default: drawn, and printed)")
+    parser.add_argument("--seed", type=int, help="of the faults and the kills (default: drawn, and printed)")
     parser.add_argument("--until-counts", action="store_true", help=f"add rounds until {GOALS} messages")
     parser.add_argument("--thousands", action="store_true", help="load live alone, with thousands of subscriptions")
-    parser.add_argument("--fair", action="store_true", help="without AWS's weather")
+    parser.add_argument("--no-faults", dest="faults", action="store_false", help="without fault injection")
     parser.add_argument("--results", type=Path, help="JSON lines, one for each round (default: by the seed)")
     parser.add_argument("--json", action="store_true", help="print all rounds as JSON at the end")
     return parser.parse_args(arguments)
 
 
 @contextmanager
-def _stage(seed: int, *, has_weather: bool) -> Iterator[tuple[dict[str, Any], StageFolder]]:
+def _stage(seed: int, *, has_faults: bool) -> Iterator[tuple[dict[str, Any], StageFolder]]:
     """Provide a stage of its own, which ends when this process ends or is killed."""
     folder = StageFolder(RESULTS / "stage")
     RESULTS.mkdir(parents=True, exist_ok=True)
     with lifecycle.lifeline() as lifeline:
         try:
-            weather = Weather(seed) if has_weather else None
-            yield stage.up(folder, port=0, fresh=True, lifeline=lifeline, weather=weather), folder
+            faults = seed if has_faults else None
+            yield stage.up(folder, port=0, fresh=True, lifeline=lifeline, faults=faults), folder
         finally:
             stage.down(folder)
 

@@ -18,7 +18,7 @@ from typing import Any
 import boto3
 
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.local.emulator.weather.conditions import ADMINISTRATOR, Weather
+from signalbox.local.emulator.fault_injection.iam_changes import ADMINISTRATOR
 from signalbox.local.files import CHECKOUT, read_json, write_json
 from signalbox.local.processes import is_alive, processes_naming
 from signalbox.local.session import LocalSession
@@ -51,7 +51,8 @@ class Emulator:
     instance: str
     region: str
     administrator: Credentials
-    weather: Weather | None = None
+    faults: int | None = None
+    """The seed of fault injection."""
 
     @property
     def endpoint_url(self) -> str:
@@ -70,9 +71,7 @@ def running(stage_folder: StageFolder) -> Emulator | None:
     found = read_json(stage_folder.running)
     if found is None:
         return None
-    weather = found.get("weather")
-    parts = {"administrator": Credentials(**found["administrator"]), "weather": weather and Weather(**weather)}
-    emulator = Emulator(**{**found, **parts})
+    emulator = Emulator(**{**found, "administrator": Credentials(**found["administrator"])})
     return emulator if _instance(emulator.port) == emulator.instance else None
 
 
@@ -105,19 +104,19 @@ def start(
     port: int,
     region: str = REGION,
     lifeline: int | None = None,
-    weather: Weather | None = None,
+    faults: int | None = None,
 ) -> Emulator:
     """Stop this stage's emulator, start a new one on the port (0: any free port) and wait until it responds.
 
-    With a `lifeline`, the reading end of a pipe, the emulator ends when the other end is closed. With `weather`, it has
-    AWS's faults, delays and limits. Raises `RejectedError` if the port is in use, and `UnavailableError` with the end
+    With a `lifeline`, the reading end of a pipe, the emulator ends when the other end is closed. `faults` is the
+    seed of fault injection. Raises `RejectedError` if the port is in use, and `UnavailableError` with the end
     of the log if the emulator does not start.
     """
     stop(stage_folder)
     with _listening_socket(port) as listener:
         stage_folder.temporary.mkdir(parents=True, exist_ok=True)
         try:
-            emulator = _started(stage_folder, listener, region=region, lifeline=lifeline, weather=weather)
+            emulator = _started(stage_folder, listener, region=region, lifeline=lifeline, faults=faults)
         except BaseException:
             stop(stage_folder)
             raise
@@ -126,18 +125,17 @@ def start(
 
 
 def _started(
-    stage_folder: StageFolder, listener: socket.socket, *, region: str, lifeline: int | None, weather: Weather | None
+    stage_folder: StageFolder, listener: socket.socket, *, region: str, lifeline: int | None, faults: int | None
 ) -> Emulator:
     port: int = listener.getsockname()[1]
     root = Credentials(f"AKIA{secrets.token_hex(8).upper()}", secrets.token_urlsafe(30))
     instance = secrets.token_hex(8)
     inherited = [listener.fileno(), *([] if lifeline is None else [lifeline])]
     process = _spawn(stage_folder, inherited, environment(stage_folder, port=port, region=region))
-    conditions = weather and asdict(weather)
-    _send(process, {"access_key_id": root.access_key_id, "instance": instance, "weather": conditions})
+    _send(process, {"access_key_id": root.access_key_id, "instance": instance, "faults": faults})
     _wait_for(process, stage_folder, port=port, instance=instance)
     administrator = _administrator(f"http://{HOST}:{port}", root, region=region)
-    return Emulator(port, instance, region, administrator, weather)
+    return Emulator(port, instance, region, administrator, faults)
 
 
 def check_port(stage_folder: StageFolder, port: int) -> None:

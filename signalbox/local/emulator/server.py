@@ -15,20 +15,19 @@ from pathlib import Path
 from typing import TextIO
 
 from signalbox.local.emulator.asgi import Application
+from signalbox.local.emulator.fault_injection.patches import fault_patches
 from signalbox.local.emulator.gateway import Gateway
 from signalbox.local.emulator.patches import patches
 from signalbox.local.emulator.patches.patch import apply_all
 from signalbox.local.emulator.routes import Routes
-from signalbox.local.emulator.weather.conditions import Weather
-from signalbox.local.emulator.weather.patches import weather_patches
 
 
 def main(arguments: Sequence[str]) -> None:
     """Serve until the process is killed.
 
     Arguments: the emulator's folder, the number of the listening socket, and optionally the number of the lifeline,
-    the reading end of a pipe. Standard input has the root credential and the weather as JSON: `access_key_id`,
-    `instance`, and `weather` with `seed` and `account_concurrency`, or null.
+    the reading end of a pipe. Standard input has JSON: the root's `access_key_id`, `instance`, and `faults`, the seed
+    of fault injection or null.
     """
     folder, socket_number, *lifelines = arguments
     root = json.load(sys.stdin)
@@ -36,7 +35,7 @@ def main(arguments: Sequence[str]) -> None:
         threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
     with Path(folder, "lock").open("a+") as lock:
         _hold(lock)
-        application = _ministack(root["access_key_id"], root["weather"] and Weather(**root["weather"]))
+        application = _ministack(root["access_key_id"], root["faults"])
         gateway = Gateway(application, Routes(Path(folder, "routes.json")), root["instance"])
         _serve(gateway, int(socket_number))
 
@@ -55,11 +54,11 @@ def _end_with(lifeline: int) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _ministack(root_access_key_id: str, weather: Weather | None) -> Application:
+def _ministack(root_access_key_id: str, faults: int | None) -> Application:
     apply_all(patches(root_access_key_id))
-    if weather is not None:
+    if faults is not None:
         # Afterwards: these patches import MiniStack's services, which copy functions of the evaluator.
-        apply_all(weather_patches(weather))
+        apply_all(fault_patches(faults))
     from ministack.app import app  # noqa: PLC0415 - only the emulator's environment has it; imported patched
 
     application: Application = app

@@ -77,7 +77,7 @@ def test_the_refusal_names_the_stage_of_the_program(tmp_path, monkeypatch):
 
 def test_a_started_stage_is_named_with_its_folder(monkeypatch):
     local_json = {"endpoint_url": "http://127.0.0.1:4566", "rendezvous_url": "http://r/", "page_url": "http://p/"}
-    monkeypatch.setattr("signalbox.local.stage.up", lambda *_, **__: {**local_json, "weather": None})
+    monkeypatch.setattr("signalbox.local.stage.up", lambda *_, **__: {**local_json, "faults": None})
     monkeypatch.setattr("signalbox.local.stage.start_live", lambda _: None)
 
     result = local("up", "--no-demo")

@@ -1,11 +1,10 @@
-"""The short form of `make soak`: all capabilities at once under weather and kills, and an account of every message."""
+"""The short form of `make soak`: all capabilities at once under faults and kills, and an account of every message."""
 
 import sys
 from typing import Any
 
 import pytest
 
-from signalbox.local.emulator.weather.conditions import Weather
 from signalbox.local.stage_folder import StageFolder
 from tests.soak.run import Soak, totals
 
@@ -19,13 +18,13 @@ LEAST_EVENTS, LEAST_KILLS = 40, 8
 PATIENCE_SECONDS = 300.0  # returning a session's messages takes two visibility timeouts of a minute, and kills more
 
 
-def test_nothing_is_lost_or_reordered_while_functions_are_killed_in_any_weather(
-    deployed_in_weather: dict[str, Any], weather_stage_folder: StageFolder, weather: Weather
+def test_nothing_is_lost_or_reordered_while_functions_are_killed_and_faults_occur(
+    deployed_with_faults: dict[str, Any], faulty_stage_folder: StageFolder, faults: int
 ):
     soak = Soak(
-        deployed_in_weather,
-        weather_stage_folder,
-        weather.seed,
+        deployed_with_faults,
+        faulty_stage_folder,
+        faults,
         _say,
         BETWEEN_KILLS,
         READS_SECONDS,

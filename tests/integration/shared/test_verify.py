@@ -25,7 +25,7 @@ from tests.patience import wait_for
 pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 # The fixtures of tests/conftest.py with the local.json and the folder of each stage that the whole command is run on.
-STAGES = {"calm": ("deployed", "stage_folder"), "weather": ("deployed_in_weather", "weather_stage_folder")}
+STAGES = {"no faults": ("deployed", "stage_folder"), "faults": ("deployed_with_faults", "faulty_stage_folder")}
 CAPABILITIES = {"rendezvous", "splitting", "exchange", "live", "history", "SQS"}
 QUESTIONS = {
     "order of frames on their way into FIFO",
@@ -43,7 +43,7 @@ INTERRUPTED = 128 + signal.SIGINT
 @pytest.fixture
 def verified(request: pytest.FixtureRequest) -> Deployment:
     """Return the stage that the command is run on: the calm one, unless a test names another."""
-    local, folder = map(request.getfixturevalue, getattr(request, "param", STAGES["calm"]))
+    local, folder = map(request.getfixturevalue, getattr(request, "param", STAGES["no faults"]))
     return local_deployment(local, folder=folder.path)
 
 

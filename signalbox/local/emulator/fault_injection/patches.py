@@ -1,0 +1,54 @@
+"""Patches of MiniStack that are applied with fault injection only."""
+
+import time
+from collections.abc import Mapping
+
+from signalbox.local.emulator.fault_injection import (
+    connections,
+    deliveries,
+    iam_changes,
+    injection,
+    mapping_states,
+    queue_policies,
+)
+from signalbox.local.emulator.fault_injection.iam_changes import Policies, Principal
+from signalbox.local.emulator.fault_injection.injection import FaultInjection
+from signalbox.local.emulator.patches.patch import Patch, original
+
+ACCOUNT_ID = "ministack.core.responses:get_account_id"
+QUEUES, QUEUE_URLS = "ministack.services.sqs:_queues", "ministack.services.sqs:_queue_name_to_url"
+
+
+def fault_patches(seed: int) -> tuple[Patch, ...]:
+    """Return the patches of a seed, which are applied after all others."""
+    gather = {"user": original(iam_changes.USER_POLICIES), "role": original(iam_changes.ROLE_POLICIES)}
+
+    def policies(principal: Principal) -> Policies:
+        kind, name = principal
+        found: Policies = gather[kind](name, original(ACCOUNT_ID)())
+        return found
+
+    faults = FaultInjection(
+        seed, time.monotonic, is_encrypted=_is_encrypted, policies=policies, queue_policy=_queue_policy
+    )
+    return (
+        iam_changes.patch(faults.iam),
+        injection.patch(faults),
+        deliveries.patch(faults.chance),
+        queue_policies.patch(faults.queue_policies),
+        mapping_states.patch(faults.mappings),
+        connections.patch(faults.chance),
+    )
+
+
+def _is_encrypted(queue: str) -> bool:
+    return bool(_attributes(queue).get("KmsMasterKeyId"))
+
+
+def _queue_policy(queue: str) -> str:
+    return _attributes(queue).get("Policy") or ""
+
+
+def _attributes(queue: str) -> Mapping[str, str]:
+    entry = original(QUEUES).get(original(QUEUE_URLS).get(queue) or "")
+    return entry["attributes"] if entry else {}
