@@ -55,14 +55,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the tests of `pytest` alone, and the seed of fault injection once; parallel test processes inherit both."""
+    """Choose the tests of `pytest` alone, and the seed of fault injection; parallel test processes inherit both."""
     if config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.markexpr:
         config.option.markexpr = IN_TEST
     os.environ.setdefault(SEED_VARIABLE, str(secrets.randbelow(SEEDS) if "CI" in os.environ else USUAL_SEED))
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Return the lines with the seed of fault injection, with which a failure can be repeated, and the chosen markers."""
+    """Return the seed of fault injection, with which a failure can be repeated, and the chosen markers."""
     return [
         f"fault injection: {SEED_VARIABLE}={os.environ[SEED_VARIABLE]}",
         f"markers: {config.option.markexpr or 'all'}",
