@@ -102,7 +102,6 @@ def sweep() -> OrphanQueueSweeper:
 @cache
 def ports() -> ControlPorts:
     """Return the ports of the control plane."""
-    compiler = Languages()
     return ControlPorts(
         store=_store(),
         sender=wiring.sender(),
@@ -119,7 +118,7 @@ def ports() -> ControlPorts:
         discovery=AwsDiscovery(_functions(), boto3.client("ecs"), boto3.client("iam"), prefix(), _workloads()),
         audit_trail=_audit_trail(),
         control_queue=SqsControlQueue(instance.sqs(), instance.settings().text("CONTROL_QUEUE_URL")),
-        compiler=compiler,
+        compiler=_languages(),
         clock=instance.CLOCK,
         random_parts=_random_parts(),
         queue_url=replies().url,
@@ -194,17 +193,22 @@ def _declared_registries() -> DeclaredRegistries:
 
 
 @cache
+def _languages() -> Languages:
+    return Languages()
+
+
+@cache
 def _workloads() -> "KubernetesTargets | None":
     if not clusters():
         return None
     from signalbox.aws.splitting.targets.kubernetes import KubernetesTargets  # noqa: PLC0415 - as above
 
     annotations, originals = DynamoAnnotations(wiring.table()), OriginalQueues(instance.sqs())
-    return KubernetesTargets(api_of, originals, Resolver(Languages()), annotations, instance.CLOCK.now)
+    return KubernetesTargets(api_of, originals, Resolver(_languages()), annotations, instance.CLOCK.now)
 
 
 def _targets() -> dict[TargetKind, Targets]:
-    resolver, workloads = Resolver(Languages()), _workloads()
+    resolver, workloads = Resolver(_languages()), _workloads()
     originals, annotations = OriginalQueues(instance.sqs()), DynamoAnnotations(wiring.table())
     tags = {STAGE_TAG: stage(), CAPABILITY_TAG: CAPABILITY}
     return {

@@ -20,10 +20,10 @@ from signalbox.splitting.model.records import UnreadableRecord
 
 logger = logging.getLogger(__name__)
 
-# The share of the function's timeout that filters may use: sending ten messages to ten queues needs the rest.
-BUDGET = 0.5
-# The share of it in which S3 calls begin, and how long each may take to connect and to answer. Together they take less
-# than the budget: messages are forwarded without metadata while S3 does not answer.
+# The share of the function's timeout that all filters may use: sending ten messages to ten queues needs the rest.
+FILTER_SHARE = 0.5
+# The share of it in which S3 calls begin, and how long each may take to connect and to answer: messages are forwarded
+# without metadata while S3 does not answer.
 PATIENCE = 0.1
 
 
@@ -45,7 +45,7 @@ def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:
         logger.exception("%d messages of queue %s stay in flight", len(messages), original)
         return in_flight(message.message_id for message in messages)
     for session in forwarded.cancelled:
-        logger.warning("session %s is ended: its filters cannot be evaluated", session)
+        logger.warning("session %s is ended: its filters were stopped or cannot be read", session)
     instance.record(forwarded.events)
     return in_flight(forwarded.not_done)
 
@@ -63,7 +63,7 @@ def _splitter() -> Splitter:
         compiler=Languages(),
         now=instance.CLOCK.now,
         settle=timeout + RECORD_AGE,
-        budget=timeout * BUDGET,
+        filter_time=timeout * FILTER_SHARE,
         objects=S3ObjectMetadata(
             partial(wiring.s3, timeout * PATIENCE),
             wiring.buckets(),

@@ -2,21 +2,32 @@
 
 from dataclasses import dataclass, field
 
+from signalbox.filters.captures import Capture, compile_capture
+from signalbox.filters.engines import Engines
 from signalbox.filters.patterns import compile_pattern
-from signalbox.filters.programs import JqProgram, ProgramRunner
-from signalbox.splitting.forwarding.filters import Pattern
+from signalbox.filters.programs import JqProgram, compile_program
+from signalbox.splitting.forwarding.filters import FilterUse, Pattern
 
 
 @dataclass(frozen=True, slots=True)
 class Languages:
     """The `Compiler` that functions and commands use."""
 
-    programs: ProgramRunner = field(default_factory=ProgramRunner)
+    engines: Engines = field(default_factory=Engines)
+
+    def begin(self, use: FilterUse) -> FilterUse:
+        """Charge further compilations and evaluations to `use`; return the one charged before."""
+        before, self.engines.use = self.engines.use, use
+        return before
 
     def pattern(self, text: str, *, case_sensitive: bool) -> Pattern:
         """Return a compiled regular expression. Raises `InvalidExpression`."""
-        return compile_pattern(text, case_sensitive=case_sensitive)
+        return compile_pattern(text, case_sensitive=case_sensitive, engines=self.engines)
+
+    def capture(self, text: str) -> Capture:
+        """Return a regular expression that finds a name within a text. Raises `InvalidExpression`."""
+        return compile_capture(text, self.engines)
 
     def program(self, text: str) -> JqProgram:
         """Return a compiled jq program. Raises `InvalidExpression`."""
-        return self.programs.compile(text)
+        return compile_program(text, self.engines)

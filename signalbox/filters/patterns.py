@@ -1,126 +1,127 @@
-"""Regular expressions of users: RE2 in linear time, else a backtracking engine with a time limit."""
+"""Regular expressions of users in mirrord's dialect: small ones run here at a bounded cost, others in the sandbox."""
 
+import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-import re2
-
-from signalbox.splitting.forwarding.filters import FilterTooSlow, InvalidExpression, Pattern
+from signalbox.filters.engines import Engines
+from signalbox.splitting.forwarding.filters import InvalidExpression
 
 if TYPE_CHECKING:
-    from regex import Pattern as Backtracking
+    from jsonschema_rs import Draft202012Validator
 
-TIME_LIMIT = timedelta(seconds=1)
 MAXIMUM_PATTERN_CHARACTERS = 10_000
-# RE2 refuses these because of their cost, so the other engine must not try them either.
-TOO_COSTLY = (b"invalid repetition size", b"pattern too large")
-NAMED_GROUP = "value"
-ESCAPE = re.compile(r"\\(?:k<(\w+)>|.)", re.DOTALL)
-SPELLINGS = {r"\z": r"\Z"}
+MAXIMUM_EASY_CHARACTERS = 256
+# Rust's definitions of its classes, which JSON Schema's own dialect would replace by those of ECMAScript.
+CLASSES = {
+    r"\d": r"\p{Nd}",
+    r"\D": r"\P{Nd}",
+    r"\s": r"\p{White_Space}",
+    r"\S": r"\P{White_Space}",
+    r"\w": r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]",
+    r"\W": r"[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]",
+}
+ESCAPE = re.compile(r"\\.", re.DOTALL)
+# The syntax whose automaton grows with the pattern only, without counts, and in which nothing backtracks. Each part
+# with its states: the states of a pattern, times the length of the text, are the steps that a search needs at most.
+EASY = re.compile(
+    r"(?P<group>\((?:\?:)?|[)|^$])"
+    r"|(?P<class>\[\^?[A-Za-z0-9 _.,:;/@+*=][A-Za-z0-9 _.,:;/@+*=-]*\]|\\[dDsS])"
+    r"|(?P<word>\\[wW])"
+    r"|(?P<plain>[^\\^$|?*+()\[\]{}]|\\[][\\^$|?*+(){}./:@-])"
+    r"|(?P<repeated>(?<![*+?(|^])[*+?]\??(?![*+?]))",
+    re.DOTALL,
+)
+STATES = {"group": 1, "class": 60, "word": 900, "plain": 12, "repeated": 3}
+MAXIMUM_STATES = 5_000
+SEARCH_STEPS = 20  # the steps of a search in an empty text, for each state
 
 
-class _Match(Protocol):
-    """A match of either engine."""
-
-    def span(self, group: int = 0, /) -> tuple[int, int]: ...
-
-
-class _Linear(Protocol):
-    """A compiled RE2 pattern; the package has no types."""
-
-    groups: int
-    groupindex: Mapping[str, int]
-
-    def search(self, text: str | bytes) -> _Match | None: ...
-
-
-def compile_pattern(text: str, *, case_sensitive: bool, time_limit: timedelta = TIME_LIMIT) -> Pattern:
-    """Return a pattern that searches a text within `time_limit`. Raises `InvalidExpression`."""
+def compile_pattern(text: str, *, case_sensitive: bool, engines: Engines) -> "EasyPattern | SandboxedPattern":
+    """Return a pattern that can be searched in texts. Raises `InvalidExpression`."""
     if len(text) > MAXIMUM_PATTERN_CHARACTERS:
         raise InvalidExpression(
             f"{len(text)} characters are too many; at most {MAXIMUM_PATTERN_CHARACTERS} are allowed"
         )
-    options = re2.Options()
-    options.case_sensitive = case_sensitive
-    options.log_errors = False
+    spellings = _spellings(_encodable(text), case_sensitive=case_sensitive)
+    sandboxed = SandboxedPattern(text, spellings, engines)
+    states = _states(text)
+    compiled = _compiled(spellings[0]) if states <= MAXIMUM_STATES else None
+    if compiled is None:
+        engines.compile("compile pattern", spellings, name=f"{text!r}")
+        return sandboxed
+    return EasyPattern(compiled, states, sandboxed)
+
+
+def _spellings(text: str, *, case_sensitive: bool) -> tuple[str, ...]:
+    """Return the spellings of a pattern for the engine; the first one that it accepts is used.
+
+    The engine reads the dialect of JSON Schema, and gives it to fancy-regex unchanged if it begins with look-around.
+    That makes every pattern backtrack, so the second spelling is for what the first parser refuses.
+    """
+    flags = "" if case_sensitive else "(?i)"
+    last = f"(?!)|{flags}{text}"
+    if r"\c" in text:  # known to JSON Schema and not to Rust
+        return (last,)
+    return flags + ESCAPE.sub(lambda found: CLASSES.get(found[0], found[0]), text), last
+
+
+def _states(text: str) -> float:
+    """Return the states of a pattern; infinite if it is not in the easy syntax."""
+    states, position = 0, 0
+    while position < len(text) <= MAXIMUM_EASY_CHARACTERS:
+        part = EASY.match(text, position)
+        if part is None or part.lastgroup is None:
+            break
+        states += STATES[part.lastgroup]
+        position = part.end()
+    return states + 1 if position == len(text) else float("inf")
+
+
+def _compiled(text: str) -> "Draft202012Validator | None":
+    from jsonschema_rs import Draft202012Validator  # noqa: PLC0415 - a function without patterns saves its import
+
     try:
-        return LinearPattern(re2.compile(_encodable(text), options))
-    except re2.error as error:
-        reason: bytes = error.args[0]
-    if reason.startswith(TOO_COSTLY):
-        raise InvalidExpression(f"{text!r}: {reason.decode(errors='replace')}")
-    return _bounded(text, case_sensitive=case_sensitive, time_limit=time_limit)
-
-
-def _bounded(text: str, *, case_sensitive: bool, time_limit: timedelta) -> Pattern:
-    import regex  # noqa: PLC0415 - rarely needed, and it takes as long to load as everything else together
-
-    # Version 1: an inline flag applies from its position on, as in the engine that mirrord uses.
-    flags = regex.VERSION1 | (0 if case_sensitive else regex.IGNORECASE)
-    try:
-        return BoundedPattern(text, regex.compile(_translated(text), flags), time_limit)
-    except regex.error as error:
-        raise InvalidExpression(f"{text!r}: {error}") from error
-
-
-def _translated(text: str) -> str:
-    """Return a pattern of Rust's dialect, which mirrord's users write, in the syntax of `regex`."""
-    return ESCAPE.sub(lambda found: f"(?P={found[1]})" if found[1] else SPELLINGS.get(found[0], found[0]), text)
+        return Draft202012Validator({"pattern": text})
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
-class LinearPattern:
-    """A pattern that is searched in linear time."""
-
-    compiled: _Linear
-
-    def matches(self, text: str) -> bool:
-        """Return whether the pattern matches anywhere in a text."""
-        # For bytes, the package skips counting characters, which takes longer than the search.
-        return self.compiled.search(text.encode(errors="replace")) is not None
-
-    def span(self, text: str) -> tuple[int, int] | None:
-        """Return the span of the group `value`, else of the first group, in a text."""
-        match = self.compiled.search(_encodable(text))
-        return _span(match, _group(self.compiled.groups, self.compiled.groupindex))
-
-
-@dataclass(frozen=True, slots=True)
-class BoundedPattern:
-    """A pattern with look-around, back-references or similar, which is given up after `time_limit`."""
+class SandboxedPattern:
+    """A pattern that is searched in the sandbox."""
 
     text: str
-    compiled: "Backtracking[str]"
-    time_limit: timedelta
+    spellings: tuple[str, ...]
+    engines: Engines
 
     def matches(self, text: str) -> bool:
-        """Return whether the pattern matches anywhere in a text. Raises `FilterTooSlow`."""
-        return self._search(text) is not None
-
-    def span(self, text: str) -> tuple[int, int] | None:
-        """Return the span of the group `value`, else of the first group, in a text. Raises `FilterTooSlow`."""
-        return _span(self._search(text), _group(self.compiled.groups, self.compiled.groupindex))
-
-    def _search(self, text: str) -> _Match | None:
-        seconds = self.time_limit.total_seconds()
-        try:
-            return self.compiled.search(text, timeout=seconds)
-        except TimeoutError as error:
-            raise FilterTooSlow(f"pattern {self.text!r} took longer than {seconds:g} s") from error
+        """Return whether the pattern matches anywhere in a text. Raises `FilterStopped`."""
+        answer = self.engines.answer(
+            "search", self.spellings, json.dumps(_encodable(text)), name=f"pattern {self.text!r}"
+        )
+        return answer["matches"] is True
 
 
-def _group(groups: int, names: Mapping[str, int]) -> int:
-    return names.get(NAMED_GROUP, min(groups, 1))
+@dataclass(frozen=True, slots=True)
+class EasyPattern:
+    """A pattern that is searched here, in linear time, as long as its owner has steps left; then in the sandbox."""
 
+    compiled: "Draft202012Validator"
+    states: float
+    sandboxed: SandboxedPattern
 
-def _span(match: _Match | None, group: int) -> tuple[int, int] | None:
-    span = match.span(group) if match else (-1, -1)
-    return None if span[0] < 0 else span
+    def matches(self, text: str) -> bool:
+        """Return whether the pattern matches anywhere in a text. Raises `FilterStopped`."""
+        use = self.sandboxed.engines.use
+        steps = self.states * (len(text) + SEARCH_STEPS)
+        if steps > use.steps:
+            return self.sandboxed.matches(text)
+        use.steps -= steps
+        return self.compiled.is_valid(text if text.isascii() else _encodable(text))
 
 
 def _encodable(text: str) -> str:
-    # JSON may contain half of a surrogate pair, which UTF-8 cannot encode; a replacement character keeps spans right.
-    return text if text.isascii() else text.encode(errors="replace").decode()
+    # JSON may contain half of a surrogate pair, which UTF-8 cannot encode.
+    return text.encode(errors="replace").decode()

@@ -14,7 +14,7 @@ from stacks.shared.queue import DeadLetterQueue, age_alarm
 from stacks.splitting.environment import Resources, control_environment, split_environment
 from stacks.state_stack import StateStack
 
-# CPU scales with memory, and filters need nothing else; the jq process may use half of it.
+# CPU scales with memory, and filters need nothing else; the sandbox of filters may use 64 MB.
 MEMORY_MEGABYTES = 1024
 DESCRIPTIONS = {
     "split": "Shares the messages of split queues out among the deployed consumer and sessions",

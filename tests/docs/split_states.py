@@ -26,7 +26,7 @@ PHASE_MEANING: dict[tuple[State, State], tuple[str, ...]] = {
     (Phase.STARTING, Phase.MATCHING): ("its queues", "exist"),
     (Phase.STARTING, Phase.ENDING): ("stopped, silent, refused by AWS, or the target took too long",),
     (Phase.MATCHING, Phase.READY): ("filters are active", "everywhere"),
-    (Phase.MATCHING, Phase.ENDING): ("stopped, silent, or a filter is too slow",),
+    (Phase.MATCHING, Phase.ENDING): ("stopped, silent, or its filter was stopped",),
     (Phase.READY, Phase.ENDING): ("stopped, silent,", "a slow filter"),
     (Phase.ENDING, None): ("returned", "and deleted"),
 }

@@ -14,13 +14,13 @@ OURS = {"lambdas", "signalbox", "aws_lambda_powertools", "typing_extensions"}
 ALL = SDK | OURS
 # Functions whose adapters use botocore's clients alone: boto3 would add a fifth to its time.
 WITHOUT_BOTO3 = ALL - {"boto3", "s3transfer"}
-# Of the filter engines only RE2 is imported at the start; the first filter that needs `regex` or `jq` imports it.
+# No filter engine is imported at the start; the first filter imports or starts its own.
 ALLOWED = {
     **dict.fromkeys(
         (f"rendezvous.{name}" for name in ("offer", "poll", "answer", "client", "page")), WITHOUT_BOTO3 | {"maxminddb"}
     ),
     "rendezvous.sweep": ALL | {"maxminddb"},
-    **dict.fromkeys(("splitting.split", "splitting.control"), ALL | {"re2"}),
+    **dict.fromkeys(("splitting.split", "splitting.control"), ALL),
     **dict.fromkeys(("exchange.route", "exchange.control"), ALL),
     **dict.fromkeys((f"live.{name}" for name in ("connect", "receive", "session", "overview", "deliver", "page")), ALL),
     "history.drain": WITHOUT_BOTO3,
@@ -36,8 +36,8 @@ BUDGET = {
     "rendezvous.client": ({"rendezvous"}, 43),
     "rendezvous.page": ({"rendezvous"}, 40),
     "rendezvous.sweep": ({"rendezvous"}, 41),
-    "splitting.split": ({"splitting"}, 56),
-    "splitting.control": ({"splitting"}, 107),
+    "splitting.split": ({"splitting"}, 59),
+    "splitting.control": ({"splitting"}, 110),
     "exchange.route": (LIVE, 97),
     "exchange.control": (LIVE, 123),
     "live.connect": (LIVE, 56),
@@ -46,7 +46,7 @@ BUDGET = {
     "live.deliver": (LIVE, 95),
     "live.page": (LIVE, 26),
     # It summarizes every capability.
-    "live.overview": (CAPABILITIES, 129),
+    "live.overview": (CAPABILITIES, 130),
     "history.drain": (set(), 14),
 }
 # The SDK imports these if they are installed; they do not ship (lambdas/requirements.lock).

@@ -2,6 +2,7 @@
 
 import importlib.util
 import platform
+import re
 import subprocess
 import sys
 import zipfile
@@ -209,7 +210,7 @@ def test_the_lock_pins_every_package_by_hash_and_names_no_registry():
 
 def test_every_required_package_is_locked():
     required = (packaging.ROOT / "lambdas" / "requirements.in").read_text().splitlines()
-    names = [line.split(">")[0].strip() for line in required if line and not line.startswith("#")]
+    names = [re.split("[>=]", line)[0] for line in required if line and not line.startswith("#")]
 
     assert names
     assert all(f"\n{name}==" in packaging.LOCK.read_text() for name in names)

@@ -9,6 +9,7 @@ from signalbox.filters.languages import Languages
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, SentBatch
+from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.forwarding.route import Route
 from signalbox.splitting.forwarding.splitter import Splitter
@@ -26,6 +27,7 @@ FLOOR = 3 * MESSAGES // BATCH
 STANDARD, FIFO = QueueName("memes"), QueueName("memes.fifo")
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(hours=1)
+LANGUAGES = Languages()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +124,10 @@ def _counted(case: Case) -> Calls:
         sender=sender,
         dead_letters=None,  # type: ignore[arg-type] # every message is accepted
         queues=None,  # type: ignore[arg-type] # nothing closes
-        compiler=Languages(),
+        compiler=LANGUAGES,
         now=lambda: NOW,
         settle=timedelta(seconds=22),
-        budget=timedelta(seconds=10),
+        filter_time=timedelta(seconds=10),
     )
     batches = [messages(case, start) for start in range(0, MESSAGES, BATCH)]
     for number, batch in enumerate(batches):
@@ -185,7 +187,12 @@ def route_of(sessions: int) -> Route:
     split = split_of(sessions)
     stored = StoredSplit(split, 1, ())
     settle = timedelta(seconds=22)
-    return Route.of(stored, split.queues[0], compiler=Languages(), read_at=NOW, settle=settle, known={})
+    return Route.of(stored, split.queues[0], budget=budget(), read_at=NOW, settle=settle, known={})
+
+
+def budget() -> FilterBudget:
+    """Return the time of all filters in one call."""
+    return FilterBudget.of(LANGUAGES, timedelta(seconds=10))
 
 
 def _session(number: int) -> SplitSession:

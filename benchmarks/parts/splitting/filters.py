@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.parts.splitting.calls import NOW, message, pattern_of, route_of
+from benchmarks.parts.splitting.calls import BATCH, NOW, budget, message, pattern_of, route_of
 from signalbox.messages import Message
 
 SESSIONS = (1, 10, 100)
@@ -44,8 +44,10 @@ def _measured(sessions: int) -> Filters:
     plain = plain_loop(sessions)
 
     def ours() -> None:
-        for one in messages:
-            assert route.decision(one, received_at=NOW).owner is None
+        for number, one in enumerate(messages):
+            if number % BATCH == 0:
+                time_left = budget()
+            assert route.decision(one, received_at=NOW, budget=time_left).owner is None
 
     def theirs() -> None:
         for one in messages:
@@ -63,7 +65,7 @@ def _measured(sessions: int) -> Filters:
 def _check(sessions: int, plain: Callable[[Message], str | None]) -> None:
     """Check that both sides give a message of the last session to that session."""
     claimed = message(0, f"color-{sessions - 1}")
-    owner = route_of(sessions).decision(claimed, received_at=NOW).owner
+    owner = route_of(sessions).decision(claimed, received_at=NOW, budget=budget()).owner
     assert owner is not None
     assert owner == plain(claimed)
 

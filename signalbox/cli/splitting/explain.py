@@ -101,4 +101,4 @@ def _reason(verdict: Document) -> str:
     from signalbox.splitting.forwarding.matching import Outcome
 
     text = f"{verdict['session']} ({verdict['mode']}): {verdict['reason']}"
-    return f"{text}; its session would be cancelled" if verdict["outcome"] == Outcome.TOO_SLOW else text
+    return f"{text}; its session would be cancelled" if verdict["outcome"] == Outcome.STOPPED else text

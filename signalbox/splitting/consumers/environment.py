@@ -116,19 +116,18 @@ class Resolver:
     def _selected(self, selector: str, resolution: Resolution) -> list[str]:
         try:
             document = json.loads(resolution.value)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:  # the value may be nested deeper than Python can parse
             raise UnresolvedQueue(f"variable {resolution.variable!r} does not hold JSON: {error}") from error
-        if selector == ALL_VALUES:
-            outputs = list(document.values()) if isinstance(document, dict) else []
-        else:
-            outputs = list(self.compiler.program(selector).outputs(document))
-        return [output for output in outputs if isinstance(output, str)]
+        if selector != ALL_VALUES:
+            return self.compiler.program(selector).texts(document)
+        values = document.values() if isinstance(document, dict) else ()
+        return [value for value in values if isinstance(value, str)]
 
     def _inside(self, source: NameSource, change: Callable[[str], str]) -> Callable[[str], str]:
         """Return a function that changes only the part of a text that `pattern` captures."""
         if source.pattern is None:
             return change
-        pattern = self.compiler.pattern(source.pattern, case_sensitive=True)
+        pattern = self.compiler.capture(source.pattern)
 
         def changed(text: str) -> str:
             span = pattern.span(text)

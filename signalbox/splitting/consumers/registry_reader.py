@@ -1,9 +1,10 @@
 """The reader that converts both kinds of mirrord registries into a `Registry`."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 
 from signalbox.documents import Section, shown
 from signalbox.splitting.consumers.registry import (
@@ -108,7 +109,7 @@ class RegistryReader:
     def _new_source(self, section: Section, target: Target | None) -> NameSource:
         section.refuse_unknown((*NEW_FIELDS, "fallback", "valueSelector", "valuePattern", "containers"))
         self._check_program(section, "valueSelector")
-        self._check_pattern(section, "valuePattern")
+        self._check_pattern(section, "valuePattern", self.compiler.capture)
         source = replace(
             self._source(section, NEW_FIELDS, target),
             selector=section.text("valueSelector"),
@@ -129,7 +130,8 @@ class RegistryReader:
             return NameSource(SourceKind.VARIABLE)
         ((kind, key),) = given.items()
         if kind is SourceKind.VARIABLES_LIKE:
-            self._check_pattern(section, next(word for word, found in words.items() if found is kind))
+            name = next(word for word, found in words.items() if found is kind)
+            self._check_pattern(section, name, partial(self.compiler.pattern, case_sensitive=True))
         return NameSource(kind, key, variable=variable)
 
     def _properties(self, queue: Section) -> tuple[dict[str, str], bool, bool]:
@@ -160,11 +162,11 @@ class RegistryReader:
         except InvalidExpression as error:
             section.problem(name, f"not a jq program: {error}")
 
-    def _check_pattern(self, section: Section, name: str) -> None:
+    def _check_pattern(self, section: Section, name: str, compiled: Callable[[str], object]) -> None:
         text = section.text(name)
         try:
             if text is not None:
-                self.compiler.pattern(text, case_sensitive=True)
+                compiled(text)
         except InvalidExpression as error:
             section.problem(name, f"not a regular expression: {error}")
 

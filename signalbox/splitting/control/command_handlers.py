@@ -30,12 +30,16 @@ from signalbox.splitting.control.record_updates import changed
 from signalbox.splitting.control.registries import RegistryService
 from signalbox.splitting.control.session_start import SessionStarter
 from signalbox.splitting.forwarding.explanation import DescribedSession, as_document, explained, parse_messages
+from signalbox.splitting.forwarding.filter_budget import SHARE, FilterBudget
+from signalbox.splitting.forwarding.filters import FilterUse
 from signalbox.splitting.forwarding.route import stored_config
 from signalbox.splitting.model.ports import StoredSplit, UnreadableSplit
 from signalbox.splitting.model.session_config import SessionConfig
 from signalbox.splitting.model.split import Split, ended, with_heartbeat
 
 MAXIMUM_EXPLAINED = 100
+# The time of all filters and patterns in one command: half of the function's time-out, which a test compares.
+FILTER_TIME = timedelta(seconds=15)
 
 
 class NoSplit(RejectedError):
@@ -71,6 +75,8 @@ class ControlService:
             Keep: KeepService(self.ports).keep,
             Reconcile: ReconcileLoop(self.ports).run,
         }
+        # The patterns and programs in a command have the time of one session together.
+        self.ports.compiler.begin(FilterUse(FILTER_TIME.total_seconds() * SHARE))
         return answers[type(command)](self._completed(command))
 
     def _completed(self, command: Command) -> Command:
@@ -128,9 +134,12 @@ class ControlService:
         if queue is None:
             known = ", ".join(sorted({str(one.queue_id) for one in stored.split.queues}))
             raise NoSplit(f"{command.target} has no queue {command.queue_id!r}; it has {known}")
-        read = ((one.session_id, stored_config(one.config, self.ports.compiler)) for one in stored.split.live)
+        budget = FilterBudget.of(self.ports.compiler, FILTER_TIME)
+        read = ((one.session_id, stored_config(one.config, budget, one.session_id)) for one in stored.split.live)
         sessions = [DescribedSession(name, config) for name, config in read if isinstance(config, SessionConfig)]
-        decisions = explained(messages, sessions, command.queue_id, sns=queue.sns, s3_event=queue.s3_event)
+        decisions = explained(
+            messages, sessions, command.queue_id, sns=queue.sns, s3_event=queue.s3_event, budget=budget
+        )
         return {"decisions": [as_document(number, decision) for number, decision in enumerate(decisions)]}
 
     def _audit(self, command: Audit) -> object:

@@ -8,6 +8,7 @@ from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.control.observation import record_start
 from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.control.replays import SessionReplayer
+from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.returned_messages import MessageReturner
 from signalbox.splitting.forwarding.route import Route
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
@@ -87,7 +88,8 @@ class EffectExecutor:
     def _return(self, effect: ReturnMessages) -> bool:
         now, queue = self.ports.now(), self._queue(effect.original)
         settle, until = self.ports.timings.settle, now + RETURNING_FOR
-        route = Route.of(self.stored, queue, compiler=self.ports.compiler, read_at=now, settle=settle, known={})
+        budget = FilterBudget.of(self.ports.compiler, RETURNING_FOR)
+        route = Route.of(self.stored, queue, budget=budget, read_at=now, settle=settle, known={})
         work = MessageReturner(self.ports, route, effect.name, UseRecorder(self.ports.store.uses, self.ports.now))
         while is_done := work.step(to_original=effect.to_original):
             if self.ports.now() >= until:

@@ -15,9 +15,10 @@ from signalbox.sending import Delivery, batches
 from signalbox.splitting.control.ports import ControlPorts, KeptStore
 from signalbox.splitting.control.problems import record_problem
 from signalbox.splitting.control.record_updates import RecordChanged, changed
+from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.matching import SessionId, decide
 from signalbox.splitting.forwarding.replayed import marked
-from signalbox.splitting.forwarding.route import TOO_SLOW, Route
+from signalbox.splitting.forwarding.route import FILTER_STOPPED, Route
 from signalbox.splitting.model import events
 from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.session_config import SessionConfig
@@ -90,13 +91,17 @@ class SessionReplayer:
     def _route(self, original: QueueName) -> Route:
         queue = next(one for one in self.stored.split.queues if one.original == original)
         now, settle = self.ports.now(), self.ports.timings.settle
-        return Route.of(self.stored, queue, compiler=self.ports.compiler, read_at=now, settle=settle, known={})
+        return Route.of(self.stored, queue, budget=self._budget(), read_at=now, settle=settle, known={})
+
+    def _budget(self) -> FilterBudget:
+        return FilterBudget.of(self.ports.compiler, REPLAYING_FOR)
 
     def _replayed(self, key: str, route: Route, session: SplitSession, replay: Replay) -> Replay:
         """Send the matching messages of one object; return the progress with its key."""
         stored_as, original, queue = KeptObject.parse(key), route.original, route.queue
         found = self._messages(key)
-        matching = [one for one in found or () if self._matches(one, session, route)]
+        budget = self._budget()
+        matching = [one for one in found or () if self._matches(one, session, route, budget)]
         copies = [marked(one, session.queues[original], at=stored_as.kept_at) for one in matching]
         sendable = [one for one in copies if one is not None]
         ids = self._send(sendable, session.queues[original], is_fifo=queue.is_fifo)
@@ -121,16 +126,16 @@ class SessionReplayer:
         except RejectedError:
             return None  # a newer version of Signalbox kept them
 
-    def _matches(self, message: Message, session: SplitSession, route: Route) -> bool:
-        """Return whether the session's filter matches. Raises `RecordChanged` after it ended a session that is slow."""
+    def _matches(self, message: Message, session: SplitSession, route: Route, budget: FilterBudget) -> bool:
+        """Return whether the session's filter matches. Raises `RecordChanged` if that ended the session."""
         claims = [route.claims[session.session_id]] if session.session_id in route.claims else []
         metadata = route.metadata((message,), None)
-        decision = decide(message, claims, sns=route.queue.sns, metadata=metadata)
-        for verdict in decision.too_slow:
-            reason = TOO_SLOW + verdict.reason
+        decision = decide(message, claims, sns=route.queue.sns, metadata=metadata, budget=budget)
+        for verdict in decision.stopped:
+            reason = FILTER_STOPPED + verdict.reason
             end = partial(ended, session_id=verdict.session, reason=reason, now=self.ports.now())
             changed(self.ports.store.splits, self.stored.split.target, end)
-            raise RecordChanged(f"session {verdict.session!r} is ended: its filter is too slow")
+            raise RecordChanged(f"session {verdict.session!r} is ended: its filter was stopped")
         return decision.owner is not None or bool(decision.copies)
 
     def _send(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
 from signalbox.messages import InvalidMessage, Message
+from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.filters import Compiler
 from signalbox.splitting.forwarding.matching import DEPLOYED, Claim, Decision, Outcome, SessionId, decide
 from signalbox.splitting.forwarding.s3_objects import BatchMetadata
@@ -74,12 +75,13 @@ def explained(
     *,
     sns: bool,
     s3_event: bool = False,
+    budget: FilterBudget | None = None,
 ) -> Iterator[Decision]:
     """Yield the decision on each message, with the verdict of every session; no metadata of S3 objects is read."""
     claims: list[Claim] = [session.config.claim(session.session_id, queue_id) for session in sessions]
     metadata = BatchMetadata(messages, sns) if s3_event else None
     for message in messages:
-        yield decide(message, claims, sns=sns, metadata=metadata, ask_all=True)
+        yield decide(message, claims, sns=sns, metadata=metadata, ask_all=True, budget=budget)
 
 
 def as_document(number: int, decision: Decision) -> dict[str, object]:

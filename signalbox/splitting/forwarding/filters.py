@@ -1,6 +1,7 @@
 """Session filters with mirrord's semantics: which messages a session claims, and the reason."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,35 +18,70 @@ class ProgramFailed(RejectedError):
     """Raised when a jq program ends with an error, such as `fromjson` on a body that is not JSON."""
 
 
-class FilterTooSlow(RejectedError):
-    """Raised when a filter exceeds its time or memory limit; its session is cancelled."""
+class FilterStopped(RejectedError):
+    """Raised when a filter exceeds its time or memory, or breaks its engine; its session is ended."""
+
+
+Span = tuple[int, int]
+
+STEPS = 1_000_000
+"""The steps of small patterns that are searched without a clock: at most 10 ms (measured, with the worst of them)."""
+
+
+@dataclass(slots=True)
+class FilterUse:
+    """What one owner's patterns and programs use together, of `limit_seconds` of CPU time.
+
+    The defaults have no limit but the one of each request to an engine.
+    """
+
+    limit_seconds: float = math.inf
+    seconds: float = 0.0
+    elapsed_seconds: float = 0.0
+    steps: float = STEPS
 
 
 class Pattern(Protocol):
     """A compiled regular expression."""
 
     def matches(self, text: str) -> bool:
-        """Return whether the pattern matches anywhere in a text. Raises `FilterTooSlow`."""
+        """Return whether the pattern matches anywhere in a text. Raises `FilterStopped`."""
         ...
 
-    def span(self, text: str) -> tuple[int, int] | None:
-        """Return the span of the group `value`, else of the first group, in a text. Raises `FilterTooSlow`."""
+
+class Capture(Protocol):
+    """A regular expression that finds a name within a text."""
+
+    def span(self, text: str) -> Span | None:
+        """Return the span of the group `value`, else of the first group. Raises `FilterStopped`."""
         ...
 
 
 class Program(Protocol):
     """A compiled jq program."""
 
-    def outputs(self, document: object) -> Sequence[object]:
-        """Return the program's outputs for a document. Raises `ProgramFailed` and `FilterTooSlow`."""
+    def decision(self, document: object) -> bool | None:
+        """Return the first output that is true or false. Raises `ProgramFailed` and `FilterStopped`."""
+        ...
+
+    def texts(self, document: object) -> list[str]:
+        """Return the outputs that are texts. Raises `ProgramFailed` and `FilterStopped`."""
         ...
 
 
 class Compiler(Protocol):
-    """Compiles patterns and programs. Both methods raise `InvalidExpression` with the reason."""
+    """Compiles patterns and programs. The methods that do raise `InvalidExpression` with the reason."""
+
+    def begin(self, use: FilterUse) -> FilterUse:
+        """Charge further compilations and evaluations to `use`; return the one charged before."""
+        ...
 
     def pattern(self, text: str, *, case_sensitive: bool) -> Pattern:
         """Return a compiled regular expression."""
+        ...
+
+    def capture(self, text: str) -> Capture:
+        """Return a regular expression that finds a name within a text."""
         ...
 
     def program(self, text: str) -> Program:
@@ -65,7 +101,7 @@ class Filter(Protocol):
     """A filter of messages."""
 
     def verdict(self, filter_input: FilterInput) -> Verdict:
-        """Return whether the message is claimed, and the reason. Raises `FilterTooSlow`."""
+        """Return whether the message is claimed, and the reason. Raises `FilterStopped`."""
         ...
 
 
@@ -132,7 +168,7 @@ class MetadataPattern:
 
 @dataclass(frozen=True, slots=True)
 class ProgramFilter:
-    """A `jq_filter`, which claims a message if an output of the program is `true` and none is an error.
+    """A `jq_filter`, which claims a message if the first output of the program that is a boolean is `true`.
 
     A program that contains the word `S3Metadata` is given the metadata of S3 objects, as in mirrord.
     """
@@ -156,13 +192,13 @@ class ProgramFilter:
 
     def _verdict(self, document: Mapping[str, Any]) -> Verdict:
         try:
-            outputs = self.program.outputs(document)
+            decision = self.program.decision(document)
         except ProgramFailed:
             # The program's own error text is left out: it quotes the message.
             return Verdict(matches=False, reason="jq_filter: ends with an error, which is no match")
-        if any(output is True for output in outputs):
-            return Verdict(matches=True, reason="jq_filter: says true")
-        return Verdict(matches=False, reason="jq_filter: does not say true")
+        if decision is None:
+            return Verdict(matches=False, reason="jq_filter: says neither true nor false")
+        return Verdict(matches=decision, reason=f"jq_filter: says {'true' if decision else 'false'}")
 
 
 @dataclass(frozen=True, slots=True)

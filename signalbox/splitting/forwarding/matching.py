@@ -6,8 +6,9 @@ from enum import StrEnum
 from typing import NewType
 
 from signalbox.messages import Message
+from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.filter_input import FilterInput
-from signalbox.splitting.forwarding.filters import Filter, FilterTooSlow
+from signalbox.splitting.forwarding.filters import Filter, FilterStopped, Verdict
 from signalbox.splitting.forwarding.s3_objects import BatchMetadata, Unread
 
 SessionId = NewType("SessionId", str)
@@ -29,7 +30,7 @@ class Outcome(StrEnum):
 
     MATCH = "match"
     NO_MATCH = "no match"
-    TOO_SLOW = "too slow"
+    STOPPED = "stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,9 @@ class Decision:
     unread: Unread | None = None
 
     @property
-    def too_slow(self) -> tuple[SessionVerdict, ...]:
+    def stopped(self) -> tuple[SessionVerdict, ...]:
         """Return the verdicts whose sessions are to be cancelled."""
-        return tuple(verdict for verdict in self.verdicts if verdict.outcome is Outcome.TOO_SLOW)
+        return tuple(verdict for verdict in self.verdicts if verdict.outcome is Outcome.STOPPED)
 
 
 def decide(
@@ -76,12 +77,14 @@ def decide(
     sns: bool = False,
     metadata: BatchMetadata | None = None,
     ask_all: bool = False,
+    budget: FilterBudget | None = None,
 ) -> Decision:
     """Return the routing of a message; `claims` are in the order in which the sessions started.
 
     The first session that steals the message owns it; every session that mirrors it receives a copy, whether it has an
     owner or not. With `ask_all`, sessions that are too late to own it are evaluated too, and the verdicts include
-    refusals. `metadata` is that of the message's batch, for a queue of S3 event notifications.
+    refusals. `metadata` is that of the message's batch, for a queue of S3 event notifications. Without a
+    `budget`, only each request to an engine is limited.
     """
     filter_input = FilterInput.of(message, sns=sns, metadata=metadata)
     owner: SessionId | None = None
@@ -90,7 +93,7 @@ def decide(
     for claim in claims:
         if owner is not None and claim.mode is not Mode.MIRROR and not ask_all:
             continue
-        verdict = _verdict(claim, filter_input, with_refusal=ask_all)
+        verdict = _verdict(claim, filter_input, budget, with_refusal=ask_all)
         if verdict is None:
             continue
         verdicts.append(verdict)
@@ -102,12 +105,20 @@ def decide(
     return Decision(owner, tuple(copies), tuple(verdicts), filter_input.s3.unread if filter_input.s3 else None)
 
 
-def _verdict(claim: Claim, filter_input: FilterInput, *, with_refusal: bool) -> SessionVerdict | None:
+def _verdict(
+    claim: Claim, filter_input: FilterInput, budget: FilterBudget | None, *, with_refusal: bool
+) -> SessionVerdict | None:
     try:
-        verdict = claim.filter.verdict(filter_input)
-    except FilterTooSlow as error:
-        return SessionVerdict(claim.session, claim.mode, Outcome.TOO_SLOW, str(error))
+        verdict = _asked(claim, filter_input, budget)
+    except FilterStopped as error:
+        return SessionVerdict(claim.session, claim.mode, Outcome.STOPPED, str(error))
     if verdict.matches:
         return SessionVerdict(claim.session, claim.mode, Outcome.MATCH, verdict.reason)
     # Building the refusals takes as long as evaluating the filters.
     return SessionVerdict(claim.session, claim.mode, Outcome.NO_MATCH, verdict.reason) if with_refusal else None
+
+
+def _asked(claim: Claim, filter_input: FilterInput, budget: FilterBudget | None) -> Verdict:
+    if budget is None:
+        return claim.filter.verdict(filter_input)
+    return budget.verdict(claim.session, claim.filter, filter_input)

@@ -13,17 +13,18 @@ from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery, SentBatch, batches
 from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.control.record_updates import changed
+from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.filters import uses_metadata
-from signalbox.splitting.forwarding.matching import Decision, decide
+from signalbox.splitting.forwarding.matching import Decision, SessionId, decide
 from signalbox.splitting.forwarding.replayed import is_replayed
-from signalbox.splitting.forwarding.route import TOO_SLOW, Route
+from signalbox.splitting.forwarding.route import FILTER_STOPPED, Route
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model import events
 from signalbox.splitting.model.ports import ORIGINAL_QUEUE
 from signalbox.splitting.model.split import SplitSession, ended
 
-# Filters may be slow, and decisions must be sent while the record is still as it was read.
-DECIDING_FOR = timedelta(seconds=5)
+# The time for all filters: decisions must be sent while the record is still as it was read.
+FILTER_TIME = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +77,16 @@ class MessageReturner:
         return sent.left
 
     def _forwarded(self, messages: Sequence[Message], left_by: SplitSession) -> Sequence[MessageId]:
-        decisions = self._decisions(messages, left_by)
-        self._end_slow(tuple(decisions.values()))
-        undecided = [one.message_id for one in messages if one.message_id not in decisions]
-        messages = messages[: len(decisions)]
+        is_fifo = self.route.queue.is_fifo
+        budget = FilterBudget.of(self.ports.compiler, FILTER_TIME, is_fifo=is_fifo)
+        budget.on_stopped = self._end
+        decisions = {one.message_id: self._decision(one, left_by, budget) for one in messages}
         # Copies for mirroring sessions were sent when the messages were first forwarded.
         planned = [(one, self.route.deliveries(one, decisions[one.message_id])[0]) for one in messages]
-        work = FifoBatch(planned, self.route.queue.is_fifo)
+        work = FifoBatch(planned, is_fifo)
         copies: dict[MessageId, MessageId] = {}
         dead_lettered = set(self._send(work, copies))
-        undone = [*work.not_done(), *undecided]
+        undone = work.not_done()
         done = [one for one in messages if one.message_id not in {*undone, *dead_lettered}]
         self.ports.record(tuple(self._returned(one, decisions[one.message_id], left_by, copies) for one in done))
         return undone
@@ -119,31 +120,22 @@ class MessageReturner:
         self.ports.record((events.dead_letter(message, target=target, original=original, reason=reason, at=now),))
         return True
 
-    def _decisions(self, messages: Sequence[Message], left_by: SplitSession) -> dict[MessageId, Decision]:
-        """Return the decisions on the first messages for which there is time, at least one."""
-        until = self.ports.now() + DECIDING_FOR
-        decisions: dict[MessageId, Decision] = {}
-        for message in messages:
-            if decisions and self.ports.now() >= until:
-                break
-            decisions[message.message_id] = self._decision(message, left_by)
-        return decisions
-
-    def _decision(self, message: Message, left_by: SplitSession) -> Decision:
+    def _decision(self, message: Message, left_by: SplitSession, budget: FilterBudget) -> Decision:
         received_at = message.first_received_at or self.ports.now()
         heirs = self.route.split.heirs(left_by, self.route.original, received_at=received_at)
-        claims = [self.route.claims[one.session_id] for one in heirs if one.session_id in self.route.claims]
+        without: set[str] = set() if self.route.queue.is_fifo else budget.stopped.copy()
         metadata = self.route.metadata((message,), None)
-        decision = decide(message, claims, sns=self.route.queue.sns, metadata=metadata)
-        while decision.owner is not None and not self.uses.is_open(self.route.queue_of(decision.owner)):
-            claims = [claim for claim in claims if claim.session != decision.owner]
-            decision = decide(message, claims, sns=self.route.queue.sns, metadata=metadata)
-        return decision
+        while True:
+            asked = [one.session_id for one in heirs if one.session_id not in without]
+            claims = [self.route.claims[one] for one in asked if one in self.route.claims]
+            decision = decide(message, claims, sns=self.route.queue.sns, metadata=metadata, budget=budget)
+            if decision.owner is None or self.uses.is_open(self.route.queue_of(decision.owner)):
+                return decision
+            without.add(decision.owner)
 
-    def _end_slow(self, decisions: Sequence[Decision]) -> None:
-        for verdict in (slow for decision in decisions for slow in decision.too_slow):
-            cancel = partial(ended, session_id=verdict.session, reason=TOO_SLOW + verdict.reason, now=self.ports.now())
-            changed(self.ports.store.splits, self.route.split.target, cancel)
+    def _end(self, session: str, reason: str) -> None:
+        end = partial(ended, session_id=SessionId(session), reason=FILTER_STOPPED + reason, now=self.ports.now())
+        changed(self.ports.store.splits, self.route.split.target, end)
 
     def _returned(
         self,

@@ -10,15 +10,15 @@ from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sending import Delivery
 from signalbox.splitting.forwarding.deliveries import deliveries
-from signalbox.splitting.forwarding.filters import Compiler
+from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.matching import Claim, Decision, SessionId, decide
 from signalbox.splitting.forwarding.s3_objects import BatchMetadata, ObjectMetadata
 from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.session_config import SessionConfig, parse_mirrord_file
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession
 
-TOO_SLOW = "filter too slow: "
-"""The start of the reason with which a session with a slow filter ends; `Route` recognises it by this prefix."""
+FILTER_STOPPED = "filter stopped: "
+"""The start of the reason with which a session with a stopped filter ends; `Route` recognises it by this prefix."""
 
 Configs = Mapping[str, SessionConfig | RejectedError]
 
@@ -45,15 +45,18 @@ class Route:
         stored: StoredSplit,
         queue: SplitQueue,
         *,
-        compiler: Compiler,
+        budget: FilterBudget,
         read_at: datetime,
         settle: timedelta,
         known: Configs,
     ) -> "Route":
         """Return the route of a record; configs in `known` are not compiled again."""
         sessions = stored.split.sessions
-        texts = {session.config for session in sessions}
-        configs = {text: known[text] if text in known else stored_config(text, compiler) for text in texts}
+        configs: dict[str, SessionConfig | RejectedError] = {}
+        for session in sessions:
+            text = session.config
+            if text not in configs:
+                configs[text] = known[text] if text in known else stored_config(text, budget, session.session_id)
         claims = {}
         unreadable = {}
         for session in sessions:
@@ -85,6 +88,7 @@ class Route:
         received_at: datetime,
         without: Collection[SessionId] = (),
         metadata: BatchMetadata | None = None,
+        budget: FilterBudget,
     ) -> Decision:
         """Return the routing of a message first received at `received_at`; sessions in `without` are skipped."""
         routed = self.split.routed(self.original, received_at=received_at)
@@ -95,7 +99,7 @@ class Route:
             for one in routed
             if one.session_id in self.claims and one.session_id not in without
         ]
-        return decide(message, claims, sns=self.queue.sns, metadata=metadata)
+        return decide(message, claims, sns=self.queue.sns, metadata=metadata, budget=budget)
 
     def queue_of(self, session_id: SessionId) -> QueueName:
         """Return a session's temporary queue. Raises `StopIteration` for an unknown session."""
@@ -107,19 +111,19 @@ class Route:
         return deliveries(message, decision, deployed=self.queue.deployed, sessions=names)
 
     def _is_silent(self, session: SplitSession, received_at: datetime) -> bool:
-        """Return whether a session whose slow filter ended it is skipped for a message of a FIFO queue.
+        """Return whether a session whose stopped filter ended it is skipped for a message of a FIFO queue.
 
         A message that was first received before all functions had the new record is still evaluated: a different answer
         than at the first attempt could send it to two sessions.
         """
-        is_slow = session.phase is Phase.ENDING and (session.reason or "").startswith(TOO_SLOW)
-        return is_slow and received_at >= session.since + self.settle
+        is_stopped = session.phase is Phase.ENDING and (session.reason or "").startswith(FILTER_STOPPED)
+        return is_stopped and received_at >= session.since + self.settle
 
 
-def stored_config(text: str, compiler: Compiler) -> SessionConfig | RejectedError:
+def stored_config(text: str, budget: FilterBudget, session_id: SessionId) -> SessionConfig | RejectedError:
     """Return the config in a session's record, or the error for which it cannot be read."""
     try:
-        return parse_mirrord_file(json.loads(text), compiler)
+        return budget.within(session_id, lambda: parse_mirrord_file(json.loads(text), budget.compiler))
     except ValueError:
         return RejectedError("the text is not JSON")
     except RejectedError as error:

@@ -1,6 +1,6 @@
 """The splitter: forwards received messages by the record of their split, and cancels failing sessions."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain
@@ -12,11 +12,12 @@ from signalbox.history.event import HistoryEvent
 from signalbox.kept.objects import KeptWriter, kept_batch
 from signalbox.messages import Message, MessageId
 from signalbox.optimistic_update import optimistic_update
-from signalbox.queues import QueueName
+from signalbox.queues import QueueName, is_fifo
 from signalbox.sending import Batch, Delivery, QueueSender, SentBatch, batches
+from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.filters import Compiler
 from signalbox.splitting.forwarding.matching import Decision, SessionId
-from signalbox.splitting.forwarding.route import TOO_SLOW, Route
+from signalbox.splitting.forwarding.route import FILTER_STOPPED, Route
 from signalbox.splitting.forwarding.s3_objects import BatchMetadata, ObjectMetadata
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model import events
@@ -63,10 +64,9 @@ class _Work:
 class Splitter:
     """Forwards batches of messages; caches the record and its compiled filters.
 
-    Use it from one thread only. `settle` is `Timings.settle`. After `budget` no further message of a batch is decided,
-    so that a batch with slow filters ends within the function's timeout: the rest is redelivered. `objects` reads the
-    metadata of S3 objects, in far less than the budget. `kept` is called for queues that are kept, before anything is
-    sent.
+    Use it from one thread only. `settle` is `Timings.settle`. All filters together take at most `filter_time`, so that
+    every message of a batch is decided and sent within the function's timeout. `objects` reads the metadata of S3
+    objects, in less than that. `kept` is called for queues that are kept, before anything is sent.
     """
 
     splits: Splits
@@ -78,7 +78,7 @@ class Splitter:
     compiler: Compiler
     now: Callable[[], datetime]
     settle: timedelta
-    budget: timedelta
+    filter_time: timedelta
     objects: ObjectMetadata | None = None
     kept: KeptWriter | None = None
     _routes: dict[QueueName, Route] = field(default_factory=dict, init=False)
@@ -88,19 +88,22 @@ class Splitter:
 
         Raises `SplitUnknown` and `NotKept` before anything is sent.
         """
-        route = self._route(original)
-        decisions = self._decisions(messages, route)
-        cancelled = self._cancelled(decisions, route)
-        work = self._work([one for one in messages if one.message_id in decisions], decisions, route)
+        budget = FilterBudget.of(self.compiler, self.filter_time, is_fifo=is_fifo(original))
+        route = self._route(original, budget)
+        cancelled = self._end_unreadable(route)
+        # At once, so that a call that is killed by the next filter has ended the session of this one.
+        budget.on_stopped = lambda session, reason: cancelled.extend(
+            self._ended(SessionId(session), route, reason=FILTER_STOPPED + reason)
+        )
+        work = self._work(messages, self._decisions(messages, route, budget), route)
         kept = tuple(self._keep(work))
         if route.split.is_closing(original):
             self._send_with_ledger(work, call_id)
         else:
             self._send_all(work)
-        undecided = tuple(one.message_id for one in messages if one.message_id not in decisions)
-        return ForwardResult((*work.batch.not_done(), *undecided), (*kept, *self._events(work)), cancelled)
+        return ForwardResult(tuple(work.batch.not_done()), (*kept, *self._events(work)), tuple(cancelled))
 
-    def _route(self, original: QueueName) -> Route:
+    def _route(self, original: QueueName, budget: FilterBudget) -> Route:
         now = self.now()
         known = self._routes.get(original)
         if known is not None and now - known.read_at < RECORD_AGE:
@@ -111,28 +114,18 @@ class Splitter:
         if stored is None or queue is None:
             raise SplitUnknown(f"queue {original!r} belongs to no split")
         configs = known.configs if known else {}
-        self._routes[original] = Route.of(
-            stored, queue, compiler=self.compiler, read_at=now, settle=self.settle, known=configs
-        )
+        self._routes[original] = Route.of(stored, queue, budget=budget, read_at=now, settle=self.settle, known=configs)
         return self._routes[original]
 
-    def _decisions(self, messages: Sequence[Message], route: Route) -> dict[MessageId, Decision]:
-        """Return the decisions on the first messages for which there is time, at least one."""
+    def _decisions(self, messages: Sequence[Message], route: Route, budget: FilterBudget) -> dict[MessageId, Decision]:
         started = self.now()
         metadata = route.metadata(messages, self.objects)
-        decisions: dict[MessageId, Decision] = {}
-        slow: set[SessionId] = set()
-        for message in messages:
-            if decisions and self.now() - started > self.budget:
-                break
-            # In a FIFO queue every message is evaluated: a retry must send it to the same queue again.
-            without = () if route.queue.is_fifo else slow
-            received_at = message.first_received_at or started
-            decisions[message.message_id] = self._decision(
-                message, route, received_at=received_at, without=without, metadata=metadata
+        return {
+            message.message_id: self._decision(
+                message, route, received_at=message.first_received_at or started, metadata=metadata, budget=budget
             )
-            slow |= {verdict.session for verdict in decisions[message.message_id].too_slow}
-        return decisions
+            for message in messages
+        }
 
     def _decision(
         self,
@@ -140,28 +133,35 @@ class Splitter:
         route: Route,
         *,
         received_at: datetime,
-        without: Collection[SessionId],
         metadata: BatchMetadata | None,
+        budget: FilterBudget,
     ) -> Decision:
         """Return the decision by the sessions whose queues are open.
 
         Nothing has been sent to a FIFO queue that is closed, so that this changes no earlier decision on a message.
         """
-        decision = route.decision(message, received_at=received_at, without=without, metadata=metadata)
-        while decision.owner is not None and not self.uses.is_open(route.queue_of(decision.owner)):
-            without = {*without, decision.owner}
-            decision = route.decision(message, received_at=received_at, without=without, metadata=metadata)
-        return decision
+        # In a FIFO queue every message is evaluated: a retry must send it to the same queue again.
+        without = set() if route.queue.is_fifo else {SessionId(one) for one in budget.stopped}
+        while True:
+            decision = route.decision(
+                message, received_at=received_at, without=without, metadata=metadata, budget=budget
+            )
+            if decision.owner is None or self.uses.is_open(route.queue_of(decision.owner)):
+                return decision
+            without.add(decision.owner)
 
-    def _cancelled(self, decisions: Mapping[MessageId, Decision], route: Route) -> tuple[SessionId, ...]:
-        """End the sessions whose filters are too slow or unreadable, each with its reason; return their ids."""
-        slow = (verdict for decision in decisions.values() for verdict in decision.too_slow)
-        reasons = {**{verdict.session: TOO_SLOW + verdict.reason for verdict in slow}, **route.unreadable}
-        return tuple(
-            one.session_id
-            for one in route.split.live
-            if one.session_id in reasons and self._end(one.session_id, route, reason=reasons[one.session_id])
-        )
+    def _end_unreadable(self, route: Route) -> list[SessionId]:
+        """End the sessions whose filters cannot be read, each with its reason; return their ids."""
+        return [
+            session_id
+            for unreadable, reason in route.unreadable.items()
+            for session_id in self._ended(unreadable, route, reason=reason)
+        ]
+
+    def _ended(self, session_id: SessionId, route: Route, *, reason: str) -> tuple[SessionId, ...]:
+        """End a live session; return its id, or nothing if another call has ended it."""
+        is_live = any(one.session_id == session_id for one in route.split.live)
+        return (session_id,) if is_live and self._end(session_id, route, reason=reason) else ()
 
     def _end(self, session_id: SessionId, route: Route, *, reason: str) -> bool:
         self._routes[route.original] = replace(route, read_at=route.read_at - RECORD_AGE)  # so that it is read again

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from signalbox.filters.languages import Languages
-from signalbox.filters.programs import ProgramRunner
 from signalbox.messages import Message
+from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.matching import SessionId, decide
 from signalbox.splitting.model.session_config import InvalidSessionConfig, QueueId, parse_mirrord_file
 
@@ -21,9 +21,9 @@ MIRRORD_UP = (
 
 @pytest.fixture(scope="module")
 def languages() -> Iterator[Languages]:
-    programs = ProgramRunner(timedelta(seconds=20))
-    yield Languages(programs)
-    programs.close()
+    languages = Languages()
+    yield languages
+    languages.engines.close()
 
 
 def matches(languages: Languages, entry: dict[str, object], message: dict[str, object], *, sns: bool = False) -> bool:
@@ -151,14 +151,15 @@ def test_programs_that_mirrords_client_refuses_are_refused(languages, entry):
 
 def test_an_endless_filter_is_aborted_and_the_other_filters_continue():
     """Since operator 3.185.1 a slow jq filter cancels its session."""
-    languages = Languages(ProgramRunner(timedelta(seconds=0.3)))
+    languages = Languages()
     document = {"feature": {"split_queues": {"q": {"queue_type": "SQS", "jq_filter": "def f: f; f"}}}}
     slow = parse_mirrord_file(document, languages).claim(SessionId("ann"), QueueId("q"))
     document["feature"]["split_queues"]["q"] = {"queue_type": "SQS", "message_filter": {"tenant": "a"}}
     quick = parse_mirrord_file(document, languages).claim(SessionId("bob"), QueueId("q"))
 
-    decision = decide(Message.parse({"Body": "", **attributes(tenant="a")}), [slow, quick])
-    languages.programs.close()
+    message = Message.parse({"Body": "", **attributes(tenant="a")})
+    decision = decide(message, [slow, quick], budget=FilterBudget.of(languages, timedelta(seconds=3)))
+    languages.engines.close()
 
     assert decision.owner == "bob"
-    assert [verdict.session for verdict in decision.too_slow] == ["ann"]
+    assert [verdict.session for verdict in decision.stopped] == ["ann"]

@@ -226,6 +226,27 @@ def test_a_rejected_command_has_its_reason(stage):
     assert reply["error"].endswith("feature.split_queues: is missing or empty, so there is nothing to split")
 
 
+@pytest.mark.parametrize(
+    "hostile", ["(?R)^b$", "(?V0)(?=a)", "(?=a)a{100000000}", "(a|aa)+(?=b)" * 900, "(" * 5000, r"\w" * 5000]
+)
+def test_hostile_patterns_of_a_registry_are_refused_or_applied_and_stop_no_other_command(stage, hostile):
+    document = {
+        "apiVersion": "queues.mirrord.metalbear.co/v1",
+        "kind": "MirrordSplitConfig",
+        "metadata": {"name": "x"},
+        "spec": {
+            "targetRef": {"kind": "Function", "name": "meme-app"},
+            "queues": [{"id": "x", "kind": "sqs", "appConfig": {"queue": [{"env": "Q", "valuePattern": hostile}]}}],
+        },
+    }
+
+    reply = stage.ask("apply", documents=[document])
+
+    assert not reply["ok"]
+    assert "valuePattern: not a regular expression" in reply["error"]
+    assert stage.ask("apply", documents=[REGISTRY])["ok"]
+
+
 def test_a_premature_command_is_unavailable(stage):
     started(stage)
     stage.ask("stop", target=APP, session="ann")

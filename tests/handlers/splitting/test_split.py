@@ -338,7 +338,7 @@ def test_a_slow_filter_ends_its_session_and_delays_no_message(stage):
     (ann, bob) = found.split.sessions
     assert (ann.phase, bob.phase) == (Phase.ENDING, Phase.READY)
     assert ann.reason is not None
-    assert ann.reason.startswith("filter too slow: pattern")
+    assert ann.reason.startswith("filter stopped: pattern")
 
 
 def test_a_record_becomes_the_message_that_receive_message_gives():

@@ -9,6 +9,7 @@ from signalbox.aws.splitting import splits
 from signalbox.cli.splitting import audit
 from signalbox.queues import QueueName
 from signalbox.splitting.control import commands
+from signalbox.splitting.control.command_handlers import FILTER_TIME
 from signalbox.splitting.queues.policy import Splittable, policy_document
 from stacks import state_stack
 from stacks.settings.config import settings
@@ -82,6 +83,10 @@ def test_query_results_are_written_where_the_grantees_may_write(stage):
 
 def test_the_function_timeout_exceeds_the_audit_timeout():
     assert control_wiring.AUDIT_TIMEOUT.total_seconds() < TIMEOUT_SECONDS
+
+
+def test_filters_take_half_of_the_function_timeout():
+    assert FILTER_TIME.total_seconds() == TIMEOUT_SECONDS / 2
 
 
 def test_an_audit_covers_the_longest_history():

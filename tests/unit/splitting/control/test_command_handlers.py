@@ -9,7 +9,7 @@ from signalbox.control.envelope import Envelope, InvalidCommand, InvalidEnvelope
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.control.admission import SessionRejected
-from signalbox.splitting.control.command_handlers import NoSplit, TooManyMessages
+from signalbox.splitting.control.command_handlers import FILTER_TIME, NoSplit, TooManyMessages
 from signalbox.splitting.control.commands import COMMANDS, Reconcile, reconcile_body
 from signalbox.splitting.control.ports import NoRegistry
 from signalbox.splitting.control.record_updates import RecordBusy
@@ -310,6 +310,19 @@ def test_explain_evaluates_the_live_sessions():
     (decision,) = result["decisions"]
     assert decision["owner"] == "bob"
     assert [verdict["session"] for verdict in decision["verdicts"]] == ["bob"]
+
+
+def test_explain_limits_the_time_of_each_session():
+    stage = ControlStage().ready("bob")
+    stage.start("slow", color="slow")
+    stage.pass_time(6, alive=["bob", "slow"])
+    bobs = {"Body": "x", "MessageAttributes": {"color": {"DataType": "String", "StringValue": "bob"}}}
+
+    result = stage.ask("explain", target="lambda/meme-app", queue_id="memes", messages=[bobs] * 100)
+
+    outcomes = {tuple(verdict["outcome"] for verdict in one["verdicts"]) for one in result["decisions"]}
+    assert outcomes == {("match", "stopped")}
+    assert stage.ports.compiler.slow_seconds == pytest.approx(FILTER_TIME.total_seconds() / 5)
 
 
 def test_explain_refuses_unknown_splits_and_queues_and_too_many_messages():

@@ -4,18 +4,23 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from signalbox.splitting.forwarding.filters import FilterTooSlow, InvalidExpression, ProgramFailed
+from signalbox.splitting.forwarding.filters import FilterStopped, FilterUse, InvalidExpression, ProgramFailed
 
 SLOW = "slow"
+KILLS = "kills"
 
 
 @dataclass(frozen=True)
 class PlainPattern:
     compiled: re.Pattern[str]
+    languages: "PlainLanguages"
 
     def matches(self, text: str) -> bool:
-        if self.compiled.pattern == SLOW:
-            raise FilterTooSlow("pattern 'slow' took longer than 1 s")
+        if self.compiled.pattern.startswith(SLOW):
+            self.languages.use_all()
+            raise FilterStopped("pattern 'slow' took longer than 1 s")
+        if self.compiled.pattern == KILLS:
+            raise SystemExit("the function is killed")
         return self.compiled.search(text) is not None
 
     def span(self, text: str) -> tuple[int, int] | None:
@@ -28,8 +33,11 @@ class PlainPattern:
 class PlainProgram:
     function: Callable[[object], Sequence[object]]
 
-    def outputs(self, document: object) -> Sequence[object]:
-        return self.function(document)
+    def decision(self, document: object) -> bool | None:
+        return next((one for one in self.function(document) if isinstance(one, bool)), None)
+
+    def texts(self, document: object) -> list[str]:
+        return [one for one in self.function(document) if isinstance(one, str)]
 
 
 def _fail(_document: object) -> Sequence[object]:
@@ -52,13 +60,29 @@ PROGRAMS: dict[str, Callable[[object], Sequence[object]]] = {
 
 
 class PlainLanguages:
-    """A `Compiler` without RE2 and jq."""
+    """A `Compiler` without the sandbox; an evaluation of a pattern that is `SLOW` uses all of its time."""
+
+    use = FilterUse()
+    slow_seconds = 0.0
+
+    def begin(self, use: FilterUse) -> FilterUse:
+        before, self.use = self.use, use
+        return before
 
     def pattern(self, text: str, *, case_sensitive: bool) -> PlainPattern:
         try:
-            return PlainPattern(re.compile(text, 0 if case_sensitive else re.IGNORECASE))
+            return PlainPattern(re.compile(text, 0 if case_sensitive else re.IGNORECASE), self)
         except re.error as error:
             raise InvalidExpression(f"{text!r}: {error}") from error
+
+    def use_all(self) -> None:
+        seconds = min(1.0, self.use.limit_seconds - self.use.seconds)
+        self.use.seconds += seconds
+        self.use.elapsed_seconds += seconds
+        self.slow_seconds += seconds
+
+    def capture(self, text: str) -> PlainPattern:
+        return self.pattern(text, case_sensitive=True)
 
     def program(self, text: str) -> PlainProgram:
         if text not in PROGRAMS:

@@ -59,7 +59,7 @@ def test_a_slow_filter_matches_nothing_and_delays_no_other_session():
     decision = decide(MESSAGE, [claim("slow", SLOW), claim("quick", "red")])
 
     assert decision.owner == "quick"
-    assert [(one.session, one.reason) for one in decision.too_slow] == [("slow", "pattern 'slow' took longer than 1 s")]
+    assert [(one.session, one.reason) for one in decision.stopped] == [("slow", "pattern 'slow' took longer than 1 s")]
 
 
 def test_reasons_quote_the_filter_and_never_the_message():

@@ -162,7 +162,7 @@ def test_without_a_port_the_metadata_of_a_message_from_a_file_counts():
     )
 
     assert (given.owner, unknown.owner, unknown.unread) == ("ann", None, Unread.NOT_HERE)
-    assert unknown.verdicts[0].reason == f"jq_filter: does not say true; {Unread.NOT_HERE}"
+    assert unknown.verdicts[0].reason == f"jq_filter: says false; {Unread.NOT_HERE}"
 
 
 def test_a_filter_uses_metadata_if_one_of_its_programs_names_it():

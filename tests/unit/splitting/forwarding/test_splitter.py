@@ -40,13 +40,14 @@ from tests.fakes.splitting import (
     MemoryStore,
     MemoryTime,
 )
-from tests.unit.splitting.forwarding.languages import SLOW, PlainLanguages
+from tests.unit.splitting.forwarding.languages import KILLS, SLOW, PlainLanguages
 from tests.unit.splitting.forwarding.test_s3_objects import MemoryObjects, event, record
 
 STANDARD, FIFO = QueueName("memes"), QueueName("orders.fifo")
 TARGET = Target.parse("lambda/meme-app")
 SETTLE = timedelta(seconds=22)
 LONG_AGO = START - timedelta(hours=1)
+FILTER_TIME = timedelta(seconds=10)
 
 
 def session(name: str, color: str, *, mode: str = "steal", **changes: Any) -> SplitSession:
@@ -141,7 +142,7 @@ class SplitterStage:
             compiler=self.languages,
             now=self.now,
             settle=SETTLE,
-            budget=timedelta(seconds=10),
+            filter_time=FILTER_TIME,
             objects=objects,
         )
         queues = tuple(
@@ -325,7 +326,7 @@ def test_each_event_of_a_forwarded_message_has_its_id_in_the_next_queue():
 
 
 class TestSlowFilters:
-    def test_a_filter_that_is_too_slow_ends_its_session_with_the_reason_and_the_batch_goes_on(self):
+    def test_a_filter_that_is_stopped_ends_its_session_with_the_reason_and_the_batch_goes_on(self):
         stage = SplitterStage(session("ann", SLOW), session("bob", "blue"))
 
         done = stage.forward(message("1", "blue"), message("2", "green"))
@@ -333,7 +334,7 @@ class TestSlowFilters:
         assert (done.not_done, done.cancelled) == ((), ("ann",))
         assert stage.sent() == {"bob-memes": ["1"], "deployed-memes": ["2"]}
         assert stage.session("ann").phase is Phase.ENDING
-        assert stage.session("ann").reason == "filter too slow: pattern 'slow' took longer than 1 s"
+        assert stage.session("ann").reason == "filter stopped: pattern 'slow' took longer than 1 s"
         assert stage.session("bob").phase is Phase.READY
 
     def test_the_next_batch_is_forwarded_by_the_new_record_at_once(self):
@@ -362,7 +363,7 @@ class TestSlowFilters:
 
     def test_a_slow_filter_is_skipped_for_fifo_messages_after_the_settle_time(self):
         ended_at = START - SETTLE
-        ann = session("ann", SLOW, phase=Phase.ENDING, since=ended_at, reason="filter too slow: pattern")
+        ann = session("ann", SLOW, phase=Phase.ENDING, since=ended_at, reason="filter stopped: pattern")
         stage = SplitterStage(ann, session("bob", "blue"))
 
         before = message("1", "x", group="g", received_at=START - timedelta(milliseconds=1))
@@ -374,20 +375,26 @@ class TestSlowFilters:
         assert sorted(stage.languages.compiled) == ["blue", "slow"]
         assert stage.sent() == {"deployed-orders.fifo": ["1", "2"]}
 
-    def test_messages_beyond_the_time_budget_are_redelivered(self):
-        stage = SplitterStage(session("ann", "red"))
-        stage.step = timedelta(seconds=6)
+    @pytest.mark.parametrize("original", [STANDARD, FIFO])
+    def test_every_message_is_decided_however_much_time_the_filters_of_others_take(self, original):
+        slow = [session(name, f"{SLOW}-{name}") for name in "abcdefghijkl"]
+        stage = SplitterStage(*slow, session("bob", "red"))
 
-        done = stage.forward(*(message(str(number)) for number in range(5)))
+        batch = [message(str(number), "red", group="g") for number in range(10)]
+        done = stage.forward(*batch, original=original)
 
-        assert done.not_done == ("id-2", "id-3", "id-4")
-        assert stage.sent() == {"deployed-memes": ["0", "1"]}
+        assert (done.not_done, done.cancelled) == ((), tuple("abcdefghijkl"))
+        assert stage.sent() == {f"bob-{original}": [str(number) for number in range(10)]}
+        assert stage.languages.slow_seconds < FILTER_TIME.total_seconds()
 
-    def test_at_least_one_message_is_decided(self):
-        stage = SplitterStage()
-        stage.step = timedelta(seconds=60)
+    def test_a_session_is_ended_before_the_next_filter_is_evaluated(self):
+        """So a call that the next filter kills has made progress."""
+        stage = SplitterStage(session("ann", SLOW), session("bob", KILLS))
 
-        assert stage.forward(message("1"), message("2")).not_done == ("id-2",)
+        with pytest.raises(SystemExit):
+            stage.forward(message("1", "x"))
+
+        assert [stage.session(name).phase for name in ("ann", "bob")] == [Phase.ENDING, Phase.READY]
 
     def test_a_cancellation_is_retried_when_other_writers_change_the_record(self):
         stage = SplitterStage(session("ann", SLOW))
