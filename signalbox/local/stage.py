@@ -11,6 +11,8 @@ from typing import Any
 import boto3
 
 from signalbox.aws.rendezvous.credentials import client_credentials
+from signalbox.aws.shared.backoff import BACKOFF
+from signalbox.aws.shared.throttled_keys import retry_throttled_keys
 from signalbox.errors import RejectedError
 from signalbox.local import cdk, eks
 from signalbox.local.assembly import sources
@@ -197,6 +199,7 @@ def _record(
 ) -> dict[str, Any]:
     """Write `routes.json` for the gateway and `local.json` for clients; return the contents of the latter."""
     session = running.session()
+    retry_throttled_keys(session.events, BACKOFF)
     outputs = _outputs(session, stacks)
     write_json(stage_folder.routes, api_routes(outputs))
     client = client_credentials(session, outputs)
