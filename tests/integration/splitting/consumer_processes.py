@@ -15,7 +15,6 @@ import boto3
 
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.queues import QueueName
-from tests.integration.shared.permission_checks import assumed_role
 
 CLUSTER = "demo"
 ROLE = "demo-consumer-process"
@@ -160,3 +159,32 @@ class ContainerAgent:
 
     def _definition(self, arn: str) -> Any:
         return self.ecs.describe_task_definition(taskDefinition=arn)["taskDefinition"]
+
+
+@contextmanager
+def assumed_role(deployment: Deployment, role_arn: str) -> Iterator[boto3.Session]:
+    """Yield a session with the credentials of a role, which trusts the administrator until the block ends."""
+    session = deployment.session()
+    iam, sts = session.client("iam"), session.client("sts")
+    name = role_arn.rpartition("/")[2]
+    trusted = iam.get_role(RoleName=name)["Role"]["AssumeRolePolicyDocument"]
+    administrator = sts.get_caller_identity()["Arn"]
+    more = {"Effect": "Allow", "Principal": {"AWS": administrator}, "Action": "sts:AssumeRole"}
+    both = trusted | {"Statement": [*trusted["Statement"], more]}
+    iam.update_assume_role_policy(RoleName=name, PolicyDocument=json.dumps(both))
+    try:
+        key = sts.assume_role(RoleArn=role_arn, RoleSessionName="permissions")["Credentials"]
+        yield _Session(deployment.endpoint_url, deployment.region, key)
+    finally:
+        iam.update_assume_role_policy(RoleName=name, PolicyDocument=json.dumps(trusted))
+
+
+class _Session(boto3.Session):
+    """A boto3 session with temporary credentials for the emulator."""
+
+    def __init__(self, endpoint_url: str | None, region: str, key: Mapping[str, str]) -> None:
+        super().__init__(key["AccessKeyId"], key["SecretAccessKey"], key["SessionToken"], region_name=region)
+        self._endpoint_url = endpoint_url
+
+    def client(self, *arguments: Any, **options: Any) -> Any:
+        return super().client(*arguments, **options | {"endpoint_url": self._endpoint_url})
