@@ -8,7 +8,6 @@ from lambdas.rendezvous import offer, poll
 from lambdas.rendezvous.answer import handler
 from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, TEXT
-from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
 from tests.handlers.recorded_events import batch, client_id, event, message, request
 
 # The session id and the offer of the recorded events, which belong to one rendezvous.
@@ -62,22 +61,8 @@ def test_an_answer_to_a_client_with_a_deleted_queue_is_refused(stage, record, sq
     assert handler(event("answer"), None)["body"] == GONE
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "",
-        "not json, though it has a=candidate",
-        answer_body(ProxyAnswer(SID, '{"type":"answer","sdp":"v=0"}')),
-        answer_body(ProxyAnswer("", ANSWER)),
-        answer_body(ProxyAnswer(SID, "")) + "a=candidate",
-        answer_body(ProxyAnswer(SID, "a=candidate")),
-        answer_body(ProxyAnswer(SID, ANSWER)).replace('"1.3"', '"2.0"'),
-        answer_body(ProxyAnswer(SID, ANSWER + " " * 100_000)),
-    ],
-    ids=["empty", "not JSON", "no candidate", "no Sid", "no answer", "no description", "version", "too long"],
-)
-def test_an_answer_that_breaks_the_protocol_is_a_bad_request(stage, body):
-    response = handler(request("answer", body=body), None)
+def test_an_answer_that_breaks_the_protocol_is_a_bad_request(stage):
+    response = handler(request("answer", body="not json, though it has a=candidate"), None)
 
     assert (response["statusCode"], response["body"]) == (400, "")
     assert stage.history() == [("bad_input", "rejected")]
@@ -88,13 +73,3 @@ def test_a_cors_preflight_is_answered(stage):
 
     assert (response["statusCode"], response["body"]) == (200, "")
     assert CROSS_ORIGIN.items() <= response["headers"].items()
-
-
-@pytest.mark.parametrize(
-    "setting", ["RENDEZVOUS_TABLE", "HISTORY_STREAM", "BROKER_QUEUE_URL", "CLIENT_QUEUE_ARN_PREFIX"]
-)
-def test_a_missing_setting_is_named_in_the_error(stage, monkeypatch, setting):
-    monkeypatch.delenv(setting)
-
-    with pytest.raises(KeyError, match=setting):
-        handler(event("answer"), None)

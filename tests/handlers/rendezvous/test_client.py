@@ -183,11 +183,3 @@ def test_a_cors_preflight_is_answered(stage, name):
 
     assert (response["statusCode"], response["body"]) == (200, "")
     assert CROSS_ORIGIN.items() <= response["headers"].items()
-
-
-@pytest.mark.parametrize("setting", ["RENDEZVOUS_TABLE", "HISTORY_STREAM"])
-def test_a_missing_setting_is_named_in_the_error(stage, monkeypatch, setting):
-    monkeypatch.delenv(setting)
-
-    with pytest.raises(KeyError, match=setting):
-        handler(event("client"), None)

@@ -160,11 +160,3 @@ def test_a_duplicate_of_an_offer_is_deleted(stage):
 
     assert failures(handler(batch(copy), None)) == []
     assert stage.history()[-1] == ("offer", "duplicate")
-
-
-@pytest.mark.parametrize("setting", ["CLIENT_QUEUE_PREFIX", "RENDEZVOUS_TABLE", "HISTORY_STREAM", "STAGE"])
-def test_a_missing_setting_is_named_in_the_error(stage, monkeypatch, setting):
-    monkeypatch.delenv(setting)
-
-    with pytest.raises(KeyError, match=setting):
-        handler(batch(message()), None)

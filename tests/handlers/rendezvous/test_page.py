@@ -105,10 +105,3 @@ def test_a_cors_preflight_is_answered(stage, path):
 
     assert (response["statusCode"], response["body"]) == (200, "")
     assert CROSS_ORIGIN.items() <= response["headers"].items()
-
-
-def test_a_missing_setting_is_named_in_the_error(stage, monkeypatch):
-    monkeypatch.delenv("RENDEZVOUS_TABLE")
-
-    with pytest.raises(KeyError, match="RENDEZVOUS_TABLE"):
-        page("/debug")

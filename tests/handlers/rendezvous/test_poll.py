@@ -72,22 +72,8 @@ def test_a_proxy_with_another_relay_pattern_is_rejected(stage):
     assert stage.history() == [("proxy_poll", "relay_rejected")]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "",
-        "not json",
-        "{}x",
-        json.dumps(POLL | {"Version": "2.0"}),
-        json.dumps(POLL | {"Sid": ""}),
-        json.dumps(POLL | {"NAT": "closed"}),
-        json.dumps(POLL | {"Clients": "8"}),
-        json.dumps(POLL | {"Type": "x" * 100_000}),
-    ],
-    ids=["empty", "not JSON", "trailing garbage", "version", "no Sid", "NAT", "wrong type", "too long"],
-)
-def test_a_poll_that_breaks_the_protocol_is_a_bad_request(stage, body):
-    response = handler(request("poll_not_json", body=body), None)
+def test_a_poll_that_breaks_the_protocol_is_a_bad_request(stage):
+    response = handler(request("poll_not_json", body="not json"), None)
 
     assert (response["statusCode"], response["body"]) == (400, "")
     assert response["headers"] == {"Content-Type": TEXT, **CROSS_ORIGIN}
@@ -112,13 +98,3 @@ def test_no_address_is_stored(stage, rendezvous_table):
     assert "distinct#" in kept
     assert "8.8.8.8" not in kept
     assert "127.0.0.1" not in kept
-
-
-@pytest.mark.parametrize(
-    "setting", ["RENDEZVOUS_TABLE", "HISTORY_STREAM", "ALLOWED_RELAY_PATTERN", "POLL_INTERVAL_MILLISECONDS"]
-)
-def test_a_missing_setting_is_named_in_the_error(stage, monkeypatch, setting):
-    monkeypatch.delenv(setting)
-
-    with pytest.raises(KeyError, match=setting):
-        poll()

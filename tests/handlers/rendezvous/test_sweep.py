@@ -136,21 +136,3 @@ def test_an_imported_broker_queue_is_not_created_again(stage, sqs, monkeypatch):
     handler(event("sweep_strays"), Context())
 
     assert "QueueUrls" not in sqs.list_queues(QueueNamePrefix="snowflake-broker")
-
-
-@pytest.mark.parametrize(
-    ("name", "setting"),
-    [
-        ("sweep_leases", "LEASE_TABLE"),
-        ("sweep_leases", "STAGE"),
-        ("sweep_strays", "BROKER_QUEUE_NAME"),
-        ("sweep_strays", "BROKER_QUEUE_ATTRIBUTES"),
-        ("sweep_strays", "STRAY_QUEUE_AGE_SECONDS"),
-        ("sweep_strays", "CLIENT_QUEUE_PREFIX"),
-    ],
-)
-def test_a_missing_setting_is_named_in_the_error(stage, monkeypatch, name, setting):
-    monkeypatch.delenv(setting)
-
-    with pytest.raises(KeyError, match=setting):
-        handler(event(name), Context())

@@ -242,16 +242,6 @@ def test_messages_of_a_fifo_queue_keep_their_order_group_and_deduplication_id(st
     assert {m["Attributes"]["MessageDeduplicationId"] for m in found} == {f"d-{n}" for n in range(6)}
 
 
-def test_a_resent_fifo_batch_is_deduplicated(stage):
-    stage.split()
-    records = [record_of(str(n), queue=FIFO) for n in range(3)]
-
-    handler(batch(*records), CONTEXT)
-    handler(batch(*records), CONTEXT)
-
-    assert stage.bodies("mirrord-deployed-orders.fifo") == ["0", "1", "2"]
-
-
 def test_only_the_messages_of_a_deleted_queue_stay_in_flight(stage):
     stage.split(session("ann", "red"))
     stage.sqs.delete_queue(QueueUrl=stage.urls["mirrord-ann-memes"])
@@ -260,10 +250,6 @@ def test_only_the_messages_of_a_deleted_queue_stay_in_flight(stage):
 
     assert failures(response) == ["id-1"]
     assert stage.bodies("mirrord-deployed-memes") == ["2"]
-
-
-def test_messages_of_a_queue_without_a_split_stay_in_flight(stage):
-    assert failures(handler(batch(record_of("1"), record_of("2")), CONTEXT)) == ["id-1", "id-2"]
 
 
 def test_messages_stay_in_flight_while_the_record_is_unreadable(stage):
@@ -353,17 +339,6 @@ def test_a_record_becomes_the_message_that_receive_message_gives():
         "MD5OfMessageAttributes": "abc",
         "MessageAttributes": {"color": {"DataType": "String", "StringValue": "red"}},
     }
-
-
-@pytest.mark.parametrize(
-    "setting", ["SPLIT_TABLE", "SPLIT_DEAD_LETTER_QUEUE_URL", "SPLIT_TIMEOUT_SECONDS", "HISTORY_STREAM", "STAGE"]
-)
-def test_a_missing_setting_is_named(stage, monkeypatch, setting):
-    stage.split()
-    monkeypatch.delenv(setting)
-
-    with pytest.raises(KeyError, match=setting):
-        handler(batch(record_of("1")), CONTEXT)
 
 
 def test_the_messages_of_a_kept_queue_are_in_the_bucket_and_only_their_ids_in_the_history(stage):
