@@ -13,8 +13,8 @@ from signalbox.cli.shared.plain_help import PlainHelpCommand
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from signalbox.local.demo.evidence import Evidence
     from signalbox.local.stage_folder import StageFolder
+    from signalbox.verify.report import Row
 
 app = typer.Typer(
     help="Run a stage on this machine: an emulated AWS with the app deployed to it.", no_args_is_help=True
@@ -78,12 +78,12 @@ def up(
     else:
         stage.start_live(local)
     if as_json:
-        print_json({"local": _public(local), "demo": [[row.capability, row.what, row.value] for row in rows]})
+        print_json({"local": _public(local), "demo": [[row.capability, row.what, row.detail] for row in rows]})
         return
     _print_addresses(local)
 
 
-def _demo(folder: Path, local: dict[str, Any], *, again: bool, kubernetes: bool, as_json: bool) -> "list[Evidence]":
+def _demo(folder: Path, local: dict[str, Any], *, again: bool, kubernetes: bool, as_json: bool) -> "list[Row]":
     """Run the demo and print its rows, those of rendezvous at once; return them.
 
     Of an unchanged stage, only rendezvous is shown again, except with `again` or `kubernetes`.
@@ -110,13 +110,13 @@ def _demo(folder: Path, local: dict[str, Any], *, again: bool, kubernetes: bool,
         rows = evidence(deployment, build=kubernetes)
         record(folder, local, rows, now=datetime.now().astimezone())
         _print_rows(rows, as_json=as_json)
-    return first + rows
+    return [*first, *rows]
 
 
-def _print_rows(rows: "Sequence[Evidence]", *, as_json: bool) -> None:
+def _print_rows(rows: "Sequence[Row]", *, as_json: bool) -> None:
     if not as_json:
         print_table(
-            ["capability", "what", "seen"], [(row.capability, row.what, row.value) for row in rows], title="Demo"
+            ["capability", "what", "seen"], [(row.capability, row.what, row.detail) for row in rows], title="Demo"
         )
 
 

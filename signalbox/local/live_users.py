@@ -16,8 +16,8 @@ from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import Login
 from signalbox.clients.web_socket import connector
 from signalbox.errors import SignalboxError
-from signalbox.exchange.model.names import CONTROL_MARK, StageNames
 from signalbox.exchange.model.records import User
+from signalbox.flows.exchange import administrator
 from signalbox.live.admin.commands import secret_fields
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.patterns import TopicPattern
@@ -83,10 +83,3 @@ def _user(client: ExchangeClient, name: UserName, ticket: str | None) -> dict[st
         credentials = Credentials.of(ticket, salt=secrets.token_hex(SALT_BYTES), with_key=True)
         client.ask("secret", {"user": name, **secret_fields(credentials)})
     return {"name": name, "ticket": ticket}
-
-
-def administrator(session: boto3.Session, outputs: Mapping[str, str]) -> ExchangeClient:
-    """Return an exchange client of the stage's administrator."""
-    url_prefix, _, queue = outputs["ExchangeControlQueueUrl"].rpartition("/")
-    names = StageNames(queue.removesuffix(CONTROL_MARK), outputs["ExchangePrefix"])
-    return ExchangeClient(session.client("sqs"), names, f"{url_prefix}/")

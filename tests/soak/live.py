@@ -1,6 +1,5 @@
 """The load of live: subscribers of topics and of a prefix, whose connections are cut, and a publisher over SQS."""
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -10,15 +9,14 @@ from random import Random
 
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.clients.live.cursor import ReceivedEvent
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from tests.integration.live.followers import Follower, cutting, following
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.shared.tcp_proxy import tcp_proxy
 from tests.patience import wait_for
-from tests.soak.accounts import EXAMPLES, Account, Arrival, DeadLetter, Stamp, account
+from tests.soak.accounts import EXAMPLES, Account, DeadLetter, Stamp, account
 from tests.soak.cursors import StrictCursor
-from tests.soak.loads import PASSING, Sent, publish
+from tests.soak.followers import Follower, cutting, following
+from tests.soak.loads import Sent, publish
 
 CHUNK = 40
 BETWEEN_CUTS = (5.0, 15.0)
@@ -43,29 +41,6 @@ THOUSANDS = LiveSizes(areas=50, topics=50, followers=5, backlog=100)
 
 
 @dataclass(slots=True)
-class SoakFollower(Follower):
-    """A client that notes when each event of its area arrives, and is started again when it gives up."""
-
-    area: int = 0
-    name: str = ""
-    arrivals: list[Arrival] = field(default_factory=list)
-
-    def follow(self, over: threading.Event) -> None:
-        """Follow until `over`; a client that gives up is started again with the same cursors."""
-        self.subscribe()
-        while not over.is_set():
-            try:
-                self.listen(over)
-            except PASSING:
-                time.sleep(1)
-
-    def take(self, event: ReceivedEvent) -> None:
-        """Note when an event arrived."""
-        number = int(str(event.payload.arguments[0]))
-        self.arrivals.append(Arrival(Stamp(event.topic, number), self.name, time.time()))
-
-
-@dataclass(slots=True)
 class LiveLoad:
     """The followers of all areas, and one publisher."""
 
@@ -76,7 +51,7 @@ class LiveLoad:
     name: str = "live"
     root: str = field(default_factory=new_topic)
     sent: Sent = field(default_factory=Sent)
-    followers: list[SoakFollower] = field(default_factory=list)
+    followers: list[Follower] = field(default_factory=list)
     _cuts: Callable[[], int] = field(default=lambda: 0)
     _running: ExitStack = field(default_factory=ExitStack)
 
@@ -142,21 +117,21 @@ class LiveLoad:
         found = counted.out_of_order + counted.repeated + len(wrong)
         return [replace(counted, receivers=self.sizes.followers, out_of_order=found, examples=examples)]
 
-    def _followers(self, url: str) -> Iterator[SoakFollower]:
+    def _followers(self, url: str) -> Iterator[Follower]:
         for area in range(self.sizes.areas):
             exact = [TopicPattern.parse(self._topic(area, number)) for number in range(self.sizes.topics)]
             prefix = [TopicPattern.parse(f"{self.root}.a{area}.", MatchPolicy.PREFIX)]
             for number in range(self.sizes.followers):
                 client, name = self.place.client("subscriber", url=url), f"follower {number} of area {area}"
                 patterns = exact if number else prefix
-                yield SoakFollower(client, patterns, cursor_type=StrictCursor, area=area, name=name)
+                yield Follower(client, patterns, name, area)
 
     def _events_behind(self) -> int:
         """Return how many events of its area the slowest follower does not have yet."""
         return len(self.sent) // self.sizes.areas - min(len(one.arrivals) for one in self.followers)
 
     def _cursors(self) -> list[StrictCursor]:
-        return [cursor for one in self.followers for cursor in one.cursors if isinstance(cursor, StrictCursor)]
+        return [cursor for one in self.followers for cursor in one.cursors]
 
     def _sent_by_area(self) -> list[dict[Stamp, float]]:
         found: list[dict[Stamp, float]] = [{} for _ in range(self.sizes.areas)]

@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
-import boto3
-
-from signalbox.clients.rendezvous.client import NoAnswer, SqsRendezvous
+from signalbox.cli.shared.deployment import Deployment
+from signalbox.clients.rendezvous.client import NoAnswer
 from signalbox.clients.rendezvous.simulator import ProxySimulator, sample_offer
 from signalbox.errors import SignalboxError
+from signalbox.flows.rendezvous import sqs_rendezvous
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from tests.soak.accounts import Account, DeadLetter
@@ -26,7 +25,7 @@ PROXIES, CLIENTS = 4, 2
 class RendezvousLoad:
     """Clients with the limited key, and proxies; the outcomes are counted."""
 
-    local: dict[str, Any]
+    deployment: Deployment
     name: str = "rendezvous"
     outcomes: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -65,10 +64,10 @@ class RendezvousLoad:
     def _serve(self, until: Callable[[], bool]) -> None:
         while not until():
             with suppress(SignalboxError):
-                ProxySimulator(self.local["rendezvous_url"]).serve_once()
+                ProxySimulator(self.deployment.rendezvous_url).serve_once()
 
     def _ask(self, until: Callable[[], bool]) -> None:
-        client = self._client()
+        client = sqs_rendezvous(self.deployment)
         while not until():
             offer = offer_body(sample_offer(secrets.token_hex(8)), Nat.UNRESTRICTED)
             outcome = "answered"
@@ -80,15 +79,3 @@ class RendezvousLoad:
                 outcome = "refused"
             with self._lock:
                 self.outcomes[outcome] += 1
-
-    def _client(self) -> SqsRendezvous:
-        key = self.local["client_credentials"]
-        sqs = boto3.client(
-            "sqs",
-            region_name=self.local["region"],
-            endpoint_url=self.local["endpoint_url"],
-            aws_access_key_id=key["access_key_id"],
-            aws_secret_access_key=key["secret_access_key"],
-        )
-        outputs = self.local["outputs"]
-        return SqsRendezvous(sqs, outputs["BrokerQueueUrl"], client_queue_prefix=outputs["ClientQueuePrefix"])

@@ -106,7 +106,7 @@ class Soak:
         if not self.thousands:
             yield ExchangeLoad(deployment)
             yield SplittingLoad(deployment, self.reads_seconds)
-            yield RendezvousLoad(self.local)
+            yield RendezvousLoad(deployment)
         yield LiveLoad(deployment, place, self._chance(), sizes)
 
     def _chance(self) -> Random:

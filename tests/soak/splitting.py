@@ -11,9 +11,9 @@ from datetime import timedelta
 from typing import Any
 
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.clients.control import ControlClient
-from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
-from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer, Receipt
+from signalbox.clients.splitting.sessions import SessionClient
+from signalbox.flows.consumer import DeployedConsumer, LocalConsumer, Receipt
+from signalbox.flows.splitting import author_attributes, control_of, session_of, splits
 from signalbox.queues import QueueName, is_fifo
 from tests.soak.accounts import Account, Arrival, DeadLetter, Stamp, account
 from tests.soak.loads import PASSING, Sent, insistently
@@ -41,7 +41,7 @@ class SplittingLoad:
 
     def __post_init__(self) -> None:
         """Deploy the consumer and apply its registry."""
-        queues = [QueueName(f"demo-soak-{self.mark}{ending}") for ending in ("", ".fifo")]
+        queues = [QueueName(f"demo-soak-{self.mark}-{kind}") for kind in ("standard", "in-order.fifo")]
         prefix = self.deployment.outputs["TemporaryQueuePrefix"]
         self.consumer = insistently(
             lambda: DeployedConsumer.deploy(
@@ -72,7 +72,7 @@ class SplittingLoad:
     def is_complete(self) -> bool:
         """Return whether every message has arrived and the split has ended."""
         sent = {(queue, stamp.number) for queue, found in self.sent.items() for stamp in found.times}
-        return sent <= {_identity(one) for one in self._receipts()[0]} and not self._splits()
+        return sent <= {_identity(one) for one in self._receipts()[0]} and not insistently(self._splits)
 
     def close(self) -> None:
         """Do nothing: the deployed consumer stays."""
@@ -96,19 +96,11 @@ class SplittingLoad:
             for queue, sent in self.sent.items()
         ]
 
-    def _control(self) -> ControlClient:
-        outputs, sqs = self.deployment.outputs, self.deployment.session().client("sqs")
-        return ControlClient(sqs, outputs["SplitControlQueueUrl"], outputs["SplitReplyQueueUrl"])
-
     def _apply(self) -> None:
-        self._control().ask("apply", {"documents": [self.consumer.registry()]})
+        control_of(self.deployment).ask("apply", {"documents": [self.consumer.registry()]})
 
-    def _splits(self) -> bool:
-        def found() -> bool:
-            status: Any = self._control().ask("status", {"target": self.consumer.target})
-            return bool(status["splits"])
-
-        return insistently(found)
+    def _splits(self) -> list[Any]:
+        return splits(control_of(self.deployment), self.consumer.target)
 
     def _waiting(self) -> int:
         sqs = self.deployment.session().client("sqs")
@@ -145,10 +137,7 @@ class SplittingLoad:
                 self._one_session(name, until)
 
     def _one_session(self, name: str, until: Callable[[], bool]) -> None:
-        queues = {"*": {"queue_type": "SQS", "message_filter": {"author": f"^{name}$"}}}
-        config = {"feature": {"split_queues": queues}}
-        request = SessionRequest(self.consumer.target, name, f"{name}@soak", config)
-        client = SessionClient(self._control(), request)
+        client = session_of(control_of(self.deployment), self.consumer.target, name)
         state = client.start(timeout=START_TIMEOUT)
         self.sessions += 1
         receipts = self.received.setdefault(name, [])
@@ -179,8 +168,8 @@ def _message(queue: QueueName, number: int) -> dict[str, Any]:
 
 
 def _entry(name: str, message: dict[str, Any], *, is_ordered: bool) -> dict[str, Any]:
-    attributes = {"author": {"DataType": "String", "StringValue": message["author"]}}
-    entry = {"Id": name, "MessageBody": json.dumps(message), "MessageAttributes": attributes}
+    attributes = author_attributes(message["author"])
+    entry: dict[str, Any] = {"Id": name, "MessageBody": json.dumps(message), "MessageAttributes": attributes}
     if not is_ordered:
         return entry
     return entry | {"MessageGroupId": message["group"], "MessageDeduplicationId": str(message["number"])}

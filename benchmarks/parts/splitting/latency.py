@@ -10,7 +10,7 @@ from benchmarks.shared.ways import BETWEEN_SECONDS, WARM_UP, Way, measure
 from signalbox.cli.splitting.held_sessions import HeartbeatThread, held_session
 from signalbox.cli.splitting.stage import control_of
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
-from signalbox.local.demo.consumer import DeployedConsumer, wait_until
+from signalbox.flows.consumer import DeployedConsumer, wait_until
 from signalbox.queues import QueueName
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from signalbox.cli.splitting.held_sessions import HeartbeatThread
 from signalbox.cli.splitting.stage import control_of
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
-from signalbox.local.demo.consumer import DeployedConsumer, wait_until
+from signalbox.flows.consumer import DeployedConsumer, wait_until
 from signalbox.local.demo.kubernetes import QUEUE, STAGE, DeployedWorkload, attached_cluster
 from signalbox.queues import FIFO_SUFFIX, QueueName
 

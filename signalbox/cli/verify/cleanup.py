@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.exchange.users import ExchangeUsers
 from signalbox.aws.splitting.splits import DynamoRegistries
-from signalbox.cli.exchange.stage import client_of
-from signalbox.cli.splitting.stage import control_of
 from signalbox.cli.verify.live import GRANTED, reading_grant
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.names import dead_letter_name
-from signalbox.local.demo.consumer import DeployedConsumer, wait_until
+from signalbox.flows.consumer import DeployedConsumer, wait_until
+from signalbox.flows.exchange import administrator
+from signalbox.flows.splitting import control_of, splits
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import parse_user_name
 from signalbox.splitting.model.target import Target
@@ -67,17 +67,11 @@ def _target(names: RunNames) -> str:
 
 
 def _end_sessions(deployment: "Deployment", names: RunNames) -> None:
-    with control_of(deployment) as control:
-
-        def splits() -> list[dict[str, object]]:
-            status = control.ask("status", {"target": _target(names)})
-            return list(status["splits"]) if isinstance(status, dict) else []
-
-        for split in splits():
-            for session in split.get("sessions", ()):  # type: ignore[attr-defined]  # a reply's document
-                with suppress(RejectedError):  # it has ended meanwhile
-                    control.ask("stop", {"target": _target(names), "session": session["session"]})
-        wait_until(lambda: not splits(), "the split has ended", seconds=SPLIT_SECONDS)
+    target, control = _target(names), control_of(deployment)
+    for session in (session for split in splits(control, target) for session in split.get("sessions", ())):
+        with suppress(RejectedError):  # it has ended meanwhile
+            control.ask("stop", {"target": target, "session": session["session"]})
+    wait_until(lambda: not splits(control, target), "the split has ended", seconds=SPLIT_SECONDS)
 
 
 def _remove_registry(deployment: "Deployment", names: RunNames) -> None:
@@ -86,14 +80,12 @@ def _remove_registry(deployment: "Deployment", names: RunNames) -> None:
 
 
 def _remove_consumer(deployment: "Deployment", names: RunNames) -> None:
-    session, name = deployment.session(), QueueName(names.consumer)
-    url = _url(session.client("sqs"), name)
-    DeployedConsumer(session, names.consumer, {} if url is None else {name: url}).remove()
+    DeployedConsumer(deployment.session(), names.consumer, {}).remove()
 
 
 def _remove_exchanges(deployment: "Deployment", names: RunNames) -> None:
     sqs = deployment.session().client("sqs")
-    client = client_of(deployment)
+    client = administrator(deployment.session(), deployment.outputs)
     for pattern in GRANTED:
         with suppress(RejectedError):  # the realm was not declared, or is deleted
             client.ask("ungrant", reading_grant(names, pattern))
@@ -109,7 +101,7 @@ def _remove_exchanges(deployment: "Deployment", names: RunNames) -> None:
 
 def _remove_users(deployment: "Deployment", names: RunNames) -> None:
     identities, records = ExchangeUsers.of(deployment.session(), deployment.outputs), _users(deployment)
-    client = client_of(deployment)
+    client = administrator(deployment.session(), deployment.outputs)
     for name in map(parse_user_name, (names.user, names.reader)):
         client.send_command("forget_secret", {"user": name})
         identities.remove(name)
@@ -134,14 +126,5 @@ def _queues(sqs: "SQSClient", prefix: str) -> list[str]:
 
 
 def _delete(sqs: "SQSClient", name: QueueName) -> None:
-    url = _url(sqs, name)
-    if url is not None:
-        with suppress(sqs.exceptions.QueueDoesNotExist):
-            sqs.delete_queue(QueueUrl=url)
-
-
-def _url(sqs: "SQSClient", name: QueueName) -> str | None:
-    try:
-        return sqs.get_queue_url(QueueName=name)["QueueUrl"]
-    except sqs.exceptions.QueueDoesNotExist:
-        return None
+    with suppress(sqs.exceptions.QueueDoesNotExist):
+        sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=name)["QueueUrl"])

@@ -11,7 +11,7 @@ from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
 
 if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment
-    from signalbox.cli.verify.run import Run
+    from signalbox.cli.verify.trial import NamedTrial
     from signalbox.verify.report import Report
 
 NOT_WORKED = 1
@@ -59,9 +59,12 @@ def verify(
 def _verified(deployment: "Deployment", *, with_jobs: bool) -> "tuple[Report, int]":
     """Return the report of a run, and the exit status of the signal that interrupted it, or 0."""
     from signalbox.cli.shared.signals import Interrupted, interruptible
+    from signalbox.cli.verify.cleanup import clean
+    from signalbox.cli.verify.run import flows, report
+    from signalbox.flows.run import Run
 
-    run, status = _new_run(deployment, with_jobs=with_jobs), 0
-    name = run.trial.names.run
+    trial, status = _new_trial(deployment), 0
+    run, name = Run(trial, flows(trial, with_jobs=with_jobs)), trial.names.run
     say(f"run {name} on {deployment.place}; everything that it makes has this in its name")
     left: list[str] = [f"what the run made; delete it with: signalbox verify --clean {name}"]
     try:
@@ -74,21 +77,21 @@ def _verified(deployment: "Deployment", *, with_jobs: bool) -> "tuple[Report, in
         with interruptible():
             if status:
                 run.stop()
-            left = run.clean()
+            say(f"deleting everything with {name} in its name")
+            left = clean(trial.deployment, name)
     except Interrupted as signal:  # a second signal: the next run, or --clean, deletes the rest
         status = signal.status
-    return run.report(left=left), status
+    return report(trial, run, left=left), status
 
 
-def _new_run(deployment: "Deployment", *, with_jobs: bool) -> "Run":
+def _new_trial(deployment: "Deployment") -> "NamedTrial":
     import secrets
 
-    from signalbox.cli.verify.run import Run, flows
-    from signalbox.cli.verify.trial import Journal, Trial, metered
+    from signalbox.cli.verify.trial import NamedTrial
     from signalbox.verify.names import RunNames, new_run_id
 
     run = new_run_id(datetime.now(UTC), random=secrets.token_hex(RANDOM_BYTES))
-    return Run(Trial(metered(deployment), RunNames(run), Journal()), flows(with_jobs=with_jobs))
+    return NamedTrial.of(deployment, RunNames(run))
 
 
 def _remove_left_overs(deployment: "Deployment") -> None:

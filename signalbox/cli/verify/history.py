@@ -3,15 +3,16 @@
 import time
 from datetime import UTC, datetime, timedelta
 
-from signalbox.aws.history.athena import Athena, quoted
+from signalbox.aws.history.athena import quoted
 from signalbox.cli.history.jobs import run_jobs
-from signalbox.cli.verify.exchange import ORDERED_KEYS, PER_KEY, ROUNDS, ROUTED, ROUTED_TO_SOME
-from signalbox.cli.verify.live import EVENTS, FRAMES
+from signalbox.cli.verify.exchange import ORDERED_KEYS, PER_KEY
+from signalbox.cli.verify.live import FRAMES
 from signalbox.cli.verify.rendezvous import OFFERS
-from signalbox.cli.verify.splitting import MESSAGES
-from signalbox.cli.verify.trial import Trial, expect
-from signalbox.local.demo.exchange import events_in_lake
-from signalbox.messages import MessageId
+from signalbox.cli.verify.trial import NamedTrial
+from signalbox.flows.exchange import COPIES, events_in_lake, facts_in_lake
+from signalbox.flows.live import AFTER, BEFORE
+from signalbox.flows.splitting import MESSAGES
+from signalbox.flows.trial import expect
 from signalbox.verify.report import Outcome
 
 CAPABILITY = "history"
@@ -25,15 +26,15 @@ OTHERS = {"rendezvous", "splitting", "exchange"}
 # What the run did, as the least number of its events by capability and kind.
 FACTS = {
     ("rendezvous", "answer"): OFFERS,
-    ("splitting", "routed"): MESSAGES,
-    ("exchange", "routed"): ROUNDS * (len(ROUTED) + len(ROUTED_TO_SOME)) + len(ORDERED_KEYS) * PER_KEY,
-    ("exchange", "logged"): EVENTS + FRAMES,
+    ("splitting", "routed"): 2 * MESSAGES,
+    ("exchange", "routed"): COPIES + len(ORDERED_KEYS) * PER_KEY,
+    ("exchange", "logged"): BEFORE + AFTER + FRAMES,
     ("live", "session"): 1,
     ("live", "subscription"): 1,
 }
 
 
-def verify_history(trial: Trial, *, with_jobs: bool) -> None:
+def verify_history(trial: NamedTrial, *, with_jobs: bool) -> None:
     """Run all steps; needs published messages of the exchange."""
     journal = trial.journal
     trial.has_published.wait(PUBLISHED_SECONDS)
@@ -61,7 +62,7 @@ def verify_history(trial: Trial, *, with_jobs: bool) -> None:
         timing.detail = ", ".join(f"{name} {kind} {count}" for (name, kind), count in sorted(facts.items()))
 
 
-def _verify_job(trial: Trial) -> None:
+def _verify_job(trial: NamedTrial) -> None:
     journal = trial.journal
     with journal.step(CAPABILITY, "a Glue job runs") as timing:
         with timing.measured():
@@ -72,13 +73,12 @@ def _verify_job(trial: Trial) -> None:
         journal.answer("run of a Glue job", {"job": JOB, "state": "SUCCEEDED", "in": where, "seconds": seconds})
 
 
-def _has_all(trial: Trial) -> bool:
+def _has_all(trial: NamedTrial) -> bool:
     """Return whether each published message has its event."""
-    published = [MessageId(one) for one in trial.published]
-    return sum(events_in_lake(trial.deployment, published).values()) >= len(published)
+    return sum(events_in_lake(trial.deployment, trial.published).values()) >= len(trial.published)
 
 
-def _await_facts(trial: Trial) -> dict[tuple[str, str], int]:
+def _await_facts(trial: NamedTrial) -> dict[tuple[str, str], int]:
     """Wait for the events of the capabilities that worked, and return the numbers of all of the run's events."""
     failed = {row.capability for row in trial.journal.rows if row.outcome is Outcome.FAILED}
     worked = {row.capability for row in trial.journal.rows} - failed
@@ -92,20 +92,15 @@ def _await_facts(trial: Trial) -> dict[tuple[str, str], int]:
     return trial.wait_until(found, f"the lake has at least {expected}", seconds=LAKE_SECONDS, pause=pause)
 
 
-def _facts(trial: Trial) -> dict[tuple[str, str], int]:
+def _facts(trial: NamedTrial) -> dict[tuple[str, str], int]:
     """Return the numbers of events whose message, source or destination has the run in its name."""
-    outputs, run = trial.deployment.outputs, trial.names.run
-    results = f"s3://{outputs['HistoryBucket']}/queries/"
-    athena = Athena(trial.deployment.session().client("athena"), outputs["HistoryDatabase"], results)
+    run = trial.names.run
     named = " OR ".join(f"{column} LIKE {quoted(f'%{run}%')}" for column in ("message_id", "source", "destination"))
-    rows = athena.rows(
-        "SELECT capability, kind, count(DISTINCT event_id) AS facts "  # noqa: S608 - quoted
-        f"FROM {outputs['HistoryTable']} WHERE {named} GROUP BY capability, kind"
-    )
+    rows = facts_in_lake(trial.deployment, named, columns="capability, kind")
     return {(str(row["capability"]), str(row["kind"])): int(row["facts"] or 0) for row in rows}
 
 
-def _run_job(trial: Trial) -> None:
+def _run_job(trial: NamedTrial) -> None:
     today = datetime.now(UTC).date()
     window = {"from": f"{today}", "to": f"{today + timedelta(days=1)}"}
     run_jobs(trial.deployment, [(JOB, window)], _discard)

@@ -1,20 +1,17 @@
 """Live: a session, events with acknowledgement, the past, the order of frames, a revocation and refused connections."""
 
 import secrets
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
-from signalbox.cli.verify.trial import Trial, WrongResult, expect
-from signalbox.clients.live.client import LiveClient, RequestUnconfirmed
-from signalbox.clients.live.cursor import Cursor, ReceivedEvent
+from signalbox.cli.verify.trial import NamedTrial
+from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import (
     LOOKUP,
     ClientSession,
-    ConnectionLost,
     Login,
     RequestRefused,
     Socket,
@@ -23,12 +20,24 @@ from signalbox.clients.live.session import (
 )
 from signalbox.clients.web_socket import CONNECT_SECONDS, connector
 from signalbox.errors import SignalboxError
+from signalbox.flows.live import (
+    AFTER,
+    BEFORE,
+    CAPABILITY,
+    EVENT_SECONDS,
+    confirmed,
+    distinct,
+    follow_log,
+    line_number,
+    live_client,
+    next_event,
+)
+from signalbox.flows.trial import Trial, expect
 from signalbox.live.admin.commands import secret_fields
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.codec import SUBPROTOCOL
 from signalbox.live.wamp.error_uris import NOT_AUTHORIZED
 from signalbox.live.wamp.messages import Payload, Publish
-from signalbox.live.wamp.options import LastEvents
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.verify.names import RunNames
 from signalbox.verify.report import Answer, inversions
@@ -37,18 +46,16 @@ if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient
 
 T = TypeVar("T")
-CAPABILITY = "live"
 GET_EVENTS = "wamp.subscription.get_events"
 SECRET_BYTES, SALT_BYTES = 24, 16
 START_SECONDS = 120.0  # five functions start, and a client has 10 s to join
-EVENT_SECONDS = 150.0  # a frame whose function failed comes again after a minute, the visibility timeout of the inbox
-EVENTS, FRAMES = 10, 100
+FRAMES = 100
 TOPIC, FRAME_TOPIC = "verify.events", "verify.frames"
 # Without a right that is left, a reader that loses its connection during the revocation could not join again.
 GRANTED = REVOKED, LASTING = "verify.", "lasting."
 
 
-def verify_live(trial: Trial, client: "ExchangeClient", administrator: "ExchangeClient") -> None:
+def verify_live(trial: NamedTrial, client: "ExchangeClient", administrator: "ExchangeClient") -> None:
     """Run all steps; `client` is the user's, whose realm it is."""
     names, journal = trial.names, trial.journal
     with journal.step(CAPABILITY, "a realm with two users"):
@@ -58,18 +65,9 @@ def verify_live(trial: Trial, client: "ExchangeClient", administrator: "Exchange
             administrator.ask("grant", reading_grant(names, pattern))
     with journal.step(CAPABILITY, "a session joins"):
         _await_functions(trial, writer)
-    with _client(trial, writer) as publisher, _client(trial, reader) as subscriber:
-        cursor = Cursor(TopicPattern.parse(TOPIC))
-        with journal.step(CAPABILITY, "events are published and received") as timing:
-            subscriber.follow(cursor)
-            list(subscriber.backfill())
-            for number in range(EVENTS):
-                started = time.monotonic()
-                _repeated(trial, lambda number=number: publisher.publish(TOPIC, Payload((number,))))  # type: ignore[misc]
-                found = _next(subscriber, after=number - 1)
-                timing.latencies.append(time.monotonic() - started)
-                expect(found == number, f"event {number} arrived as {found}")
-        with journal.step(CAPABILITY, "a later client gets the past"):
+    with live_client(trial, reader) as subscriber:
+        follow_log(trial, TOPIC, pattern=TopicPattern.parse(TOPIC), writer=writer, reader=subscriber)
+        with journal.step(CAPABILITY, "the procedure for past events"):
             _check_past(trial, reader)
         with journal.step(CAPABILITY, "the order of a connection's frames") as timing:
             timing.detail = _order_of_frames(trial, writer, reader)
@@ -80,9 +78,9 @@ def verify_live(trial: Trial, client: "ExchangeClient", administrator: "Exchange
         refused = _refusals(trial)
         journal.answer("refused WebSocket connections", refused)
         expect(None not in refused.values(), f"a wrong connection was accepted: {refused}")
-    trial.meter.note("exchange", "publication", EVENTS + FRAMES)
-    trial.meter.note("history", "event", 2 * (EVENTS + FRAMES))
-    trial.meter.count("websocket", "message", 4 * EVENTS + 3 * FRAMES)
+    trial.meter.note("exchange", "publication", FRAMES)
+    trial.meter.note("history", "event", 2 * FRAMES)
+    trial.meter.count("websocket", "message", 3 * FRAMES)
 
 
 def reading_grant(names: RunNames, pattern: str) -> dict[str, object]:
@@ -98,20 +96,14 @@ def _login(administrator: "ExchangeClient", realm: str, user: str) -> Login:
     return Login(realm, user, ticket)
 
 
-@contextmanager
-def _client(trial: Trial, login: Login) -> Iterator[LiveClient]:
-    with LiveClient(connector(trial.deployment.websocket_url), login) as client:
-        yield client
-
-
-def _await_functions(trial: Trial, login: Login) -> None:
+def _await_functions(trial: NamedTrial, login: Login) -> None:
     """Join once: functions that start for the first time take longer than a client has to join."""
     with _session(trial, login):
         pass
 
 
 @contextmanager
-def _session(trial: Trial, login: Login) -> Iterator[ClientSession]:
+def _session(trial: NamedTrial, login: Login) -> Iterator[ClientSession]:
     """Provide a session that does not reconnect; joining is tried until it succeeds."""
     joined: list[tuple[Socket, ClientSession]] = []
 
@@ -132,72 +124,35 @@ def _session(trial: Trial, login: Login) -> Iterator[ClientSession]:
         socket.close()
 
 
-def _repeated(trial: Trial, request: Callable[[], T]) -> T:
-    """Return the result of a request that is repeated when its reply is lost: connections end now and then."""
-    done: list[T] = []
-
-    def is_confirmed() -> bool:
-        with suppress(RequestUnconfirmed, ConnectionLost):
-            done.append(request())
-        return bool(done)
-
-    trial.wait_until(is_confirmed, "a request has a reply", seconds=EVENT_SECONDS)
-    return done[0]
-
-
-def _next(client: LiveClient, *, after: int) -> int:
-    """Return the number of the next event, without repetitions of the last one whose reply was lost."""
-    while (number := _number(_event(client))) == after:
-        pass
-    return number
+def _check_past(trial: NamedTrial, login: Login) -> None:
+    """Compare the answer of the procedure for past events with what was published."""
+    with live_client(trial, login) as client:
+        client.follow(Cursor(TopicPattern.parse(TOPIC)))
+        list(client.backfill())
+        subscription = confirmed(trial, lambda: client.call(LOOKUP, Payload((TOPIC, {"match": "exact"})))).arguments[0]
+        asked = Payload((subscription,), {"limit": 2 * (BEFORE + AFTER)})
+        found = confirmed(trial, lambda: client.call(GET_EVENTS, asked)).arguments
+        lines = [str(event["args"][0]) for event in found if isinstance(event, Mapping)]
+        numbers = distinct([line_number(line) for line in lines])
+        expect(numbers == list(range(BEFORE + AFTER)), f"{GET_EVENTS} returns {numbers}")
 
 
-def _event(client: LiveClient) -> ReceivedEvent:
-    event = client.receive(EVENT_SECONDS)
-    if event is None:
-        raise WrongResult(f"no event arrived within {EVENT_SECONDS:g} s")
-    return event
-
-
-def _check_past(trial: Trial, login: Login) -> None:
-    expected = list(range(EVENTS))
-    with _client(trial, login) as late:
-        late.follow(Cursor(TopicPattern.parse(TOPIC), LastEvents(2 * EVENTS)))
-        past = [_number(event) for event in late.backfill()]
-        expect(_distinct(past) == expected, f"the backfill has {past}")
-        subscription = _repeated(trial, lambda: late.call(LOOKUP, Payload((TOPIC, {"match": "exact"})))).arguments[0]
-        asked = Payload((subscription,), {"limit": 2 * EVENTS})
-        found = _repeated(trial, lambda: late.call(GET_EVENTS, asked)).arguments
-        numbers = [event["args"][0] for event in found if isinstance(event, Mapping)]
-        expect(_distinct(numbers) == expected, f"{GET_EVENTS} returns {numbers}")
-
-
-def _distinct(numbers: Sequence[int]) -> list[int]:
-    """Return the numbers without repetitions of the one before: a publication is repeated when its reply is lost."""
-    return [number for number, _ in groupby(numbers)]
-
-
-def _order_of_frames(trial: Trial, writer: Login, reader: Login) -> str:
+def _order_of_frames(trial: NamedTrial, writer: Login, reader: Login) -> str:
     """Send frames on one connection without waiting, and compare the order in the topic's log with it."""
     received: list[int] = []
-    with _client(trial, reader) as subscriber:
+    with live_client(trial, reader) as subscriber:
         subscriber.follow(Cursor(TopicPattern.parse(FRAME_TOPIC)))
         list(subscriber.backfill())
         with _session(trial, writer) as session:
             for number in range(FRAMES):
                 session.send_request(partial(Publish, options={}, topic=FRAME_TOPIC, payload=Payload((number,))))
-            received += [_number(_event(subscriber)) for _ in range(FRAMES)]
+            received += [int(str(next_event(subscriber).payload.arguments[0])) for _ in range(FRAMES)]
     late = inversions(received)
     answer = {"frames": FRAMES, "arrived": len(set(received)), "out_of_order": late}
     trial.journal.answer("order of frames on their way into FIFO", answer)
     expect(set(received) == set(range(FRAMES)), f"{FRAMES - len(set(received))} frames are missing")
     expect(late == 0, f"{late} of {FRAMES} frames came after a later one")
     return f"{FRAMES} frames in order"
-
-
-def _number(event: ReceivedEvent) -> int:
-    (number,) = event.payload.arguments
-    return int(str(number))
 
 
 def await_revocation(trial: Trial, subscriber: LiveClient) -> None:
@@ -217,7 +172,7 @@ def await_revocation(trial: Trial, subscriber: LiveClient) -> None:
     trial.wait_until(is_revoked, "the subscription ends", seconds=EVENT_SECONDS, pause=0)
 
 
-def _refusals(trial: Trial) -> dict[str, Answer]:
+def _refusals(trial: NamedTrial) -> dict[str, Answer]:
     """Return the HTTP status of wrong connections, or None for one that was accepted."""
     url = trial.deployment.websocket_url
     tries: dict[str, tuple[str, Sequence[str]]] = {

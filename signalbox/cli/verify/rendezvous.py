@@ -6,17 +6,16 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from urllib.request import Request, urlopen
 
-from signalbox.aws.rendezvous.credentials import client_credentials
-from signalbox.cli.verify.trial import Trial, expect
+from signalbox.cli.verify.trial import NamedTrial
 from signalbox.clients.rendezvous.amp import amp_path, armored
-from signalbox.clients.rendezvous.client import BrokerRefused, SqsRendezvous
+from signalbox.clients.rendezvous.client import BrokerRefused
 from signalbox.clients.rendezvous.simulator import ProxySimulator, sample_answer, sample_offer, wait_for_proxy
 from signalbox.errors import SignalboxError
-from signalbox.local.demo.rendezvous import exchange_answer
+from signalbox.flows.rendezvous import CAPABILITY, exchange_answer, note_answer, offers_over_sqs, sqs_rendezvous
+from signalbox.flows.trial import expect
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.reply import TIMED_OUT, ClientReply
 
-CAPABILITY = "rendezvous"
 OFFERS = 3
 KEY_SECONDS = 60.0  # a new access key counts after some seconds
 HTTP_SECONDS = 30.0
@@ -24,21 +23,13 @@ START_SECONDS = 120.0
 PARKED_SECONDS = 5.0  # an offer that is denied at once gets its error within two
 
 
-def verify_rendezvous(trial: Trial) -> None:
+def verify_rendezvous(trial: NamedTrial) -> None:
     """Run all steps."""
     with trial.journal.step(CAPABILITY, "the client's key"):
         _await_key(trial)
     with trial.journal.step(CAPABILITY, "a first rendezvous, which starts the functions"):
         trial.wait_until(lambda: _is_answered(trial), "an offer is answered", seconds=START_SECONDS)
-    with trial.journal.step(CAPABILITY, "offer over SQS, answer over HTTP") as timing:
-        for _ in range(OFFERS):
-            offer = sample_offer(secrets.token_hex(8))
-            answer, accepted = exchange_answer(trial.deployment, offer, client_id=_client_id(trial))
-            expect(accepted, "the broker did not accept the proxy's answer")
-            expect(answer.session_description == sample_answer(offer), "the answer is not the proxy's")
-            timing.latencies.append(answer.after.total_seconds())
-            _note(trial, "client by SQS")
-        timing.detail = "with the second that a client sleeps first"
+    offers_over_sqs(trial, count=OFFERS, client_id=lambda: _client_id(trial))
     with trial.journal.step(CAPABILITY, "offer over HTTP") as timing:
         _over_http(trial, "client", timing.latencies, use_amp=False)
     with trial.journal.step(CAPABILITY, "offer over AMP") as timing:
@@ -47,34 +38,20 @@ def verify_rendezvous(trial: Trial) -> None:
         timing.latencies.append(_parked(trial))
 
 
-def _is_answered(trial: Trial) -> bool:
+def _is_answered(trial: NamedTrial) -> bool:
     try:
         return exchange_answer(trial.deployment, sample_offer(secrets.token_hex(8)), client_id=_client_id(trial))[1]
     except SignalboxError:
         return False
 
 
-def _client_id(trial: Trial) -> str:
+def _client_id(trial: NamedTrial) -> str:
     return trial.names.client_id(secrets.token_hex(8))
 
 
-def _note(trial: Trial, method: str) -> None:
-    for what in ("answer", "poll", "held poll", method):
-        trial.meter.note(CAPABILITY, what)
-
-
-def _sqs_client(trial: Trial) -> SqsRendezvous:
-    deployment = trial.deployment
-    client = deployment.session_of(client_credentials(deployment.session(), deployment.outputs))
-    outputs = deployment.outputs
-    return SqsRendezvous(
-        client.client("sqs"), outputs["BrokerQueueUrl"], client_queue_prefix=outputs["ClientQueuePrefix"]
-    )
-
-
-def _await_key(trial: Trial) -> None:
+def _await_key(trial: NamedTrial) -> None:
     """Wait until AWS knows the client's key: only then is the error for a client without a queue that there is none."""
-    rendezvous = _sqs_client(trial)
+    rendezvous = sqs_rendezvous(trial.deployment)
 
     def is_known() -> bool:
         try:
@@ -89,7 +66,7 @@ def _await_key(trial: Trial) -> None:
     trial.wait_until(is_known, "AWS knows the client's key", seconds=KEY_SECONDS)
 
 
-def _over_http(trial: Trial, path: str, latencies: list[float], *, use_amp: bool) -> None:
+def _over_http(trial: NamedTrial, path: str, latencies: list[float], *, use_amp: bool) -> None:
     url, offer = trial.deployment.rendezvous_url, sample_offer(secrets.token_hex(8))
     body = offer_body(offer)
     request = Request(f"{url}{amp_path(body)}") if use_amp else Request(f"{url}{path}", data=body.encode())  # noqa: S310 - the stage's own URL
@@ -104,17 +81,18 @@ def _over_http(trial: Trial, path: str, latencies: list[float], *, use_amp: bool
         expect(not reply.error, f"the broker refused the offer: {reply.error}")
         expect(json.loads(reply.answer) == json.loads(sample_answer(offer)), "the answer is not the proxy's")
         expect(served.result().accepted, "the broker did not accept the proxy's answer")
-    _note(trial, "client by HTTP")
+    note_answer(trial, "client by HTTP")
 
 
-def _parked(trial: Trial) -> float:
+def _parked(trial: NamedTrial) -> float:
     """Send an offer that no proxy takes; return the time until the error, which its redelivery sends."""
     outputs, sqs = trial.deployment.outputs, trial.deployment.session().client("sqs")
     found = sqs.get_queue_attributes(QueueUrl=outputs["BrokerQueueUrl"], AttributeNames=["VisibilityTimeout"])
     visibility = int(found["Attributes"]["VisibilityTimeout"])
     started, text = time.monotonic(), ""
     try:
-        _sqs_client(trial).exchange(offer_body(sample_offer(secrets.token_hex(8))), client_id=_client_id(trial))
+        offer = offer_body(sample_offer(secrets.token_hex(8)))
+        sqs_rendezvous(trial.deployment).exchange(offer, client_id=_client_id(trial))
     except BrokerRefused as refused:
         text = refused.text
     took = time.monotonic() - started

@@ -10,9 +10,10 @@ from botocore.exceptions import ClientError
 from signalbox.aws.doctor.queue_sources import queue_sources
 from signalbox.aws.rendezvous.queues import CAPABILITY as RENDEZVOUS
 from signalbox.aws.rendezvous.queues import client_queue_attributes
-from signalbox.cli.verify.trial import Trial, expect
+from signalbox.cli.verify.trial import NamedTrial
 from signalbox.doctor.findings import Verdict
 from signalbox.doctor.queue_sources import name_prefixes, sources_finding
+from signalbox.flows.trial import expect
 from signalbox.queues import lease_tags
 from signalbox.verify.report import Answer, shape
 
@@ -25,7 +26,7 @@ USABLE_SECONDS, RECEIVE_SECONDS = 30.0, 60.0
 LEASE = timedelta(minutes=30)
 
 
-def verify_sqs(trial: Trial) -> None:
+def verify_sqs(trial: NamedTrial) -> None:
     """Run all steps."""
     journal = trial.journal
     sqs = trial.deployment.session().client("sqs")
@@ -40,7 +41,7 @@ def verify_sqs(trial: Trial) -> None:
         timing.detail = _refused_redrive(trial, sqs)
 
 
-def _created_again(trial: Trial, sqs: "SQSClient") -> dict[str, Answer]:
+def _created_again(trial: NamedTrial, sqs: "SQSClient") -> dict[str, Answer]:
     """Create a client queue as `offer` does, again with the same attributes, and with an equal policy."""
     name = f"{trial.deployment.outputs['ClientQueuePrefix']}{trial.names.client_id('000000')}"
     arn = f"{trial.deployment.outputs['BrokerQueueArn'].rpartition(':')[0]}:{name}"
@@ -65,7 +66,7 @@ def _created_again(trial: Trial, sqs: "SQSClient") -> dict[str, Answer]:
     }
 
 
-def _refused_redrive(trial: Trial, sqs: "SQSClient") -> str:
+def _refused_redrive(trial: NamedTrial, sqs: "SQSClient") -> str:
     """Examine all queues of the stage, and try to have SQS move messages into the administrators' control queue."""
     outputs, stage = trial.deployment.outputs, _stage(trial)
     prefixes = name_prefixes(
@@ -89,11 +90,11 @@ def _refused_redrive(trial: Trial, sqs: "SQSClient") -> str:
     return finding.text
 
 
-def _stage(trial: Trial) -> str:
+def _stage(trial: NamedTrial) -> str:
     return trial.deployment.outputs["ExchangeControlQueueUrl"].rpartition("/")[2].partition("-exchange-control")[0]
 
 
-def _sender_id(trial: Trial, sqs: "SQSClient") -> str:
+def _sender_id(trial: NamedTrial, sqs: "SQSClient") -> str:
     url = sqs.create_queue(QueueName=trial.names.probe_queue)["QueueUrl"]
 
     def is_sent() -> bool:

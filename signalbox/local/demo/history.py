@@ -9,20 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from signalbox.aws.history.report_files import download_report
-from signalbox.errors import UnavailableError
+from signalbox.flows.splitting import MESSAGES
+from signalbox.flows.trial import Trial, expect
 from signalbox.history.jobs import DAY_SCRIPT, REPORTS
-from signalbox.local.demo.splitting import MESSAGES
 from signalbox.local.emulator.patches.firehose_buffer import DELIVERY_SECONDS
-from signalbox.local.progress import step
 from signalbox.local.spark.history_jobs import Job, run_locally
 from signalbox.local.stage_folder import StageFolder
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-    from signalbox.cli.shared.deployment import Deployment
 
-Row = tuple[str, str]
+CAPABILITY = "history"
 CAPABILITIES = ("rendezvous", "splitting", "exchange", "live")
 BY_CAPABILITY = "SELECT capability, count(*) AS events FROM events GROUP BY capability ORDER BY capability"
 BY_TOPIC = "SELECT count(*) AS topics, sum(events) AS events, sum(missing) AS missing FROM log_topics"
@@ -38,36 +36,40 @@ SHOWN = {
 MAXIMUM_DURATION = timedelta(minutes=15)  # of the demo, which may have begun before midnight
 
 
-def history_rows(deployment: "Deployment", wait_for_events: Callable[[], None]) -> Iterator[Row]:
-    """Run all jobs when the events of the other demos are recorded, and yield their results.
-
-    Raises `UnavailableError` if the events of another demo are missing.
-    """
+def show_history(trial: Trial, wait_for_events: Callable[[Trial], None]) -> None:
+    """Run all jobs when the events of the other demos are recorded."""
+    deployment, journal, days = trial.deployment, trial.journal, _days(datetime.now(UTC))
     bucket, s3 = deployment.outputs["HistoryBucket"], deployment.session().client("s3")
     files = [0]
 
     def wait() -> None:
-        wait_for_events()
+        wait_for_events(trial)
         files[0] = wait_for_files(s3, bucket)
 
-    days = _days(datetime.now(UTC))
-    what = "history: Spark starts, then compaction, six reports and the logs of topics"
-    with step(what) as say, tempfile.TemporaryDirectory(prefix="signalbox-history-") as name_of_folder:
+    with tempfile.TemporaryDirectory(prefix="signalbox-history-") as name_of_folder:
         folder = Path(name_of_folder)
-        run_locally(deployment, _jobs(days, folder), say, when=wait)
+        with journal.step(CAPABILITY, "Spark: compaction, six reports and the logs of topics") as timing:
+            run_locally(deployment, _jobs(days, folder), _ignore, when=wait)
+            timing.detail = f"{files[0]} Parquet files in s3://{bucket}/raw/"
         events, logs = (json.loads((folder / name).read_text())["rows"] for name in ("events", "logs"))
-    yield "raw events", f"{files[0]} Parquet files in s3://{bucket}/raw/"
-    missing = set(CAPABILITIES) - {capability for capability, _ in events}
-    if missing:
-        raise UnavailableError(f"the table of events has no event of {', '.join(sorted(missing))}")
-    yield "table events", ", ".join(f"{capability}: {count}" for capability, count in events) + "; each once"
-    yield "table logs", f"{logs[0][1]} events of {logs[0][0]} topics, {logs[0][2]} missing; text in s3://{bucket}/logs/"
+    with journal.step(CAPABILITY, "table events") as timing:
+        missing = set(CAPABILITIES) - {capability for capability, _ in events}
+        expect(not missing, f"the table of events has no event of {', '.join(sorted(missing))}")
+        timing.detail = ", ".join(f"{capability}: {count}" for capability, count in events) + "; each once"
+    with journal.step(CAPABILITY, "table logs") as timing:
+        timing.detail = f"{logs[0][1]} events of {logs[0][0]} topics, {logs[0][2]} missing; text in s3://{bucket}/logs/"
     home = (deployment.folder or StageFolder().path) / "reports"
     for name, report in REPORTS.items():
-        list(download_report(s3, bucket, report, days, home / name))
-        yield f"report {name}", "; ".join(_shown(name, home / name / f"{days[-1]}.txt"))
-    _check(home / "splitting", days)
-    yield "pictures", f"{home}/*/{days[-1]}.svg, and on the page; `signalbox report topics --open`"
+        with journal.step(CAPABILITY, f"report {name}") as timing:
+            list(download_report(s3, bucket, report, days, home / name))
+            timing.detail = "; ".join(_shown(name, home / name / f"{days[-1]}.txt"))
+    with journal.step(CAPABILITY, "pictures") as timing:
+        _check(home / "splitting", days)
+        timing.detail = f"{home}/*/{days[-1]}.svg, and on the page; `signalbox report topics --open`"
+
+
+def _ignore(_line: str) -> None:
+    """Discard Spark's output; an error has its end."""
 
 
 def _days(now: datetime) -> list[date]:
@@ -90,13 +92,12 @@ def _shown(name: str, text: Path) -> Iterator[str]:
 
 
 def _check(home: Path, days: list[date]) -> None:
-    """Raise `UnavailableError` unless the report of splitting counts all messages of its demo."""
+    """Raise `WrongResult` unless the report of splitting counts all messages of its demo."""
     rows: list[Mapping[str, object]] = [
         row for day in days for row in json.loads((home / f"{day}.json").read_text())["rows"]
     ]
     routed = sum(int(str(row["value"])) for row in rows if row["metric"] == "routed-total")
-    if routed < MESSAGES:
-        raise UnavailableError(f"{MESSAGES} messages were routed, but the report counts {routed}")
+    expect(routed >= MESSAGES, f"{MESSAGES} messages were routed, but the report counts {routed}")
 
 
 def wait_for_files(s3: "S3Client", bucket: str) -> int:

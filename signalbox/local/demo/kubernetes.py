@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import boto3
 
 from signalbox.errors import UnavailableError
+from signalbox.flows.consumer import VISIBILITY_SECONDS, Receipt, variable_of, wait_until
+from signalbox.flows.splitting import CAPABILITY, SharedQueues
+from signalbox.flows.trial import Trial
 from signalbox.local import eks, kubernetes
 from signalbox.local.cluster_api import ClusterApi
-from signalbox.local.demo.consumer import VISIBILITY_SECONDS, Receipt, make_queue, variable_of, wait_until
 from signalbox.local.demo.pods import STAY, Pods
-from signalbox.local.demo.splitting import DEVELOPERS, MESSAGES, TIMEOUT, SplitTrial
 from signalbox.local.emulator import lifecycle
 from signalbox.local.progress import step
 from signalbox.local.stage_folder import StageFolder
@@ -27,7 +27,6 @@ from signalbox.splitting.model.target import Target
 if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment
 
-Row = tuple[str, str]
 WHERE = "on Kubernetes"
 STAGE = "signalbox"
 NAME, NAMESPACE, QUEUE = "demo-meme-app", "demo", QueueName("demo-memes-on-kubernetes")
@@ -48,7 +47,8 @@ class DeployedWorkload:
     @classmethod
     def deploy(cls, session: boto3.Session, api: ClusterApi, *, stage: str) -> "DeployedWorkload":
         """Create the queue, the Deployment, and the role with which the stage splits it."""
-        url = make_queue(session, QUEUE, visibility_seconds=VISIBILITY_SECONDS)
+        attributes: Any = {"VisibilityTimeout": str(VISIBILITY_SECONDS)}
+        url = session.client("sqs").create_queue(QueueName=QUEUE, Attributes=attributes)["QueueUrl"]
         pods = Pods(api, NAMESPACE, f"app={NAME}", session, [variable_of(QUEUE)])
         workload = cls(session, api, {QUEUE: url}, pods)
         rights = Rights((Target.parse(workload.target),), config_maps=(), reads_registries=False)
@@ -94,23 +94,24 @@ class DeployedWorkload:
         return ready == REPLICAS
 
 
-def kubernetes_rows(deployment: "Deployment", *, build: bool = False) -> Iterator[Row]:
-    """Share the queue of a Deployment on a cluster that runs meanwhile; yield the results.
+def show_kubernetes(trial: Trial, *, build: bool = False) -> None:
+    """Share the queue of a Deployment on a cluster that runs meanwhile.
 
-    Without `build`, a cluster that is not built yet is not started. Raises `UnavailableError` if a message reaches a
-    wrong consumer, or the Deployment is not as before.
+    Without `build`, a cluster that is not built yet is not started.
     """
     if not build and not kubernetes.is_built():
-        yield WHERE, HOW
+        with trial.journal.step(CAPABILITY, WHERE) as timing:
+            timing.detail = HOW
         return
     if not kubernetes.is_built():
         with step("splitting on Kubernetes: build the cluster (5 to 13 minutes, once)"):
             kubernetes.program()
-    with attached_cluster(deployment) as api:
-        with step("splitting on Kubernetes: a Deployment"):
-            workload = DeployedWorkload.deploy(deployment.session(), api, stage=STAGE)
+    with attached_cluster(trial.deployment) as api:
+        with trial.journal.step(CAPABILITY, f"{WHERE}: a Deployment") as timing:
+            workload = DeployedWorkload.deploy(trial.deployment.session(), api, stage=STAGE)
+            timing.detail = f"{workload.target} reads {QUEUE}"
         with workload.pods.running():
-            yield from _shared(deployment, workload)
+            SharedQueues(trial, workload, "demo-kubernetes", workload.specification, where=f"{WHERE}: ").share()
 
 
 @contextmanager
@@ -123,23 +124,6 @@ def attached_cluster(deployment: "Deployment") -> Iterator[ClusterApi]:
     with TemporaryDirectory() as folder, kubernetes.running(Path(folder, "cluster"), token_reviews=reviews) as cluster:
         eks.attach(StageFolder(deployment.folder), cluster, secret)
         yield ClusterApi.of(cluster)
-
-
-def _shared(deployment: "Deployment", workload: DeployedWorkload) -> Iterator[Row]:
-    before = workload.specification()
-    trial = SplitTrial(deployment, workload, DEVELOPERS, "demo-kubernetes")
-    clients = trial.clients()
-    with step("splitting on Kubernetes: two sessions start"), ThreadPoolExecutor() as threads:
-        ready = list(threads.map(lambda client: client.start(timeout=TIMEOUT), clients))
-    yield f"{WHERE}: sessions", ", ".join(f"{one.session} reads {one.queues[0].temporary}" for one in ready)
-    with step(f"splitting on Kubernetes: {MESSAGES} messages"):
-        got = trial.share(ready, messages=MESSAGES)
-    yield f"{WHERE}: deliveries", ", ".join(f"{name}: {count}" for name, count in sorted(got.items()))
-    with step("splitting on Kubernetes: the sessions end, and the Deployment is restored"):
-        trial.end(clients)
-    if workload.specification() != before:
-        raise UnavailableError(f"{workload.target} is not as before: {workload.specification()}")
-    yield f"{WHERE}: afterwards", f"{workload.target} is as before"
 
 
 def _manifest() -> dict[str, Any]:

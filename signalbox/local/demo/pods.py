@@ -11,8 +11,8 @@ import boto3
 from botocore.config import Config
 from urllib3.exceptions import HTTPError
 
+from signalbox.flows.consumer import Receipt
 from signalbox.local.cluster_api import MERGE, ClusterApi, ClusterCallFailed
-from signalbox.local.demo.consumer import Receipt
 from signalbox.queues import QueueName
 
 if TYPE_CHECKING:

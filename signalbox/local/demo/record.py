@@ -7,23 +7,23 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from signalbox.local.demo.evidence import Evidence
 from signalbox.local.files import read_json, write_json
+from signalbox.verify.report import Outcome, Row
 
 RECORD = "demo.json"
 
 
-def recorded(folder: Path, local: Mapping[str, Any]) -> tuple[str, list[Evidence]] | None:
+def recorded(folder: Path, local: Mapping[str, Any]) -> tuple[str, Sequence[Row]] | None:
     """Return the time and the rows of the demo of exactly this stage, or None."""
     found = read_json(folder / RECORD)
     if found is None or found["stage"] != _identity(local):
         return None
-    return found["at"], [Evidence(*row) for row in found["rows"]]
+    return found["at"], [Row(capability, what, Outcome.OK, detail=detail) for capability, what, detail in found["rows"]]
 
 
-def record(folder: Path, local: Mapping[str, Any], rows: Sequence[Evidence], *, now: datetime) -> None:
+def record(folder: Path, local: Mapping[str, Any], rows: Sequence[Row], *, now: datetime) -> None:
     """Write the rows of a complete demo."""
-    shown = [[row.capability, row.what, row.value] for row in rows]
+    shown = [[row.capability, row.what, row.detail] for row in rows]
     write_json(folder / RECORD, {"stage": _identity(local), "at": f"{now:%Y-%m-%d %H:%M:%S}", "rows": shown})
 
 

@@ -14,10 +14,10 @@ from signalbox.cli.main import app
 from signalbox.cli.shared import confirmation
 from signalbox.errors import RejectedError
 from signalbox.local.demo import evidence
-from signalbox.local.demo.evidence import Evidence
 from signalbox.local.files import CHECKOUT
 from signalbox.local.processes import is_alive
 from signalbox.local.stage_folder import StageFolder, find_stage_folder
+from signalbox.verify.report import Outcome, Row
 
 # A process in a group of its own that holds a stage's lock with its id in it, as the emulator does.
 HOLD = """
@@ -150,9 +150,9 @@ def demonstrations(monkeypatch) -> list[str]:
     """The capabilities that were shown, each time that one was."""
     shown: list[str] = []
 
-    def show(capability: str) -> list[Evidence]:
+    def show(capability: str) -> list[Row]:
         shown.append(capability)
-        return [Evidence(capability, "seen", "as it should be")]
+        return [Row(capability, "seen", Outcome.OK, detail="as it should be")]
 
     monkeypatch.setattr("signalbox.local.stage.start_live", lambda _: None)
     monkeypatch.setattr(evidence, "first_evidence", lambda _: show("rendezvous"))
@@ -161,7 +161,7 @@ def demonstrations(monkeypatch) -> list[str]:
 
 
 def test_of_an_unchanged_stage_only_rendezvous_is_shown_again(tmp_path, demonstrations, capsys):
-    def demo(**options: bool) -> list[Evidence]:
+    def demo(**options: bool) -> list[Row]:
         return _demo(tmp_path, LOCAL, **{"again": False, "kubernetes": False, "as_json": False, **options})
 
     first, second = demo(), demo()

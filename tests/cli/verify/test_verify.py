@@ -2,7 +2,9 @@
 
 import json
 import threading
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -12,13 +14,15 @@ from signalbox.cli.main import app
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.cli.verify import commands
 from signalbox.cli.verify.live import GRANTED, await_revocation
-from signalbox.cli.verify.run import Flow, Run, flows
-from signalbox.cli.verify.trial import Journal, RunStopped, Trial, WrongResult, expect, metered
+from signalbox.cli.verify.run import flows, report
+from signalbox.cli.verify.trial import NamedTrial
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import Login, RequestRefused
 from signalbox.clients.web_socket import connector
 from signalbox.errors import RejectedError
+from signalbox.flows.run import Run
+from signalbox.flows.trial import Journal, RunStopped, WrongResult, expect
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.verify.names import InvalidRunId, RunNames, parse_run_id
 from signalbox.verify.report import Outcome
@@ -34,12 +38,13 @@ def verify(*options: str) -> Result:
     return CliRunner().invoke(app, ["verify", *options], catch_exceptions=False)
 
 
-def trial() -> Trial:
-    return Trial(metered(STAGE), RunNames(parse_run_id("6b0387e0f7")), Journal())
+def trial() -> NamedTrial:
+    return NamedTrial.of(STAGE, RunNames(parse_run_id("6b0387e0f7")))
 
 
-def run_of(**named: Flow) -> Run:
-    return Run(trial(), named)
+def run_of(**named: Callable[[NamedTrial], None]) -> tuple[NamedTrial, Run]:
+    made = trial()
+    return made, Run(made, {name: partial(flow, made) for name, flow in named.items()})
 
 
 def test_without_a_stage_nothing_is_made(tmp_path, monkeypatch):
@@ -60,11 +65,14 @@ def test_a_stage_of_an_older_version_is_refused(aws: None):
 
 
 def test_a_run_names_its_stage(monkeypatch, capsys):
-    run = SimpleNamespace(trial=trial(), wait=lambda: None, clean=list, report=lambda *, left: left)
-    monkeypatch.setattr(commands, "_new_run", lambda *_, **__: run)
+    made = NamedTrial.of(replace(STAGE, stage="prod"), trial().names)
+    monkeypatch.setattr(commands, "_new_trial", lambda _: made)
+    monkeypatch.setattr("signalbox.cli.verify.run.flows", lambda *_, **__: {})
+    monkeypatch.setattr("signalbox.cli.verify.cleanup.clean", lambda *_: [])
 
-    assert commands._verified(replace(STAGE, stage="prod"), with_jobs=False) == ([], 0)
+    found, status = commands._verified(made.deployment, with_jobs=False)
 
+    assert (found.run, found.rows, status) == ("6b0387e0f7", [], 0)
     assert capsys.readouterr().err.startswith("· run 6b0387e0f7 on stage prod in eu-west-1; everything that it makes")
 
 
@@ -79,56 +87,56 @@ def test_a_step_is_a_row_with_its_measurements():
 
 
 def test_a_failed_step_ends_its_flow_and_no_other():
-    def fails(trial: Trial) -> None:
+    def fails(trial: NamedTrial) -> None:
         with trial.journal.step("rendezvous", "offer"):
             expect(False, "account 123456789012 has no answer")  # noqa: FBT003 - the condition
         raise AssertionError("the flow continues after a failed step")
 
-    def works(trial: Trial) -> None:
+    def works(trial: NamedTrial) -> None:
         with trial.journal.step("splitting", "session"):
             pass
 
-    run = run_of(rendezvous=fails, splitting=works)
+    made, run = run_of(rendezvous=fails, splitting=works)
     run.wait()
 
-    report = run.report(left=[])
-    assert [(row.capability, row.outcome) for row in report.rows] == [
+    found = report(made, run, left=[])
+    assert [(row.capability, row.outcome) for row in found.rows] == [
         ("rendezvous", Outcome.FAILED),
         ("splitting", Outcome.OK),
     ]
-    assert report.rows[0].detail == "WrongResult: account <account> has no answer"
-    assert not report.worked
+    assert found.rows[0].detail == "WrongResult: account <account> has no answer"
+    assert not found.worked
 
 
 def test_an_unexpected_error_of_a_flow_is_a_row():
-    def breaks(_trial: Trial) -> None:
+    def breaks(_trial: NamedTrial) -> None:
         raise KeyError("Queues")
 
-    run = run_of(exchange=breaks)
+    made, run = run_of(exchange=breaks)
     run.wait()
 
-    (row,) = run.report(left=[]).rows
+    (row,) = report(made, run, left=[]).rows
     assert (row.what, row.outcome, row.detail) == ("the flow", Outcome.FAILED, "KeyError: 'Queues'")
 
 
 def test_the_end_of_a_run_interrupts_its_waits():
     waiting = threading.Event()
 
-    def waits(trial: Trial) -> None:
+    def waits(trial: NamedTrial) -> None:
         with trial.journal.step("history", "events reach the lake"):
             waiting.set()
             trial.wait_until(lambda: False, "never", seconds=600)
 
-    run = run_of(history=waits)
+    made, run = run_of(history=waits)
     thread = threading.Thread(target=run.wait)
     thread.start()
     assert waiting.wait(30)
     run.stop()
     thread.join()
 
-    report = run.report(left=[])
-    assert (report.is_complete, report.worked) == (False, False)
-    with pytest.raises(RunStopped), run.trial.journal.step("history", "a job"):
+    found = report(made, run, left=[])
+    assert (found.is_complete, found.worked) == (False, False)
+    with pytest.raises(RunStopped), made.journal.step("history", "a job"):
         pass
 
 
@@ -171,14 +179,14 @@ def test_a_skipped_job_is_reported_as_skipped():
 
 
 def test_calls_are_counted_and_priced(aws: None):
-    run = Run(trial(), flows(with_jobs=False))
-    sqs = run.trial.deployment.session().client("sqs")
+    made = trial()
+    sqs = made.deployment.session().client("sqs")
     url = sqs.create_queue(QueueName="q")["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody="m")
-    run.trial.meter.note("exchange", "publication", 1_000_000)
+    made.meter.note("exchange", "publication", 1_000_000)
 
-    assert run.trial.meter.calls == {("sqs", "CreateQueue"): 1, ("sqs", "SendMessage"): 1}
-    document = run.report(left=["a queue"]).to_document()
+    assert made.meter.calls == {("sqs", "CreateQueue"): 1, ("sqs", "SendMessage"): 1}
+    document = report(made, Run(made, flows(made, with_jobs=False)), left=["a queue"]).to_document()
     assert document["price"]["calls"] == 2
     assert document["price"]["usd"] > 1
     assert json.loads(json.dumps(document))["left"] == ["a queue"]

@@ -11,8 +11,8 @@ import pytest
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.live.cursor import Cursor
+from signalbox.flows.consumer import LocalConsumer
 from signalbox.live.wamp.patterns import TopicPattern
-from signalbox.local.demo.consumer import LocalConsumer
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.live.page import WorkingFolder
 from tests.integration.live.stage import TrialRealm, new_topic

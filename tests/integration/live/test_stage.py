@@ -20,11 +20,12 @@ from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor, ReceivedEvent
 from signalbox.clients.live.session import JoinRefused, Login, RequestRefused, SubscriptionRevoked
 from signalbox.clients.web_socket import connector
+from signalbox.flows.trial import Journal, Trial
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.options import LastEvents
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from signalbox.local.demo.live import live_rows
+from signalbox.local.demo.live import show_live
 from signalbox.local.files import CHECKOUT
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.rendezvous.peers import dead_letter_reasons
@@ -198,10 +199,14 @@ def test_local_json_has_the_websocket_url_and_the_trial_users(deployed: dict[str
 
 
 def test_the_demo_of_live_follows_a_log_without_a_gap(deployment: Deployment, place: TrialRealm):
-    rows = dict(live_rows(deployment))
+    trial = Trial(deployment, Journal())
 
-    assert "each once and in order" in rows["log"]
-    assert rows["page"].startswith("'Signalbox' at http://127.0.0.1")
+    show_live(trial)
+
+    seen = {row.what: row.detail for row in trial.journal.rows}
+    assert seen["a later client gets the past"] == "20 old lines, each once and in order"
+    assert seen["events are published and received"].startswith("10 new lines, each once and in order; ")
+    assert seen["the page shows the log"].startswith("'Signalbox' at http://127.0.0.1")
 
 
 def test_the_example_publishes_arvados_events(deployed: dict[str, Any], place: TrialRealm, tmp_path: Path):

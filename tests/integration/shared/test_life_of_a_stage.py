@@ -21,11 +21,11 @@ from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import Login
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.clients.web_socket import connector
+from signalbox.flows.consumer import DeployedConsumer, LocalConsumer
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.options import LastEvents
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.local.cdk import QUALIFIER
-from signalbox.local.demo.consumer import DeployedConsumer, LocalConsumer
 from signalbox.local.demo.history import wait_for_files
 from signalbox.local.eks import NAME
 from signalbox.local.emulator.lifecycle import ACCOUNT, REGION

@@ -12,6 +12,7 @@ from signalbox.cli.splitting.stage import control_of
 from signalbox.clients.control import ControlClient
 from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
 from signalbox.control.protocol import CommandRejected
+from signalbox.flows.splitting import splits
 from signalbox.splitting.control.protocol import SessionStatus
 from tests.patience import wait_for
 
@@ -39,8 +40,7 @@ class Users:
 
     def splits(self) -> list[Any]:
         with self.control() as control:
-            status: Any = control.ask("status", {"target": self.target})
-        return list(status["splits"])
+            return splits(control, self.target)
 
     def wait_until_over(self) -> None:
         """Wait until the target has no split."""

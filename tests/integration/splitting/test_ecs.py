@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.local.demo.consumer import LocalConsumer
+from signalbox.flows.consumer import LocalConsumer
 from signalbox.queues import QueueName
 from tests.integration.splitting.consumer_processes import (
     CLUSTER,

@@ -10,8 +10,8 @@ import pytest
 
 from signalbox.aws.kept.settings import DynamoKeepSettings
 from signalbox.cli.shared.deployment import Deployment
+from signalbox.flows.consumer import DeployedConsumer
 from signalbox.kept.settings import KeepSetting
-from signalbox.local.demo.consumer import DeployedConsumer
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import sqs_name

@@ -13,8 +13,9 @@ import pytest
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.control import ControlClient
 from signalbox.clients.splitting.sessions import SessionClient
+from signalbox.flows import splitting
+from signalbox.flows.consumer import LocalConsumer, Receipt, variable_of
 from signalbox.local import eks
-from signalbox.local.demo.consumer import LocalConsumer, Receipt, variable_of
 from signalbox.local.emulator import lifecycle
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import FIFO_SUFFIX, QueueName
@@ -239,7 +240,7 @@ def test_nothing_is_lost_while_pods_and_functions_are_killed(
 
 
 def session_of(stage: Stage, control: ControlClient, on_wait: Callable[[str], None] = print) -> SessionClient:
-    return SessionClient(control, Developer(stage, ALICE).request(), on_wait=on_wait)
+    return SessionClient(control, splitting.session_of(control, stage.consumer.target, ALICE).request, on_wait=on_wait)
 
 
 def seen(received: Sequence[Receipt], workload: Workload) -> set[Sent]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.local.demo.consumer import DeployedConsumer, variable_of
+from signalbox.flows.consumer import DeployedConsumer, variable_of
 from signalbox.local.files import CHECKOUT
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName

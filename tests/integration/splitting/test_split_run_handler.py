@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.local.demo.consumer import FUNCTION_SECONDS, DeployedConsumer, variable_of
+from signalbox.flows.consumer import FUNCTION_SECONDS, DeployedConsumer, variable_of
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from tests.integration.live.page import PROGRAM, WorkingFolder

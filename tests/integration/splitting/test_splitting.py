@@ -5,18 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.clients.splitting.sessions import SessionClient
-from signalbox.control.protocol import CommandRejected
-from signalbox.local.demo.consumer import DeployedConsumer
+from signalbox.flows.consumer import DeployedConsumer
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
-from tests.integration.splitting.users import (
-    START_TIMEOUT,
-    Developer,
-    Stage,
-    Visits,
-    prove_that_nothing_is_lost,
-)
+from tests.integration.splitting.sessions import Users
+from tests.integration.splitting.users import Stage, Visits, prove_that_nothing_is_lost
 
 pytestmark = pytest.mark.emulator
 
@@ -54,10 +47,9 @@ def as_before(stage: Stage, consumer: DeployedConsumer) -> Iterator[None]:
 
 
 def test_an_invalid_filter_is_refused_before_anything_is_created(stage: Stage):
-    with stage.control() as control, pytest.raises(CommandRejected, match="regular expression"):
-        SessionClient(control, Developer(stage, "alice").request(message_filter={"author": "("})).start(
-            timeout=START_TIMEOUT
-        )
+    users = Users(stage.deployment, stage.consumer.target)
+
+    assert "regular expression" in users.refusal("alice", {"*": {"message_filter": {"author": "("}}})
     assert stage.splits() == []
 
 

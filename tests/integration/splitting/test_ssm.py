@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from signalbox.cli.shared.deployment import Deployment
-from signalbox.local.demo.consumer import LocalConsumer
+from signalbox.flows.consumer import LocalConsumer
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from tests.integration.live.page import Running, WorkingFolder

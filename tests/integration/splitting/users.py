@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.cli.splitting.held_sessions import HeartbeatThread
 from signalbox.clients.control import ControlClient
-from signalbox.clients.splitting.sessions import SessionClient, SessionRequest
-from signalbox.local.demo.consumer import LocalConsumer, Receipt
+from signalbox.flows.consumer import LocalConsumer, Receipt
+from signalbox.flows.splitting import author_attributes, session_of
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import FIFO_SUFFIX, QueueName
 from signalbox.splitting.control.protocol import SessionStatus
@@ -114,7 +114,7 @@ class Developer:
 
     @contextmanager
     def session(self, control: ControlClient) -> Iterator[SessionStatus]:
-        client = SessionClient(control, self.request())
+        client = session_of(control, self.stage.consumer.target, self.name)
         state = client.start(timeout=START_TIMEOUT)
         urls = [queue.url for queue in state.queues]
         reader = LocalConsumer(self.stage.deployment.session(), urls, self.received)
@@ -125,11 +125,6 @@ class Developer:
                 time.sleep(SLEEP_SECONDS)
         if self.name != LOSES_LAPTOP:
             client.stop()
-
-    def request(self, **changed: object) -> SessionRequest:
-        entry = {"queue_type": "SQS", "message_filter": {"author": f"^{self.name}$"}}
-        config = {"feature": {"split_queues": {"*": {**entry, **changed}}}}
-        return SessionRequest(self.stage.consumer.target, self.name, f"{self.name}@laptop", config)
 
 
 def send(stage: Stage, messages: Sequence[Sent]) -> dict[Sent, str]:
@@ -151,7 +146,7 @@ def _entry(message: Sent) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "Id": str(message.number % 10),
         "MessageBody": message.body,
-        "MessageAttributes": {"author": {"DataType": "String", "StringValue": message.author}},
+        "MessageAttributes": author_attributes(message.author),
     }
     if message.queue.endswith(FIFO_SUFFIX):
         entry |= {"MessageGroupId": message.group, "MessageDeduplicationId": f"{message.group}-{message.number}"}

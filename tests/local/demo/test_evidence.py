@@ -1,45 +1,51 @@
-"""Demonstrations run side by side; history begins when the others have recorded what it counts."""
+"""Demonstrations run side by side; history begins when the others have done what it counts."""
 
 import threading
 
 import pytest
 
 from signalbox.errors import UnavailableError
-from signalbox.local.demo.evidence import Demonstration, Evidence, Lane
+from signalbox.flows.splitting import SHARED
+from signalbox.flows.trial import Journal, Trial, expect
+from signalbox.local.demo import evidence
 
 WAIT_SECONDS = 10.0
 
 
-def test_the_rows_of_a_lane_are_those_of_its_demonstrations_in_order():
-    lane = Lane(
-        None, [Demonstration("live", lambda _: [("log", "20")]), Demonstration("history", lambda _: [("a", "b")])]
-    )
-
-    assert lane.rows() == [Evidence("live", "log", "20"), Evidence("history", "a", "b")]
+def trial() -> Trial:
+    return Trial(None, Journal())
 
 
-def test_events_are_there_before_a_demonstration_ends():
-    may_end = threading.Event()
+def test_rows_are_in_the_order_of_their_capabilities():
+    def show(made: Trial) -> None:
+        for capability, what in (("history", "a"), ("live", "log")):
+            with made.journal.step(capability, what):
+                pass
 
-    def rows(_):
-        yield "deliveries", "30"
-        assert may_end.wait(WAIT_SECONDS)
-        yield "afterwards", "as before"
-
-    lane = Lane(None, [Demonstration("splitting", rows, counted="deliveries")])
-    lane.wait_for_events()
-    may_end.set()
-
-    assert [row.what for row in lane.rows()] == ["deliveries", "afterwards"]
+    assert [row.what for row in evidence._rows(trial(), {"both": show})] == ["log", "a"]
 
 
-def test_a_failed_demonstration_is_raised_to_all_who_wait():
-    def rows(_):
-        yield "sessions", "2"
-        raise UnavailableError("messages reached wrong consumers")
+def test_events_are_there_before_the_splits_end():
+    counted = threading.Event()
 
-    lane = Lane(None, [Demonstration("splitting", rows, counted="deliveries"), Demonstration("live", lambda _: [])])
+    def split(made: Trial) -> None:
+        with made.journal.step("splitting", SHARED):
+            pass
+        assert counted.wait(WAIT_SECONDS)
 
-    for wait in (lane.wait_for_events, lane.rows):
-        with pytest.raises(UnavailableError, match="wrong consumers"):
-            wait()
+    def count(made: Trial) -> None:
+        evidence._wait_for_events(made)
+        counted.set()
+
+    shown = {"exchange and live": lambda _: None, "splitting": split, "history": count}
+
+    assert [row.what for row in evidence._rows(trial(), shown)] == [SHARED]
+
+
+def test_a_failed_demonstration_ends_those_that_wait_for_it():
+    def split(made: Trial) -> None:
+        with made.journal.step("splitting", SHARED):
+            expect(False, "messages reached wrong consumers")  # noqa: FBT003 - the condition
+
+    with pytest.raises(UnavailableError, match="wrong consumers"):
+        evidence._rows(trial(), {"splitting": split, "history": evidence._wait_for_events})

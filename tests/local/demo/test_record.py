@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from signalbox.local.demo.evidence import Evidence
 from signalbox.local.demo.record import record, recorded
+from signalbox.verify.report import Outcome, Row
 
 LOCAL = {"deployment": {"sources": "one"}, "admin_credentials": {"access_key_id": "AKIA1"}}
-ROWS = [Evidence("live", "log", "20 lines")]
+ROWS = [Row("live", "log", Outcome.OK, detail="20 lines")]
 NOW = datetime(2026, 11, 23, 14, 3, tzinfo=UTC)
 
 

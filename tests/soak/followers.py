@@ -1,36 +1,35 @@
-"""Many of our clients at once, each in its own thread, and the events that they received."""
+"""Many of our clients at once, each in its own thread; their connections are cut now and then."""
 
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random
 
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor, ReceivedEvent
 from signalbox.clients.live.session import ConnectionLost
-from signalbox.errors import SignalboxError
 from signalbox.live.wamp.patterns import TopicPattern
 from tests.integration.shared.tcp_proxy import TcpProxy
+from tests.soak.accounts import Arrival, Stamp
+from tests.soak.cursors import StrictCursor
+from tests.soak.loads import PASSING
 
 LOOK_SECONDS = 0.5
 SECONDS_BETWEEN_STARTS = 0.2
-Seen = dict[str, list[object]]  # received events, by topic
 
 
 @dataclass(slots=True)
 class Follower:
-    """A client that follows some patterns until it is stopped."""
+    """A client that notes when each event arrives, and is started again when it gives up."""
 
     client: LiveClient
     patterns: Sequence[TopicPattern]
-    seen: Seen = field(default_factory=dict)
-    count: int = 0
-    skipped: int = 0
-    error: SignalboxError | None = None
-    cursors: list[Cursor] = field(default_factory=list)
-    cursor_type: type[Cursor] = Cursor
+    name: str
+    area: int
+    arrivals: list[Arrival] = field(default_factory=list)
+    cursors: list[StrictCursor] = field(default_factory=list)
 
     @property
     def is_ready(self) -> bool:
@@ -38,33 +37,23 @@ class Follower:
         return len(self.cursors) == len(self.patterns) and all(cursor.is_caught_up for cursor in self.cursors)
 
     def follow(self, over: threading.Event) -> None:
-        """Follow every pattern from now on, until `over` or until the client gives up."""
-        self.subscribe()
-        try:
-            self.listen(over)
-        except SignalboxError as error:
-            self.error = error
-
-    def subscribe(self) -> None:
-        """Let the client follow every pattern from now on."""
-        self.cursors = [self.cursor_type(pattern) for pattern in self.patterns]
+        """Follow every pattern from now on, until `over`; a client that gives up continues with the same cursors."""
+        self.cursors = [StrictCursor(pattern) for pattern in self.patterns]
         for cursor in self.cursors:
             self.client.follow(cursor)
+        while not over.is_set():
+            try:
+                self._listen(over)
+            except PASSING:
+                time.sleep(1)
 
-    def listen(self, over: threading.Event) -> None:
-        """Receive events until `over`. Raises `SignalboxError` when the client gives up."""
+    def _listen(self, over: threading.Event) -> None:
         with self.client:
             while not over.is_set():
                 with suppress(ConnectionLost):  # when many clients start at once, some do not join in time
-                    event = self.client.receive(LOOK_SECONDS)
-                    if event is not None:
-                        self.take(event)
-
-    def take(self, event: ReceivedEvent) -> None:
-        """Note a received event."""
-        self.seen.setdefault(event.topic, []).append(event.payload.arguments[0])
-        self.count += 1
-        self.skipped += event.skipped
+                    if event := self.client.receive(LOOK_SECONDS):
+                        number = int(str(event.payload.arguments[0]))
+                        self.arrivals.append(Arrival(Stamp(event.topic, number), self.name, time.time()))
 
 
 @contextmanager
@@ -99,12 +88,3 @@ def cutting(line: TcpProxy, *, between: tuple[float, float], chance: Random) -> 
     finally:
         over.set()
         thread.join()
-
-
-def differences(follower: Follower, published: Mapping[str, Sequence[object]]) -> Iterator[str]:
-    """Yield the topics whose received events differ from the published ones."""
-    for topic, values in published.items():
-        if any(pattern.matches(topic) for pattern in follower.patterns):  # type: ignore[arg-type]
-            seen = follower.seen.get(topic, [])
-            if seen != list(values):
-                yield f"{topic}: {seen} and not {list(values)}"
