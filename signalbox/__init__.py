@@ -1,3 +1,3 @@
 """Signalbox: a serverless message broker on AWS."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

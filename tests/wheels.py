@@ -1,4 +1,4 @@
-"""The wheel of this checkout, and uv for the environments that it is installed into."""
+"""The wheels of this checkout, and uv for the environments that they are installed into."""
 
 import os
 import shutil
@@ -10,20 +10,12 @@ from signalbox.local import setup
 from signalbox.local.files import CHECKOUT
 
 EPOCH = "315532800"  # 1980-01-01, the first time that a ZIP file can hold
-SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 
 
-def wheel(folder: Path) -> Path:
-    """Build the wheel from a copy of the sources, since a build leaves files next to them; return its path.
-
-    Equal sources make equal bytes.
-    """
+def wheel(folder: Path, source: Path = CHECKOUT) -> Path:
+    """Build the wheel of a distribution and return its path. Equal sources make equal bytes."""
     shutil.rmtree(folder, ignore_errors=True)
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(CHECKOUT / "signalbox", folder / "source" / "signalbox", ignore=ignored)
-    for name in SOURCES:
-        shutil.copy(CHECKOUT / name, folder / "source")
-    uv("build", "--wheel", "--no-build-isolation", "--python", sys.executable, "-o", folder, folder / "source")
+    uv("build", "--wheel", "--no-build-isolation", "--python", sys.executable, "-o", folder, source)
     (built,) = folder.glob("*.whl")
     return built
 

@@ -21,7 +21,7 @@ EMULATOR_ENVIRONMENT = ROOT / ".signalbox" / "emulator" / "venv"
 REQUIREMENTS = ROOT / "requirements.txt"
 EMULATOR_REQUIREMENTS = ROOT / "signalbox" / "local" / "emulator" / "requirements.txt"
 MADE_HERE = (
-    *(".venv", ".signalbox", "cdk.out", "signalbox.egg-info"),
+    *(".venv", ".signalbox", "cdk.out"),
     *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache", ".hypothesis"),
 )
 MINIMUM = (3, 11)
@@ -72,7 +72,7 @@ def prepare_emulator() -> None:
 def _inputs() -> "dict[Path, list[Path]]":
     """Return the input files of each environment; the main one comes first, since it contains uv."""
     return {
-        ENVIRONMENT: [REQUIREMENTS, ROOT / "pyproject.toml"],
+        ENVIRONMENT: [REQUIREMENTS, ROOT / "pyproject.toml", ROOT / "lambdas" / "requirements.in"],
         EMULATOR_ENVIRONMENT: [EMULATOR_REQUIREMENTS],
     }
 
@@ -133,8 +133,8 @@ def _build(environment: Path, python: str) -> None:
 def _build_main(python: str) -> None:
     if not (ENVIRONMENT / "bin" / "python").exists():
         _step("environment in .venv", [python, "-m", "venv", ENVIRONMENT])
-    _step("uv", [ENVIRONMENT / "bin" / "python", "-m", "pip", "install", "--quiet", "uv>=0.9,<1"])
-    _install("packages (about 1 GB with Spark)", ENVIRONMENT, ["-r", REQUIREMENTS, "-e", ROOT])
+    _step("uv", [ENVIRONMENT / "bin" / "python", "-m", "pip", "install", "--quiet", "uv"])
+    _install("packages (about 1 GB with Spark)", ENVIRONMENT, ["-r", REQUIREMENTS])
 
 
 def _install(name: str, environment: Path, packages: "list[str | Path]") -> None:

@@ -26,7 +26,7 @@ AMAZON_LINUX_2 = {"GLIBC": (2, 26), "GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11)}
 AMAZON_LINUX_2023 = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13)}
 SYMBOL_VERSION = re.compile(rb"\b(GLIBC|GLIBCXX|CXXABI)_(\d+(?:\.\d+)+)\b")
 # Packages that no function imports.
-LEFT_OUT = ("signalbox/cli", "signalbox/clients", "signalbox/flows", "signalbox/local", "signalbox/sr3")
+LEFT_OUT = ("signalbox/cli", "signalbox/clients", "signalbox/flows", "signalbox/local")
 # The version of the build: a change of the build must not reuse cached folders.
 RECIPE = "3"
 
@@ -184,7 +184,7 @@ def _uv() -> str:
     try:
         from uv import find_uv_bin  # noqa: PLC0415 - only a build needs it
     except ModuleNotFoundError as error:
-        raise PackagingError(f"uv is not installed for {sys.executable}: pip install -r requirements.txt") from error
+        raise PackagingError(f'uv is not installed for {sys.executable}: pip install ".[deploy]"') from error
     return find_uv_bin()
 
 

@@ -1,14 +1,22 @@
-"""The `signalbox` command after `pip install .`, without the rest of the checkout."""
+"""The `signalbox` command after the installations of the README: its size, its start files, and the CDK with it."""
 
-import json
+import os
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from signalbox.local import tools
 from signalbox.local.files import CHECKOUT
-from tests import wheels
+from tests.docs.markdown import section
 
+pytestmark = pytest.mark.minutes(4)
+
+# The variables of this process that a new shell has not.
+OURS = ("PYTHON", "VIRTUAL_ENV", "AWS_", "SIGNALBOX_", "COVERAGE", "COV_", "JSII_")
+COMMAND_MEGABYTES, DEPLOY_MEGABYTES = 120, 450
 HELP_OF_EVERY_COMMAND = """
 import sys
 from typer.main import get_command
@@ -31,66 +39,111 @@ EVERY_MODULE = """
 import importlib, pkgutil
 import signalbox
 PARTS = ("signalbox.cli.", "signalbox.clients.", "signalbox.filters.", "signalbox.aws.")
-FUNCTIONS_ONLY = {"signalbox.aws.shared.telemetry", "signalbox.aws.rendezvous.countries"}
+OTHERS = {
+    *("signalbox.aws.shared.telemetry", "signalbox.aws.rendezvous.countries"),  # of functions only
+    "signalbox.aws.history.parquet_files",  # needs the extra `history`
+}
 for module in pkgutil.walk_packages(signalbox.__path__, "signalbox."):
-    if module.name.startswith(PARTS) and module.name not in FUNCTIONS_ONLY:
+    if module.name.startswith(PARTS) and module.name not in OTHERS:
         importlib.import_module(module.name)
 """
 
 
+class Installation:
+    """A virtual environment of its own with a Node next to it, and the files that were in it before any package."""
+
+    def __init__(self, folder: Path) -> None:
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)  # noqa: S603 - our own interpreter
+        self.folder, self.before, self.node = folder, set(folder.rglob("*")), folder.with_name("node")
+        add_node(self.node)
+
+    def run(self, *command: str | Path, cwd: Path = CHECKOUT, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run a command with the environment's programs and the machine's Node on PATH."""
+        kept = {name: text for name, text in os.environ.items() if not name.startswith(OURS)}
+        path = os.pathsep.join([str(self.folder / "bin"), str(self.node), os.environ["PATH"]])
+        words, given = list(map(str, command)), {**kept, **variables, "PATH": path}
+        return subprocess.run(words, cwd=cwd, env=given, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+
+    def ok(self, *command: str | Path, **options: object) -> str:
+        done = self.run(*command, **options)  # type: ignore[arg-type]  # cwd and variables
+        assert done.returncode == 0, (command, done.stdout[-2000:], done.stderr[-2000:])
+        return done.stdout
+
+    def new_files(self) -> list[Path]:
+        return [path for path in set(self.folder.rglob("*")) - self.before if path.is_file() and not path.is_symlink()]
+
+    def megabytes(self) -> float:
+        """Return the size of what was installed, in MB on disk."""
+        return sum(path.stat().st_blocks * 512 for path in self.new_files()) / 1e6
+
+
+def add_node(folder: Path) -> None:
+    """Add the programs `node` and `npx` to a folder: `npx` of the Python package with Node does not run."""
+    folder.mkdir()
+    (folder / "node").symlink_to(tools.node())
+    script = Path(tools.npm()[-1]).resolve().with_name("npx-cli.js")
+    (folder / "npx").write_text(f'#!/bin/sh\nexec "{folder / "node"}" "{script}" "$@"\n')
+    (folder / "npx").chmod(0o755)
+
+
+def cdk_block() -> list[str]:
+    """Return the commands of the README's block for the CDK."""
+    blocks = re.findall(r"```sh\n(.*?)```", section(CHECKOUT / "README.md", "Deploy"), re.DOTALL)
+    (block,) = (block for block in blocks if "pip install" in block)
+    return block.splitlines()
+
+
 @pytest.fixture(scope="module")
-def python(tmp_path_factory) -> Path:
-    """Return the interpreter of a new environment with only the wheel and its dependencies."""
-    folder = tmp_path_factory.mktemp("installed")
-    wheels.uv("venv", folder / "venv")
-    python = folder / "venv" / "bin" / "python"
-    wheels.uv("pip", "install", "--python", python, wheels.wheel(folder / "build"))
-    return python
+def command(tmp_path_factory) -> Installation:
+    """The command alone, by `pip install .`."""
+    installation = Installation(tmp_path_factory.mktemp("command") / "venv")
+    installation.ok("pip", "install", ".")
+    return installation
 
 
-def run(python: Path, *words: str) -> str:
-    done = subprocess.run([python, *words], cwd=python.parent, env={}, capture_output=True, text=True, check=False)  # noqa: S603 - ours
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture(scope="module")
+def deploying(tmp_path_factory) -> Installation:
+    """The environment of the README's block for the CDK."""
+    installation = Installation(tmp_path_factory.mktemp("deploying") / "venv")
+    (install,) = (line for line in cdk_block() if line.startswith("pip install"))
+    installation.ok("sh", "-c", install)
+    return installation
 
 
-def test_the_command_runs(python):
-    assert run(python.with_name("signalbox"), "--version").startswith("signalbox ")
+def test_the_command_is_small_and_runs_nothing_at_the_start_of_python(command):
+    assert command.ok("signalbox", "--version", cwd=command.folder).startswith("signalbox ")
+    assert command.megabytes() < COMMAND_MEGABYTES
+    assert [path for path in command.new_files() if path.suffix == ".pth"] == []
 
 
-def test_the_command_runs_next_to_the_driver_for_sr3(tmp_path):
-    """`pip install '.[sr3]'` puts the command on PATH, too."""
-    wheels.uv("venv", tmp_path / "venv")
-    python = tmp_path / "venv" / "bin" / "python"
-    wheels.uv("pip", "install", "--python", python, f"{wheels.wheel(tmp_path / 'build')}[sr3]")
-
-    assert run(python.with_name("signalbox"), "--version").startswith("signalbox ")
+def test_every_command_shows_its_help(command):
+    assert len(command.ok("python", "-c", HELP_OF_EVERY_COMMAND, cwd=command.folder).splitlines()) > 30
 
 
-def test_every_command_shows_its_help(python):
-    assert len(run(python, "-c", HELP_OF_EVERY_COMMAND).splitlines()) > 30
+def test_every_module_that_commands_import_has_its_dependencies(command):
+    command.ok("python", "-c", EVERY_MODULE, cwd=command.folder)
 
 
-def test_every_module_that_commands_import_has_its_dependencies(python):
-    run(python, "-c", EVERY_MODULE)
-
-
-@pytest.mark.parametrize("command", [("deploy",), ("local", "up")], ids=" ".join)
-def test_a_command_that_needs_the_checkout_fails_with_the_reason(python, command):
-    done = subprocess.run(  # noqa: S603 - ours
-        [python.with_name("signalbox"), *command],
-        cwd=python.parent,
-        env={},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("deploy",), "this command needs a checkout of Signalbox"),
+        (("local", "up"), "this command needs a checkout of Signalbox"),
+        (("trace", "m-1"), "trace reads Parquet files with pyarrow: install the extra `history`"),
+    ],
+)
+def test_a_command_that_needs_more_fails_with_the_reason(command, words, reason):
+    done = command.run("signalbox", *words, cwd=command.folder)
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: this command needs a checkout of Signalbox")
+    assert done.stderr.startswith(f"error: {reason}")
 
 
-def test_plain_cdk_needs_no_environment_of_this_checkout():
-    app = json.loads((CHECKOUT / "cdk.json").read_text())["app"]
+def test_the_readmes_block_for_the_cdk_synthesizes_in_a_clean_environment(deploying, tmp_path):
+    (synth,) = (line for line in cdk_block() if line.endswith("synth"))
 
-    assert app == "python3 app.py"
+    deploying.ok("sh", "-c", f"{synth} --quiet --output {tmp_path}")
+
+    assert {path.name for path in tmp_path.glob("*.template.json")} >= {"signalbox.template.json"}
+    assert "signalbox" in deploying.ok("signalbox", "--version", cwd=tmp_path)
+    assert deploying.megabytes() < DEPLOY_MEGABYTES

@@ -15,7 +15,7 @@ from tests.docs.markdown import with_section
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
-PACKAGES = ("signalbox", "lambdas", "stacks", "glue_jobs", "web")
+PACKAGES = ("signalbox", "packages", "lambdas", "stacks", "glue_jobs", "web")
 MARKS = ("<!-- layers: written by tests/docs/architecture.py -->", "<!-- /layers -->")
 
 

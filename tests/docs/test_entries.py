@@ -30,8 +30,6 @@ from tests.infrastructure.templates import Templates, templates
 
 DOCS = ROOT / "docs"
 CAPABILITIES = ["rendezvous", "history", "splitting", "exchange", "live"]
-# These can be imported in sr3's environment only; the next test finds their errors in their source.
-WITH_SR3_ONLY = {"signalbox.sr3.driver", "signalbox.sr3.messages"}
 KINDS = {"rendezvous": "Kinds", "splitting": "Kinds of splitting", "exchange": "Kinds of the exchange"}
 KINDS |= {"live": "Kinds of live"}
 SENT_BY_ITSELF = "reconcile"  # the control plane sends it to its own queue
@@ -61,8 +59,7 @@ def test_the_table_of_settings_is_up_to_date():
 
 def test_every_error_has_its_entry():
     for module in pkgutil.walk_packages(signalbox.__path__, "signalbox."):
-        if module.name not in WITH_SR3_ONLY:
-            importlib.import_module(module.name)
+        importlib.import_module(module.name)
 
     # Tests and benchmarks that ran before may have errors of their own.
     ours = {error.__name__ for error in _descendants(SignalboxError) if error.__module__.startswith("signalbox.")}
@@ -72,7 +69,8 @@ def test_every_error_has_its_entry():
 def test_every_entry_of_an_error_has_its_class():
     found = {
         name
-        for source in (*(ROOT / "signalbox").rglob("*.py"), *(ROOT / "stacks").rglob("*.py"))
+        for folder in ("signalbox", "packages", "stacks")
+        for source in (ROOT / folder).rglob("*.py")
         for name in re.findall(r"^class (\w+)\(", source.read_text(), re.MULTILINE)
     }
     documented = {line.split("`")[1] for line in (DOCS / "errors.md").read_text().splitlines() if line[:3] == "| `"}

@@ -97,7 +97,7 @@ def test_the_readme_begins_with_one_sentence():
     assert first.endswith(".")
 
 
-@pytest.mark.parametrize("command", ["make deploy", "cdk deploy"])
+@pytest.mark.parametrize("command", ["make deploy", "aws-cdk@2 deploy"])
 def test_the_readme_deploys_in_five_commands_at_most(command):
     (deployment,) = [block for block in blocks(ROOT / "README.md") if command in block.code]
 

@@ -1,14 +1,15 @@
-"""All policies, rendered: without findings of parliament, and judged call by call by a simulator of IAM.
+"""All policies, rendered: without findings of cfn-lint, and judged call by call by a simulator of IAM.
 
 The policies are those of both templates, those of the exchange's users, and those of queues made at run time.
 """
 
 import json
-import warnings
 from collections import defaultdict
 from dataclasses import replace
 
 import pytest
+from cfnlint.api import lint
+from cfnlint.config import ManualArgs
 
 from signalbox.aws.exchange.policy import ExchangeLocation, user_policy
 from signalbox.aws.rendezvous.queues import SqsClientQueues
@@ -24,26 +25,10 @@ from tests.infrastructure.calls import CALLS, FUNCTIONS, REFUSED_TO_ADMINISTRATO
 from tests.infrastructure.rendering import ACCOUNT, REGION, STAGE, Account, Policy
 from tests.infrastructure.simulation import Call, allowed
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of its own regular expressions, and of the pkg_resources that it reads files with
-    from parliament import analyze_policy_string, enhance_finding
-
 __all__ = ["aws", "sqs"]
 
 QUEUES = f"arn:aws:sqs:{REGION}:{ACCOUNT}:"
 EVERYTHING: Policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
-# Findings of parliament that stay, by resource and kind, with the reason. Roles and users have none.
-EXCEPTIONS = {
-    ("QueueKey", "RESOURCE_STAR"): "in the policy of a key, * is that key",
-    ("StateKey", "RESOURCE_STAR"): "in the policy of a key, * is that key",
-    (
-        "StateKey",
-        "UNKNOWN_CONDITION_FOR_ACTION",
-    ): "AWS documents it for CloudWatch Logs with kms:DescribeKey",
-    ("StateKey", "MISMATCHED_TYPE"): "AWS documents ArnLike for kms:EncryptionContext:aws:logs:arn, which is a string",
-    ("History", "UNKNOWN_CONDITION_FOR_ACTION"): "two actions of s3:* have no TLS version; for the others it counts",
-    ("History", "MISMATCHED_TYPE"): "parliament takes no number with a fraction for s3:TlsVersion; AWS documents 1.2",
-}
 
 
 @pytest.fixture(scope="module")
@@ -99,24 +84,30 @@ def principal_of(name: str) -> str:
     return f"arn:aws:iam::{ACCOUNT}:user/{name.replace('/', '-')}"
 
 
-def findings(policy: Policy) -> list[str]:
-    """Return parliament's findings; it reads numbers as text only."""
-    text = json.dumps(json.loads(json.dumps(policy), parse_float=str))
-    return [enhance_finding(one).issue for one in analyze_policy_string(text).findings]
+def findings(policies: list[Policy]) -> list[str]:
+    """Return cfn-lint's findings: on the grammar, unknown actions, and actions that no resource of a statement has."""
+    documents = json.loads(json.dumps(policies, default=str))
+    kind = "AWS::IAM::ManagedPolicy"
+    resources = {f"P{n}": {"Type": kind, "Properties": {"PolicyDocument": one}} for n, one in enumerate(documents)}
+    found = lint(json.dumps({"Resources": resources}), config=ManualArgs(include_checks=["I3510"], regions=[REGION]))
+    return [f"{policies[int(one.path[1][1:])]}: {one.message}" for one in found]
 
 
 def test_roles_and_users_have_policies_without_findings(identities: dict[str, list[Policy]]) -> None:
-    found = {name: [findings(policy) for policy in policies] for name, policies in identities.items()}
-
-    assert len(found) > 45
-    assert {name: issues for name, issues in found.items() if any(issues)} == {}
+    assert len(identities) > 45
+    assert findings([policy for policies in identities.values() for policy in policies]) == []
 
 
-def test_policies_of_resources_have_no_findings_but_the_exceptions(account: Account) -> None:
-    paths = {arn: path for path, arn in account.arns.items()}
-    found = {(paths[arn], issue) for arn, policy in account.resource_policies().items() for issue in findings(policy)}
+@pytest.mark.parametrize(
+    ("action", "resource", "finding"),
+    [("sqs:SendMesage", QUEUES + "a", "sendmesage"), ("sqs:SendMessage", "arn:aws:s3:::a/b", "requires a resource")],
+)
+def test_a_misspelt_action_and_a_resource_of_another_service_are_findings(action, resource, finding) -> None:
+    statement = {"Effect": "Allow", "Action": action, "Resource": resource}
 
-    assert found == set(EXCEPTIONS)
+    (found,) = findings([{"Version": "2012-10-17", "Statement": [statement]}])
+
+    assert finding in found
 
 
 def test_each_call_is_allowed_to_those_of_the_table_and_refused_to_all_others(account, identities) -> None:
@@ -183,7 +174,6 @@ def test_queues_made_at_run_time_refuse_requests_without_tls(account: Account, i
     for text, name in made.items():
         url = sqs.get_queue_url(QueueName=text.partition(" ")[2])["QueueUrl"]
         policy = json.loads(sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["Policy"])["Attributes"]["Policy"])
-        assert findings(policy) == []
         for suffix, expected in (("", True), (" over http", False)):
             one = call(account, text + suffix, principal_of(name), identities[name])
             assert allowed([replace(one, resource_policy=policy)]) == [expected]

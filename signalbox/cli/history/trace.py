@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -57,6 +58,7 @@ def trace(
     from signalbox.history.trace.story import stories
 
     now, span, id_ = datetime.now(UTC), _span(over), _id(asked)
+    _require_parquet()
     window = EventWindow(now - span, now + timedelta(minutes=1))  # clocks differ
     deployment = find_deployment(aws=aws, stage=stage)
     found = _found(deployment, id_, window, over=over)
@@ -93,6 +95,12 @@ def _id(text: str) -> str:
     except UnicodeEncodeError as error:  # bytes of the command line that are not UTF-8
         raise RejectedError(f"{asked!r} is no id: it is not UTF-8") from error
     return asked
+
+
+def _require_parquet() -> None:
+    """Raise `RejectedError` without the package that reads Parquet files, which is optional for its size."""
+    if find_spec("pyarrow") is None:
+        raise RejectedError("trace reads Parquet files with pyarrow: install the extra `history` of this package")
 
 
 def _found(deployment: "Deployment", asked: str, window: "EventWindow", *, over: str) -> "LinkedEvents":

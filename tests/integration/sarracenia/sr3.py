@@ -1,4 +1,4 @@
-"""sr3 from PyPI in a virtual environment, with our package installed next to it."""
+"""sr3 from PyPI in a virtual environment, with our driver installed next to it."""
 
 import fcntl
 import hashlib
@@ -27,6 +27,7 @@ from tests.integration.live.page import WorkingFolder
 
 SR3 = "metpx-sr3[ftppoll]==3.3.1"
 FTP_SERVER = "pyftpdlib==2.2.0"
+DRIVER = CHECKOUT / "packages" / "signalbox-sr3"
 EXAMPLES = CHECKOUT / "examples" / "sarracenia"
 EXAMPLE_URL = re.compile(r"amqpsqs://alice@sqs\.ca-central-1\.amazonaws\.com/signalbox")
 FOLDER = CHECKOUT / ".signalbox" / "sr3"
@@ -36,33 +37,33 @@ STOP_SECONDS = 240
 
 
 def environment() -> Path:
-    """Return sr3's virtual environment, created once, with the current package of this checkout.
+    """Return sr3's virtual environment, created once, with the current packages of this checkout.
 
-    The package is installed again only if its wheel changed, since another process may be running sr3 from it.
+    They are installed again only if a wheel changed, since another process may be running sr3 from them.
     """
     FOLDER.mkdir(parents=True, exist_ok=True)
     with (FOLDER / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        package = wheels.wheel(FOLDER / "build")
-        stamp = setup.stamp(VENV, [CHECKOUT / "pyproject.toml", Path(__file__)])
+        built = [wheels.wheel(FOLDER / "build"), wheels.wheel(FOLDER / "build-driver", DRIVER)]
+        stamp = setup.stamp(VENV, [CHECKOUT / "pyproject.toml", DRIVER / "pyproject.toml", Path(__file__)])
         if not setup.is_current(VENV, stamp):
             shutil.rmtree(VENV, ignore_errors=True)
             wheels.uv("venv", VENV)
-            wheels.uv("pip", "install", "--python", _program("python"), SR3, f"{package}[sr3]", FTP_SERVER)
+            wheels.uv("pip", "install", "--python", _program("python"), SR3, DRIVER, FTP_SERVER)
             (VENV / "stamp").write_text(stamp)
-        elif _digest(package) != _installed():
-            wheels.uv("pip", "install", "--python", _program("python"), "--no-deps", "--reinstall", package)
-        (VENV / "package").write_text(_digest(package))
+        if _digest(built) != _installed():
+            wheels.uv("pip", "install", "--python", _program("python"), "--no-deps", "--reinstall", *built)
+        (VENV / "packages").write_text(_digest(built))
     return VENV
 
 
-def _digest(package: Path) -> str:
-    return hashlib.sha256(package.read_bytes()).hexdigest()
+def _digest(built: Sequence[Path]) -> str:
+    return hashlib.sha256(b"".join(wheel.read_bytes() for wheel in built)).hexdigest()
 
 
 def _installed() -> str | None:
-    """Return the digest of the installed wheel; None if none was noted."""
-    noted = VENV / "package"
+    """Return the digest of the installed wheels; None if none was noted."""
+    noted = VENV / "packages"
     return noted.read_text() if noted.exists() else None
 
 

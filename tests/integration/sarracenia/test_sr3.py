@@ -13,7 +13,7 @@ from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from signalbox.sarracenia.broker_url import Broker
-from signalbox.sr3.stage import client_of
+from signalbox_sr3.stage import client_of
 from tests.integration.live.page import WorkingFolder
 from tests.integration.sarracenia.sr3 import Sr3, environment, new_user
 from tests.patience import wait_for

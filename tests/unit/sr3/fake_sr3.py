@@ -71,5 +71,5 @@ def install(patch: pytest.MonkeyPatch) -> None:
     vars(modules["sarracenia.postformat"])["PostFormat"] = PostFormat
     for name, module in modules.items():
         patch.setitem(sys.modules, name, module)
-    for name in ("signalbox.sr3.driver", "signalbox.sr3.messages"):
+    for name in ("signalbox_sr3.driver", "signalbox_sr3.messages"):
         patch.delitem(sys.modules, name, raising=False)

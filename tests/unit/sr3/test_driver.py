@@ -44,7 +44,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
     made = []
 
     def make(*, is_subscriber: bool, **props: Any) -> Any:
-        made.append(import_module("signalbox.sr3.driver").AMQPSQS(props, is_subscriber))
+        made.append(import_module("signalbox_sr3.driver").AMQPSQS(props, is_subscriber))
         return made[-1]
 
     yield make

@@ -7,7 +7,7 @@ import pytest
 
 from signalbox.clients.exchange.consumer import Consumer
 from signalbox.exchange.model.records import ResourceKind, ResourceRef
-from signalbox.sr3.receive_buffer import ACKNOWLEDGE_TIMEOUT_SECONDS, ReceiveBuffer
+from signalbox_sr3.receive_buffer import ACKNOWLEDGE_TIMEOUT_SECONDS, ReceiveBuffer
 from tests.unit.clients.exchange.fake_sqs import SENT_AT, URL_PREFIX, PretendedSqs
 
 QUEUE = "q_alice_in"

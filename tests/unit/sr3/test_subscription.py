@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from signalbox.sr3.subscription import Binding, Subscription
+from signalbox_sr3.subscription import Binding, Subscription
 
 
 def options(queue: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:

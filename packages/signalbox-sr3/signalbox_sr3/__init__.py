@@ -1,7 +1,7 @@
 """sr3's support for stages as brokers: registers the scheme `amqpsqs` when sr3 loads its own brokers.
 
 Python imports this package at its start, by the file `signalbox-sr3.pth` of the distribution. Configurations of sr3
-may import it too (`import signalbox.sr3`), but `sr3 declare` and `sr3 cleanup` do not read such lines. Every Python
+may import it too (`import signalbox_sr3`), but `sr3 declare` and `sr3 cleanup` do not read such lines. Every Python
 program of the environment executes this module, so it imports neither the driver nor boto before sr3 is loaded.
 """
 
@@ -11,7 +11,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 BROKERS = "sarracenia.moth"
-DRIVER = "signalbox.sr3.driver"
+DRIVER = "signalbox_sr3.driver"
 
 
 class _AfterBrokers:

@@ -17,9 +17,9 @@ from signalbox.errors import SignalboxError
 from signalbox.exchange.messages.properties import InvalidPublication
 from signalbox.sarracenia.broker_url import Broker
 from signalbox.sarracenia.topics import InvalidTopic
-from signalbox.sr3.messages import Message, UnreadableMessage, posted, received
-from signalbox.sr3.receive_buffer import ReceiveBuffer
-from signalbox.sr3.subscription import Subscription
+from signalbox_sr3.messages import Message, UnreadableMessage, posted, received
+from signalbox_sr3.receive_buffer import ReceiveBuffer
+from signalbox_sr3.subscription import Subscription
 
 if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient
@@ -271,6 +271,6 @@ class AMQPSQS(Moth):  # type: ignore[misc]  # sr3 has no types
 
 
 def _stage() -> Any:  # noqa: ANN401 - a module
-    from signalbox.sr3 import stage  # noqa: PLC0415 - imports botocore, which most of sr3's commands do not need
+    from signalbox_sr3 import stage  # noqa: PLC0415 - imports botocore, which most of sr3's commands do not need
 
     return stage
