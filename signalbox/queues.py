@@ -1,6 +1,7 @@
-"""Names, tags and leases of queues that a stage creates at run time."""
+"""Names, tags, leases and sources of queues that a stage creates at run time."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NewType
@@ -74,3 +75,10 @@ def lease_tags(*, stage: str, capability: str, due_at: datetime) -> dict[str, st
 def is_ours(tags: Mapping[str, str], *, stage: str, capability: str) -> bool:
     """Return whether a queue's tags name this stage and capability."""
     return tags.get(STAGE_TAG) == stage and tags.get(CAPABILITY_TAG) == capability
+
+
+def allow_policy(source_arns: Sequence[str] = ()) -> str:
+    """Return the `RedriveAllowPolicy` of a queue: only these queues, or none, may use it as their dead-letter queue."""
+    if not source_arns:
+        return json.dumps({"redrivePermission": "denyAll"})
+    return json.dumps({"redrivePermission": "byQueue", "sourceQueueArns": list(source_arns)})

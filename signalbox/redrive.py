@@ -10,9 +10,9 @@ from typing import Protocol
 
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.parallel import ParallelMap, serial_map
-from signalbox.queues import QueueName
+from signalbox.queues import QueueName, allow_policy
 
-ALLOW_ALL, DENY_ALL, BY_QUEUE = "allowAll", "denyAll", "byQueue"
+ALLOW_ALL = "allowAll"
 MAXIMUM_SOURCES = 10  # SQS, SetQueueAttributes
 
 
@@ -95,13 +95,6 @@ class RedriveGuard:
             return Guarded(name, strangers=strangers)
         self.policies.set_policy(name, allow_policy(allowed))
         return Guarded(name, is_changed=True, strangers=strangers)
-
-
-def allow_policy(source_arns: Sequence[str] = ()) -> str:
-    """Return the policy of a queue that only these queues, or none, may name as their dead-letter queue."""
-    if not source_arns:
-        return json.dumps({"redrivePermission": DENY_ALL})
-    return json.dumps({"redrivePermission": BY_QUEUE, "sourceQueueArns": list(source_arns)})
 
 
 def allowed_sources(policy: str) -> frozenset[str] | None:

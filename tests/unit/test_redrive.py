@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from signalbox.errors import EffectFailed
-from signalbox.queues import QueueName
-from signalbox.redrive import MAXIMUM_SOURCES, Guarded, RedriveGuard, allow_policy, allowed_sources
+from signalbox.queues import QueueName, allow_policy
+from signalbox.redrive import MAXIMUM_SOURCES, Guarded, RedriveGuard, allowed_sources
 
 ORDERS, DEAD = QueueName("orders"), QueueName("orders-dlq")
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.errors import RejectedError
-from signalbox.queues import QueueName, QueueUrl, lease_tags
-from signalbox.redrive import allow_policy
+from signalbox.queues import QueueName, QueueUrl, allow_policy, lease_tags
 from signalbox.rendezvous.rules.states import ClientId
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 from signalbox.aws.shared.errors import effect
 from signalbox.aws.shared.redrive_policies import ATTRIBUTE, SqsRedrivePolicies
 from signalbox.errors import RejectedError
-from signalbox.queues import QueueName
-from signalbox.redrive import RedriveGuard, allow_policy
+from signalbox.queues import QueueName, allow_policy
+from signalbox.redrive import RedriveGuard
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient

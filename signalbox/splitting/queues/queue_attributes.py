@@ -4,8 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from signalbox.queues import QueueName
-from signalbox.redrive import allow_policy
+from signalbox.queues import QueueName, allow_policy
 
 # The attributes of CreateQueue that are copied; the two policies are adapted below. `RedriveAllowPolicy` is not copied:
 # no queue may use a temporary queue as its dead-letter queue.

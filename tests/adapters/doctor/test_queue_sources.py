@@ -7,7 +7,7 @@ import pytest
 
 from signalbox.aws.doctor.queue_sources import queue_sources
 from signalbox.doctor.queue_sources import QueueSources
-from signalbox.redrive import allow_policy
+from signalbox.queues import allow_policy
 from tests.adapters.shared.stubs import ARNS, PolicedSqs
 from tests.fakes.aws import aws
 

@@ -75,12 +75,12 @@ def test_a_failed_listing_can_be_retried(connections) -> None:
         LambdaConnections(stubbed, connections.control_queues, ARNS, TAGS).every()
 
 
-def test_a_user_gets_the_reader_and_dead_letters_of_the_administrators(connections, sqs, functions) -> None:
+def test_a_user_gets_the_reader_of_the_administrators_and_no_dead_letter_queue(connections, sqs, functions) -> None:
     for _ in range(2):
         connections.connect_user(ALICE)
 
     own = attributes_of(sqs, OWN)
-    assert json.loads(own["RedrivePolicy"])["deadLetterTargetArn"] == f"{ARNS}dead"
+    assert not own.get("RedrivePolicy")
     assert own["KmsMasterKeyId"] == KEY
     (mapping,) = (one for one in connections.every() if one.queue == OWN)
     assert mapping.function.endswith(":function:control")

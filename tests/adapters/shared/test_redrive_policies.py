@@ -7,8 +7,7 @@ import pytest
 from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.aws.shared.redrive_policies import SqsRedrivePolicies
 from signalbox.errors import EffectFailed, EffectRefused
-from signalbox.queues import QueueName
-from signalbox.redrive import allow_policy
+from signalbox.queues import QueueName, allow_policy
 from tests.adapters.shared.stubs import ARNS, URLS, PolicedSqs, StubbedClient, error
 from tests.fakes.aws import aws, sqs  # noqa: F401 - fixtures
 
