@@ -11,7 +11,7 @@ REFUSING = "http://127.0.0.1:1"  # a port that no program listens on
 # What the first call of a command needs of a stage.
 OUTPUTS = ("HistoryBucket", "HistoryDatabase", "HistoryTable", "SplitTable", "ExchangeTable", "ExchangePrefix")
 OUTPUTS += ("ExchangeControlQueueUrl", "SplitControlQueueUrl", "SplitReplyQueueUrl", "RendezvousTable")
-OUTPUTS += ("ClientUserName", "ClientSecretArn", "BridgeFingerprints", "RendezvousPeers", "TemporaryQueuePrefix")
+OUTPUTS += ("ClientUserName", "ClientSecretArn", "BridgeFingerprints", "TemporaryQueuePrefix")
 REFUSED = {
     "endpoint_url": REFUSING,
     "region": "eu-west-1",
@@ -32,8 +32,6 @@ COMMANDS = (
     ("exchange", "list"),
     ("queue", "list"),
     ("bindings", "{exchange}"),
-    ("bind", "{exchange}", "{queue}", "speed.#", "--dry-run"),
-    ("bind", "{exchange}", "{queue}", "speed.#", "--dry-run", "--over", "2h"),
     ("user", "list"),
     ("grant", "list"),
     ("grant", "explain", "source", "speed.a"),
@@ -41,11 +39,9 @@ COMMANDS = (
     ("split", "list"),
     ("split", "status"),
     ("split", "registry", "list"),
-    ("split", "explain", "--over", "2h"),
     ("rendezvous", "stats"),
     ("rendezvous", "credentials"),
     ("keep", "list"),
-    ("top", "--once"),
     ("trace", "00000000-0000-0000-0000-000000000000"),
     ("history", "query", "SELECT 1"),
 )
