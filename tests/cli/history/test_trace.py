@@ -63,8 +63,9 @@ def trial(aws: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
     monkeypatch.setattr("signalbox.aws.history.event_lookup.S3EventLookup", lambda *_, **__: Lookup(events))
     control = boto3.client("sqs").create_queue(QueueName="signalbox-exchange-control")["QueueUrl"]
     split = boto3.client("sqs").create_queue(QueueName="signalbox-split-control")["QueueUrl"]
-    outputs = {"HistoryBucket": "lake", "ExchangeControlQueueUrl": control, "SplitControlQueueUrl": split}
-    with serving({**outputs, "SplitReplyQueueUrl": reply_queue_url(split)}, [control, split]) as stage:
+    outputs = {"HistoryBucket": "lake", "ExchangeControlQueueUrl": control, "ExchangePrefix": ""}
+    outputs |= {"SplitControlQueueUrl": split, "SplitReplyQueueUrl": reply_queue_url(split)}
+    with serving(outputs, [control, split]) as stage:
         stage.replies["bindings"] = lambda command: [one for one in BINDINGS if one["exchange"] == command["exchange"]]
         yield Trial(stage, events)
 
