@@ -128,12 +128,6 @@ def _template(
     name: str, queues: Sequence[QueueName], temporary: str, *, visibility_seconds: int
 ) -> dict[str, dict[str, object]]:
     """Return the CloudFormation template of a consumer."""
-    trust = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
-    readable = [f"arn:aws:sqs:*:*:{queue}" for queue in (*queues, temporary)]
-    statements: list[Mapping[str, object]] = [
-        {"Effect": "Allow", "Action": [f"sqs:{action}" for action in READING], "Resource": readable},
-        {"Effect": "Allow", "Action": [f"dynamodb:{action}" for action in WRITING], "Resource": _arn("Table")},
-    ]
     resources: dict[str, object] = {
         "Table": _resource(
             "DynamoDB::Table",
@@ -142,12 +136,7 @@ def _template(
             AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
             BillingMode="PAY_PER_REQUEST",
         ),
-        "Role": _resource(
-            "IAM::Role",
-            RoleName=name,
-            AssumeRolePolicyDocument=_policy(trust),
-            Policies=[{"PolicyName": "consumer", "PolicyDocument": _policy(*statements)}],
-        ),
+        "Role": _role(name, [f"arn:aws:sqs:*:*:{queue}" for queue in (*queues, temporary)]),
         "Function": _resource(
             "Lambda::Function",
             FunctionName=name,
@@ -169,6 +158,21 @@ def _template(
             "Lambda::EventSourceMapping", EventSourceArn=source, FunctionName=function, BatchSize=10
         )
     return {"Resources": resources}
+
+
+def _role(name: str, readable: Sequence[str]) -> dict[str, object]:
+    """Return the role of the function: it reads queues and writes receipts."""
+    trust = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    statements: list[Mapping[str, object]] = [
+        {"Effect": "Allow", "Action": [f"sqs:{action}" for action in READING], "Resource": readable},
+        {"Effect": "Allow", "Action": [f"dynamodb:{action}" for action in WRITING], "Resource": _arn("Table")},
+    ]
+    return _resource(
+        "IAM::Role",
+        RoleName=name,
+        AssumeRolePolicyDocument=_policy(trust),
+        Policies=[{"PolicyName": "consumer", "PolicyDocument": _policy(*statements)}],
+    )
 
 
 def _resource(kind: str, **properties: object) -> dict[str, object]:
