@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Any
@@ -32,7 +32,7 @@ SPARED_SECONDS = 3.0
 REPORT_SECONDS = 15.0
 # How long nothing may arrive before what is missing counts as lost.
 PATIENCE_SECONDS = 300.0
-# The messages of a complete soak; the loads keep to these proportions.
+# The loads keep to these proportions.
 GOALS = {"exchange": 100_000, "splitting": 100_000, "live": 20_000}
 LONGER = 4  # times as long as asked, a round waits at most for its counts and kills
 
@@ -48,16 +48,6 @@ class Round:
     counts: Mapping[str, int]
     accounts: tuple[Account, ...]
     dead_letters: Mapping[str, int]
-
-    @classmethod
-    def parse(cls, document: Mapping[str, Any]) -> "Round":
-        """Return the round of a document that `document` returned."""
-        accounts = tuple(Account(**{**one, "examples": tuple(one["examples"])}) for one in document["accounts"])
-        return cls(**{**document, "accounts": accounts})
-
-    def document(self) -> dict[str, Any]:
-        """Return the round for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +140,6 @@ class Soak:
             if now != seen:
                 newest, seen = time.monotonic(), now
         self.say(_progress(loads))
-
-
-def totals(rounds: Sequence[Round]) -> list[Account]:
-    """Return the accounts of all rounds together."""
-    found: dict[str, Account] = {}
-    for one in (account for done in rounds for account in done.accounts):
-        found[one.kind] = found[one.kind].plus(one) if one.kind in found else one
-    return list(found.values())
 
 
 def functions(deployment: Deployment) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from signalbox.local.stage_folder import StageFolder
-from tests.soak.run import Soak, totals
+from tests.soak.run import Soak
 
 pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
@@ -34,8 +34,8 @@ def test_nothing_is_lost_or_reordered_while_functions_are_killed_and_faults_occu
 
     done = soak.round(seconds=SECONDS, counts={**dict.fromkeys(("exchange", "splitting"), 400), "live": LEAST_EVENTS})
 
-    _say(str(done.document()))
-    accounts = {one.kind: one for one in totals([done])}
+    _say(str(done))
+    accounts = {one.kind: one for one in done.accounts}
     assert [text for one in accounts.values() if not one.is_kept for text in one.examples] == []
     assert [kind for kind, least in LEAST_SENT.items() if accounts[kind].sent < least] == []
     assert accounts["live"].sent >= LEAST_EVENTS * accounts["live"].receivers

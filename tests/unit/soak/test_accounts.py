@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from tests.soak.accounts import LATE_SECONDS, Account, Arrival, Stamp, account
-from tests.soak.run import Round
 
 SENT = {Stamp(stream, number): 100.0 for stream in ("a", "b") for number in range(3)}
 
@@ -70,10 +69,3 @@ def test_accounts_add_up():
     assert one.plus(one) == Account(
         "k", is_ordered=True, sent=4, received=2, lost=2, slowest_seconds=3.0, examples=("x", "x")
     )
-
-
-def test_a_round_is_read_as_it_was_written():
-    counted = account("k", SENT, arrivals(*EVERYTHING[:-1]), is_ordered=True)
-    done = Round(1, 60.0, 5.0, 100, {"splitting: sessions": 3}, (counted,), {"q: reason": 1})
-
-    assert Round.parse(done.document()) == done
