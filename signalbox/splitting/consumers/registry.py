@@ -55,7 +55,10 @@ class RegisteredQueue:
 
 @dataclass(frozen=True, slots=True)
 class ConsumedQueue:
-    """A queue that a target consumes, resolved from its registry and its variables."""
+    """A queue that a target consumes, resolved from its registry and its variables.
+
+    `maximum_receives` is that of its redrive policy; None without one.
+    """
 
     queue_id: QueueId
     original: QueueName
@@ -63,6 +66,7 @@ class ConsumedQueue:
     sns: bool = False
     tags: tuple[tuple[str, str], ...] = ()
     s3_event: bool = False
+    maximum_receives: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,9 @@ from signalbox.splitting.model.split import JOINABLE, Phase, Replay, Split, Spli
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.queues.names import QueueNames
 
+MINIMUM_RECEIVES = 2
+"""The lowest `maxReceiveCount` of a queue that can be split: one receive is that of a killed call."""
+
 
 class SessionRejected(RejectedError):
     """Raised when a session can never join the split of its target."""
@@ -54,6 +57,8 @@ def new_split(
         if originals.count(original) > 1:
             ids = " and ".join(repr(queue.queue_id) for queue in found if queue.original == original)
             raise SessionRejected(f"queue {original!r} is described twice in the registry, as {ids}")
+    for queue in found:
+        _check_receives(queue)
     queues = tuple(
         SplitQueue(
             one.queue_id,
@@ -67,6 +72,18 @@ def new_split(
         for one in found
     )
     return Split(target, queues, (), Stage.STARTING, now, switch_timeout, drain_timeout)
+
+
+def _check_receives(queue: ConsumedQueue) -> None:
+    """Raise `SessionRejected` if one killed call of the function `split` makes a message a dead letter.
+
+    The owner decides about the queue's redrive policy, so that it is not changed.
+    """
+    if queue.maximum_receives is not None and queue.maximum_receives < MINIMUM_RECEIVES:
+        raise SessionRejected(
+            f"queue {queue.original!r} has maxReceiveCount {queue.maximum_receives}: a function that is killed once "
+            f"would make messages dead letters; set at least {MINIMUM_RECEIVES} in its RedrivePolicy"
+        )
 
 
 def with_session(

@@ -1,5 +1,6 @@
 """Lambda targets with event source mappings: switched and restored."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
@@ -76,6 +77,20 @@ def test_the_queue_of_a_mapping_is_found(targets: LambdaTargets, consumer: None)
     found = targets.find(REGISTRY)
 
     assert list(found) == [ConsumedQueue(QueueId("memes"), MEMES, timedelta(seconds=45))]
+
+
+def test_the_maximum_of_receives_of_a_queue_is_found(targets: LambdaTargets, consumer: None) -> None:
+    mapping()
+    queue("dead")
+    dead = f"{ACCOUNT_PREFIX}dead"
+    redrive = json.dumps({"deadLetterTargetArn": dead, "maxReceiveCount": "1"})
+    sqs = boto3.client("sqs")
+    url = sqs.get_queue_url(QueueName="memes")["QueueUrl"]
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"RedrivePolicy": redrive})
+
+    (found,) = targets.find(REGISTRY)
+
+    assert found.maximum_receives == 1
 
 
 def test_a_queue_without_a_mapping_to_the_function_is_not_found(targets: LambdaTargets, consumer: None) -> None:

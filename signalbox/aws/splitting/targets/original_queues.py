@@ -1,6 +1,7 @@
 """Shared rules of the target kinds: original queues, target state and error translation."""
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,6 +18,7 @@ from signalbox.splitting.model.target import Target
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
 
 
 # The settings of a stage that name what its functions may use.
@@ -52,18 +54,27 @@ class OriginalQueues:
             # The text is not quoted: it may be a secret that the registry takes for a queue name by mistake.
             raise UnresolvedQueue(f"queue {queue.queue_id!r}: the target's value is not a queue name") from error
         with effect(f"queue {name!r}", setting=QUEUES_SETTING):
-            visibility = self._visibility(name)
-        if visibility is None:
+            attributes = self._attributes(name)
+        if attributes is None:
             raise UnresolvedQueue(f"queue {queue.queue_id!r}: SQS has no queue {name!r} in this region")
-        return ConsumedQueue(queue.queue_id, name, visibility, queue.sns, tuple(queue.tags.items()), queue.s3_event)
+        redrive = attributes.get("RedrivePolicy")
+        return ConsumedQueue(
+            queue.queue_id,
+            name,
+            timedelta(seconds=int(attributes["VisibilityTimeout"])),
+            queue.sns,
+            tuple(queue.tags.items()),
+            queue.s3_event,
+            maximum_receives=int(json.loads(redrive)["maxReceiveCount"]) if redrive else None,
+        )
 
-    def _visibility(self, name: QueueName) -> timedelta | None:
+    def _attributes(self, name: QueueName) -> "Mapping[QueueAttributeNameType, str] | None":
         try:
             url = self.sqs.get_queue_url(QueueName=name)["QueueUrl"]
-            page = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])
+            page = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout", "RedrivePolicy"])
         except self.sqs.exceptions.QueueDoesNotExist:
             return None
-        return timedelta(seconds=int(page["Attributes"]["VisibilityTimeout"]))
+        return page["Attributes"]
 
 
 def target_state(names: Iterable[QueueName], split: Split) -> TargetState:

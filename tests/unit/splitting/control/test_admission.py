@@ -211,6 +211,14 @@ def test_a_queue_that_is_described_twice_is_refused():
         begun(twice)
 
 
+def test_a_queue_of_which_one_killed_call_makes_dead_letters_is_refused():
+    """Its owner decides whether to change it."""
+    with pytest.raises(SessionRejected, match=r"'memes' has maxReceiveCount 1: .* set at least 2 in its RedrivePolicy"):
+        begun((replace(FOUND[0], maximum_receives=1),))
+
+    assert begun((replace(FOUND[0], maximum_receives=2),)).queues[0].original == "memes"
+
+
 @pytest.mark.parametrize("stages", [(Stage.RESTORING,), (Stage.RESTORING, Stage.CLEANING)])
 def test_a_split_that_is_being_undone_is_joined_later(stages):
     with pytest.raises(SplitEnding, match="can start afterwards"):
