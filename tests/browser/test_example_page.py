@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 from tests.fakes import live_router
 from tests.integration.live.wamp_clients import EXAMPLES, javascript
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.release]
 CONTAINER = "trial.container.42"
 
 

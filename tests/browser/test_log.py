@@ -59,6 +59,7 @@ def executions(visitor):
     return count
 
 
+@pytest.mark.release
 def test_scrolling_a_hundred_thousand_lines_is_no_more_work_than_ten_thousand(router, visitor, executions):
     page = visitor.log("trial.log")
 

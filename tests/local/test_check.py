@@ -52,6 +52,13 @@ def test_tests_that_are_left_to_a_release_are_in_one_of_its_parts() -> None:
     assert [path for path in files_with("release") if sum(is_within(path, (folder,)) for folder in known) != 1] == []
 
 
+@pytest.mark.parametrize("folder", tiers.PARTS.values())
+def test_each_part_of_a_release_has_tests(folder: str) -> None:
+    marked = [path for marker in tiers.RELEASE for path in files_with(marker)]
+
+    assert [path for path in marked if is_within(path, (folder,))]
+
+
 def test_parts_have_different_names() -> None:
     names = [part.name for part in tiers.release_parts()]
 

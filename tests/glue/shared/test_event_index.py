@@ -22,7 +22,7 @@ from signalbox.history.index.days import IndexedDay
 from signalbox.history.lookup import unique_events
 from signalbox.history.stored_event import parse_event
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.release]
 
 FIRST, SECOND, THIRD = date(2026, 11, 20), date(2026, 11, 21), date(2026, 11, 22)
 

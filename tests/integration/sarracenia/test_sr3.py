@@ -86,6 +86,7 @@ def test_files_are_routed_by_topic_filtered_by_url_and_downloaded(configured, qu
     assert f"accepted: {len(ROUTED)}, rejected: 1" in said.read_text()
 
 
+@pytest.mark.release
 def test_two_instances_share_the_messages_of_a_queue(configured, queue_of, deployment):
     sr3, posted = configured(), list[str]()
     queue = queue_of(sr3)
@@ -107,6 +108,7 @@ def test_two_instances_share_the_messages_of_a_queue(configured, queue_of, deplo
     assert set(times.values()) == {1}
 
 
+@pytest.mark.release
 def test_the_backlog_of_a_queue_is_in_sr3s_metrics(configured, queue_of, deployment):
     sr3 = configured(**{"instances 2": "instances 1\nbatch 1\nprefetch 1"})
     names = [f"bulletins/{number:04}" for number in range(20)]
@@ -122,6 +124,7 @@ def test_the_backlog_of_a_queue_is_in_sr3s_metrics(configured, queue_of, deploym
     assert processes == "1/1"
 
 
+@pytest.mark.release
 def test_messages_in_v02_keep_their_headers(configured):
     sr3 = configured(
         post_exchange="post_topicPrefix v02.post\npost_format v02\npost_exchange",
@@ -149,6 +152,7 @@ def test_an_unreadable_message_becomes_a_dead_letter_and_does_not_block_others(c
         wait_for(lambda: messages_in(deployment, dead_letters) == 1, "a dead letter", seconds=ARRIVAL_SECONDS)
 
 
+@pytest.mark.release
 def test_cleanup_deletes_the_queue_and_its_dead_letter_queue(configured, queue_of, deployment):
     sr3 = configured()
     name = queue_of(sr3)
@@ -160,6 +164,7 @@ def test_cleanup_deletes_the_queue_and_its_dead_letter_queue(configured, queue_o
         wait_for(lambda one=one: not has_queue(deployment, one), f"queue {one} gone", seconds=ARRIVAL_SECONDS)
 
 
+@pytest.mark.release
 def test_a_refused_declaration_is_logged(alice, tmp_path):
     sr3 = Sr3.configured(tmp_path, alice, exchange="xs_another-user")
 
