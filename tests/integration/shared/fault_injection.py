@@ -1,4 +1,4 @@
-"""Fault injection: kills function instances at random moments."""
+"""Fault injection: kills function instances at random moments, or stops them."""
 
 import os
 import random
@@ -54,6 +54,19 @@ class FaultInjector:
             stopping.set()
             thread.join()
 
+    @contextmanager
+    def stopped(self) -> Iterator[list[int]]:
+        """Stop the present instances while the block runs, as on a machine without time for them; yield their ids."""
+        stopped = [instance for instances in self._running() for instance in instances]
+        try:
+            for instance in stopped:
+                os.kill(instance, signal.SIGSTOP)
+            yield stopped
+        finally:
+            for instance in stopped:
+                with suppress(ProcessLookupError):
+                    os.kill(instance, signal.SIGCONT)
+
     def _until(
         self,
         stopping: threading.Event,
@@ -77,13 +90,13 @@ class FaultInjector:
 
         Kills interrupt the work of instances, not their start.
         """
-        now = time.monotonic()
-        running = processes_naming_each([f"{self._folders}{name}-" for name in self.functions])
+        now, running = time.monotonic(), self._running()
         for instance in (instance for instances in running for instance in instances):
             first_seen.setdefault(instance, now)
         old = [[i for i in instances if now - first_seen[i] >= self.spared_seconds] for instances in running]
         return [instances for instances in old if instances]
 
-    @property
-    def _folders(self) -> str:
-        return f"{self.stage_folder.temporary}{os.sep}ministack-lambda-"
+    def _running(self) -> list[list[int]]:
+        """Return the process ids of the instances of each function."""
+        folders = f"{self.stage_folder.temporary}{os.sep}ministack-lambda-"
+        return processes_naming_each([f"{folders}{name}-" for name in self.functions])
