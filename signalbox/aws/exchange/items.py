@@ -3,10 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
 from signalbox.aws.shared.dynamodb import Item, milliseconds, moment
-from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import (
@@ -15,7 +13,6 @@ from signalbox.exchange.model.records import (
     Exchange,
     LiveSettings,
     MinuteCounts,
-    OrderBy,
     QueueSettings,
     ResourceKind,
     ResourceRef,
@@ -23,8 +20,8 @@ from signalbox.exchange.model.records import (
     User,
 )
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.forms import Form, Forms
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
-from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 BY_KIND_INDEX = "by_kind"
 USER = "user"
@@ -102,72 +99,22 @@ def arvados_key() -> Item:
 
 def exchange_item(exchange: Exchange) -> Item:
     """Return the item of an exchange's record."""
-    fields = {
-        "kind": str(ResourceKind.EXCHANGE),
-        "name": exchange.name,
-        "alternate": exchange.alternate,
-        "created_by": exchange.created_by,
-        "created_at": milliseconds(exchange.created_at),
-        IS_DELETING: exchange.is_deleting or None,
-        "version": exchange.version,
-        "live": None if exchange.live is None else _live_item(exchange.live),
-    }
-    return record_key(exchange.resource) | _present(fields)
+    return record_key(exchange.resource) | {"kind": str(ResourceKind.EXCHANGE)} | EXCHANGE.write(exchange)
 
 
 def exchange_of(item: Item) -> Exchange:
     """Return the exchange of an item."""
-    return Exchange(
-        name=ExchangeName(item["name"]),
-        created_by=item.get("created_by"),
-        created_at=moment(item["created_at"]),
-        alternate=item.get("alternate"),
-        is_deleting=item.get(IS_DELETING, False),
-        version=int(item["version"]),
-        live=_live_of(item["live"]) if "live" in item else None,
-    )
+    return EXCHANGE.read(item)
 
 
 def queue_item(queue: DeclaredQueue) -> Item:
     """Return the item of a queue's record."""
-    settings = queue.settings
-    fields = {
-        "kind": str(ResourceKind.QUEUE),
-        "name": queue.name,
-        "owner": queue.owner,
-        "created_at": milliseconds(queue.created_at),
-        "declared_at": milliseconds(queue.declared_at),
-        "consumed_at": None if queue.consumed_at is None else milliseconds(queue.consumed_at),
-        "expires_seconds": _seconds(settings.expires),
-        "message_ttl_seconds": _seconds(settings.message_ttl),
-        "prefetch": settings.prefetch,
-        "maximum_receives": settings.maximum_receives,
-        KEEP_SECONDS: _seconds(settings.keep),
-        IS_DELETING: queue.is_deleting or None,
-        "version": queue.version,
-    }
-    return record_key(queue.resource) | _present(fields)
+    return record_key(queue.resource) | {"kind": str(ResourceKind.QUEUE)} | QUEUE.write(queue)
 
 
 def queue_of(item: Item) -> DeclaredQueue:
     """Return the queue of an item."""
-    consumed_at = item.get("consumed_at")
-    return DeclaredQueue(
-        name=DeclaredName(item["name"]),
-        owner=item.get("owner"),
-        created_at=moment(item["created_at"]),
-        declared_at=moment(item["declared_at"]),
-        consumed_at=None if consumed_at is None else moment(consumed_at),
-        settings=QueueSettings(
-            expires=_duration(item.get("expires_seconds")),
-            message_ttl=_duration(item.get("message_ttl_seconds")),
-            prefetch=int(item["prefetch"]),
-            maximum_receives=int(item["maximum_receives"]),
-            keep=_duration(item.get(KEEP_SECONDS)),
-        ),
-        is_deleting=item.get(IS_DELETING, False),
-        version=int(item["version"]),
-    )
+    return QUEUE.read(item)
 
 
 def binding_items(binding: Binding) -> Iterable[Item]:
@@ -190,26 +137,13 @@ def binding_of(item: Item) -> Binding:
 
 def user_item(user: User) -> Item:
     """Return the item of a user's record."""
-    fields = {
-        "kind": LIVE_ONLY_USER if user.is_live_only else USER,
-        "name": user.name,
-        "role": str(user.role),
-        "ownership": str(user.ownership),
-        "created_at": milliseconds(user.created_at),
-        "user_id": user.user_id or NO_IDENTITY,
-    }
-    return user_key(user.name) | fields
+    kind = LIVE_ONLY_USER if user.is_live_only else USER
+    return user_key(user.name) | USER_RECORD.write(user) | {"kind": kind, "user_id": user.user_id or NO_IDENTITY}
 
 
 def user_of(item: Item) -> User:
     """Return the user of an item."""
-    return User(
-        name=UserName(item["name"]),
-        role=Role(item["role"]),
-        ownership=Ownership(item["ownership"]),
-        created_at=moment(item["created_at"]),
-        user_id=item["user_id"] or None,
-    )
+    return USER_RECORD.read(item | {"user_id": item["user_id"] or None})
 
 
 def minute_of(item: Item) -> MinuteCounts:
@@ -227,77 +161,41 @@ def minute_of(item: Item) -> MinuteCounts:
 COUNTS = ("received", "routed", "dropped", "alternate", "rejected", "retried", "dead", "redelivered")
 
 
-def _live_item(live: LiveSettings) -> Item:
-    fields = {
-        "order_by": str(live.order_by),
-        "anonymous": live.anonymous,
-        "retention": _retention_item(live.retention),
-        # A list and not a map: the empty prefix is valid, and DynamoDB does not allow empty names.
-        "rules": [{"prefix": prefix} | _retention_item(rule) for prefix, rule in live.rules.items()],
-        "arvados": live.arvados or None,
-        "arvados_api": live.arvados_api or None,
-        "issuers": [_issuer_item(issuer) for issuer in live.issuers] or None,
+def _rule_list(rules: Mapping[str, Retention]) -> list[Item]:
+    # A list and not a map: the empty prefix is valid, and DynamoDB does not allow empty names.
+    return [{"prefix": prefix} | RETENTION.write(rule) for prefix, rule in rules.items()]
+
+
+def _rules(items: Iterable[Item]) -> Mapping[str, Retention]:
+    return {item["prefix"]: RETENTION.read(item) for item in items}
+
+
+# The forms of types in items. The table resource returns numbers as `Decimal`.
+FORMS = Forms(
+    {
+        int: Form(int, int),
+        datetime: Form(milliseconds, moment),
+        timedelta: Form(
+            lambda duration: Decimal(str(duration.total_seconds())), lambda seconds: timedelta(seconds=float(seconds))
+        ),
     }
-    return _present(fields)
-
-
-def _live_of(item: Mapping[str, Any]) -> LiveSettings:
-    return LiveSettings(
-        order_by=OrderBy(item["order_by"]),
-        anonymous=item.get("anonymous"),
-        retention=_retention_of(item["retention"]),
-        rules={rule["prefix"]: _retention_of(rule) for rule in item["rules"]},
-        arvados=item.get("arvados", False),
-        arvados_api=item.get("arvados_api", ""),
-        issuers=tuple(map(_issuer_of, item.get("issuers", ()))),
-    )
-
-
-def _issuer_item(issuer: Issuer) -> Item:
-    fields = {
-        "url": issuer.url,
-        "audience": issuer.audience,
-        "label": issuer.label or None,
-        "name_claim": issuer.name_claim,
-        "role_claim": issuer.role_claim or None,
-        "groups_claim": issuer.groups_claim,
-        "skew_seconds": issuer.skew_seconds,
-        "client_id": issuer.client_id or None,
-        "origins": list(issuer.origins) or None,
-    }
-    return _present(fields)
-
-
-def _issuer_of(item: Mapping[str, Any]) -> Issuer:
-    return Issuer(
-        url=item["url"],
-        audience=item["audience"],
-        label=item.get("label", ""),
-        name_claim=item["name_claim"],
-        role_claim=item.get("role_claim", ""),
-        groups_claim=item["groups_claim"],
-        skew_seconds=int(item["skew_seconds"]),
-        client_id=item.get("client_id", ""),
-        origins=tuple(item.get("origins", ())),
-    )
-
-
-def _retention_item(retention: Retention) -> Item:
-    return _present({"count": retention.count, "age_seconds": _seconds(retention.age)})
-
-
-def _retention_of(item: Mapping[str, Any]) -> Retention:
-    count = item.get("count")
-    return Retention(None if count is None else int(count), _duration(item.get("age_seconds")))
-
-
-def _present(fields: Item) -> Item:
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _seconds(duration: timedelta | None) -> Decimal | None:
-    return None if duration is None else Decimal(str(duration.total_seconds()))
-
-
-def _duration(seconds: Decimal | None) -> timedelta | None:
-    return None if seconds is None else timedelta(seconds=float(seconds))
+)
+RETENTION = FORMS.record(Retention, names={"age": "age_seconds"}, sparse=["count", "age"])
+FORMS.define(Mapping[str, Retention], Form(_rule_list, _rules))
+FORMS.record(Issuer, sparse=["label", "role_claim", "client_id", "origins"])
+FORMS.record(LiveSettings, sparse=["anonymous", "arvados", "arvados_api", "issuers"])
+FORMS.record(
+    QueueSettings,
+    names={"expires": "expires_seconds", "message_ttl": "message_ttl_seconds", "keep": KEEP_SECONDS},
+    sparse=["expires", "message_ttl", "keep"],
+)
+EXCHANGE = FORMS.record(
+    Exchange, names={"is_deleting": IS_DELETING}, sparse=["created_by", "alternate", "is_deleting", "live"]
+)
+QUEUE = FORMS.record(
+    DeclaredQueue,
+    names={"is_deleting": IS_DELETING},
+    sparse=["owner", "consumed_at", "is_deleting"],
+    flat=["settings"],
+)
+USER_RECORD = FORMS.record(User)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from signalbox.aws.exchange.items import user_of
+from signalbox.aws.exchange.items import FORMS, user_of
 from signalbox.aws.live.items import GRANTS, PRINCIPAL, grants_key, group_grants_key, secret_key
 from signalbox.aws.shared.dynamodb import Item
 from signalbox.live.admin.coverage import may_overlap
@@ -10,9 +10,7 @@ from signalbox.live.admin.grants import NO_GRANTS, NO_RIGHTS, Grant, GrantSet, G
 from signalbox.live.admin.principals import GroupName, PrincipalName
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.wamp.authentication import Credentials
-from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
-from signalbox.sarracenia.rights.permissions import Right
 
 USER = "user"  # the sort key of a user's record
 # The lists of an item `principal`.
@@ -33,18 +31,12 @@ def group_grants_item(realm: ExchangeName, principal: PrincipalName, granted: Gr
 
 def documents(grants: Iterable[Grant]) -> list[dict[str, str]]:
     """Return grants as a list in an item."""
-    return [
-        {"right": str(grant.right), "match": str(grant.pattern.match), "uri": grant.pattern.uri} for grant in grants
-    ]
+    return [GRANT.write(grant) for grant in grants]
 
 
 def grants_of(item: Item | None, attribute: str = "grants") -> tuple[Grant, ...]:
     """Return the grants of an item, or those of another of its lists; an absent item or list has none."""
-    return tuple(
-        # Not parsed: a stored grant stays valid if the rules for patterns change.
-        Grant(Right(one["right"]), TopicPattern(MatchPolicy(one["match"]), one["uri"]))
-        for one in (item or {}).get(attribute, ())
-    )
+    return tuple(GRANT.read(one) for one in (item or {}).get(attribute, ()))
 
 
 def own_grants_of(items: ItemsByKind) -> GrantSet:
@@ -103,15 +95,14 @@ def rights_in(
 
 def credentials_item(user: UserName, credentials: Credentials) -> Item:
     """Return the item of a user's credentials."""
-    document = {
-        "salt": credentials.salt,
-        "verifier": credentials.verifier,
-        "iterations": credentials.iterations,
-        "key": credentials.key,
-    }
-    return secret_key(user) | {name: value for name, value in document.items() if value is not None}
+    return secret_key(user) | CREDENTIALS.write(credentials)
 
 
 def credentials_of(item: Item) -> Credentials:
     """Return the credentials of an item."""
-    return Credentials(item["salt"], item["verifier"], int(item["iterations"]), item.get("key"))
+    return CREDENTIALS.read(item)
+
+
+CREDENTIALS = FORMS.record(Credentials, sparse=["key"])
+# A pattern is not parsed: a stored grant stays valid if the rules for patterns change.
+GRANT = FORMS.record(Grant, flat=["pattern"])

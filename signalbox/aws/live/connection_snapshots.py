@@ -8,7 +8,7 @@ session, too. A reply costs two writes of the outbox item. A live event costs no
 import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -31,12 +31,9 @@ from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, items_of_tables, milliseconds, moment
 from signalbox.backoff import Backoff
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.forms import Document, Form, Forms
 from signalbox.live.admin.grants import NO_RIGHTS, Rights
-from signalbox.live.arvados.row_state import NO_ROWS, RowState
-from signalbox.live.log.documents import Document
-from signalbox.live.outbox.decisions import OutboxState, SequenceNumbers, Watermarks
-from signalbox.live.outbox.items import ItemId
-from signalbox.live.outbox.totals import Totals
+from signalbox.live.outbox.decisions import OutboxState, Watermarks
 from signalbox.live.outbox.writer import ConnectionSnapshot, Owner, SnapshotRequest, owner_of
 from signalbox.live.session.records import session_document, session_of
 from signalbox.live.session.state import ConnectionId, Session
@@ -204,17 +201,7 @@ def outbox_item(outbox: OutboxState, *, session: Session | None) -> Item:
 
     It is compressed, since it may have a watermark for each of thousands of topics.
     """
-    document = {
-        "subscribed": sorted(outbox.subscribed),
-        "begun": outbox.unconfirmed_reply,
-        "done": list(outbox.done),
-        "awaited": {str(one): dict(numbers) for one, numbers in outbox.pending_backfills.items()},
-        "caught_up_at": outbox.caught_up_at and milliseconds(outbox.caught_up_at),
-        "progress": outbox.progress,
-        "totals": _totals_document(outbox.totals),
-        "marks": {str(one): [milliseconds(marks.at), dict(marks.numbers)] for one, marks in outbox.watermarks.items()},
-        **({} if outbox.rows == NO_ROWS else {"rows": _rows_document(outbox.rows)}),
-    }
+    document = OUTBOX.write(outbox)
     if session is not None:
         document["session"] = session_document(session) | NOT_COPIED
     return {"document": zlib.compress(json.dumps(document, separators=(",", ":")).encode())}
@@ -228,49 +215,36 @@ def copied_session_of(item: Item) -> Session | None:
 
 def outbox_of(item: Item) -> OutboxState:
     """Parse an outbox state."""
-    document = _document(item)
-    begun, caught_up_at, progress = document["begun"], document["caught_up_at"], document["progress"]
-    return OutboxState(
-        subscribed=frozenset(map(SubscriptionId, document["subscribed"])),
-        unconfirmed_reply=None if begun is None else ItemId(begun),
-        done=tuple(map(ItemId, document["done"])),
-        pending_backfills={SubscriptionId(int(one)): _numbers(numbers) for one, numbers in document["awaited"].items()},
-        watermarks={
-            SubscriptionId(int(one)): Watermarks(moment(at), _numbers(numbers))
-            for one, (at, numbers) in document["marks"].items()
-        },
-        caught_up_at=None if caught_up_at is None else moment(caught_up_at),
-        progress=None if progress is None else (ItemId(progress[0]), progress[1]),
-        totals=_totals(document["totals"]),
-        rows=_rows(document["rows"]) if "rows" in document else NO_ROWS,
-    )
-
-
-def _rows_document(rows: RowState) -> dict[str, object]:
-    posted_at = rows.posted_at and milliseconds(rows.posted_at)
-    return {"number": rows.number, "posted": rows.posted, "posted_at": posted_at, "deferred": rows.deferred}
-
-
-def _rows(document: dict[str, Any]) -> RowState:
-    posted, deferred = ((tuple(map(tuple, document[name]))) for name in ("posted", "deferred"))
-    posted_at = None if document["posted_at"] is None else moment(document["posted_at"])
-    return RowState(document["number"], posted, posted_at, deferred)
-
-
-def _totals_document(totals: Totals) -> dict[str, object]:
-    noted_at = totals.noted_at and milliseconds(totals.noted_at)
-    return {**{one.name: getattr(totals, one.name) for one in fields(totals)}, "noted_at": noted_at}
-
-
-def _totals(document: dict[str, Any]) -> Totals:
-    noted_at = None if document["noted_at"] is None else moment(document["noted_at"])
-    return Totals(**{**document, "lags": tuple(document["lags"]), "noted_at": noted_at})
-
-
-def _numbers(document: dict[str, int]) -> SequenceNumbers:
-    return {RoutingKey(topic): number for topic, number in document.items()}
+    return OUTBOX.read(_document(item))
 
 
 def _document(item: Item) -> Document:
     document: Document = json.loads(zlib.decompress(bytes(item["document"])))
     return document
+
+
+def _marks(row: Sequence[Any]) -> Watermarks:
+    at, numbers = row
+    return Watermarks(moment(at), numbers)
+
+
+OUTBOX = Forms(
+    {
+        datetime: Form(milliseconds, moment),
+        SubscriptionId: Form(int, int),  # JSON has it as a text where it is the name of a field
+        Watermarks: Form(lambda marks: [milliseconds(marks.at), dict(marks.numbers)], _marks),
+    }
+).record(
+    OutboxState,
+    names={"unconfirmed_reply": "begun", "pending_backfills": "awaited", "watermarks": "marks"},
+    sparse=["rows"],
+    order=[
+        "subscribed",
+        "unconfirmed_reply",
+        "done",
+        "pending_backfills",
+        "caught_up_at",
+        "progress",
+        "totals",
+    ],
+)

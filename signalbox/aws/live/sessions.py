@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from boto3.dynamodb.conditions import Attr, Key
 
+from signalbox.aws.exchange.items import FORMS
 from signalbox.aws.live.items import (
     SESSION,
     opened_key,
@@ -26,7 +27,7 @@ from signalbox.aws.live.items import (
     user_sessions_partition,
 )
 from signalbox.aws.shared.backoff import BACKOFF
-from signalbox.aws.shared.dynamodb import Item, every_item, every_key, milliseconds, moment, succeeds, transacted
+from signalbox.aws.shared.dynamodb import Item, every_item, every_key, succeeds, transacted
 from signalbox.backoff import Backoff
 from signalbox.live.session.ports import Member, Stored
 from signalbox.live.session.records import session_document, session_of
@@ -101,16 +102,8 @@ class DynamoRealmSessions:
 
     def enter(self, realm: ExchangeName, member: Member, *, expires_at: datetime) -> None:
         """Add a session, which may be deleted after `expires_at`. Adding twice is harmless."""
-        listener = member.listener
-        document = {
-            "connection": member.connection,
-            "session": listener.session,
-            "authid": listener.authid,
-            "authrole": listener.authrole,
-            "joined_at": milliseconds(member.joined_at),
-            "expires_at": _seconds(expires_at),
-        }
-        keys = _keys(realm, listener)
+        document = MEMBER.write(member) | {"expires_at": _seconds(expires_at)}
+        keys = _keys(realm, member.listener)
         transacted(self.table, [{"Put": {"TableName": self.table.name, "Item": key | document}} for key in keys])
 
     def leave(self, realm: ExchangeName, listener: Listener) -> None:
@@ -121,12 +114,12 @@ class DynamoRealmSessions:
     def find(self, realm: ExchangeName, session: SessionId) -> Member | None:
         """Return a session, or None."""
         item = self.table.get_item(Key=realm_session_key(realm, session), ConsistentRead=True).get("Item")
-        return None if item is None else _member(item)
+        return None if item is None else MEMBER.read(item)
 
     def every(self, realm: ExchangeName) -> Sequence[Member]:
         """Return all sessions of a realm, sorted by id."""
         condition = Key("pk").eq(realm_partition(realm)) & Key("sk").begins_with(SESSION)
-        return [_member(item) for item in self._items(condition)]
+        return [MEMBER.read(item) for item in self._items(condition)]
 
     def of_user(self, realm: ExchangeName, user: UserName) -> Sequence[ConnectionId]:
         """Return the connections of a user's sessions in a realm."""
@@ -155,6 +148,9 @@ class DynamoConnectionRate:
         return int(updated["Attributes"]["count"])  # type: ignore[arg-type]  # a number, as it was serialize
 
 
+MEMBER = FORMS.record(Member, flat=["listener"])
+
+
 def stored_of(item: Item) -> Stored:
     """Return the session of an item with its version."""
     document = json.loads(zlib.decompress(bytes(item["document"])))
@@ -173,11 +169,6 @@ def _item(session: Session, *, version: int) -> Item:
 def _keys(realm: ExchangeName, listener: Listener) -> tuple[Item, Item]:
     by_user = user_session_key(realm, UserName(listener.authid), listener.session)
     return realm_session_key(realm, listener.session), by_user
-
-
-def _member(item: Item) -> Member:
-    listener = Listener(SessionId(int(item["session"])), item["authid"], item["authrole"])
-    return Member(ConnectionId(item["connection"]), listener, moment(item["joined_at"]))
 
 
 def _seconds(at: datetime) -> int:

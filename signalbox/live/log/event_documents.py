@@ -3,19 +3,12 @@
 import json
 from datetime import UTC, datetime
 
-from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.log.documents import (
-    Document,
-    audience_document,
-    audience_of,
-    listener_document,
-    listener_of,
-    payload_document,
-    payload_of,
-)
+from signalbox.forms import Document, Form, Forms
+from signalbox.live.log.documents import AUDIENCE, FORMS, LISTENER, PAYLOAD
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.wamp.audience import Audience, Listener
 from signalbox.live.wamp.codec import NOT_IN_SQS
-from signalbox.live.wamp.messages import PublicationId
+from signalbox.live.wamp.messages import Payload
 
 
 def json_text(document: object) -> str:
@@ -26,36 +19,34 @@ def json_text(document: object) -> str:
 
 def event_document(event: LoggedEvent) -> dict[str, object]:
     """Serialize an event; empty and absent fields are omitted."""
-    document = {
-        "publication": event.publication,
-        "topic": event.topic,
-        "at": round(event.at.timestamp() * 1000),
-        "sequence": event.sequence,
-        **payload_document(event.payload),
-        "audience": audience_document(event.audience),
-        "disclosed": listener_document(event.disclosed),
-        "retained": event.is_retained,
-        "headers": dict(event.headers),
-        "omitted_bytes": event.omitted_bytes,
-        "text": event.is_text,
-        "place": event.sqs_sequence,
-    }
-    return {name: value for name, value in document.items() if value}
+    document = EVENT.write(event)
+    if not event.topic:
+        del document["topic"]
+    return document
 
 
 def event_of(document: Document) -> LoggedEvent:
     """Parse an event."""
-    return LoggedEvent(
-        publication=PublicationId(document["publication"]),
-        topic=RoutingKey(document.get("topic", "")),
-        at=datetime.fromtimestamp(document["at"] / 1000, UTC),
-        payload=payload_of(document),
-        sequence=document.get("sequence"),
-        audience=audience_of(document.get("audience", {})),
-        disclosed=listener_of(document.get("disclosed")),
-        is_retained=document.get("retained", False),
-        headers=document.get("headers", {}),
-        omitted_bytes=document.get("omitted_bytes"),
-        is_text=document.get("text", False),
-        sqs_sequence=document.get("place"),
-    )
+    return EVENT.read({"topic": "", **document})
+
+
+MILLISECONDS = Form(
+    lambda moment: round(moment.timestamp() * 1000), lambda number: datetime.fromtimestamp(number / 1000, UTC)
+)
+EVENT = Forms({datetime: MILLISECONDS, Audience: AUDIENCE, Listener: LISTENER, Payload: PAYLOAD}).record(
+    LoggedEvent,
+    names={"is_retained": "retained", "is_text": "text", "sqs_sequence": "place"},
+    sparse=[
+        "sequence",
+        "audience",
+        "disclosed",
+        "is_retained",
+        "headers",
+        "omitted_bytes",
+        "is_text",
+        "sqs_sequence",
+    ],
+    flat=["payload"],
+    order=["publication", "topic", "at", "sequence"],
+)
+FORMS.define(LoggedEvent, Form(event_document, event_of))

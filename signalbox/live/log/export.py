@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from signalbox.live.log.documents import audience_document
+from signalbox.live.log.documents import AUDIENCE
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.payloads import body_of
@@ -46,4 +46,4 @@ def body_and_headers(event: LoggedEvent) -> tuple[str | None, dict[str, str]]:
 def audience_text(event: LoggedEvent) -> str | None:
     """Return an event's allow and deny lists as JSON, or None if it has none."""
     audience = replace(event.audience, excluded_publisher=None)
-    return None if audience == UNRESTRICTED else json.dumps(audience_document(audience), sort_keys=True)
+    return None if audience == UNRESTRICTED else json.dumps(AUDIENCE.write(audience), sort_keys=True)

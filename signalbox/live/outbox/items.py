@@ -1,19 +1,14 @@
 """The items of a connection's outbox, and the message bodies that carry them."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NewType
 
 from signalbox.errors import RejectedError
-from signalbox.live.log.documents import (
-    Document,
-    backfill_start_document,
-    backfill_start_of,
-    pattern_document,
-    pattern_of,
-)
-from signalbox.live.log.event_documents import event_document, event_of, json_text
+from signalbox.forms import tagged
+from signalbox.live.log.documents import FORMS
+from signalbox.live.log.event_documents import json_text
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.session.effects import Close, Post, PostText
 from signalbox.live.session.state import ConnectionId
@@ -118,9 +113,7 @@ def close_item(effect: Close, item_id: ItemId) -> CloseRequest:
 
 def item_body(item: OutboxItem) -> str:
     """Serialize an item as the body of its message."""
-    if isinstance(item, EventBatch):
-        return event_batch_body(item, [json_text(event_document(one.event)) for one in item.events])
-    return json_text({"item": item.item_id, **_fields(item)})
+    return json_text({"item": item.item_id, **ITEM.write(item)})
 
 
 def event_batch_body(batch: EventBatch, events: Sequence[str]) -> str:
@@ -136,55 +129,26 @@ def event_batch_body(batch: EventBatch, events: Sequence[str]) -> str:
 def parse_item(text: str) -> OutboxItem:
     """Parse the body of an item's message. Raises `InvalidOutboxItem`."""
     try:
-        document = json.loads(text)
-        return ITEM_PARSERS[document["kind"]](ItemId(document["item"]), document)
+        item: OutboxItem = ITEM.read(json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, RejectedError) as error:
         raise InvalidOutboxItem(
             f"a message of {len(text)} characters is nothing that an outbox has: {error!r}"
         ) from error
+    return item
 
 
-def _fields(item: Reply | CloseRequest | BackfillRequest | CatchUpRequest) -> dict[str, object]:
-    if isinstance(item, Reply):
-        optional = {"begins": item.begins, "ends": item.ends, "expects_past": item.expects_backfill}
-        return {"kind": "reply", "message": item.message, **{name: value for name, value in optional.items() if value}}
-    if isinstance(item, CloseRequest):
-        return {"kind": "close"}
-    if isinstance(item, CatchUpRequest):
-        return {"kind": "catch_up", "subscription": item.subscription}
-    options = {"get_retained": item.get_retained, "history": backfill_start_document(item.history)}
-    return {"kind": "past", **pattern_document(item.pattern), **options}
-
-
-def _reply(item_id: ItemId, document: Document) -> Reply:
-    begins, ends = document.get("begins"), document.get("ends")
-    return Reply(item_id, document["message"], begins, ends, document.get("expects_past", False))
-
-
-def _closing(item_id: ItemId, document: Document) -> CloseRequest:
-    del document
-    return CloseRequest(item_id)
-
-
-def _past_wish(item_id: ItemId, document: Document) -> BackfillRequest:
-    return BackfillRequest(
-        item_id, pattern_of(document), document["get_retained"], backfill_start_of(document["history"])
-    )
-
-
-def _catch_up(item_id: ItemId, document: Document) -> CatchUpRequest:
-    return CatchUpRequest(item_id, SubscriptionId(document["subscription"]))
-
-
-def _bundle(item_id: ItemId, document: Document) -> EventBatch:
-    events = tuple(SubscriptionEvent(pattern_of(one), event_of(one["event"])) for one in document["events"])
-    return EventBatch(item_id, ExchangeName(document["realm"]), UserName(document["user"]), events)
-
-
-ITEM_PARSERS: Mapping[str, Callable[[ItemId, Document], OutboxItem]] = {
-    "reply": _reply,
-    "close": _closing,
-    "past": _past_wish,
-    "catch_up": _catch_up,
-    "events": _bundle,
-}
+ITEM = tagged(
+    "kind",
+    {
+        "reply": FORMS.record(
+            Reply,
+            names={"item_id": "item", "expects_backfill": "expects_past"},
+            sparse=["begins", "ends", "expects_backfill"],
+        ),
+        "close": FORMS.record(CloseRequest, names={"item_id": "item"}),
+        "past": FORMS.record(BackfillRequest, names={"item_id": "item"}, flat=["pattern"]),
+        "catch_up": FORMS.record(CatchUpRequest, names={"item_id": "item"}),
+        "events": FORMS.record(EventBatch, names={"item_id": "item"}),
+    },
+)
+FORMS.record(SubscriptionEvent, flat=["pattern"])

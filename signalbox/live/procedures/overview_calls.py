@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from signalbox.errors import RejectedError
-from signalbox.live.identity.documents import token_document, token_of
 from signalbox.live.identity.tokens import TokenIdentity
-from signalbox.live.log.documents import payload_document, payload_of
+from signalbox.live.log.documents import FORMS
 from signalbox.live.outbox.items import ItemId
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.messages import Payload, RequestId
@@ -40,34 +39,18 @@ class OverviewCall:
     def parse(cls, body: str) -> "OverviewCall":
         """Return the call in a message's body. Raises `InvalidOverviewCall`."""
         try:
-            document = json.loads(body)
-            return cls(
-                connection=ConnectionId(document["connection"]),
-                item_id=ItemId(document["item"]),
-                realm=ExchangeName(document["realm"]),
-                user=UserName(document["user"]),
-                at=datetime.fromisoformat(document["at"]),
-                request=RequestId(document["request"]),
-                procedure=document["procedure"],
-                payload=payload_of(document),
-                token=token_of(document["token"]) if "token" in document else None,
-                is_anonymous=document.get("anonymous", False),
-            )
+            return CALL.read(json.loads(body))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidOverviewCall(f"a message of {len(body)} characters is not a call: {error!r}") from error
 
     def body(self) -> str:
         """Return the body of the message that carries the call."""
-        document = {
-            "connection": self.connection,
-            "item": self.item_id,
-            "realm": self.realm,
-            "user": self.user,
-            "at": self.at.isoformat(),
-            "request": self.request,
-            "procedure": self.procedure,
-            **payload_document(self.payload),
-            **({} if self.token is None else {"token": token_document(self.token)}),
-            **({"anonymous": True} if self.is_anonymous else {}),
-        }
-        return json.dumps(document, separators=(",", ":"))
+        return json.dumps(CALL.write(self), separators=(",", ":"))
+
+
+CALL = FORMS.record(
+    OverviewCall,
+    names={"item_id": "item", "is_anonymous": "anonymous"},
+    sparse=["token", "is_anonymous"],
+    flat=["payload"],
+)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from signalbox.exchange.messages.properties import LIVE, MessageProperties
 from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.log.documents import Document, audience_document, audience_of, listener_document, listener_of
+from signalbox.live.log.documents import FORMS
 from signalbox.live.log.event_documents import json_text
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
@@ -36,28 +36,19 @@ class PublicationMetadata:
 
 def metadata_text(metadata: PublicationMetadata) -> str:
     """Serialize metadata as the value of its message attribute."""
-    target = metadata.acknowledge_to
-    document = {
-        "publication": metadata.publication,
-        "audience": audience_document(metadata.audience),
-        "disclosed": listener_document(metadata.disclosed),
-        "retain": metadata.is_retained,
-        "reply": target and {"connection": target.connection, "request": target.request},
-    }
-    return json_text({name: value for name, value in document.items() if value is not None and value != {}})
+    return json_text(METADATA.write(metadata))
 
 
 def parse_metadata(text: str) -> PublicationMetadata:
     """Parse metadata that `metadata_text` has serialized."""
-    document: Document = json.loads(text)
-    target = document.get("reply")
-    return PublicationMetadata(
-        publication=PublicationId(document["publication"]),
-        audience=audience_of(document.get("audience", {})),
-        disclosed=listener_of(document.get("disclosed")),
-        is_retained=document["retain"],
-        acknowledge_to=None if target is None else AcknowledgementTarget(target["connection"], target["request"]),
-    )
+    return METADATA.read(json.loads(text))
+
+
+METADATA = FORMS.record(
+    PublicationMetadata,
+    names={"is_retained": "retain", "acknowledge_to": "reply"},
+    sparse=["audience", "disclosed", "acknowledge_to"],
+)
 
 
 @dataclass(frozen=True, slots=True)

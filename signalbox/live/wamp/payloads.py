@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import TypeGuard
 
-from signalbox.live.log.documents import Document, payload_document, payload_of
+from signalbox.forms import Document
+from signalbox.live.log.documents import PAYLOAD
 from signalbox.live.log.event_documents import json_text
 from signalbox.live.wamp.codec import MAXIMUM_ID, MalformedMessage, parse_json
 from signalbox.live.wamp.messages import Payload, PublicationId
@@ -22,7 +23,7 @@ def body_of(payload: Payload) -> tuple[str, dict[str, str]]:
     """
     if len(payload.arguments) == 1 and not payload.keywords:
         return json_text(payload.arguments[0]), {}
-    return json_text(payload_document(payload)), {PAYLOAD_HEADER: WAMP_PAYLOAD}
+    return json_text(PAYLOAD.write(payload)), {PAYLOAD_HEADER: WAMP_PAYLOAD}
 
 
 def payload_from_body(body: str, headers: Mapping[str, str]) -> Payload:
@@ -35,7 +36,7 @@ def payload_from_body(body: str, headers: Mapping[str, str]) -> Payload:
     except MalformedMessage:
         return Payload((body,))
     if headers.get(PAYLOAD_HEADER) == WAMP_PAYLOAD and _is_payload(document):
-        return payload_of(document)
+        return PAYLOAD.read(document)
     return Payload((document,))
 
 

@@ -12,7 +12,6 @@ from signalbox.exchange.model.issuers import Issuer
 from signalbox.live.admin.principals import canonical_name
 from signalbox.live.identity.claims import MAXIMUM_GROUPS, user_of
 from signalbox.live.identity.compact import is_compact_jwt
-from signalbox.live.identity.documents import token_document, token_of
 from signalbox.live.identity.names import authid_of
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.sarracenia.rights.permissions import Role
@@ -164,12 +163,6 @@ def test_a_token_is_over_after_its_end_and_the_skew() -> None:
     assert identity.ends_at == datetime.fromtimestamp(1_060, UTC)
     assert identity.is_over(identity.ends_at)
     assert not identity.is_over(identity.ends_at - timedelta(microseconds=1))
-
-
-def test_an_identity_comes_back_from_its_document() -> None:
-    identity = user(LAB, groups=["a", "b"]).identity
-
-    assert token_of(token_document(identity)) == identity
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_a_record_names_its_version_and_is_readable_by_people():
         (record_text(RECORD).replace('"stage":"split"', '"stage":"flying"'), "flying"),
         (record_text(RECORD).replace("lambda/meme-app", "pod/meme-app"), "Kubernetes"),
         (record_text(RECORD).replace('"tags":[]', '"tags":7'), "TypeError"),
-        (record_text(RECORD).replace('"queues":{', '"queues":7,"were":{'), "AttributeError"),
+        (record_text(RECORD).replace('"queues":{', '"queues":7,"were":{'), "TypeError"),
     ],
     ids=["no-json", "list", "empty", "newer", "incomplete", "stage", "target", "tags", "queues"],
 )
