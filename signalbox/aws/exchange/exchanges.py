@@ -9,15 +9,15 @@ from boto3.dynamodb.conditions import Attr, Key
 
 from signalbox.aws.exchange.items import (
     BY_KIND_INDEX,
+    EXCHANGE_RECORD,
     HEAD,
     IS_DELETING,
     LIVE_ONLY_USER,
+    QUEUE_RECORD,
     USER,
     arvados_key,
     exchange_item,
-    exchange_of,
     queue_item,
-    queue_of,
     record_key,
     sender_key,
     user_item,
@@ -62,11 +62,11 @@ class DynamoExchanges:
     def find(self, name: ExchangeName) -> Exchange | None:
         """Return an exchange, or None."""
         item = _read(self.table, record_key(ResourceRef(ResourceKind.EXCHANGE, name)))
-        return exchange_of(item) if item else None
+        return EXCHANGE_RECORD.read(item) if item else None
 
     def every(self) -> Sequence[Exchange]:
         """Return all exchanges, by name, eventually consistent."""
-        return [exchange_of(item) for item in _of_kind(self.table, ResourceKind.EXCHANGE)]
+        return [EXCHANGE_RECORD.read(item) for item in _of_kind(self.table, ResourceKind.EXCHANGE)]
 
     def create(self, exchange: Exchange) -> bool:
         """Store a new record; return whether none existed."""
@@ -114,11 +114,11 @@ class DynamoQueues:
     def find(self, name: DeclaredName) -> DeclaredQueue | None:
         """Return a queue, or None."""
         item = _read(self.table, record_key(ResourceRef(ResourceKind.QUEUE, name)))
-        return queue_of(item) if item else None
+        return QUEUE_RECORD.read(item) if item else None
 
     def every(self) -> Sequence[DeclaredQueue]:
         """Return all queues, by name, eventually consistent."""
-        return [queue_of(item) for item in _of_kind(self.table, ResourceKind.QUEUE)]
+        return [QUEUE_RECORD.read(item) for item in _of_kind(self.table, ResourceKind.QUEUE)]
 
     def create(self, queue: DeclaredQueue) -> bool:
         """Store a new record; return whether none existed."""
@@ -140,7 +140,7 @@ class DynamoQueues:
                 "ConditionExpression": Attr("pk").exists() & Attr(IS_DELETING).not_exists(),
             },
         )
-        return queue_of(item) if item else None
+        return QUEUE_RECORD.read(item) if item else None
 
     def forget(self, queue: DeclaredQueue) -> bool:
         """Delete a record; return whether it was unchanged since it was read."""

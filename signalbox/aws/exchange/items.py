@@ -99,22 +99,12 @@ def arvados_key() -> Item:
 
 def exchange_item(exchange: Exchange) -> Item:
     """Return the item of an exchange's record."""
-    return record_key(exchange.resource) | {"kind": str(ResourceKind.EXCHANGE)} | EXCHANGE.write(exchange)
-
-
-def exchange_of(item: Item) -> Exchange:
-    """Return the exchange of an item."""
-    return EXCHANGE.read(item)
+    return record_key(exchange.resource) | {"kind": str(ResourceKind.EXCHANGE)} | EXCHANGE_RECORD.write(exchange)
 
 
 def queue_item(queue: DeclaredQueue) -> Item:
     """Return the item of a queue's record."""
-    return record_key(queue.resource) | {"kind": str(ResourceKind.QUEUE)} | QUEUE.write(queue)
-
-
-def queue_of(item: Item) -> DeclaredQueue:
-    """Return the queue of an item."""
-    return QUEUE.read(item)
+    return record_key(queue.resource) | {"kind": str(ResourceKind.QUEUE)} | QUEUE_RECORD.write(queue)
 
 
 def binding_items(binding: Binding) -> Iterable[Item]:
@@ -189,10 +179,10 @@ FORMS.record(
     names={"expires": "expires_seconds", "message_ttl": "message_ttl_seconds", "keep": KEEP_SECONDS},
     sparse=["expires", "message_ttl", "keep"],
 )
-EXCHANGE = FORMS.record(
+EXCHANGE_RECORD = FORMS.record(
     Exchange, names={"is_deleting": IS_DELETING}, sparse=["created_by", "alternate", "is_deleting", "live"]
 )
-QUEUE = FORMS.record(
+QUEUE_RECORD = FORMS.record(
     DeclaredQueue,
     names={"is_deleting": IS_DELETING},
     sparse=["owner", "consumed_at", "is_deleting"],

@@ -18,11 +18,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.exchange.items import (
     BINDING,
+    EXCHANGE_RECORD,
     HEAD_KEY,
     IS_DELETING,
     KEEP_SECONDS,
     binding_of,
-    exchange_of,
     first_word_key,
     head_key,
     minute_key,
@@ -69,7 +69,7 @@ class DynamoRoutingTable:
         if heads is not None:
             keys += [head_key(heads[0], key) for key in heads[1]]
         items = list(every_key(self.table, keys, backoff=self.backoff))
-        found = [exchange_of(item) for item in items if item["sk"] == ResourceKind.EXCHANGE]
+        found = [EXCHANGE_RECORD.read(item) for item in items if item["sk"] == ResourceKind.EXCHANGE]
         users = {item["pk"].removeprefix(SENDER): UserName(item["name"]) for item in items if item["sk"] == "sender"}
         stored = [item for item in items if item["sk"].startswith(HEAD_KEY)]
         return RoutingSnapshot(

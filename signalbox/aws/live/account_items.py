@@ -98,11 +98,6 @@ def credentials_item(user: UserName, credentials: Credentials) -> Item:
     return secret_key(user) | CREDENTIALS.write(credentials)
 
 
-def credentials_of(item: Item) -> Credentials:
-    """Return the credentials of an item."""
-    return CREDENTIALS.read(item)
-
-
 CREDENTIALS = FORMS.record(Credentials, sparse=["key"])
 # A pattern is not parsed: a stored grant stays valid if the rules for patterns change.
 GRANT = FORMS.record(Grant, flat=["pattern"])

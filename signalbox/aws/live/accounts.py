@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from boto3.dynamodb.conditions import Attr
 
 from signalbox.aws.exchange.items import user_key, user_of
-from signalbox.aws.live.account_items import USER, credentials_of, rights_in
+from signalbox.aws.live.account_items import CREDENTIALS, USER, rights_in
 from signalbox.aws.live.group_grants import CachedGroupGrants
 from signalbox.aws.live.items import (
     VERSION,
@@ -114,7 +114,7 @@ class DynamoAccounts:
     def _account(self, name: UserName, token: TokenIdentity | None, rights: Rights, items: dict[str, Item]) -> Account:
         role = user_of(items[USER]).role if token is None else token.role
         secret = items.get("secret")
-        credentials = credentials_of(secret) if secret else Credentials.decoy(name, pepper=self.pepper)
+        credentials = CREDENTIALS.read(secret) if secret else Credentials.decoy(name, pepper=self.pepper)
         return Account(name, role, credentials, rights)
 
 

@@ -7,7 +7,7 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-ke
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from signalbox.aws.exchange.items import exchange_of, record_key
+from signalbox.aws.exchange.items import EXCHANGE_RECORD, record_key
 from signalbox.aws.live.recent import Moment, Recent
 from signalbox.aws.shared.dynamodb import Item
 from signalbox.exchange.model.records import LiveSettings, ResourceKind, ResourceRef
@@ -35,7 +35,7 @@ class RealmSettings:
 
         None if the exchange does not exist, is not live, or is being deleted.
         """
-        exchange = next((exchange_of(item) for item in items if item["sk"] == EXCHANGE), None)
+        exchange = next((EXCHANGE_RECORD.read(item) for item in items if item["sk"] == EXCHANGE), None)
         if exchange is None or exchange.is_deleting or exchange.live is None:
             return None
         self.recent.put(realm, exchange.live, read_at=read_at)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from botocore.exceptions import ClientError
@@ -21,19 +21,13 @@ if TYPE_CHECKING:
     from mypy_boto3_iam.client import IAMClient
     from mypy_boto3_lambda.client import LambdaClient
 
+    from signalbox.aws.splitting.targets.kubernetes import KubernetesTargets
+
 LATEST = "$LATEST"
 
 
 class NotDiscoverable(RejectedError):
     """Raised when a target does not exist, or is of a kind that consumes no queues itself."""
-
-
-class Workloads(Protocol):
-    """The Kubernetes workloads of a stage with clusters."""
-
-    def evidence(self, target: Target) -> Evidence:
-        """Return the facts about a workload. Raises `RejectedError`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +41,7 @@ class AwsDiscovery:
     ecs: "ECSClient"
     iam: "IAMClient"
     prefix: str
-    workloads: "Workloads | None" = None
+    workloads: "KubernetesTargets | None" = None
 
     def discover(self, target: Target) -> Sequence[Mapping[str, object]]:
         """Return the documents of a registry file. Raises `RejectedError`."""

@@ -10,7 +10,7 @@ from signalbox.forms import tagged
 from signalbox.live.log.documents import FORMS
 from signalbox.live.log.event_documents import json_text
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.session.effects import Close, Post, PostText
+from signalbox.live.session.effects import Post, PostText
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.codec import serialize
 from signalbox.live.wamp.messages import Subscribed, SubscriptionId
@@ -103,12 +103,6 @@ def reply_item(effect: Post, item_id: ItemId, *, expects_backfill: bool = False)
 def text_item(effect: PostText, item_id: ItemId) -> Reply:
     """Return the item that posts a text of Arvados' protocol."""
     return Reply(item_id, effect.text, effect.begins, effect.ends, effect.expects_catch_up)
-
-
-def close_item(effect: Close, item_id: ItemId) -> CloseRequest:
-    """Return the item that closes the connection."""
-    del effect
-    return CloseRequest(item_id)
 
 
 def item_body(item: OutboxItem) -> str:

@@ -14,9 +14,9 @@ from signalbox.history.event import HistoryEvent
 from signalbox.live.outbox.items import (
     BackfillRequest,
     CatchUpRequest,
+    CloseRequest,
     ItemId,
     OutboxItem,
-    close_item,
     reply_item,
     text_item,
 )
@@ -89,7 +89,7 @@ class EffectExecutor:
             elif isinstance(effect, PostText):
                 self._put(text_item(effect, self._item_id()))
             elif isinstance(effect, Close):
-                self._put(close_item(effect, self._item_id()))
+                self._put(CloseRequest(self._item_id()))
             else:
                 self._flush()
                 METHODS[type(effect)](self, effect)

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from signalbox.aws.live.account_items import credentials_item, credentials_of, grants_item, grants_of
+from signalbox.aws.live.account_items import CREDENTIALS, credentials_item, grants_item, grants_of
 from signalbox.live.admin.grants import Grant
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -37,4 +37,4 @@ def test_credentials_are_read_as_they_were_written(with_key):
 
     assert ("key" in item) is with_key
     assert "of-alice" not in item.values()
-    assert credentials_of(item | {"iterations": Decimal(item["iterations"])}) == credentials
+    assert CREDENTIALS.read(item | {"iterations": Decimal(item["iterations"])}) == credentials

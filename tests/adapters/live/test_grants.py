@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from signalbox.aws.live import grants as adapter
 from signalbox.aws.live import group_grants as module
-from signalbox.aws.live.account_items import credentials_of, grants_of
+from signalbox.aws.live.account_items import CREDENTIALS, grants_of
 from signalbox.aws.live.grants import DynamoGrants, DynamoGroups, DynamoSecrets
 from signalbox.aws.live.group_grants import CachedGroupGrants
 from signalbox.aws.live.items import grants_key, group_grants_version_key, principal_key, secret_key
@@ -234,7 +234,7 @@ def test_a_secret_replaces_the_one_before_until_it_is_deleted(live_table):  # no
 
     secrets.put({BOB: first})
     secrets.put({BOB: second})
-    assert credentials_of(table.get_item(Key=secret_key(BOB))["Item"]) == second
+    assert CREDENTIALS.read(table.get_item(Key=secret_key(BOB))["Item"]) == second
 
     secrets.remove(BOB)
     secrets.remove(BOB)

@@ -21,9 +21,9 @@ from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Grant
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.outbox.items import BackfillRequest, EventBatch, ItemId, SubscriptionEvent, close_item, reply_item
+from signalbox.live.outbox.items import BackfillRequest, CloseRequest, EventBatch, ItemId, SubscriptionEvent, reply_item
 from signalbox.live.outbox.ports import PostResult
-from signalbox.live.session.effects import Close, Post
+from signalbox.live.session.effects import Post
 from signalbox.live.session.state import ConnectionId, Session, State
 from signalbox.live.wamp.authentication import AuthMethod, Identity
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId, Subscribed
@@ -236,7 +236,7 @@ def test_the_session_is_notified_of_a_lost_connection(stage: DeliverStage) -> No
 
 def test_a_closed_session_is_disconnected_after_its_last_message_and_logged(stage: DeliverStage, caplog) -> None:
     caplog.set_level("INFO")
-    stage.put(subscribed(), event_batch(event(5)), close_item(Close(), ItemId("2")))
+    stage.put(subscribed(), event_batch(event(5)), CloseRequest(ItemId("2")))
 
     stage.deliver()
 

@@ -4,12 +4,15 @@ import base64
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from botocore.exceptions import ClientError
 
 from signalbox.aws.splitting.kubernetes.access import Connection, Kept, Remedies, reading
 from signalbox.aws.splitting.kubernetes.api import ClusterGone, ClusterRefused, ClusterUnavailable
+
+if TYPE_CHECKING:
+    from botocore.signers import RequestSigner
 
 # The CA and the endpoint of a cluster never change; another cluster of the same name has others.
 DESCRIPTION_AGE = timedelta(minutes=5)
@@ -29,16 +32,6 @@ class EksClient(Protocol):
         ...
 
 
-class UrlSigner(Protocol):
-    """botocore's `RequestSigner` for STS."""
-
-    def generate_presigned_url(
-        self, request_dict: dict[str, object], operation_name: str, expires_in: int, region_name: str
-    ) -> str:
-        """Return a signed URL."""
-        ...
-
-
 @dataclass(slots=True)
 class EksAccess:
     """`Access` to a cluster of EKS in this account and region, as the function's own role."""
@@ -48,7 +41,7 @@ class EksAccess:
     eks_name: str
     region: str
     eks: EksClient
-    signer: UrlSigner
+    signer: "RequestSigner"
     now: Callable[[], datetime]
     _description: Kept[Connection] = field(init=False)
     _token: Kept[str] = field(init=False)

@@ -9,18 +9,18 @@ from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.items import (
     BackfillRequest,
     CatchUpRequest,
+    CloseRequest,
     EventBatch,
     InvalidOutboxItem,
     ItemId,
     OutboxItem,
     Reply,
     SubscriptionEvent,
-    close_item,
     item_body,
     parse_item,
     reply_item,
 )
-from signalbox.live.session.effects import Close, Post
+from signalbox.live.session.effects import Post
 from signalbox.live.wamp.messages import (
     Goodbye,
     Payload,
@@ -42,7 +42,7 @@ ITEMS = [
     reply_item(Post(Subscribed(RequestId(1), SubscriptionId(9))), ID, expects_backfill=True),
     reply_item(Post(Unsubscribed(RequestId(1)), ends=SubscriptionId(9)), ID),
     reply_item(Post(Goodbye({}, "wamp.close.goodbye_and_out")), ID),
-    close_item(Close(), ID),
+    CloseRequest(ID),
     CatchUpRequest(ID, SubscriptionId(9)),
     *(
         BackfillRequest(ID, PATTERN, get_retained=True, history=history)

@@ -17,11 +17,11 @@ from signalbox.live.outbox.decisions import MAXIMUM_WAIT, TOTALS_SAVED_EVERY, WA
 from signalbox.live.outbox.events import closing_summary, delivery_events
 from signalbox.live.outbox.items import (
     BackfillRequest,
+    CloseRequest,
     EventBatch,
     ItemId,
     OutboxItem,
     SubscriptionEvent,
-    close_item,
     reply_item,
 )
 from signalbox.live.outbox.ports import PostResult
@@ -36,7 +36,7 @@ from signalbox.live.outbox.writer import (
     ReceivedItem,
     SnapshotRequest,
 )
-from signalbox.live.session.effects import Close, Post
+from signalbox.live.session.effects import Post
 from signalbox.live.session.events import dead_letter
 from signalbox.live.session.state import ConnectionId, Session, State
 from signalbox.live.wamp.audience import Audience
@@ -408,7 +408,7 @@ def test_a_backfill_without_a_session_is_skipped(changed: dict[str, Any]) -> Non
 
 
 def test_a_close_item_closes_the_connection_and_later_items_are_not_posted(world: World) -> None:
-    delivered = world.deliver(published(), close_item(Close(), ItemId("2")), event_batch(event(1)))
+    delivered = world.deliver(published(), CloseRequest(ItemId("2")), event_batch(event(1)))
 
     assert (delivered.outcome, len(world.posted()), world.connections.closed) == (
         DeliveryOutcome.CLOSED,
