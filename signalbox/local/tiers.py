@@ -30,6 +30,7 @@ CORE = tuple(
             "dead_letters.py",
             "new_queues.py",
             "fifo.py",
+            "forms.py",
             "optimistic_update.py",
             "parallel.py",
         ),
