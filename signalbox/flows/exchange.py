@@ -14,10 +14,9 @@ from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.exchange.users import ExchangeUsers
 from signalbox.aws.history.athena import Athena, quoted
 from signalbox.aws.rendezvous.credentials import ClientCredentials
-from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.clients.exchange.client import ExchangeClient, stage_client
 from signalbox.errors import SignalboxError
 from signalbox.exchange.control.errors import NotFound
-from signalbox.exchange.model.names import CONTROL_MARK, StageNames
 from signalbox.exchange.model.records import User
 from signalbox.flows.trial import Trial, expect
 from signalbox.flows.weather_files import announcement, weather_files
@@ -25,8 +24,6 @@ from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 if TYPE_CHECKING:
-    import boto3
-
     from signalbox.cli.shared.deployment import Deployment
     from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
     from signalbox.messages import MessageId
@@ -236,18 +233,10 @@ def exchange_user(deployment: "Deployment", name: UserName, role: Role) -> Itera
         records.put(User(name, role, Ownership.STRICT, datetime.now(UTC), user_id))
         key = users.new_key(name)
         sqs = deployment.session_of(ClientCredentials(key.access_key_id, key.secret_access_key)).client("sqs")
-        url_prefix = outputs["ExchangeControlQueueUrl"].rpartition("/")[0] + "/"
-        yield ExchangeClient(sqs, users.control_queues.names, url_prefix, name)
+        yield stage_client(sqs, outputs, user=name)
     finally:
         users.remove(name)
         records.remove(name)
-
-
-def administrator(session: "boto3.Session", outputs: Mapping[str, str]) -> ExchangeClient:
-    """Return an exchange client of the stage's administrator."""
-    url_prefix, _, queue = outputs["ExchangeControlQueueUrl"].rpartition("/")
-    names = StageNames(queue.removesuffix(CONTROL_MARK), outputs["ExchangePrefix"])
-    return ExchangeClient(session.client("sqs"), names, f"{url_prefix}/")
 
 
 def delete_declared(client: ExchangeClient, mark: str) -> None:

@@ -10,14 +10,13 @@ from typing import Any
 import boto3
 
 from signalbox.aws.exchange.exchanges import DynamoUsers
-from signalbox.clients.exchange.client import ExchangeClient
+from signalbox.clients.exchange.client import ExchangeClient, stage_client
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import Login
 from signalbox.clients.web_socket import connector
 from signalbox.errors import SignalboxError
 from signalbox.exchange.model.records import User
-from signalbox.flows.exchange import administrator
 from signalbox.live.admin.commands import secret_fields
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.patterns import TopicPattern
@@ -49,7 +48,7 @@ def live_users(
     known_users, now = records.find_all(USERS), datetime.now(UTC)
     missing = [name for name in USERS if name not in known_users]
     records.put_live_only([User(name, USERS[name][0], Ownership.STRICT, now, None) for name in missing])
-    client = administrator(session, outputs)
+    client = stage_client(session.client("sqs"), outputs)
     client.declare_exchange(REALM, live={"live": True})
     return [_user(client, name, tickets.get(name)) | {"role": role.value} for name, (role, _) in USERS.items()]
 

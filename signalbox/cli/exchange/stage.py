@@ -74,18 +74,15 @@ def _client_and_place(*, aws: bool, stage: str, user: str | None) -> "tuple[Exch
 def client_of(deployment: "Deployment", *, user: str | None = None) -> "ExchangeClient":
     """Return the client of a deployment's administrator, or of a user whose key is stored on this machine."""
     from signalbox.cli.shared.user_keys import user_key
-    from signalbox.clients.exchange.client import ExchangeClient
-    from signalbox.exchange.model.names import StageNames
+    from signalbox.clients.exchange.client import stage_client
     from signalbox.sarracenia.rights.names import parse_user_name
 
-    control_queue_url = output(deployment, "ExchangeControlQueueUrl")
-    url_prefix, _, control_queue = control_queue_url.rpartition("/")
-    names = StageNames(stage_name(control_queue), deployment.outputs["ExchangePrefix"])
+    output(deployment, "ExchangeControlQueueUrl")  # named in the error of a stage without an exchange
     if user is None:
-        return ExchangeClient(deployment.session().client("sqs"), names, f"{url_prefix}/")
+        return stage_client(deployment.session().client("sqs"), deployment.outputs)
     name = parse_user_name(user)
     session = deployment.session_of(user_key(deployment, name))
-    return ExchangeClient(session.client("sqs"), names, f"{url_prefix}/", name)
+    return stage_client(session.client("sqs"), deployment.outputs, user=name)
 
 
 def stage_name(control_queue: str) -> str:

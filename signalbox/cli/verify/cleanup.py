@@ -9,10 +9,10 @@ from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.exchange.users import ExchangeUsers
 from signalbox.aws.splitting.splits import DynamoRegistries
 from signalbox.cli.verify.live import GRANTED, reading_grant
+from signalbox.clients.exchange.client import stage_client
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.names import dead_letter_name
 from signalbox.flows.consumer import DeployedConsumer, wait_until
-from signalbox.flows.exchange import administrator
 from signalbox.flows.splitting import control_of, splits
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import parse_user_name
@@ -85,7 +85,7 @@ def _remove_consumer(deployment: "Deployment", names: RunNames) -> None:
 
 def _remove_exchanges(deployment: "Deployment", names: RunNames) -> None:
     sqs = deployment.session().client("sqs")
-    client = administrator(deployment.session(), deployment.outputs)
+    client = stage_client(deployment.session().client("sqs"), deployment.outputs)
     for pattern in GRANTED:
         with suppress(RejectedError):  # the realm was not declared, or is deleted
             client.ask("ungrant", reading_grant(names, pattern))
@@ -101,7 +101,7 @@ def _remove_exchanges(deployment: "Deployment", names: RunNames) -> None:
 
 def _remove_users(deployment: "Deployment", names: RunNames) -> None:
     identities, records = ExchangeUsers.of(deployment.session(), deployment.outputs), _users(deployment)
-    client = administrator(deployment.session(), deployment.outputs)
+    client = stage_client(deployment.session().client("sqs"), deployment.outputs)
     for name in map(parse_user_name, (names.user, names.reader)):
         client.send_command("forget_secret", {"user": name})
         identities.remove(name)

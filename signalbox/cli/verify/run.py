@@ -13,7 +13,8 @@ from signalbox.cli.verify.rendezvous import verify_rendezvous
 from signalbox.cli.verify.splitting import verify_splitting
 from signalbox.cli.verify.sqs import verify_sqs
 from signalbox.cli.verify.trial import NamedTrial
-from signalbox.flows.exchange import administrator, exchange_user
+from signalbox.clients.exchange.client import stage_client
+from signalbox.flows.exchange import exchange_user
 from signalbox.flows.run import Flow, Run
 from signalbox.flows.trial import Meter
 from signalbox.local.files import checkout_modules
@@ -53,7 +54,7 @@ def _exchange_and_live(trial: NamedTrial) -> None:
                     stack.enter_context(exchange_user(deployment, parse_user_name(name), role))
                     for name, role in ((names.user, Role.SOURCE), (names.reader, Role.SUBSCRIBER))
                 )
-                admin = administrator(deployment.session(), deployment.outputs)
+                admin = stage_client(deployment.session().client("sqs"), deployment.outputs)
             verify_exchange(trial, user)
         finally:
             trial.has_published.set()

@@ -19,7 +19,7 @@ from signalbox.clients.exchange.errors import resource_errors, translated_errors
 from signalbox.clients.exchange.publisher import Publisher, PublishRequest, PublishResult
 from signalbox.control.protocol import InvalidControlReply
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.exchange.model.names import StageNames
+from signalbox.exchange.model.names import CONTROL_MARK, StageNames
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import DEFAULT_PREFETCH, OrderBy, ResourceKind, ResourceRef
 from signalbox.messages import MessageId
@@ -218,6 +218,13 @@ class ExchangeClient:
 
     def _url(self, name: QueueName) -> QueueUrl:
         return QueueUrl(self.url_prefix + name)
+
+
+def stage_client(sqs: "SQSClient", outputs: Mapping[str, str], *, user: UserName | None = None) -> ExchangeClient:
+    """Return the client of a user, or of an administrator, given the outputs of a stage."""
+    url_prefix, _, queue = outputs["ExchangeControlQueueUrl"].rpartition("/")
+    names = StageNames(queue.removesuffix(CONTROL_MARK), outputs["ExchangePrefix"])
+    return ExchangeClient(sqs, names, f"{url_prefix}/", user)
 
 
 def user_client(sqs: "SQSClient", user: str, *, stage: str) -> ExchangeClient:

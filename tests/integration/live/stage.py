@@ -2,20 +2,16 @@
 
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.cursor import Cursor
 from signalbox.clients.live.session import Login
 from signalbox.clients.web_socket import connector
-from signalbox.errors import SignalboxError
-from signalbox.live.wamp.patterns import TopicPattern
-from tests.patience import wait_for
+from signalbox.local.live_users import start_functions
 
 PREFIX = "trial"
-WARM_UP_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +30,8 @@ class TrialRealm:
 
     def warm_up(self) -> None:
         """Deliver an event, so that an instance of each function is warm."""
-        topic = new_topic()
-
-        def has_come() -> bool:
-            with suppress(SignalboxError), self.client("source") as client:
-                client.follow(Cursor(TopicPattern.parse(topic)))
-                client.publish(topic, options={"exclude_me": False})
-                return client.receive(WARM_UP_SECONDS / 4) is not None
-            return False
-
-        wait_for(has_come, "an event through the stage", seconds=WARM_UP_SECONDS, every=1)
+        users = [{"role": role, "name": name, "ticket": ticket} for role, (name, ticket) in self.users.items()]
+        assert start_functions(self.url, users), "no event came through the stage"
 
     def login(self, role: str, *, url: str | None = None, **changed: str | None) -> dict[str, str | None]:
         """Return the login for a client's program."""
