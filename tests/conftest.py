@@ -21,8 +21,6 @@ from tests import garbage, preparation
 from tests.environment import settle
 from tests.java import parts
 from tests.kubernetes.cluster import Namespace, Server
-from tests.memoization import memoize
-from tests.tracing import trace_no_calls, traced_call
 
 settle()
 
@@ -37,8 +35,6 @@ settings.load_profile("check")
 
 
 garbage.postpone()
-memoize()
-trace_no_calls()
 
 
 # The seed of fault injection: drawn anew in CI, so that each run meets other faults, and the same elsewhere.
@@ -74,12 +70,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if not session.config.option.collectonly:
         preparation.prepare(session.items, is_required=session.config.getoption("prepared"))
     garbage.begin()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """Trace only the first examples of a property."""
-    return (yield from traced_call(item))
 
 
 @pytest.fixture(scope="session")

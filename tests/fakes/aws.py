@@ -1,18 +1,12 @@
 """Fixtures for AWS in this process (moto), with the tables that the stacks define."""
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any
 
 import boto3
-import moto.core.models
-import moto.core.responses
-import moto.sqs.models
 import pytest
-from botocore.model import StructureShape
 from moto import mock_aws
 from moto.awslambda.models import LambdaBackend
-from moto.core.serialize import JSONSerializer
 from moto.sqs.models import sqs_backends
 
 from signalbox.aws.rendezvous.offers import LISTED, OPEN_OFFERS_INDEX
@@ -28,31 +22,9 @@ BACKENDS = ("moto", pytest.param("java", marks=pytest.mark.java))
 STORES = ("memory", *BACKENDS)  # what a test of a port runs on: the fake, and the adapter on both
 
 
-def _of_one_kind(serialize: Callable[..., None]) -> Callable[..., None]:
-    """Return moto's structure serializer without the search for the nine absent types of a DynamoDB value.
-
-    With coverage measured, a test over many items spends a third of its time on that search.
-    """
-
-    def serialized(self: JSONSerializer, into: dict[str, Any], value: object, shape: StructureShape, key: str) -> None:
-        if shape.name != "AttributeValue" or not isinstance(value, dict) or len(value) != 1 or not key:
-            serialize(self, into, value, shape, key)
-            return
-        ((kind, content),) = value.items()
-        value_document: dict[str, Any] = {}
-        self._serialize(value_document, content, shape.members[kind], kind)
-        self._default_serialize(into, value_document, shape, key)
-
-    return serialized
-
-
-# moto begins each test with a thousand responses to `requests`, the same in each.
-moto.core.models.CallbackResponse = cache(moto.core.models.CallbackResponse)  # type: ignore[assignment, misc]
-# For each call, moto derives the name of its method anew, and looks it up among the sorted members of a class.
-for module in (moto.core.responses, moto.sqs.models):
-    module.camelcase_to_underscores = cache(module.camelcase_to_underscores)  # type: ignore[attr-defined]
-moto.core.responses.method_names_from_class = cache(moto.core.responses.method_names_from_class)  # type: ignore[attr-defined]
-JSONSerializer._serialize_type_structure = _of_one_kind(JSONSerializer._serialize_type_structure)  # type: ignore[method-assign]
+# The default session of all tests: each session reads the descriptions of the services anew.
+SESSION = boto3.Session()
+KEEP_SESSION = {"core": {"reset_boto3_session": False}}
 
 
 @pytest.fixture
@@ -71,7 +43,8 @@ def aws(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iter
     if parts:
         mapped = _with_queues_of(parts, LambdaBackend.create_event_source_mapping)
         monkeypatch.setattr(LambdaBackend, "create_event_source_mapping", mapped)
-    with mock_aws():
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", SESSION)
+    with mock_aws(config=KEEP_SESSION):
         yield
     if parts:
         parts.clear()

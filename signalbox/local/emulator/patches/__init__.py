@@ -1,4 +1,4 @@
-"""Patches of MiniStack: one module for each, with its reason and the version and sources that it was written for."""
+"""Patches of MiniStack: one module for each, with its reason and the sources that it was written for."""
 
 from signalbox.local.emulator.patches import (
     access_entries,
