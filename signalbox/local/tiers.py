@@ -60,6 +60,7 @@ PARTS = {
     },
     "stages": "tests/integration/shared",
     "clients": "tests/clients",
+    "installation": "tests/cli",
     "emulator": "tests/local/emulator",
     "browser": "tests/browser",
 }

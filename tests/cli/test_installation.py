@@ -12,7 +12,7 @@ from signalbox.local import tools
 from signalbox.local.files import CHECKOUT
 from tests.docs.markdown import section
 
-pytestmark = pytest.mark.minutes(4)
+pytestmark = pytest.mark.release
 
 # The variables of this process that a new shell has not.
 OURS = ("PYTHON", "VIRTUAL_ENV", "AWS_", "SIGNALBOX_", "COVERAGE", "COV_", "JSII_")
