@@ -20,7 +20,7 @@ RELEASE = REPORTS / "release.json"
 # In the last line of pytest, and the lines of its summary of failures.
 COUNT = r"(\d+) (passed|failed|skipped|errors?)\b"
 CLOSING = r"^=*\s*\d+ (?:passed|failed|skipped|error).* in [\d.]+s.*$"
-FAILURE = r"^(?:FAILED|ERROR) (\S+)"
+FAILURE = r"^(?:FAILED|ERROR) (\S+::.*?)(?: - .*)?$"
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,8 @@ CORE = tuple(
 )
 TRANSFORMS = "glue_jobs/transforms/*"
 COUNTED = ("--cov", "--cov-report=")
-# Skipped tests with their reasons, since a machine may lack Ruby, and the longest tests.
-REMARKS = ("-rs", "--durations=5")
+# Failed tests, skipped ones with their reasons, since a machine may lack Ruby, and the longest ones.
+REMARKS = ("-rfEs", "--durations=5")
 CORES = 2  # of the machine of reference
 # What only computes gives way to the stages, since the functions on them have time-outs of seconds.
 GIVES_WAY = ("nice", "-n", "19")

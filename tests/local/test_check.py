@@ -100,7 +100,7 @@ def test_counts_are_those_of_all_closing_lines() -> None:
 def test_each_run_leaves_a_line_and_the_summary_names_its_failures(tmp_path: Path) -> None:
     file = tmp_path / "results.jsonl"
     good = Result("tests", passed=True, output="20 passed in 1.00s\n", seconds=1, processor_seconds=2)
-    bad = Result("stage", passed=False, output=f"FAILED tests/x.py::y - E\n{CLOSED}\n", seconds=3, processor_seconds=4)
+    bad = Result("stage", passed=False, output=f"FAILED tests/x.py::y[a b] - E\n{CLOSED}\n", seconds=3, processor_seconds=4)
 
     check_results.append("check", [good], seconds=1, load=0.5, to=file)
     check_results.append("test", [good, bad], seconds=3, load=0.5, to=file)
@@ -109,8 +109,8 @@ def test_each_run_leaves_a_line_and_the_summary_names_its_failures(tmp_path: Pat
 
     assert (first["tier"], first["passed"], first["failures"]) == ("check", 20, [])
     assert (second["tier"], second["passed"], second["processor_seconds"]) == ("test", 40, 6)
-    assert second["failures"] == ["tests/x.py::y"]
-    assert "FAILED tests/x.py::y" in summary
+    assert second["failures"] == ["tests/x.py::y[a b]"]
+    assert "FAILED tests/x.py::y[a b]" in summary
     assert summary.splitlines()[-2:] == ["make check: 1 runs, 0 with a failure", "make test: 1 runs, 1 with a failure"]
 
 
