@@ -96,8 +96,10 @@ def _readable(text: str) -> str:
     return text + (f"; did you mean {near[0]!r}?" if near else "")
 
 
-def _aws_errors() -> "tuple[type[BotoCoreError], type[ClientError]]":
-    """Return the error classes of AWS calls; imported only when an error occurs, since the import is slow."""
+def _aws_errors() -> "tuple[type[BotoCoreError], type[ClientError]] | tuple[()]":
+    """Return the error classes of AWS calls; none if no module of botocore is loaded, since the import is slow."""
+    if "botocore" not in sys.modules:
+        return ()
     from botocore.exceptions import BotoCoreError, ClientError
 
     return (BotoCoreError, ClientError)

@@ -17,7 +17,7 @@ REFUSED = {
     "region": "eu-west-1",
     "rendezvous_url": f"{REFUSING}/rendezvous/",
     "admin_credentials": {"access_key_id": "AKIA1", "secret_access_key": "none"},
-    "outputs": {**dict.fromkeys(OUTPUTS, "x"), "ActivitySources": "{}"},
+    "outputs": dict.fromkeys(OUTPUTS, "x"),
 }
 """The local.json of a stage that refuses each call: a command does what comes before its first call, and ends."""
 
@@ -126,6 +126,21 @@ def test_a_command_that_asks_loads_only_what_its_first_output_needs(words, stage
     assert modules & SLOW <= ALLOWED.get(capability, set())
     groups = {name.split(".")[2] for name in modules if name.startswith("signalbox.cli.")}
     assert groups & GROUPS <= CAPABILITIES[capability]
+
+
+def test_the_help_imports_nothing_that_it_does_not_print_from(stage):
+    """Of packages, Typer and what it prints with; of the command's own modules, the list of commands and the output."""
+    packages = {"typer", "rich", "markdown_it", "mdurl", "pygments", "attr", "shellingham", "annotated_doc"}
+    shared = ("lazy_group", "option_groups", "output", "signals")
+    own = {"signalbox", "signalbox.errors", *(f"signalbox.cli{name}" for name in ("", ".main", ".commands", ".shared"))}
+
+    modules = loaded(("--help",), stage)
+
+    assert {name for name in modules if name.split(".")[0] == "signalbox"} == own | {
+        f"signalbox.cli.shared.{name}" for name in shared
+    }
+    others = {name.split(".")[0] for name in modules} - {"signalbox", "_virtualenv", "a1_coverage"}
+    assert {name for name in others if name not in sys.stdlib_module_names and not name.startswith("_")} <= packages
 
 
 def test_the_doctor_says_that_it_begins_before_it_loads_a_client_of_aws(stage):

@@ -207,7 +207,7 @@ def test_a_node_of_the_past_is_not_announced_in_bytes(tmp_path):
 
     assert done.returncode == 2
     begin, error = done.stderr.splitlines()
-    assert begin == "· examining this machine, the credentials and the account"
+    assert begin == "· examining the credentials and the account"
     assert error.startswith("error: 'poll_hold' is not a setting; did you mean 'poll_hold_")
 
 

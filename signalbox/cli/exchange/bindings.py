@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from signalbox.cli.exchange.stage import Document, User, exchanges
+from signalbox.cli.exchange.stage import Document, UserOutputOptions, exchanges
 from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.output import print_json, print_line, print_table
-from signalbox.cli.shared.stage import Aws, Json, Stage
 from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
@@ -28,16 +27,13 @@ def bind(
     exchange: Source,
     target: Target,
     patterns: Patterns,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: UserOutputOptions,
 ) -> None:
     """Bind a queue, or another exchange, to an exchange."""
     _check_order(exchange, target)
-    with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
+    with exchanges(options, says_where=True) as client:
         done = [client.bind(exchange, target, pattern) for pattern in patterns]
-    if as_json:
+    if options.as_json:
         print_json(done)
         return
     for pattern, document in zip(patterns, done, strict=True):
@@ -50,18 +46,15 @@ def unbind(
     exchange: Source,
     target: Target,
     patterns: Patterns,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: UserOutputOptions,
 ) -> None:
     """Remove bindings; messages that are already in the queue stay."""
     _check_order(exchange, target)
-    with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
+    with exchanges(options, says_where=True) as client:
         done = [client.unbind(exchange, target, pattern) for pattern in patterns]
         missing = not all(document.get("unbound") for document in done)
-        bound = _patterns(client, exchange, target) if missing and not as_json else ()
-    if as_json:
+        bound = _patterns(client, exchange, target) if missing and not options.as_json else ()
+    if options.as_json:
         print_json(done)
         return
     for pattern, document in zip(patterns, done, strict=True):
@@ -80,17 +73,14 @@ def _patterns(client: "ExchangeClient", exchange: str, target: str) -> list[str]
 def list_bindings(
     *,
     exchange: Annotated[str | None, typer.Argument(help="Only of this exchange.", metavar="EXCHANGE")] = None,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: UserOutputOptions,
 ) -> None:
     """List the bindings between resources that you may read."""
-    with exchanges(aws=aws, stage=stage, user=user) as client:
+    with exchanges(options) as client:
         found = client.bindings(exchange)
         if exchange is not None and not found:
             _refuse_unknown(client, exchange)
-    if as_json:
+    if options.as_json:
         print_json(found)
     elif found:
         rows = ((one["exchange"], one.get("queue") or one["destination"], _quoted(one["pattern"])) for one in found)

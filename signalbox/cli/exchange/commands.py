@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from signalbox.cli.exchange.stage import User, confirmed, exchanges, print_deletion, print_resource
+from signalbox.cli.exchange.stage import UserOutputOptions, confirmed, exchanges, print_deletion, print_resource
 from signalbox.cli.live.issuers import (
     Audience,
     ClientId,
@@ -24,21 +24,17 @@ from signalbox.cli.live.issuers import (
 from signalbox.cli.live.settings import Anonymous, Arvados, ArvadosApi, Keep, KeepFor, Live, Order, Rules, live_fields
 from signalbox.cli.shared.confirmation import Yes
 from signalbox.cli.shared.files import read_json
+from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_table
-from signalbox.cli.shared.stage import Aws, Json, Stage, age, say
+from signalbox.cli.shared.stage import age, say
 from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError
 
-app = typer.Typer(help="Topic exchanges: declare, delete, list and match.", no_args_is_help=True)
+app = CommandGroup("Topic exchanges: declare, delete, list and match.")
 
 Name = Annotated[str, typer.Argument(help="Name of the exchange, such as xpublic or xs_alice.", metavar="EXCHANGE")]
 Bindings = Annotated[Path, typer.Option(help='JSON list of {"queue": NAME, "pattern": PATTERN}.')]
 JsonLines = Annotated[bool, typer.Option("--json", help="Print JSON, one line a key.")]
-
-
-@app.callback()
-def exchange() -> None:
-    """Topic exchanges: declare, delete, list and match."""
 
 
 @app.command()
@@ -67,10 +63,7 @@ def declare(
     issuers: Issuers = None,
     arvados: Arvados = None,
     arvados_api: ArvadosApi = None,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: UserOutputOptions,
 ) -> None:
     """Create an exchange, or update the given settings; a name that ends with .fifo makes it ordered."""
     said = live_fields(
@@ -95,9 +88,9 @@ def declare(
             origins=issuer_origin,
         ),
     )
-    with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
+    with exchanges(options, says_where=True) as client:
         document = client.declare_exchange(name, alternate=alternate, live=said)
-    print_resource(document, as_json=as_json)
+    print_resource(document, as_json=options.as_json)
     if document.get("connected") is False:
         say("not connected to the router yet: messages wait in its queue for about a minute")
 
@@ -108,28 +101,25 @@ def delete(
     name: Name,
     force: Annotated[bool, typer.Option("--force", help="Also delete its bindings and its unrouted messages.")] = False,
     yes: Yes = False,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: UserOutputOptions,
 ) -> None:
     """Delete an exchange; without --force, only if it has no bindings and no messages. With --force, asks first."""
     question = f"Delete exchange {name!r} of {{place}} with its bindings and unrouted messages?"
-    with confirmed(question, yes=yes or not force, as_json=as_json, aws=aws, stage=stage, user=user) as client:
+    with confirmed(question, options, yes=yes or not force) as client:
         try:
             document = client.delete_exchange(name, force=force)
         except CommandRejected as error:
             # The stage names the field of the command; here it is an option.
             raise CommandRejected(str(error).replace("delete with force", "delete with --force")) from error
-        print_deletion(document, name, client, as_json=as_json)
+        print_deletion(document, name, client, as_json=options.as_json)
 
 
 @app.command(name="list")
-def list_exchanges(*, user: User = None, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
+def list_exchanges(*, options: UserOutputOptions) -> None:
     """List the exchanges that you may read."""
-    with exchanges(aws=aws, stage=stage, user=user) as client:
+    with exchanges(options) as client:
         found = client.exchanges()
-    if as_json:
+    if options.as_json:
         print_json(found)
     elif found:
         rows = (

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from signalbox.cli.exchange.stage import User, exchanges
+from signalbox.cli.exchange.stage import UserOptions, exchanges
 from signalbox.cli.shared.output import print_line
-from signalbox.cli.shared.stage import Aws, Stage, say
+from signalbox.cli.shared.stage import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,16 +45,14 @@ def consume(
     prefetch: Annotated[
         int | None, typer.Option(help="Maximum of unacknowledged messages; the queue's setting by default.", min=1)
     ] = None,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
+    options: UserOptions,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line a message.")] = False,
 ) -> None:
     """Print messages of a queue as they arrive. Any number of consumers may share a queue."""
     from signalbox.cli.shared.signals import Ending
 
     ending = Ending()
-    with ending.awaited(), exchanges(aws=aws, stage=stage, user=user, begins=f"messages of {queue}") as client:
+    with ending.awaited(), exchanges(options, begins=f"messages of {queue}") as client:
         with client.consumer(queue, prefetch=prefetch) as consumer:
             if follow and maximum is None:
                 say("Ctrl-C ends it")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from signalbox.cli.exchange.stage import User, exchanges
+from signalbox.cli.exchange.stage import UserOptions, exchanges
 from signalbox.cli.shared.files import read_text
 from signalbox.cli.shared.output import print_error, print_line
-from signalbox.cli.shared.stage import Aws, Stage, say
+from signalbox.cli.shared.stage import say
 from signalbox.errors import RejectedError, SignalboxError
 from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.model.patterns import Pattern
@@ -46,9 +46,7 @@ def publish(
         typer.Option(help="An ordered exchange accepts this id once in five minutes; random by default.", metavar="ID"),
     ] = None,
     order_by: Annotated[OrderBy, typer.Option(help="Order that the exchange was declared to keep.")] = OrderBy.TOPIC,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
+    options: UserOptions,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line a message.")] = False,
 ) -> None:
     """Publish a message, or one for each line, and print the ids of the published messages."""
@@ -58,11 +56,11 @@ def publish(
         raise RejectedError("--deduplication-id is for one message: with --lines all but the first would be dropped")
     to = _PublishTarget(exchange, routing_key, dict(map(_header, header or ())), deduplication_id, order_by, as_json)
     if lines:
-        with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client, _opened(file) as source:
+        with exchanges(options, says_where=True) as client, _opened(file) as source:
             _publish_lines(client, to, source)
         return
     text = _body(body, file)
-    with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
+    with exchanges(options, says_where=True) as client:
         message_id = client.publish(
             exchange, routing_key, text, to.headers, deduplication_id=deduplication_id, order_by=order_by
         )

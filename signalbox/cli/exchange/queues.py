@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from signalbox.cli.exchange.stage import (
-    User,
+    UserOutputOptions,
     confirmed,
     duration_text,
     exchanges,
@@ -16,18 +16,14 @@ from signalbox.cli.exchange.stage import (
     seconds,
 )
 from signalbox.cli.shared.confirmation import Yes
+from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_table
-from signalbox.cli.shared.stage import Aws, Json, Stage, age
+from signalbox.cli.shared.stage import age
 
-app = typer.Typer(help="Queues that are bound to exchanges: declare, delete and list.", no_args_is_help=True)
+app = CommandGroup("Queues that are bound to exchanges: declare, delete and list.")
 
 Name = Annotated[str, typer.Argument(help="Name of the queue, such as q_alice_weather.", metavar="QUEUE")]
 COLUMNS = ("queue", "queue in SQS", "owner", "expires", "message ttl", "prefetch", "receives", "last consumer")
-
-
-@app.callback()
-def queue() -> None:
-    """Queues that are bound to exchanges: declare, delete and list."""
 
 
 @app.command()
@@ -49,14 +45,11 @@ def declare(
     maximum_receives: Annotated[
         int | None, typer.Option(help="Receives after which a message becomes a dead letter; 5 by default.")
     ] = None,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: UserOutputOptions,
 ) -> None:
     """Create a queue, or update the given settings of an existing one."""
     expires_seconds, ttl_seconds = seconds(expires, "--expires"), seconds(message_ttl, "--message-ttl")
-    with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
+    with exchanges(options, says_where=True) as client:
         document = client.declare_queue(
             name,
             expires=None if expires_seconds is None else timedelta(seconds=expires_seconds),
@@ -64,7 +57,7 @@ def declare(
             prefetch=prefetch,
             maximum_receives=maximum_receives,
         )
-    print_resource(document, as_json=as_json)
+    print_resource(document, as_json=options.as_json)
     note_sqs_name(document, name)
 
 
@@ -74,24 +67,21 @@ def delete(
     name: Name,
     if_empty: Annotated[bool, typer.Option("--if-empty", help="Only if it has no messages.")] = False,
     yes: Yes = False,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: UserOutputOptions,
 ) -> None:
     """Delete a queue with its bindings and its messages; asks first, except with --if-empty."""
     question = f"Delete queue {name!r} of {{place}} with its bindings and messages?"
-    with confirmed(question, yes=yes or if_empty, as_json=as_json, aws=aws, stage=stage, user=user) as client:
+    with confirmed(question, options, yes=yes or if_empty) as client:
         document = client.delete_queue(name, if_empty=if_empty)
-        print_deletion(document, name, client, as_json=as_json)
+        print_deletion(document, name, client, as_json=options.as_json)
 
 
 @app.command(name="list")
-def list_queues(*, user: User = None, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
+def list_queues(*, options: UserOutputOptions) -> None:
     """List the queues that you may read, with their names in SQS."""
-    with exchanges(aws=aws, stage=stage, user=user) as client:
+    with exchanges(options) as client:
         found = client.queues()
-    if as_json:
+    if options.as_json:
         print_json(found)
     elif found:
         rows = (

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from signalbox.cli.exchange.names import name_hint, nearest_names
 from signalbox.cli.shared.confirmation import confirm
 from signalbox.cli.shared.output import print_fields, print_json, print_line
-from signalbox.cli.shared.stage import local_time, output, say
+from signalbox.cli.shared.stage import Json, StageOptions, local_time, output, say
 from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
@@ -24,6 +25,22 @@ User = Annotated[
         metavar="NAME",
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class UserOptions(StageOptions):
+    """The options that name a stage and a user of it."""
+
+    user: User = None
+
+
+@dataclass(frozen=True, slots=True)
+class UserOutputOptions(UserOptions):
+    """The options that name a stage and a user of it, and the one that selects JSON."""
+
+    as_json: Json = False
+
+
 Document = Mapping[str, Any]  # a reply of the stage; docs/exchange.md has the fields
 
 NEVER = "never"
@@ -31,16 +48,14 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800}
 
 
 @contextmanager
-def exchanges(
-    *, aws: bool, stage: str, user: str | None, says_where: bool = False, begins: str = ""
-) -> "Iterator[ExchangeClient]":
+def exchanges(options: UserOptions, *, says_where: bool = False, begins: str = "") -> "Iterator[ExchangeClient]":
     """Yield a client of a stage's exchanges.
 
     With `says_where`, name the stage when the context ends without error; with `begins`, the text about what the
     command takes, when it begins: such a command may run until it is interrupted.
     """
-    client, place = _client_and_place(aws=aws, stage=stage, user=user)
-    where = place + ("" if user is None else f", as user {user}")
+    client, place = _client_and_place(options)
+    where = place + ("" if options.user is None else f", as user {options.user}")
     if begins:
         say(f"{begins} in {where}")
     with nearest_names(client):
@@ -50,25 +65,21 @@ def exchanges(
 
 
 @contextmanager
-def confirmed(
-    question: str, *, yes: bool, as_json: bool, aws: bool, stage: str, user: str | None
-) -> "Iterator[ExchangeClient]":
+def confirmed(question: str, options: UserOutputOptions, *, yes: bool) -> "Iterator[ExchangeClient]":
     """Yield a client after a yes to a question, in which {place} is the stage. Raises `RejectedError`."""
-    client, place = _client_and_place(aws=aws, stage=stage, user=user)
-    confirm(question.format(place=place), yes=yes, as_json=as_json)
+    client, place = _client_and_place(options)
+    confirm(question.format(place=place), yes=yes, as_json=options.as_json)
     with nearest_names(client):
         yield client
     say(f"in {place}")
 
 
-def _client_and_place(*, aws: bool, stage: str, user: str | None) -> "tuple[ExchangeClient, str]":
-    from signalbox.cli.shared.deployment import find_deployment
-
-    if aws and user is not None:
-        client = _user_in_aws(user, stage=stage)
-        return client, f"stage {stage} in account {client.url_prefix.rstrip('/').rpartition('/')[2]}"
-    deployment = find_deployment(aws=aws, stage=stage)
-    return client_of(deployment, user=user), deployment.place
+def _client_and_place(options: UserOptions) -> "tuple[ExchangeClient, str]":
+    if options.aws and options.user is not None:
+        client = _user_in_aws(options.user, stage=options.stage)
+        return client, f"stage {options.stage} in account {client.url_prefix.rstrip('/').rpartition('/')[2]}"
+    deployment = options.deployment()
+    return client_of(deployment, user=options.user), deployment.place
 
 
 def client_of(deployment: "Deployment", *, user: str | None = None) -> "ExchangeClient":

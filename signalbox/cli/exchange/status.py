@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from signalbox.cli.exchange.names import known_names
-from signalbox.cli.exchange.stage import Document, User, exchanges
+from signalbox.cli.exchange.stage import Document, UserOutputOptions, exchanges
 from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.output import console, escaped, print_json, print_line
-from signalbox.cli.shared.stage import Aws, Json, Stage, age, duration
+from signalbox.cli.shared.stage import age, duration
 from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
@@ -55,10 +55,7 @@ def status(
     names: Names = None,
     watch: Annotated[bool, typer.Option("--watch", help="Refresh until interrupted.")] = False,
     interval: Annotated[float, typer.Option(help="Seconds between two refreshes of --watch.", min=1)] = SECONDS,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: UserOutputOptions,
 ) -> None:
     """Show exchanges and queues: state, backlog, age, rates, rejects and retries.
 
@@ -69,8 +66,8 @@ def status(
     ending = Ending()
     with (
         ending.awaited(),
-        exchanges(aws=aws, stage=stage, user=user) as client,
-        _screen(as_json=as_json, watch=watch) as show,
+        exchanges(options) as client,
+        _screen(as_json=options.as_json, watch=watch) as show,
         ending.waiting(),
     ):
         document = client.status(*names or ())

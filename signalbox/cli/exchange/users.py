@@ -16,8 +16,9 @@ from signalbox.cli.shared import settling
 from signalbox.cli.shared.confirmation import Yes, confirm
 from signalbox.cli.shared.lazy_group import Part, group_of
 from signalbox.cli.shared.nearest import suggestion
+from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
-from signalbox.cli.shared.stage import Aws, Json, Stage, age, output, say
+from signalbox.cli.shared.stage import OutputOptions, StageOptions, age, output, say
 from signalbox.errors import RejectedError
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 
@@ -35,16 +36,9 @@ COMMANDS = group_of(
         "Create a secret for each user to join realms with, replacing older ones, and print it once.",
     ),
 )
-app = typer.Typer(
-    help="Users of the exchange and of live, whose rights follow from names.", cls=COMMANDS, no_args_is_help=True
-)
+app = CommandGroup("Users of the exchange and of live, whose rights follow from names.", cls=COMMANDS)
 
 Name = Annotated[str, typer.Argument(help="Name of the user: letters, digits and '-'.", metavar="NAME")]
-
-
-@app.callback()
-def user() -> None:
-    """Users of the exchange and of live, whose rights follow from names."""
 
 
 @app.command()
@@ -71,28 +65,24 @@ def add(
         bool, typer.Option("--loose", help="Match names as Sarracenia does: user alice owns alice2's resources too.")
     ] = False,
     yes: Yes = False,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: OutputOptions,
 ) -> None:
     """Create a user and print the access key once, or change the role of an existing user."""
     ownership = Ownership.LOOSE if loose else Ownership.STRICT
     if live:
-        _add_live_only(
-            names or (), source, role=role, ownership=ownership, yes=yes, aws=aws, stage=stage, as_json=as_json
-        )
+        _add_live_only(names or (), source, options, role=role, ownership=ownership, yes=yes)
         return
     if role is None:
         raise RejectedError("--role is missing: only users added with --live have a default role")
     if source is not None or names is None or len(names) != 1:
         raise RejectedError("name one user, who gets a key of their own: only --live adds several users at once")
-    _add_with_key(names[0], role, ownership, aws=aws, stage=stage, as_json=as_json)
+    _add_with_key(names[0], role, ownership, options=options)
 
 
-def _add_with_key(name: str, role: Role, ownership: Ownership, *, aws: bool, stage: str, as_json: bool) -> None:
+def _add_with_key(name: str, role: Role, ownership: Ownership, *, options: OutputOptions) -> None:
     from signalbox.aws.exchange.users import register
 
-    users = _Users.of(name, aws=aws, stage=stage)
+    users = _Users.of(name, options)
     known = users.records.find(users.name)
     added = register(users.identities, users.records, users.name, role=role, ownership=ownership, now=datetime.now(UTC))
     if known is not None and (known.role, known.ownership) != (role, ownership):
@@ -101,31 +91,29 @@ def _add_with_key(name: str, role: Role, ownership: Ownership, *, aws: bool, sta
     # A user without a key was created by a command that did not finish.
     if known is not None and known.user_id == added.user_id and users.identities.has_key(users.name):
         say(f"user {name!r} existed ({known.role}, {known.ownership}) and keeps the key; `user rotate` creates another")
-        _print(document, as_json=as_json)
+        _print(document, as_json=options.as_json)
         say(f"in {users.deployment.place}")
         return
-    users.issue_key(document, as_json=as_json)
+    users.issue_key(document, as_json=options.as_json)
 
 
 def _add_live_only(
     names: Sequence[str],
     source: Path | None,
+    options: OutputOptions,
     *,
     role: Role | None,
     ownership: Ownership,
     yes: bool,
-    aws: bool,
-    stage: str,
-    as_json: bool,
 ) -> None:
     named = named_users(names, source)
-    users = _Users.of(named[0].name, aws=aws, stage=stage)
+    users = _Users.of(named[0].name, options)
     live_only = LiveOnlyUsers(users.deployment, users.identities, users.records)
-    added = live_only.add(named, role=role or DEFAULT_ROLE, ownership=ownership, yes=yes, as_json=as_json)
+    added = live_only.add(named, role=role or DEFAULT_ROLE, ownership=ownership, yes=yes, as_json=options.as_json)
     documents = [live_only_document(one) for one in added]
     if source is None and len(documents) == 1:
-        _print(documents[0], as_json=as_json)
-    elif as_json:
+        _print(documents[0], as_json=options.as_json)
+    elif options.as_json:
         print_json(documents)
     else:
         print_line(f"{len(documents):,} live-only users")
@@ -133,23 +121,21 @@ def _add_live_only(
 
 
 @app.command()
-def rotate(*, name: Name, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
+def rotate(*, name: Name, options: OutputOptions) -> None:
     """Create and print a new access key of a user; the previous key works until the next rotation."""
-    users = _Users.of(name, aws=aws, stage=stage)
+    users = _Users.of(name, options)
     known = users.known()
     document: dict[str, object] = {"user": name, "role": known.role.value, "ownership": known.ownership.value}
-    users.issue_key(document, as_json=as_json)
+    users.issue_key(document, as_json=options.as_json)
     say("the previous key works until the next rotation")
 
 
 @app.command(name="list")
-def list_users(*, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
+def list_users(*, options: OutputOptions) -> None:
     """List the users with their roles."""
-    from signalbox.cli.shared.deployment import find_deployment
-
-    records = _records(find_deployment(aws=aws, stage=stage))
+    records = _records(options.deployment())
     found = sorted([*records.every(), *records.live_only()], key=lambda one: one.name)
-    if as_json:
+    if options.as_json:
         print_json([_document(one) for one in found])
     elif found:
         print_table(["user", "role", "ownership", "live only", "age"], map(_row, found))
@@ -173,24 +159,22 @@ def _row(one: "User") -> Sequence[str]:
 
 
 @app.command()
-def remove(
-    *, name: Name, yes: Yes = False, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False
-) -> None:
+def remove(*, name: Name, yes: Yes = False, options: OutputOptions) -> None:
     """Delete a user with all access keys, after a question; the user's exchanges and queues stay."""
     from signalbox.cli.shared.user_keys import forget_user_key
 
-    users = _Users.of(name, aws=aws, stage=stage)
+    users = _Users.of(name, options)
     known = users.records.find(users.name)
     keys = "" if known is not None and known.is_live_only else " with all keys"
     question = f"Delete user {name!r} of {users.deployment.place}{keys}? Programs of this user stop working."
-    confirm(question, yes=yes or known is None, as_json=as_json)
+    confirm(question, yes=yes or known is None, as_json=options.as_json)
     # Also of a live-only user: an interrupted change of its kind may have left an identity.
     users.identities.remove(users.name)
     users.records.remove(users.name)
     users.forget_secret()
     forget_user_key(users.deployment, users.name)
     settling.wait_until_rights_settle(users.records)
-    if as_json:
+    if options.as_json:
         print_json({"user": name, "removed": known is not None})
     else:
         hint = "" if known else suggestion(name, users.names())
@@ -208,13 +192,12 @@ class _Users:
     records: "DynamoUsers"
 
     @classmethod
-    def of(cls, name: str, *, aws: bool, stage: str) -> "_Users":
+    def of(cls, name: str, options: StageOptions) -> "_Users":
         from signalbox.aws.exchange.users import ExchangeUsers
-        from signalbox.cli.shared.deployment import find_deployment
         from signalbox.sarracenia.rights.names import parse_user_name
 
         parsed = parse_user_name(name)
-        deployment = find_deployment(aws=aws, stage=stage)
+        deployment = options.deployment()
         output(deployment, "ExchangeControlQueueUrl")
         identities = ExchangeUsers.of(deployment.session(), deployment.outputs)
         return cls(parsed, deployment, identities, _records(deployment))

@@ -16,15 +16,16 @@ import typer
 from signalbox.cli.history.jobs import Job, run_jobs
 from signalbox.cli.shared.days import METAVAR, past_day, today
 from signalbox.cli.shared.nearest import suggestion
+from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_table, print_text
-from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
+from signalbox.cli.shared.stage import OutputOptions, output, say
 from signalbox.errors import RejectedError
 from signalbox.history.jobs import ALL_REPORTS, DAY_SCRIPT, REPORTS
 
 if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment
 
-app = typer.Typer(help="Query the event history with SQL.", no_args_is_help=True)
+app = CommandGroup("Query the event history with SQL.")
 
 QUERY_PREFIX = "queries/"
 ATHENA_MISSING = "TABLE_NOT_FOUND"  # Athena's error name
@@ -43,31 +44,22 @@ class QueryResult:
     rows: Sequence[Sequence[str | None]]
 
 
-@app.callback()
-def history() -> None:
-    """Query the event history with SQL."""
-
-
 @app.command()
 def query(
     *,
     sql: Annotated[str, typer.Argument(help="The query; docs/history.md describes the tables.", metavar="SQL")],
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: OutputOptions,
 ) -> None:
     """Run a query: with Spark on the local stage, with Athena in AWS."""
-    from signalbox.cli.shared.deployment import find_deployment
-
     words = sql.split(maxsplit=1)
     if not words or words[0].lower().lstrip("(") not in QUERY_KEYWORDS:
         raise RejectedError(f"a query must begin with one of {', '.join(QUERY_KEYWORDS).upper()}, not {sql[:40]!r}")
-    if as_csv and as_json:
+    if as_csv and options.as_json:
         raise RejectedError("give --csv or --json, not both")
-    deployment = find_deployment(aws=aws, stage=stage)
+    deployment = options.deployment()
     result = _query_athena(deployment, sql) if deployment.endpoint_url is None else _query_spark(deployment, sql)
-    _print_result(result, as_csv=as_csv, as_json=as_json)
+    _print_result(result, as_csv=as_csv, as_json=options.as_json)
 
 
 def _query_athena(deployment: "Deployment", sql: str) -> QueryResult:
@@ -133,18 +125,15 @@ def report(
     folder: Annotated[
         Path | None, typer.Option(help="Folder for text, pictures and JSON; default: .signalbox/reports.")
     ] = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: OutputOptions,
 ) -> None:
     """Create a report of one or more days, print it, and save its text, picture and JSON."""
     from signalbox.aws.history.report_files import download_report
-    from signalbox.cli.shared.deployment import find_deployment
 
     if name not in (*REPORTS, ALL_REPORTS):
         raise RejectedError(f"unknown report {name!r}{suggestion(name, (*REPORTS, ALL_REPORTS))}")
     days = _days(first, last)
-    deployment = find_deployment(aws=aws, stage=stage)
+    deployment = options.deployment()
     is_fresh = deployment.endpoint_url is not None if fresh is None else fresh
     until = days[-1] + timedelta(days=1)
     window = {"from": days[0].isoformat(), "to": until.isoformat()}
@@ -153,7 +142,7 @@ def report(
     s3, bucket = deployment.session().client("s3"), output(deployment, "HistoryBucket")
     names = REPORTS if name == ALL_REPORTS else [name]
     paths = [path for one in names for path in download_report(s3, bucket, REPORTS[one], days, home / one)]
-    _print_report(paths, as_json=as_json)
+    _print_report(paths, as_json=options.as_json)
     if open_picture:
         for path in paths:
             if path.suffix == ".svg":

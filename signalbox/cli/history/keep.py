@@ -11,8 +11,9 @@ import typer
 from signalbox.cli.exchange.stage import duration_text, seconds
 from signalbox.cli.shared.confirmation import Yes, confirm
 from signalbox.cli.shared.nearest import suggestion
+from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
-from signalbox.cli.shared.stage import Aws, Json, Stage, local_time, output, say
+from signalbox.cli.shared.stage import OutputOptions, local_time, output, say
 from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
@@ -31,16 +32,11 @@ COLUMNS = ("queue", "kept for", "readable by", "set")
 BEING_DELETED = "being deleted"
 NOT_NEW_ONES = "no new ones"
 
-app = typer.Typer(help="Keep messages that pass a split or an exchange, for a set time.", no_args_is_help=True)
+app = CommandGroup("Keep messages that pass a split or an exchange, for a set time.")
 
 Queue = Annotated[
     str, typer.Argument(help="A queue that is split, by its SQS name, or a declared queue such as q_ann.")
 ]
-
-
-@app.callback()
-def keep() -> None:
-    """Keep messages that pass a split or an exchange, for a set time."""
 
 
 @app.command(name="set")
@@ -57,33 +53,31 @@ def set_queue(
             metavar="NAME",
         ),
     ] = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: OutputOptions,
 ) -> None:
     """Keep the messages of a queue from now on, and name who may read them."""
     from signalbox.kept.settings import KeepSetting, keep_time
 
     time = keep_time(seconds(keep_for, "--for") or 0)
-    kept = KeptQueues.of(aws=aws, stage=stage)
+    kept = KeptQueues(options.deployment())
     before = kept.find(name)
     declared = before.declared if before and before.declared else kept.declared(name)
     queue = kept.existing(declared or name)
     readers = kept.readers(readable_by, before)
     kept.store(KeepSetting(queue, time, datetime.now(UTC), readers, declared=declared), before)
     result = kept.apply(queue)
-    _print(result | {"readable_by": sorted(readers.values())}, as_json=as_json)
+    _print(result | {"readable_by": sorted(readers.values())}, as_json=options.as_json)
     if declared is None and result["target"] is None:
         say(f"queue {name!r} is not split: its messages pass Signalbox, and are kept, only while it is")
     say(f"in {kept.deployment.place}")
 
 
 @app.command(name="list")
-def list_queues(*, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
+def list_queues(*, options: OutputOptions) -> None:
     """List the queues that are kept, for how long, and who may read their messages."""
-    kept = KeptQueues.of(aws=aws, stage=stage)
+    kept = KeptQueues(options.deployment())
     found = [(one, kept.is_active(one)) for one in kept.settings.every()]
-    if as_json:
+    if options.as_json:
         print_json([_document(one, is_active=is_active) for one, is_active in found])
     elif found:
         print_table(COLUMNS, (_row(one, is_active=is_active) for one, is_active in found))
@@ -96,24 +90,22 @@ def list_queues(*, aws: Aws = False, stage: Stage = "signalbox", as_json: Json =
 
 
 @app.command()
-def remove(
-    *, name: Queue, yes: Yes = False, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False
-) -> None:
+def remove(*, name: Queue, yes: Yes = False, options: OutputOptions) -> None:
     """Keep no more messages of a queue, and delete those that are kept; asks first."""
     from signalbox.kept.settings import KeepSetting
 
-    kept = KeptQueues.of(aws=aws, stage=stage)
+    kept = KeptQueues(options.deployment())
     before = kept.find(name)
     if before is None:
         known = [known for one in kept.settings.every() for known in filter(None, (one.queue, one.declared))]
         raise RejectedError(f"queue {name!r} is not kept{suggestion(name, known)}")
-    confirm(f"Delete all kept messages of queue {name!r} of {kept.deployment.place}?", yes=yes, as_json=as_json)
+    confirm(f"Delete all kept messages of queue {name!r} of {kept.deployment.place}?", yes=yes, as_json=options.as_json)
     kept.store(KeepSetting(before.queue, None, datetime.now(UTC), {}, declared=before.declared), before)
     deleted = 0
     while not (result := kept.apply(before.queue))["complete"]:
         deleted += result["deleted"]
         say(f"{deleted} objects deleted so far")
-    _print(result | {"deleted": deleted + result["deleted"]}, as_json=as_json)
+    _print(result | {"deleted": deleted + result["deleted"]}, as_json=options.as_json)
     say(f"in {kept.deployment.place}")
 
 
@@ -122,13 +114,6 @@ class KeptQueues:
     """The settings of a stage, which the caller's own credentials write: that permission is the right to set them."""
 
     deployment: "Deployment"
-
-    @classmethod
-    def of(cls, *, aws: bool, stage: str) -> "KeptQueues":
-        """Return the settings of a stage by its name."""
-        from signalbox.cli.shared.deployment import find_deployment
-
-        return cls(find_deployment(aws=aws, stage=stage))
 
     @cached_property
     def settings(self) -> "DynamoKeepSettings":

@@ -11,7 +11,7 @@ import typer
 
 from signalbox.cli.history.jobs import run_jobs
 from signalbox.cli.shared.output import print_fields, print_json
-from signalbox.cli.shared.stage import Aws, Json, Stage, duration, output, say
+from signalbox.cli.shared.stage import OutputOptions, duration, output, say
 from signalbox.errors import RejectedError
 from signalbox.history.jobs import REPLAY_PREFIX
 
@@ -48,29 +48,25 @@ def replay(
         str | None, typer.Option("--id", help="Id of the replay, in a header of its messages; default: generated.")
     ] = None,
     resume: Annotated[str | None, typer.Option(help="Continue this replay.", metavar="ID")] = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: OutputOptions,
 ) -> None:
     """Replay messages, marked and at a limited rate, each at most once; first show their number and size."""
-    from signalbox.cli.shared.deployment import find_deployment
-
     sources = {"exchange": exchange, "dead_letters": dead_letters, "kept": kept}
-    options = {**sources, "topics": topics, "from": start, "to": end, "into": into}
-    selection = {name: text for name, text in options.items() if text is not None}
+    given = {**sources, "topics": topics, "from": start, "to": end, "into": into}
+    selection = {name: text for name, text in given.items() if text is not None}
     name = _checked_id(selection, replay_id=replay_id, resume=resume)
-    deployment = find_deployment(aws=aws, stage=stage)
+    deployment = options.deployment()
     say(f"replay {name} on {deployment.place}")
     run = _Replay(deployment, name, {"replay_id": name, "rate": str(rate)})
     if resume is None:
         run.plan(selection, sends=yes and not dry_run)
-        if not (yes or as_json):
+        if not (yes or options.as_json):
             run.show_plan()
     if dry_run or not (yes or resume or _is_confirmed()):
         say(f"nothing is sent; `signalbox replay --resume {name}` sends the messages")
     elif resume is not None or not yes:
         run.send()
-    _print_record(run.record(), as_json=as_json)
+    _print_record(run.record(), as_json=options.as_json)
 
 
 def _checked_id(selection: Mapping[str, str], *, replay_id: str | None, resume: str | None) -> "ReplayId":

@@ -14,7 +14,7 @@ from signalbox.cli.exchange.stage import client_of, seconds
 from signalbox.cli.history.kept_filters import filter_verdicts
 from signalbox.cli.history.trace_text import filter_lines, story_lines, verdict_lines
 from signalbox.cli.shared.output import print_json, print_line
-from signalbox.cli.shared.stage import Aws, Json, Stage, output, say
+from signalbox.cli.shared.stage import OutputOptions, output, say
 from signalbox.errors import RejectedError, SignalboxError
 
 if TYPE_CHECKING:
@@ -48,22 +48,19 @@ def trace(
         bool,
         typer.Option("--filters/--no-filters", help="Evaluate the filters of running sessions on it, if it is kept."),
     ] = True,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: OutputOptions,
 ) -> None:
     """Trace one message: its publisher, copies, retries, sessions, connections and last known place."""
-    from signalbox.cli.shared.deployment import find_deployment
     from signalbox.history.lookup import EventWindow
     from signalbox.history.trace.story import stories
 
     now, span, id_ = datetime.now(UTC), _span(over), _id(asked)
     _require_parquet()
     window = EventWindow(now - span, now + timedelta(minutes=1))  # clocks differ
-    deployment = find_deployment(aws=aws, stage=stage)
+    deployment = options.deployment()
     found = _found(deployment, id_, window, over=over)
     found_stories = stories(found.events)
-    if as_json:
+    if options.as_json:
         now_of = {
             "bindings_now": list(map(asdict, _verdicts(deployment, found_stories) if bindings else ())),
             "filters_now": list(map(asdict, filter_verdicts(deployment, found_stories) if filters else ())),

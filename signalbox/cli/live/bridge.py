@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from signalbox.cli.exchange.stage import exchanges, seconds
+from signalbox.cli.exchange.stage import UserOptions, exchanges, seconds
 from signalbox.cli.live.stage import TICKET, USER, login_of
+from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_line
-from signalbox.cli.shared.stage import Aws, Stage, say
+from signalbox.cli.shared.stage import StageOptions, say
 from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
@@ -29,12 +30,19 @@ if TYPE_CHECKING:
 
 TOPICS = ("record.", "container.", "bridge.")
 
-app = typer.Typer(no_args_is_help=True)
+app = CommandGroup("Arvados: publish the log rows of a cluster to a realm.")
 
 
-@app.callback()
-def arvados() -> None:
-    """Arvados: publish the log rows of a cluster to a realm."""
+@dataclass(frozen=True, slots=True)
+class BridgeOptions(UserOptions):
+    """The options that name a stage and the user of a bridge."""
+
+    user: Annotated[
+        str | None,
+        typer.Option(
+            help=f"User to publish as, and to join as with the ticket in {TICKET}.", metavar="NAME", envvar=USER
+        ),
+    ] = None
 
 
 @app.command()
@@ -69,14 +77,7 @@ def bridge(
         str | None,
         typer.Option(help="WebSocket URL of live; by default the stage's.", metavar="URL", envvar="SIGNALBOX_URL"),
     ] = None,
-    user: Annotated[
-        str | None,
-        typer.Option(
-            help=f"User to publish as, and to join as with the ticket in {TICKET}.", metavar="NAME", envvar=USER
-        ),
-    ] = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
+    options: BridgeOptions,
     as_json: Annotated[bool, typer.Option("--json", help="Print statistics as JSON, one line every 10 s.")] = False,
 ) -> None:
     """Publish each row of a cluster's table `logs` to a realm once and in order, until interrupted."""
@@ -87,7 +88,7 @@ def bridge(
 
     if ignore_checkpoint and from_log_id is None:
         raise RejectedError("--ignore-checkpoint needs --from-log-id, the row to start after")
-    if user is None:
+    if options.user is None:
         raise RejectedError("--user must be given: a bridge publishes as a user of the stage")
     wait = timedelta(seconds=seconds(patience, "--patience") or 0)
     ending = Ending()
@@ -105,8 +106,8 @@ def bridge(
         )
 
     begins = f"log rows for {realm}"
-    with ending.awaited(), exchanges(aws=aws, stage=stage, user=user, begins=begins) as client:
-        login = LiveLogin.of(url, aws=aws, stage=stage, realm=realm, user=user)
+    with ending.awaited(), exchanges(options, begins=begins) as client:
+        login = LiveLogin.of(url, options, realm=realm, user=options.user)
         target = _realm(client, realm, f"bridge.{name}", login)
         BridgeRun(
             partial(PostgresLogs.connect, database),
@@ -141,12 +142,12 @@ class LiveLogin:
     login: "Login"
 
     @classmethod
-    def of(cls, url: str | None, *, aws: bool, stage: str, realm: str, user: str) -> "LiveLogin":
+    def of(cls, url: str | None, options: StageOptions, *, realm: str, user: str) -> "LiveLogin":
         """Return the login of a user, whose ticket is in the environment or typed in."""
-        from signalbox.cli.shared.deployment import Deployment, find_deployment
+        from signalbox.cli.shared.deployment import Deployment
 
         # A user may not read the stack, so with a URL its outputs are not used.
-        deployment = find_deployment(aws=aws, stage=stage) if url is None else Deployment({}, "", "", websocket_url=url)
+        deployment = options.deployment() if url is None else Deployment({}, "", "", websocket_url=url)
         if not deployment.websocket_url:
             raise RejectedError("the stage has no live API: deploy it again to update it")
         return cls(deployment.websocket_url, login_of(deployment, exchange=realm, user=user))

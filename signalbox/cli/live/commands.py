@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from signalbox.cli.exchange.stage import seconds
-from signalbox.cli.live.stage import Access, Exchange, IssuerOption, Page, SignIn, User, events, joining
+from signalbox.cli.live.stage import Access, events, joining
 from signalbox.cli.shared.output import print_json, print_line
-from signalbox.cli.shared.stage import Aws, Stage, say
+from signalbox.cli.shared.stage import say
 from signalbox.errors import RejectedError
 from signalbox.live.wamp.patterns import MatchPolicy
 
@@ -49,13 +49,7 @@ def tail(
         ),
     ] = True,
     maximum: Maximum = None,
-    exchange: Exchange = None,
-    user: User = None,
-    sign_in: SignIn = False,
-    issuer: IssuerOption = None,
-    page: Page = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
+    access: Access,
     as_json: Json = False,
 ) -> None:
     """Print the events of a topic: past events first, then each new event, without gaps."""
@@ -64,7 +58,7 @@ def tail(
     from signalbox.live.wamp.patterns import TopicPattern
 
     cursor = Cursor(TopicPattern.parse(topic, match), _past(last, since))
-    access, ending = Access(aws, stage, exchange, user, sign_in, issuer, page), Ending()
+    ending = Ending()
     with ending.awaited(), joining(access) as client:
         for number, event in enumerate(events(client, cursor, ending, follow=follow), start=1):
             _print(json.dumps(document(event)) if as_json else _line(event))
@@ -77,13 +71,7 @@ def watch(
     *,
     record: Annotated[str, typer.Argument(help="Topic of a record's states.", metavar="RECORD")],
     maximum: Maximum = None,
-    exchange: Exchange = None,
-    user: User = None,
-    sign_in: SignIn = False,
-    issuer: IssuerOption = None,
-    page: Page = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
+    access: Access,
     as_json: Json = False,
 ) -> None:
     """Print the latest state of a record, then its changes."""
@@ -92,7 +80,6 @@ def watch(
     from signalbox.live.wamp.patterns import TopicPattern
 
     cursor = Cursor(TopicPattern.parse(record), get_retained=True)
-    access = Access(aws, stage, exchange, user, sign_in, issuer, page)
     ending, state = Ending(), dict[str, object]()
     with ending.awaited(), joining(access) as client:
         for number, event in enumerate(events(client, cursor, ending), start=1):

@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from signalbox.cli.exchange.stage import User, exchanges
+from signalbox.cli.exchange.stage import UserOutputOptions, exchanges
 from signalbox.cli.live.changes import check_realm, print_dry_run
 from signalbox.cli.shared.nearest import suggestion
+from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_table
-from signalbox.cli.shared.stage import Aws, Json, Stage, say
+from signalbox.cli.shared.stage import say
 from signalbox.live.admin.coverage import check_placeholders
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.uris import InvalidUri
@@ -17,7 +18,7 @@ from signalbox.sarracenia.rights.permissions import Right
 if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient
 
-app = typer.Typer(help="Grant users and groups topics of live exchanges, deny them, or explain.", no_args_is_help=True)
+app = CommandGroup("Grant users and groups topics of live exchanges, deny them, or explain.")
 
 Name = Annotated[str, typer.Argument(help="Name of the user.", metavar="USER")]
 Principal = Annotated[str, typer.Argument(help="A user, @GROUP, or @everyone.", metavar="USER")]
@@ -38,11 +39,6 @@ DryRun = Annotated[
 ]
 
 
-@app.callback()
-def grant() -> None:
-    """Grant users and groups topics of live exchanges, deny them, or explain."""
-
-
 @app.command()
 def add(
     *,
@@ -53,16 +49,13 @@ def add(
     right: RightOption = Right.READ,
     deny: Deny = False,
     dry_run: DryRun = False,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: UserOutputOptions,
 ) -> None:
     """Grant a user or group topics that a pattern matches, in addition to the rights of the role; or deny them."""
     fields = _fields(name, realm, pattern, match=match, right=right, deny=deny, dry_run=dry_run)
-    with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
+    with exchanges(options, says_where=True) as client:
         result = _asked(client, "grant", fields)
-    _print(result, as_json=as_json)
+    _print(result, as_json=options.as_json)
     if not result.get("granted", True):
         say(f"the {'deny' if deny else 'grant'} existed before")
 
@@ -77,19 +70,16 @@ def remove(
     right: RightOption = Right.READ,
     deny: Annotated[bool, typer.Option("--deny", help="Remove a deny.")] = False,
     dry_run: DryRun = False,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: UserOutputOptions,
 ) -> None:
     """Remove a grant: events that are published later, and were visible by it alone, do not reach the user."""
     fields = _fields(name, realm, pattern, match=match, right=right, deny=deny, dry_run=dry_run)
-    with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
+    with exchanges(options, says_where=True) as client:
         result = _asked(client, "ungrant", fields)
         is_missing = not result.get("ungranted", True)
-        hint = _near(client, fields) if is_missing and not as_json else ""
-    if not is_missing or as_json:
-        _print(result, as_json=as_json)
+        hint = _near(client, fields) if is_missing and not options.as_json else ""
+    if not is_missing or options.as_json:
+        _print(result, as_json=options.as_json)
     if is_missing:
         say(f"there was no such {'deny' if deny else 'grant'}{hint}")
 
@@ -101,16 +91,13 @@ def list_grants(
         str | None, typer.Option("--of", help="List only the grants of this user or @GROUP.", metavar="USER")
     ] = None,
     realm: Annotated[str | None, typer.Option("--exchange", help="List only the grants on this exchange.")] = None,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: UserOutputOptions,
 ) -> None:
     """List the grants of you and your groups, and the grants on exchanges that you may configure."""
-    with exchanges(aws=aws, stage=stage, user=user) as client:
+    with exchanges(options) as client:
         found = client.ask("grants", {"user": name, "exchange": realm})
     assert isinstance(found, list)  # noqa: S101 - for mypy: the command's result
-    if as_json:
+    if options.as_json:
         print_json(found)
     elif found:
         columns = ["user", "exchange", "right", "match", "uri"]
@@ -133,18 +120,15 @@ def explain(
         str | None,
         typer.Option("--groups", help="The groups in the token of an identity provider's user: a,b.", metavar="A,B"),
     ] = None,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: UserOutputOptions,
 ) -> None:
     """Explain which grant, deny, role or ownership permits a user a topic or refuses it, and why others do not."""
     listed = None if groups is None else [group for group in groups.split(",") if group]
     fields = {"user": name, "topic": topic, "exchange": realm, "right": right.value, "groups": listed}
-    with exchanges(aws=aws, stage=stage, user=user) as client:
+    with exchanges(options) as client:
         found = client.ask("explain", fields)
     assert isinstance(found, list)  # noqa: S101 - for mypy: the command's result
-    if as_json:
+    if options.as_json:
         print_json(found)
     elif found:
         for one in found:

@@ -4,21 +4,16 @@ from typing import Annotated, Any
 
 import typer
 
-from signalbox.cli.exchange.stage import User, exchanges
+from signalbox.cli.exchange.stage import UserOptions, UserOutputOptions, exchanges
 from signalbox.cli.live.changes import check_realm, print_dry_run
 from signalbox.cli.live.grants import DryRun, Realm
+from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_table
-from signalbox.cli.shared.stage import Aws, Json, Stage
 
-app = typer.Typer(help="Change and list groups of users, which grants name as @GROUP.", no_args_is_help=True)
+app = CommandGroup("Change and list groups of users, which grants name as @GROUP.")
 
 Group = Annotated[str, typer.Argument(help="Name of the group, without @.", metavar="GROUP")]
 Users = Annotated[list[str], typer.Argument(help="Names of users.", metavar="USER...")]
-
-
-@app.callback()
-def group() -> None:
-    """Change and list groups of users, which grants name as @GROUP."""
 
 
 @app.command()
@@ -28,14 +23,11 @@ def add(
     name: Group,
     users: Users,
     dry_run: DryRun = False,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: UserOutputOptions,
 ) -> None:
     """Add users to a group of a live exchange."""
-    result = _changed("group_add", realm, name, users, dry_run=dry_run, user=user, aws=aws, stage=stage)
-    _print(result, ("is now in", "was already in"), as_json=as_json)
+    result = _changed("group_add", realm, name, users, options, dry_run=dry_run)
+    _print(result, ("is now in", "was already in"), as_json=options.as_json)
 
 
 @app.command()
@@ -45,14 +37,11 @@ def remove(
     name: Group,
     users: Users,
     dry_run: DryRun = False,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: UserOutputOptions,
 ) -> None:
     """Remove users from a group: events that are published later, and were visible by it alone, do not reach them."""
-    result = _changed("group_remove", realm, name, users, dry_run=dry_run, user=user, aws=aws, stage=stage)
-    _print(result, ("is no longer in", "was not in"), as_json=as_json)
+    result = _changed("group_remove", realm, name, users, options, dry_run=dry_run)
+    _print(result, ("is no longer in", "was not in"), as_json=options.as_json)
 
 
 @app.command(name="list")
@@ -60,17 +49,14 @@ def list_groups(
     *,
     realm: Realm,
     name: Annotated[str | None, typer.Argument(help="List only this group.", metavar="GROUP")] = None,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: UserOutputOptions,
 ) -> None:
     """List the members of groups of a live exchange that you may configure, or your own groups there."""
     check_realm(realm)
-    with exchanges(aws=aws, stage=stage, user=user) as client:
+    with exchanges(options) as client:
         found = client.ask("groups", {"exchange": realm, "group": name})
     assert isinstance(found, list)  # noqa: S101 - for mypy: the command's result
-    if as_json:
+    if options.as_json:
         print_json(found)
     elif found:
         print_table(["group", "user"], ([one["group"], one["user"]] for one in found))
@@ -79,11 +65,11 @@ def list_groups(
 
 
 def _changed(
-    command: str, realm: str, group: str, users: list[str], *, dry_run: bool, user: str | None, aws: bool, stage: str
+    command: str, realm: str, group: str, users: list[str], options: UserOptions, *, dry_run: bool
 ) -> dict[str, Any]:
     check_realm(realm)
     fields = {"exchange": realm, "group": group, "users": users, **({"dry_run": True} if dry_run else {})}
-    with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
+    with exchanges(options, says_where=True) as client:
         result = client.ask(command, fields)
     assert isinstance(result, dict)  # noqa: S101 - for mypy: the command's result
     return result

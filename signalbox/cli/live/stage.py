@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from signalbox.cli.shared.nearest import suggestion
-from signalbox.cli.shared.stage import say
+from signalbox.cli.shared.stage import StageOptions, say
 from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
@@ -65,16 +65,14 @@ Page = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """The options of a command for the stage, the realm and the user to join as."""
+class Access(StageOptions):
+    """The options for the stage, the realm and the user to join as."""
 
-    aws: bool
-    stage: str
-    exchange: str | None
-    user: str | None
-    sign_in: bool
-    issuer: str | None
-    page: str | None
+    exchange: Exchange = None
+    user: User = None
+    sign_in: SignIn = False
+    issuer: IssuerOption = None
+    page: Page = None
 
 
 @contextmanager
@@ -105,10 +103,8 @@ def _near_realm(deployment: "Deployment", realm: str, error: "JoinRefused") -> s
 
 
 def _deployment(access: Access) -> "Deployment":
-    from signalbox.cli.shared.deployment import find_deployment
-
     if access.page is None:
-        return find_deployment(aws=access.aws, stage=access.stage)
+        return access.deployment()
     if access.aws:
         raise RejectedError("--page and --aws exclude each other: the page's address names the stage")
     from signalbox.cli.live.sign_in import deployment_of_page

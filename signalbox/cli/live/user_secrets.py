@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from signalbox.cli.exchange.stage import User, exchanges
+from signalbox.cli.exchange.stage import UserOutputOptions, exchanges
 from signalbox.cli.exchange.user_files import Names, Source, named_users
 from signalbox.cli.shared.output import print_fields, print_json, print_table
-from signalbox.cli.shared.stage import Aws, Json, Stage, say
+from signalbox.cli.shared.stage import say
 
 if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient
@@ -57,20 +57,17 @@ def secret(
     wampcra: Annotated[
         bool, typer.Option("--wampcra", help="Also permit wampcra; readers of the stage's table can then join as USER.")
     ] = False,
-    user: User = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: UserOutputOptions,
 ) -> None:
     """Create a secret for each user to join realms with, replacing older ones, and print it once."""
     users = [str(one.name) for one in named_users(names or (), source)]
-    with exchanges(aws=aws, stage=stage, user=user, says_where=True) as client:
+    with exchanges(options, says_where=True) as client:
         if source is None and len(users) == 1:
             created = CreatedSecret.of(users[0], wampcra=wampcra)
             client.ask("secret", created.fields)
-            _print_one(created, as_json=as_json)
+            _print_one(created, as_json=options.as_json)
         else:
-            _create_several(client, users, wampcra=wampcra, as_json=as_json)
+            _create_several(client, users, wampcra=wampcra, as_json=options.as_json)
     say("the secret is not shown again; joined sessions continue")
 
 

@@ -10,8 +10,9 @@ import typer
 
 from signalbox.cli.rendezvous.credentials import client_key, credentials, fingerprints
 from signalbox.cli.shared.days import METAVAR, past_day, today
+from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_text
-from signalbox.cli.shared.stage import Aws, Json, Stage, say
+from signalbox.cli.shared.stage import OutputOptions, say
 from signalbox.errors import RejectedError
 from signalbox.rendezvous.wire.nat import Nat
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment
     from signalbox.clients.rendezvous.client import ExchangeProgress
 
-app = typer.Typer(help="Connect Snowflake clients and proxies.", no_args_is_help=True)
+app = CommandGroup("Connect Snowflake clients and proxies.")
 app.command()(credentials)
 
 Sdp = Annotated[
@@ -35,16 +36,13 @@ def offer(
     fingerprint: Annotated[
         str | None, typer.Option(help="Fingerprint of the bridge; default: the first of the stage's list.")
     ] = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: OutputOptions,
 ) -> None:
     """Send an offer as a client does and print the answer; without --sdp, send a sample offer."""
-    from signalbox.cli.shared.deployment import find_deployment
     from signalbox.clients.rendezvous.client import SqsRendezvous
     from signalbox.rendezvous.wire.offer import offer_body
 
-    deployment = find_deployment(aws=aws, stage=stage)
+    deployment = options.deployment()
     description = session_description(sdp)
     key = client_key(deployment)
     rendezvous = SqsRendezvous(
@@ -54,7 +52,7 @@ def offer(
     )
     bridge = fingerprint or fingerprints(deployment.outputs)[0]
     answer = rendezvous.exchange(offer_body(description, nat, fingerprint=bridge), on_progress=_print_progress)
-    if as_json:
+    if options.as_json:
         seconds = answer.after.total_seconds()
         print_json({"answer": answer.session_description, "client_id": answer.client_id, "seconds": round(seconds, 3)})
     else:
@@ -101,20 +99,17 @@ def proxy(
     nat: Annotated[Nat, typer.Option(help="NAT type of the proxy.")] = Nat.UNRESTRICTED,
     proxy_type: Annotated[str, typer.Option("--type", help="Type that the proxy reports.")] = "standalone",
     rounds: Annotated[int, typer.Option(help="Number of polls.", min=1)] = 1,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: OutputOptions,
 ) -> None:
     """Poll as a simulated proxy and answer with a sample session description; only for manual tests of a stage."""
-    from signalbox.cli.shared.deployment import find_deployment
     from signalbox.clients.rendezvous.simulator import ProxySimulator
 
-    deployment = find_deployment(aws=aws, stage=stage)
+    deployment = options.deployment()
     simulator = ProxySimulator(deployment.rendezvous_url, nat=nat, proxy_type=proxy_type)
     for _ in range(rounds):
         served = simulator.serve_once()
         status = served.response.status if served.response else "no response"
-        if as_json:
+        if options.as_json:
             print_json({"sid": served.sid, "status": status, "accepted": served.accepted})
         else:
             print_line(f"{status}{_outcome(served.accepted)}")
@@ -133,17 +128,13 @@ def stats(
         str | None,
         typer.Option(help="UTC day, such as 2026-11-23, or `yesterday`; default: today.", metavar=METAVAR),
     ] = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: OutputOptions,
 ) -> None:
     """Print a day's statistics in the format of upstream's metrics log, as the Glue job does from the history."""
-    from signalbox.cli.shared.deployment import find_deployment
-
     chosen = past_day(day, "--day") or today()
     _check_kept(chosen)
-    deployment = find_deployment(aws=aws, stage=stage)
-    _print_statistics(chosen, _counters(deployment, chosen), as_json=as_json)
+    deployment = options.deployment()
+    _print_statistics(chosen, _counters(deployment, chosen), as_json=options.as_json)
 
 
 def _print_statistics(day: date, counters: Mapping[str, int], *, as_json: bool) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from signalbox.cli.shared.confirmation import Yes, confirm
 from signalbox.cli.shared.output import print_fields, print_json, print_line
-from signalbox.cli.shared.stage import Aws, Json, Stage, say
+from signalbox.cli.shared.stage import OutputOptions, say
 from signalbox.errors import RejectedError
 from signalbox.rendezvous.wire.bridge_line import STUN_SERVERS, bridge_lines
 from signalbox.rendezvous.wire.bridges import DEFAULT_FINGERPRINT, Fingerprint
@@ -35,26 +35,22 @@ Stun = Annotated[
 
 def credentials(
     *,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: OutputOptions,
     rotate: Rotate = False,
     revoke: Revoke = False,
     yes: Yes = False,
     stun: Stun = None,
 ) -> None:
     """Print the settings of a Snowflake client: queue URL, encoded credentials, arguments and bridge lines."""
-    from signalbox.cli.shared.deployment import find_deployment
-
     if rotate and revoke:
         raise RejectedError("--rotate and --revoke exclude each other: a new key for clients, or none for any")
-    deployment = find_deployment(aws=aws, stage=stage)
+    deployment = options.deployment()
     if revoke:
-        _revoke(deployment, yes=yes, as_json=as_json)
+        _revoke(deployment, yes=yes, as_json=options.as_json)
         return
     key = client_key(deployment, rotate=rotate)
     _record(deployment, key)
-    _print_client(deployment, key, [_stun_url(server) for server in stun or STUN_SERVERS], as_json=as_json)
+    _print_client(deployment, key, [_stun_url(server) for server in stun or STUN_SERVERS], as_json=options.as_json)
 
 
 def client_key(deployment: "Deployment", *, rotate: bool = False) -> "ClientCredentials":

@@ -9,6 +9,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
+from signalbox.cli.shared.option_groups import with_option_groups
+
 
 class Part(NamedTuple):
     """A command or a group of commands of a module."""
@@ -30,7 +32,7 @@ class Part(NamedTuple):
             return command
         app = typer.Typer(add_completion=False)
         command_class = _imported(self.command_class) if self.command_class else TyperCommand
-        app.command(name=self.name, cls=command_class)(source)
+        app.command(name=self.name, cls=command_class)(with_option_groups(source))
         return get_command(app)
 
 

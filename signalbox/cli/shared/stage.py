@@ -1,6 +1,7 @@
 """Options and output that all commands of a stage share."""
 
 import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,27 @@ Aws = Annotated[
 ]
 Stage = Annotated[str, typer.Option(help="Name of the stage in AWS.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@dataclass(frozen=True, slots=True)
+class StageOptions:
+    """The options that name a stage."""
+
+    aws: Aws = False
+    stage: Stage = "signalbox"
+
+    def deployment(self) -> "Deployment":
+        """Return the stage. Raises `RejectedError` if there is none."""
+        from signalbox.cli.shared.deployment import find_deployment
+
+        return find_deployment(aws=self.aws, stage=self.stage)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputOptions(StageOptions):
+    """The options that name a stage, and the one that selects JSON."""
+
+    as_json: Json = False
 
 
 def output(deployment: "Deployment", name: str) -> str:

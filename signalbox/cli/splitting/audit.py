@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from signalbox.cli.shared.output import print_json, print_table
-from signalbox.cli.shared.stage import Aws, Json, Stage, local_time, output, say
+from signalbox.cli.shared.stage import OutputOptions, local_time, output, say
 from signalbox.errors import RejectedError
 from signalbox.splitting.control.commands import DEFAULT_AUDIT_DAYS, MAXIMUM_AUDIT_DAYS
 from signalbox.splitting.forwarding.matching import DEPLOYED
@@ -24,16 +24,13 @@ def audit(
     days: Annotated[
         int, typer.Option(help="Days of history to search.", min=1, max=MAXIMUM_AUDIT_DAYS)
     ] = DEFAULT_AUDIT_DAYS,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: OutputOptions,
 ) -> None:
     """Show who received a message, when, and by which filter; the history lags by about a minute."""
     from signalbox.aws.history.athena import Athena
     from signalbox.aws.splitting.audit_trail import AthenaAuditTrail
-    from signalbox.cli.shared.deployment import find_deployment
 
-    deployment = find_deployment(aws=aws, stage=stage)
+    deployment = options.deployment()
     client = deployment.session().client("athena")
     results = f"s3://{output(deployment, 'HistoryBucket')}/{QUERY_PREFIX}"
     athena = Athena(client, output(deployment, "HistoryDatabase"), results)
@@ -41,7 +38,7 @@ def audit(
     rows = AthenaAuditTrail(athena, output(deployment, "HistoryTable")).events(message_id, since=since)
     if not rows:
         say(f"no events of {message_id!r} since {since}; the newest events take about a minute")
-    if as_json:
+    if options.as_json:
         print_json(rows)
     elif rows:
         print_table(COLUMNS, map(_shown, rows))

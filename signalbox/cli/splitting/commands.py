@@ -1,8 +1,7 @@
 """`signalbox split`: share a queue with the deployed consumer and with other users."""
 
-import typer
-
 from signalbox.cli.shared.lazy_group import Part, group_of
+from signalbox.cli.shared.option_groups import CommandGroup
 
 COMMANDS = group_of(
     Part(
@@ -55,13 +54,6 @@ COMMANDS = group_of(
     Part("kubernetes", "signalbox.cli.splitting.kubernetes:app", "Kubernetes clusters whose workloads may be split."),
 )
 
-app = typer.Typer(
-    help="Share a queue with the deployed consumer and with other users, without taking their messages.",
-    cls=COMMANDS,
-    no_args_is_help=True,
+app = CommandGroup(
+    "Share a queue with the deployed consumer and with other users, without taking their messages.", cls=COMMANDS
 )
-
-
-@app.callback()
-def split() -> None:
-    """Share a queue with the deployed consumer and with other users, without taking their messages."""

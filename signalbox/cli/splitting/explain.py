@@ -9,7 +9,7 @@ import typer
 
 from signalbox.cli.shared.files import read_json
 from signalbox.cli.shared.output import print_line, print_table
-from signalbox.cli.shared.stage import Aws, Stage
+from signalbox.cli.shared.stage import StageOptions
 from signalbox.cli.splitting.stage import control, warn_not_split
 from signalbox.errors import RejectedError
 
@@ -48,8 +48,7 @@ def explain(
     target: TargetName = None,
     sns: Sns = False,
     s3_event: S3Event = False,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
+    options: StageOptions,
     as_json: Json = False,
 ) -> None:
     """Show who would receive each message and why, with the verdict of every session's filter."""
@@ -58,7 +57,7 @@ def explain(
     if sessions is not None:
         _print(_offline(sessions, messages, queue=queue, sns=sns, s3_event=s3_event), as_json=as_json)
     else:
-        _print(_live(str(target), messages, queue=queue, aws=aws, stage=stage), as_json=as_json)
+        _print(_live(str(target), messages, options, queue=queue), as_json=as_json)
 
 
 def _print(decisions: list[Document], *, as_json: bool) -> None:
@@ -81,12 +80,12 @@ def _offline(sessions: Path, messages: Path, *, queue: str, sns: bool, s3_event:
     return [as_document(number, decision) for number, decision in enumerate(decisions)]
 
 
-def _live(target: str, messages: Path, *, queue: str, aws: bool, stage: str) -> list[Document]:
+def _live(target: str, messages: Path, options: StageOptions, *, queue: str) -> list[Document]:
     from signalbox.splitting.forwarding.explanation import parse_messages
     from signalbox.splitting.model.target import Target
 
     documents = [dict(message.document) for message in parse_messages(read_json(messages))]
-    with control(aws=aws, stage=stage) as client:
+    with control(options) as client:
         result = client.ask("explain", {"target": str(Target.parse(target)), "queue_id": queue, "messages": documents})
     return list(result["decisions"]) if isinstance(result, dict) else []
 

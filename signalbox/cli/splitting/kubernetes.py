@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_text
 from signalbox.cli.shared.stage import Json, Stage
 from signalbox.errors import RejectedError
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from signalbox.splitting.consumers.rbac import Document, Rights
     from signalbox.splitting.model.target import Target
 
-app = typer.Typer(help="Kubernetes clusters whose workloads may be split.", no_args_is_help=True)
+app = CommandGroup("Kubernetes clusters whose workloads may be split.")
 
 Workloads = Annotated[
     list[str] | None,
@@ -38,11 +39,6 @@ ServiceAccount = Annotated[
         metavar="NAMESPACE/NAME",
     ),
 ]
-
-
-@app.callback()
-def kubernetes() -> None:
-    """Set up Kubernetes clusters whose workloads may be split."""
 
 
 @app.command()

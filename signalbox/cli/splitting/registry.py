@@ -8,20 +8,16 @@ from typing import Annotated
 import typer
 
 from signalbox.cli.shared.files import read_text
+from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_table, print_text
-from signalbox.cli.shared.stage import Aws, Json, Stage, local_time, output, say
+from signalbox.cli.shared.stage import Json, OutputOptions, local_time, output, say
 from signalbox.cli.splitting.stage import TargetName, control, control_of
 from signalbox.errors import RejectedError
 
-app = typer.Typer(help="Registries of the deployed consumers, in mirrord's format.", no_args_is_help=True)
+app = CommandGroup("Registries of the deployed consumers, in mirrord's format.")
 
 File = Annotated[Path, typer.Option("--file", "-f", help="YAML file with mirrord's resources; - for standard input.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write; standard output if not given.")]
-
-
-@app.callback()
-def registry() -> None:
-    """Manage registries: the queues that deployed consumers read, and the sources of their names."""
 
 
 @app.command()
@@ -41,18 +37,17 @@ def check(*, file: File, as_json: Json = False) -> None:
 
 
 @app.command()
-def apply(*, file: File, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
+def apply(*, file: File, options: OutputOptions) -> None:
     """Store the registries in a file; each replaces its target's older one."""
-    from signalbox.cli.shared.deployment import find_deployment
     from signalbox.filters.languages import Languages
     from signalbox.splitting.consumers.registry_file import parse_registries
 
     documents = parse_documents(read_text(file), str(file))
-    deployment = find_deployment(aws=aws, stage=stage)
+    deployment = options.deployment()
     parse_registries(documents, Languages(), prefix=output(deployment, "TemporaryQueuePrefix"))
     with control_of(deployment, says_where=True) as client:
         result = client.ask("apply", {"documents": documents})
-    if as_json:
+    if options.as_json:
         print_json(result)
         return
     for target in result["targets"] if isinstance(result, dict) else ():
@@ -72,13 +67,13 @@ def parse_documents(text: str, name: str) -> list[object]:
 
 
 @app.command()
-def remove(*, target: TargetName, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
+def remove(*, target: TargetName, options: OutputOptions) -> None:
     """Remove a target's registry; a running split keeps it."""
     from signalbox.splitting.model.target import Target
 
-    with control(aws=aws, stage=stage, says_where=True) as client:
+    with control(options, says_where=True) as client:
         result = client.ask("remove", {"target": str(Target.parse(target))})
-    if as_json:
+    if options.as_json:
         print_json(result)
     elif isinstance(result, dict):
         print_line(f"{result['target']}  removed; a running split keeps its registry")
@@ -89,15 +84,13 @@ def discover(
     *,
     target: TargetName,
     write_to: Output = None,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    options: OutputOptions,
 ) -> None:
     """Discover the queues that a target consumes, and write a registry for review."""
-    with control(aws=aws, stage=stage) as client:
+    with control(options) as client:
         result = client.ask("discover", {"target": target})
     documents = result.get("documents", []) if isinstance(result, dict) else []
-    text = json.dumps(documents, indent=2) + "\n" if as_json else _yaml(documents)
+    text = json.dumps(documents, indent=2) + "\n" if options.as_json else _yaml(documents)
     if write_to is None:
         print_text(text.rstrip("\n"))
         return
@@ -115,11 +108,11 @@ def _yaml(documents: Sequence[object]) -> str:
 
 
 @app.command(name="list")
-def list_registries(*, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
+def list_registries(*, options: OutputOptions) -> None:
     """List the targets that have a registry."""
-    with control(aws=aws, stage=stage) as client:
+    with control(options) as client:
         result = client.ask("registries")
-    if as_json:
+    if options.as_json:
         print_json(result)
         return
     found = result if isinstance(result, list) else []

@@ -14,7 +14,7 @@ import typer
 
 from signalbox.cli.shared.files import read_json
 from signalbox.cli.shared.output import print_json, print_line
-from signalbox.cli.shared.stage import Aws, Json, Stage, say
+from signalbox.cli.shared.stage import OutputOptions, StageOptions, say
 from signalbox.cli.splitting.handler import options as handler_options
 from signalbox.cli.splitting.stage import (
     ConfiguredTarget,
@@ -80,12 +80,11 @@ def session_request(
 
 
 @contextmanager
-def session_client(request: SessionRequest, *, aws: bool, stage: str) -> "Iterator[SessionClient]":
+def session_client(request: SessionRequest, place: StageOptions) -> "Iterator[SessionClient]":
     """Yield a client for a session; name its stage first, since a session changes a deployed consumer."""
-    from signalbox.cli.shared.deployment import find_deployment
     from signalbox.clients.splitting.sessions import SessionClient
 
-    deployment = find_deployment(aws=aws, stage=stage)
+    deployment = place.deployment()
     say(f"session {request.session!r} of {request.target} in {deployment.place}")
     with control_of(deployment) as client:
         yield SessionClient(client, request, on_progress=_say_phase, on_wait=_say_wait)
@@ -119,9 +118,7 @@ def start(
     hold: Annotated[
         bool, typer.Option(help="Keep the session until this command is interrupted; otherwise exit when it is ready.")
     ] = True,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    place: OutputOptions,
 ) -> None:
     """Start a session, print the environment for its consumer, and keep it alive until interrupted."""
     from signalbox.cli.shared.signals import Interrupted, interruptible
@@ -130,12 +127,12 @@ def start(
     document = session_config(config, exclusive=exclusive)
     request = session_request(target=target, session=session, owner=owner, config=document, since=since)
     try:
-        with interruptible(), session_client(request, aws=aws, stage=stage) as client:
+        with interruptible(), session_client(request, place) as client:
             if not hold:
-                _print_session(client.start(timeout=timedelta(seconds=timeout)), as_json=as_json)
+                _print_session(client.start(timeout=timedelta(seconds=timeout)), as_json=place.as_json)
                 return
             with held_session(client, timeout=timedelta(seconds=timeout)) as state:
-                _print_session(state, as_json=as_json)
+                _print_session(state, as_json=place.as_json)
                 say("Ctrl-C ends it")
                 with HeartbeatThread(client).running() as heartbeat:
                     _wait(heartbeat)
@@ -182,8 +179,7 @@ def run(
     session: SessionName = None,
     owner: Owner = None,
     timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
+    place: StageOptions,
     as_json: handler_options.BatchJson = False,
 ) -> None:
     """Run a command or a Lambda handler with its own session, which starts before it and ends when it ends."""
@@ -197,24 +193,23 @@ def run(
     document = session_config(config, exclusive=exclusive)
     request = session_request(target=target, session=session, owner=owner, config=document, since=since)
     if command:
-        _run_command(request, command, timeout=timedelta(seconds=timeout), aws=aws, stage=stage)
+        _run_command(request, command, place, timeout=timedelta(seconds=timeout))
     from signalbox.cli.splitting.handler.command import run_handler
 
-    run_handler(request, options, timeout=timedelta(seconds=timeout), aws=aws, stage=stage)
+    run_handler(request, options, place, timeout=timedelta(seconds=timeout))
 
 
-def _run_command(request: SessionRequest, command: list[str], *, timeout: timedelta, aws: bool, stage: str) -> NoReturn:
-    from signalbox.cli.shared.deployment import find_deployment
+def _run_command(request: SessionRequest, command: list[str], place: StageOptions, *, timeout: timedelta) -> NoReturn:
     from signalbox.cli.shared.signals import Interrupted, interruptible
     from signalbox.cli.splitting.held_sessions import ChildProcess, HeartbeatThread, held_session
 
     if shutil.which(command[0]) is None:  # checked before the deployed consumer is switched
         raise RejectedError(f"cannot run {command[0]!r}: there is no such program")
-    environment = find_deployment(aws=aws, stage=stage).program_environment(os.environ)
+    environment = place.deployment().program_environment(os.environ)
     try:
         with (
             interruptible(),
-            session_client(request, aws=aws, stage=stage) as client,
+            session_client(request, place) as client,
             held_session(client, timeout=timeout) as state,
         ):
             running = ChildProcess(command, {**environment, **state.environment})
@@ -231,9 +226,7 @@ def stop(
     session: Annotated[str, typer.Argument(help="Name of the session.")],
     target: TargetName,
     wait: Annotated[bool, typer.Option("--wait", help="Exit only when the session is gone.")] = False,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    place: OutputOptions,
 ) -> None:
     """End a session of any owner; its unconsumed messages are matched again."""
     import time
@@ -241,13 +234,13 @@ def stop(
     from signalbox.splitting.model.target import Target
 
     request = SessionRequest(str(Target.parse(target)), session, default_owner(), None)
-    with session_client(request, aws=aws, stage=stage) as client:
+    with session_client(request, place) as client:
         _refuse_unknown(session, client.known())
         state = client.stop()
         while wait and state.phase != GONE:
             time.sleep(POLL_SECONDS)
             state = client.heartbeat()  # an ending session stays ending
-    if as_json:
+    if place.as_json:
         print_json(state.document)
     else:
         print_line(f"{state.session}  {state.phase}")
@@ -274,12 +267,9 @@ def tail(
     session: SessionName = None,
     owner: Owner = None,
     timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
-    aws: Aws = False,
-    stage: Stage = "signalbox",
-    as_json: Json = False,
+    place: OutputOptions,
 ) -> None:
     """Print matching messages as they arrive without taking them, by a session that receives copies."""
-    from signalbox.cli.shared.deployment import find_deployment
     from signalbox.cli.shared.signals import Interrupted, interruptible
     from signalbox.cli.splitting.held_sessions import HeartbeatThread, held_session
     from signalbox.cli.splitting.tail import Tail, tail_config
@@ -288,11 +278,11 @@ def tail(
         tail_config(queue, message_filter or [], jq_filter) if config is None else mirror_config(read_json(config))
     )
     request = session_request(target=target, session=session, owner=owner, config=document)
-    tailed = Tail(find_deployment(aws=aws, stage=stage).session(), as_json=as_json)
+    tailed = Tail(place.deployment().session(), as_json=place.as_json)
     try:
         with (
             interruptible(),
-            session_client(request, aws=aws, stage=stage) as client,
+            session_client(request, place) as client,
             held_session(client, timeout=timedelta(seconds=timeout)) as state,
         ):
             with HeartbeatThread(client).running() as heartbeat:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from signalbox.cli.shared.stage import output, say
+from signalbox.cli.shared.stage import StageOptions, output, say
 
 if TYPE_CHECKING:
     from signalbox.cli.shared.deployment import Deployment
@@ -33,11 +33,9 @@ Owner = Annotated[str | None, typer.Option(help="Owner of the session; by defaul
 
 
 @contextmanager
-def control(*, aws: bool, stage: str, says_where: bool = False) -> "Iterator[ControlClient]":
+def control(options: StageOptions, *, says_where: bool = False) -> "Iterator[ControlClient]":
     """Yield a client of a stage's control queue; with `says_where`, name the stage when the context ends."""
-    from signalbox.cli.shared.deployment import find_deployment
-
-    with control_of(find_deployment(aws=aws, stage=stage), says_where=says_where) as client:
+    with control_of(options.deployment(), says_where=says_where) as client:
         yield client
 
 

@@ -7,7 +7,7 @@ import typer
 
 from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.output import print_json, print_line, print_table
-from signalbox.cli.shared.stage import Aws, Json, Stage, age
+from signalbox.cli.shared.stage import OutputOptions, StageOptions, age
 from signalbox.cli.splitting.stage import control
 from signalbox.splitting.model.target import Target
 
@@ -15,13 +15,11 @@ TargetFilter = Annotated[str | None, typer.Option("--target", help="Only this de
 Document = Mapping[str, Any]  # as the stage returns it; docs/splitting.md lists the fields
 
 
-def list_sessions(
-    *, target: TargetFilter = None, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False
-) -> None:
+def list_sessions(*, target: TargetFilter = None, options: OutputOptions) -> None:
     """List sessions with owner, phase, age and backlog."""
-    result = _status(target, aws=aws, stage=stage)
+    result = _status(target, options)
     sessions = [session for split in _splits(result) for session in split["sessions"]]
-    if as_json:
+    if options.as_json:
         print_json(sessions)
     elif sessions:
         columns = ["session", "target", "owner", "phase", "age", "last sign", "queue", "waiting", "in flight"]
@@ -30,11 +28,11 @@ def list_sessions(
         print_line(f"no sessions{_hint(target, result)}")
 
 
-def status(*, target: TargetFilter = None, aws: Aws = False, stage: Stage = "signalbox", as_json: Json = False) -> None:
+def status(*, target: TargetFilter = None, options: OutputOptions) -> None:
     """Show splits with their stage, their queues, and the queues that each target reads."""
-    result = _status(target, aws=aws, stage=stage)
+    result = _status(target, options)
     splits, unreadable = _splits(result), result.get("unreadable", ())
-    if as_json:
+    if options.as_json:
         print_json({"splits": splits, "unreadable": unreadable})
         return
     for split in splits:
@@ -45,10 +43,10 @@ def status(*, target: TargetFilter = None, aws: Aws = False, stage: Stage = "sig
         print_line(f"no queue is split{_hint(target, result)}")
 
 
-def _status(target: str | None, *, aws: bool, stage: str) -> Document:
+def _status(target: str | None, options: StageOptions) -> Document:
     """Return the status; with the targets that have a registry in `known` if none of the target is split."""
     fields = {} if target is None else {"target": str(Target.parse(target))}
-    with control(aws=aws, stage=stage) as client:
+    with control(options) as client:
         result = client.ask("status", fields)
         if not isinstance(result, dict):
             return {}

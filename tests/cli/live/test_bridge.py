@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from signalbox.cli.live.bridge import LiveLogin
 from signalbox.cli.main import app
+from signalbox.cli.shared.stage import StageOptions
 from signalbox.errors import RejectedError, UnavailableError
 from tests.cli.exchange.stage import exchange_stage
 from tests.cli.shared.stage import FakeStage
@@ -73,7 +74,7 @@ def test_with_a_url_the_stage_is_not_read(monkeypatch, tmp_path):
     monkeypatch.setenv("SIGNALBOX_TICKET", "a-ticket")
     monkeypatch.chdir(tmp_path)
 
-    login = LiveLogin.of(URL, aws=True, stage="lab", realm=REALM, user="cluster")
+    login = LiveLogin.of(URL, StageOptions(aws=True, stage="lab"), realm=REALM, user="cluster")
 
     assert login.url == URL
     assert (login.login.realm, login.login.authid, login.login.ticket) == (REALM, "cluster", "a-ticket")

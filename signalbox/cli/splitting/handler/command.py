@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from signalbox.cli.shared.stage import say
+from signalbox.cli.shared.stage import StageOptions, say
 from signalbox.cli.splitting.handler.loop import HandledQueue, HandlerLoop, Invoker
 from signalbox.cli.splitting.handler.options import HandlerOptions
 from signalbox.cli.splitting.handler.process import Handler, HandlerProcess, interpreter
@@ -33,22 +33,19 @@ if TYPE_CHECKING:
     from signalbox.splitting.control.protocol import SessionQueue, SessionStatus
 
 
-def run_handler(
-    request: "SessionRequest", options: HandlerOptions, *, timeout: timedelta, aws: bool, stage: str
-) -> None:
+def run_handler(request: "SessionRequest", options: HandlerOptions, place: StageOptions, *, timeout: timedelta) -> None:
     """Invoke a handler with the messages of a session until a signal arrives or the session ends."""
-    from signalbox.cli.shared.deployment import find_deployment
     from signalbox.cli.shared.signals import Interrupted, interruptible
     from signalbox.cli.splitting.held_sessions import HeartbeatThread, held_session
     from signalbox.cli.splitting.sessions import session_client
 
-    deployment = find_deployment(aws=aws, stage=stage)
+    deployment = place.deployment()
     environment = deployment.program_environment(os.environ)
     consumer = LocalFunction.of(request.target, options, deployment.session(), environment)
     try:
         with (
             interruptible(),
-            session_client(request, aws=aws, stage=stage) as client,
+            session_client(request, place) as client,
             held_session(client, timeout=timeout) as state,
         ):
             with HeartbeatThread(client).running() as heartbeat:
