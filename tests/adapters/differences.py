@@ -14,7 +14,7 @@ CODES = (
     "AWS.SimpleQueueService.NonExistentQueue"
 )
 DIFFERENCES: dict[str, str] = {
-    "exchange/test_connections.py::test_a_user_gets_the_reader_and_dead_letters_of_the_administrators": KEYS,
+    "exchange/test_connections.py::test_a_user_gets_the_reader_of_the_administrators_and_no_dead_letter_queue": KEYS,
     "exchange/test_queues.py::test_a_queue_is_made_with_its_dead_letter_queue": ATTRIBUTES,
     "exchange/test_queues.py::test_an_ordered_exchange_has_queues_that_keep_order_by_key": ATTRIBUTES,
     "exchange/test_queues.py::test_both_are_encrypted_and_take_nothing_without_tls": ATTRIBUTES,

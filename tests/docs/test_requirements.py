@@ -14,8 +14,9 @@ PROJECTS = (ROOT / "pyproject.toml", ROOT / "packages" / "signalbox-sr3" / "pypr
 FILES = (ROOT / "requirements.txt", ROOT / "lambdas" / "requirements.in")
 CODE = ("app.py", "signalbox", "packages", "lambdas", "stacks", "glue_jobs", "tests", "benchmarks")
 REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[.*\])?(?P<bounds>[^;#]*)")
-# Both bounds hold: the first is what the command works with, the second the version of the stubs.
-TWICE = {"boto3"}
+# Both bounds of boto3 hold: the first is what the command works with, the second the version of the stubs. Those of
+# jsonschema-rs are for different versions of Python.
+TWICE = {"boto3", "jsonschema-rs"}
 # Of the distributions that have a module, those with a part that this repository never imports.
 ALSO = {"aws-cdk.asset-awscli-v1", "aws-cdk.asset-node-proxy-agent-v6", "aws-cdk.cloud-assembly-schema"}
 

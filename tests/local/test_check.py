@@ -100,7 +100,9 @@ def test_counts_are_those_of_all_closing_lines() -> None:
 def test_each_run_leaves_a_line_and_the_summary_names_its_failures(tmp_path: Path) -> None:
     file = tmp_path / "results.jsonl"
     good = Result("tests", passed=True, output="20 passed in 1.00s\n", seconds=1, processor_seconds=2)
-    bad = Result("stage", passed=False, output=f"FAILED tests/x.py::y[a b] - E\n{CLOSED}\n", seconds=3, processor_seconds=4)
+    bad = Result(
+        "stage", passed=False, output=f"FAILED tests/x.py::y[a b] - E\n{CLOSED}\n", seconds=3, processor_seconds=4
+    )
 
     check_results.append("check", [good], seconds=1, load=0.5, to=file)
     check_results.append("test", [good, bad], seconds=3, load=0.5, to=file)

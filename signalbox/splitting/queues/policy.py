@@ -16,7 +16,10 @@ READ_ORIGINALS = (
     "sqs:DeleteMessage",
 )
 CREATE_TEMPORARY_QUEUES = ("sqs:CreateQueue", "sqs:TagQueue")
-USE_TEMPORARY_QUEUES = ("sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:DeleteQueue")
+USE_TEMPORARY_QUEUES = (
+    *("sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:DeleteQueue"),
+    *("sqs:SetQueueAttributes", "sqs:ListDeadLetterSourceQueues"),  # the sweep refuses the dead letters of strangers
+)
 RETURN_INTO_ORIGINALS = ("sqs:SendMessage",)
 RETURN_FROM_TEMPORARY_QUEUES = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ListQueueTags")
 READ_DEAD_LETTER_QUEUES = ("sqs:GetQueueAttributes",)
