@@ -13,7 +13,10 @@ OURS, THEIRS = {"aws:ResourceTag/tool": "split"}, {"aws:ResourceTag/tool": "othe
 TAGGING, TAGGING_OTHERWISE = {"aws:RequestTag/tool": "split"}, {"aws:RequestTag/tool": "other"}
 TEMPORARY, ORIGINAL = "mirrord-tmp-orders", "orders"
 READING = ("GetQueueUrl", "GetQueueAttributes", "ListQueueTags", "ReceiveMessage", "DeleteMessage", "SendMessage")
-USING = ("SendMessage", "GetQueueAttributes", "DeleteQueue", "ReceiveMessage", "DeleteMessage", "ListQueueTags")
+USING = (
+    *("SendMessage", "GetQueueAttributes", "DeleteQueue", "ReceiveMessage", "DeleteMessage", "ListQueueTags"),
+    *("SetQueueAttributes", "ListDeadLetterSourceQueues"),
+)
 CREATING = ("CreateQueue", "TagQueue")
 # Actions, the queue, the condition keys of the calls, and whether they are allowed.
 CALLS = {
@@ -31,8 +34,8 @@ CALLS = {
     "creation of other queues": (CREATING, "other", TAGGING, False),
     "a temporary queue tagged again": (("TagQueue",), TEMPORARY, TAGGING | OURS, True),
     "a queue of others taken over": (("TagQueue",), TEMPORARY, TAGGING | THEIRS, False),
-    "what no split needs": (("PurgeQueue", "SetQueueAttributes", "UntagQueue"), TEMPORARY, OURS | SPLITTABLE, False),
-    "deletion of originals": (("DeleteQueue", "TagQueue"), ORIGINAL, SPLITTABLE | TAGGING, False),
+    "what no split needs": (("PurgeQueue", "AddPermission", "UntagQueue"), TEMPORARY, OURS | SPLITTABLE, False),
+    "changes of originals": (("DeleteQueue", "SetQueueAttributes", "TagQueue"), ORIGINAL, SPLITTABLE | TAGGING, False),
 }
 
 

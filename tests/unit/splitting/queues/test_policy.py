@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from signalbox.queues import QueueName
-from signalbox.splitting.queues.policy import InvalidPolicy, QueueTag, Splittable, policy_document
+from signalbox.splitting.queues.policy import USE_TEMPORARY_QUEUES, InvalidPolicy, QueueTag, Splittable, policy_document
 
 ARNS = "arn:aws:sqs:eu-west-1:123456789012:"
 BY_NAME = Splittable(ARNS, queues=(QueueName("memes"), QueueName("memes.fifo")))
@@ -42,6 +42,8 @@ def test_temporary_queues_are_matched_by_their_prefix() -> None:
         "sqs:SendMessage",
         "sqs:GetQueueAttributes",
         "sqs:DeleteQueue",
+        "sqs:SetQueueAttributes",
+        "sqs:ListDeadLetterSourceQueues",
     ]
 
 
@@ -136,7 +138,7 @@ def test_temporary_queues_can_be_limited_by_a_tag_that_they_are_created_with() -
             {"StringEquals": of_request, "StringEqualsIfExists": of_queue},
         ),
         "UseTemporaryQueuesByTag": (
-            ["sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:DeleteQueue"],
+            [*USE_TEMPORARY_QUEUES],
             {"StringEquals": of_queue},
         ),
         "ReturnFromTemporaryQueuesByTag": (
