@@ -48,7 +48,7 @@ COMMANDS = group_of(
     Part(
         "replay",
         "signalbox.cli.history.replay:replay",
-        "Replay messages, marked and at a limited rate, each at most once; first show their number and size.",
+        "Replay messages at a limited rate, each at most once, with a mark; show their number and size first.",
     ),
     Part(
         "trace",
@@ -68,7 +68,7 @@ COMMANDS = group_of(
     Part(
         "destroy",
         "signalbox.cli.destroy.command:destroy",
-        "Remove a stage: what it created at run time, then its stack; its data stays unless --everything is given.",
+        "Remove a stage: its resources of run time, then its stack; its data stays unless --everything is given.",
     ),
     Part(
         "deploy",
@@ -91,15 +91,15 @@ COMMANDS = group_of(
     Part(
         "user",
         "signalbox.cli.exchange.users:app",
-        "Users of the exchange and of live, whose rights follow from names.",
+        "Manage users; a user's rights follow from the user's name.",
     ),
     Part(
         "grant",
         "signalbox.cli.live.grants:app",
-        "Grant users and groups topics of live exchanges, deny them, or explain.",
+        "Manage rights to topics of live exchanges: grant, deny, list and explain.",
     ),
-    Part("group", "signalbox.cli.live.groups:app", "Change and list groups of users, which grants name as @GROUP."),
+    Part("group", "signalbox.cli.live.groups:app", "Change and list groups of users; grants name a group as @GROUP."),
     Part("arvados", "signalbox.cli.live.bridge:app", "Arvados: publish the log rows of a cluster to a realm."),
     Part("history", "signalbox.cli.history.commands:app", "Query the event history with SQL."),
-    Part("keep", "signalbox.cli.history.keep:app", "Keep messages that pass a split or an exchange, for a set time."),
+    Part("keep", "signalbox.cli.history.keep:app", "Keep messages that pass a split or an exchange for a set time."),
 )

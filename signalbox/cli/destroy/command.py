@@ -36,7 +36,7 @@ def destroy(
     aws: Aws = False,
     as_json: Json = False,
 ) -> None:
-    """Remove a stage: what it created at run time, then its stack; its data stays unless --everything is given.
+    """Remove a stage: its resources of run time, then its stack; its data stays unless --everything is given.
 
     Exits with 0 when all is removed, with 1 when something is left or the answer is no. Run it again to continue.
     """

@@ -17,7 +17,7 @@ Source = Annotated[str, typer.Argument(help="Source exchange.", metavar="EXCHANG
 Target = Annotated[str, typer.Argument(help="Queue or exchange that gets the messages.", metavar="TARGET")]
 Patterns = Annotated[
     list[str],
-    typer.Argument(help="Routing key patterns: * is one word, # any number of words.", metavar="PATTERN"),
+    typer.Argument(help="Routing key patterns: * matches one word, # zero or more words.", metavar="PATTERN"),
 ]
 Do = Callable[["ExchangeClient", str], Document]
 
@@ -72,7 +72,9 @@ def _patterns(client: "ExchangeClient", exchange: str, target: str) -> list[str]
 
 def list_bindings(
     *,
-    exchange: Annotated[str | None, typer.Argument(help="Only of this exchange.", metavar="EXCHANGE")] = None,
+    exchange: Annotated[
+        str | None, typer.Argument(help="List only the bindings of this exchange.", metavar="EXCHANGE")
+    ] = None,
     options: UserOutputOptions,
 ) -> None:
     """List the bindings between resources that you may read."""

@@ -65,7 +65,7 @@ def declare(
     arvados_api: ArvadosApi = None,
     options: UserOutputOptions,
 ) -> None:
-    """Create an exchange, or update the given settings; a name that ends with .fifo makes it ordered."""
+    """Create an exchange, or update the given settings; an exchange whose name ends with .fifo is ordered."""
     said = live_fields(
         live,
         order_by,

@@ -43,7 +43,7 @@ def consume(
         ),
     ] = True,
     prefetch: Annotated[
-        int | None, typer.Option(help="Maximum of unacknowledged messages; the queue's setting by default.", min=1)
+        int | None, typer.Option(help="Maximum number of unacknowledged messages; default: the queue's setting.", min=1)
     ] = None,
     options: UserOptions,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line a message.")] = False,

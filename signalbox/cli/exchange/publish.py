@@ -32,7 +32,7 @@ def publish(
     exchange: Annotated[str, typer.Argument(help="Exchange to publish to.", metavar="EXCHANGE")],
     routing_key: Annotated[str, typer.Argument(help="Routing key: words between dots; '' is valid.", metavar="KEY")],
     body: Annotated[
-        str | None, typer.Argument(help="Body; read from standard input without this and --file.", metavar="BODY")
+        str | None, typer.Argument(help="Body; default: standard input, unless --file is given.", metavar="BODY")
     ] = None,
     file: Annotated[Path | None, typer.Option(help="File with the body; - for standard input.")] = None,
     lines: Annotated[

@@ -40,7 +40,7 @@ def declare(
         str | None, typer.Option(help="Drop messages older than this, such as 1h or never.", metavar="TIME")
     ] = None,
     prefetch: Annotated[
-        int | None, typer.Option(help="Maximum of unacknowledged messages of a consumer; 25 by default.")
+        int | None, typer.Option(help="Maximum number of unacknowledged messages of a consumer; default: 25.")
     ] = None,
     maximum_receives: Annotated[
         int | None, typer.Option(help="Receives after which a message becomes a dead letter; 5 by default.")
@@ -65,7 +65,7 @@ def declare(
 def delete(
     *,
     name: Name,
-    if_empty: Annotated[bool, typer.Option("--if-empty", help="Only if it has no messages.")] = False,
+    if_empty: Annotated[bool, typer.Option("--if-empty", help="Delete the queue only if it has no messages.")] = False,
     yes: Yes = False,
     options: UserOutputOptions,
 ) -> None:

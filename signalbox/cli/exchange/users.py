@@ -33,10 +33,10 @@ COMMANDS = group_of(
     Part(
         "secret",
         "signalbox.cli.live.user_secrets:secret",
-        "Create a secret for each user to join realms with, replacing older ones, and print it once.",
+        "Create and print a secret for each user, with which the user joins realms; it replaces an earlier one.",
     ),
 )
-app = CommandGroup("Users of the exchange and of live, whose rights follow from names.", cls=COMMANDS)
+app = CommandGroup("Manage users; a user's rights follow from the user's name.", cls=COMMANDS)
 
 Name = Annotated[str, typer.Argument(help="Name of the user: letters, digits and '-'.", metavar="NAME")]
 

@@ -32,7 +32,7 @@ COLUMNS = ("queue", "kept for", "readable by", "set")
 BEING_DELETED = "being deleted"
 NOT_NEW_ONES = "no new ones"
 
-app = CommandGroup("Keep messages that pass a split or an exchange, for a set time.")
+app = CommandGroup("Keep messages that pass a split or an exchange for a set time.")
 
 Queue = Annotated[
     str, typer.Argument(help="A queue that is split, by its SQS name, or a declared queue such as q_ann.")
@@ -48,8 +48,8 @@ def set_queue(
         list[str] | None,
         typer.Option(
             "--readable-by",
-            help="IAM user or role that may read the messages: NAME, user/NAME, role/NAME or an ARN; repeatable. By "
-            "default the readers stay, or are you.",
+            help="IAM user or role that may read the messages: NAME, user/NAME, role/NAME or an ARN; repeatable. "
+            "Default: the existing readers, otherwise you.",
             metavar="NAME",
         ),
     ] = None,
@@ -91,7 +91,7 @@ def list_queues(*, options: OutputOptions) -> None:
 
 @app.command()
 def remove(*, name: Queue, yes: Yes = False, options: OutputOptions) -> None:
-    """Keep no more messages of a queue, and delete those that are kept; asks first."""
+    """Stop keeping messages of a queue and delete the kept ones; asks first."""
     from signalbox.kept.settings import KeepSetting
 
     kept = KeptQueues(options.deployment())

@@ -50,7 +50,7 @@ def replay(
     resume: Annotated[str | None, typer.Option(help="Continue this replay.", metavar="ID")] = None,
     options: OutputOptions,
 ) -> None:
-    """Replay messages, marked and at a limited rate, each at most once; first show their number and size."""
+    """Replay messages at a limited rate, each at most once, with a mark; show their number and size first."""
     sources = {"exchange": exchange, "dead_letters": dead_letters, "kept": kept}
     given = {**sources, "topics": topics, "from": start, "to": end, "into": into}
     selection = {name: text for name, text in given.items() if text is not None}

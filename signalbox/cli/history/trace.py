@@ -42,11 +42,11 @@ def trace(
         str, typer.Option(help="Time before now to search, such as 36h or 30d.", metavar="DURATION")
     ] = DEFAULT,
     bindings: Annotated[
-        bool, typer.Option("--bindings/--no-bindings", help="Evaluate the bindings of its exchanges as they are now.")
+        bool, typer.Option("--bindings/--no-bindings", help="Evaluate the present bindings of the message's exchanges.")
     ] = True,
     filters: Annotated[
         bool,
-        typer.Option("--filters/--no-filters", help="Evaluate the filters of running sessions on it, if it is kept."),
+        typer.Option("--filters/--no-filters", help="Evaluate the filters of running sessions on a kept message."),
     ] = True,
     options: OutputOptions,
 ) -> None:

@@ -62,7 +62,7 @@ def bridge(
     from_log_id: Annotated[
         int | None,
         typer.Option(
-            help="Without a checkpoint, publish the rows after this id; by default those that come from now on.",
+            help="Id after which rows are published if there is no checkpoint; default: the newest id.",
             min=0,
             metavar="NUMBER",
         ),
@@ -71,7 +71,7 @@ def bridge(
         bool, typer.Option("--ignore-checkpoint", help="Start after --from-log-id in spite of a checkpoint.")
     ] = False,
     patience: Annotated[
-        str, typer.Option(help="How long a row waits for the rows before it that are not committed.", metavar="TIME")
+        str, typer.Option(help="Maximum time that a row waits for earlier rows that are not committed.", metavar="TIME")
     ] = "30s",
     url: Annotated[
         str | None,

@@ -34,7 +34,8 @@ def tail(
     *,
     topic: Annotated[str, typer.Argument(help="Topic or topic pattern.", metavar="TOPIC")],
     match: Annotated[
-        MatchPolicy, typer.Option(help="TOPIC is a topic, a prefix, or a pattern with empty words for any word.")
+        MatchPolicy,
+        typer.Option(help="TOPIC is a topic, a prefix, or a pattern in which an empty word matches any word."),
     ] = MatchPolicy.EXACT,
     last: Annotated[
         int | None, typer.Option(help=f"Number of past events; default {LINES} without --since.", min=0)

@@ -18,7 +18,7 @@ from signalbox.sarracenia.rights.permissions import Right
 if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient
 
-app = CommandGroup("Grant users and groups topics of live exchanges, deny them, or explain.")
+app = CommandGroup("Manage rights to topics of live exchanges: grant, deny, list and explain.")
 
 Name = Annotated[str, typer.Argument(help="Name of the user.", metavar="USER")]
 Principal = Annotated[str, typer.Argument(help="A user, @GROUP, or @everyone.", metavar="USER")]
@@ -51,7 +51,7 @@ def add(
     dry_run: DryRun = False,
     options: UserOutputOptions,
 ) -> None:
-    """Grant a user or group topics that a pattern matches, in addition to the rights of the role; or deny them."""
+    """Grant a user or group the topics that a pattern matches, in addition to the role's rights; or deny them."""
     fields = _fields(name, realm, pattern, match=match, right=right, deny=deny, dry_run=dry_run)
     with exchanges(options, says_where=True) as client:
         result = _asked(client, "grant", fields)
@@ -72,7 +72,7 @@ def remove(
     dry_run: DryRun = False,
     options: UserOutputOptions,
 ) -> None:
-    """Remove a grant: events that are published later, and were visible by it alone, do not reach the user."""
+    """Remove a grant: the user receives no later event that only this grant permitted."""
     fields = _fields(name, realm, pattern, match=match, right=right, deny=deny, dry_run=dry_run)
     with exchanges(options, says_where=True) as client:
         result = _asked(client, "ungrant", fields)
@@ -93,7 +93,7 @@ def list_grants(
     realm: Annotated[str | None, typer.Option("--exchange", help="List only the grants on this exchange.")] = None,
     options: UserOutputOptions,
 ) -> None:
-    """List the grants of you and your groups, and the grants on exchanges that you may configure."""
+    """List your grants, those of your groups, and those on exchanges that you may configure."""
     with exchanges(options) as client:
         found = client.ask("grants", {"user": name, "exchange": realm})
     assert isinstance(found, list)  # noqa: S101 - for mypy: the command's result
@@ -122,7 +122,7 @@ def explain(
     ] = None,
     options: UserOutputOptions,
 ) -> None:
-    """Explain which grant, deny, role or ownership permits a user a topic or refuses it, and why others do not."""
+    """Explain which grant, deny, role or ownership permits or refuses a topic, and why the others do not apply."""
     listed = None if groups is None else [group for group in groups.split(",") if group]
     fields = {"user": name, "topic": topic, "exchange": realm, "right": right.value, "groups": listed}
     with exchanges(options) as client:

@@ -10,7 +10,7 @@ from signalbox.cli.live.grants import DryRun, Realm
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_table
 
-app = CommandGroup("Change and list groups of users, which grants name as @GROUP.")
+app = CommandGroup("Change and list groups of users; grants name a group as @GROUP.")
 
 Group = Annotated[str, typer.Argument(help="Name of the group, without @.", metavar="GROUP")]
 Users = Annotated[list[str], typer.Argument(help="Names of users.", metavar="USER...")]
@@ -39,7 +39,7 @@ def remove(
     dry_run: DryRun = False,
     options: UserOutputOptions,
 ) -> None:
-    """Remove users from a group: events that are published later, and were visible by it alone, do not reach them."""
+    """Remove users from a group: they receive no later event that only grants of the group permitted."""
     result = _changed("group_remove", realm, name, users, options, dry_run=dry_run)
     _print(result, ("is no longer in", "was not in"), as_json=options.as_json)
 

@@ -26,14 +26,21 @@ Audience = Annotated[
 ]
 Label = Annotated[
     str | None,
-    typer.Option("--issuer-label", help="Users are NAME@LABEL.", metavar="LABEL", rich_help_panel=PANEL),
+    typer.Option(
+        "--issuer-label",
+        help="Label of the issuer, whose users are NAME@LABEL.",
+        metavar="LABEL",
+        rich_help_panel=PANEL,
+    ),
 ]
 NameClaim = Annotated[
     str | None, typer.Option(help="Claim with the user's name; by default sub.", metavar="CLAIM", rich_help_panel=PANEL)
 ]
 RoleClaim = Annotated[
     str | None,
-    typer.Option(help="Claim with the user's role; without it, subscriber.", metavar="CLAIM", rich_help_panel=PANEL),
+    typer.Option(
+        help="Claim with the user's role; default: every user is a subscriber.", metavar="CLAIM", rich_help_panel=PANEL
+    ),
 ]
 GroupsClaim = Annotated[
     str | None,

@@ -9,7 +9,9 @@ from signalbox.cli.exchange.stage import seconds
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.records import OrderBy
 
-Live = Annotated[bool | None, typer.Option("--live/--not-live", help="Make an ordered exchange live, or stop that.")]
+Live = Annotated[
+    bool | None, typer.Option("--live/--not-live", help="Make an ordered exchange live, or no longer live.")
+]
 Order = Annotated[OrderBy | None, typer.Option("--order-by", help="Scope in which a live exchange keeps the order.")]
 Anonymous = Annotated[
     str | None, typer.Option(help="User that clients without a secret join as; '' disables it.", metavar="NAME")
@@ -26,7 +28,9 @@ Rules = Annotated[
 
 Arvados = Annotated[
     bool | None,
-    typer.Option("--arvados/--no-arvados", help="Make it the realm that clients of Arvados join, or stop that."),
+    typer.Option(
+        "--arvados/--no-arvados", help="Make the exchange the realm that clients of Arvados join, or no longer."
+    ),
 ]
 ArvadosApi = Annotated[
     str | None,

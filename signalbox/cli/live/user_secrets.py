@@ -59,7 +59,7 @@ def secret(
     ] = False,
     options: UserOutputOptions,
 ) -> None:
-    """Create a secret for each user to join realms with, replacing older ones, and print it once."""
+    """Create and print a secret for each user, with which the user joins realms; it replaces an earlier one."""
     users = [str(one.name) for one in named_users(names or (), source)]
     with exchanges(options, says_where=True) as client:
         if source is None and len(users) == 1:

@@ -12,7 +12,7 @@ COMMANDS = group_of(
     Part(
         "run",
         "signalbox.cli.splitting.sessions:run",
-        "Run a command or a Lambda handler with its own session, which starts before it and ends when it ends.",
+        "Run a command or a Lambda handler in a session that starts and ends with it.",
         command_class="signalbox.cli.shared.plain_help:PlainHelpCommand",
     ),
     Part("list", "signalbox.cli.splitting.status:list_sessions", "List sessions with owner, phase, age and backlog."),
@@ -29,7 +29,7 @@ COMMANDS = group_of(
     Part(
         "stop",
         "signalbox.cli.splitting.sessions:stop",
-        "End a session of any owner; its unconsumed messages are matched again.",
+        "End a session of any owner; the session's unconsumed messages are matched again.",
     ),
     Part(
         "audit",
@@ -44,7 +44,7 @@ COMMANDS = group_of(
     Part(
         "explain",
         "signalbox.cli.splitting.explain:explain",
-        "Show who would receive each message and why, with the verdict of every session's filter.",
+        "Show the recipient of each message, with the verdict of every session's filter.",
     ),
     Part(
         "registry",

@@ -51,7 +51,7 @@ def explain(
     options: StageOptions,
     as_json: Json = False,
 ) -> None:
-    """Show who would receive each message and why, with the verdict of every session's filter."""
+    """Show the recipient of each message, with the verdict of every session's filter."""
     if (sessions is None) == (target is None):
         raise RejectedError("give either --sessions, for sessions in a file, or --target, for live sessions")
     if sessions is not None:

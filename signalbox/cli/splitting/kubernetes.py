@@ -21,7 +21,7 @@ Workloads = Annotated[
     list[str] | None,
     typer.Option("--target", help="Workload that may be split; repeatable.", metavar="KIND/NAME[@NAMESPACE]"),
 ]
-Namespace = Annotated[str, typer.Option(help="Namespace of the workloads that name none.")]
+Namespace = Annotated[str, typer.Option(help="Namespace of workloads that are given without one.")]
 ConfigMaps = Annotated[
     list[str] | None,
     typer.Option(
@@ -35,7 +35,7 @@ Crd = Annotated[bool, typer.Option("--crd", help="Allow reading mirrord's regist
 ServiceAccount = Annotated[
     str | None,
     typer.Option(
-        help="Service account of the stage, outside of EKS; there it is the group signalbox:STAGE.",
+        help="Service account of the stage outside of EKS; default: the group signalbox:STAGE of EKS.",
         metavar="NAMESPACE/NAME",
     ),
 ]

@@ -22,7 +22,7 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to wri
 
 @app.command()
 def check(*, file: File, as_json: Json = False) -> None:
-    """Check a file without a stage, and show what its registries split and where the names come from."""
+    """Check a file without a stage; show the queues of each registry and the source of each name."""
     from signalbox.filters.languages import Languages
     from signalbox.splitting.consumers.registry_file import parse_registries
     from signalbox.splitting.consumers.registry_summary import registry_summary
@@ -38,7 +38,7 @@ def check(*, file: File, as_json: Json = False) -> None:
 
 @app.command()
 def apply(*, file: File, options: OutputOptions) -> None:
-    """Store the registries in a file; each replaces its target's older one."""
+    """Store the registries of a file; each replaces the earlier registry of its target."""
     from signalbox.filters.languages import Languages
     from signalbox.splitting.consumers.registry_file import parse_registries
 

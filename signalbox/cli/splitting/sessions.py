@@ -47,7 +47,7 @@ Exclusive = Annotated[
 Since = Annotated[
     str | None,
     typer.Option(
-        "--since", help="First get the messages kept in this time that your filters match, such as 2h.", metavar="TIME"
+        "--since", help="Receive the matching messages that were kept in this time first, such as 2h.", metavar="TIME"
     ),
 ]
 Timeout = Annotated[int, typer.Option(help="Seconds to wait for the session to be ready.", min=1)]
@@ -182,7 +182,7 @@ def run(
     place: StageOptions,
     as_json: handler_options.BatchJson = False,
 ) -> None:
-    """Run a command or a Lambda handler with its own session, which starts before it and ends when it ends."""
+    """Run a command or a Lambda handler in a session that starts and ends with it."""
     from signalbox.clients.splitting.handler.settings import Overrides
 
     overrides = Overrides(batch_size, window, timeout_seconds, report_failures)
@@ -228,7 +228,7 @@ def stop(
     wait: Annotated[bool, typer.Option("--wait", help="Exit only when the session is gone.")] = False,
     place: OutputOptions,
 ) -> None:
-    """End a session of any owner; its unconsumed messages are matched again."""
+    """End a session of any owner; the session's unconsumed messages are matched again."""
     import time
 
     from signalbox.splitting.model.target import Target

@@ -68,12 +68,12 @@ TimeoutSeconds = Annotated[
         max=LONGEST_TIMEOUT_SECONDS,
     ),
 ]
-NoTimeout = Annotated[bool, typer.Option("--no-timeout", help="Let a handler run as long as it takes.")]
+NoTimeout = Annotated[bool, typer.Option("--no-timeout", help="Run the handler without a time limit.")]
 ReportFailures = Annotated[
     bool | None,
     typer.Option(
         "--report-batch-item-failures/--ignore-batch-item-failures",
-        help="Whether the handler's response names the failed messages; by default as the mapping says.",
+        help="The handler's response names the failed messages; default: the mapping's setting.",
         show_default=False,
     ),
 ]
