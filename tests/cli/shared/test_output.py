@@ -15,7 +15,7 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2J \x9b31m\r \ud800 \u202e\u2028 first\n2026-11-
 # These write what they make themselves; `output` escapes, `stage` and `main` call it or print the parser's own help.
 WRITERS = {
     *("shared/output.py", "shared/stage.py", "shared/confirmation.py", "shared/slow_calls.py", "main.py"),
-    *("exchange/status.py", "activity/top.py", "sarracenia/result_printer.py"),
+    "exchange/status.py",
 }
 
 
