@@ -26,7 +26,7 @@ START_LIMIT = timedelta(seconds=10)  # Python and the engines on a cold, busy ma
 MAXIMUM_ANSWER_BYTES = 4 * 1024 * 1024
 READ_BYTES = 65_536
 MINIMUM_WAIT = 0.001  # 0 would mean no waiting at all, even for an answer that has arrived
-LIBRARIES = ("jsonschema_rs", "jq")
+LIBRARIES = ("jsonschema_rs", "jaq")
 EMPTY_TEXT = '""'
 MEGABYTES = sandbox.MEMORY_BYTES // 1024**2
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from signalbox.filters.captures import Capture, compile_capture
 from signalbox.filters.engines import Engines
 from signalbox.filters.patterns import compile_pattern
-from signalbox.filters.programs import JqProgram, compile_program
-from signalbox.splitting.forwarding.filters import FilterUse, Pattern
+from signalbox.splitting.forwarding.filters import FilterUse, Pattern, Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +27,8 @@ class Languages:
         """Return a regular expression that finds a name within a text. Raises `InvalidExpression`."""
         return compile_capture(text, self.engines)
 
-    def program(self, text: str) -> JqProgram:
+    def program(self, text: str) -> Program:
         """Return a compiled jq program. Raises `InvalidExpression`."""
+        from signalbox.filters.programs import compile_program  # noqa: PLC0415 - many stages have no such filter
+
         return compile_program(text, self.engines)

@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jq import Program
+    from jaq import Filter
     from jsonschema_rs import Draft202012Validator
 
 MEMORY_BYTES = 64 * 1024 * 1024
@@ -32,7 +32,7 @@ MATCHING, BACKTRACKS = "matches", "backtracks too often"
 def main(control: int, *libraries: str) -> None:
     """Fork a worker for each connection that arrives at the socket `control`, until it is closed."""
     sys.path += libraries
-    for task, source in (("search", ["(?=a)"]), ("find", "a"), ("select", ".")):
+    for task, source in (("search", ["(?=a)"]), ("find", "a"), ("select", "."), ("decide", "true")):
         TASKS[task](source, '"a"')  # imports all that the engines need while files can still be read
     with socket.socket(fileno=control) as requests:
         worker = 0
@@ -69,9 +69,9 @@ def _be_worker(requests: socket.socket, connection: int) -> None:
 def _give_up_means() -> Callable[[], int]:
     """Return a function that returns the bytes of memory in addition to those at the start."""
     os.environ.clear()
+    os.environ["LANG"] = "C"  # programs see the environment; mirrord's is never empty
     statm = os.open("/proc/self/statm", os.O_RDONLY) if sys.platform == "linux" else None
     base = _size(statm)
-    # `import "name" as $x {search: "/"}` reads files; a process without file descriptors cannot.
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if base:  # elsewhere the address space may exceed the limit from the start
@@ -135,27 +135,34 @@ def _find(source: str, document: str) -> dict[str, object]:
 
 
 def _compile_program(source: str, _document: str) -> dict[str, object]:
+    from jaq import CompileError  # noqa: PLC0415 - loaded by `main`
+
     try:
         _program(source)
-    except ValueError as error:
-        return {"invalid": _reason(str(error))}
+    except CompileError as error:
+        return {"invalid": str(error).partition("\n")[0].removeprefix("Error: ")}
     return {}
 
 
 def _decide(source: str, document: str) -> dict[str, object]:
-    """Return the first output of a program that is a boolean; None if there is none."""
+    """Return the first output of a program; None if there is none."""
+    from jaq import JaqError  # noqa: PLC0415 - loaded by `main`
+
     try:
-        outputs = _program(source).input_text(document)
-        return {"decision": next((one for one in outputs if isinstance(one, bool)), None)}
-    except ValueError as error:
+        return {"decision": _program(source).first(document, text=True)}
+    except IndexError:
+        return {"decision": None}
+    except JaqError as error:
         return {"failed": str(error)}
 
 
 def _select(source: str, document: str) -> dict[str, object]:
-    """Return the outputs of a program that are texts."""
+    """Return the outputs of a program, which are texts."""
+    from jaq import JaqError  # noqa: PLC0415 - loaded by `main`
+
     try:
-        texts = [one for one in _program(source).input_text(document) if isinstance(one, str)]
-    except ValueError as error:
+        texts = _program(source).run(document, text=True)
+    except JaqError as error:
         return {"failed": str(error)}
     return {"texts": texts} if sum(map(len, texts)) < TEXT_BYTES else {"failed": "the texts are too long"}
 
@@ -195,16 +202,10 @@ def _compiled(pattern: str) -> "Draft202012Validator | None":
 
 
 @lru_cache(maxsize=64)
-def _program(program: str) -> "Program":
-    import jq  # noqa: PLC0415 - found only after `main` has extended the path
+def _program(program: str) -> "Filter":
+    import jaq  # noqa: PLC0415 - found only after `main` has extended the path
 
-    return jq.compile(program)
-
-
-def _reason(text: str) -> str:
-    """Return jq's error messages in one line, without the quoted program under each."""
-    complaints = [line.rstrip(":") for line in text.splitlines() if line.startswith("jq: error")]
-    return "; ".join(line.removeprefix("jq: error: ") for line in complaints) or text
+    return jaq.compile(program)
 
 
 if __name__ == "__main__":

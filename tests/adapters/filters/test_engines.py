@@ -145,7 +145,7 @@ def test_the_sandbox_does_not_inherit_secrets(engines, monkeypatch):
 def test_missing_packages_are_named(monkeypatch):
     monkeypatch.setattr("signalbox.filters.engines.find_spec", lambda _name: None)
 
-    with pytest.raises(EnginesUnavailable, match="the modules jsonschema_rs, jq are not installed"):
+    with pytest.raises(EnginesUnavailable, match="the modules jsonschema_rs, jaq are not installed"):
         compile_program("true", Engines())
 
 

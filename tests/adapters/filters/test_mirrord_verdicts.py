@@ -40,3 +40,14 @@ def test_patterns_match_what_they_match_in_mirrord(languages, case, steps):
         verdict = STOPPED
 
     assert verdict is case["matches"]
+
+
+@pytest.mark.parametrize("case", cases("jq.json", "program"))
+def test_programs_decide_as_in_mirrord(languages, case):
+    languages.begin(FilterUse())
+    try:
+        verdict = languages.program(case["program"]).decision(case["message"]) is True
+    except InvalidExpression:
+        verdict = None
+
+    assert verdict is case["matches"]

@@ -1,0 +1,43 @@
+"""The terms of jq programs."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A term: `kind` says what its `text`, its inner `terms` and its `parts` are."""
+
+    kind: str
+    text: str = ""
+    terms: tuple["Term", ...] = ()
+    parts: tuple["Step | Entry", ...] = ()
+    pattern: "Pattern | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a path: an index, all values (no terms), or a slice with one or two bounds."""
+
+    terms: tuple[Term | None, ...]
+    is_optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of an object; without a value, it is the value of the key."""
+
+    key: Term
+    value: Term | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A variable, or the patterns of the values at keys."""
+
+    variable: str = ""
+    inner: tuple[tuple[Term, "Pattern"], ...] = ()
+
+
+def text_of(text: str) -> Term:
+    """Return the term of a text without escapes."""
+    return Term("text", terms=(Term("characters", text),))
