@@ -103,7 +103,10 @@ export class OverviewView {
       const { args, kwargs } = await this.client.call("signalbox.overview");
       const [stage] = args;
       /** @param {CardName} name */
-      const missing = (name) => note(`Not available: ${kwargs.unavailable?.[name] ?? "unknown reason"}.`);
+      const missing = (name) => {
+        const reason = kwargs.unavailable?.[name];
+        return note(reason ? `Not available: ${reason}.` : "You have no permission to view this.");
+      };
       this._fill("rendezvous", stage.rendezvous ? rendezvous(stage.rendezvous) : missing("rendezvous"));
       this._fill("splits", stage.splits ? splits(stage.splits) : missing("splits"));
       this._fill("exchanges", stage.exchanges ? exchanges(stage.exchanges) : missing("exchanges"));

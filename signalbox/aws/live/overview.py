@@ -15,7 +15,7 @@ from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.errors import UnavailableError
 from signalbox.exchange.control.summary import CountedExchange
 from signalbox.exchange.control.summary import summary as exchange_glance
-from signalbox.live.procedures.overview import Part, Picture, PictureName
+from signalbox.live.procedures.overview import MayRead, Part, Picture, PictureName
 from signalbox.rendezvous.reporting.statistics import DayStatistics
 from signalbox.rendezvous.reporting.summary import summary as rendezvous_summary
 from signalbox.splitting.control.summary import summary as splits_summary
@@ -48,22 +48,22 @@ class OverviewTables:
     def parts(self) -> Mapping[str, Part]:
         """Return the parts of the overview by their names."""
         return {
-            "rendezvous": _translated(self._rendezvous),
-            "splits": _translated(self._splits),
-            "exchanges": _translated(self._exchanges),
+            "rendezvous": Part(_translated(self._rendezvous)),
+            "splits": Part(_translated(self._splits), for_administrators=True),
+            "exchanges": Part(_translated(self._exchanges)),
         }
 
-    def _rendezvous(self, now: datetime) -> object:
+    def _rendezvous(self, now: datetime, _may_read: MayRead) -> object:
         day = now.date()
         return rendezvous_summary(DayStatistics.from_counters(DynamoStatistics(self.rendezvous).counters(day), day))
 
-    def _splits(self, _now: datetime) -> object:
+    def _splits(self, _now: datetime, _may_read: MayRead) -> object:
         return splits_summary(DynamoSplits(self.splits).every())
 
-    def _exchanges(self, now: datetime) -> object:
+    def _exchanges(self, now: datetime, may_read: MayRead) -> object:
         counters = DynamoCounters(self.exchanges)
-        every = DynamoExchanges(self.exchanges).every()
-        return [exchange_glance(CountedExchange(one, counters.since(one.resource, now - RECENT))) for one in every]
+        readable = [one for one in DynamoExchanges(self.exchanges).every() if may_read(one.name)]
+        return [exchange_glance(CountedExchange(one, counters.since(one.resource, now - RECENT))) for one in readable]
 
 
 @dataclass(frozen=True, slots=True)

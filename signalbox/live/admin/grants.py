@@ -60,7 +60,8 @@ class Rights:
     """The rights of a user in a realm: `role_rights` apply to all topics, grants to some; a deny wins over both.
 
     WAMP's own topics and procedures are open to administrators, and to users with a grant whose pattern is in WAMP's
-    namespace. `subject` has the words that placeholders in the patterns represent.
+    namespace. `subject` has the words that placeholders in the patterns represent. An `is_anonymous` session joined
+    without a secret.
     """
 
     role_rights: frozenset[Right]
@@ -68,6 +69,7 @@ class Rights:
     is_admin: bool = False
     denies: tuple[Grant, ...] = ()
     subject: Subject = NOBODY
+    is_anonymous: bool = False
 
     @classmethod
     def in_realm(
@@ -89,7 +91,7 @@ class Rights:
         by_role = (right for right in Right if is_permitted(user, role, right, name=realm, ownership=ownership))
         sets = group_grants.of(groups, is_anonymous=is_anonymous)
         found = cls._granted(frozenset(by_role), grants, sets, Subject.of(user, groups))
-        return replace(found, is_admin=role is Role.ADMIN)
+        return replace(found, is_admin=role is Role.ADMIN, is_anonymous=is_anonymous)
 
     @classmethod
     def of_token(
@@ -123,6 +125,12 @@ class Rights:
     def are_any(self) -> bool:
         """Return whether the user has any right, and so may join."""
         return bool(self.role_rights or self.grants)
+
+    @property
+    def reads_realm(self) -> bool:
+        """Return whether the user's role reads every topic: no grant adds this, and each deny of reading ends it."""
+        is_denied = any(deny.right is Right.READ for deny in self.denies)
+        return Right.READ in self.role_rights and not self.is_anonymous and not is_denied
 
     def may_subscribe(self, pattern: TopicPattern) -> bool:
         """Return whether the user may subscribe to a pattern.

@@ -37,6 +37,10 @@ class ProcedureUnavailable(UnavailableError):
     """Raised when a call cannot be answered now; its caller gets `wamp.error.unavailable` instead of a retry."""
 
 
+class NotPermitted(RejectedError):
+    """Raised when the caller has lost the right to a procedure before its call is answered."""
+
+
 class AnswerTooLarge(RejectedError):
     """Raised when a result is larger than one WebSocket message may be."""
 
@@ -46,6 +50,7 @@ ERRORS: Mapping[type[SignalboxError], str] = {
     InvalidUri: error_uris.INVALID_URI,
     NoSuchSubscription: error_uris.NO_SUCH_SUBSCRIPTION,
     NoSuchSession: error_uris.NO_SUCH_SESSION,
+    NotPermitted: error_uris.NOT_AUTHORIZED,
     AnswerTooLarge: error_uris.PAYLOAD_SIZE_EXCEEDED,
     ProcedureUnavailable: error_uris.UNAVAILABLE,
 }

@@ -60,8 +60,16 @@ class Pictures(Protocol):
         ...
 
 
-# Returns one part of the overview at a moment, as JSON values. May raise `UnavailableError`.
-Part = Callable[[datetime], object]
+# Returns whether the caller may read an exchange.
+MayRead = Callable[[ExchangeName], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the overview; `read` returns it as JSON values and may raise `UnavailableError`."""
+
+    read: Callable[[datetime, MayRead], object]
+    for_administrators: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +84,16 @@ class StageOverview:
 
 @dataclass(frozen=True, slots=True)
 class OverviewContext:
-    """A call of an overview procedure: its sources, the caller's realm and rights there, and the time of the call."""
+    """A call of an overview procedure: its sources, the caller's realm and rights there, and the time of the call.
+
+    `may_read` decides about exchanges, the realm and others.
+    """
 
     stage: StageOverview
     realm: ExchangeName
     rights: Rights
     now: datetime
+    may_read: MayRead
 
 
 def list_topics(context: OverviewContext, payload: Payload) -> Payload:
@@ -100,13 +112,18 @@ def list_topics(context: OverviewContext, payload: Payload) -> Payload:
 
 
 def summarize_stage(context: OverviewContext, payload: Payload) -> Payload:
-    """Return the overview of the stage; the keyword `unavailable` has the reason of each part that cannot be read."""
+    """Return the overview of the stage, limited to exchanges and parts that the caller may read.
+
+    The keyword `unavailable` has the reason of each part that cannot be read.
+    """
     del payload
     summary: dict[str, object] = {"at": rfc3339(context.now)}
     unavailable: dict[str, str] = {}
     for name, part in context.stage.parts.items():
+        if part.for_administrators and not context.rights.is_admin:
+            continue
         try:
-            summary[name] = part(context.now)
+            summary[name] = part.read(context.now, context.may_read)
         except UnavailableError as error:
             unavailable[name] = str(error)
     return Payload((summary,), {"unavailable": unavailable})

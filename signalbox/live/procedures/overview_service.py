@@ -10,8 +10,8 @@ from signalbox.live.admin.grants import Rights
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.outbox.items import reply_item
 from signalbox.live.outbox.ports import Outboxes
-from signalbox.live.procedures.calls import ProcedureUnavailable, reply
-from signalbox.live.procedures.overview import OverviewContext, StageOverview
+from signalbox.live.procedures.calls import NotPermitted, ProcedureUnavailable, reply
+from signalbox.live.procedures.overview import MayRead, OverviewContext, StageOverview
 from signalbox.live.procedures.overview_calls import InvalidOverviewCall, OverviewCall
 from signalbox.live.procedures.table import OVERVIEW_PROCEDURES, Procedure
 from signalbox.live.session.effects import Post
@@ -49,12 +49,23 @@ class OverviewService:
         if procedure is None:
             raise InvalidOverviewCall(f"procedure: expected one of {', '.join(BY_URI)}, not {shown(call.procedure)}")
         rights = self.rights.find(call.realm, call.user, token=call.token, is_anonymous=call.is_anonymous)
-        context = OverviewContext(self.stage, call.realm, rights, call.at)
+        context = OverviewContext(self.stage, call.realm, rights, call.at, self._may_read(call, rights))
         message = reply(call.request, lambda: _result(procedure, context, call.payload))
         self.outboxes.put(call.connection, [reply_item(Post(message), call.item_id)])
 
+    def _may_read(self, call: OverviewCall, rights: Rights) -> MayRead:
+        def may_read(exchange: ExchangeName) -> bool:
+            if rights.is_admin or exchange == call.realm:
+                return rights.is_admin or rights.reads_realm
+            # A token is valid in the realm of its issuer alone.
+            return call.token is None and self.rights.find(exchange, call.user).reads_realm
+
+        return may_read
+
 
 def _result(procedure: Procedure[OverviewContext], context: OverviewContext, payload: Payload) -> Payload:
+    if not procedure.is_permitted(context.rights):
+        raise NotPermitted("this user may not call this procedure")
     try:
         return procedure.answer(context, payload)
     except UnavailableError as error:

@@ -23,10 +23,12 @@ class Access(Enum):
     """Who may call a procedure."""
 
     JOINED = auto()  # every joined session: the result holds only what the caller may subscribe to
-    # Administrators and users with a read grant for the URI, and for URIs outside of `wamp.` users whose role may read
-    # the realm: the result shows other sessions or the stage, or the call ends a session.
+    # Administrators and users with a read grant for the URI: the result shows other sessions, or the call ends one.
     GRANTED = auto()
-    # Administrators: the result has exact numbers of the whole stage.
+    # Administrators and users whose role reads the realm: the result holds only what the caller may read.
+    # No grant opens these procedures, since the owner of a realm would grant what belongs to the stage.
+    READERS = auto()
+    # Administrators: the result shows the whole stage.
     ADMINISTRATORS = auto()
 
 
@@ -43,6 +45,8 @@ class Procedure(Generic[Context]):
         """Return whether a user with these rights may call the procedure."""
         if self.access is Access.ADMINISTRATORS:
             return rights.is_admin
+        if self.access is Access.READERS:
+            return rights.is_admin or rights.reads_realm
         return self.access is Access.JOINED or rights.may_administer(self.uri)
 
 
@@ -92,9 +96,9 @@ SESSION_PROCEDURES: tuple[Procedure[CallContext], ...] = (
 # Answered by the function `overview`, which alone may read the other capabilities' tables and the reports.
 OVERVIEW_PROCEDURES: tuple[Procedure[OverviewContext], ...] = (
     Procedure("signalbox.topics", Access.JOINED, overview.list_topics),
-    Procedure("signalbox.overview", Access.GRANTED, overview.summarize_stage),
+    Procedure("signalbox.overview", Access.READERS, overview.summarize_stage),
     Procedure("signalbox.activity", Access.ADMINISTRATORS, overview.summarize_activity),
-    Procedure("signalbox.report", Access.GRANTED, overview.find_reports),
+    Procedure("signalbox.report", Access.ADMINISTRATORS, overview.find_reports),
 )
 # Decided by the session's machine, since it changes the session.
 RENEWAL: Procedure[TokenIdentity] = Procedure(session_renewal.RENEW, Access.JOINED, session_renewal.renewed)

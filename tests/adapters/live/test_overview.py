@@ -31,15 +31,18 @@ def s3(aws: None):
 def test_the_parts_of_the_overview_are_read_from_their_tables(rendezvous_table, split_table, exchange_table):
     DynamoStatistics(rendezvous_table).add(NOW.date(), {"proxy_type|webext": 2})
     DynamoSplits(split_table).create(split(Stage.SPLIT, session()), documents=[])
-    DynamoExchanges(exchange_table).create(Exchange(ExchangeName("trial.fifo"), None, NOW))
+    for name in ("trial.fifo", "private.fifo"):
+        DynamoExchanges(exchange_table).create(Exchange(ExchangeName(name), None, NOW))
+    may_read = "trial.fifo".__eq__
     minute = round((NOW - timedelta(minutes=1)).timestamp() / 60)
     exchange_table.put_item(Item={"pk": "exchange#trial.fifo", "sk": f"minute#{minute}", "received": 7})
 
     parts = OverviewTables(rendezvous_table, split_table, exchange_table).parts()
 
-    assert parts["rendezvous"](NOW)["proxies"] == {"webext": 2}  # type: ignore[index]
-    assert [one["stage"] for one in parts["splits"](NOW)] == ["split"]  # type: ignore[attr-defined]
-    assert [(one["name"], one["received"]) for one in parts["exchanges"](NOW)] == [("trial.fifo", 7)]  # type: ignore[attr-defined]
+    assert [name for name, part in parts.items() if part.for_administrators] == ["splits"]
+    assert parts["rendezvous"].read(NOW, may_read)["proxies"] == {"webext": 2}  # type: ignore[index]
+    assert [one["stage"] for one in parts["splits"].read(NOW, may_read)] == ["split"]  # type: ignore[attr-defined]
+    assert [(one["name"], one["received"]) for one in parts["exchanges"].read(NOW, may_read)] == [("trial.fifo", 7)]  # type: ignore[attr-defined]
 
 
 def test_a_refused_read_is_unavailable(rendezvous_table, split_table, exchange_table):
@@ -47,7 +50,7 @@ def test_a_refused_read_is_unavailable(rendezvous_table, split_table, exchange_t
     split_table.delete()
 
     with pytest.raises(OverviewUnavailable, match="AWS answered ResourceNotFoundException"):
-        parts["splits"](NOW)
+        parts["splits"].read(NOW, bool)
 
 
 def test_only_pictures_are_listed_and_read(s3):

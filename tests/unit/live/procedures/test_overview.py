@@ -1,7 +1,7 @@
 """The `signalbox.*` procedures over given topics, parts and pictures."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -17,6 +17,7 @@ from signalbox.live.procedures.overview import (
     MAXIMUM_PICTURES,
     MAXIMUM_TOPICS,
     OverviewContext,
+    Part,
     Picture,
     PictureName,
     StageOverview,
@@ -64,7 +65,8 @@ class MemoryPictures:
 
 def call(procedure, *arguments: object, rights: Rights = ALL, keywords=None, topics=(), pictures=None, parts=None):
     stage = StageOverview(MemoryTopics(topics), parts or {}, MemoryPictures(pictures or {}), IDLE)
-    return procedure(OverviewContext(stage, REALM, rights, NOON), Payload(tuple(arguments), keywords or {}))
+    context = OverviewContext(stage, REALM, rights, NOON, REALM.__eq__)
+    return procedure(context, Payload(tuple(arguments), keywords or {}))
 
 
 def test_topics_are_listed_by_prefix_if_the_caller_may_receive_them():
@@ -82,7 +84,7 @@ def test_a_topic_has_the_time_of_its_retained_event():
     stage = StageOverview(MemoryTopics(), {}, MemoryPictures(), IDLE)
     stage.topics.beginning_with = lambda *_: [Topic(RoutingKey("a"), NOON)]  # type: ignore[method-assign]
 
-    result = list_topics(OverviewContext(stage, REALM, ALL, NOON), Payload())
+    result = list_topics(OverviewContext(stage, REALM, ALL, NOON, REALM.__eq__), Payload())
 
     assert result.arguments == ([{"topic": "a", "retained_at": "2026-11-21T12:00:00.000Z"}],)
 
@@ -102,15 +104,26 @@ def test_a_prefix_must_be_a_text():
 
 
 def test_the_overview_has_every_part_and_the_reasons_of_unavailable_parts():
-    def broken(_now: datetime) -> object:
+    def broken(_now: datetime, _may_read: object) -> object:
         raise UnavailableError("AWS answered Throttling")
 
-    result = call(summarize_stage, parts={"splits": lambda now: [now.hour], "rendezvous": broken})
+    parts = {"exchanges": Part(lambda now, may_read: [now.hour, may_read(REALM)]), "rendezvous": Part(broken)}
+    result = call(summarize_stage, parts=parts)
 
     assert result == Payload(
-        ({"at": "2026-11-21T12:00:00.000Z", "splits": [12]},),
+        ({"at": "2026-11-21T12:00:00.000Z", "exchanges": [12, True]},),
         {"unavailable": {"rendezvous": "AWS answered Throttling"}},
     )
+
+
+@pytest.mark.parametrize(("is_admin", "shown"), [(True, {"at", "splits"}), (False, {"at"})])
+def test_only_administrators_get_the_parts_for_administrators(is_admin, shown):
+    parts = {"splits": Part(lambda *_: [], for_administrators=True)}
+
+    result = call(summarize_stage, rights=replace(ALL, is_admin=is_admin), parts=parts)
+
+    assert result.arguments[0].keys() == shown
+    assert result.keywords == {"unavailable": {}}
 
 
 def test_the_newest_pictures_are_listed_newest_first():

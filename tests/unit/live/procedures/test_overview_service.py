@@ -10,18 +10,22 @@ from signalbox.activity.recent import RecentActivity
 from signalbox.errors import EffectFailed
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import NO_RIGHTS, Grant, Rights
+from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.outbox.items import ItemId, Reply
-from signalbox.live.procedures.overview import Picture, PictureName, StageOverview, Topic
+from signalbox.live.procedures.overview import Part, Picture, PictureName, StageOverview, Topic
 from signalbox.live.procedures.overview_calls import InvalidOverviewCall, OverviewCall
 from signalbox.live.procedures.overview_service import OverviewService
 from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.messages import Payload, RequestId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
-from signalbox.sarracenia.rights.permissions import Right
+from signalbox.sarracenia.rights.permissions import Right, Role
 from tests.fakes.live import REALM, START, MemoryOutboxes
 
 ALICE = UserName("alice")
+PRIVATE, OTHER = ExchangeName("private.fifo"), ExchangeName("xpublic")
+READER = Rights(frozenset({Right.READ}), ())
+ADMIN = Rights(frozenset(Right), (), is_admin=True)
 RIGHTS = Rights(frozenset(), (Grant(Right.READ, TopicPattern(MatchPolicy.PREFIX, "trial")),))
 CALL = OverviewCall(
     connection=ConnectionId("c1"),
@@ -45,7 +49,12 @@ class World:
     activity: RecentActivity = field(default_factory=lambda: RecentActivity(lambda _: [], timedelta(0)))
 
     def service(self) -> OverviewService:
-        stage = StageOverview(self, {"now": lambda now: now.isoformat()}, self, self.activity)
+        stage = StageOverview(
+            self,
+            {"exchanges": Part(lambda _now, may_read: list(filter(may_read, (REALM, PRIVATE, OTHER))))},
+            self,
+            self.activity,
+        )
         return OverviewService(stage, self, self.outboxes)
 
     def find(self, *of: object, token: object = None, is_anonymous: bool = False) -> object:
@@ -73,16 +82,37 @@ def replies(world: World) -> list[object]:
         (
             "signalbox.overview",
             (),
-            [[{"at": "2026-11-21T20:00:00.000Z", "now": START.isoformat()}], {"unavailable": {}}],
+            [[{"at": "2026-11-21T20:00:00.000Z", "exchanges": [REALM, PRIVATE, OTHER]}], {"unavailable": {}}],
         ),
     ],
 )
 def test_a_call_is_answered_into_the_outbox_of_its_caller(procedure, arguments, result):
-    world = World()
+    world = World({(REALM, ALICE): replace(RIGHTS, is_admin=procedure != "signalbox.topics")})
 
     world.service().answer(replace(CALL, procedure=procedure, payload=Payload(arguments)).body())
 
     assert replies(world) == [[50, 7, {}, *result]]
+
+
+@pytest.mark.parametrize(
+    ("token", "exchanges"), [(None, [REALM, OTHER]), (TokenIdentity("acme", Role.SUBSCRIBER, (), START), [REALM])]
+)
+def test_the_overview_has_the_exchanges_that_the_role_of_the_caller_reads(token, exchanges):
+    granted = Rights(frozenset(), (Grant(Right.READ, TopicPattern(MatchPolicy.PREFIX, "")),))
+    world = World({(REALM, ALICE): READER, (PRIVATE, ALICE): granted, (OTHER, ALICE): READER})
+
+    world.service().answer(replace(CALL, procedure="signalbox.overview", token=token).body())
+
+    assert [reply[3][0]["exchanges"] for reply in replies(world)] == [exchanges]
+
+
+@pytest.mark.parametrize("procedure", ["signalbox.report", "signalbox.overview"])
+def test_a_caller_that_has_lost_its_right_gets_no_result(procedure):
+    world = World()
+
+    world.service().answer(replace(CALL, procedure=procedure).body())
+
+    assert replies(world)[0][4] == "wamp.error.not_authorized"
 
 
 def test_a_call_that_is_answered_twice_has_one_reply():
@@ -111,7 +141,7 @@ def test_invalid_arguments_are_an_error():
 
 
 def test_a_source_that_does_not_answer_is_an_error_and_not_a_retry():
-    world = World(fails=True)
+    world = World({(REALM, ALICE): ADMIN}, fails=True)
 
     world.service().answer(replace(CALL, procedure="signalbox.report").body())
 
