@@ -42,6 +42,7 @@ def router() -> Router:
         names=wiring.names(),
         now=instance.CLOCK.now,
         trusted_ids=frozenset(map(instance.settings().text, ("EXCHANGE_CONTROL_ROLE_ID", "LIVE_SESSION_ROLE_ID"))),
+        session_ids=frozenset({instance.settings().text("LIVE_SESSION_ROLE_ID")}),
         live=distributor(),
         key_holder=key_holder(),
         record=instance.record,

@@ -41,9 +41,16 @@ class Rejection:
     reason: str
 
 
-def read_publication(message: Message, *, trusted_ids: Collection[str]) -> MessageProperties | Rejection:
-    """Return the properties of a message in an exchange's queue, or its rejection."""
-    own_names = (TOPIC, PUBLISHER, LIVE) if principal_id(message) in trusted_ids else (TOPIC,)
+def read_publication(
+    message: Message, *, trusted_ids: Collection[str], session_ids: Collection[str] = ()
+) -> MessageProperties | Rejection:
+    """Return the properties of a message in an exchange's queue, or its rejection.
+
+    Senders in `trusted_ids` name a publisher, and only those in `session_ids` add metadata of live.
+    """
+    sender = principal_id(message)
+    names = [(TOPIC, True), (PUBLISHER, sender in trusted_ids), (LIVE, sender in session_ids)]
+    own_names = [name for name, is_own in names if is_own]
     try:
         return MessageProperties.from_published(message, own_names=own_names)
     except InvalidPublication as error:
@@ -57,6 +64,7 @@ def publication(
     users: Mapping[str, UserName],
     *,
     trusted_ids: Collection[str],
+    session_ids: Collection[str] = (),
 ) -> Publication:
     """Return a publication, with the name of its publisher if that is a known user."""
     is_trusted = principal_id(message) in trusted_ids
@@ -70,7 +78,7 @@ def publication(
         properties,
         routes,
         publisher or UNKNOWN_PUBLISHER,
-        notes=_text(attributes, LIVE),
+        notes=_text(message.attributes, LIVE) if principal_id(message) in session_ids else None,
         file=announced_file(properties.key, message.body),
     )
 

@@ -106,9 +106,9 @@ class Router:
     """Routes batches of messages and caches compiled exchanges between calls. Not thread-safe.
 
     `record` takes history events; with it, the result of a batch has none. `trusted_ids` are the IAM ids of the control
-    plane and of sessions, which publish on behalf of users. Of an exchange with more than `maximum_bindings` the router
-    reads only the bindings that may match a batch's keys. `keeper` stores the copies of queues that are kept, before
-    they are sent.
+    plane and of sessions, which publish on behalf of users; only those in `session_ids` add metadata of live. Of an
+    exchange with more than `maximum_bindings` the router reads only the bindings that may match a batch's keys.
+    `keeper` stores the copies of queues that are kept, before they are sent.
     """
 
     table: RoutingTable
@@ -119,6 +119,7 @@ class Router:
     now: Callable[[], datetime]
     trusted_ids: frozenset[str]
     maximum_bindings: int = MAXIMUM_BINDINGS
+    session_ids: frozenset[str] = frozenset()
     live: LiveDelivery | None = None
     key_holder: KeyHolder | None = None
     record: Callable[[Sequence[HistoryEvent]], None] | None = None
@@ -191,7 +192,8 @@ class Router:
     def _entries(
         self, messages: Sequence[Message], exchange: ExchangeName
     ) -> tuple[list[Entry], Mapping[RoutingKey, Head] | None]:
-        contents = [(message, read_publication(message, trusted_ids=self.trusted_ids)) for message in messages]
+        ids = {"trusted_ids": self.trusted_ids, "session_ids": self.session_ids}
+        contents = [(message, read_publication(message, **ids)) for message in messages]
         keys = {content.key for _, content in contents if isinstance(content, MessageProperties)}
         senders = {principal_id(message) for message in messages} - {"", *self.trusted_ids}
         heads = self._refresh(exchange, keys, senders=senders)
@@ -201,8 +203,12 @@ class Router:
         if isinstance(content, Rejection):
             return content
         routes = self._graph.routes(exchange, content.key)
-        published = publication(message, content, routes, self._users, trusted_ids=self.trusted_ids)
-        return checked_group(published, self._graph.exchange(exchange).order_by)
+        published = publication(
+            message, content, routes, self._users, trusted_ids=self.trusted_ids, session_ids=self.session_ids
+        )
+        record = self._graph.exchange(exchange)
+        reason = self.live.metadata_problem(published) if self.live and record.live else None
+        return checked_group(published, record.order_by) if reason is None else Rejection(message, reason)
 
     def _refresh(
         self, root: ExchangeName, keys: Collection[RoutingKey], *, senders: Collection[str]

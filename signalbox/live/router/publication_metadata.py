@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass, replace
 
+from signalbox.errors import RejectedError
 from signalbox.exchange.messages.properties import LIVE, MessageProperties
 from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RoutingKey
@@ -13,6 +14,10 @@ from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId
 from signalbox.live.wamp.payloads import body_of
 from signalbox.messages import Attribute, Message
+
+
+class InvalidMetadata(RejectedError):
+    """Raised when metadata of a publication were not written by a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +45,11 @@ def metadata_text(metadata: PublicationMetadata) -> str:
 
 
 def parse_metadata(text: str) -> PublicationMetadata:
-    """Parse metadata that `metadata_text` has serialized."""
-    return METADATA.read(json.loads(text))
+    """Parse metadata that `metadata_text` has serialized. Raises `InvalidMetadata`."""
+    try:
+        return METADATA.read(json.loads(text))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InvalidMetadata(f"live: expected the metadata of a session, not {len(text)} other characters") from error
 
 
 METADATA = FORMS.record(

@@ -26,6 +26,7 @@ from tests.unit.exchange.routing.naive_sqs import START, NaiveQueue
 RETRIES, ORDERED_RETRIES, DEAD = QueueName("s-retries"), QueueName("s-retries.fifo"), QueueName("s-dead")
 NAMES = StageNames("s")
 CONTROL_ID = "AROACONTROL"
+SESSION_ID = "AROASESSION"
 
 
 class Killed(BaseException):
@@ -256,9 +257,17 @@ class World:
         self.retrier = Retrier(self.heads, self.dispatcher, self.counters, NAMES, self.now)
 
     def router(self) -> Router:
-        trusted = frozenset({CONTROL_ID})
+        trusted = frozenset({CONTROL_ID, SESSION_ID})
         return Router(
-            self.table, self.heads, self.dispatcher, self.counters, NAMES, self.now, trusted, self.maximum_bindings
+            self.table,
+            self.heads,
+            self.dispatcher,
+            self.counters,
+            NAMES,
+            self.now,
+            trusted,
+            self.maximum_bindings,
+            frozenset({SESSION_ID}),
         )
 
     def now(self) -> datetime:

@@ -17,7 +17,7 @@ from signalbox.messages import Attribute, MessageId
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY
-from tests.unit.exchange.routing.routing_world import CONTROL_ID, MemoryHeads, World
+from tests.unit.exchange.routing.routing_world import CONTROL_ID, SESSION_ID, MemoryHeads, World
 
 LOG = "xlog.fifo"
 
@@ -35,6 +35,7 @@ class Live:
     delivered: list[tuple[str, int]] = field(default_factory=list)
     acknowledged: list[str] = field(default_factory=list)
     notes: list[str | None] = field(default_factory=list)
+    headers: list[dict[str, str | None]] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
 
     def store_with(
@@ -58,7 +59,11 @@ class Live:
         self.delivered += [(one.publication.message.body, one.sequence) for one in published]
         self.notes += [one.publication.notes for one in published]
         publications = [one.publication for one in published]
+        self.headers += [{name: one.text for name, one in said.properties.headers.items()} for said in publications]
         return {one.message.message_id for one in publications if one.message.body in self.failing}
+
+    def metadata_problem(self, publication: Publication) -> str | None:
+        return "live: wrong" if publication.notes == "wrong" else None
 
     def publication_id(self, publication: Publication) -> int:
         return len(publication.message.message_id)
@@ -198,17 +203,44 @@ def test_nothing_overtakes_what_has_no_number(world_and_live, monkeypatch) -> No
     assert (live.delivered, len(routed.not_done)) == ([("1", 1)], 3)
 
 
-def test_live_metadata_is_accepted_from_trusted_senders_only(world_and_live) -> None:
+def test_live_metadata_is_accepted_from_sessions_only(world_and_live) -> None:
     world, live = world_and_live
     queue = world.sqs.queues[QueueName(LOG)]
-    for number, sender in enumerate((f"{CONTROL_ID}:session", "AIDAEVE")):
+    for number, sender in enumerate((f"{SESSION_ID}:session", f"{CONTROL_ID}:session", "AIDAEVE")):
         message = MessageProperties.of_publication("a", str(number)).published(deduplication_id=str(number))
         noted = replace(message, attributes={**message.attributes, LIVE: Attribute("String", "{}")})
         queue.send(noted, sender=sender)
 
     world.route(LOG)
 
-    assert live.notes == ["{}", None]
+    assert live.notes == ["{}", None, None]
+
+
+def test_wrong_metadata_is_a_rejection_and_blocks_no_other_message(world_and_live) -> None:
+    world, live = world_and_live
+    world.bind(LOG, "#", queue="q_log.fifo")
+    for number, note in enumerate(("wrong", "{}")):
+        message = MessageProperties.of_publication("a", str(number)).published(deduplication_id=str(number))
+        noted = replace(message, attributes={**message.attributes, LIVE: Attribute("String", note)})
+        world.sqs.queues[QueueName(LOG)].send(noted, sender=SESSION_ID)
+
+    routed = world.route(LOG)
+
+    assert (live.delivered, list(routed.not_done)) == ([("1", 1)], [])
+    assert [event.reason for event in routed.events if event.outcome == "dead"] == ["live: wrong"]
+
+
+def test_a_header_called_live_in_a_command_is_a_header(world_and_live) -> None:
+    world, live = world_and_live
+    world.bind(LOG, "#", queue="q_log.fifo")
+    published = MessageProperties.of_publication("a", "1", {LIVE: "yes"})
+    message = published.published(publisher="alice", deduplication_id="1")
+    world.sqs.queues[QueueName(LOG)].send(message, sender=CONTROL_ID)
+
+    world.route(LOG)
+
+    assert live.notes == [None]
+    assert live.headers == [{LIVE: "yes"}]
 
 
 def test_a_message_outside_the_exchanges_group_is_dead_lettered(world_and_live) -> None:

@@ -12,6 +12,7 @@ from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.router.publication_metadata import (
     AcknowledgementTarget,
+    InvalidMetadata,
     PublicationMetadata,
     RealmPublication,
     message_for,
@@ -175,3 +176,9 @@ def test_a_payload_too_large_for_sqs_is_refused() -> None:
 
     with pytest.raises(InvalidPublication):
         message_for(said, order_by=OrderBy.TOPIC, deduplication_id="d")
+
+
+@pytest.mark.parametrize("text", ["yes", "[]", "{}", '{"publication": 1, "audience": 7}', "[" * 30_000])
+def test_metadata_that_no_session_wrote_are_invalid(text: str) -> None:
+    with pytest.raises(InvalidMetadata, match="expected the metadata of a session"):
+        parse_metadata(text)

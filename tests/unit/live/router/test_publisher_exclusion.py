@@ -74,9 +74,11 @@ class Realm:
         exchange = self.live.exchanges.records[REALM]
         for number, sent in enumerate(published(self.live), start=1):
             message = as_received(sent.message, sender=SENDER, sent_at=self.live.moment)
-            envelope = read_publication(message, trusted_ids={SENDER})
+            envelope = read_publication(message, trusted_ids={SENDER}, session_ids={SENDER})
             assert isinstance(envelope, MessageProperties)
-            said = publication(message, envelope, Routes((), by_alternate=False), {}, trusted_ids={SENDER})
+            said = publication(
+                message, envelope, Routes((), by_alternate=False), {}, trusted_ids={SENDER}, session_ids={SENDER}
+            )
             delivery = Distributor(self, self, self).store(exchange, [NumberedPublication(said, number)])
             assert delivery() == set()
 
