@@ -68,11 +68,12 @@ def __signalbox_try($k): if . == null or __signalbox_unfit($k) then empty else .
 def __signalbox_key: if isstring then . else error("cannot use \\(.) as string") end;
 def __signalbox_numbers:
     (.. | numbers) |= if . > 9223372036854775807 or . < -9223372036854775808 then . + 0.0 end;
-def __signalbox_json: if test("NaN|nan|Infinity|#") then gsub("\\"(?:[^\\"\\\\\\\\]|\\\\\\\\.)*\\""; "") else "" end;
+def __signalbox_odd: contains("NaN") or contains("nan") or contains("Infinity") or contains("#");
 def __signalbox_fromjson: fromjson;
 def fromjson:
     . as $text
-    | if __signalbox_json | test("NaN|nan|Infinity|#") then [] else [__signalbox_fromjson] end
+    | if isstring and __signalbox_odd and (gsub("\\"(?:[^\\"\\\\\\\\]|\\\\\\\\.)*\\""; "") | __signalbox_odd) then []
+      else [__signalbox_fromjson] end
     | if length != 1 then error("cannot parse \\($text) as JSON")
       elif $text | test("[0-9]{19}") then .[0] | __signalbox_numbers
       else .[0] end;

@@ -53,7 +53,7 @@ def test_each_message_is_one_line_of_json(files):
         (2, "deployed", []),
     ]
     assert [verdict["session"] for verdict in lines[2]["verdicts"]] == ["ann", "bob", "eve"]
-    assert lines[2]["verdicts"][1]["reason"] == "jq_filter: ends with an error, which is no match"
+    assert lines[2]["verdicts"][1]["reason"] == "jq_filter: says neither true nor false"
     assert result.stderr == "· not on SQS, so not split: memes (Kafka)\n"
 
 

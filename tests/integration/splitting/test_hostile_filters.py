@@ -115,7 +115,7 @@ def reason_of(users: Users, name: str) -> str | None:
 
 
 def send(deployment: Deployment, url: str, turn: str) -> None:
-    """Send the message that makes a session hostile, among five of bob and before one of nobody."""
+    """Send the message that makes a session hostile, among five of bob and before one that no session claims."""
     sqs = deployment.session().client("sqs")
     bodies = [f"{turn} 0", turn, *(f"{turn} {number}" for number in range(1, 5)), f"{turn} is over"]
     for body in bodies:
