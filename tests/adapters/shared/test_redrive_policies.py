@@ -42,6 +42,10 @@ def test_the_sources_of_a_queue_are_listed_by_their_arns(sqs):  # noqa: F811 - a
     assert policies.sources(name) == [ARNS + "source"]
 
 
+def test_the_arn_of_a_queue_has_its_name_at_the_end(policed):
+    assert SqsRedrivePolicies(policed, URLS, ARNS).arn(QueueName("dead")) == ARNS + "dead"
+
+
 def test_errors_are_translated(sqs):  # noqa: F811 - a fixture
     name = QueueName("dead")
 

@@ -116,6 +116,14 @@ def test_each_connection_receives_its_events_in_one_ordered_batch(world: World) 
     assert (bundle.realm, bundle.user, bundle.item_id) == (REALM, "user-d", world.sent[1].item_id)
 
 
+def test_metadata_that_no_session_has_written_are_a_problem(world: World) -> None:
+    distributor = Distributor(world, world, world)
+    readable = published("a", 1, metadata=PublicationMetadata(PublicationId(1))).publication
+
+    assert distributor.metadata_problem(readable) is None
+    assert "expected the metadata of a session" in (distributor.metadata_problem(replace(readable, notes="yes")) or "")
+
+
 def test_events_without_subscribers_are_logged(world: World) -> None:
     world.deliver(published("a", 1), published("b", 1))
 
