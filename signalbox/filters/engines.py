@@ -19,6 +19,7 @@ from signalbox.filters import sandbox
 from signalbox.splitting.forwarding.filters import FilterStopped, FilterUse, InvalidExpression
 
 COMPILATION_SECONDS = 0.2
+FREE_BYTES = 256 * 1024 * 1024  # for small patterns in this process: a quarter of the memory of the functions
 REQUEST_SECONDS = 1.0
 # A busy machine gives a process a part of its time: elapsed time may exceed the limit of CPU time by this factor.
 PATIENCE = 3
@@ -35,6 +36,19 @@ class EnginesUnavailable(UnavailableError):
     """Raised when the sandbox, in which patterns and programs run, does not start."""
 
 
+class Reservation:
+    """Memory of this process for a pattern, which is free again when the pattern is deleted."""
+
+    __slots__ = ("engines", "size")
+
+    def __init__(self, engines: "Engines", size: int) -> None:
+        self.engines, self.size = engines, size
+        engines.free_bytes -= size
+
+    def __del__(self) -> None:
+        self.engines.free_bytes += self.size
+
+
 @dataclass(slots=True)
 class Engines:
     """Runs patterns and programs in the sandbox; a worker that a request breaks is replaced.
@@ -42,10 +56,18 @@ class Engines:
     `use` is what the current owner of filters has used. Use an instance from one thread only.
     """
 
-    use: FilterUse = field(default_factory=lambda: FilterUse(steps=math.inf))
+    use: FilterUse = field(default_factory=lambda: FilterUse(steps=math.inf, pattern_bytes=math.inf))
+    free_bytes: int = FREE_BYTES
     _sandbox: "subprocess.Popen[bytes] | None" = field(default=None, init=False, repr=False)
     _control: socket.socket | None = field(default=None, init=False, repr=False)
     _worker: socket.socket | None = field(default=None, init=False, repr=False)
+
+    def reserved(self, size: int) -> Reservation | None:
+        """Return memory of this process; None if its owner, or all owners together, have used theirs."""
+        if size > self.use.pattern_bytes or size > self.free_bytes:
+            return None
+        self.use.pattern_bytes -= size
+        return Reservation(self, size)
 
     def compile(self, task: str, source: object, *, name: str) -> None:
         """Compile a pattern or a program; `name` says what it is. Raises `InvalidExpression`."""

@@ -28,6 +28,10 @@ STEPS = 1_000_000
 """The steps of small patterns that are searched without a clock: at most 10 ms (measured, with the worst of them)."""
 
 
+PATTERN_BYTES = 32_000_000
+"""The memory of the small patterns of one owner; others are compiled and searched in the sandbox."""
+
+
 @dataclass(slots=True)
 class FilterUse:
     """What one owner's patterns and programs use together, of `limit_seconds` of CPU time.
@@ -39,6 +43,7 @@ class FilterUse:
     seconds: float = 0.0
     elapsed_seconds: float = 0.0
     steps: float = STEPS
+    pattern_bytes: float = PATTERN_BYTES
 
 
 class Pattern(Protocol):

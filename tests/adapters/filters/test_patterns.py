@@ -87,13 +87,40 @@ def test_a_pattern_that_backtracks_too_often_is_stopped(engines):
 
 def test_a_small_pattern_is_searched_in_the_sandbox_where_it_may_take_long(engines):
     """Its steps are states times characters; in the sandbox, its time is limited."""
-    compiled = pattern("(a|b)*a" + "(a|b)" * 30 + "z", engines)
+    compiled = pattern(r"x\w\w\w\wz", engines)
     engines.use = FilterUse()
 
     assert not compiled.matches("ab" * 100)
     assert engines.use.elapsed_seconds == 0
     assert not compiled.matches("ab" * 5000)
     assert engines.use.elapsed_seconds > 0
+
+
+@pytest.mark.parametrize("text", ["(a|b)*a(a|b)(a|b)b(a|b)", r"\d\d\d\d\d", "a+b+c+d+e+", "a*.a.b.c."])
+def test_patterns_whose_automaton_may_grow_run_in_the_sandbox(engines, text):
+    """The engine remembers up to 2 MB of states for each pattern."""
+    assert isinstance(pattern(text, engines), SandboxedPattern)
+
+
+def test_patterns_of_an_owner_beyond_its_memory_run_in_the_sandbox(engines):
+    engines.use = FilterUse()
+
+    patterns = [pattern(f"a{number}", engines) for number in range(1000)]
+
+    assert 500 < sum(isinstance(one, EasyPattern) for one in patterns) < 1000
+    assert all(one.matches("a999") for one in (patterns[0], patterns[99], patterns[-1])) is False
+    assert patterns[-1].matches("a999")
+
+
+def test_the_memory_of_deleted_patterns_is_free_again(engines):
+    free = engines.free_bytes
+    engines.use = FilterUse()
+
+    kept = pattern("ann", engines)
+
+    assert engines.free_bytes < free
+    del kept
+    assert engines.free_bytes == free
 
 
 def test_half_a_surrogate_pair_counts_as_one_character(engines):
