@@ -13,6 +13,8 @@ ExchangeName = NewType("ExchangeName", str)
 MAXIMUM_NAME_BYTES = 255  # AMQP, short string
 # Short enough that a shortened SQS name still contains the whole `q_USER_`, on which permissions rely.
 MAXIMUM_USER_LENGTH = 32
+# The ends of the names of dead-letter, control and reply queues: `q_bob-dlq` would have the dead letters of `q_bob`.
+RESERVED_ENDINGS = ("-dlq", "-exchange-control", "-exchange-reply")
 USER_CHARACTERS = frozenset(string.ascii_letters + string.digits + "-")
 NAME_CHARACTERS = USER_CHARACTERS | {"_"}
 HASH_LENGTH = 12
@@ -28,6 +30,8 @@ class InvalidExchangeName(RejectedError):
 
 def parse_user_name(text: str) -> UserName:
     """Parse a user name. Raises `InvalidUserName`."""
+    if text.lower().endswith(RESERVED_ENDINGS):
+        raise InvalidUserName(f"user {text[:80]!r}: names that end as queues of users do are reserved")
     # With an underscore or a dot, `xs_alice_b` would belong to `alice` and to `alice_b`.
     if 1 <= len(text) <= MAXIMUM_USER_LENGTH and set(text) <= USER_CHARACTERS:
         return UserName(text)

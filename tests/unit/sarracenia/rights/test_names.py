@@ -31,6 +31,14 @@ def test_an_ambiguous_or_long_user_name_is_refused(text):
         parse_user_name(text)
 
 
+@pytest.mark.parametrize("text", ["bob-dlq", "Bob-DLQ", "a-exchange-control", "a-exchange-reply"])
+def test_a_user_name_that_ends_as_another_users_queues_is_refused(text):
+    with pytest.raises(InvalidUserName, match="are reserved"):
+        parse_user_name(text)
+
+    assert parse_user_name("dlq") == "dlq"
+
+
 @pytest.mark.parametrize("text", ["xpublic", "xs_alice", "xs_alice_logs.fifo", "x" * 80])
 def test_valid_exchange_names_are_accepted(text):
     assert parse_exchange_name(text) == text
