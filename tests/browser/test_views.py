@@ -180,12 +180,12 @@ def test_a_number_shows_its_command_which_stays_over_a_refresh(router, visitor):
     expect(exchange.get_by_role("status")).to_be_hidden()
 
 
-def test_who_is_no_administrator_sees_no_activity(router, visitor):
+def test_who_is_no_administrator_sees_neither_splits_nor_activity(router, visitor):
     furnish(router)
     router.roles = {}
     page = visitor.sign_in("#/overview")
 
-    expect(page.get_by_role("region", name="Splits")).to_contain_text("ann-x7")
+    expect(page.get_by_role("region", name="Splits")).to_contain_text("You have no permission to view this.")
     expect(page.get_by_role("region", name="Now")).to_be_hidden()
 
 
