@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from signalbox.queues import QueueName, allow_policy
 
 # The attributes of CreateQueue that are copied; the two policies are adapted below. `RedriveAllowPolicy` is not copied:
-# no queue may use a temporary queue as its dead-letter queue.
+# no queue may use a temporary queue as its dead-letter queue. Nor is `DelaySeconds`: the original has delayed messages.
 COPIED = (
     "VisibilityTimeout",
     "MessageRetentionPeriod",
-    "DelaySeconds",
     "MaximumMessageSize",
     "ReceiveMessageWaitTimeSeconds",
     "KmsMasterKeyId",

@@ -79,7 +79,7 @@ def message(body: str, **system: str) -> Message:
 
 
 def test_a_temporary_queue_has_the_settings_of_its_original(queues: SqsSplitQueues, sqs) -> None:
-    settings = {"VisibilityTimeout": "77", "MessageRetentionPeriod": "120", "DelaySeconds": "3"}
+    settings = {"VisibilityTimeout": "77", "MessageRetentionPeriod": "120"}
     policy = {
         "Version": "2012-10-17",
         "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage"}],

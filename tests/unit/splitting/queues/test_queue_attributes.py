@@ -30,7 +30,6 @@ def test_attributes_are_copied_except_those_unique_to_the_original():
     copied = {
         "VisibilityTimeout": "45",
         "MessageRetentionPeriod": "345600",
-        "DelaySeconds": "3",
         "MaximumMessageSize": "1048576",
         "ReceiveMessageWaitTimeSeconds": "20",
         "SqsManagedSseEnabled": "true",
@@ -43,6 +42,7 @@ def test_attributes_are_copied_except_those_unique_to_the_original():
         "QueueArn": f"{ARN}:memes",
         "ApproximateNumberOfMessages": "7",
         "CreatedTimestamp": "1",
+        "DelaySeconds": "3",
         "RedriveAllowPolicy": '{"redrivePermission":"byQueue","sourceQueueArns":["arn:source"]}',
         "Policy": "",
     }
