@@ -63,6 +63,7 @@ PARTS = {
     "installation": "tests/cli",
     "emulator": "tests/local/emulator",
     "browser": "tests/browser",
+    "functions": "tests/handlers",
 }
 
 
