@@ -91,7 +91,9 @@ def _delete_strays() -> int:
     deleted = list(control_wiring.sweep().delete_strays())
     for name in deleted:
         logger.warning("stray queue %s is deleted", name)
-    control_wiring.make_reply_queues()
+    users = [user.name for user in control_wiring.ports().store.users.every()]
+    for user, reason in control_wiring.user_queues().make_reply_queues(users, control_wiring.tags()).items():
+        logger.warning("user %s has no reply queue: %s", user, reason)
     guarding.restrict(control_wiring.redrive_policies(), queue_sources(control_wiring.ports()))
     return len(deleted)
 

@@ -1,6 +1,5 @@
 """The dependencies of the function `control`, created once for each function instance."""
 
-import logging
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from signalbox.aws.exchange.queues import SqsExchangeQueues
 from signalbox.aws.exchange.rights_version import DynamoRightsVersion
 from signalbox.aws.exchange.route_mappings import RouteMappings
 from signalbox.aws.exchange.sender import SqsExchangeSender
-from signalbox.aws.exchange.user_control_queues import USER_TAG, UserControlQueues
+from signalbox.aws.exchange.user_control_queues import UserControlQueues
 from signalbox.aws.live.grants import DynamoGrants, DynamoGroups, DynamoSecrets
 from signalbox.aws.live.session_notifier import SqsSessionNotifier
 from signalbox.aws.live.sessions import DynamoRealmSessions, DynamoSessions
@@ -28,7 +27,6 @@ from signalbox.aws.shared.mappings import EventSourceMappings
 from signalbox.aws.shared.redrive_policies import SqsRedrivePolicies
 from signalbox.aws.shared.replies import SqsReplies
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
-from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange.control.orphan_queues import OrphanQueueSweeper
 from signalbox.exchange.control.reconnection import ReconnectionService
 from signalbox.exchange.model.connections import FunctionArn, Readers
@@ -39,9 +37,6 @@ from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient
-
-
-logger = logging.getLogger(__name__)
 
 
 @cache
@@ -69,17 +64,9 @@ def redrive_policies() -> SqsRedrivePolicies:
     return SqsRedrivePolicies(instance.sqs(), wiring.url_prefix(), queue_arn_prefix())
 
 
-def make_reply_queues() -> None:
-    """Create the reply queues that users lack; a failure of one does not stop the others."""
-    for user in ports().store.users.every():
-        try:
-            _user_queues().make_reply_queue(user.name, {**_tags(), USER_TAG: user.name})
-        except (RejectedError, UnavailableError) as error:
-            logger.warning("user %s has no reply queue: %s", user.name, error)
-
-
 @cache
-def _user_queues() -> UserControlQueues:
+def user_queues() -> UserControlQueues:
+    """Return the control and reply queues of users."""
     settings = instance.settings()
     return UserControlQueues(
         instance.sqs(), _functions(), settings.text("EXCHANGE_CONTROL_QUEUE_URL"), settings.text("EXCHANGE_PREFIX")
@@ -92,7 +79,7 @@ def reconnection(control: FunctionArn) -> ReconnectionService:
     settings, prefix = instance.settings(), queue_arn_prefix()
     return ReconnectionService(
         ports(),
-        LambdaConnections(_functions(), _user_queues(), prefix, _tags()),
+        LambdaConnections(_functions(), user_queues(), prefix, tags()),
         DynamoConnectionChecks(wiring.table()),
         Readers(FunctionArn(settings.text("ROUTE_FUNCTION_ARN")), control),
     )
@@ -114,7 +101,7 @@ def ports() -> ControlPorts:
             counters=DynamoCounters(table),
         ),
         sqs=SqsExchangeQueues(queues, stage=stage, key_arn=settings.text("QUEUE_KEY_ARN")),
-        mappings=RouteMappings(EventSourceMappings(_functions(), route_arn, queue_arn_prefix(), concurrency, _tags())),
+        mappings=RouteMappings(EventSourceMappings(_functions(), route_arn, queue_arn_prefix(), concurrency, tags())),
         metrics=CloudWatchQueueMetrics(boto3.client("cloudwatch"), instance.CLOCK.now),
         sender=SqsExchangeSender(sqs, wiring.url_prefix()),
         clock=instance.CLOCK,
@@ -172,5 +159,6 @@ def _functions() -> "LambdaClient":
     return boto3.client("lambda")
 
 
-def _tags() -> dict[str, str]:
+def tags() -> dict[str, str]:
+    """Return the tags of queues and mappings that the stage makes."""
     return {STAGE_TAG: instance.settings().text("STAGE"), CAPABILITY_TAG: CAPABILITY}

@@ -1,6 +1,6 @@
 """The control and reply queues of users, with settings of the administrators' queue; the name identifies the user."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from signalbox.aws.shared.errors import effect, look
 from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.aws.shared.mappings import DELETING, EventSourceMappings
 from signalbox.control.protocol import REPLY_RETENTION, REPLY_VISIBILITY
-from signalbox.errors import RejectedError
+from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange.model.connections import QueueMissing
 from signalbox.exchange.model.names import CONTROL_MARK, StageNames
 from signalbox.queues import QueueName
@@ -66,9 +66,17 @@ class UserControlQueues:
         self._make_reply_queue(user, tags, attributes)
         self._connect(name, attributes["QueueArn"], like, tags)
 
-    def make_reply_queue(self, user: UserName, tags: Mapping[str, str]) -> None:
-        """Create a user's reply queue if it is missing. Raises `RejectedError` and `UnavailableError`."""
-        self._make_reply_queue(user, tags, self._attributes())
+    def make_reply_queues(self, users: Iterable[UserName], tags: Mapping[str, str]) -> dict[UserName, str]:
+        """Create the reply queues that users lack; return the users without one, each with the reason."""
+        attributes: Mapping[str, str] = {}
+        failed: dict[UserName, str] = {}
+        for user in users:
+            try:
+                attributes = attributes or self._attributes()
+                self._make_reply_queue(user, {**tags, USER_TAG: user}, attributes)
+            except (RejectedError, UnavailableError) as error:
+                failed[user] = str(error)
+        return failed
 
     def reconnect(self, user: UserName, tags: Mapping[str, str]) -> None:
         """Give an existing control queue the settings and the reader of the administrators' queue.

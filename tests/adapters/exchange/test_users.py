@@ -8,7 +8,7 @@ import boto3
 import pytest
 
 from signalbox.aws.exchange.exchanges import DynamoUsers
-from signalbox.aws.exchange.user_control_queues import ControlQueueUnread
+from signalbox.aws.exchange.user_control_queues import USER_TAG, ControlQueueUnread
 from signalbox.aws.exchange.users import ExchangeUsers, UserTaken, register
 from signalbox.aws.shared.managed_queues import ForeignQueue
 from signalbox.errors import EffectRefused
@@ -89,11 +89,26 @@ def test_a_user_has_a_reply_queue_whose_messages_expire_soon(users: ExchangeUser
     assert tags_of(sqs, "signalbox-exchange-reply-alice") == TAGS
 
 
-def test_a_missing_reply_queue_is_made(users: ExchangeUsers, sqs) -> None:
-    for _ in range(2):
-        users.control_queues.make_reply_queue(ALICE, TAGS)
+def test_missing_reply_queues_are_made_after_one_look_at_that_of_the_administrators(users: ExchangeUsers, sqs) -> None:
+    looks: list[str] = []
+    calls = users.control_queues.sqs.meta.events
+    calls.register("before-parameter-build.sqs.GetQueueAttributes", lambda **_: looks.append("look"))
+
+    assert [users.control_queues.make_reply_queues([ALICE, UserName("bob")], TAGS) for _ in range(2)] == [{}, {}]
 
     assert tags_of(sqs, "signalbox-exchange-reply-alice") == TAGS
+    assert tags_of(sqs, "signalbox-exchange-reply-bob") == TAGS | {USER_TAG: "bob"}
+    assert len(looks) == 2
+
+
+def test_a_reply_queue_that_cannot_be_made_does_not_stop_the_others(users: ExchangeUsers, sqs) -> None:
+    sqs.create_queue(QueueName="signalbox-exchange-reply-alice", tags={"owner": "somebody"})
+
+    failed = users.control_queues.make_reply_queues([ALICE, UserName("bob")], TAGS)
+
+    assert list(failed) == [ALICE]
+    assert "is not managed by this stage" in failed[ALICE]
+    assert tags_of(sqs, "signalbox-exchange-reply-bob") == TAGS | {USER_TAG: "bob"}
 
 
 def test_the_same_function_reads_it_in_the_same_way(users: ExchangeUsers) -> None:
