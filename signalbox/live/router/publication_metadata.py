@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from signalbox.errors import RejectedError
 from signalbox.exchange.messages.properties import LIVE, MessageProperties
@@ -44,6 +45,7 @@ def metadata_text(metadata: PublicationMetadata) -> str:
     return json_text(METADATA.write(metadata))
 
 
+@lru_cache(maxsize=100)  # the router reads the metadata of a publication up to four times
 def parse_metadata(text: str) -> PublicationMetadata:
     """Parse metadata that `metadata_text` has serialized. Raises `InvalidMetadata`."""
     try:
