@@ -26,9 +26,7 @@ Span = tuple[int, int]
 
 STEPS = 1_000_000
 """The steps of small patterns that are searched without a clock: at most 10 ms (measured, with the worst of them)."""
-
-
-PATTERN_BYTES = 32_000_000
+OWNER_BYTES = 32_000_000
 """The memory of the small patterns of one owner; others are compiled and searched in the sandbox."""
 
 
@@ -43,7 +41,7 @@ class FilterUse:
     seconds: float = 0.0
     elapsed_seconds: float = 0.0
     steps: float = STEPS
-    pattern_bytes: float = PATTERN_BYTES
+    pattern_bytes: float = OWNER_BYTES
 
 
 class Pattern(Protocol):
