@@ -119,7 +119,7 @@ class Engines:
             self._worker = None
 
     def _cause(self, seconds: float) -> str:
-        """Replace the worker that a request broke; return what the request did."""
+        """Replace the worker that a request broke; return the reason, as it follows the name of the request."""
         signals = os.WTERMSIG(self._replace_worker())
         if signals in (signal.SIGPROF, signal.SIGKILL):  # its own timer, or the replacement after too long a wait
             return f"took longer than {seconds:.2g} s"

@@ -101,7 +101,7 @@ def _workers(client: ExchangeClient, names: WeatherNames, stack: ExitStack) -> "
 def _published_and_received(
     trial: Trial, client: ExchangeClient, names: WeatherNames, workers: "Mapping[str, Consumer]"
 ) -> str:
-    """Publish the files and receive their copies; return what was seen."""
+    """Publish the files and receive their copies; return the detail of the step."""
     now = datetime.now(UTC)
     files = weather_files(now)
     for path, content in files.items():

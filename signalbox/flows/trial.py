@@ -81,8 +81,8 @@ def _ignore(_row: str) -> None:
 class Journal:
     """The rows and answers of a run. Thread-safe."""
 
-    tell: Callable[[str], None] = _ignore
-    """Prints each row."""
+    show: Callable[[str], None] = _ignore
+    """Prints a row when it is complete."""
     watch: Callable[[str], AbstractContextManager[object]] = nullcontext
     """Shows that a step runs."""
     rows: list[Row] = field(default_factory=list)
@@ -123,7 +123,7 @@ class Journal:
     def _add(self, row: Row) -> None:
         self.rows.append(row)
         seconds = "" if row.median is None else f" {row.median:.2f} s"
-        self.tell(f"{row.capability}: {row.what}: {row.outcome}{seconds}{f' ({row.detail})' if row.detail else ''}")
+        self.show(f"{row.capability}: {row.what}: {row.outcome}{seconds}{f' ({row.detail})' if row.detail else ''}")
 
 
 @dataclass(frozen=True, slots=True)

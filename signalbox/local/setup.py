@@ -144,8 +144,8 @@ def _install(name: str, environment: Path, packages: "list[str | Path]") -> None
 
 def uv() -> Path:
     """Return the uv of this Python's environment, or else that of `.venv`."""
-    beside = Path(sys.executable).with_name("uv")
-    return beside if beside.exists() else ENVIRONMENT / "bin" / "uv"
+    own = Path(sys.executable).with_name("uv")
+    return own if own.exists() else ENVIRONMENT / "bin" / "uv"
 
 
 def index_of_pip() -> "dict[str, str]":
