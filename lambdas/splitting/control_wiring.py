@@ -29,6 +29,7 @@ from signalbox.filters.languages import Languages
 from signalbox.kept.sweeper import KeptSweeper
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName
 from signalbox.splitting.consumers.environment import Resolver
+from signalbox.splitting.consumers.queue_reference import Home
 from signalbox.splitting.control.ports import ControlPorts, DeclaredRegistries, KeptStore, NothingDeclared, Store
 from signalbox.splitting.forwarding.splitter import RECORD_AGE
 from signalbox.splitting.model.events import CAPABILITY
@@ -115,7 +116,7 @@ def ports() -> ControlPorts:
             concurrency=instance.settings().number("SPLIT_CONCURRENCY"),
         ),
         targets=_targets(),
-        discovery=AwsDiscovery(_functions(), boto3.client("ecs"), boto3.client("iam"), prefix(), _workloads()),
+        discovery=AwsDiscovery(_functions(), boto3.client("ecs"), boto3.client("iam"), _home(), prefix(), _workloads()),
         audit_trail=_audit_trail(),
         control_queue=SqsControlQueue(instance.sqs(), instance.settings().text("CONTROL_QUEUE_URL")),
         compiler=_languages(),
@@ -204,11 +205,11 @@ def _workloads() -> "KubernetesTargets | None":
     from signalbox.aws.splitting.targets.kubernetes import KubernetesTargets  # noqa: PLC0415 - as above
 
     annotations, originals = DynamoAnnotations(wiring.table()), OriginalQueues(instance.sqs())
-    return KubernetesTargets(api_of, originals, Resolver(_languages()), annotations, instance.CLOCK.now)
+    return KubernetesTargets(api_of, originals, _resolver(), annotations, instance.CLOCK.now)
 
 
 def _targets() -> dict[TargetKind, Targets]:
-    resolver, workloads = Resolver(_languages()), _workloads()
+    resolver, workloads = _resolver(), _workloads()
     originals, annotations = OriginalQueues(instance.sqs()), DynamoAnnotations(wiring.table())
     tags = {STAGE_TAG: stage(), CAPABILITY_TAG: CAPABILITY}
     return {
@@ -229,6 +230,14 @@ def _targets() -> dict[TargetKind, Targets]:
 @cache
 def _functions() -> "LambdaClient":
     return boto3.client("lambda")
+
+
+def _resolver() -> Resolver:
+    return Resolver(_languages(), _home())
+
+
+def _home() -> Home:
+    return Home.of_arn(_queue_arn_prefix())
 
 
 def _queue_arn_prefix() -> str:

@@ -14,6 +14,7 @@ from signalbox.aws.splitting.targets.original_queues import TARGETS_SETTING
 from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.discovery import Evidence, registry_documents
+from signalbox.splitting.consumers.queue_reference import Home, QueueReference
 from signalbox.splitting.model.target import Target, TargetKind
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class AwsDiscovery:
     functions: "LambdaClient"
     ecs: "ECSClient"
     iam: "IAMClient"
+    home: Home
     prefix: str
     workloads: "KubernetesTargets | None" = None
 
@@ -47,7 +49,7 @@ class AwsDiscovery:
         """Return the documents of a registry file. Raises `RejectedError`."""
         if target.kind is TargetKind.SSM_PARAMETER:
             raise NotDiscoverable(f"{target} does not consume queues itself; write its registry by hand")
-        return registry_documents(target, self._evidence(target), prefix=self.prefix)
+        return registry_documents(target, self._evidence(target), self.home, prefix=self.prefix)
 
     def _evidence(self, target: Target) -> Evidence:
         if target.kind is TargetKind.LAMBDA:
@@ -72,8 +74,8 @@ class AwsDiscovery:
         arns = {alias["Name"]: alias["AliasArn"] for page in aliases for alias in page["Aliases"]}
         for function in [arns[qualifier]] if qualifier in arns else [name, *arns.values()]:
             for page in self.functions.get_paginator("list_event_source_mappings").paginate(FunctionName=function):
-                sources = (one.get("EventSourceArn", "").split(":") for one in page["EventSourceMappings"])
-                yield from (QueueName(parts[-1]) for parts in sources if parts[2:3] == ["sqs"])
+                sources = (QueueReference(one.get("EventSourceArn", "")) for one in page["EventSourceMappings"])
+                yield from (one.queue_name for one in sources if one.text and not one.difference(self.home))
 
     def _of_service(self, target: Target) -> Evidence:
         cluster, _, name = target.name.partition("/")

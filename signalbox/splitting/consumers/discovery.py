@@ -7,14 +7,13 @@ from fnmatch import fnmatchcase
 
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.queues import FIFO_SUFFIX, InvalidQueueName, QueueName, parse_queue_name
-from signalbox.splitting.consumers.environment import ARN_PARTS, QueueReference
+from signalbox.splitting.consumers.queue_reference import ARN_PARTS, Home, QueueReference
 from signalbox.splitting.consumers.registry_file import API_VERSIONS, CLUSTER_ANNOTATION, OLD
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.queues.names import DEFAULT_PREFIX
 
 RECEIVE = "sqs:receivemessage"
 ANY = "*"
-ACCOUNT_DIGITS = 12
 NOTE = "signalbox/not-placed"
 
 
@@ -39,20 +38,23 @@ class TargetIsSplit(UnavailableError):
     """Raised when a target reads temporary queues, so that its own are unknown until its split ends."""
 
 
-def registry_documents(target: Target, evidence: Evidence, *, prefix: str = DEFAULT_PREFIX) -> list[dict[str, object]]:
+def registry_documents(
+    target: Target, evidence: Evidence, home: Home, *, prefix: str = DEFAULT_PREFIX
+) -> list[dict[str, object]]:
     """Return the documents of a registry file.
 
     A variable counts if its value is the URL or ARN of a queue from which the role may receive, as far as the policies
     are known, or the bare name of a queue that the policies name. Queues that only the policies name are listed in the
-    metadata.
+    metadata. Queues outside of `home` are left out.
 
     Raises `NothingDiscovered`, and `TargetIsSplit` if a name begins with `prefix`.
     """
-    allowed = None if evidence.policies is None else tuple(_receivable(evidence.policies))
+    allowed = None if evidence.policies is None else tuple(_receivable(evidence.policies, home))
     seen: set[QueueName] = set()
     found = []
     for container, variables in (evidence.environments or {None: {}}).items():
-        queues = dict(_queues(evidence.mapped, variables, allowed, seen))
+        own = {name: value for name, value in variables.items() if not _is_foreign(value, home)}
+        queues = dict(_queues(evidence.mapped, own, allowed, seen))
         if queues:
             found.append(_document(target, container, queues))
     if any(name.startswith(prefix) for name in seen):
@@ -114,6 +116,10 @@ def _name(target: Target, container: str | None) -> str:
     return "-".join(words).replace("/", "-").replace(":", "-").lower()
 
 
+def _is_foreign(value: str, home: Home) -> bool:
+    return any(QueueReference(one).difference(home) for one in (value, *_in_json_map(value)))
+
+
 def _is_queue(value: str, allowed: Sequence[str] | None) -> bool:
     """Return whether a value refers to a receivable queue; a bare name must be named by the policies."""
     reference = QueueReference(value)
@@ -122,10 +128,7 @@ def _is_queue(value: str, allowed: Sequence[str] | None) -> bool:
         return False
     if name == value:
         return name in (allowed or ())
-    is_of_sqs = value.startswith("arn:") and value.split(":")[2] == "sqs"
-    account = value.split("/")[-2] if "://" in value else ""
-    is_url = len(account) == ACCOUNT_DIGITS and account.isdecimal()
-    return (is_of_sqs or is_url) and (allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed))
+    return reference.account is not None and (allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed))
 
 
 def _is_name(name: str) -> bool:
@@ -145,22 +148,22 @@ def _in_json_map(value: str) -> list[str]:
     return [one for one in document.values() if isinstance(one, str)] if isinstance(document, dict) else []
 
 
-def _receivable(policies: Sequence[Mapping[str, object]]) -> Iterator[str]:
+def _receivable(policies: Sequence[Mapping[str, object]], home: Home) -> Iterator[str]:
     """Yield the queue names and name patterns from which the policies allow to receive."""
     for policy in policies:
         for statement in _listed(policy.get("Statement")):
             if not isinstance(statement, Mapping) or statement.get("Effect") != "Allow":
                 continue
             if any(fnmatchcase(RECEIVE, str(action).lower()) for action in _listed(statement.get("Action"))):
-                yield from _queue_patterns(_listed(statement.get("Resource")))
+                yield from _queue_patterns(_listed(statement.get("Resource")), home)
 
 
-def _queue_patterns(resources: Sequence[object]) -> Iterator[str]:
+def _queue_patterns(resources: Sequence[object], home: Home) -> Iterator[str]:
     for resource in map(str, resources):
         parts = resource.split(":", ARN_PARTS - 1)
         if resource == ANY:
             yield ANY
-        elif len(parts) == ARN_PARTS and parts[2] == "sqs":
+        elif fnmatchcase(f"arn:aws:sqs:{home.region}:{home.account}", ":".join(["arn:aws", *parts[2:-1]])):
             yield parts[-1]
 
 

@@ -6,36 +6,18 @@ from dataclasses import dataclass
 
 from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
+from signalbox.splitting.consumers.queue_reference import Home, QueueReference
 from signalbox.splitting.consumers.registry import NameSource, SourceKind
 from signalbox.splitting.consumers.registry_reader import ALL_VALUES
 from signalbox.splitting.forwarding.filters import Compiler
-
-ARN_PARTS = 6
 
 
 class UnresolvedQueue(RejectedError):
     """Raised when a target has no queue name where its registry expects one."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueueReference:
-    """A queue reference: a name, URL or ARN."""
-
-    text: str
-
-    @property
-    def queue_name(self) -> QueueName:
-        """Return the queue's name."""
-        return QueueName(self.text[self._start :])
-
-    def to(self, name: QueueName) -> str:
-        """Return a reference of the same form to another queue of the same account and region."""
-        return self.text[: self._start] + name
-
-    @property
-    def _start(self) -> int:
-        is_arn = self.text.startswith("arn:") and self.text.count(":") == ARN_PARTS - 1
-        return self.text.rindex(":" if is_arn else "/") + 1 if is_arn or "://" in self.text else 0
+class ForeignQueue(UnresolvedQueue):
+    """Raised when a target names a queue of another account or region, which a stage cannot split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +35,7 @@ class Resolver:
     """Finds and replaces queue names by the name sources of a registry."""
 
     compiler: Compiler
+    home: Home
 
     def resolve(self, source: NameSource, environment: Mapping[str, str]) -> tuple[Resolution, ...]:
         """Return the variables of an environment that contain queue names. Raises `UnresolvedQueue`."""
@@ -71,11 +54,14 @@ class Resolver:
     def replaced(self, source: NameSource, resolution: Resolution, names: Mapping[QueueName, QueueName]) -> str:
         """Return the value with the queue names replaced and everything else unchanged."""
 
-        def other(text: str) -> str:
-            reference = QueueReference(text)
-            return reference.to(names.get(reference.queue_name, reference.queue_name))
+        def rename(text: str) -> str:
+            span = self._span(source, text)
+            if span is None:
+                return text
+            reference = QueueReference(text[slice(*span)])
+            other = reference.to(names.get(reference.queue_name, reference.queue_name))
+            return text[: span[0]] + other + text[span[1] :]
 
-        rename = self._inside(source, other)
         if source.selector is None:
             return rename(resolution.value)
         texts = set(self._selected(source.selector, resolution))
@@ -85,6 +71,14 @@ class Resolver:
         else:
             changed = _with_texts(document, texts, rename)
         return json.dumps(changed)
+
+    def check_home(self, reference: QueueReference, subject: str) -> None:
+        """Raise `ForeignQueue` if a reference names a queue of another account or region."""
+        if difference := reference.difference(self.home):
+            raise ForeignQueue(
+                f"{subject} names {difference}; this stage splits queues of account {self.home.account} in region "
+                f"{self.home.region}"
+            )
 
     def _variables(self, source: NameSource, environment: Mapping[str, str]) -> Iterator[str]:
         if source.kind is SourceKind.VARIABLES_LIKE:
@@ -97,15 +91,11 @@ class Resolver:
         texts = [resolution.value]
         if source.selector is not None:
             texts = self._selected(source.selector, resolution)
-        found: list[QueueName] = []
-
-        def note(text: str) -> str:
-            found.append(QueueReference(text).queue_name)
-            return text
-
-        visit = self._inside(source, note)
-        for text in texts:
-            visit(text)
+        spans = ((text, span) for text in texts if (span := self._span(source, text)) is not None)
+        references = [QueueReference.inside(text, *span) for text, span in spans]
+        for reference in references:
+            self.check_home(reference, f"variable {resolution.variable!r}")
+        found = [reference.queue_name for reference in references]
         if not found or not all(found):
             raise UnresolvedQueue(
                 f"variable {resolution.variable!r} holds no queue name where the registry expects one"
@@ -123,17 +113,11 @@ class Resolver:
         values = document.values() if isinstance(document, dict) else ()
         return [value for value in values if isinstance(value, str)]
 
-    def _inside(self, source: NameSource, change: Callable[[str], str]) -> Callable[[str], str]:
-        """Return a function that changes only the part of a text that `pattern` captures."""
+    def _span(self, source: NameSource, text: str) -> tuple[int, int] | None:
+        """Return the part of a text that `pattern` captures, or None; without a pattern it is the whole text."""
         if source.pattern is None:
-            return change
-        pattern = self.compiler.capture(source.pattern)
-
-        def changed(text: str) -> str:
-            span = pattern.span(text)
-            return text if span is None else text[: span[0]] + change(text[span[0] : span[1]]) + text[span[1] :]
-
-        return changed
+            return 0, len(text)
+        return self.compiler.capture(source.pattern).span(text)
 
 
 def _with_texts(value: object, texts: set[str], change: Callable[[str], str]) -> object:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 
 import boto3
 import pytest
@@ -13,6 +14,7 @@ from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.splitting.consumers.discovery import TargetIsSplit
 from signalbox.splitting.model.target import Target
 from tests.adapters.splitting.lambda_functions import ACCOUNT_PREFIX, NAME, function, mapping, queue, role
+from tests.unit.splitting.consumers.registries import HOME
 
 URL = "https://sqs.us-east-1.amazonaws.com/123456789012/"
 FUNCTION, SERVICE = Target.parse(f"lambda/{NAME}"), Target.parse("ecs/main/memes")
@@ -35,7 +37,7 @@ def discovery(aws: None) -> AwsDiscovery:
 
 
 def made(iam: object) -> AwsDiscovery:
-    return AwsDiscovery(boto3.client("lambda"), boto3.client("ecs"), iam, "mirrord-")
+    return AwsDiscovery(boto3.client("lambda"), boto3.client("ecs"), iam, HOME, "mirrord-")
 
 
 def receiving(*queues: str) -> dict[str, object]:
@@ -59,6 +61,32 @@ def test_mappings_and_variables_of_a_function_are_registered(discovery: AwsDisco
 
     assert sources(documents) == [{"eventSource": "memes"}, {"envVar": "ORDERS"}]
     assert documents[0]["spec"]["consumer"] == {"name": NAME, "workloadType": "Lambda"}
+
+
+class OtherMappings:
+    """A Lambda client whose functions have mappings of these sources."""
+
+    def __init__(self, *sources: str) -> None:
+        self.lambda_, self.sources = boto3.client("lambda"), sources
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.lambda_, name)
+
+    def get_paginator(self, name: str) -> object:
+        if name != "list_event_source_mappings":
+            return self.lambda_.get_paginator(name)
+        page = {"EventSourceMappings": [*({"EventSourceArn": source} for source in self.sources), {}]}
+        return SimpleNamespace(paginate=lambda **_: [page])
+
+
+def test_mappings_of_other_sources_and_accounts_are_left_out(discovery: AwsDiscovery) -> None:
+    function()
+    stream = "arn:aws:dynamodb:us-east-1:123456789012:table/memes/stream/2026-01-01T00:00:00.000"
+    functions = OtherMappings(stream, ACCOUNT_PREFIX.replace("123", "321") + "memes", ACCOUNT_PREFIX + "orders")
+
+    found = replace(discovery, functions=functions).discover(FUNCTION)
+
+    assert sources(found) == [{"eventSource": "orders"}]
 
 
 def test_mappings_of_streams_are_left_out(discovery: AwsDiscovery) -> None:

@@ -12,7 +12,7 @@ from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.aws.splitting.targets.task_definition import AmbiguousVariable
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.environment import ForeignQueue, Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
@@ -20,6 +20,7 @@ from signalbox.splitting.model.split import Split, SplitQueue, Stage
 from signalbox.splitting.model.target import Target
 from tests.fakes.aws import REGION
 from tests.fakes.rendezvous import START
+from tests.unit.splitting.consumers.registries import HOME
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 ACCOUNT = "123456789012"
@@ -118,7 +119,7 @@ def service(ecs) -> Service:
 @pytest.fixture
 def targets(ecs, sqs) -> EcsTargets:
     sqs.create_queue(QueueName=ORDERS, Attributes={"VisibilityTimeout": "45"})
-    return EcsTargets(ecs, OriginalQueues(sqs), Resolver(PlainLanguages()))
+    return EcsTargets(ecs, OriginalQueues(sqs), Resolver(PlainLanguages(), HOME))
 
 
 def test_a_service_has_the_queues_of_its_variables(targets: EcsTargets, service: Service) -> None:
@@ -195,6 +196,13 @@ def test_a_variable_without_a_queue_name_is_named_in_the_error(
 
     with pytest.raises(UnresolvedQueue, match=says):
         targets.find(registry(source))
+
+
+def test_a_variable_with_a_queue_of_another_region_is_refused(targets: EcsTargets, service: Service) -> None:
+    service.deploy(container("app", {"QUEUE": f"https://sqs.eu-west-1.amazonaws.com/123456789012/{ORDERS}"}))
+
+    with pytest.raises(ForeignQueue, match="'QUEUE' names a queue of account 123456789012 in region eu-west-1"):
+        targets.find(registry())
 
 
 def test_an_invalid_queue_name_is_not_quoted(targets: EcsTargets, service: Service) -> None:

@@ -16,7 +16,7 @@ from signalbox.aws.splitting.targets.task_definition import AmbiguousVariable
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.filters.languages import Languages
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.environment import ForeignQueue, Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
 from signalbox.splitting.control.problems import problems
 from signalbox.splitting.forwarding.matching import SessionId
@@ -28,7 +28,7 @@ from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSessi
 from signalbox.splitting.model.target import Target
 from tests.fakes.kubernetes import MemoryKubernetes
 from tests.fakes.splitting import START, MemoryAnnotations, MemoryTime
-from tests.unit.splitting.consumers.registries import new, new_queue, old, old_queue, property_list
+from tests.unit.splitting.consumers.registries import HOME, new, new_queue, old, old_queue, property_list
 from tests.unit.splitting.kubernetes.workloads import container, from_map, managed, plain, workload
 
 ORDERS, DEPLOYED, SESSION = QueueName("orders"), QueueName("mirrord-tmp-x-fallback-orders"), QueueName("mirrord-tmp-y")
@@ -102,7 +102,7 @@ def cluster(aws: None) -> Cluster:
     sqs = boto3.client("sqs")
     sqs.create_queue(QueueName=ORDERS, Attributes={"VisibilityTimeout": "45"})
     api, annotations = MemoryKubernetes(), MemoryAnnotations()
-    resolver = Resolver(Languages())
+    resolver = Resolver(Languages(), HOME)
     targets = KubernetesTargets(lambda _: api, OriginalQueues(sqs), resolver, annotations, MemoryTime().now)
     return Cluster(api, targets, annotations)
 
@@ -121,6 +121,15 @@ def test_a_config_map_without_data_has_no_names(cluster):
     cluster.api.objects["/api/v1/namespaces/shop/configmaps/queues"] = {}
 
     with pytest.raises(UnresolvedQueue, match="there is no config map 'queues' with 'orders'"):
+        cluster.targets.find(cluster.registry)
+
+
+def test_a_config_map_with_a_queue_of_another_account_is_refused(cluster):
+    cluster.put([from_map("Q", "orders")])
+    foreign = {"orders": "https://sqs.us-east-1.amazonaws.com/210987654321/orders"}
+    cluster.api.objects["/api/v1/namespaces/shop/configmaps/queues"] = {"data": foreign}
+
+    with pytest.raises(ForeignQueue, match="'Q' names a queue of account 210987654321 in region us-east-1"):
         cluster.targets.find(cluster.registry)
 
 
@@ -437,9 +446,10 @@ def test_fields_are_handed_over_without_a_record(cluster):
 
 
 def test_a_workload_is_discovered_by_its_variables(cluster):
-    url = "https://sqs.eu-central-1.amazonaws.com/123456789012/orders"
+    url = "https://sqs.us-east-1.amazonaws.com/123456789012/orders"
     cluster.put(plain(Q=url, LEVEL="info"))
-    discovery = AwsDiscovery(*(boto3.client(name) for name in ("lambda", "ecs", "iam")), "mirrord-", cluster.targets)
+    clients = (boto3.client(name) for name in ("lambda", "ecs", "iam"))
+    discovery = AwsDiscovery(*clients, HOME, "mirrord-", cluster.targets)
 
     (found,) = discovery.discover(WEB)
 
@@ -453,7 +463,7 @@ def test_a_workload_is_discovered_by_its_variables(cluster):
 
 
 def test_a_stage_without_clusters_discovers_no_workloads(aws):
-    discovery = AwsDiscovery(*(boto3.client(name) for name in ("lambda", "ecs", "iam")), "mirrord-")
+    discovery = AwsDiscovery(*(boto3.client(name) for name in ("lambda", "ecs", "iam")), HOME, "mirrord-")
 
     with pytest.raises(NotDiscoverable, match="this stage has no cluster"):
         discovery.discover(WEB)

@@ -41,11 +41,12 @@ from tests.kubernetes.cluster import (
     stateful_set,
 )
 from tests.patience import wait_for
+from tests.unit.splitting.consumers.registries import HOME
 
 pytestmark = pytest.mark.kubernetes
 
 ORDERS, DEPLOYED, SESSION = QueueName("orders"), QueueName("mirrord-tmp-x-fallback-orders"), QueueName("mirrord-tmp-y")
-URL = "https://sqs.eu-central-1.amazonaws.com/123456789012/"
+URL = "https://sqs.us-east-1.amazonaws.com/123456789012/"
 ENV = {"LEVEL": "info", "QUEUE": URL + ORDERS}
 VARIABLE = NameSource(SourceKind.VARIABLE, "QUEUE")
 RESOURCES = {"Deployment": "deployments", "StatefulSet": "statefulsets", "Rollout": "rollouts"}
@@ -142,7 +143,9 @@ def workload(aws: None, kubernetes: Server, namespace: Namespace) -> Workload:
     sqs.create_queue(QueueName=ORDERS, Attributes={"VisibilityTimeout": "45"})
     client = ClusterClient("test", StaticAccess(kubernetes))
     annotations, time = MemoryAnnotations(), MemoryTime()
-    targets = KubernetesTargets(lambda _: client, OriginalQueues(sqs), Resolver(Languages()), annotations, time.now)
+    targets = KubernetesTargets(
+        lambda _: client, OriginalQueues(sqs), Resolver(Languages(), HOME), annotations, time.now
+    )
     return Workload(namespace, targets, annotations, time)
 
 

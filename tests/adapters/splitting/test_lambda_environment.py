@@ -19,6 +19,7 @@ from signalbox.splitting.model.target import Target
 from tests.adapters.splitting.lambda_functions import ACCOUNT_PREFIX, NAME, code, function, mapping, mappings, queue
 from tests.adapters.splitting.test_lambda_targets import DEPLOYED, MEMES, SPLIT, TAGS, TARGET
 from tests.fakes.splitting import MemoryAnnotations
+from tests.unit.splitting.consumers.registries import HOME
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 ALIAS = Target.parse(f"lambda/{NAME}:live")
@@ -59,7 +60,9 @@ def functions(aws: None) -> Lambda:
 @pytest.fixture
 def targets(functions: Lambda) -> LambdaTargets:
     originals = OriginalQueues(boto3.client("sqs"))
-    return LambdaTargets(functions, originals, MemoryAnnotations(), Resolver(PlainLanguages()), ACCOUNT_PREFIX, TAGS)
+    return LambdaTargets(
+        functions, originals, MemoryAnnotations(), Resolver(PlainLanguages(), HOME), ACCOUNT_PREFIX, TAGS
+    )
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from signalbox.aws.splitting.targets.lambdas import LambdaTargets
 from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.errors import EffectFailed, EffectRefused, RejectedError
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.environment import ForeignQueue, Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import ConsumedQueue, NameSource, RegisteredQueue, Registry, SourceKind
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
@@ -30,6 +30,7 @@ from tests.adapters.splitting.lambda_functions import (
     tags,
 )
 from tests.fakes.splitting import MemoryAnnotations
+from tests.unit.splitting.consumers.registries import HOME
 from tests.unit.splitting.control.observed_states import LONG_AGO
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
@@ -61,7 +62,7 @@ def targets(aws: None) -> LambdaTargets:
 
 def made(client: object) -> LambdaTargets:
     originals = OriginalQueues(boto3.client("sqs"))
-    return LambdaTargets(client, originals, MemoryAnnotations(), Resolver(PlainLanguages()), ACCOUNT_PREFIX, TAGS)
+    return LambdaTargets(client, originals, MemoryAnnotations(), Resolver(PlainLanguages(), HOME), ACCOUNT_PREFIX, TAGS)
 
 
 @pytest.fixture
@@ -96,6 +97,17 @@ def test_the_maximum_of_receives_of_a_queue_is_found(targets: LambdaTargets, con
 def test_a_queue_without_a_mapping_to_the_function_is_not_found(targets: LambdaTargets, consumer: None) -> None:
     with pytest.raises(UnresolvedQueue, match="lambda/meme-app has no event source mapping from queue 'memes'"):
         targets.find(REGISTRY)
+
+
+def test_an_event_source_of_another_account_is_refused(targets: LambdaTargets, consumer: None) -> None:
+    mapping()
+    arn = ACCOUNT_PREFIX.replace("123", "321") + MEMES
+    registry = replace(
+        REGISTRY, queues=(RegisteredQueue(QueueId("memes"), (NameSource(SourceKind.EVENT_SOURCE, arn),)),)
+    )
+
+    with pytest.raises(ForeignQueue, match="event source of queue 'memes' names a queue of account 321456789012"):
+        targets.find(registry)
 
 
 def test_an_unknown_function_is_not_found(targets: LambdaTargets) -> None:

@@ -10,7 +10,7 @@ from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.aws.splitting.targets.ssm import NoSuchParameter, SsmTargets
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.environment import ForeignQueue, Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
@@ -18,6 +18,7 @@ from signalbox.splitting.model.split import Split, SplitQueue, Stage
 from signalbox.splitting.model.target import Target
 from tests.fakes.rendezvous import START
 from tests.fakes.splitting import MemoryAnnotations
+from tests.unit.splitting.consumers.registries import HOME
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 NAME = "/shop/orders-queue"
@@ -76,7 +77,7 @@ def parameter(aws: None) -> Parameter:
 def targets(parameter: Parameter, sqs) -> SsmTargets:
     sqs.create_queue(QueueName=ORDERS)
     return SsmTargets(
-        parameter.ssm, OriginalQueues(sqs), Resolver(PlainLanguages()), MemoryAnnotations(), parameter.now
+        parameter.ssm, OriginalQueues(sqs), Resolver(PlainLanguages(), HOME), MemoryAnnotations(), parameter.now
     )
 
 
@@ -89,6 +90,19 @@ def test_a_parameter_holds_a_queues_name_url_or_arn(targets: SsmTargets, paramet
 
     assert (found.original, found.visibility) == (ORDERS, timedelta(seconds=30))
     assert parameter.value == value.replace("orders", DEPLOYED)
+
+
+@pytest.mark.parametrize("value", [URL.replace("123", "321") + "orders", "arn:aws:sqs:eu-west-1:123456789012:orders"])
+def test_a_parameter_with_a_queue_of_another_account_or_region_is_refused(
+    targets: SsmTargets, parameter: Parameter, value: str
+) -> None:
+    parameter.put(value)
+
+    with pytest.raises(ForeignQueue, match="splits queues of account 123456789012 in region us-east-1"):
+        targets.find(registry())
+    with pytest.raises(EffectRefused, match="splits queues of account 123456789012"):
+        targets.switch(split(), registry())
+    assert targets.observe(split(), registry()) is TargetState.ORIGINAL
 
 
 def test_an_unknown_parameter_is_refused_and_gone(targets: SsmTargets) -> None:

@@ -9,7 +9,8 @@ from signalbox.aws.splitting.targets.lambda_environment import LambdaEnvironment
 from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.environment import QueueReference, Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.queue_reference import QueueReference
 from signalbox.splitting.consumers.registry import ConsumedQueue, NameSource, RegisteredQueue, Registry, SourceKind
 from signalbox.splitting.consumers.variables import Variables
 from signalbox.splitting.model.observed_state import TargetState, combined_state
@@ -102,7 +103,9 @@ class LambdaTargets:
             if source.kind is not SourceKind.EVENT_SOURCE:
                 yield from (name for one in self.resolver.resolve(source, variables) for name in one.queue_names)
                 continue
-            name = QueueReference(source.key).queue_name
+            reference = QueueReference(source.key)
+            self.resolver.check_home(reference, f"event source of queue {queue.queue_id!r}")
+            name = reference.queue_name
             if not self._event_sources.of(registry.target, name):
                 raise UnresolvedQueue(f"{registry.target} has no event source mapping from queue {name!r}")
             yield name

@@ -2,6 +2,7 @@
 
 import pytest
 
+from signalbox.splitting.consumers.queue_reference import Home
 from signalbox.splitting.consumers.registry import NameSource, Registry
 from signalbox.splitting.consumers.registry_file import InvalidRegistry, parse_registries
 from signalbox.splitting.model.target import Target
@@ -10,6 +11,7 @@ from tests.unit.splitting.forwarding.languages import PlainLanguages
 OLD = {"apiVersion": "queues.mirrord.metalbear.co/v1alpha", "kind": "MirrordWorkloadQueueRegistry"}
 NEW = {"apiVersion": "queues.mirrord.metalbear.co/v1", "kind": "MirrordSplitConfig"}
 PROPERTIES = {"apiVersion": "mirrord.metalbear.co/v1", "kind": "MirrordPropertyList"}
+HOME = Home("123456789012", "us-east-1")
 MEME_APP = Target.parse("lambda/meme-app")
 
 

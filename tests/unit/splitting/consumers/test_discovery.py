@@ -8,6 +8,7 @@ from signalbox.splitting.consumers.registry import NameSource, SourceKind
 from signalbox.splitting.consumers.registry_file import parse_registries
 from signalbox.splitting.consumers.registry_reader import ALL_VALUES
 from signalbox.splitting.model.target import Target
+from tests.unit.splitting.consumers.registries import HOME
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 TARGET = Target.parse("lambda/meme-app:live")
@@ -23,7 +24,7 @@ def receiving(*resources: str, action: object = "sqs:ReceiveMessage", effect: st
 
 def sources(evidence: Evidence, target: Target = TARGET) -> dict[str, NameSource]:
     """Return the sources by queue id of the registry parsed from the documents."""
-    (registry,) = parse_registries(registry_documents(target, evidence), PlainLanguages())
+    (registry,) = parse_registries(registry_documents(target, evidence, HOME), PlainLanguages())
     assert registry.target == target
     return {queue.queue_id: queue.sources[0] for queue in registry.queues}
 
@@ -43,7 +44,7 @@ def test_a_local_command_reads_a_mapped_queue_from_the_variable_that_names_it() 
 
 
 @pytest.mark.parametrize(
-    "value", [URL + "orders.fifo", ARN + "orders.fifo", "http://localhost:4566/000000000000/orders.fifo"]
+    "value", [URL + "orders.fifo", ARN + "orders.fifo", "http://localhost:4566/123456789012/orders.fifo"]
 )
 def test_urls_and_arns_are_recognised_without_policies(value: str) -> None:
     assert sources(in_variables(QUEUE=value)) == {"orders.fifo": NameSource(SourceKind.VARIABLE, "QUEUE")}
@@ -54,7 +55,7 @@ def test_urls_and_arns_are_recognised_without_policies(value: str) -> None:
 )
 def test_other_values_are_not_queues_without_policies(value: str) -> None:
     with pytest.raises(NothingDiscovered, match="no mapping and no variable of lambda/meme-app:live"):
-        registry_documents(TARGET, in_variables(QUEUE=value))
+        registry_documents(TARGET, in_variables(QUEUE=value), HOME)
 
 
 def test_a_bare_name_counts_if_the_role_names_that_queue() -> None:
@@ -65,7 +66,7 @@ def test_a_bare_name_counts_if_the_role_names_that_queue() -> None:
 
 def test_a_bare_name_does_not_count_if_the_role_may_receive_from_all_queues() -> None:
     with pytest.raises(NothingDiscovered):
-        registry_documents(TARGET, in_variables([receiving("*", action=["sqs:*"])], COLOUR="red"))
+        registry_documents(TARGET, in_variables([receiving("*", action=["sqs:*"])], COLOUR="red"), HOME)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_a_url_counts_if_the_role_may_receive_from_the_queue(policy: dict[str, o
 )
 def test_a_url_that_the_role_may_not_receive_from_is_not_consumed(policy: dict[str, object]) -> None:
     with pytest.raises(NothingDiscovered):
-        registry_documents(TARGET, in_variables([policy], QUEUE=URL + "memes"))
+        registry_documents(TARGET, in_variables([policy], QUEUE=URL + "memes"), HOME)
 
 
 def test_names_in_a_json_map_are_found() -> None:
@@ -103,7 +104,7 @@ def test_names_in_a_json_map_are_found() -> None:
 
 def test_a_json_map_with_other_values_is_not_registered() -> None:
     with pytest.raises(NothingDiscovered):
-        registry_documents(TARGET, in_variables(MIXED=f'{{"a": "{URL}memes", "b": "red"}}'))
+        registry_documents(TARGET, in_variables(MIXED=f'{{"a": "{URL}memes", "b": "red"}}'), HOME)
 
 
 def test_a_queue_is_registered_once() -> None:
@@ -126,16 +127,33 @@ def test_each_container_has_its_own_document() -> None:
 
 
 def test_queues_that_only_the_role_names_are_annotated() -> None:
-    documents = registry_documents(TARGET, Evidence((MEMES,), policies=[receiving(ARN + "memes", ARN + "lost", "*")]))
+    documents = registry_documents(
+        TARGET, Evidence((MEMES,), policies=[receiving(ARN + "memes", ARN + "lost", "*")]), HOME
+    )
 
     assert documents[0]["metadata"] == {"name": "meme-app-live", "annotations": {NOTE: "lost"}}
 
 
 def test_without_a_reference_the_error_lists_the_queues_of_the_role() -> None:
     with pytest.raises(NothingDiscovered, match="its role may receive from lost"):
-        registry_documents(TARGET, Evidence(policies=[receiving(ARN + "lost")]))
+        registry_documents(TARGET, Evidence(policies=[receiving(ARN + "lost")]), HOME)
 
 
 def test_a_split_target_is_refused() -> None:
     with pytest.raises(TargetIsSplit, match="discover its queues after the split"):
-        registry_documents(TARGET, Evidence((MEMES, QueueName("mirrord-tmp-1-fallback-memes"))))
+        registry_documents(TARGET, Evidence((MEMES, QueueName("mirrord-tmp-1-fallback-memes"))), HOME)
+
+
+@pytest.mark.parametrize(
+    "value", [URL.replace("us-east-1", "eu-west-1") + "memes", ARN.replace("123", "321") + "memes"]
+)
+@pytest.mark.parametrize("form", ["{}", '{{"a": "{}"}}'])
+def test_queues_of_another_account_or_region_are_left_out(value: str, form: str) -> None:
+    assert list(sources(in_variables(A=form.format(value), B=URL + "orders.fifo"))) == ["orders.fifo"]
+
+
+def test_rights_to_queues_of_another_account_or_region_do_not_count() -> None:
+    resources = [ARN.replace("123", "321") + "memes", ARN.replace("us-east", "eu-west") + "memes"]
+
+    with pytest.raises(NothingDiscovered):
+        registry_documents(TARGET, in_variables([receiving(*resources)], QUEUE="memes"), HOME)

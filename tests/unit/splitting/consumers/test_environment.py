@@ -5,11 +5,12 @@ import json
 import pytest
 
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.environment import QueueReference, Resolution, Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.environment import ForeignQueue, Resolution, Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.queue_reference import Home, QueueReference
 from signalbox.splitting.consumers.registry import NameSource, SourceKind
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
-RESOLVER = Resolver(PlainLanguages())
+RESOLVER = Resolver(PlainLanguages(), Home("314159265359", "eu-north-1"))
 URL = "https://sqs.eu-north-1.amazonaws.com/314159265359/memes"
 TEMPORARY = {QueueName("memes"): QueueName("mirrord-1"), QueueName("ads"): QueueName("mirrord-2")}
 
@@ -115,3 +116,67 @@ def test_a_source_without_a_queue_name_is_named_in_the_error(source, environment
     """Operator 3.100: a container without variables."""
     with pytest.raises(UnresolvedQueue, match=reason):
         RESOLVER.resolve(source, environment)
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        ("https://sqs.eu-north-1.amazonaws.com/271828182845/memes", "account 271828182845 in region eu-north-1"),
+        ("https://sqs.us-west-2.amazonaws.com/314159265359/memes", "account 314159265359 in region us-west-2"),
+        ("https://sqs-fips.us-west-2.amazonaws.com/314159265359/memes", "region us-west-2"),
+        ("https://SQS.US-WEST-2.api.aws/314159265359/memes", "region us-west-2"),
+        ("https://vpce-1-a.sqs.us-west-2.vpce.amazonaws.com/314159265359/memes", "region us-west-2"),
+        ("https://us-west-2.queue.amazonaws.com/314159265359/memes", "region us-west-2"),
+        ("https://queue.amazonaws.com/314159265359/memes", "region us-east-1"),
+        ("https://sqs.cn-north-1.amazonaws.com.cn/314159265359/memes", "region cn-north-1"),
+        ("http://sqs.us-west-2.localhost.localstack.cloud:4566/314159265359/memes", "region us-west-2"),
+        ("http://localhost:4566/queue/us-west-2/314159265359/memes", "region us-west-2"),
+        ("https://sqs.us-west-2.amazonaws.com/memes", "account unknown in region us-west-2"),
+        ("http://localhost:4566/000000000000/memes", "account 000000000000 in region unknown"),
+        ("arn:aws:sqs:us-west-2:314159265359:memes", "region us-west-2"),
+        ("arn:aws:sqs:eu-north-1:271828182845:memes", "account 271828182845 in region eu-north-1"),
+        ("arn:aws:sns:eu-north-1:314159265359:memes", "names a resource of sns"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("source", "form"),
+    [
+        (variable("Q"), "{}"),
+        (NameSource(SourceKind.VARIABLES_LIKE, "^Q"), "{}"),
+        (variable("Q", selector=".[]"), '{{"a": "ads", "m": "{}"}}'),
+        (variable("Q", selector=".queues[]"), '{{"queues": ["{}"]}}'),
+        (variable("Q", pattern=r"queue=(\S+)"), "queue={} wait=5"),
+        (variable("Q", pattern=r"(\w+) "), "queue={} wait=5"),
+    ],
+    ids=["value", "like", "JSON map", "program", "pattern", "pattern of the name alone"],
+)
+def test_a_queue_of_another_account_or_region_is_refused(source, form, value, names):
+    """A queue of the same name in the stage's account would be another queue."""
+    with pytest.raises(ForeignQueue, match=f"{names}; this stage splits queues of account 314159265359 in region eu-n"):
+        RESOLVER.resolve(source, {"Q": form.format(value)})
+
+
+def test_a_fallback_and_a_parameter_name_no_queue_of_another_account_either():
+    foreign = URL.replace("314159265359", "271828182845")
+
+    with pytest.raises(ForeignQueue):
+        RESOLVER.resolve(variable("Q", fallback=foreign), {})
+    with pytest.raises(ForeignQueue):
+        RESOLVER.in_value(NameSource(SourceKind.VALUE), "the parameter's value", foreign)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "https://sqs.internal.example/314159265359/memes",
+        "https://sqs.eu-north-1.amazonaws.com/314159265359/memes",
+        "https://vpce-1-a.sqs.eu-north-1.vpce.amazonaws.com/314159265359/memes",
+        "http://localhost:9324/queue/memes",
+        "sqs://memes",
+        "arn:aws:sqs:eu-north-1:314159265359:memes",
+    ],
+)
+def test_a_reference_that_states_no_other_place_is_the_stages_own(value):
+    (found,) = RESOLVER.resolve(variable("Q"), {"Q": value})
+
+    assert found.queue_names == ("memes",)

@@ -8,6 +8,7 @@ from signalbox.splitting.consumers.registry import NameSource, SourceKind
 from signalbox.splitting.consumers.registry_reader import ALL_VALUES
 from signalbox.splitting.consumers.variables import Variables
 from signalbox.splitting.model.observed_state import TargetState
+from tests.unit.splitting.consumers.registries import HOME
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 NAMES = {QueueName("memes"): QueueName("tmp-memes"), QueueName("orders"): QueueName("tmp-orders")}
@@ -20,7 +21,7 @@ ORIGINAL, MIXED, TEMPORARY = TargetState.ORIGINAL, TargetState.MIXED, TargetStat
 
 
 def variables(*sources: NameSource) -> Variables:
-    return Variables(Resolver(PlainLanguages()), sources)
+    return Variables(Resolver(PlainLanguages(), HOME), sources)
 
 
 def test_a_switch_changes_names_and_nothing_else() -> None:

@@ -27,7 +27,7 @@ def registry(*sources: NameSource) -> Registry:
     ("found", "source"),
     [
         (container(env=plain(Q="orders")), VARIABLE),
-        (container(env=plain(Q="https://sqs.eu-central-1.amazonaws.com/1/orders")), VARIABLE),
+        (container(env=plain(Q="https://sqs.us-east-1.amazonaws.com/123456789012/orders")), VARIABLE),
         (container(env=[from_map("Q", "orders")]), VARIABLE),
         (container(envFrom=[QUEUES_MAP]), NameSource(SourceKind.VARIABLE, "ORDERS")),
         (container(envFrom=[{**QUEUES_MAP, "prefix": "Q_"}]), NameSource(SourceKind.VARIABLE, "Q_ORDERS")),

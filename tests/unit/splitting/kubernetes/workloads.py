@@ -5,6 +5,7 @@ from typing import Any
 
 from signalbox.splitting.consumers.environment import Resolver
 from signalbox.splitting.kubernetes.pod_template import PodTemplate
+from tests.unit.splitting.consumers.registries import HOME
 from tests.unit.splitting.forwarding.languages import PlainLanguages
 
 CONFIG_MAPS = {"queues": {"orders": "orders", "ORDERS": "orders", "LEVEL": "info"}}
@@ -24,7 +25,7 @@ def from_map(variable: str, key: str, name: str = "queues", **fields: object) ->
 
 
 def template(*containers: Mapping[str, Any]) -> PodTemplate:
-    return PodTemplate({"spec": {"containers": containers}}, Resolver(PlainLanguages()), CONFIG_MAPS.get)
+    return PodTemplate({"spec": {"containers": containers}}, Resolver(PlainLanguages(), HOME), CONFIG_MAPS.get)
 
 
 def workload(*containers: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
