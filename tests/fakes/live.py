@@ -369,7 +369,7 @@ class MemoryLive:
     def add_user(self, name: str, role: Role) -> None:
         user = UserName(name)
         self.users.put(User(user, role, Ownership.STRICT, START, f"AIDA{name}"))
-        self.accounts.secrets[user] = Credentials.of(f"{name}-secret", salt="salt", with_key=True, iterations=1)
+        self.accounts.secrets[user] = Credentials.of(f"{name}-secret", salt="salt", with_key=True)
 
     def grant(self, name: str, *rights: Right, pattern: str = "trial", match: str = "prefix") -> None:
         grants = [Grant(right, TopicPattern.parse(pattern, MatchPolicy(match))) for right in rights]

@@ -180,7 +180,7 @@ LOGGED_EVENTS = (FULL_EVENT, TEXT_EVENT, OMITTED_EVENT, LONG_EVENT)
 
 GRANTS = (Grant(Right.READ, BY_PREFIX), Grant(Right.WRITE, EXACT))
 DENIES = (Grant(Right.READ, EXACT),)
-SECRETS = {"alice": Credentials("5a17", "ver1f1er", 1000, "k3y"), "bob": Credentials("5a18", "ver1f1er", 1000)}
+SECRETS = {"alice": Credentials("5a17", "ver1f1er", "k3y"), "bob": Credentials("5a18", "ver1f1er")}
 TOTALS = Totals(events=3, replies=2, size=512, lags=(1, 2, *[0] * 18), longest_ms=7, noted_at=AT)
 FULL_OUTBOX = OutboxState(
     subscribed=frozenset({EXACT.subscription_id, BY_PREFIX.subscription_id}),

@@ -78,10 +78,12 @@ class DynamoAccounts:
         by_kind = {item["sk"]: item for items in found.values() for item in items}
         live = known or self.realms.read(realm, by_kind.values(), read_at=read_at)
         failures = _failures(by_kind.get("failures"), now)
-        if user is None or (token is None) is not (USER in by_kind):
+        if user is None:
             return RealmAccess(live, None, failures)
-        if granted is None:
+        if granted is None:  # read also for an unknown user, so that the time of a reply does not reveal who exists
             granted = self.group_grants.read(self.live, realm, by_kind.get(VERSION), read_at=read_at)
+        if (token is None) is not (USER in by_kind):
+            return RealmAccess(live, None, failures)
         rights = rights_in(realm, user, by_kind, granted, token=token, is_anonymous=is_anonymous)
         return RealmAccess(live, self._account(user, token, rights, by_kind), failures)
 

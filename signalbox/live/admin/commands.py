@@ -18,13 +18,12 @@ from signalbox.live.admin.fields import (
 )
 from signalbox.live.admin.grants import Grant
 from signalbox.live.admin.principals import GroupName, PrincipalName
-from signalbox.live.wamp.authentication import ITERATIONS, Credentials
+from signalbox.live.wamp.authentication import Credentials
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
 
 HEXADECIMAL = frozenset("0123456789abcdef")
 SALT_LENGTH, VERIFIER_LENGTH, KEY_LENGTH = 32, 64, 44
-MAXIMUM_ITERATIONS = 1_000_000
 MAXIMUM_USERS = 100  # of one command about a group
 # Those of a token's user: its claim has no other.
 TOKEN_ROLES = (Role.SOURCE, Role.SUBSCRIBER)
@@ -118,7 +117,7 @@ class ExplainAccess:
 
 @dataclass(frozen=True, slots=True)
 class PutSecret:
-    """`secret {user?, salt, verifier, iterations?, key?}`: the credentials of a user's new secret.
+    """`secret {user?, salt, verifier, key?}`: the credentials of a user's new secret.
 
     The caller generates the secret and never sends it: `verifier` is the hexadecimal SHA-256 of the key that PBKDF2
     derives from it (with SHA-256, the salt's 32 hexadecimal digits as text, 32 bytes, in base64). `key` is that key,
@@ -131,7 +130,7 @@ class PutSecret:
 
 @dataclass(frozen=True, slots=True)
 class PutSecrets:
-    """`secrets {secrets: [{user, salt, verifier, iterations?, key?}]}`: the credentials of up to 200 users.
+    """`secrets {secrets: [{user, salt, verifier, key?}]}`: the credentials of up to 200 users.
 
     The fields are those of `secret`. Only for administrators, and all or none are stored if one is refused. Result:
     [{user, methods}], in the same order.
@@ -165,7 +164,7 @@ Command = (
 
 def secret_fields(credentials: Credentials) -> dict[str, object]:
     """Return the fields of the command `secret` for new credentials."""
-    fields = {"salt": credentials.salt, "verifier": credentials.verifier, "iterations": credentials.iterations}
+    fields = {"salt": credentials.salt, "verifier": credentials.verifier}
     return fields if credentials.key is None else {**fields, "key": credentials.key}
 
 
@@ -253,13 +252,9 @@ def _named_secret(section: Section) -> PutSecret:
 
 
 def _put_secret(section: Section) -> PutSecret:
-    iterations = section.whole_number("iterations")
-    if iterations is not None and not ITERATIONS <= iterations <= MAXIMUM_ITERATIONS:
-        section.problem("iterations", f"expected {ITERATIONS} to {MAXIMUM_ITERATIONS}, not {shown(iterations)}")
     credentials = Credentials(
         salt=_hexadecimal(section, "salt", SALT_LENGTH),
         verifier=_hexadecimal(section, "verifier", VERIFIER_LENGTH),
-        iterations=iterations or ITERATIONS,
         key=section.text("key"),
     )
     key = credentials.key
@@ -275,7 +270,7 @@ def _hexadecimal(section: Section, field: str, length: int) -> str:
     return text
 
 
-SECRET_FIELDS = ("user", "salt", "verifier", "iterations", "key")
+SECRET_FIELDS = ("user", "salt", "verifier", "key")
 GRANT_FIELDS = ("user", "exchange", "right", "match", "uri", "deny", "dry_run")
 MEMBER_FIELDS = ("exchange", "group", "users", "dry_run")
 COMMANDS: Commands[Command] = {

@@ -22,15 +22,19 @@ from signalbox.live.wamp.authentication import (
 from signalbox.live.wamp.features import AGENT, roles
 from signalbox.live.wamp.messages import Authenticate, Challenge, Hello, Welcome
 from signalbox.live.wamp.uris import InvalidUri, parse_procedure
-from signalbox.sarracenia.rights.permissions import Role
 
 # Of a user, within about a minute: further ones are not counted, so that a storm does not write to one item.
 MAXIMUM_FAILURES = 20
 NO_REALM = (
     "there is no such realm: realms are the exchanges declared with 'signalbox exchange declare NAME.fifo --live'"
 )
-WRONG = "wrong authid or secret"
-TOO_OFTEN = f"{WRONG}, more than {MAXIMUM_FAILURES} times within a minute: correct it, or try again later"
+WRONG = {
+    AuthMethod.TICKET: "wrong authid or secret",
+    AuthMethod.WAMPCRA: "wrong authid or secret, or a secret without wampcra",
+}
+TOO_OFTEN = f", more than {MAXIMUM_FAILURES} times within a minute: correct it, or try again later"
+# Also for users without a secret and for unknown ones: the answer to HELLO must not reveal which users exist.
+BY_SECRET = frozenset({AuthMethod.TICKET, AuthMethod.WAMPCRA})
 HOW_TO_JOIN = f"join with an authid, and by {AuthMethod.TICKET} or {AuthMethod.WAMPCRA}"
 
 
@@ -60,10 +64,9 @@ def greeted(session: Session, received: Hello, context: DecisionContext) -> Outc
 
 
 def _identified(session: Session, request: _JoinRequest, realm: Realm, context: DecisionContext) -> Outcome:
-    credentials = _credentials(context.account, realm, authid=request.authid)
     # A token names its user itself.
     of_tokens = frozenset({AuthMethod.TICKET} if realm.has_issuers else ())
-    known = of_tokens | (credentials.methods if request.authid else frozenset())
+    known = BY_SECRET if request.authid else of_tokens
     anonymous = frozenset({AuthMethod.ANONYMOUS} if realm.anonymous else ())
     method = chosen_method(request.methods, accepted=known | anonymous)
     if method is None:
@@ -72,15 +75,13 @@ def _identified(session: Session, request: _JoinRequest, realm: Realm, context: 
         return aborted(session, reason, HOW_TO_JOIN)
     if method is AuthMethod.ANONYMOUS and realm.anonymous is not None:
         return _joined(session, realm.anonymous, method, context)
-    return _challenged(session, credentials, method, request.authid, context)
+    credentials = _credentials(context.account, realm, authid=request.authid)
+    return _challenged(session, credentials, Identity(request.authid, "", method), context)
 
 
-def _challenged(
-    session: Session, credentials: Credentials, method: AuthMethod, authid: str, context: DecisionContext
-) -> Outcome:
-    role = context.account.role if context.account else Role.SUBSCRIBER
-    identity = Identity(authid, role, method)
+def _challenged(session: Session, credentials: Credentials, identity: Identity, context: DecisionContext) -> Outcome:
     waiting = replace(session, state=State.CHALLENGED, session=context.session, identity=identity)
+    method = identity.method
     if method is AuthMethod.TICKET:
         return Outcome(waiting, (Post(Challenge(method.value, {})),))
     challenge = challenge_text(identity, session=context.session, nonce=context.nonce, now=context.now)
@@ -96,16 +97,16 @@ def authenticated(session: Session, received: Authenticate, context: DecisionCon
     """
     if context.realm is None or session.identity is None:
         return aborted(session, error_uris.NO_SUCH_REALM, "there is no such realm any more")
-    authid = session.identity.authid
-    if context.token is not None and session.identity.method is AuthMethod.TICKET:
+    authid, method = session.identity.authid, session.identity.method
+    if context.token is not None and method is AuthMethod.TICKET:
         return _authenticated_by_token(session, session.identity, context.token, context)
     credentials = _credentials(context.account, context.realm, authid=authid)
-    is_right = _is_right(received.signature, credentials, session.identity.method, challenge=session.challenge)
+    is_right = _is_right(received.signature, credentials, method, challenge=session.challenge)
     if context.account is None or not is_right:
         is_often = context.failures >= MAXIMUM_FAILURES
-        refused = aborted(session, error_uris.AUTHENTICATION_FAILED, TOO_OFTEN if is_often else WRONG)
+        refused = aborted(session, error_uris.AUTHENTICATION_FAILED, WRONG[method] + (TOO_OFTEN if is_often else ""))
         return replace(refused, effects=(CountFailure(authid), *refused.effects))
-    return _joined(session, context.account, session.identity.method, context)
+    return _joined(session, context.account, method, context)
 
 
 def _authenticated_by_token(

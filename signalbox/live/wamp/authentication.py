@@ -36,14 +36,13 @@ class Credentials:
 
     salt: str
     verifier: str
-    iterations: int = ITERATIONS
     key: str | None = None
 
     @classmethod
-    def of(cls, secret: str, *, salt: str, with_key: bool, iterations: int = ITERATIONS) -> "Credentials":
+    def of(cls, secret: str, *, salt: str, with_key: bool) -> "Credentials":
         """Return the credentials of a new secret. `salt` is 32 random hexadecimal digits, as in `decoy`."""
-        key = derived_key(secret, salt=salt, iterations=iterations)
-        return cls(salt, _verifier(key), iterations, key if with_key else None)
+        key = derived_key(secret, salt=salt)
+        return cls(salt, _verifier(key), key if with_key else None)
 
     @classmethod
     def decoy(cls, authid: str, *, pepper: str) -> "Credentials":
@@ -70,11 +69,11 @@ class Credentials:
     @property
     def challenge_extra(self) -> dict[str, object]:
         """Return the `Extra` of a WAMP-CRA CHALLENGE: the parameters by which a client derives its key."""
-        return {"salt": self.salt, "keylen": KEY_BYTES, "iterations": self.iterations}
+        return {"salt": self.salt, "keylen": KEY_BYTES, "iterations": ITERATIONS}
 
     def accepts_ticket(self, ticket: str) -> bool:
         """Return whether a ticket is the secret, in constant time."""
-        key = derived_key(ticket, salt=self.salt, iterations=self.iterations)
+        key = derived_key(ticket, salt=self.salt)
         return hmac.compare_digest(_verifier(key), self.verifier)
 
     def accepts_signature(self, given: str, *, challenge: str) -> bool:
@@ -87,7 +86,10 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The identity of a session: WAMP's `authid`, `authrole`, `authmethod` and, as `provider`, `authprovider`."""
+    """The identity of a session: WAMP's `authid`, `authrole`, `authmethod` and, as `provider`, `authprovider`.
+
+    `authrole` is empty until the client has joined.
+    """
 
     authid: str
     authrole: str
@@ -111,9 +113,9 @@ def chosen_method(offered: Iterable[str], *, accepted: Iterable[AuthMethod]) -> 
     return next((names[name] for name in offered if name in names), None)
 
 
-def derived_key(secret: str, *, salt: str, iterations: int) -> str:
+def derived_key(secret: str, *, salt: str) -> str:
     """Derive a WAMP-CRA key from a secret: PBKDF2 with SHA-256, as base64 text, which is what clients sign with."""
-    key = hashlib.pbkdf2_hmac("sha256", _octets(secret), _octets(salt), iterations, KEY_BYTES)
+    key = hashlib.pbkdf2_hmac("sha256", _octets(secret), _octets(salt), ITERATIONS, KEY_BYTES)
     return base64.b64encode(key).decode()
 
 
@@ -123,9 +125,10 @@ def signature(key: str, *, challenge: str) -> str:
 
 
 def challenge_text(identity: Identity, *, session: SessionId, nonce: str, now: datetime) -> str:
-    """Return the JSON text that a client signs for WAMP-CRA. `nonce` is random."""
+    """Return the JSON text that a client signs for WAMP-CRA, without the user's role. `nonce` is random."""
     timestamp = now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return json.dumps({**identity.details, "nonce": nonce, "timestamp": timestamp, "session": session})
+    details = {name: value for name, value in identity.details.items() if name != "authrole"}
+    return json.dumps({**details, "nonce": nonce, "timestamp": timestamp, "session": session})
 
 
 def _verifier(key: str) -> str:

@@ -31,7 +31,7 @@ SECRET = "secret!!!"
 
 def account(name: str, role: Role, *grants: Grant, with_key: bool = True) -> Account:
     rights = Rights.in_realm(REALM, user=UserName(name), role=role, ownership=Ownership.STRICT, grants=grants)
-    credentials = Credentials.of(SECRET, salt="salt", with_key=with_key, iterations=1)
+    credentials = Credentials.of(SECRET, salt="salt", with_key=with_key)
     return Account(UserName(name), role, credentials, rights)
 
 

@@ -7,10 +7,11 @@ import pytest
 
 from signalbox.live.procedures.table import FEATURES
 from signalbox.live.session.effects import Close, Enter
+from signalbox.live.session.handshake import WRONG
 from signalbox.live.session.state import State
 from signalbox.live.wamp import error_uris
 from signalbox.live.wamp.audience import Listener
-from signalbox.live.wamp.authentication import derived_key, signature
+from signalbox.live.wamp.authentication import AuthMethod, derived_key, signature
 from signalbox.live.wamp.features import roles
 from signalbox.live.wamp.messages import Abort, Authenticate, Challenge, Hello, Welcome
 from signalbox.sarracenia.rights.permissions import Role
@@ -85,7 +86,7 @@ def test_a_client_joins_by_a_signature() -> None:
     asked = str(challenge.extra["challenge"])
     assert json.loads(asked)["session"] == SESSION
     connection.context = replace(connection.context, session=type(SESSION)(1))  # the session's id was said already
-    signed = signature(derived_key(SECRET, salt="salt", iterations=1), challenge=asked)
+    signed = signature(derived_key(SECRET, salt="salt"), challenge=asked)
     assert connection.replies(Authenticate(signed, {})) == [welcome_of("joe", "subscriber", "wampcra")]
     assert connection.session.challenge == ""
 
@@ -101,7 +102,7 @@ def test_unknown_users_and_wrong_secrets_get_the_same_answer(method: str, user: 
 
     assert isinstance(challenge, Challenge)
     assert challenge.method == method
-    assert abort == Abort({"message": "wrong authid or secret"}, error_uris.AUTHENTICATION_FAILED)
+    assert abort == Abort({"message": WRONG[AuthMethod(method)]}, error_uris.AUTHENTICATION_FAILED)
 
 
 def test_a_ticket_is_not_a_valid_signature() -> None:
@@ -111,12 +112,16 @@ def test_a_ticket_is_not_a_valid_signature() -> None:
     assert the_abort(connection, Authenticate(SECRET, {})).reason == error_uris.AUTHENTICATION_FAILED
 
 
-def test_a_user_without_a_key_cannot_sign_but_has_a_ticket() -> None:
+def test_a_user_without_a_key_is_challenged_as_others_and_refused() -> None:
     connection = Connection()
     user = account("joe", Role.ADMIN, with_key=False)
     connection.context = replace(connection.context, account=user)
 
-    assert connection.replies(hello("joe", "wampcra", "ticket")) == [Challenge("ticket", {})]
+    (challenge,) = connection.replies(hello("joe", "wampcra", "ticket"))
+    assert isinstance(challenge, Challenge)
+    signed = signature(derived_key(SECRET, salt="salt"), challenge=str(challenge.extra["challenge"]))
+    abort = the_abort(connection, Authenticate(signed, {}))
+    assert abort.details == {"message": "wrong authid or secret, or a secret without wampcra"}
 
 
 @pytest.mark.parametrize(

@@ -24,13 +24,6 @@ PETER = Identity("peter", "subscriber", AuthMethod.WAMPCRA)
 texts = st.text(st.characters(codec=None), max_size=8)
 
 
-def test_keys_are_derived_as_in_rfc_7914() -> None:
-    """RFC 7914, 11: the first 32 bytes, in base64 as WAMP requires."""
-    expected = "55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc"
-
-    assert base64.b64decode(derived_key("passwd", salt="salt", iterations=1)).hex() == expected
-
-
 def test_challenges_are_signed_as_in_rfc_4231() -> None:
     """RFC 4231, 4.3, in base64 as WAMP requires."""
     expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
@@ -54,7 +47,7 @@ def test_the_signature_of_the_specifications_challenge_equals_autobahns() -> Non
 
 @given(texts, texts)
 def test_only_the_secret_is_accepted_as_ticket(secret: str, other: str) -> None:
-    credentials = Credentials.of(secret, salt="salt", with_key=False, iterations=1)
+    credentials = Credentials.of(secret, salt="salt", with_key=False)
 
     assert credentials.accepts_ticket(secret)
     # HMAC pads keys with zeros.
@@ -63,8 +56,8 @@ def test_only_the_secret_is_accepted_as_ticket(secret: str, other: str) -> None:
 
 @given(texts, texts)
 def test_only_the_key_signs_a_challenge(challenge: str, given_signature: str) -> None:
-    credentials = Credentials.of("secret", salt="salt", with_key=True, iterations=1)
-    key = derived_key("secret", salt="salt", iterations=1)
+    credentials = Credentials.of("secret", salt="salt", with_key=True)
+    key = derived_key("secret", salt="salt")
 
     assert credentials.accepts_signature(signature(key, challenge=challenge), challenge=challenge)
     assert not credentials.accepts_signature(given_signature, challenge=challenge)
@@ -75,7 +68,7 @@ def test_the_key_is_stored_only_for_users_of_wampcra() -> None:
     credentials = Credentials.of("secret", salt="salt", with_key=False)
 
     assert credentials.methods == {AuthMethod.TICKET}
-    assert derived_key("secret", salt="salt", iterations=1000) not in (credentials.key, credentials.verifier)
+    assert derived_key("secret", salt="salt") not in (credentials.key, credentials.verifier)
     assert not credentials.accepts_signature(signature("", challenge="c"), challenge="c")
 
 
@@ -110,12 +103,11 @@ def test_the_clients_first_accepted_method_is_chosen(
     assert chosen_method(offered, accepted=accepted) == chosen
 
 
-def test_a_challenge_has_every_field_of_the_specification() -> None:
+def test_a_challenge_has_the_fields_of_the_specification_without_the_role() -> None:
     text = challenge_text(PETER, session=SessionId(3251278072152162), nonce="n", now=NOW)
 
     assert json.loads(text) == {
         "authid": "peter",
-        "authrole": "subscriber",
         "authmethod": "wampcra",
         "authprovider": "signalbox",
         "nonce": "n",
