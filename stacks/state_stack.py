@@ -23,7 +23,9 @@ LOG_PREFIX = "logs/"
 REPLAY_PREFIX = "replays/"
 KEPT_PREFIX = "kept/"
 KEPT_DAYS = 14  # the longest time for which messages can be kept
-# The prefix of Athena's results for `split audit`.
+# The prefix of Athena's results for `split audit`, which only the function `control` of splitting reads and writes.
+AUDIT_PREFIX = "audits/"
+# The prefix of Athena's results for `history query`; they can contain payloads.
 QUERY_PREFIX = "queries/"
 
 
@@ -95,6 +97,7 @@ def _lifecycle(config: Config) -> list[s3.LifecycleRule]:
             noncurrent_version_expiration=Duration.days(1),
         ),
         s3.LifecycleRule(id="queries", prefix=QUERY_PREFIX, expiration=Duration.days(1)),
+        s3.LifecycleRule(id="audits", prefix=AUDIT_PREFIX, expiration=Duration.days(1)),
         s3.LifecycleRule(
             id="leftovers",
             noncurrent_version_expiration=Duration.days(30),

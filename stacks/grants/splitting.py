@@ -22,7 +22,7 @@ from stacks.shared.function import Function
 from stacks.shared.keys import through
 from stacks.shared.tables import BY_KIND
 from stacks.splitting.construct import Splitting
-from stacks.state_stack import KEPT_PREFIX, QUERY_PREFIX, RAW_PREFIX, StateStack
+from stacks.state_stack import AUDIT_PREFIX, KEPT_PREFIX, RAW_PREFIX, StateStack
 
 # mirrord's documentation gives its operator these; SQS requires two of them.
 USE_QUEUE_KEY = ("kms:Encrypt", "kms:Decrypt", "kms:GenerateDataKey")
@@ -79,8 +79,7 @@ def grant_splitting(splitting: Splitting, *, state: StateStack, lake: HistoryLak
         _allow_queue_keys(function, config)
 
     _grant_people(splitting.user_policy, splitting=splitting, state=state, config=config)
-    for grantee in (control, splitting.user_policy):  # not needed to send `audit` as a message
-        _grant_audit(grantee, state=state, lake=lake)
+    _grant_audit(control, state=state, lake=lake)
 
 
 def _grant_people(person: iam.IGrantable, *, splitting: Splitting, state: StateStack, config: Config) -> None:
@@ -97,14 +96,14 @@ def _grant_people(person: iam.IGrantable, *, splitting: Splitting, state: StateS
 
 
 def _grant_audit(grantee: iam.IGrantable, *, state: StateStack, lake: HistoryLake) -> None:
-    """Grant queries of the history for the recipient of a message; it holds no bodies."""
+    """Grant queries of the history for the recipient of a message."""
     bucket = state.history_bucket
     asking = ["athena:StartQueryExecution", "athena:GetQueryExecution", "athena:GetQueryResults"]
     allow(grantee, asking, [arn("athena", "workgroup/primary")])
     allow(grantee, ["glue:GetDatabase", "glue:GetTable"], table_arns(lake))
     allow(grantee, ["s3:GetBucketLocation", "s3:ListBucket"], [bucket.bucket_arn])
-    allow(grantee, ["s3:GetObject"], [bucket.arn_for_objects(f"{prefix}*") for prefix in (RAW_PREFIX, QUERY_PREFIX)])
-    allow(grantee, ["s3:PutObject", "s3:AbortMultipartUpload"], [bucket.arn_for_objects(f"{QUERY_PREFIX}*")])
+    allow(grantee, ["s3:GetObject"], [bucket.arn_for_objects(f"{prefix}*") for prefix in (RAW_PREFIX, AUDIT_PREFIX)])
+    allow(grantee, ["s3:PutObject", "s3:AbortMultipartUpload"], [bucket.arn_for_objects(f"{AUDIT_PREFIX}*")])
     allow_key(grantee, state.state_key, service="s3")
 
 

@@ -18,7 +18,7 @@ from stacks.live.environment import connections_arn, ordered_exchanges_arn
 from stacks.settings.config import Config
 from stacks.shared.arns import arn, queue_arn
 from stacks.signalbox_stack import SignalboxStack
-from stacks.state_stack import KEPT_PREFIX, RAW_PREFIX, REPORTS, TABLE_PREFIX, StateStack
+from stacks.state_stack import AUDIT_PREFIX, KEPT_PREFIX, RAW_PREFIX, REPORTS, TABLE_PREFIX, StateStack
 
 TRACING = "X-Ray's two write actions support no resource-level permissions; all other actions name their resources."
 CLIENT_QUEUES = (
@@ -183,9 +183,8 @@ def _acknowledge_roles(state: StateStack, stack: SignalboxStack, config: Config)
     objects = "The objects of one prefix of one bucket: services name them, after the hour, the day or the question."
     for prefix in ("raw", "errors"):
         _accept_resource(stack.lake.delivery_role, f"{bucket}/{prefix}/*", objects)
-    for identity in (stack.splitting.functions["control"].own_role, stack.splitting.user_policy):
-        for prefix in ("raw", "queries"):
-            _accept_resource(identity, f"{bucket}/{prefix}/*", objects)
+    for prefix in (RAW_PREFIX, AUDIT_PREFIX):
+        _accept_resource(stack.splitting.functions["control"].own_role, f"{bucket}/{prefix}*", objects)
     for function in (*stack.splitting.functions.values(), stack.exchange.functions["route"]):
         _accept_resource(function.own_role, f"{bucket}/{KEPT_PREFIX}*", objects)
     _accept_resource(stack.live.functions["overview"].own_role, f"{bucket}/{REPORTS}*.svg", objects)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from stacks.history.lake import TABLE, HistoryLake
 from stacks.settings.config import Config
 from stacks.shared.arns import queue_arn
-from stacks.state_stack import QUERY_PREFIX
+from stacks.state_stack import AUDIT_PREFIX
 
 COMMON = (
     "STAGE",
@@ -68,7 +68,7 @@ def _everything(resources: Resources, config: Config) -> dict[str, str]:
         "HISTORY_STREAM": resources.lake.stream.delivery_stream_name,
         "HISTORY_DATABASE": resources.lake.database_name,
         "HISTORY_TABLE": TABLE,
-        "QUERY_RESULTS": f"s3://{resources.lake.bucket.bucket_name}/{QUERY_PREFIX}",
+        "QUERY_RESULTS": f"s3://{resources.lake.bucket.bucket_name}/{AUDIT_PREFIX}",
         "KEPT_BUCKET": resources.lake.bucket.bucket_name,
         "CONTROL_QUEUE_URL": resources.control_queue_url,
         "SPLIT_DEAD_LETTER_QUEUE_URL": resources.dead_letter_queue_url,

@@ -101,11 +101,11 @@ SPLITTING: dict[str, Who] = {
     "lambda:DeleteEventSourceMapping MAPPING for Splitting/Split": SPLIT_CONTROL,
     "lambda:CreateEventSourceMapping * for Rendezvous/Offer": NOBODY,
     "lambda:DeleteEventSourceMapping MAPPING for Rendezvous/Offer": NOBODY,
-    "athena:StartQueryExecution WORKGROUP": SPLIT_CONTROL | DEVELOPER,
+    "athena:StartQueryExecution WORKGROUP": SPLIT_CONTROL,
     # Without the setting `kubernetes_clusters`; tests/infrastructure/splitting/test_clusters.py has it.
     "eks:DescribeCluster CLUSTER": NOBODY,
     "secretsmanager:GetSecretValue TOKEN": NOBODY,
-    "glue:GetTable RAW_EVENTS": SPLIT_CONTROL | DEVELOPER | FIREHOSE,
+    "glue:GetTable RAW_EVENTS": SPLIT_CONTROL | FIREHOSE,
 }
 EXCHANGE: dict[str, Who] = {
     "sqs:SendMessage Exchange/Commands": NOBODY,
@@ -174,10 +174,13 @@ HISTORY: dict[str, Who] = {
     "sqs:SendMessage HistoryOverflow/Queue": WRITERS,
     "sqs:ReceiveMessage HistoryOverflow/Queue": DRAIN,
     "s3:PutObject History/raw/events/a": FIREHOSE,
-    "s3:GetObject History/raw/events/a": FIREHOSE | COMPACTION | DAY | SPLIT_CONTROL | DEVELOPER,
+    "s3:GetObject History/raw/events/a": FIREHOSE | COMPACTION | DAY | SPLIT_CONTROL,
     "s3:GetObject History/raw/events/a over http": NOBODY,
     "s3:DeleteObject History/raw/events/a": NOBODY,
-    "s3:PutObject History/queries/a": SPLIT_CONTROL | DEVELOPER,
+    "s3:GetObject History/queries/a": NOBODY,
+    "s3:PutObject History/queries/a": NOBODY,
+    "s3:GetObject History/audits/a": SPLIT_CONTROL,
+    "s3:PutObject History/audits/a": SPLIT_CONTROL,
     "s3:PutObject History/tables/events/data/a": COMPACTION | DAY,
     "s3:PutObject History/tables/logs/data/a": COMPACTION | DAY | EXPORT,
     "s3:PutObject History/reports/rendezvous/a": REPORT | DAY,
@@ -221,7 +224,7 @@ KEYS: dict[str, Who] = {
     "kms:Decrypt StateKey": NOBODY,
     "kms:Decrypt StateKey via sqs": NOBODY,
     "kms:Decrypt StateKey via secretsmanager": SESSION,
-    "kms:Decrypt StateKey via s3": JOBS | FIREHOSE | SPLIT | SPLIT_CONTROL | ROUTE | DEVELOPER | OVERVIEW,
+    "kms:Decrypt StateKey via s3": JOBS | FIREHOSE | SPLIT | SPLIT_CONTROL | ROUTE | OVERVIEW,
     "kms:ScheduleKeyDeletion StateKey": NOBODY,
 }
 ACCOUNT_WIDE: dict[str, Who] = {

@@ -28,7 +28,7 @@ AUDIT = {
     f"{GLUE}:table/signalbox_lake/HistoryLake/RawEvents": "glue: GetDatabase GetTable",
     "History": "s3: GetBucketLocation ListBucket",
     "History/raw/*": "s3: GetObject",
-    "History/queries/*": "s3: AbortMultipartUpload GetObject PutObject",
+    "History/audits/*": "s3: AbortMultipartUpload GetObject PutObject",
 }
 TABLE: dict[str, dict[str, str]] = {
     "Rendezvous/OfferRole": {
@@ -136,9 +136,7 @@ TABLE: dict[str, dict[str, str]] = {
         "Splitting/Replies": "sqs: ChangeMessageVisibility DeleteMessage GetQueueUrl ReceiveMessage",
         TEMPORARY: "sqs: ChangeMessageVisibility DeleteMessage GetQueueAttributes GetQueueUrl ReceiveMessage",
         "arn:<Partition>:cloudformation:<Region>:<AccountId>:stack/signalbox/*": "cloudformation: DescribeStacks",
-        **AUDIT,
         "QueueKey": f"kms: {KEY_IN_USE}",
-        "StateKey": f"kms: {KEY_IN_USE}",
     },
     **EXCHANGE,
     **LIVE,

@@ -1,19 +1,18 @@
 """`signalbox split audit` and `policy`: the history of a message, and the minimal IAM policy."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import typer
 
 from signalbox.cli.shared.output import print_json, print_table
-from signalbox.cli.shared.stage import OutputOptions, local_time, output, say
+from signalbox.cli.shared.stage import OutputOptions, local_time, say
+from signalbox.cli.splitting.stage import control
 from signalbox.errors import RejectedError
 from signalbox.splitting.control.commands import DEFAULT_AUDIT_DAYS, MAXIMUM_AUDIT_DAYS
 from signalbox.splitting.forwarding.matching import DEPLOYED
 from signalbox.splitting.queues.names import DEFAULT_PREFIX
 
-QUERY_PREFIX = "queries/"
 ANY = "*"
 COLUMNS = ("time", "event", "who got it", "queue", "attempt", "ms since sent", "why")
 
@@ -27,17 +26,11 @@ def audit(
     options: OutputOptions,
 ) -> None:
     """Show who received a message, when, and by which filter; the history lags by about a minute."""
-    from signalbox.aws.history.athena import Athena
-    from signalbox.aws.splitting.audit_trail import AthenaAuditTrail
-
-    deployment = options.deployment()
-    client = deployment.session().client("athena")
-    results = f"s3://{output(deployment, 'HistoryBucket')}/{QUERY_PREFIX}"
-    athena = Athena(client, output(deployment, "HistoryDatabase"), results)
-    since = (datetime.now(UTC) - timedelta(days=days)).date()
-    rows = AthenaAuditTrail(athena, output(deployment, "HistoryTable")).events(message_id, since=since)
+    with control(options) as client:
+        result = client.ask("audit", {"message_id": message_id, "days": days})
+    rows = list(result["events"]) if isinstance(result, dict) else []
     if not rows:
-        say(f"no events of {message_id!r} since {since}; the newest events take about a minute")
+        say(f"no events of {message_id!r} in the last {days} days; the newest events take about a minute")
     if options.as_json:
         print_json(rows)
     elif rows:

@@ -10,7 +10,6 @@ import pytest
 from signalbox.errors import RejectedError
 from signalbox.splitting.model.target import InvalidTarget
 from tests.cli.shared.stage import FakeStage, fake_stage, split
-from tests.fakes.athena import EVENTS, stub_query_results
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 
 QUEUE = {"queue_id": "memes", "original": "meme-queue", "waiting": 3, "in_flight": None}
@@ -147,11 +146,21 @@ def test_explain_needs_either_sessions_or_a_target(stage, options):
         split("explain", "--queue", "memes", "--messages", "-", *options)
 
 
-def test_an_audit_shows_each_event_once(stage):
-    stub_query_results(EVENTS)
+def event(**fields: object) -> dict[str, object]:
+    labels = {"session": "ann-1", "owner": "ann@desk", "verdict": "tenant matches"}
+    at = {"occurred_at": "2026-11-20 10:00:00", "kind": "routed", "outcome": "session", "destination": "mirrord-1"}
+    return {**at, "reason": None, "attempt": "1", "latency_ms": None, "labels": labels, **fields}
 
-    text = split("audit", "1").stdout
 
+TO_SESSION, TO_DEPLOYED = event(), event(outcome="deployed", destination="mirrord-0", labels={})
+
+
+def test_an_audit_asks_the_stage_and_shows_the_events(stage):
+    stage.replies["audit"] = lambda _: {"events": [TO_SESSION, TO_DEPLOYED]}
+
+    text = split("audit", "1", "--days", "2").stdout
+
+    assert (stage.asked[0]["message_id"], stage.asked[0]["days"]) == ("1", 2)
     assert f"{datetime(2026, 11, 20, 10, tzinfo=UTC).astimezone():%Y-%m-%d %H:%M:%S}" in text
     assert text.count("mirrord-1") == 1
     assert "ann-1" in text
@@ -160,7 +169,8 @@ def test_an_audit_shows_each_event_once(stage):
 
 
 def test_an_audit_says_why_the_metadata_of_an_object_was_not_read(stage):
-    stub_query_results([[*EVENTS[2][:6], '{"s3_metadata":"the S3 object does not exist"}']])
+    labels = {"s3_metadata": "the S3 object does not exist"}
+    stage.replies["audit"] = lambda _: {"events": [TO_DEPLOYED | {"labels": labels}]}
 
     text = " ".join(split("audit", "1").stdout.split())
 
@@ -168,22 +178,18 @@ def test_an_audit_says_why_the_metadata_of_an_object_was_not_read(stage):
 
 
 def test_json_output_of_audit_has_all_fields(stage):
-    stub_query_results(EVENTS)
+    stage.replies["audit"] = lambda _: {"events": [TO_SESSION, TO_DEPLOYED]}
 
-    first, second = json.loads(split("audit", "1", "--json").stdout)
-
-    assert first["labels"]["owner"] == "ann@desk"
-    assert (first["attempt"], first["latency_ms"]) == ("1", None)
-    assert second["outcome"] == "deployed"
+    assert json.loads(split("audit", "1", "--json").stdout) == [TO_SESSION, TO_DEPLOYED]
 
 
 def test_an_audit_of_an_unknown_message_says_so(stage):
-    stub_query_results([])
+    stage.replies["audit"] = lambda _: {"events": []}
 
     result = split("audit", "1")
 
     assert result.stdout == ""
-    assert "no events of '1' since" in result.stderr
+    assert "no events of '1' in the last 7 days" in result.stderr
 
 
 def test_a_stage_without_splitting_must_be_deployed_again(aws):  # noqa: F811

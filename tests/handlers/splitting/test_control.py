@@ -134,7 +134,7 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, split_table) -> Iterator[Control
         "SPLIT_HEARTBEAT_SECONDS": "60",
         "HISTORY_DATABASE": "signalbox_lake",
         "HISTORY_TABLE": "events_raw",
-        "QUERY_RESULTS": f"s3://{BUCKET}/queries/",
+        "QUERY_RESULTS": f"s3://{BUCKET}/audits/",
         "KUBERNETES_CLUSTERS": "{}",
     }
     for name, value in settings.items():

@@ -6,12 +6,10 @@ import pytest
 
 from lambdas.splitting import control_wiring
 from signalbox.aws.splitting import splits
-from signalbox.cli.splitting import audit
 from signalbox.queues import QueueName
 from signalbox.splitting.control import commands
 from signalbox.splitting.control.command_handlers import FILTER_TIME
 from signalbox.splitting.queues.policy import Splittable, policy_document
-from stacks import state_stack
 from stacks.settings.config import settings
 from stacks.shared import tables
 from stacks.shared.command_queue import TIMEOUT_SECONDS
@@ -74,11 +72,10 @@ def test_the_index_has_the_adapters_name(stage):
     assert index["Projection"] == {"ProjectionType": "ALL"}
 
 
-def test_query_results_are_written_where_the_grantees_may_write(stage):
+def test_query_results_are_written_where_only_the_function_may_write(stage):
     function = stage.every("AWS::Lambda::Function")["Splitting/Control"]["Properties"]
 
-    assert stage.text(function["Environment"]["Variables"]["QUERY_RESULTS"]) == "s3://History/queries/"
-    assert state_stack.QUERY_PREFIX == audit.QUERY_PREFIX
+    assert stage.text(function["Environment"]["Variables"]["QUERY_RESULTS"]) == "s3://History/audits/"
 
 
 def test_the_function_timeout_exceeds_the_audit_timeout():
