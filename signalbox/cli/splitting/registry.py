@@ -11,7 +11,7 @@ from signalbox.cli.shared.files import read_text
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_table, print_text
 from signalbox.cli.shared.stage import Json, OutputOptions, local_time, output, say
-from signalbox.cli.splitting.stage import TargetName, control, control_of
+from signalbox.cli.splitting.stage import TargetName, control, control_of, warn_not_split
 from signalbox.errors import RejectedError
 
 app = CommandGroup("Registries of the deployed consumers, in mirrord's format.")
@@ -24,11 +24,12 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to wri
 def check(*, file: File, as_json: Json = False) -> None:
     """Check a file without a stage; show the queues of each registry and the source of each name."""
     from signalbox.filters.languages import Languages
-    from signalbox.splitting.consumers.registry_file import parse_registries
+    from signalbox.splitting.consumers.registry_file import parse_registries, queues_of_other_brokers
     from signalbox.splitting.consumers.registry_summary import registry_summary
 
     documents = parse_documents(read_text(file), str(file))
     found = [registry_summary(one) for one in parse_registries(documents, Languages())]
+    warn_not_split(queues_of_other_brokers(documents))
     if as_json:
         print_json(found)
         return
@@ -40,11 +41,12 @@ def check(*, file: File, as_json: Json = False) -> None:
 def apply(*, file: File, options: OutputOptions) -> None:
     """Store the registries of a file; each replaces the earlier registry of its target."""
     from signalbox.filters.languages import Languages
-    from signalbox.splitting.consumers.registry_file import parse_registries
+    from signalbox.splitting.consumers.registry_file import parse_registries, queues_of_other_brokers
 
     documents = parse_documents(read_text(file), str(file))
     deployment = options.deployment()
     parse_registries(documents, Languages(), prefix=output(deployment, "TemporaryQueuePrefix"))
+    warn_not_split(queues_of_other_brokers(documents))
     with control_of(deployment, says_where=True) as client:
         result = client.ask("apply", {"documents": documents})
     if options.as_json:

@@ -72,6 +72,6 @@ def _plain(name: str, others: str) -> str:
 
 
 def warn_not_split(names: Iterable[str]) -> None:
-    """Print a warning for the queues of a session that are not on SQS."""
+    """Print a warning for the queues of a session or a registry that are not on SQS."""
     if found := ", ".join(names):
         say(f"not on SQS, so not split: {found}")

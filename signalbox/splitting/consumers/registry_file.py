@@ -1,12 +1,12 @@
 """Registry files with mirrord's `MirrordWorkloadQueueRegistry` and `MirrordSplitConfig` resources."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
 from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.consumers.registry_reader import RegistryReader, optional_section
+from signalbox.splitting.consumers.registry_reader import RegistryReader, optional_section, other_brokers
 from signalbox.splitting.forwarding.filters import Compiler
 from signalbox.splitting.model.target import DEFAULT_NAMESPACE, InvalidTarget, Target
 from signalbox.splitting.queues.names import DEFAULT_PREFIX
@@ -33,27 +33,46 @@ def parse_registries(
     `cluster` is that of Kubernetes workloads whose document names none.
     """
     problems = Problems()
-    resources = [resource for one in enumerate(documents) if (resource := _resource(*one, problems))]
+    resources = list(_resources(documents, problems))
     reader = RegistryReader(compiler, prefix, dict(_property_lists(resources)))
     found = [(kind, read) for kind, section in resources if (read := _read(reader, kind, section, cluster))]
-    registries = tuple(_one_a_target(found, problems))
-    if not found and not problems.found:
-        problems.add("file", f"holds neither a {OLD} nor a {NEW}")
+    registries = tuple(one for one in _one_a_target(found, problems) if one.queues)
+    if not registries and not problems.found:
+        problems.add("file", f"holds neither a {OLD} nor a {NEW} with a queue on SQS")
     problems.refuse(InvalidRegistry)
     return registries
 
 
-def _resource(number: int, document: object, problems: Problems) -> tuple[str, Section] | None:
-    if document is None:
-        return None  # an empty YAML document
-    section = Section.of(document, f"document {number + 1}", problems)
+def documents_of(
+    documents: Iterable[object], target: Target, compiler: Compiler, *, cluster: str | None
+) -> list[Mapping[str, object]]:
+    """Return the documents of a valid file that describe a target, with all of the file's property lists."""
+    resources = list(_resources(documents, Problems()))
+    reader = RegistryReader(compiler, DEFAULT_PREFIX, dict(_property_lists(resources)))
+    registries = [(_read(reader, kind, section, cluster), section) for kind, section in resources]
+    return [section.fields for read, section in registries if read is None or read.target == target]
+
+
+def queues_of_other_brokers(documents: Iterable[object]) -> list[str]:
+    """Return the id and kind of each queue of a file that is not on SQS, and so is ignored."""
+    specs = (section.section("spec") for _, section in _resources(documents, Problems()))
+    return [name for spec in specs for name in other_brokers(spec)]
+
+
+def _resources(documents: Iterable[object], problems: Problems) -> Iterator[tuple[str, Section]]:
+    for number, document in enumerate(documents):
+        if document is not None:  # an empty YAML document
+            yield from _resource(Section.of(document, f"document {number + 1}", problems))
+
+
+def _resource(section: Section) -> Iterator[tuple[str, Section]]:
     kind = section.text("kind")
     if kind not in API_VERSIONS:
         section.problem("kind", f"expected {OLD}, {NEW} or {PROPERTIES}, not {shown(section.fields.get('kind'))}")
-        return None
+        return
     if section.fields.get("apiVersion") != API_VERSIONS[kind]:
         section.problem("apiVersion", f"expected {API_VERSIONS[kind]}, not {shown(section.fields.get('apiVersion'))}")
-    return kind, section
+    yield kind, section
 
 
 def _read(reader: RegistryReader, kind: str, section: Section, cluster: str | None) -> Registry | None:

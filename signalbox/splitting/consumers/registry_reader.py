@@ -1,7 +1,7 @@
 """The reader that converts both kinds of mirrord registries into a `Registry`."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -39,6 +39,12 @@ OLD_FIELDS = {
     "eventSource": SourceKind.EVENT_SOURCE,
 }
 NEW_FIELDS = {"env": SourceKind.VARIABLE, "envLike": SourceKind.VARIABLES_LIKE, "eventSource": SourceKind.EVENT_SOURCE}
+# Values of `queueType` and `kind`. Only the first is split here; a target may also have queues of the others.
+OLD_KINDS = ("SQS", "RMQ")
+NEW_KINDS = (
+    *("sqs", "kafka", "rmq", "googlePubSub", "azureServiceBus"),
+    *("redisPubSub", "temporal", "bullMq", "nats", "natsPubSub"),
+)
 PROPERTY_NAMES = ("sns", "s3_event", "tags")
 
 
@@ -58,18 +64,22 @@ class RegistryReader:
         target = _target(consumer, "workloadType")
         container = consumer.text("container")
         queues = optional_section(spec, "queues")
-        read = tuple(self._old_queue(queues.section(name), name, target, container) for name in queues.fields)
+        sections = [(name, queues.section(name)) for name in queues.fields]
+        on_sqs = [(name, one) for name, one in sections if _is_on_sqs(one, "queueType", OLD_KINDS)]
+        read = tuple(self._old_queue(one, name, target, container) for name, one in on_sqs)
         timeout = _seconds(spec, "workloadRestartTimeout")
         return _registry(spec, target, read, timeout) if target else None
 
     def split_config(self, spec: Section) -> Registry | None:
         """Return the registry in a `MirrordSplitConfig` spec; None if its target is not supported."""
-        spec.refuse_unknown(("targetRef", "queues", "restart", "drainTimeout", "tmpNameTemplate"))
+        spec.refuse_unknown(("targetRef", "queues", "clientConfigs", "restart", "drainTimeout", "tmpNameTemplate"))
+        _refuse_client(optional_section(spec, "clientConfigs"), "sqs")
         reference = spec.section("targetRef")
         reference.refuse_unknown(("apiVersion", "kind", "name"))
         target = _target(reference, "kind")
         _check_api_version(reference, target)
-        read = tuple(self._new_queue(queue, target) for queue in spec.sections("queues"))
+        on_sqs = [one for one in spec.sections("queues") if _is_on_sqs(one, "kind", NEW_KINDS)]
+        read = tuple(self._new_queue(queue, target) for queue in on_sqs)
         restart = optional_section(spec, "restart")
         _check_restart(restart, target)
         timeout, drain_timeout = _seconds(restart, "timeout"), _seconds(spec, "drainTimeout")
@@ -81,7 +91,6 @@ class RegistryReader:
     def _old_queue(self, queue: Section, name: str, target: Target | None, container: str | None) -> RegisteredQueue:
         known = ("queueType", "nameSource", "fallbackName", "namesFromJsonMap", "tags", "sns", "s3Event")
         queue.refuse_unknown(known)
-        _only_sqs(queue, "queueType", "SQS")
         # Only a parameter needs no source: its own value is the name.
         may_be_missing = target is not None and target.kind is TargetKind.SSM_PARAMETER
         names = optional_section(queue, "nameSource") if may_be_missing else queue.section("nameSource")
@@ -96,8 +105,8 @@ class RegistryReader:
         return RegisteredQueue(QueueId(name), (source,), tags, *formats)
 
     def _new_queue(self, queue: Section, target: Target | None) -> RegisteredQueue:
-        queue.refuse_unknown(("id", "kind", "queueConfig", "appConfig"))
-        _only_sqs(queue, "kind", "sqs")
+        queue.refuse_unknown(("id", "kind", "clientConfig", "queueConfig", "appConfig"))
+        _refuse_client(queue, "clientConfig")
         application = queue.section("appConfig")
         application.refuse_unknown(("queue",))
         sources = tuple(self._new_source(source, target) for source in application.sections("queue"))
@@ -171,10 +180,20 @@ class RegistryReader:
             section.problem(name, f"not a regular expression: {error}")
 
 
+def other_brokers(spec: Section) -> Iterator[str]:
+    """Yield the id and kind of each queue of a spec that is not on SQS."""
+    if isinstance(spec.fields.get("queues"), Mapping):
+        queues = spec.section("queues")
+        entries = [(name, queues.section(name).text("queueType")) for name in queues.fields]
+    else:
+        entries = [(one.text("id"), one.text("kind")) for one in spec.sections("queues")]
+    yield from (f"{name} ({kind})" for name, kind in entries if kind in (*OLD_KINDS[1:], *NEW_KINDS[1:]))
+
+
 def _registry(
     spec: Section, target: Target, queues: tuple[RegisteredQueue, ...], timeout: timedelta | None
 ) -> Registry:
-    if not queues:
+    if not spec.fields.get("queues"):
         spec.problem("queues", "is missing or empty, so there is nothing to split")
     return Registry(target, queues, switch_timeout=timeout or DEFAULT_SWITCH_TIMEOUT)
 
@@ -213,9 +232,15 @@ def _are(words: Sequence[str]) -> str:
     return "is" if len(words) == 1 else "are"
 
 
-def _only_sqs(queue: Section, name: str, word: str) -> None:
-    if queue.fields.get(name) != word:
-        queue.problem(name, f"only {word} queues can be split, not {shown(queue.fields.get(name))}")
+def _is_on_sqs(queue: Section, name: str, kinds: Sequence[str]) -> bool:
+    if queue.fields.get(name) not in kinds:
+        queue.problem(name, f"expected {' or '.join(kinds)}, not {shown(queue.fields.get(name))}")
+    return queue.fields.get(name) not in kinds[1:]
+
+
+def _refuse_client(section: Section, name: str) -> None:
+    if section.text(name) is not None:
+        section.problem(name, "only the stage's own account and region are supported")
 
 
 def _with_fallback(source: NameSource, section: Section, name: str) -> NameSource:

@@ -1,13 +1,13 @@
 """The registries of targets: applied ones, and those that Kubernetes workloads have in their cluster."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from signalbox.errors import RejectedError
 from signalbox.splitting.consumers.registry import Registry
-from signalbox.splitting.consumers.registry_file import PROPERTIES, parse_registries
+from signalbox.splitting.consumers.registry_file import documents_of, parse_registries
 from signalbox.splitting.control.ports import ControlPorts, NoRegistry
 from signalbox.splitting.model.ports import APPLIED, StoredRegistry
 from signalbox.splitting.model.target import InvalidTarget, Target
@@ -28,7 +28,7 @@ class RegistryService:
     def apply(self, documents: Sequence[object]) -> list[Target]:
         """Store the registries in a file's documents and return their targets. Raises `RejectedError`."""
         targets = [self._known_place(registry.target) for registry in self._parsed(documents)]
-        of_target = {target: self._of_target(documents, target) for target in targets}
+        of_target = {target: self._documents_of(documents, target) for target in targets}
         now = self.ports.now()
         stored = [StoredRegistry(target, found, now) for target, found in of_target.items()]
         for one in stored:
@@ -73,15 +73,15 @@ class RegistryService:
             raise InvalidTarget(f"{target}: kubernetes_clusters has no {target.cluster!r}; it has {known}")
         return self.ports.completed(target)
 
-    def _of_target(self, documents: Sequence[object], target: Target) -> list[object]:
-        """Return the documents of a file that describe a target, with all of the file's property lists."""
-        lists = [one for one in documents if isinstance(one, Mapping) and one.get("kind") == PROPERTIES]
-        others = [one for one in documents if one is not None and one not in lists]
-        return [*(one for one in others if self._parsed([one, *lists])[0].target == target), *lists]
+    def _documents_of(self, documents: Sequence[object], target: Target) -> Sequence[object]:
+        return documents_of(documents, target, self.ports.compiler, cluster=self._cluster)
 
     def _parsed(self, documents: Sequence[object]) -> tuple[Registry, ...]:
-        cluster = next(iter(self.ports.clusters), None)
-        return parse_registries(documents, self.ports.compiler, prefix=self.ports.prefix, cluster=cluster)
+        return parse_registries(documents, self.ports.compiler, prefix=self.ports.prefix, cluster=self._cluster)
+
+    @property
+    def _cluster(self) -> str | None:
+        return next(iter(self.ports.clusters), None)
 
 
 def _check_size(registry: StoredRegistry) -> None:

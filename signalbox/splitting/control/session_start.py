@@ -1,18 +1,20 @@
 """Start of sessions: checks a request and stores the record; the reconcile loop creates the resources."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from signalbox.errors import RejectedError
 from signalbox.optimistic_update import optimistic_update
 from signalbox.splitting.consumers.registry import Registry
+from signalbox.splitting.consumers.registry_file import queues_of_other_brokers
 from signalbox.splitting.control.admission import AdmissionRequest, new_split, with_session
 from signalbox.splitting.control.commands import Start
 from signalbox.splitting.control.keeping import KeepService
 from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.control.presentation import SplitPresenter
+from signalbox.splitting.control.problems import note_problem
 from signalbox.splitting.control.reconcile_loop import ReconcileLoop
 from signalbox.splitting.control.record_updates import TRIES, RecordBusy
 from signalbox.splitting.control.registries import RegistryService
@@ -42,6 +44,7 @@ class JoinableSplit:
     split: Split
     registry: Registry
     documents: Sequence[object]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class Admission:
     split: Split
     session: SplitSession
     environment: Mapping[str, str]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,8 @@ class SessionStarter:
         stored = KeepService(self.ports).apply(stored)
         presenter = SplitPresenter(self.ports)
         presenter.save_environment(target, admission.session, admission.environment)
+        for note in admission.notes:
+            note_problem(self.ports.store.annotations, target, note, now=now)
         if admission.session.started_at == now:
             self.ports.record((events.session(admission.session, "started", target=target, at=now),))
         ReconcileLoop(self.ports).wake(target)
@@ -129,7 +135,7 @@ class SessionStarter:
             switch_timeout=registry.switch_timeout,
             drain_timeout=registry.drain_timeout,
         )
-        return JoinableSplit(split, registry, documents)
+        return JoinableSplit(split, registry, documents, tuple(_notes(documents)))
 
     def _admission(self, joinable: JoinableSplit, request: AdmissionRequest, *, now: datetime) -> Admission:
         names = self.ports.names(joinable.registry)
@@ -139,13 +145,19 @@ class SessionStarter:
             raise ConfigTooLarge(f"the filters of all sessions of {split.target} have {size} bytes in total")
         session = next(one for one in split.sessions if one.session_id == request.session_id)
         environment = self.ports.targets_of(split.target).environment(joinable.registry, session.queues)
-        return Admission(split, session, environment)
+        return Admission(split, session, environment, joinable.notes)
 
     def _refuse_taken(self, split: Split) -> None:
         for queue in split.queues:
             other = self.ports.store.splits.of_queue(queue.original)
             if other is not None and other.split.target != split.target:
                 raise QueueTaken(f"queue {queue.original!r} is already split for {other.split.target}")
+
+
+def _notes(documents: Sequence[object]) -> Iterator[str]:
+    """Yield notes on the queues of a registry that are not split."""
+    if names := ", ".join(queues_of_other_brokers(documents)):
+        yield f"not on SQS, so not split: {names}"
 
 
 def _stored_config_text(document: object) -> str:

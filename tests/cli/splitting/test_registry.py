@@ -121,8 +121,25 @@ def test_a_file_is_checked_without_a_stage(file):
     ]
 
 
+def test_queues_of_other_brokers_are_named_and_ignored(file):
+    file.write_text(FIRST_EXAMPLE.replace("queueType: SQS", "queueType: RMQ", 1))
+
+    shown = checked("-f", str(file))
+
+    assert "ad-queue" in shown.stdout
+    assert "meme-queue" not in shown.stdout
+    assert "not on SQS, so not split: meme-queue (RMQ)" in shown.stderr
+
+
+def test_queues_of_other_brokers_are_named_when_a_file_is_applied(stage, file):
+    file.write_text(FIRST_EXAMPLE.replace("queueType: SQS", "queueType: RMQ", 1))
+    stage.replies["apply"] = lambda _: {"targets": ["deployment/meme-app@default"]}
+
+    assert "not on SQS, so not split: meme-queue (RMQ)" in split("registry", "apply", "-f", str(file)).stderr
+
+
 def test_a_check_reports_all_problems_with_their_paths(file):
-    file.write_text(FIRST_EXAMPLE.replace("Deployment", "Job").replace("queueType: SQS", "queueType: RMQ", 1))
+    file.write_text(FIRST_EXAMPLE.replace("Deployment", "Job").replace("queueType: SQS", "queueType: PULSAR", 1))
 
     with pytest.raises(RejectedError) as refusal:
         checked("-f", str(file))

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
-from signalbox.splitting.consumers.registry_file import parse_registries
+from signalbox.splitting.consumers.registry_file import documents_of, parse_registries, queues_of_other_brokers
 from signalbox.splitting.consumers.registry_summary import registry_summary
 from tests.unit.splitting.consumers.registries import (
     MEME_APP,
@@ -116,6 +116,40 @@ def test_older_registries_of_one_target_are_merged():
 
     assert [queue.queue_id for queue in registry.queues] == ["a", "b"]
     assert registry.switch_timeout == timedelta(seconds=200)
+
+
+RMQ = {"queueType": "RMQ", "clusterProperties": "rabbit", "nameSource": {"envVar": "R"}}
+KAFKA = {
+    "id": "audit",
+    "kind": "kafka",
+    "clientConfig": "kafka-conf",
+    "appConfig": {"topic": [{"env": "TOPIC"}], "groupId": [{"env": "GROUP"}]},
+}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        old({"q": old_queue(), "audit": RMQ}),
+        new(KAFKA, new_queue({"env": "Q", "containers": ["main"]}), clientConfigs={"kafka": "kafka-conf"}),
+    ],
+    ids=["older", "newer"],
+)
+def test_queues_of_other_brokers_are_ignored_and_named(document):
+    """One registry describes all queues of a workload: mirrord-operator's CRDs, enums of `queueType` and `kind`."""
+    (registry,) = parse(document, old({"audit": RMQ}, name="other"))
+
+    assert [queue.queue_id for queue in registry.queues] == ["q"]
+    assert queues_of_other_brokers([document]) in (["audit (RMQ)"], ["audit (kafka)"])
+
+
+def test_the_registry_of_another_broker_belongs_to_its_target():
+    ours, theirs = old({"q": old_queue()}), old({"audit": RMQ}, name="other")
+    shared = old({"audit": RMQ})
+
+    found = documents_of([ours, theirs, shared], MEME_APP, PlainLanguages(), cluster=None)
+
+    assert found == [ours, shared]
 
 
 def test_a_file_may_have_registries_of_several_targets():

@@ -47,14 +47,27 @@ SPEC = "document 1.spec"
         pytest.param(old({}), [f"{SPEC}.queues: is missing or empty, so there is nothing to split"], id="no queues"),
         pytest.param(new(), [f"{SPEC}.queues: is missing or empty, so there is nothing to split"], id="none either"),
         pytest.param(
-            old({"q": old_queue(queueType="RMQ")}),
-            [f"{SPEC}.queues.q.queueType: only SQS queues can be split, not 'RMQ'"],
+            old({"q": old_queue(queueType="sqs")}),
+            [f"{SPEC}.queues.q.queueType: expected SQS or RMQ, not 'sqs'"],
             id="broker",
         ),
         pytest.param(
-            new(new_queue({"env": "Q"}, kind="kafka")),
-            [f"{SPEC}.queues[0].kind: only sqs queues can be split, not 'kafka'"],
+            new(new_queue({"env": "Q"}, kind="pulsar")),
+            [
+                (
+                    f"{SPEC}.queues[0].kind: expected sqs or kafka or rmq or googlePubSub or azureServiceBus or "
+                    "redisPubSub or temporal or bullMq or nats or natsPubSub, not 'pulsar'"
+                )
+            ],
             id="newer broker",
+        ),
+        pytest.param(
+            new(new_queue({"env": "Q"}, clientConfig="west"), clientConfigs={"sqs": "east", "kafka": "kafka-conf"}),
+            [
+                f"{SPEC}.clientConfigs.sqs: only the stage's own account and region are supported",
+                f"{SPEC}.queues[0].clientConfig: only the stage's own account and region are supported",
+            ],
+            id="client",
         ),
         pytest.param(
             old({"q": old_queue(s3Event="true")}),
@@ -183,8 +196,15 @@ def test_a_problem_of_a_property_is_named(properties, found):
     assert problem.startswith(f"document 2.spec.properties[0].{found}")
 
 
-def test_a_file_without_a_registry_says_so():
-    assert problems(property_list()) == ["file: holds neither a MirrordWorkloadQueueRegistry nor a MirrordSplitConfig"]
+@pytest.mark.parametrize(
+    "document",
+    [property_list(), old({"q": old_queue(queueType="RMQ")}), new({"id": "q", "kind": "kafka", "appConfig": {}})],
+    ids=["property list", "older", "newer"],
+)
+def test_a_file_without_a_queue_on_sqs_says_so(document):
+    assert problems(document) == [
+        "file: holds neither a MirrordWorkloadQueueRegistry nor a MirrordSplitConfig with a queue on SQS"
+    ]
 
 
 def test_a_target_has_one_newer_registry_and_describes_no_queue_twice():
@@ -203,4 +223,4 @@ def test_a_problem_is_reported_once():
 
 
 def test_all_problems_are_reported_together():
-    assert len(problems(old({"q": old_queue(queueType="RMQ", colour="red")}, kind="Pod"), {"kind": "x"}, 7)) == 6
+    assert len(problems(old({"q": old_queue(queueType="rmq", colour="red")}, kind="Pod"), {"kind": "x"}, 7)) == 6

@@ -99,7 +99,7 @@ def test_registries_are_stored_by_target_with_their_property_lists():
 
     assert result == {"targets": ["lambda/meme-app", "lambda/other-app"]}
     listed = {one["target"]: one["documents"] for one in stage.ask("registries")}
-    assert listed == {"lambda/meme-app": [*ours, lists], "lambda/other-app": [theirs, lists]}
+    assert listed == {"lambda/meme-app": [ours[0], lists, ours[1]], "lambda/other-app": [theirs, lists]}
 
 
 def test_a_registry_that_is_too_large_is_refused():

@@ -127,6 +127,17 @@ def test_a_registry_in_the_cluster_is_read_at_the_start_of_each_split():
         stage.start(target=WEB)
 
 
+def test_a_session_is_told_which_queues_of_its_registry_are_not_on_sqs():
+    stage, mixed = KubernetesStage(), registry()
+    mixed["spec"]["queues"]["notes"] = {"queueType": "RMQ"}
+    stage.declared.found[WEB] = [mixed]
+
+    stage.start(target=WEB)
+    stage.pass_time(6)
+
+    assert stage.heartbeat(target=WEB)["notes"] == ["not on SQS, so not split: notes (RMQ)"]
+
+
 def test_a_stage_without_access_to_clusters_reads_no_registries_there():
     stage = KubernetesStage()
     stage.service = ControlService(replace(stage.ports, declared=NothingDeclared()))
