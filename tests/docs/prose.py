@@ -78,7 +78,6 @@ QUOTED: dict[str, tuple[str, ...]] = {
     "tests/unit/exchange/control/test_expiry.py": ("nobody consumed from it for as long as it was",),
     "signalbox/live/outbox/events.py": ("nobody knows whether a reply was posted",),
     # Fields of stored items and of control messages.
-    "signalbox/live/admin/commands.py": ("{user, told}",),
     "signalbox/live/session/inbox.py": ("heard: expected one of",),
     "tests/handlers/live/test_session.py": ("heard: expected one of",),
     "tests/unit/live/log/test_documents.py": ('{"heard": "lost"}',),

@@ -25,7 +25,7 @@ from signalbox.exchange.model.records import LiveSettings, OrderBy, Retention
 from signalbox.live.admin import events as admin_events
 from signalbox.live.admin.commands import (
     COMMANDS,
-    ForgetSecret,
+    ForgetUser,
     GiveGrant,
     ListGrants,
     PutSecret,
@@ -312,7 +312,7 @@ COMMANDS_SENT = {
         {"secrets": [{"user": "bob", **secret_fields(CREDENTIALS)}]},
         PutSecrets((PutSecret("bob", CREDENTIALS),)),
     ),
-    "forget_secret": ({"user": "bob"}, ForgetSecret("bob")),
+    "forget_user": ({"user": "bob"}, ForgetUser("bob")),
 }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 from urllib.parse import urlsplit
 
 import typer
@@ -171,14 +171,16 @@ def remove(*, name: Name, yes: Yes = False, options: OutputOptions) -> None:
     # Also of a live-only user: an interrupted change of its kind may have left an identity.
     users.identities.remove(users.name)
     users.records.remove(users.name)
-    users.forget_secret()
     forget_user_key(users.deployment, users.name)
-    settling.wait_until_rights_settle(users.records)
+    ended = users.end_rights()
     if options.as_json:
-        print_json({"user": name, "removed": known is not None})
+        print_json({"user": name, "removed": known is not None, "ended": ended})
     else:
         hint = "" if known else suggestion(name, users.names())
         print_line(f"{name}  {'removed' if known else 'did not exist'}{hint}")
+        for one in ended:
+            groups = f", groups {', '.join(one['groups'])}" if one["groups"] else ""
+            print_line(f"rights in {one['exchange']} ended: {one['grants']} grants, {one['denies']} denies{groups}")
     say(f"in {users.deployment.place}")
 
 
@@ -221,12 +223,11 @@ class _Users:
         """Return the names of all users, also of those that only join live."""
         return [str(one.name) for one in (*self.records.every(), *self.records.live_only())]
 
-    def forget_secret(self) -> None:
-        """Revoke the user's secret for live connections; existing connections check and lose their rights."""
+    def end_rights(self) -> list[dict[str, Any]]:
+        """End the secret, the sessions and the rights of the removed user in all realms; return the ended rights."""
         from signalbox.cli.exchange.stage import client_of
 
-        # Without a record the connections get nothing more in any case, so the command does not wait.
-        client_of(self.deployment).send_command("forget_secret", {"user": self.name})
+        return cast("dict[str, Any]", client_of(self.deployment).ask("forget_user", {"user": self.name}))["ended"]
 
     def issue_key(self, document: Mapping[str, object], *, as_json: bool) -> None:
         """Create an access key, store it for other commands, and print it."""

@@ -103,9 +103,9 @@ def _remove_users(deployment: "Deployment", names: RunNames) -> None:
     identities, records = ExchangeUsers.of(deployment.session(), deployment.outputs), _users(deployment)
     client = stage_client(deployment.session().client("sqs"), deployment.outputs)
     for name in map(parse_user_name, (names.user, names.reader)):
-        client.send_command("forget_secret", {"user": name})
         identities.remove(name)
         records.remove(name)
+        client.ask("forget_user", {"user": name})
 
 
 def _remove_queues(deployment: "Deployment", names: RunNames) -> None:

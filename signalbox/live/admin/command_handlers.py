@@ -12,7 +12,7 @@ from signalbox.live.admin.commands import (
     ChangeMembers,
     Command,
     ExplainAccess,
-    ForgetSecret,
+    ForgetUser,
     GiveGrant,
     ListGrants,
     ListMembers,
@@ -27,6 +27,7 @@ from signalbox.live.admin.ports import LiveAdminPorts
 from signalbox.live.admin.principals import EVERYONE, PrincipalName, group_of, principal_of, user_of
 from signalbox.live.admin.rights_changes import RightsChanges, listed_grant
 from signalbox.live.admin.rights_sources import RightsSources, RightsSourcesReader
+from signalbox.live.admin.user_removal import UserRemoval
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
@@ -61,7 +62,7 @@ class _Execution:
             ExplainAccess: self._explain,
             PutSecret: self._put_secret,
             PutSecrets: self._put_secrets,
-            ForgetSecret: self._forget_secret,
+            ForgetUser: self._forget_user,
         }
         return handlers[type(command)](command)
 
@@ -170,20 +171,18 @@ class _Execution:
         self.ports.secrets.put(secrets)
         at = self.ports.clock.now()
         self.ports.record([events.secret_changed(user, by=self.caller.name, at=at) for user in secrets])
+        sessions = ConcernedSessions(self.ports)
+        connections = [one for realm in self._realms() for one in sessions.joined_by_secret(realm, tuple(secrets))]
+        sessions.end(connections, "the user's secret was replaced: join with the new one")
         return [
             {"user": user, "methods": sorted(method.value for method in credentials.methods)}
             for user, credentials in secrets.items()
         ]
 
-    def _forget_secret(self, command: ForgetSecret) -> object:
+    def _forget_user(self, command: ForgetUser) -> object:
         if self.caller.role is not Role.ADMIN:
-            raise NotPermitted(f"only administrators may delete the secret of user {str(command.user)!r}")
-        self.ports.secrets.remove(command.user)
-        sessions = ConcernedSessions(self.ports)
-        sessions.settle()
-        principal = PrincipalName(command.user)
-        notified = sum(sessions.notify(sessions.of_principal(realm, principal)) for realm in self._realms())
-        return {"user": command.user, "told": notified}
+            raise NotPermitted(f"only administrators may remove user {str(command.user)!r}")
+        return UserRemoval(self.ports, self.caller.name).remove(command.user, self._realms())
 
     def _realms(self) -> Sequence[ExchangeName]:
         return [one.name for one in self.ports.exchanges.every() if one.live]

@@ -121,7 +121,8 @@ class PutSecret:
 
     The caller generates the secret and never sends it: `verifier` is the hexadecimal SHA-256 of the key that PBKDF2
     derives from it (with SHA-256, the salt's 32 hexadecimal digits as text, 32 bytes, in base64). `key` is that key,
-    for users who also join by wampcra. Result: {user, methods}; `user` defaults to the caller.
+    for users who also join by wampcra. Sessions that have joined by an earlier secret end. Result: {user, methods};
+    `user` defaults to the caller.
     """
 
     user: UserName | None
@@ -140,10 +141,11 @@ class PutSecrets:
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetSecret:
-    """`forget_secret {user}`: delete a user's secret; the user's sessions check their rights again.
+class ForgetUser:
+    """`forget_user {user}`: delete a user's secret, grants, denies and memberships, and end the user's sessions.
 
-    Result: {user, told}; `told` is the number of those sessions. Also accepted for users who were removed.
+    Result: {user, ended, notified_sessions}; `ended` has {exchange, grants, denies, groups} of each realm where the
+    user had any. Send it after the user was removed.
     """
 
     user: UserName
@@ -158,7 +160,7 @@ Command = (
     | ExplainAccess
     | PutSecret
     | PutSecrets
-    | ForgetSecret
+    | ForgetUser
 )
 
 
@@ -283,5 +285,5 @@ COMMANDS: Commands[Command] = {
     "explain": (("user", "exchange", "topic", "right", "groups", "role"), _explain),
     "secret": (SECRET_FIELDS, _put_secret),
     "secrets": (("secrets",), _put_secrets),
-    "forget_secret": (("user",), lambda section: ForgetSecret(read_user(section))),
+    "forget_user": (("user",), lambda section: ForgetUser(read_user(section))),
 }

@@ -7,7 +7,8 @@ from signalbox.live.admin.ports import LiveAdminPorts
 from signalbox.live.admin.principals import EVERYONE, GroupName, PrincipalName, group_of
 from signalbox.live.admin.rights_sources import groups_of
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
-from signalbox.live.session.state import ConnectionId, RightsChanged, Session
+from signalbox.live.session.state import ConnectionId, Killed, RightsChanged, Session, Signal
+from signalbox.live.wamp.error_uris import KILLED
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 RECORDS_AT_ONCE = 100  # DynamoDB returns at most that many items for one call
@@ -37,6 +38,11 @@ class ConcernedSessions:
         found = self.ports.parallel_map(lambda user: self.ports.realm_sessions.of_user(realm, user), users)
         return [connection for connections in found for connection in connections]
 
+    def joined_by_secret(self, realm: ExchangeName, users: Collection[UserName]) -> Sequence[ConnectionId]:
+        """Return the connections of users' sessions that have joined by the users' secrets."""
+        found = self.records(self.of_users(realm, users))
+        return [one.connection for one in found if one.token is None and not one.is_anonymous]
+
     def records(self, connections: Sequence[ConnectionId]) -> Sequence[Session]:
         """Return the records of connections' sessions."""
         starts = range(0, len(connections), RECORDS_AT_ONCE)
@@ -54,11 +60,18 @@ class ConcernedSessions:
         self.ports.rights_version.increment()
         self.ports.clock.sleep(RIGHTS_SETTLE_SECONDS)
 
-    def notify(self, connections: Sequence[ConnectionId]) -> int:
-        """Send `RightsChanged` to connections; return their number."""
-        moment = round(self.ports.clock.now().timestamp() * 1000)
-        self.ports.notifier.notify_all(connections, RightsChanged(), request=f"rights:{moment}")
+    def notify(self, connections: Sequence[ConnectionId]) -> None:
+        """Send `RightsChanged` to connections."""
+        self._send(RightsChanged(), connections)
+
+    def end(self, connections: Sequence[ConnectionId], message: str) -> int:
+        """End the sessions of connections; return their number."""
+        self._send(Killed(KILLED, message), connections)
         return len(connections)
+
+    def _send(self, signal: Signal, connections: Sequence[ConnectionId]) -> None:
+        moment = round(self.ports.clock.now().timestamp() * 1000)
+        self.ports.notifier.notify_all(connections, signal, request=f"rights:{moment}")
 
 
 def _has(session: Session, group: GroupName) -> bool:

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin.commands import ChangeMembers, GiveGrant, TakeGrant
-from signalbox.sarracenia.rights.names import UserName
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 CAPABILITY = "live"
 ADMINISTRATOR = "_"  # not a valid user name
@@ -34,6 +34,20 @@ def membership(command: ChangeMembers, user: UserName, *, by: UserName | None, a
         source=command.realm,
         destination=user,
         labels={"group": command.group, "by": by or ADMINISTRATOR},
+    )
+
+
+def rights_ended(user: UserName, realm: ExchangeName, *, by: UserName | None, at: datetime) -> HistoryEvent:
+    """Return the event of a removed user whose grants, denies and groups in a realm have ended."""
+    return HistoryEvent(
+        event_id=f"user:removed:{realm}:{user}:{_milliseconds(at)}",
+        occurred_at=at,
+        capability=CAPABILITY,
+        kind="user",
+        outcome="removed",
+        source=realm,
+        destination=user,
+        labels={"by": by or ADMINISTRATOR},
     )
 
 

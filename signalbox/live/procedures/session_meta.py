@@ -5,10 +5,9 @@ from signalbox.live.log.history_request import InvalidArgument
 from signalbox.live.procedures.calls import CallContext, NoSuchSession
 from signalbox.live.session.ports import Member
 from signalbox.live.session.state import Killed
+from signalbox.live.wamp.error_uris import KILLED
 from signalbox.live.wamp.messages import Payload, SessionId
 from signalbox.live.wamp.uris import parse_procedure
-
-KILLED = "wamp.close.killed"
 
 
 def count(context: CallContext, payload: Payload) -> Payload:

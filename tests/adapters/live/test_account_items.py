@@ -1,6 +1,5 @@
 """The items of grants and secrets: reading is the inverse of writing."""
 
-
 import pytest
 
 from signalbox.aws.live.account_items import CREDENTIALS, credentials_item, grants_item, grants_of

@@ -1,5 +1,6 @@
 """The handlers of commands about grants and secrets: permissions, results and notified sessions."""
 
+import json
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -227,7 +228,7 @@ DENY = {**LOGS, "deny": True}
         ("ungrant", {**LOGS, "user": "@lab"}),
         ("grant", DENY),
         ("group_remove", LAB),
-        ("forget_secret", {"user": "bob"}),
+        ("forget_user", {"user": "bob"}),
     ],
 )
 def test_a_revocation_raises_the_version_after_its_write_and_settles_before_sessions_are_notified(
@@ -245,7 +246,7 @@ def test_a_revocation_raises_the_version_after_its_write_and_settles_before_sess
 
     ((changed_at, stored),) = stage.rights_version.increments
     assert stored == stage.stored != before
-    assert (stage.inbox.notified_at[0] - changed_at).total_seconds() == RIGHTS_SETTLE_SECONDS
+    assert (stage.inbox.notified_at[-1] - changed_at).total_seconds() == RIGHTS_SETTLE_SECONDS
 
     stage.ask(command, **given)  # received twice: the function may have been killed before it raised the version
     assert len(stage.rights_version.increments) == 2
@@ -679,17 +680,56 @@ def test_all_problems_of_several_secrets_are_reported_together(stage):
     assert problems(stage, "secrets", secrets=many) == ["secrets: expected 1 to 200 secrets, not 201"]
 
 
-def test_a_deleted_secret_notifies_the_sessions_of_its_user(stage):
+def test_a_removed_user_leaves_no_secret_rights_and_sessions_in_any_realm(stage):
     stage.ask("secret", user="bob", **secret())
+    for command in (LOGS, DENY, {**LOGS, "exchange": OTHER, "uri": "a."}, {**LOGS, "user": "alice"}):
+        stage.ask("grant", **command)
+    stage.ask("group_add", **LAB)
     stage.users.remove("bob")
     stage.join("bob", "c1")
     stage.join("bob", "c2", realm=OTHER)
+    stage.join("alice", "c3")
 
-    assert stage.ask("forget_secret", user="bob") == {"user": "bob", "told": 2}
-    assert stage.secrets == {}
-    assert set(stage.inbox.bodies) == {"c1", "c2"}
+    assert stage.ask("forget_user", user="bob") == {
+        "user": "bob",
+        "ended": [
+            {"exchange": OWN, "grants": 1, "denies": 1, "groups": ["lab"]},
+            {"exchange": OTHER, "grants": 1, "denies": 0, "groups": []},
+        ],
+        "notified_sessions": 2,
+    }
+
+    assert (stage.secrets, stage.groups.kept) == ({}, set())
+    assert [one["user"] for one in stage.ask("grants")] == ["alice"]
+    assert {connection: stage.inbox.bodies[connection][-1] for connection in ("c1", "c2")} == dict.fromkeys(
+        ("c1", "c2"), '{"heard": "killed", "reason": "wamp.close.killed", "message": "the user was removed"}'
+    )
+    assert "c3" not in stage.inbox.bodies
+    removed = [(event.kind, event.source, event.destination) for event in stage.events if event.outcome == "removed"]
+    assert removed == [("user", OWN, "bob"), ("user", OTHER, "bob")]
+    assert stage.ask("forget_user", user="bob")["ended"] == []
     with pytest.raises(NotPermitted):
-        stage.ask("forget_secret", by="alice", user="bob")
+        stage.ask("forget_user", by="alice", user="bob")
+
+
+def test_a_removal_beside_a_change_of_the_users_grants_is_repeated(stage, monkeypatch):
+    stage.ask("grant", **LOGS)
+    monkeypatch.setattr(stage.grants, "save", lambda *_, **__: False)
+
+    with pytest.raises(GrantsChanged, match="another command changed the grants of 'bob'"):
+        stage.ask("forget_user", user="bob")
+
+
+def test_a_replaced_secret_ends_the_sessions_that_have_joined_by_it(stage):
+    stage.join("bob", "c1")
+    stage.join("bob", "c2", session=2, method=AuthMethod.ANONYMOUS)
+    stage.join("bob", "c3", session=3, groups=[], realm=OTHER)
+    stage.join("alice", "c4", session=4)
+
+    stage.ask("secret", user="bob", **secret())
+
+    assert stage.notified == ["c1"]
+    assert json.loads(stage.inbox.bodies["c1"][0])["heard"] == "killed"
 
 
 def test_all_problems_of_a_grant_are_reported_together(stage):
@@ -728,7 +768,7 @@ def test_all_problems_of_other_commands_are_reported_together(stage):
         f"groups: group 'a b': {EXPECTED}: 'a%20b'",
         "role: expected one of source, subscriber, not 'admin'",
     ]
-    assert problems(stage, "forget_secret", user="no_name") == [
+    assert problems(stage, "forget_user", user="no_name") == [
         "user: user 'no_name': expected 1 to 32 letters, digits and '-'"
     ]
 
