@@ -89,7 +89,7 @@ EVENT_METRICS: Mapping[str, tuple[EventMetric, ...]] = MappingProxyType(
             ),
             *_free("GrantedRead", "GrantedWrite", "UngrantedRead", "UngrantedWrite"),
             *_free("DeniedRead", "DeniedWrite", "UndeniedRead", "UndeniedWrite"),
-            *_free("GroupAdded", "GroupRemoved", "SecretChanged"),
+            *_free("GroupAdded", "GroupRemoved", "SecretChanged", "UserRemoved"),
         ),
     }
 )

@@ -227,7 +227,10 @@ class _Users:
         """End the secret, the sessions and the rights of the removed user in all realms; return the ended rights."""
         from signalbox.cli.exchange.stage import client_of
 
-        return cast("dict[str, Any]", client_of(self.deployment).ask("forget_user", {"user": self.name}))["ended"]
+        reply = cast(
+            "dict[str, list[dict[str, Any]]]", client_of(self.deployment).ask("forget_user", {"user": self.name})
+        )
+        return reply["ended"]
 
     def issue_key(self, document: Mapping[str, object], *, as_json: bool) -> None:
         """Create an access key, store it for other commands, and print it."""

@@ -166,7 +166,7 @@ Command = (
 
 def secret_fields(credentials: Credentials) -> dict[str, object]:
     """Return the fields of the command `secret` for new credentials."""
-    fields = {"salt": credentials.salt, "verifier": credentials.verifier}
+    fields: dict[str, object] = {"salt": credentials.salt, "verifier": credentials.verifier}
     return fields if credentials.key is None else {**fields, "key": credentials.key}
 
 
