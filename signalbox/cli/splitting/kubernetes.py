@@ -32,6 +32,9 @@ ConfigMaps = Annotated[
 ]
 NoConfigMaps = Annotated[bool, typer.Option("--no-config-maps", help="Allow no config map: names are in variables.")]
 Crd = Annotated[bool, typer.Option("--crd", help="Allow reading mirrord's registries in the namespace.")]
+SharedLists = Annotated[
+    bool, typer.Option("--shared-lists", help="Allow reading property lists in the namespace of mirrord's operator.")
+]
 ServiceAccount = Annotated[
     str | None,
     typer.Option(
@@ -49,6 +52,7 @@ def rbac(
     config_map: ConfigMaps = None,
     no_config_maps: NoConfigMaps = False,
     crd: Crd = False,
+    shared_lists: SharedLists = False,
     service_account: ServiceAccount = None,
     stage: Stage = "signalbox",
     as_json: Json = False,
@@ -66,6 +70,7 @@ def rbac(
         tuple(_placed(Target.parse(text), namespace) for text in target or ()),
         config_maps=() if no_config_maps else None if config_map is None else tuple(config_map),
         reads_registries=crd,
+        reads_shared_lists=shared_lists,
     )
     subject = roles.group(stage) if service_account is None else roles.service_account(service_account)
     documents = roles.role_documents(rights, name=f"signalbox-{stage}", subject=subject)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from signalbox.errors import RejectedError
+from signalbox.splitting.consumers.property_lists import OPERATOR_NAMESPACE
 from signalbox.splitting.model.target import Target, TargetKind
 
 API = "rbac.authorization.k8s.io"
@@ -15,10 +16,8 @@ RESOURCES = {
 }
 READ = ("get", "list", "watch")
 # mirrord's registries, where its resource definitions are installed.
-REGISTRIES = {
-    "queues.mirrord.metalbear.co": ("mirrordworkloadqueueregistries", "mirrordsplitconfigs"),
-    "mirrord.metalbear.co": ("mirrordpropertylists",),
-}
+LISTS = ("mirrord.metalbear.co", ("mirrordpropertylists",))
+REGISTRIES = (("queues.mirrord.metalbear.co", ("mirrordworkloadqueueregistries", "mirrordsplitconfigs")), LISTS)
 
 Document = Mapping[str, Any]
 
@@ -36,6 +35,8 @@ class Rights:
     """The config maps to read, by name; None for all of the namespace."""
     reads_registries: bool
     """Whether mirrord's registries in the cluster are read."""
+    reads_shared_lists: bool = False
+    """Whether the property lists in the namespace of mirrord's operator are read too."""
 
 
 def group(stage: str) -> Document:
@@ -55,7 +56,7 @@ def role_documents(rights: Rights, *, name: str, subject: Document) -> list[Docu
     """Return the roles and bindings of each namespace. Raises `InvalidRole`."""
     _check(rights.targets)
     namespaces = dict.fromkeys(target.namespace or "" for target in rights.targets)
-    return [
+    documents = [
         document
         for namespace in namespaces
         for document in (
@@ -63,6 +64,11 @@ def role_documents(rights: Rights, *, name: str, subject: Document) -> list[Docu
             *_bound("ClusterRole", {"name": f"{name}-{namespace}"}, [_existence(namespace)], subject),
         )
     ]
+    if rights.reads_shared_lists:
+        # The name differs from that of the workloads in this namespace.
+        metadata = {"name": f"{name}-lists", "namespace": OPERATOR_NAMESPACE}
+        documents += _bound("Role", metadata, [_rule(LISTS[0], list(LISTS[1]), READ)], subject)
+    return documents
 
 
 def _check(targets: Iterable[Target]) -> None:
@@ -114,7 +120,7 @@ def _config_maps(names: Sequence[str] | None) -> Iterable[Document]:
 
 
 def _registries() -> Iterable[Document]:
-    return (_rule(api_group, list(resources), READ) for api_group, resources in REGISTRIES.items())
+    return (_rule(api_group, list(resources), READ) for api_group, resources in REGISTRIES)
 
 
 def _rule(api_group: str, resources: list[str], verbs: Sequence[str], names: list[str] | None = None) -> Document:

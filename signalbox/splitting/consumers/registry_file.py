@@ -80,26 +80,35 @@ def _read(reader: RegistryReader, kind: str, section: Section, cluster: str | No
     if kind == PROPERTIES:
         return None
     spec = section.section("spec")
-    found = reader.workload_queue_registry(spec) if kind == OLD else reader.split_config(spec)
+    namespace = _namespace(section)
+    found = reader.workload_queue_registry(spec) if kind == OLD else reader.split_config(spec, namespace)
     return _placed(found, section, cluster) if found and found.target.is_on_kubernetes else found
 
 
 def _placed(registry: Registry, section: Section, cluster: str | None) -> Registry:
     """Return the registry of a Kubernetes workload with its namespace and its cluster, if that is known."""
-    metadata = optional_section(section, "metadata")
-    annotations = optional_section(metadata, "annotations")
-    namespace, named = metadata.text("namespace") or DEFAULT_NAMESPACE, annotations.text(CLUSTER_ANNOTATION)
+    named = _annotations(section).text(CLUSTER_ANNOTATION)
     try:
-        return replace(registry, target=registry.target.placed(namespace, named or cluster))
+        return replace(registry, target=registry.target.placed(_namespace(section), named or cluster))
     except InvalidTarget as error:
         section.problem("metadata", str(error))
         return registry
 
 
-def _property_lists(resources: Iterable[tuple[str, Section]]) -> Iterator[tuple[str, Section]]:
+def _namespace(section: Section) -> str:
+    """Return the namespace of a resource's target."""
+    return optional_section(section, "metadata").text("namespace") or DEFAULT_NAMESPACE
+
+
+def _annotations(section: Section) -> Section:
+    return optional_section(optional_section(section, "metadata"), "annotations")
+
+
+def _property_lists(resources: Iterable[tuple[str, Section]]) -> Iterator[tuple[tuple[str, str], Section]]:
     for kind, section in resources:
         if kind == PROPERTIES:
-            yield section.section("metadata").required_text("name"), section.section("spec")
+            name = section.section("metadata").required_text("name")
+            yield (_namespace(section), name), section.section("spec")
 
 
 def _one_a_target(found: list[tuple[str, Registry]], problems: Problems) -> Iterator[Registry]:

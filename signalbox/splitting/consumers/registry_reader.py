@@ -1,12 +1,12 @@
 """The reader that converts both kinds of mirrord registries into a `Registry`."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
 from signalbox.documents import Section, shown
+from signalbox.splitting.consumers.property_lists import PropertyLists, queue_properties
 from signalbox.splitting.consumers.registry import (
     DEFAULT_SWITCH_TIMEOUT,
     NameSource,
@@ -45,7 +45,6 @@ NEW_KINDS = (
     *("sqs", "kafka", "rmq", "googlePubSub", "azureServiceBus"),
     *("redisPubSub", "temporal", "bullMq", "nats", "natsPubSub"),
 )
-PROPERTY_NAMES = ("sns", "s3_event", "tags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class RegistryReader:
 
     compiler: Compiler
     prefix: str
-    property_lists: Mapping[str, Section]
+    property_lists: PropertyLists
 
     def workload_queue_registry(self, spec: Section) -> Registry | None:
         """Return the registry in a `MirrordWorkloadQueueRegistry` spec; None if its target is not supported."""
@@ -70,8 +69,11 @@ class RegistryReader:
         timeout = _seconds(spec, "workloadRestartTimeout")
         return _registry(spec, target, read, timeout) if target else None
 
-    def split_config(self, spec: Section) -> Registry | None:
-        """Return the registry in a `MirrordSplitConfig` spec; None if its target is not supported."""
+    def split_config(self, spec: Section, namespace: str) -> Registry | None:
+        """Return the registry in a `MirrordSplitConfig` spec; None if its target is not supported.
+
+        A property list is looked up in `namespace`, that of the target, and then in the operator's.
+        """
         spec.refuse_unknown(("targetRef", "queues", "clientConfigs", "restart", "drainTimeout", "tmpNameTemplate"))
         _refuse_client(optional_section(spec, "clientConfigs"), "sqs")
         reference = spec.section("targetRef")
@@ -79,7 +81,7 @@ class RegistryReader:
         target = _target(reference, "kind")
         _check_api_version(reference, target)
         on_sqs = [one for one in spec.sections("queues") if _is_on_sqs(one, "kind", NEW_KINDS)]
-        read = tuple(self._new_queue(queue, target) for queue in on_sqs)
+        read = tuple(self._new_queue(queue, target, namespace) for queue in on_sqs)
         restart = optional_section(spec, "restart")
         _check_restart(restart, target)
         timeout, drain_timeout = _seconds(restart, "timeout"), _seconds(spec, "drainTimeout")
@@ -104,7 +106,7 @@ class RegistryReader:
         tags, formats = queue.texts_by_name("tags") or {}, (queue.flag("sns"), queue.flag("s3Event"))
         return RegisteredQueue(QueueId(name), (source,), tags, *formats)
 
-    def _new_queue(self, queue: Section, target: Target | None) -> RegisteredQueue:
+    def _new_queue(self, queue: Section, target: Target | None, namespace: str) -> RegisteredQueue:
         queue.refuse_unknown(("id", "kind", "clientConfig", "queueConfig", "appConfig"))
         _refuse_client(queue, "clientConfig")
         application = queue.section("appConfig")
@@ -112,7 +114,7 @@ class RegistryReader:
         sources = tuple(self._new_source(source, target) for source in application.sections("queue"))
         if not sources:
             application.problem("queue", "is missing or empty")
-        tags, *formats = self._properties(queue)
+        tags, *formats = queue_properties(queue, self.property_lists, namespace)
         return RegisteredQueue(QueueId(queue.required_text("id")), sources, tags, *formats)
 
     def _new_source(self, section: Section, target: Target | None) -> NameSource:
@@ -142,19 +144,6 @@ class RegistryReader:
             name = next(word for word, found in words.items() if found is kind)
             self._check_pattern(section, name, partial(self.compiler.pattern, case_sensitive=True))
         return NameSource(kind, key, variable=variable)
-
-    def _properties(self, queue: Section) -> tuple[dict[str, str], bool, bool]:
-        """Return the tags, and whether messages are SNS notifications and S3 events."""
-        name = queue.text("queueConfig")
-        spec = self.property_lists.get(name or "")
-        if spec is None:
-            if name is not None:
-                queue.problem("queueConfig", f"the file has no MirrordPropertyList named {name!r}")
-            return {}, False, False
-        properties = {one.required_text("name"): one for one in spec.sections("properties")}
-        for unknown in properties.keys() - set(PROPERTY_NAMES):
-            properties[unknown].problem("name", f"unknown property {unknown!r}; known: {', '.join(PROPERTY_NAMES)}")
-        return _tags(properties.get("tags")), _yes(properties.get("sns")), _yes(properties.get("s3_event"))
 
     def _template(self, spec: Section) -> str:
         template = spec.text("tmpNameTemplate")
@@ -260,21 +249,3 @@ def optional_section(section: Section, name: str) -> Section:
 def _seconds(section: Section, name: str) -> timedelta | None:
     number = section.whole_number(name)
     return None if number is None else timedelta(seconds=number)
-
-
-def _yes(entry: Section | None) -> bool:
-    value = entry.fields.get("value") if entry else "false"
-    if entry and value not in ("true", "false"):
-        entry.problem("value", f"expected 'true' or 'false', not {shown(value)}")
-    return value == "true"
-
-
-def _tags(entry: Section | None) -> dict[str, str]:
-    if entry is None:
-        return {}
-    try:
-        tags = json.loads(entry.required_text("value") or "{}")
-    except ValueError as error:
-        entry.problem("value", f"not JSON: {error}")
-        return {}
-    return Section({"value": tags}, entry.path, entry.problems).texts_by_name("value") or {}

@@ -473,9 +473,11 @@ def test_the_registries_of_a_workload_are_found_in_its_namespace():
     api = MemoryKubernetes()
     group = "/apis/queues.mirrord.metalbear.co"
     ours, other = old({"q": old_queue()}, kind="Deployment", name="web"), old({"q": old_queue()}, kind="Deployment")
-    config, options = new(new_queue({"env": "P"}), kind="Deployment", name="web"), property_list(sns="true")
+    queues = [{"id": "k", "kind": "kafka", "queueConfig": "secret"}, new_queue({"env": "P"}, queueConfig="options")]
+    config, options = new(*queues, kind="Deployment", name="web"), property_list(sns="true")
+    secret = {**options, "metadata": {"name": "secret"}}
     place = {"namespace": "shop", "uid": "1", "managedFields": []}
-    for document in (ours, other, config, options):
+    for document in (ours, other, config, options, secret):
         document["metadata"] |= place
     broken = {"metadata": {"name": "x", **place}, "spec": {}}
     registries = ClusterRegistries(lambda _: api)
@@ -483,7 +485,7 @@ def test_the_registries_of_a_workload_are_found_in_its_namespace():
     api.objects[f"{group}/v1alpha/namespaces/shop/mirrordworkloadqueueregistries"] = {"items": [ours, broken, other]}
     without_lists = registries.documents(WEB)
     api.objects[f"{group}/v1/namespaces/shop/mirrordsplitconfigs"] = {"items": [config]}
-    api.objects["/apis/mirrord.metalbear.co/v1/namespaces/shop/mirrordpropertylists"] = {"items": [options]}
+    api.objects["/apis/mirrord.metalbear.co/v1/namespaces/shop/mirrordpropertylists"] = {"items": [options, secret]}
 
     found = registries.documents(WEB)
 
@@ -493,3 +495,19 @@ def test_the_registries_of_a_workload_are_found_in_its_namespace():
     assert nothing == []
     assert without_lists == kept[:1]
     assert found == kept
+    assert not any("/namespaces/mirrord/" in path for path, _ in api.queries)
+
+
+def test_a_property_list_is_taken_from_the_operators_namespace_if_its_own_has_none():
+    api, lists = MemoryKubernetes(), "/apis/mirrord.metalbear.co/v1/namespaces/mirrord/mirrordpropertylists"
+    config = new(new_queue({"env": "P"}, queueConfig="options"), kind="Deployment", name="web")
+    config["metadata"] |= {"namespace": "shop"}
+    shared = property_list("mirrord", sns="true")
+    api.objects["/apis/queues.mirrord.metalbear.co/v1/namespaces/shop/mirrordsplitconfigs"] = {"items": [config]}
+    api.objects[lists] = {"items": [shared]}
+    registries = ClusterRegistries(lambda _: api)
+
+    assert registries.documents(WEB) == [config, shared]
+    api.refused_paths.add(lists)
+    with pytest.raises(ClusterRefused, match="403"):
+        registries.documents(WEB)

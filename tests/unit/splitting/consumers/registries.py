@@ -43,9 +43,13 @@ def new_queue(*sources: object, **fields: object) -> dict[str, object]:
     return {"id": "q", "kind": "sqs", "appConfig": {"queue": list(sources)}, **fields}
 
 
-def property_list(**properties: str) -> dict[str, object]:
+def property_list(namespace: str = "default", **properties: str) -> dict[str, object]:
     listed = [{"name": name, "value": value} for name, value in properties.items()]
-    return {**PROPERTIES, "metadata": {"name": "options"}, "spec": {"properties": listed}}
+    return {**PROPERTIES, "metadata": {"name": "options", "namespace": namespace}, "spec": {"properties": listed}}
+
+
+def in_namespace(namespace: str, document: dict[str, object], **annotations: str) -> dict[str, object]:
+    return {**document, "metadata": {"name": "r", "namespace": namespace, "annotations": annotations}}
 
 
 def source(document: dict[str, object]) -> NameSource:

@@ -11,8 +11,8 @@ PODS = {"apiGroups": [""], "resources": ["pods"], "verbs": READ}
 CONFIG_MAPS = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
 
 
-def documents(*targets, config_maps=(), crd=False, subject=SUBJECT):
-    rights = Rights(tuple(map(Target.parse, targets)), config_maps, crd)
+def documents(*targets, config_maps=(), crd=False, shared=False, subject=SUBJECT):
+    rights = Rights(tuple(map(Target.parse, targets)), config_maps, crd, shared)
     return role_documents(rights, name="signalbox-trial", subject=subject)
 
 
@@ -52,6 +52,17 @@ def test_registries_of_mirrord_are_read_on_demand():
         {"apiGroups": ["queues.mirrord.metalbear.co"], "resources": registries, "verbs": READ},
         {"apiGroups": ["mirrord.metalbear.co"], "resources": ["mirrordpropertylists"], "verbs": READ},
     ]
+
+
+@pytest.mark.parametrize("namespace", ["shop", "mirrord"])
+def test_property_lists_of_the_operators_namespace_are_read_on_demand(namespace):
+    role, binding = documents(f"deployment/a@{namespace}", shared=True)[-2:]
+
+    assert role["metadata"] == binding["metadata"] == {"name": "signalbox-trial-lists", "namespace": "mirrord"}
+    assert role["rules"] == [
+        {"apiGroups": ["mirrord.metalbear.co"], "resources": ["mirrordpropertylists"], "verbs": READ}
+    ]
+    assert binding["roleRef"]["name"] == "signalbox-trial-lists"
 
 
 def test_each_namespace_has_a_role_and_a_binding():

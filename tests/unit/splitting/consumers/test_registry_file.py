@@ -9,6 +9,7 @@ from signalbox.splitting.consumers.registry_file import documents_of, parse_regi
 from signalbox.splitting.consumers.registry_summary import registry_summary
 from tests.unit.splitting.consumers.registries import (
     MEME_APP,
+    in_namespace,
     new,
     new_queue,
     old,
@@ -116,6 +117,25 @@ def test_older_registries_of_one_target_are_merged():
 
     assert [queue.queue_id for queue in registry.queues] == ["a", "b"]
     assert registry.switch_timeout == timedelta(seconds=200)
+
+
+def test_a_property_list_is_that_of_the_targets_namespace_or_of_the_operators():
+    """metalbear-co/docs, queue-splitting.md: Sharing Property Lists Across Namespaces."""
+    shop, lab = (
+        in_namespace(name, new(new_queue({"env": "Q"}, queueConfig="options"), kind="Deployment"))
+        for name in ("shop", "lab")
+    )
+    lists = [property_list("mirrord", sns="true"), property_list("bank"), property_list("shop", s3_event="true")]
+
+    found = parse(shop, *lists, lab)
+
+    assert [(one.queues[0].sns, one.queues[0].s3_event) for one in found] == [(False, True), (True, False)]
+
+
+def test_a_list_that_no_queue_on_sqs_names_may_have_other_properties():
+    client = {**property_list(), "spec": {"propertiesFrom": [{"secretRef": {"name": "kafka"}}]}}
+
+    assert parse(new({**KAFKA, "queueConfig": "options"}, new_queue({"env": "Q"})), client)
 
 
 RMQ = {"queueType": "RMQ", "clusterProperties": "rabbit", "nameSource": {"envVar": "R"}}

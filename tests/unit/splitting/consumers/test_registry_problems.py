@@ -2,7 +2,17 @@
 
 import pytest
 
-from tests.unit.splitting.consumers.registries import OLD, new, new_queue, old, old_queue, problems, property_list
+from signalbox.splitting.consumers.property_lists import NOT_READ
+from tests.unit.splitting.consumers.registries import (
+    OLD,
+    in_namespace,
+    new,
+    new_queue,
+    old,
+    old_queue,
+    problems,
+    property_list,
+)
 
 
 def test_an_unsupported_kubernetes_workload_is_refused_with_the_supported_kinds():
@@ -148,7 +158,12 @@ SPEC = "document 1.spec"
         ),
         pytest.param(
             new(new_queue({"env": "Q"}, queueConfig="options")),
-            [f"{SPEC}.queues[0].queueConfig: the file has no MirrordPropertyList named 'options'"],
+            [
+                (
+                    f"{SPEC}.queues[0].queueConfig: there is no MirrordPropertyList 'options' in namespace default "
+                    "or mirrord"
+                )
+            ],
             id="missing property list",
         ),
         pytest.param(
@@ -194,6 +209,32 @@ def test_a_problem_of_a_property_is_named(properties, found):
     (problem,) = problems(new(new_queue({"env": "Q"}, queueConfig="options")), property_list(**properties))
 
     assert problem.startswith(f"document 2.spec.properties[0].{found}")
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        ({"propertiesFrom": [{"configMapRef": {"name": "options"}}]}, f"propertiesFrom: {NOT_READ}"),
+        ({"propertiesFrom": [{"prefix": "s", "secretRef": {"name": "options"}}]}, f"propertiesFrom: {NOT_READ}"),
+        (
+            {"properties": [{"name": "sns", "valueFrom": {"secretKeyRef": {"name": "options", "key": "sns"}}}]},
+            f"properties[0].valueFrom: {NOT_READ}",
+        ),
+        ({"propertyFrom": []}, "propertyFrom: unknown field; known here: properties, propertiesFrom"),
+    ],
+)
+def test_a_property_from_another_resource_is_refused(spec, found):
+    queue = new(new_queue({"env": "Q"}, queueConfig="options"))
+
+    assert problems(queue, {**property_list(), "spec": spec}) == [f"document 2.spec.{found}"]
+
+
+def test_a_list_of_another_namespace_is_not_taken():
+    config = in_namespace("shop", new(new_queue({"env": "Q"}, queueConfig="options"), kind="Deployment"))
+
+    assert problems(config, property_list(), property_list("bank")) == [
+        f"{SPEC}.queues[0].queueConfig: there is no MirrordPropertyList 'options' in namespace shop or mirrord"
+    ]
 
 
 @pytest.mark.parametrize(
