@@ -180,7 +180,7 @@ def as_received(message: object) -> Message:
 
 
 PUBLICATION = publications.publication(
-    PUBLISHED, PROPERTIES, publications.Routes((), by_alternate=False), {"AIDAALICE": "alice"}, trusted_ids=()
+    PUBLISHED, PROPERTIES, publications.Routes((), by_alternate=False), "alice", session_ids=()
 )
 BY = {"user": "alice", "at": AT}
 EVENTS = {
@@ -297,7 +297,7 @@ def test_golden_bindings_counters_and_heads_are_read(exchange_table) -> None:
     assert TO_QUEUE in table.bindings("xs_plain", first_word="a")
     assert table.snapshot([], senders=["AIDAALICE"]).users == {"AIDAALICE": "alice"}
     settings = table.copy_settings(["q_alice_all.fifo", "q_plain"])
-    assert settings == {"q_alice_all.fifo": CopySettings(20.5 * SECOND), "q_plain": CopySettings()}
+    assert settings == {"q_alice_all.fifo": CopySettings(20.5 * SECOND, owner="alice"), "q_plain": CopySettings()}
     assert not table.is_declared("q_gone")
     assert DynamoCounters(exchange_table).since(PLAIN.resource, AT) == [COUNTED]
     assert DynamoHeads(exchange_table).read("xs_live.fifo", ["a.b"]) == {"a.b": HEAD}

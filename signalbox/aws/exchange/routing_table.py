@@ -218,7 +218,9 @@ class DynamoCounterWriter:
 
 def _copy_settings(item: Item) -> CopySettings:
     seconds = item.get("message_ttl_seconds")
-    return CopySettings(None if seconds is None else timedelta(seconds=float(seconds)), KEEP_SECONDS in item)
+    message_ttl = None if seconds is None else timedelta(seconds=float(seconds))
+    owner = item.get("owner")
+    return CopySettings(message_ttl, KEEP_SECONDS in item, None if owner is None else UserName(owner))
 
 
 def _heads(items: Iterable[Item]) -> dict[RoutingKey, Head]:

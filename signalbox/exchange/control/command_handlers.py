@@ -29,12 +29,13 @@ from signalbox.exchange.control.commands import (
 )
 from signalbox.exchange.control.declaration import DeclarationService
 from signalbox.exchange.control.deletion import DeletionService
-from signalbox.exchange.control.errors import NotFound
+from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.control.presentation import Presenter, binding_document
 from signalbox.exchange.control.status_service import StatusService
 from signalbox.exchange.model import events
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.control_ports import ControlPorts
+from signalbox.exchange.model.denies import Denies
 from signalbox.exchange.model.records import (
     Binding,
     BindOutcome,
@@ -44,6 +45,7 @@ from signalbox.exchange.model.records import (
     ResourceKind,
     ResourceRef,
 )
+from signalbox.exchange.model.topics import shown
 from signalbox.messages import Message
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right
@@ -92,6 +94,7 @@ class _CommandHandler:
 
     def _bind(self, command: Bind) -> object:
         binding = self._permitted(command.binding)
+        self._refuse_denied_binding(binding)
         outcome = self.ports.store.bindings.bind(binding)
         if outcome is BindOutcome.REFUSED:
             self._existing(ResourceRef(ResourceKind.EXCHANGE, binding.exchange))
@@ -113,6 +116,29 @@ class _CommandHandler:
             (Right.READ, ResourceRef(ResourceKind.EXCHANGE, binding.exchange)), (Right.WRITE, binding.target)
         )
         return binding
+
+    def _refuse_denied_binding(self, binding: Binding) -> None:
+        """Refuse a binding of which a deny leaves nothing; the router leaves single denied topics out."""
+        target = binding.target
+        ways = [(Right.READ, binding.exchange)]
+        ways += [(Right.WRITE, ExchangeName(target.name))] if target.kind is ResourceKind.EXCHANGE else []
+        for right, realm in ways:
+            denies = self._denies(realm)
+            if denies is not None and denies.cover(right, binding.pattern):
+                raise self._denied(right, realm, str(binding.pattern))
+
+    def _denies(self, realm: ExchangeName) -> Denies | None:
+        """Return the caller's denies in an exchange; only realms have any, and administrators have none."""
+        if self.caller.name is None:
+            return None
+        asked = realm, self.caller.name
+        return self.ports.denies.of([asked]).get(asked)
+
+    def _denied(self, right: Right, realm: ExchangeName, topic: str) -> NotPermitted:
+        return NotPermitted(
+            f"user {str(self.caller.name)!r} may not {right} {shown(topic)} of exchange {str(realm)!r}: a deny takes "
+            "the right away"
+        )
 
     def _existing(self, resource: ResourceRef) -> None:
         if resource.kind is ResourceKind.QUEUE:
@@ -146,6 +172,10 @@ class _CommandHandler:
         resource = ResourceRef(ResourceKind.EXCHANGE, command.exchange)
         self.caller.require((Right.WRITE, resource))
         exchange = _refuse_missing(resource, self.ports.store.exchanges.find(command.exchange))
+        key = command.properties.key
+        denies = self._denies(command.exchange)
+        if denies is not None and denies.match(Right.WRITE, key):
+            raise self._denied(Right.WRITE, command.exchange, key)
         # Ids are unique only for each user, and a redelivered command must publish one message.
         asked = f"{self.caller.name or ''}:{command.request_id}"
         deduplication_id = hashlib.sha256(asked.encode()).hexdigest() if resource.is_ordered else None
@@ -154,7 +184,7 @@ class _CommandHandler:
             publisher=publisher, deduplication_id=deduplication_id, order_by=exchange.order_by or OrderBy.TOPIC
         )
         message_id = self.ports.sender.send(self.ports.names.queue(resource.name), message)
-        return {"exchange": resource.name, "routing_key": command.properties.key, "message_id": message_id}
+        return {"exchange": resource.name, "routing_key": key, "message_id": message_id}
 
     def _consuming(self, command: ConsumerHeartbeat) -> object:
         resource = ResourceRef(ResourceKind.QUEUE, command.queue)

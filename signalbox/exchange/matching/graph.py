@@ -1,6 +1,6 @@
 """The routing graph: exchanges compiled for matching, with their bindings and alternates."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -15,6 +15,13 @@ from signalbox.sarracenia.rights.names import ExchangeName
 MAXIMUM_BINDINGS = 100_000
 ANYWAY = WILDCARDS | {""}  # first words of patterns that match keys of any first word, or the empty key
 NO_WORDS: frozenset[str] = frozenset()
+Permit = Callable[[ExchangeName, ResourceRef], bool]
+"""Decides whether a message may pass from an exchange to a target."""
+
+
+def permit_all(_via: ExchangeName, _target: ResourceRef) -> bool:
+    """Permit every way."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +118,24 @@ class RoutingGraph:
             waiting += new
         return frozenset(found)
 
-    def routes(self, root: ExchangeName, key: RoutingKey) -> Routes:
+    def realms(self, root: ExchangeName) -> frozenset[ExchangeName]:
+        """Return the live exchanges among those that `root` leads to."""
+        found = ((name, self._compiled.get(name)) for name in self.reachable(root))
+        return frozenset(name for name, known in found if known is not None and known.exchange.live is not None)
+
+    def routes(self, root: ExchangeName, key: RoutingKey, *, permit: Permit = permit_all) -> Routes:
         """Return the queues that get a message. As in RabbitMQ, an exchange passes unmatched messages to its alternate.
 
-        Each exchange is visited once, so that cycles of bindings are harmless.
+        Each exchange is visited once, so that cycles of bindings are harmless. A message takes no way that `permit`
+        refuses.
         """
         queues: dict[DeclaredName, None] = {}
         seen = {root}
         waiting = [root]
         by_alternate = False
         while waiting:
-            known = self._compiled.get(waiting.pop())
+            name = waiting.pop()
+            known = self._compiled.get(name)
             if known is None:
                 continue
             targets = known.bindings.matching(key)
@@ -129,6 +143,8 @@ class RoutingGraph:
                 by_alternate = True
                 targets = [ResourceRef(ResourceKind.EXCHANGE, known.exchange.alternate)]
             for target in targets:
+                if not permit(name, target):
+                    continue
                 if target.kind is ResourceKind.QUEUE:
                     queues[DeclaredName(target.name)] = None
                 elif target.name not in seen:

@@ -57,27 +57,26 @@ def read_publication(
         return Rejection(message, str(error))
 
 
-def publication(
-    message: Message,
-    properties: MessageProperties,
-    routes: Routes,
-    users: Mapping[str, UserName],
-    *,
-    trusted_ids: Collection[str],
-    session_ids: Collection[str] = (),
-) -> Publication:
-    """Return a publication, with the name of its publisher if that is a known user."""
+def publisher_of(message: Message, users: Mapping[str, UserName], *, trusted_ids: Collection[str]) -> str:
+    """Return the publisher of a message: the name of a known user, or the sender's id."""
     is_trusted = principal_id(message) in trusted_ids
     # The control plane and sessions publish on behalf of users. From other senders this attribute is only a header.
     attributes = message.attributes if is_trusted else {}
     publisher = (
         _text(attributes, PUBLISHER) or users.get(principal_id(message)) or message.system_attributes.get("SenderId")
     )
+    return publisher or UNKNOWN_PUBLISHER
+
+
+def publication(
+    message: Message, properties: MessageProperties, routes: Routes, publisher: str, *, session_ids: Collection[str]
+) -> Publication:
+    """Return a publication; its metadata of live count if a session sent it."""
     return Publication(
         message,
         properties,
         routes,
-        publisher or UNKNOWN_PUBLISHER,
+        publisher,
         notes=_text(message.attributes, LIVE) if principal_id(message) in session_ids else None,
         file=announced_file(properties.key, message.body),
     )

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from signalbox.clock import Clock
 from signalbox.errors import Contended
+from signalbox.exchange.model.denies import DenyReader
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.ports import (
     Bindings,
@@ -73,6 +74,7 @@ class ControlPorts:
     config: StageConfig
     queue_url: Callable[[QueueName], QueueUrl]
     record: Callable[[Sequence[HistoryEvent]], None]
+    denies: DenyReader
     parallel_map: ParallelMap = serial_map
 
     @property

@@ -35,10 +35,11 @@ class RoutingSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class CopySettings:
-    """The settings of a queue that count for its copies: their TTL, and whether they are kept."""
+    """What counts for the copies of a queue: their TTL, whether they are kept, and who declared the queue."""
 
     message_ttl: timedelta | None = None
     is_kept: bool = False
+    owner: UserName | None = None
 
 
 class RoutingTable(Protocol):

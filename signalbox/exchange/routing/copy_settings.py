@@ -1,11 +1,12 @@
 """A cache of the settings of queues for their copies, read at a queue's first message and refreshed every minute."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.routing_ports import CopySettings, RoutingTable
+from signalbox.sarracenia.rights.names import UserName, queue_user
 
 KEPT_FOR = timedelta(seconds=60)  # the delay until a change of a queue's settings takes effect
 
@@ -24,6 +25,13 @@ class CopySettingsCache:
         self._refresh(wanted, now)
         found = ((queue, self._read[queue].message_ttl) for queue in wanted if queue in self._read)
         return {queue: ttl for queue, ttl in found if ttl is not None}
+
+    def owners(self, queues: Iterable[DeclaredName], *, now: datetime) -> Mapping[DeclaredName, Collection[UserName]]:
+        """Return the users of each queue: the one in its name, and the one who declared it."""
+        wanted = tuple(queues)
+        self._refresh(wanted, now)
+        declared = {queue: self._read[queue].owner for queue in wanted if queue in self._read}
+        return {queue: {queue_user(queue), declared.get(queue) or queue_user(queue)} for queue in wanted}
 
     def is_kept(self, queue: DeclaredName) -> bool:
         """Return whether the copies of a queue whose TTL was read are kept."""

@@ -16,8 +16,10 @@ from signalbox.exchange.messages.publications import (
     copies,
     principal_id,
     publication,
+    publisher_of,
     read_publication,
 )
+from signalbox.exchange.model.denies import DenyReader
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.routing_ports import (
@@ -35,6 +37,7 @@ from signalbox.exchange.routing.batch_report import BatchReport
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult
 from signalbox.exchange.routing.copy_keeper import CopyKeeper
 from signalbox.exchange.routing.copy_settings import CopySettingsCache
+from signalbox.exchange.routing.denied_routes import RouteDenies
 from signalbox.exchange.routing.key_holds import HeldKeys, KeyHolder
 from signalbox.exchange.routing.sequences import KEPT, KEPT_OF_MANY, Head, numbered
 from signalbox.fifo import FifoBatch
@@ -43,6 +46,7 @@ from signalbox.messages import Message, MessageId
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.permissions import Right
 
 Entry = Publication | Rejection
 
@@ -125,6 +129,7 @@ class Router:
     record: Callable[[Sequence[HistoryEvent]], None] | None = None
     parallel_map: ParallelMap = serial_map
     keeper: CopyKeeper | None = None
+    denies: DenyReader | None = None
     _graph: RoutingGraph = field(init=False)
     _users: dict[str, UserName] = field(default_factory=dict)
     _copy_settings: CopySettingsCache = field(init=False)
@@ -197,15 +202,39 @@ class Router:
         keys = {content.key for _, content in contents if isinstance(content, MessageProperties)}
         senders = {principal_id(message) for message in messages} - {"", *self.trusted_ids}
         heads = self._refresh(exchange, keys, senders=senders)
-        return [self._entry(message, content, exchange) for message, content in contents], heads
+        publishers = [publisher_of(message, self._users, trusted_ids=self.trusted_ids) for message in messages]
+        denied = self._denied(exchange, keys, publishers)
+        entries = [
+            self._entry(message, content, publisher, denied)
+            for (message, content), publisher in zip(contents, publishers, strict=True)
+        ]
+        return entries, heads
 
-    def _entry(self, message: Message, content: MessageProperties | Rejection, exchange: ExchangeName) -> Entry:
+    def _denied(self, exchange: ExchangeName, keys: Collection[RoutingKey], publishers: Collection[str]) -> RouteDenies:
+        """Read the denies of the publishers, and of the users of all queues that may get a message."""
+        realms = self._graph.realms(exchange)
+        if self.denies is None or not realms:
+            return RouteDenies(exchange, {}, {})
+        queues = {queue for key in keys for queue in self._graph.routes(exchange, key).queues}
+        owners = self._copy_settings.owners(queues, now=self.now())
+        users = {user for names in (publishers, *owners.values()) for user in names}
+        asked = [(realm, UserName(user)) for realm in sorted(realms) for user in sorted(users)]
+        return RouteDenies(exchange, self.denies.of(asked), owners)
+
+    def _entry(
+        self, message: Message, content: MessageProperties | Rejection, publisher: str, denied: RouteDenies
+    ) -> Entry:
         if isinstance(content, Rejection):
             return content
-        routes = self._graph.routes(exchange, content.key)
-        published = publication(
-            message, content, routes, self._users, trusted_ids=self.trusted_ids, session_ids=self.session_ids
+        exchange, key = denied.root, content.key
+        # The control plane and sessions have checked the rights of those for whom they publish.
+        is_checked = principal_id(message) in self.trusted_ids
+        if not is_checked and denied.refuse(Right.WRITE, key, [publisher], realm=exchange):
+            return Rejection(message, f"user {publisher!r} is denied to publish to this topic of {str(exchange)!r}")
+        routes = self._graph.routes(
+            exchange, key, permit=lambda via, target: denied.permit(key, publisher, via=via, target=target)
         )
+        published = publication(message, content, routes, publisher, session_ids=self.session_ids)
         record = self._graph.exchange(exchange)
         reason = self.live.metadata_problem(published) if self.live and record.live else None
         return checked_group(published, record.order_by) if reason is None else Rejection(message, reason)

@@ -153,11 +153,15 @@ class Rights:
     def may_administer(self, procedure: str) -> bool:
         """Return whether the user may call a procedure that shows other sessions or ends them."""
         topic = RoutingKey(procedure)
-        return (self.is_admin and not self._is_denied(Right.READ, topic)) or self._may(Right.READ, topic)
+        return (self.is_admin and not self.is_denied(Right.READ, topic)) or self._may(Right.READ, topic)
+
+    def is_denied(self, right: Right, topic: RoutingKey) -> bool:
+        """Return whether a deny takes a right to a topic away."""
+        return any(deny.right is right and matches(deny.pattern, topic, self.subject) for deny in self.denies)
 
     def _may(self, right: Right, topic: RoutingKey) -> bool:
         is_permitted = self._is_open(right, topic) or self._is_granted(right, topic)
-        return is_permitted and not (self.denies and self._is_denied(right, topic))
+        return is_permitted and not (self.denies and self.is_denied(right, topic))
 
     def _is_open(self, right: Right, uri: str) -> bool:
         """Return whether the role permits a topic or a pattern."""
@@ -182,9 +186,6 @@ class Rights:
             and (not is_own or is_reserved(grant.pattern.uri))
             for grant in self.grants
         )
-
-    def _is_denied(self, right: Right, topic: RoutingKey) -> bool:
-        return any(deny.right is right and matches(deny.pattern, topic, self.subject) for deny in self.denies)
 
 
 NO_RIGHTS = Rights(frozenset(), ())

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
+from signalbox.exchange.model.ports import Users
 from signalbox.live.admin.grants import GrantSet, GroupGrants, Rights
-from signalbox.live.admin.ports import LiveAdminPorts
+from signalbox.live.admin.ports import Grants, Groups
 from signalbox.live.admin.principals import GroupName, PrincipalName, user_of
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.session.state import Session
@@ -66,11 +68,30 @@ class RightsSources:
 Change = Callable[[RightsSources], RightsSources]
 
 
+class RightsStores(Protocol):
+    """The stores of users, and of their grants and groups."""
+
+    @property
+    def users(self) -> Users:
+        """Return the users."""
+        ...
+
+    @property
+    def grants(self) -> Grants:
+        """Return the grants and denies."""
+        ...
+
+    @property
+    def groups(self) -> Groups:
+        """Return the groups."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class RightsSourcesReader:
     """Reads the sources of users' rights in one realm; `group_grants` were read once for all."""
 
-    ports: LiveAdminPorts
+    ports: RightsStores
     realm: ExchangeName
     group_grants: GroupGrants
 

@@ -56,6 +56,11 @@ def parse_queue_name(text: str) -> str:
     raise InvalidQueueName(f"queue {text[:80]!r}: expected 'q_' and printable characters, {MAXIMUM_NAME_BYTES} bytes")
 
 
+def queue_user(queue: str) -> UserName:
+    """Return the user to whom a queue belongs by its name, whether or not there is one: `alice` for `q_alice_all`."""
+    return UserName(readable_name(queue.removesuffix(FIFO_SUFFIX)).removeprefix("q_").partition("_")[0])
+
+
 def source_exchange(user: UserName, *, suffix: str = "") -> ExchangeName:
     """Return the name of the exchange to which a source posts. Raises `InvalidExchangeName`."""
     return parse_exchange_name(f"xs_{user}_{suffix}" if suffix else f"xs_{user}")

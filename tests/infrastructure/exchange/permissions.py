@@ -27,7 +27,7 @@ EXCHANGE = {
         "Exchange/DeadLetters": "sqs: SendMessage",
         "Exchanges": "dynamodb: BatchGetItem GetItem Query UpdateItem",
         "History/kept/*": "s3: PutObject",
-        "Live": "dynamodb: BatchGetItem BatchWriteItem DeleteItem PutItem Query",
+        "Live": "dynamodb: BatchGetItem BatchWriteItem DeleteItem GetItem PutItem Query",
         "Live/Outbox": "sqs: SendMessage",
         "HistoryLake/Events": "firehose: PutRecordBatch",
         "StateKey": KEY_IN_USE,

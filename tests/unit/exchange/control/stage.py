@@ -12,6 +12,7 @@ from signalbox.exchange.model.control_ports import ControlPorts, StageConfig, St
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import User
 from signalbox.history.event import HistoryEvent
+from signalbox.live.admin.denies import StoredDenies
 from signalbox.queues import QueueUrl
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
@@ -31,6 +32,7 @@ from tests.fakes.exchange import (
     MemoryTime,
     MemoryUsers,
 )
+from tests.fakes.grants import MemoryGrants, MemoryGroups
 
 ALICE, BOB, FEED = UserName("alice"), UserName("bob"), UserName("feed")
 USERS = [
@@ -53,6 +55,7 @@ class ExchangeStage:
         self.metrics = MemoryMetrics()
         self.sender = MemorySender()
         self.events: list[HistoryEvent] = []
+        self.grants, self.groups = MemoryGrants(), MemoryGroups()
         self.ports = ControlPorts(
             store=Store(self.exchanges, self.queues, self.bindings, self.users, self.counters),
             sqs=self.sqs,
@@ -63,6 +66,7 @@ class ExchangeStage:
             config=StageConfig(StageNames("box"), account="1", region="eu-central-1"),
             queue_url=lambda name: QueueUrl(f"https://sqs/1/{name}"),
             record=self.events.extend,
+            denies=StoredDenies(self.users, self.grants, self.groups),
         )
 
     def ask(

@@ -41,6 +41,7 @@ class MemoryTable:
     users: dict[str, UserName] = field(default_factory=dict)
     times_to_live: dict[DeclaredName, timedelta] = field(default_factory=dict)
     kept: set[DeclaredName] = field(default_factory=set)
+    owners: dict[DeclaredName, UserName] = field(default_factory=dict)
     looks: list[tuple[set[ExchangeName], set[str]]] = field(default_factory=list)
     heads: "MemoryHeads | None" = None
     readings: list[str] = field(default_factory=list)
@@ -63,8 +64,11 @@ class MemoryTable:
                 yield bound
 
     def copy_settings(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, CopySettings]:
-        known = self.times_to_live.keys() | self.kept
-        return {one: CopySettings(self.times_to_live.get(one), one in self.kept) for one in queues if one in known}
+        return {
+            one: CopySettings(self.times_to_live.get(one), one in self.kept, self.owners.get(one))
+            for one in queues
+            if one in self.times_to_live.keys() | self.kept | self.owners.keys()
+        }
 
     def is_declared(self, queue: DeclaredName) -> bool:
         return queue in self.queues
@@ -301,11 +305,12 @@ class World:
         self.table.queues.remove(DeclaredName(queue))
         del self.sqs.queues[NAMES.queue(queue)]
 
-    def publish(self, exchange: str, key: str, body: str = "body", **headers: str) -> None:
+    def publish(self, exchange: str, key: str, body: str = "body", *, sender: str = "AIDA", **headers: str) -> None:
         is_ordered = exchange.endswith(".fifo")
         queue = self.sqs.queues[NAMES.queue(exchange)]
         deduplication_id = f"d-{queue.count}" if is_ordered else None
-        queue.send(MessageProperties.of_publication(key, body, headers).published(deduplication_id=deduplication_id))
+        message = MessageProperties.of_publication(key, body, headers).published(deduplication_id=deduplication_id)
+        queue.send(message, sender=sender)
 
     def route(self, exchange: str, *, number: int = 10, router: int = 0) -> RoutingResult:
         """Route a batch, as Lambda does: delete the messages that are not reported."""

@@ -15,7 +15,7 @@ from signalbox.live.admin import dry_run, rights_changes
 from signalbox.live.admin.command_handlers import LiveCommandHandlers
 from signalbox.live.admin.commands import COMMANDS, secret_fields
 from signalbox.live.admin.grants import Grant, GroupGrants
-from signalbox.live.admin.ports import LiveAdminPorts, StoredGrants
+from signalbox.live.admin.ports import LiveAdminPorts
 from signalbox.live.admin.rights_changes import MAXIMUM_GRANTS, GrantsChanged, TooManyGrants
 from signalbox.live.admin.rights_sources import RightsSourcesReader
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
@@ -27,6 +27,7 @@ from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role
 from tests.fakes.exchange import MemoryExchanges, MemoryTime, MemoryUsers
+from tests.fakes.grants import MemoryGrants, MemoryGroups
 from tests.fakes.live import START, MemoryInbox, MemoryRealmSessions, MemorySessions
 
 OWN, OTHER, PLAIN = "xs_alice.fifo", "xs_carol.fifo", "xs_alice_plain.fifo"
@@ -34,54 +35,6 @@ LOGS = {"user": "bob", "exchange": OWN, "match": "prefix", "uri": "logs."}
 CREDENTIALS = Credentials.of("of-bob", salt="5a17" * 8, with_key=True)
 EXPECTED = "expected letters, digits and - . _ @ :, and other characters percent-encoded"
 ISSUER = Issuer("https://id.example", "signalbox")
-
-
-@dataclass
-class MemoryGrants:
-    clock: MemoryTime
-    kept: dict[tuple[str, str], StoredGrants] = field(default_factory=dict)
-    saved_at: list[datetime] = field(default_factory=list)
-
-    def find(self, realm, principal):
-        return self.kept.get((realm, principal), StoredGrants())
-
-    def save(self, realm, principal, granted, *, replacing):
-        if self.find(realm, principal) != replacing:
-            return False
-        self.saved_at.append(self.clock.now())
-        self.kept[realm, principal] = StoredGrants(granted.grants, replacing.version + 1, granted.denies)
-        return True
-
-    def of_groups(self, realm):
-        found = {of: kept.granted for (one, of), kept in self.kept.items() if one == realm and of.startswith("@")}
-        return GroupGrants(len(found), found)
-
-    def grantees(self, realm):
-        return sorted(of for one, of in self.kept if one == realm and not of.startswith("@"))
-
-
-@dataclass
-class MemoryGroups:
-    clock: MemoryTime
-    kept: set[tuple[str, str, str]] = field(default_factory=set)
-    removed_at: list[datetime] = field(default_factory=list)
-
-    def of_user(self, realm, user):
-        return {group for one, group, member in self.kept if (one, member) == (realm, user)}
-
-    def members(self, realm, group=None):
-        return sorted((of, user) for one, of, user in self.kept if one == realm and group in (None, of))
-
-    def add(self, realm, group, user):
-        is_new = (realm, group, user) not in self.kept
-        self.kept.add((realm, group, user))
-        return is_new
-
-    def remove(self, realm, group, user):
-        existed = (realm, group, user) in self.kept
-        self.kept.discard((realm, group, user))
-        self.removed_at.append(self.clock.now())
-        return existed
 
 
 class MemorySecrets(dict):

@@ -1,0 +1,105 @@
+"""The denies of the stage's users in realms, for the control plane and the router of the exchange."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from signalbox.exchange.model.denies import Denies, DenyReader, UserInRealm
+from signalbox.exchange.model.patterns import MANY, ONE, WILDCARDS, Pattern
+from signalbox.exchange.model.ports import Users
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.admin.coverage import covers
+from signalbox.live.admin.grants import GroupGrants, Rights
+from signalbox.live.admin.ports import Grants, Groups
+from signalbox.live.admin.rights_sources import RightsSourcesReader
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.parallel import ParallelMap, serial_map
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.permissions import Right
+
+KEPT_FOR = timedelta(seconds=30)  # a deny ends the copies for bound queues within a minute
+MAXIMUM_USERS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class UserDenies:
+    """`Denies` of one user in one realm."""
+
+    rights: Rights
+
+    def match(self, right: Right, key: RoutingKey) -> bool:
+        """Return whether a deny takes a right to a topic away."""
+        return self.rights.is_denied(right, key)
+
+    def cover(self, right: Right, pattern: Pattern) -> bool:
+        """Return whether a deny takes the right to every topic that a binding's pattern matches away."""
+        wide, subject = _widened(pattern), self.rights.subject
+        return any(deny.right is right and covers(deny.pattern, wide, subject) for deny in self.rights.denies)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDenies:
+    """`DenyReader` that reads at each call. A realm without denies costs two reads."""
+
+    users: Users
+    grants: Grants
+    groups: Groups
+    parallel_map: ParallelMap = serial_map
+
+    def of(self, users: Collection[UserInRealm]) -> Mapping[UserInRealm, Denies]:
+        """Return the denies of those of the users who have any."""
+        realms = list(dict.fromkeys(realm for realm, _ in users))
+        known = dict(zip(realms, self.parallel_map(self._realm, realms), strict=True))
+        asked = [one for one in users if known[one[0]].may_deny(one[1])]
+        found = self.parallel_map(lambda one: self._rights(*one, known[one[0]].group_grants), asked)
+        return {one: UserDenies(rights) for one, rights in zip(asked, found, strict=True) if rights and rights.denies}
+
+    def _realm(self, realm: ExchangeName) -> "_RealmGrants":
+        return _RealmGrants(frozenset(self.grants.grantees(realm)), self.grants.of_groups(realm))
+
+    def _rights(self, realm: ExchangeName, user: UserName, group_grants: GroupGrants) -> Rights | None:
+        sources = RightsSourcesReader(self, realm, group_grants).of_user(user)
+        return None if sources is None else sources.rights
+
+
+@dataclass(frozen=True, slots=True)
+class _RealmGrants:
+    """The users with grants or denies of their own in a realm, and the grants and denies of its groups."""
+
+    grantees: frozenset[UserName]
+    group_grants: GroupGrants
+
+    def may_deny(self, user: UserName) -> bool:
+        return user in self.grantees or any(one.denies for one in self.group_grants.by_principal.values())
+
+
+@dataclass(slots=True)
+class CachedDenies:
+    """`DenyReader` that keeps for half a minute what it has read, for the router."""
+
+    reader: DenyReader
+    now: Callable[[], datetime]
+    _read: dict[UserInRealm, tuple[datetime, Denies | None]] = field(default_factory=dict)
+
+    def of(self, users: Collection[UserInRealm]) -> Mapping[UserInRealm, Denies]:
+        """Return the denies of those of the users who have any."""
+        now = self.now()
+        oldest = now - KEPT_FOR
+        stale = [one for one in users if one not in self._read or self._read[one][0] <= oldest]
+        if len(self._read) + len(stale) > MAXIMUM_USERS:
+            self._read.clear()
+            stale = list(users)
+        if stale:
+            found = self.reader.of(stale)
+            self._read |= {one: (now, found.get(one)) for one in stale}
+        known = ((one, self._read[one][1]) for one in users)
+        return {one: denies for one, denies in known if denies is not None}
+
+
+def _widened(pattern: Pattern) -> TopicPattern:
+    """Return a pattern of WAMP that matches every topic that a binding's pattern matches, and perhaps more."""
+    if MANY not in pattern.words:
+        match = MatchPolicy.WILDCARD if WILDCARDS.intersection(pattern.words) else MatchPolicy.EXACT
+        return TopicPattern(match, ".".join("" if word == ONE else word for word in pattern.words))
+    first = next(number for number, word in enumerate(pattern.words) if word in WILDCARDS)
+    return TopicPattern(MatchPolicy.PREFIX, ".".join(pattern.words[:first]))

@@ -1,0 +1,65 @@
+"""The grants, denies and groups of users in memory."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from signalbox.live.admin.grants import Grant, GroupGrants
+from signalbox.live.admin.ports import StoredGrants
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.sarracenia.rights.permissions import Right
+from tests.fakes.exchange import MemoryTime
+
+
+@dataclass
+class MemoryGrants:
+    clock: MemoryTime = field(default_factory=MemoryTime)
+    kept: dict[tuple[str, str], StoredGrants] = field(default_factory=dict)
+    saved_at: list[datetime] = field(default_factory=list)
+
+    def find(self, realm, principal):
+        return self.kept.get((realm, principal), StoredGrants())
+
+    def save(self, realm, principal, granted, *, replacing):
+        if self.find(realm, principal) != replacing:
+            return False
+        self.saved_at.append(self.clock.now())
+        self.kept[realm, principal] = StoredGrants(granted.grants, replacing.version + 1, granted.denies)
+        return True
+
+    def of_groups(self, realm):
+        found = {of: kept.granted for (one, of), kept in self.kept.items() if one == realm and of.startswith("@")}
+        return GroupGrants(len(found), found)
+
+    def grantees(self, realm):
+        return sorted(of for one, of in self.kept if one == realm and not of.startswith("@"))
+
+
+@dataclass
+class MemoryGroups:
+    clock: MemoryTime = field(default_factory=MemoryTime)
+    kept: set[tuple[str, str, str]] = field(default_factory=set)
+    removed_at: list[datetime] = field(default_factory=list)
+
+    def of_user(self, realm, user):
+        return {group for one, group, member in self.kept if (one, member) == (realm, user)}
+
+    def members(self, realm, group=None):
+        return sorted((of, user) for one, of, user in self.kept if one == realm and group in (None, of))
+
+    def add(self, realm, group, user):
+        is_new = (realm, group, user) not in self.kept
+        self.kept.add((realm, group, user))
+        return is_new
+
+    def remove(self, realm, group, user):
+        existed = (realm, group, user) in self.kept
+        self.kept.discard((realm, group, user))
+        self.removed_at.append(self.clock.now())
+        return existed
+
+
+def deny(grants, realm, principal, right, uri, *, match="prefix"):
+    """Add a deny to those of a principal."""
+    stored = grants.find(realm, principal)
+    denies = (*stored.denies, Grant(Right(right), TopicPattern(MatchPolicy(match), uri)))
+    assert grants.save(realm, principal, StoredGrants(stored.grants, denies=denies), replacing=stored)

@@ -1,0 +1,156 @@
+"""A deny wins on every way of a message: from the publisher's queue, into realms, and into queues that are bound."""
+
+from dataclasses import replace
+
+import pytest
+
+from signalbox.exchange.model.records import LiveSettings, User
+from signalbox.live.admin.denies import KEPT_FOR, CachedDenies, StoredDenies
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Role
+from tests.fakes.exchange import START, MemoryUsers
+from tests.fakes.grants import MemoryGrants, MemoryGroups, deny
+from tests.unit.exchange.routing.routing_world import CONTROL_ID, World
+from tests.unit.exchange.routing.test_router_live import Live
+
+REALM, OTHER = "xs_alice_lab.fifo", "xs_alice.fifo"
+
+
+class Counted:
+    """`DenyReader` that counts its reads."""
+
+    def __init__(self, reader):
+        self.reader, self.reads = reader, 0
+
+    def of(self, users):
+        self.reads += 1
+        return self.reader.of(users)
+
+
+class Denied:
+    """A realm that is bound to queues of alice and bob, and another exchange that is bound to the realm."""
+
+    def __init__(self):
+        self.world, self.grants, self.groups = World(), MemoryGrants(), MemoryGroups()
+        roles = {"alice": Role.SOURCE, "bob": Role.SUBSCRIBER, "feed": Role.FEEDER}
+        users = {one: User(UserName(one), role, Ownership.STRICT, START, one) for one, role in roles.items()}
+        self.reader = Counted(StoredDenies(MemoryUsers(users), self.grants, self.groups))
+        for router in self.world.routers:
+            router.live, router.denies = Live(self.world), CachedDenies(self.reader, self.world.now)
+        self.world.declare(REALM)
+        self.world.declare(OTHER)
+        self.make_live(REALM)
+        for queue in ("q_alice_all", "q_bob", "q_bob_2.fifo", "q_archive"):
+            self.world.bind(REALM, "#", queue=queue)
+        self.world.table.users["AIDA"] = UserName("alice")
+
+    def make_live(self, exchange):
+        exchanges, name = self.world.table.exchanges, ExchangeName(exchange)
+        exchanges[name] = replace(exchanges[name], live=LiveSettings())
+
+    def routed(self, *keys, exchange=REALM, sender="AIDA"):
+        """Publish keys; return the bodies in each queue that got any, and those of the exchange's dead letters."""
+        before = {queue: len(self.world.bodies(queue)) for queue in self.world.table.queues}
+        for key in keys:
+            self.world.publish(exchange, key, key, sender=sender)
+        assert self.world.route(exchange).not_done == ()
+        found = {queue: self.world.bodies(queue)[number:] for queue, number in before.items()}
+        return {queue: bodies for queue, bodies in found.items() if bodies}
+
+
+@pytest.fixture
+def denied():
+    return Denied()
+
+
+ALL = {"q_alice_all", "q_bob", "q_bob_2.fifo", "q_archive"}
+
+
+@pytest.mark.parametrize("principal", ["bob", "@lab"])
+def test_the_queues_of_a_denied_user_get_no_denied_topic(denied, principal):
+    denied.groups.add(REALM, "lab", "bob")
+    deny(denied.grants, REALM, principal, "read", "secret.")
+
+    found = denied.routed("secret.a", "open.a")
+
+    assert found == {queue: ["secret.a", "open.a"] for queue in ALL - {"q_bob", "q_bob_2.fifo"}} | {
+        "q_bob": ["open.a"],
+        "q_bob_2.fifo": ["open.a"],
+    }
+
+
+def test_a_deny_of_everyone_leaves_queues_that_belong_to_no_user(denied):
+    deny(denied.grants, REALM, "@everyone", "read", "secret.")
+
+    assert set(denied.routed("secret.a")) == {"q_archive"}
+
+
+def test_a_deny_concerns_the_queues_that_a_user_declared(denied):
+    denied.world.table.owners["q_archive"] = UserName("feed")
+    deny(denied.grants, REALM, "feed", "read", "secret.")
+
+    assert set(denied.routed("secret.a")) == ALL - {"q_archive"}
+
+
+def test_a_deny_of_bound_queues_counts_within_a_minute_and_is_read_twice_a_minute(denied):
+    assert set(denied.routed("secret.a")) == ALL
+    deny(denied.grants, REALM, "bob", "read", "secret.")
+
+    denied.routed("secret.b")
+    assert denied.reader.reads == 1
+    denied.world.moment += KEPT_FOR.total_seconds()
+
+    assert set(denied.routed("secret.c")) == {"q_alice_all", "q_archive"}
+    assert (denied.reader.reads, KEPT_FOR.total_seconds() < 60) == (2, True)
+
+
+def test_a_deny_counts_on_every_way_to_a_queue(denied):
+    """Through another exchange: the realm's denies for its own messages, and for those that pass through the realm."""
+    denied.world.bind(REALM, "#", to=OTHER)
+    denied.world.bind(OTHER, "#", queue="q_bob_3")
+    deny(denied.grants, REALM, "bob", "read", "secret.")
+
+    assert "q_bob_3" not in denied.routed("secret.a")
+    assert set(denied.routed("secret.b", exchange=OTHER)) == {"q_bob_3"}
+
+    denied.world.bind(OTHER, "#", to=REALM)
+    assert set(denied.routed("secret.c", exchange=OTHER)) == {"q_bob_3", "q_alice_all", "q_archive"}
+
+
+def test_a_denied_writer_has_no_way_into_the_realm(denied):
+    deny(denied.grants, REALM, "alice", "write", "secret.")
+    denied.world.bind(OTHER, "#", to=REALM)
+    denied.world.bind(OTHER, "#", queue="q_alice_copies")
+
+    assert denied.routed("secret.a") == {}
+    (dead,) = denied.world.messages("xs_alice_lab-dlq.fifo")
+    assert dead.attributes["Reason"].text == ("user 'alice' is denied to publish to this topic of 'xs_alice_lab.fifo'")
+    assert set(denied.routed("secret.b", exchange=OTHER)) == {"q_alice_copies"}
+    assert set(denied.routed("open.a")) == ALL
+    # Control has checked the user for whom it publishes.
+    assert set(denied.routed("secret.c", sender=CONTROL_ID)) == ALL
+
+
+def test_a_denied_writer_has_no_alternate_into_the_realm(denied):
+    deny(denied.grants, REALM, "alice", "write", "secret.")
+    denied.world.table.set_alternate(OTHER, REALM)
+
+    assert denied.routed("secret.a", exchange=OTHER) == {}
+    assert set(denied.routed("open.a", exchange=OTHER)) == ALL
+
+
+def test_exchanges_without_a_realm_read_no_denies(denied):
+    denied.world.bind(OTHER, "#", queue="q_bob")
+
+    assert set(denied.routed("secret.a", exchange=OTHER)) == {"q_bob"}
+    assert denied.reader.reads == 0
+
+
+def test_the_cache_is_bounded(denied, monkeypatch):
+    cached = CachedDenies(denied.reader, denied.world.now)
+    deny(denied.grants, REALM, "bob", "read", "secret.")
+    monkeypatch.setattr("signalbox.live.admin.denies.MAXIMUM_USERS", 2)
+
+    for number in range(5):
+        assert cached.of([(REALM, f"user{number}"), (REALM, "bob")]).keys() == {(REALM, "bob")}
+        assert len(cached._read) == 2
