@@ -150,7 +150,6 @@ def config() -> StageConfig:
         region=region,
         retention=settings.seconds("EXCHANGE_RETENTION_SECONDS"),
         visibility=settings.seconds("EXCHANGE_VISIBILITY_SECONDS"),
-        maximum_receives=settings.number("EXCHANGE_MAXIMUM_RECEIVES"),
         metrics_delay=settings.seconds("QUEUE_METRICS_DELAY_SECONDS"),
     )
 

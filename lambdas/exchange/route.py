@@ -1,15 +1,24 @@
 """The function `route`: routes publications, and retries copies that a queue did not accept."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from lambdas.exchange import route_wiring, wiring
 from lambdas.shared import instance
+from lambdas.shared.poison import is_suspect, poison_of
 from lambdas.shared.records import in_flight, messages_of
+from signalbox.aws.shared.telemetry import measure_oldest_message
+from signalbox.errors import UnavailableError
+from signalbox.exchange.messages.copies import read_retry
+from signalbox.exchange.messages.publications import sent_at
+from signalbox.exchange.model.events import CAPABILITY
 from signalbox.exchange.routing.router import ExchangeUnknown, RoutingResult
-from signalbox.messages import Message
-from signalbox.queues import QueueName
+from signalbox.fifo import FifoBatch
+from signalbox.history.event import HistoryEvent
+from signalbox.messages import Message, MessageId
+from signalbox.queues import QueueName, is_fifo
 
 logger = logging.getLogger(__name__)
 
@@ -19,21 +28,67 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     instance.begin(context)
     records = event["Records"]
     queue = QueueName(records[0]["eventSourceARN"].rpartition(":")[2])
+    poison = {MessageId(one): reason for one, reason in poison_of(records, partial(_read, queue)).items()}
     messages = messages_of(records)
     try:
-        routed = _routed(queue, messages)
+        routed = _routed(queue, messages, poison)
     except ExchangeUnknown:
         logger.exception("%d messages of queue %s stay where they are", len(messages), queue)
         return in_flight(message.message_id for message in messages)
+    except Exception:
+        if len(messages) == 1 or not any(map(is_suspect, records)):
+            raise
+        logger.exception("%d messages of queue %s are routed one by one", len(messages), queue)
+        routed = _routed_alone(queue, messages, poison)
     instance.record(routed.events)
+    _measure(messages, routed.not_done)
     return in_flight(routed.not_done)
 
 
-def _routed(queue: QueueName, messages: Sequence[Message]) -> RoutingResult:
-    ordered_retry_queue = route_wiring.ordered_retry_queue()
-    if queue in (route_wiring.retry_queue(), ordered_retry_queue):
-        return route_wiring.retrier().retry(messages, is_ordered=queue == ordered_retry_queue)
+def _read(queue: QueueName, record: dict[str, Any]) -> None:
+    (message,) = messages_of([record])
+    if _is_of_retries(queue):
+        read_retry(message, wiring.names())
+    else:
+        route_wiring.router().read(message)
+
+
+def _is_of_retries(queue: QueueName) -> bool:
+    return queue in (route_wiring.retry_queue(), route_wiring.ordered_retry_queue())
+
+
+def _routed(queue: QueueName, messages: Sequence[Message], poison: Mapping[MessageId, str]) -> RoutingResult:
+    if _is_of_retries(queue):
+        is_ordered = queue == route_wiring.ordered_retry_queue()
+        return route_wiring.retrier().retry(messages, is_ordered=is_ordered, poison=poison)
     exchange = wiring.names().exchange_of(queue)
     if exchange is None:
         raise ExchangeUnknown(f"queue {queue!r} is not that of an exchange")
-    return route_wiring.router().route(messages, exchange)
+    return route_wiring.router().route(messages, exchange, poison)
+
+
+def _routed_alone(queue: QueueName, messages: Sequence[Message], poison: Mapping[MessageId, str]) -> RoutingResult:
+    """Route the messages of a batch that fails as a whole one by one: one of them may fail the others."""
+    batch = FifoBatch([(message, message) for message in messages], is_fifo(queue))
+    events: list[HistoryEvent] = []
+    while ready := batch.take_ready():
+        for message in ready:
+            try:
+                routed = _routed(queue, [message], poison)
+            except Exception:
+                logger.exception("message %s of queue %s is not routed", message.message_id, queue)
+                batch.fail(message.message_id)
+            else:
+                events += routed.events
+                for message_id in routed.not_done:
+                    batch.fail(message_id)
+    if len(batch.not_done()) == len(messages):
+        raise UnavailableError(f"none of {len(messages)} messages of queue {queue!r} is routed")
+    return RoutingResult(batch.not_done(), tuple(events))
+
+
+def _measure(messages: Sequence[Message], left: Collection[MessageId]) -> None:
+    """Measure the age of what stays in flight: SQS's own metric leaves out what was received three times."""
+    if left:
+        oldest = min(sent_at(message) for message in messages if message.message_id in left)
+        measure_oldest_message(instance.CLOCK.now() - oldest, capability=CAPABILITY, stage=wiring.names().stage)

@@ -114,7 +114,6 @@ def retrier() -> Retrier:
         counters=counters(),
         names=wiring.names(),
         now=instance.CLOCK.now,
-        maximum_attempts=instance.settings().number("EXCHANGE_MAXIMUM_RECEIVES"),
     )
 
 

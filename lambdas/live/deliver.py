@@ -10,6 +10,7 @@ from typing import Any
 from lambdas.live import deliver_wiring, wiring
 from lambdas.live.batches import dead_letter
 from lambdas.shared import instance
+from lambdas.shared.poison import poison_of
 from lambdas.shared.records import in_flight, messages_of
 from lambdas.shared.threads import parallel_map
 from signalbox.exchange.messages.publications import sent_at
@@ -39,7 +40,8 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN
     """Handle a batch of the outbox queue; report as failed each connection's first unposted item and all after it."""
     instance.begin(context)
     until = instance.CLOCK.now() + timedelta(milliseconds=context.get_remaining_time_in_millis()) * SHARE_OF_TIME
-    by_connection, unreadable = _by_connection(messages_of(event["Records"]))
+    poison = poison_of(event["Records"], lambda record: parse_item(record["body"]))
+    by_connection, unreadable = _by_connection(messages_of(event["Records"]), poison)
     _create_clients()
     results = list(parallel_map(partial(_deliver, until, _snapshots(by_connection)), by_connection.items()))
     dead_lettered, undecided = _dead_letter(unreadable)
@@ -58,17 +60,25 @@ def _create_clients() -> None:
     wiring.inbox()
 
 
-def _by_connection(messages: Iterable[Message]) -> tuple[dict[ConnectionId, list[_Parsed]], list[_Unreadable]]:
+def _by_connection(
+    messages: Iterable[Message], poison: Mapping[str, str]
+) -> tuple[dict[ConnectionId, list[_Parsed]], list[_Unreadable]]:
     parsed: dict[ConnectionId, list[_Parsed]] = {}
     unreadable: list[_Unreadable] = []
     for message in messages:
         try:
-            item = parse_item(message.body)
+            item = _item(message, poison)
         except InvalidOutboxItem as problem:
             unreadable.append((message, problem))
         else:
             parsed.setdefault(ConnectionId(message.group_id or ""), []).append((message, item))
     return parsed, unreadable
+
+
+def _item(message: Message, poison: Mapping[str, str]) -> OutboxItem:
+    if message.message_id in poison:
+        raise InvalidOutboxItem(poison[message.message_id])
+    return parse_item(message.body)
 
 
 def _dead_letter(unreadable: Iterable[_Unreadable]) -> tuple[list[HistoryEvent], list[MessageId]]:

@@ -1,16 +1,17 @@
 """Answers the calls that `session` passes on: topics, the overview of the stage, and the pictures of reports."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from lambdas.live import overview_wiring, wiring
 from lambdas.live.batches import Record, dead_letter, failed_messages
 from lambdas.shared import instance
+from lambdas.shared.poison import poison_of
 from lambdas.shared.records import in_flight, messages_of
 from signalbox.history.event import HistoryEvent
-from signalbox.live.procedures.overview_calls import InvalidOverviewCall
+from signalbox.live.procedures.overview_calls import InvalidOverviewCall, OverviewCall
 from signalbox.live.procedures.overview_service import OverviewService
 from signalbox.live.session.state import ConnectionId
 from signalbox.messages import Message
@@ -23,10 +24,12 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     return in_flight(_answer_calls(event["Records"]))
 
 
-def _answer_calls(records: Iterable[Record]) -> list[str]:
+def _answer_calls(records: Sequence[Record]) -> list[str]:
     """Answer calls of several connections at a time; write history before the messages are deleted."""
     events: list[HistoryEvent] = []  # appending to a list is thread-safe
-    answer = partial(_answer_in_order, overview_wiring.service(), events)  # clients are made before the threads start
+    poison = poison_of(records, lambda record: OverviewCall.parse(record["body"]))
+    # Clients are made before the threads start.
+    answer = partial(_answer_in_order, overview_wiring.service(), events, poison)
     try:
         return failed_messages(answer, records)
     finally:
@@ -34,18 +37,21 @@ def _answer_calls(records: Iterable[Record]) -> list[str]:
 
 
 def _answer_in_order(
-    service: OverviewService, events: list[HistoryEvent], arrived: tuple[ConnectionId, list[Record]]
+    service: OverviewService,
+    events: list[HistoryEvent],
+    poison: Mapping[str, str],
+    arrived: tuple[ConnectionId, list[Record]],
 ) -> list[str]:
     messages = messages_of(arrived[1])
     for number, message in enumerate(messages):
-        if not _is_done(service, events, message):
+        if not _is_done(service, events, message, poison.get(message.message_id)):
             return [one.message_id for one in messages[number:]]
     return []
 
 
-def _is_done(service: OverviewService, events: list[HistoryEvent], message: Message) -> bool:
+def _is_done(service: OverviewService, events: list[HistoryEvent], message: Message, poison: str | None) -> bool:
     try:
-        service.answer(message.body)
+        _answer(service, message, poison)
     except InvalidOverviewCall as problem:
         event = dead_letter(message, problem, wiring.ordered_dead_letters(), holder="the overview queue")
         events.extend([event] if event else [])
@@ -54,3 +60,9 @@ def _is_done(service: OverviewService, events: list[HistoryEvent], message: Mess
         logger.exception("call %s was not answered", message.message_id)
         return False  # a failure of one connection must not fail the others
     return True
+
+
+def _answer(service: OverviewService, message: Message, poison: str | None) -> None:
+    if poison is not None:
+        raise InvalidOverviewCall(poison)
+    service.answer(message.body)

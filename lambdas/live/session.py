@@ -1,7 +1,7 @@
 """Processes the inboxes of connections, forwards expired timers, and signals the end of overdue connections."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -9,11 +9,12 @@ from typing import Any
 from lambdas.live import session_wiring, wiring
 from lambdas.live.batches import Record, dead_letter, failed_messages
 from lambdas.shared import instance
+from lambdas.shared.poison import poison_of
 from lambdas.shared.records import in_flight, messages_of
 from signalbox.aws.live.inbox import InvalidTimer, timed_connection
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.errors import RejectedError
-from signalbox.live.session.inbox import InvalidInboxMessage
+from signalbox.live.session.inbox import InvalidInboxMessage, readings
 from signalbox.live.session.inbox_processor import Arrival, InboxProcessor
 from signalbox.live.session.ports import SessionPorts
 from signalbox.live.session.state import ConnectionId, Elapsed, FrameId, Lost
@@ -39,22 +40,26 @@ def _are_timers(records: list[Record]) -> bool:
     return bool(name == instance.settings().text("LIVE_TIMERS_URL").rpartition("/")[2])
 
 
-def _process_inboxes(records: Iterable[Record]) -> list[str]:
+def _process_inboxes(records: Sequence[Record]) -> list[str]:
     """Process inboxes, of several connections at a time; write history before the messages are deleted."""
-    process = partial(_process_inbox, session_wiring.ports())  # boto3 clients are made before the threads start
+    poison = poison_of(records, lambda record: readings(record["body"]))
+    # boto3 clients are made before the threads start
+    process = partial(_process_inbox, session_wiring.ports(), poison)
     try:
         return failed_messages(process, records)
     finally:
         session_wiring.write_history()
 
 
-def _process_inbox(ports: SessionPorts, arrived: tuple[ConnectionId, list[Record]]) -> list[str]:
+def _process_inbox(
+    ports: SessionPorts, poison: Mapping[str, str], arrived: tuple[ConnectionId, list[Record]]
+) -> list[str]:
     """Return the messages of a connection that stay in flight: the first that failed, and all behind it."""
     connection, records = arrived
     done = 0
     while done < len(records):
         try:
-            for _ in InboxProcessor(ports, connection).process(map(_arrival, records[done:])):
+            for _ in InboxProcessor(ports, connection).process(_arrival(one, poison) for one in records[done:]):
                 done += 1
         except InvalidInboxMessage as problem:
             if not _is_dead_lettered(records[done], problem, wiring.ordered_dead_letters(), holder="an inbox"):
@@ -74,10 +79,11 @@ def _is_dead_lettered(record: Record, problem: RejectedError, dead_letters: SqsD
     return event is not None
 
 
-def _arrival(record: Record) -> Arrival:
+def _arrival(record: Record, poison: Mapping[str, str]) -> Arrival:
     sent_at = datetime.fromtimestamp(int(record["attributes"]["SentTimestamp"]) / 1000, UTC)
     connection = ConnectionId(record["attributes"]["MessageGroupId"])
-    return Arrival(FrameId(record["messageId"]), connection, record["body"], sent_at)
+    frame = record["messageId"]
+    return Arrival(FrameId(frame), connection, record["body"], sent_at, poison.get(frame))
 
 
 def _forward_timers(records: Iterable[Record]) -> list[str]:

@@ -3,12 +3,13 @@
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from lambdas.shared.poison import is_suspect, poison_of
 from lambdas.shared.records import in_flight, messages_of
-from signalbox.control.delivery import UnprovenSender, WornOut, proven_sender, refuse_worn_out
+from signalbox.control.delivery import UnprovenSender, proven_sender
 from signalbox.control.envelope import Envelope, InvalidEnvelope
 from signalbox.control.protocol import REJECTED, UNAVAILABLE
 from signalbox.errors import Contended, RejectedError, UnavailableError
@@ -42,13 +43,23 @@ class CommandProcessor(Generic[Caller]):
     replies: "SqsReplies"
     dead_letters: "DeadLetters"
 
-    def process(self, records: Iterable[Record]) -> dict[str, Any]:
-        """Answer every command; return Lambda's partial batch response with the messages to receive again."""
-        return in_flight([record["messageId"] for record in records if not self._is_handled(record)])
+    def process(self, records: Sequence[Record]) -> dict[str, Any]:
+        """Answer every command; return Lambda's partial batch response with the messages to receive again.
 
-    def _is_handled(self, record: Record) -> bool:
+        Raises `UnavailableError` when none was handled, for the fifth time, which raises the alarm on errors.
+        """
+        poison = poison_of(records, lambda record: Envelope.parse(record["body"]))
+        failed = [record["messageId"] for record in records if not self._is_handled(record, poison)]
+        if len(failed) == len(records) and any(map(is_suspect, records)):
+            raise UnavailableError(f"none of {len(failed)} commands was handled: the log has the errors")
+        return in_flight(failed)
+
+    def _is_handled(self, record: Record, poison: Mapping[str, str]) -> bool:
         try:
-            self._receive(record)
+            if record["messageId"] in poison:
+                self._dead_letter(record, poison[record["messageId"]])
+            else:
+                self._receive(record)
         except Exception:
             logger.exception("command %s failed", record["messageId"])
             return False  # a failed command must not fail its batch: it stays in flight and is received again
@@ -57,9 +68,8 @@ class CommandProcessor(Generic[Caller]):
     def _receive(self, record: Record) -> None:
         try:
             caller = self.caller(record, proven_sender(record["attributes"]))
-            refuse_worn_out(record["attributes"])
             envelope = Envelope.parse(record["body"])
-        except (UnprovenSender, WornOut, InvalidEnvelope) as error:
+        except (UnprovenSender, InvalidEnvelope) as error:
             self._dead_letter(record, str(error))
             return
         reply_queue = self.reply_queue(caller) if envelope.wants_reply else None

@@ -14,14 +14,13 @@ from stacks.settings.config import Config
 from stacks.shared.alarms import alarm
 from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, command_queue, obey, reply_queue
 from stacks.shared.function import Function, Program
-from stacks.shared.queue import DeadLetterQueue, Queue, Redrive, age_alarm
+from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
 from stacks.state_stack import StateStack
 
 # The maximum of SQS for FIFO queues, and for standard queues without a batching window.
 BATCH = 10
-# The function dead-letters a copy after the last attempt, with the reason. SQS's redrive, which has no reason, comes
-# later: it also counts the receives of functions that were killed.
-GRACE_RECEIVES = 5
+# The age of a copy that raises an alarm, in attempts to deliver it: its queue cannot be reached.
+ALARMING_ATTEMPTS = 10
 # Routing is matching, and processor time grows with memory, which also holds the compiled bindings.
 MEMORY_MEGABYTES = 1024
 MEASURED_EVERY = Duration.minutes(5)
@@ -38,35 +37,18 @@ class Exchange(Construct):
         self, scope: Construct, name: str, *, state: StateStack, stream_name: str, program: Program, config: Config
     ) -> None:
         super().__init__(scope, name)
-        dead = partial(DeadLetterQueue, self, key=state.queue_key, config=config)
-        retries, ordered_retries = config.exchange_retry_queue, f"{config.exchange_retry_queue}.fifo"
-        # Not the control queues of users: there may be more than ten, so `control` dead-letters their commands itself.
-        self.dead_letters = dead(
+        self.dead_letters = DeadLetterQueue(
+            self,
             "DeadLetters",
-            holds="Copies or commands that failed permanently",
-            sources=[config.exchange_control_queue, retries],
-        )
-        # A FIFO queue requires a FIFO dead-letter queue.
-        self.ordered_dead_letters = dead(
-            "OrderedDeadLetters",
-            holds="Copies that could be neither delivered in order nor dead-lettered",
-            sources=[ordered_retries],
-            ordered=True,
-        )
-        self.control_queue = command_queue(
-            self, queue_name=config.exchange_control_queue, dead_letters=self.dead_letters, key=state.queue_key
-        )
-        self.replies = reply_queue(self, queue_name=config.exchange_reply_queue, key=state.queue_key)
-        self.retries = self._retries(
-            "Retries", retries, dead_letters=self.dead_letters, key=state.queue_key, config=config
-        )
-        self.ordered_retries = self._retries(
-            "OrderedRetries",
-            ordered_retries,
-            dead_letters=self.ordered_dead_letters,
             key=state.queue_key,
             config=config,
+            holds="Messages, copies or commands that can never be handled",
         )
+        self.control_queue = command_queue(self, queue_name=config.exchange_control_queue, key=state.queue_key)
+        self.replies = reply_queue(self, queue_name=config.exchange_reply_queue, key=state.queue_key)
+        retries = partial(self._retries, key=state.queue_key, config=config)
+        self.retries = retries("Retries", config.exchange_retry_queue)
+        self.ordered_retries = retries("OrderedRetries", f"{config.exchange_retry_queue}.fifo", ordered=True)
         resources = self._resources(state, stream_name)
         make = partial(
             Function,
@@ -105,9 +87,7 @@ class Exchange(Construct):
             )
         self.alarms = self._alarms(config)
 
-    def _retries(
-        self, name: str, queue_name: str, *, dead_letters: DeadLetterQueue, key: kms.IKey, config: Config
-    ) -> Queue:
+    def _retries(self, name: str, queue_name: str, *, key: kms.IKey, config: Config, ordered: bool = False) -> Queue:
         return Queue(
             self,
             name,
@@ -115,8 +95,7 @@ class Exchange(Construct):
             key=key,
             visibility=Duration.seconds(config.route_retry_seconds),
             retention=Duration.seconds(config.exchange_retention_seconds),
-            redrive=Redrive(queue=dead_letters, maximum_receives=config.exchange_maximum_receives + GRACE_RECEIVES),
-            ordered=dead_letters.fifo,
+            ordered=ordered,
         )
 
     def _resources(self, state: StateStack, stream_name: str) -> Resources:
@@ -133,11 +112,10 @@ class Exchange(Construct):
 
     def _alarms(self, config: Config) -> list[cloudwatch.Alarm]:
         """Return the alarms on dead letters and on the age of waiting messages."""
-        # A retried delivery becomes as old as all of its attempts together.
-        attempts = Duration.seconds(config.route_retry_seconds * (config.exchange_maximum_receives + GRACE_RECEIVES))
+        attempts = Duration.seconds(config.route_retry_seconds * ALARMING_ATTEMPTS)
         watched = ((self.control_queue, VISIBILITY), (self.retries, attempts), (self.ordered_retries, attempts))
         ages = [age_alarm(queue, queue, oldest=oldest, config=config) for queue, oldest in watched]
-        return [*ages, self._backlog_alarm(config), self.dead_letters.alarm, self.ordered_dead_letters.alarm]
+        return [*ages, self._backlog_alarm(config), self.dead_letters.alarm]
 
     def _backlog_alarm(self, config: Config) -> cloudwatch.Alarm:
         """Return the alarm on queues that are created at run time: `control` measures the oldest message of all."""

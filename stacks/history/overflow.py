@@ -9,13 +9,12 @@ from stacks.history.lake import HistoryLake
 from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
 from stacks.shared.function import Function, Program
-from stacks.shared.queue import DeadLetterQueue, Queue, Redrive, age_alarm
+from stacks.shared.queue import Queue, age_alarm
 from stacks.state_stack import StateStack
 
 TIMEOUT_SECONDS = 50
 VISIBILITY = Duration.seconds(VISIBILITY_PER_TIMEOUT * TIMEOUT_SECONDS)
-# SQS's maximum: one attempt every five minutes for three and a half days, the tolerated outage of Firehose.
-MAX_RECEIVES = 1000
+# SQS's maximum: the tolerated outage of Firehose.
 RETENTION = Duration.days(14)
 MAX_AGE = Duration.hours(1)
 BATCH = 10
@@ -30,26 +29,16 @@ class HistoryOverflow(Construct):
     ) -> None:
         super().__init__(scope, name)
         self.lake, self.state = lake, state
-        queue_name = f"{config.stage}-history-overflow"
-        self.dead_letters = DeadLetterQueue(
-            self,
-            "DeadLetters",
-            key=state.queue_key,
-            config=config,
-            holds="History events that Firehose has refused for days",
-            sources=[queue_name],
-        )
         self.queue = Queue(
             self,
             "Queue",
-            queue_name=queue_name,
+            queue_name=f"{config.stage}-history-overflow",
             key=state.queue_key,
-            redrive=Redrive(queue=self.dead_letters, maximum_receives=MAX_RECEIVES),
             visibility=VISIBILITY,
             retention=RETENTION,
         )
         self.drain = self._drain(program, config)
-        self.alarms = [age_alarm(self, self.queue, oldest=MAX_AGE, config=config), self.dead_letters.alarm]
+        self.alarm = age_alarm(self, self.queue, oldest=MAX_AGE, config=config)
 
     def connect_to(self, writers: Iterable[Function]) -> None:
         """Give functions that write history the URL of the queue."""

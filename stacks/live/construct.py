@@ -15,15 +15,11 @@ from stacks.settings.config import Config
 from stacks.shared import function
 from stacks.shared.function import Function, Program
 from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, Target
-from stacks.shared.queue import DeadLetterQueue, Queue, Redrive, age_alarm
+from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
 from stacks.state_stack import StateStack
 
 # The maximum of a FIFO queue, and of other queues without a batching window.
 BATCH = 10
-# A frame that cannot be processed blocks all later frames of its client.
-RECEIVES = 5
-# An outbox is received again whenever the time of a call was too short for many past events.
-OUTBOX_RECEIVES = 100
 # API Gateway ends every connection after two hours.
 RETENTION = Duration.hours(3)
 # A client that is a minute behind is disconnected, and catches up when it reconnects.
@@ -49,22 +45,15 @@ class Live(Construct):
     ) -> None:
         super().__init__(scope, name)
         dead = partial(DeadLetterQueue, self, key=state.queue_key, config=config)
-        self.dead_letters = dead(
-            "DeadLetters", holds="Timers of connections that could not be processed", sources=[config.live_timers]
-        )
+        self.dead_letters = dead("DeadLetters", holds="Timers of connections that cannot be read")
         self.ordered_dead_letters = dead(
-            "OrderedDeadLetters",
-            holds="Frames, calls or outbox items that could not be processed",
-            sources=[config.live_inbox, config.live_outbox, config.live_overview_calls],
-            ordered=True,
+            "OrderedDeadLetters", holds="Frames, calls or outbox items that cannot be read", ordered=True
         )
         queue = partial(self._queue, key=state.queue_key, config=config)
-        self.inbox = queue("Inbox", config.live_inbox, dead_letters=self.ordered_dead_letters)
-        self.outbox = queue(
-            "Outbox", config.live_outbox, dead_letters=self.ordered_dead_letters, receives=OUTBOX_RECEIVES
-        )
-        self.timers = queue("Timers", config.live_timers, dead_letters=self.dead_letters)
-        self.overview_calls = queue("OverviewCalls", config.live_overview_calls, dead_letters=self.ordered_dead_letters)
+        self.inbox = queue("Inbox", config.live_inbox, ordered=True)
+        self.outbox = queue("Outbox", config.live_outbox, ordered=True)
+        self.timers = queue("Timers", config.live_timers)
+        self.overview_calls = queue("OverviewCalls", config.live_overview_calls, ordered=True)
         self.websocket = WebSocketApi(
             self, "Connections", api_name=f"{config.stage}-live", frame_limit=config.live_frame_limit
         )
@@ -90,16 +79,7 @@ class Live(Construct):
         for function_ in (route, control):
             function_.add_environment("LIVE_TABLE", state.live_table.table_name)
 
-    def _queue(
-        self,
-        name: str,
-        queue_name: str,
-        *,
-        dead_letters: DeadLetterQueue,
-        key: kms.IKey,
-        config: Config,
-        receives: int = RECEIVES,
-    ) -> Queue:
+    def _queue(self, name: str, queue_name: str, *, key: kms.IKey, config: Config, ordered: bool = False) -> Queue:
         return Queue(
             self,
             name,
@@ -107,8 +87,7 @@ class Live(Construct):
             key=key,
             visibility=Duration.seconds(VISIBILITY_PER_TIMEOUT * config.live_timeout_seconds),
             retention=RETENTION,
-            redrive=Redrive(queue=dead_letters, maximum_receives=receives),
-            ordered=dead_letters.fifo,
+            ordered=ordered,
         )
 
     def _functions(

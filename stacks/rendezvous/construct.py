@@ -13,7 +13,7 @@ from stacks.settings.config import Config
 from stacks.shared import function
 from stacks.shared.function import Function, Program
 from stacks.shared.http_api import CALLS_PER_SECOND, PublicApi, Target
-from stacks.shared.queue import DeadLetterQueue, Queue, Redrive, age_alarm
+from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
 from stacks.state_stack import StateStack
 
 # SQS passes at most this many messages to a function without a batching window.
@@ -125,7 +125,6 @@ def _broker(scope: Construct, *, state: StateStack, config: Config) -> Broker:
         config=config,
         alarm_at=DEAD_OFFERS_ALARM,
         holds="Offers that could not be handled",
-        sources=[config.broker_queue],
     )
     if config.broker_queue_arn:
         key = _imported_key(scope, config)
@@ -138,7 +137,6 @@ def _broker(scope: Construct, *, state: StateStack, config: Config) -> Broker:
         key=state.queue_key,
         visibility=Duration.seconds(OFFER_VISIBILITY_SECONDS),
         retention=Duration.seconds(config.broker_queue_retention_seconds),
-        redrive=Redrive(queue=dead_letters, maximum_receives=config.broker_queue_maximum_receives),
     )
     return Broker(queue=owned, dead_letters=dead_letters, key=state.queue_key, owned=True)
 

@@ -89,16 +89,11 @@ def _attributes(broker: Broker, config: Config) -> dict[str, str]:
     if not broker.owned or broker.key is None:
         return {}
     stack = Stack.of(broker.dead_letters)
-    redrive = {
-        "deadLetterTargetArn": broker.dead_letters.queue_arn,
-        "maxReceiveCount": config.broker_queue_maximum_receives,
-    }
     return {
         "VisibilityTimeout": str(OFFER_VISIBILITY_SECONDS),
         "MessageRetentionPeriod": str(config.broker_queue_retention_seconds),
         "KmsMasterKeyId": broker.key.key_arn,
         "KmsDataKeyReusePeriodSeconds": str(DATA_KEY_REUSE.to_seconds()),
-        "RedrivePolicy": stack.to_json_string(redrive),
         "RedriveAllowPolicy": stack.to_json_string({"redrivePermission": "denyAll"}),
         "Policy": stack.to_json_string(_tls_only(broker.queue.queue_arn)),
     }

@@ -23,9 +23,6 @@ VISIBILITY_PER_TIMEOUT = 6
 # be longer (CreateEventSourceMapping: "Queue visibility timeout: … is less than Function timeout: …"). An offer whose
 # function was killed is delivered again after this time: a real client gives up without a queue after five seconds.
 OFFER_VISIBILITY_SECONDS = 3
-# Receives of a parked offer without an answer: the first, one if its held poll was silent, at most three checks, and
-# the last. The others are for functions that were killed or failed.
-FEWEST_OFFER_RECEIVES = 20
 # Eight partitions of slots (signalbox/aws/rendezvous/held_polls.py): an offer may need all of them before it is parked.
 MOST_HELD_POLLS = 2000
 # Of a name's 80 characters, `xs_`, the longest user's name, a hash and the ending of a dead-letter queue need 58.
@@ -76,13 +73,6 @@ class Choices:
         unit="s",
         minimum=12,
         maximum=900,
-    )
-    broker_queue_maximum_receives: int = setting(
-        50,
-        "Deliveries of an offer before it becomes a dead letter. A parked offer needs six; after a function that was "
-        f"killed or failed, the next one comes {OFFER_VISIBILITY_SECONDS} s later.",
-        minimum=FEWEST_OFFER_RECEIVES,
-        maximum=1000,
     )
     client_queue_prefix: str = setting(
         "snowflake-client-", "Prefix of the names of client queues.", pattern=r"[A-Za-z0-9_-]{3,64}"
@@ -291,17 +281,10 @@ class Choices:
         minimum=60,
         maximum=1_209_600,
     )
-    exchange_maximum_receives: int = setting(
-        5,
-        "Attempts to route or deliver a message before it becomes a dead letter.",
-        unit="attempts",
-        minimum=2,
-        maximum=100,
-    )
     route_concurrency: int = setting(
         10, "Batches of one exchange that are routed in parallel.", unit="functions", minimum=2, maximum=1000
     )
-    route_timeout_seconds: int = setting(30, "Time-out of the function `route`.", unit="s", minimum=5, maximum=300)
+    route_timeout_seconds: int = setting(15, "Time-out of the function `route`.", unit="s", minimum=5, maximum=300)
     route_retry_seconds: int = setting(
         30, "Time after which a failed delivery is retried.", unit="s", minimum=5, maximum=43_200
     )

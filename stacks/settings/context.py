@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
-from stacks.settings.choices import OFFER_VISIBILITY_SECONDS
 from stacks.settings.clusters import KubernetesClusters
 from stacks.settings.config import OFFER_AGE_GRACE_SECONDS, Config, settings
 from stacks.settings.setting import Setting
@@ -133,13 +132,6 @@ def _broken_times(config: Config) -> Iterator[str]:
             f"broker_queue_retention_seconds must be at least {shortest} s with offer_patience_seconds "
             f"{config.offer_patience_seconds}, or offers expire before their clients get a reply; "
             f"it is {config.broker_queue_retention_seconds}"
-        )
-    longest_failing = config.broker_queue_maximum_receives * OFFER_VISIBILITY_SECONDS
-    if config.broker_queue_retention_seconds < longest_failing:
-        yield (
-            f"broker_queue_retention_seconds must be at least {longest_failing} s with broker_queue_maximum_receives "
-            f"{config.broker_queue_maximum_receives}, or the queue deletes an offer that always fails before it is a "
-            f"dead letter; it is {config.broker_queue_retention_seconds}"
         )
     if config.client_queue_lease_seconds < config.offer_patience_seconds:
         yield (

@@ -1,6 +1,7 @@
 """Acknowledged findings of cdk-nag, each with its reason."""
 
 from aws_cdk import Acknowledgment, Aws, Stack, Validations
+from aws_cdk import aws_sqs as sqs
 from constructs import IConstruct
 
 from stacks.exchange.environment import (
@@ -66,7 +67,10 @@ OPEN_API = (
     "only an offer that any other proxy could have received."
 )
 REPLIES = "It holds replies for a minute; a client that has not fetched its reply by then has gone."
-DEAD_LETTERS = "It is a dead-letter queue itself, of schedules or of a queue in another template."
+NO_REDRIVE = (
+    "It is a dead-letter queue, or the function that reads it dead-letters what can never be handled: SQS would also "
+    "move valid messages of functions that were killed or could not reach a service."
+)
 RUNTIME = (
     "Functions run on the Python version that built and tested their packages; every allowed version is still "
     "maintained, and a build with a newer interpreter updates them."
@@ -87,14 +91,12 @@ def acknowledge(state: StateStack, stack: SignalboxStack, config: Config) -> Non
     _acknowledge_splitting(stack, config)
     _acknowledge_exchange(stack, config)
     _acknowledge_live(stack, config)
-    for queue in (stack.splitting.replies, stack.exchange.replies):
-        _accept(queue, "SQS3", REPLIES)
+    replies = (stack.splitting.replies, stack.exchange.replies)
+    for queue in (one for one in stack.node.find_all() if isinstance(one, sqs.Queue)):
+        _accept(queue, "SQS3", REPLIES if queue in replies else NO_REDRIVE)
     _accept(stack.rendezvous.api, "APIG4", OPEN_API)
     if config.local:
         _acknowledge_emulator(stack)
-    _accept(stack.schedules.dead_letters, "SQS3", DEAD_LETTERS)
-    if config.broker_queue_arn:
-        _accept(stack.rendezvous.broker.dead_letters, "SQS3", DEAD_LETTERS)
 
 
 def _acknowledge_state(state: StateStack) -> None:

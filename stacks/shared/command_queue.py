@@ -6,7 +6,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from stacks.shared.function import Function
-from stacks.shared.queue import DATA_KEY_REUSE, DeadLetterQueue, Queue, Redrive, allow_sources
+from stacks.shared.queue import DATA_KEY_REUSE, Queue, refuse_sources
 
 # A command makes a few calls to AWS; longer work continues in a following command.
 TIMEOUT_SECONDS = 30
@@ -15,7 +15,6 @@ VISIBILITY = Duration.seconds(40)
 # One command an invocation: a slow command delays no other; a lock serializes the work on one target.
 BATCH = 1
 CONCURRENCY = 10
-RECEIVES = 5
 # No client waits longer for a reply, and the schedule finishes all work without commands.
 RETENTION = Duration.hours(1)
 # As in `signalbox/control/protocol.py`, which has the reasons.
@@ -23,7 +22,7 @@ REPLY_VISIBILITY = Duration.seconds(2)
 REPLY_RETENTION = Duration.seconds(60)
 
 
-def command_queue(scope: Construct, *, queue_name: str, dead_letters: DeadLetterQueue, key: kms.IKey) -> Queue:
+def command_queue(scope: Construct, *, queue_name: str, key: kms.IKey) -> Queue:
     """Create a control queue under a fixed name, which policies of users contain."""
     return Queue(
         scope,
@@ -32,7 +31,6 @@ def command_queue(scope: Construct, *, queue_name: str, dead_letters: DeadLetter
         key=key,
         visibility=VISIBILITY,
         retention=RETENTION,
-        redrive=Redrive(queue=dead_letters, maximum_receives=RECEIVES),
     )
 
 
@@ -49,7 +47,7 @@ def reply_queue(scope: Construct, *, queue_name: str, key: kms.IKey) -> sqs.Queu
         data_key_reuse=DATA_KEY_REUSE,
         enforce_ssl=True,
     )
-    allow_sources(queue, ())
+    refuse_sources(queue)
     return queue
 
 

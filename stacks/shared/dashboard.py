@@ -46,7 +46,7 @@ class Monitoring(Construct):
             *_splitting_alarms(splitting),
             *_exchange_alarms(exchange),
             *live.alarms,
-            *overflow.alarms,
+            overflow.alarm,
             *overflow.drain.alarms,
             *(alarm for function in live.functions.values() for alarm in function.alarms),
         ]
@@ -178,10 +178,7 @@ def _retry_row(exchange: Exchange) -> list[cloudwatch.IWidget]:
             "Oldest command and delivery (s), dead letters of exchanges",
             [
                 *(queue.metric_approximate_age_of_oldest_message(statistic="Maximum") for queue in (commands, *queues)),
-                *(
-                    dead.metric_approximate_number_of_messages_visible(statistic="Maximum")
-                    for dead in (exchange.dead_letters, exchange.ordered_dead_letters)
-                ),
+                exchange.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum"),
             ],
         ),
     ]

@@ -1,11 +1,10 @@
-"""Queues: encrypted with the stage's key, TLS only, with a dead-letter queue and its alarm.
+"""Queues, and dead-letter queues with their alarms: encrypted with the stage's key, TLS only.
 
-Each says which queues may use it as their dead-letter queue: otherwise any queue of the account can have SQS move its
-messages there, past all permissions. Docs: docs/decisions/0028-queues-refuse-strange-sources.md
+None has a redrive policy: functions dead-letter messages themselves (docs/decisions/0034-only-poison-dies.md). None may
+be named in one: otherwise any queue of the account can have SQS move its messages there, past all permissions
+(docs/decisions/0028-queues-refuse-strange-sources.md).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from aws_cdk import Duration
@@ -16,26 +15,13 @@ from constructs import Construct
 
 from stacks.settings.config import Config
 from stacks.shared.alarms import alarm
-from stacks.shared.arns import queue_arn
 
 # Reuse of a data key for one hour: a KMS request for each message would cost more than the message.
 DATA_KEY_REUSE = Duration.hours(1)
 
 
-@dataclass(frozen=True, slots=True)
-class Redrive:
-    """The dead-letter queue of a queue, and the receives before a message moves there."""
-
-    queue: "DeadLetterQueue"
-    maximum_receives: int
-
-
 class DeadLetterQueue(sqs.Queue):
-    """A dead-letter queue with a retention of two weeks and an alarm from `alarm_at` messages.
-
-    `sources` are the names of the queues whose dead letters SQS moves here, ten at most. Names, because the queues
-    refer to this one.
-    """
+    """A dead-letter queue with a retention of two weeks and an alarm from `alarm_at` messages."""
 
     def __init__(
         self,
@@ -46,7 +32,6 @@ class DeadLetterQueue(sqs.Queue):
         config: Config,
         alarm_at: int = 1,
         holds: str,
-        sources: Sequence[str],
         ordered: bool = False,
     ) -> None:
         super().__init__(
@@ -59,7 +44,7 @@ class DeadLetterQueue(sqs.Queue):
             data_key_reuse=DATA_KEY_REUSE,
             enforce_ssl=True,
         )
-        allow_sources(self, sources)
+        refuse_sources(self)
         self.alarm = alarm(
             self,
             "Alarm",
@@ -71,7 +56,7 @@ class DeadLetterQueue(sqs.Queue):
 
 
 class Queue(sqs.Queue):
-    """A queue with a dead-letter queue."""
+    """A queue that a function reads."""
 
     def __init__(
         self,
@@ -79,7 +64,6 @@ class Queue(sqs.Queue):
         name: str,
         *,
         key: kms.IKey,
-        redrive: Redrive,
         visibility: Duration,
         retention: Duration,
         queue_name: str,
@@ -99,18 +83,14 @@ class Queue(sqs.Queue):
             encryption_master_key=key,
             data_key_reuse=DATA_KEY_REUSE,
             enforce_ssl=True,
-            dead_letter_queue=sqs.DeadLetterQueue(queue=redrive.queue, max_receive_count=redrive.maximum_receives),
         )
-        allow_sources(self, ())
+        refuse_sources(self)
 
 
-def allow_sources(queue: sqs.Queue, names: Sequence[str]) -> None:
-    """Allow only the named queues to use a queue as their dead-letter queue; none of them without names."""
+def refuse_sources(queue: sqs.Queue) -> None:
+    """Allow no queue to use a queue as its dead-letter queue."""
     resource = cast("sqs.CfnQueue", queue.node.default_child)
-    sources = [queue_arn(name) for name in names]
-    resource.redrive_allow_policy = (
-        {"redrivePermission": "byQueue", "sourceQueueArns": sources} if sources else {"redrivePermission": "denyAll"}
-    )
+    resource.redrive_allow_policy = {"redrivePermission": "denyAll"}
 
 
 def age_alarm(scope: Construct, queue: sqs.IQueue, *, oldest: Duration, config: Config) -> cloudwatch.Alarm:

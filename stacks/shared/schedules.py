@@ -29,7 +29,7 @@ class Schedules(Construct):
             self, "Group", schedule_group_name=f"{config.stage}-schedules", removal_policy=RemovalPolicy.DESTROY
         )
         self.dead_letters = DeadLetterQueue(
-            self, "DeadCalls", key=key, config=config, holds="Scheduled calls that could not be made", sources=()
+            self, "DeadCalls", key=key, config=config, holds="Scheduled calls that could not be made"
         )
         self.roles: dict[str, iam.Role] = {}
 

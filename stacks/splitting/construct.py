@@ -34,12 +34,9 @@ class Splitting(Construct):
             "DeadLetters",
             key=state.queue_key,
             config=config,
-            holds="Messages and commands that failed",
-            sources=[config.control_queue],
+            holds="Messages or commands that can never be handled",
         )
-        self.control_queue = command_queue(
-            self, queue_name=config.control_queue, dead_letters=self.dead_letters, key=state.queue_key
-        )
+        self.control_queue = command_queue(self, queue_name=config.control_queue, key=state.queue_key)
         self.replies = reply_queue(self, queue_name=config.split_reply_queue, key=state.queue_key)
         self.age_alarm = age_alarm(self, self.control_queue, oldest=VISIBILITY, config=config)
         resources = Resources(

@@ -39,7 +39,7 @@ BUDGET = {
     "splitting.split": ({"splitting"}, 60),
     "splitting.control": ({"splitting"}, 115),
     "exchange.route": (LIVE, 97),
-    "exchange.control": (LIVE, 128),
+    "exchange.control": (LIVE, 129),
     "live.connect": (LIVE, 57),
     "live.receive": (LIVE, 56),
     "live.session": (LIVE, 116),

@@ -83,10 +83,6 @@ def test_all_problems_are_reported_together():
             "broker_queue_retention_seconds must be at least 150 s with offer_patience_seconds 30, "
             "or offers expire before their clients get a reply; it is 60"
         ),
-        (
-            "broker_queue_retention_seconds must be at least 150 s with broker_queue_maximum_receives 50, "
-            "or the queue deletes an offer that always fails before it is a dead letter; it is 60"
-        ),
     )
 
 
@@ -99,7 +95,6 @@ def test_all_problems_are_reported_together():
         ({"poll_hold_seconds": ""}, "poll_hold_seconds must be a whole number, not ''"),
         ({"poll_hold_seconds": -1}, "poll_hold_seconds must be at least 0 s, not -1"),
         ({"offer_patience_seconds": 11}, "offer_patience_seconds must be at least 12 s, not 11"),
-        ({"broker_queue_maximum_receives": 19}, "broker_queue_maximum_receives must be at least 20, not 19"),
         ({"stage": 7}, "stage must be text, not 7"),
         ({"stage": "Trial"}, "stage must match [a-z](?:[a-z0-9-]{0,28}[a-z0-9])?, not 'Trial'"),
         ({"broker_queue_name": "a.fifo"}, "broker_queue_name must match [A-Za-z0-9_-]{1,80}, not 'a.fifo'"),
@@ -114,7 +109,6 @@ def test_an_invalid_value_is_refused(context, problem):
 @pytest.mark.parametrize(
     ("context", "words"),
     [
-        ({"broker_queue_maximum_receives": 101}, "broker_queue_retention_seconds must be at least 303 s"),
         ({"offer_patience_seconds": 240}, "broker_queue_retention_seconds must be at least 360 s"),
         (
             {"client_queue_lease_seconds": 20},
@@ -234,7 +228,7 @@ def test_every_setting_has_a_description_and_numbers_have_units():
     for setting in settings():
         assert setting.description.endswith("."), setting.name
         assert setting.kind in {str, int, bool, Path, KubernetesClusters}, setting.name
-        assert setting.kind is not int or setting.unit or setting.name == "broker_queue_maximum_receives", setting.name
+        assert setting.kind is not int or setting.unit, setting.name
 
 
 def test_every_default_is_an_accepted_value():

@@ -61,12 +61,13 @@ class SqsExchangeQueues:
         }
         retention = {"MessageRetentionPeriod": _seconds(DEAD_LETTER_RETENTION)}
         self.queues.make(dead_letters, common | retention, tags, sources=[queue.name])
-        redrive = {"deadLetterTargetArn": self.queues.arn(dead_letters), "maxReceiveCount": queue.maximum_receives}
         settings = {
             "MessageRetentionPeriod": _seconds(queue.retention),
             "VisibilityTimeout": _seconds(queue.visibility),
-            "RedrivePolicy": json.dumps(redrive),
         }
+        if queue.maximum_receives is not None:
+            redrive = {"deadLetterTargetArn": self.queues.arn(dead_letters), "maxReceiveCount": queue.maximum_receives}
+            settings["RedrivePolicy"] = json.dumps(redrive)
         try:
             self.queues.make(queue.name, common | settings, tags)
         except EffectRefused as error:

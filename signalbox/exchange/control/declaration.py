@@ -187,7 +187,6 @@ def exchange_queue_spec(name: ExchangeName, ports: ControlPorts) -> QueueSpec:
         resource=ResourceRef(ResourceKind.EXCHANGE, name),
         retention=config.retention,
         visibility=config.visibility,
-        maximum_receives=config.maximum_receives,
     )
 
 

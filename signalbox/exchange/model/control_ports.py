@@ -36,7 +36,7 @@ class ChangedMeanwhile(Contended):
 
 @dataclass(frozen=True, slots=True)
 class StageConfig:
-    """The settings of a stage. The times and the number of receives are those of the queues behind exchanges.
+    """The settings of a stage. The times are those of the queues behind exchanges.
 
     `metrics_delay` is how late SQS's metrics may be: 5 minutes on AWS, zero on stages without metrics.
     """
@@ -45,8 +45,7 @@ class StageConfig:
     account: str
     region: str
     retention: timedelta = timedelta(days=4)
-    visibility: timedelta = timedelta(seconds=180)
-    maximum_receives: int = 5
+    visibility: timedelta = timedelta(seconds=90)
     metrics_delay: timedelta = timedelta(minutes=5)
 
 

@@ -178,13 +178,16 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class QueueSpec:
-    """The settings of an SQS queue to create; `resource` is the exchange or declared queue that it belongs to."""
+    """The settings of an SQS queue to create; `resource` is the exchange or declared queue that it belongs to.
+
+    SQS dead-letters a message after `maximum_receives`, or never.
+    """
 
     name: QueueName
     resource: ResourceRef
     retention: timedelta
     visibility: timedelta
-    maximum_receives: int
+    maximum_receives: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ class CopyDispatcher:
             for queue in queues
         )
 
-    def dead_letter_copy(self, copy: Copy, outcome: DispatchResult, *, reason: str, is_gone: bool = False) -> None:
+    def _dead_letter_copy(self, copy: Copy, outcome: DispatchResult, *, reason: str, is_gone: bool = False) -> None:
         """Send a copy to its queue's dead-letter queue, or the stage's if the queue is gone; add it to the result."""
         if self.dead_letter(copy.message, next_to=None if is_gone else copy.destination, reason=reason):
             outcome.dead.append(DeadCopy(copy, reason))
@@ -91,7 +91,7 @@ class CopyDispatcher:
             if reason is None:
                 outcome.failed.append(copy)
             else:
-                self.dead_letter_copy(copy, outcome, reason=reason, is_gone=is_gone)
+                self._dead_letter_copy(copy, outcome, reason=reason, is_gone=is_gone)
 
     def _calls(self, deliveries: Iterable[Delivery]) -> Iterable[tuple[Batch, SentBatch]]:
         calls = list(batches(deliveries))

@@ -1,6 +1,6 @@
-"""The retrier of copies: sends them again, in order on FIFO queues; dead-letters them after the last attempt."""
+"""The retrier of copies: sends them again until their queues accept them, in order on FIFO queues."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,13 +10,9 @@ from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.routing_ports import CounterWriter, Heads
 from signalbox.exchange.routing.batch_report import BatchReport
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult
-from signalbox.exchange.routing.router import RoutingResult
+from signalbox.exchange.routing.router import NO_POISON, RoutingResult
 from signalbox.fifo import FifoBatch
-from signalbox.messages import Message
-
-# The default; the router's delivery is the first attempt. The retry queues' own redrive limit must be higher, or SQS
-# would move copies to the dead-letter queue without a reason.
-MAXIMUM_ATTEMPTS = 5
+from signalbox.messages import Message, MessageId
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +32,15 @@ class Retrier:
     counters: CounterWriter
     names: StageNames
     now: Callable[[], datetime]
-    maximum_attempts: int = MAXIMUM_ATTEMPTS
 
-    def retry(self, messages: Sequence[Message], *, is_ordered: bool) -> RoutingResult:
-        """Deliver copies; dead-letter those at the last attempt, and return the others for redelivery."""
-        entries = [self._read(message) for message in messages]
+    def retry(
+        self, messages: Sequence[Message], *, is_ordered: bool, poison: Mapping[MessageId, str] = NO_POISON
+    ) -> RoutingResult:
+        """Deliver copies; dead-letter those that SQS refuses permanently, and return the others for redelivery.
+
+        Messages in `poison` are dead-lettered unread, each with its reason.
+        """
+        entries = [self._entry(message, poison) for message in messages]
         batch = FifoBatch([(entry.message, entry) for entry in entries], is_ordered)
         report = BatchReport(self.now())
         while ready := batch.take_ready():
@@ -48,7 +48,9 @@ class Retrier:
         self.counters.add(report.counts(), at=report.at)
         return RoutingResult(batch.not_done(), tuple(report.events))
 
-    def _read(self, message: Message) -> _RetryEntry:
+    def _entry(self, message: Message, poison: Mapping[MessageId, str]) -> _RetryEntry:
+        if message.message_id in poison:
+            return _RetryEntry(message, Rejection(message, poison[message.message_id]))
         try:
             return _RetryEntry(message, read_retry(message, self.names))
         except InvalidRetry as error:
@@ -73,11 +75,6 @@ class Retrier:
 
     def _delivered(self, copies: Sequence[Copy]) -> DispatchResult:
         outcome = self.dispatcher.deliver(copies)
-        last = [copy for copy in outcome.failed if copy.attempt >= self.maximum_attempts]
-        outcome.failed = [copy for copy in outcome.failed if copy.attempt < self.maximum_attempts]
-        for copy in last:
-            reason = f"queue {copy.destination!r} took it at none of {copy.attempt} attempts"
-            self.dispatcher.dead_letter_copy(copy, outcome, reason=reason)
         # Only now may later copies go directly: these are in the queue, or never will be.
         for copy in (*outcome.delivered, *(dead.copy for dead in outcome.dead)):
             if copy.sequence is not None and copy.keeps_order:

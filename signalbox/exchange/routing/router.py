@@ -49,6 +49,7 @@ from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right
 
 Entry = Publication | Rejection
+NO_POISON: Mapping[MessageId, str] = {}
 
 
 class ExchangeUnknown(UnavailableError):
@@ -138,12 +139,14 @@ class Router:
         self._graph = RoutingGraph(self.maximum_bindings)
         self._copy_settings = CopySettingsCache(self.table)
 
-    def route(self, messages: Sequence[Message], exchange: ExchangeName) -> RoutingResult:
+    def route(
+        self, messages: Sequence[Message], exchange: ExchangeName, poison: Mapping[MessageId, str] = NO_POISON
+    ) -> RoutingResult:
         """Route messages of an exchange's queue. A message is done when each copy is delivered or accounted for.
 
-        Raises `ExchangeUnknown`.
+        Messages in `poison` are dead-lettered unread, each with its reason. Raises `ExchangeUnknown`.
         """
-        entries, heads = self._entries(messages, exchange)
+        entries, heads = self._entries(messages, exchange, poison)
         batch = FifoBatch([(entry.message, entry) for entry in entries], is_fifo(exchange))
         work = _BatchRouting(exchange, entries, heads, batch, BatchReport(self.now()))
         work.report.count_received(messages, exchange)
@@ -195,10 +198,9 @@ class Router:
             pass
 
     def _entries(
-        self, messages: Sequence[Message], exchange: ExchangeName
+        self, messages: Sequence[Message], exchange: ExchangeName, poison: Mapping[MessageId, str]
     ) -> tuple[list[Entry], Mapping[RoutingKey, Head] | None]:
-        ids = {"trusted_ids": self.trusted_ids, "session_ids": self.session_ids}
-        contents = [(message, read_publication(message, **ids)) for message in messages]
+        contents = [(message, self._content(message, poison)) for message in messages]
         keys = {content.key for _, content in contents if isinstance(content, MessageProperties)}
         senders = {principal_id(message) for message in messages} - {"", *self.trusted_ids}
         heads = self._refresh(exchange, keys, senders=senders)
@@ -209,6 +211,15 @@ class Router:
             for (message, content), publisher in zip(contents, publishers, strict=True)
         ]
         return entries, heads
+
+    def _content(self, message: Message, poison: Mapping[MessageId, str]) -> MessageProperties | Rejection:
+        if message.message_id in poison:
+            return Rejection(message, poison[message.message_id])
+        return self.read(message)
+
+    def read(self, message: Message) -> MessageProperties | Rejection:
+        """Return the properties of a message, or its rejection; this depends on the message alone."""
+        return read_publication(message, trusted_ids=self.trusted_ids, session_ids=self.session_ids)
 
     def _denied(self, exchange: ExchangeName, keys: Collection[RoutingKey], publishers: Collection[str]) -> RouteDenies:
         """Read the denies of the publishers, and of the users of all queues that may get a message."""

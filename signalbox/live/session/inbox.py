@@ -53,6 +53,12 @@ def messages_of(body: str, session: Session) -> Sequence[InboxMessage]:
     return [InboxMessage(decode(text), size_bytes(text)) for text in texts]
 
 
+def readings(body: str) -> Sequence[InboxMessage]:
+    """Return the content of a message body as a connection of each kind reads it. Raises `InvalidInboxMessage`."""
+    texts = batches.messages_of(body.removeprefix(FRAME))[: batches.MAXIMUM_MESSAGES]
+    return [*(parse(body, dialect) for dialect in DECODERS), *(InboxMessage(decode(text)) for text in texts)]
+
+
 def signal_body(signal: Signal) -> str:
     """Return the message body for a signal."""
     if isinstance(signal, Killed):

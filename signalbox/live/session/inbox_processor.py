@@ -67,12 +67,16 @@ class SessionChanged(UnavailableError):
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A message of an inbox; `frame` is its SQS message id, and `at` is when it was sent."""
+    """A message of an inbox; `frame` is its SQS message id, and `at` is when it was sent.
+
+    `poison` is why it is not even to be read, or None.
+    """
 
     frame: FrameId
     connection: ConnectionId
     body: str
     at: datetime
+    poison: str | None = None
 
     def parts(self, count: int) -> "Iterator[Arrival]":
         """Yield the arrivals of the messages in a frame. The last one has the id of the frame."""
@@ -118,7 +122,7 @@ class InboxProcessor:
                 yield from self._executed(batch)
                 batch = []
             try:
-                messages = inbox.messages_of(arrival.body, stored.session)
+                messages = _read(arrival, stored.session)
             except InvalidInboxMessage:
                 self._saved(batch, stored)
                 yield from self._executed(batch)
@@ -248,6 +252,12 @@ class InboxProcessor:
         is_anonymous: bool = False,
     ) -> RealmAccess:
         return self.ports.store.accounts.access(realm, user, now=now, token=token, is_anonymous=is_anonymous)
+
+
+def _read(arrival: Arrival, session: Session) -> Sequence[InboxMessage]:
+    if arrival.poison is not None:
+        raise InvalidInboxMessage(arrival.poison)
+    return inbox.messages_of(arrival.body, session)
 
 
 def _token_in(received: Received, session: Session, live: LiveSettings) -> str | None:

@@ -36,6 +36,12 @@ def test_a_queue_is_made_with_its_dead_letter_queue(queues: SqsExchangeQueues, s
     assert dead["MessageRetentionPeriod"] == "1209600"
 
 
+def test_sqs_dead_letters_nothing_of_a_queue_without_a_limit_of_receives(queues: SqsExchangeQueues, sqs) -> None:
+    queues.make(replace(WANTED, maximum_receives=None))
+
+    assert "RedrivePolicy" not in attributes_of(sqs, NAME)
+
+
 @pytest.mark.parametrize("name", [NAME, DEAD])
 def test_both_are_encrypted_and_take_nothing_without_tls(queues: SqsExchangeQueues, sqs, name: str) -> None:
     queues.make(WANTED)

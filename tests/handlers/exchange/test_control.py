@@ -1,6 +1,8 @@
 """The function `control` of the exchange, on moto."""
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,7 +16,8 @@ from lambdas.exchange.control import handler
 from lambdas.shared import commands
 from signalbox.aws.exchange.exchanges import DynamoQueues, DynamoUsers
 from signalbox.aws.exchange.queues import SqsExchangeQueues
-from signalbox.errors import RejectedError
+from signalbox.control.envelope import Envelope
+from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange.model.records import CreatedQueue, DeclaredQueue, QueueSpec, User
 from signalbox.queues import lease_tags
 from signalbox.sarracenia.rights.names import UserName
@@ -110,7 +113,6 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> I
         "EXCHANGE_VISIBILITY_SECONDS": "180",
         "QUEUE_KEY_ARN": KEY,
         "EXCHANGE_RETENTION_SECONDS": "345600",
-        "EXCHANGE_MAXIMUM_RECEIVES": "5",
         "QUEUE_METRICS_DELAY_SECONDS": "0",
         "LIVE_TABLE": "Live",
         "LIVE_INBOX_URL": URLS + "live-inbox.fifo",
@@ -258,9 +260,8 @@ def reasons(stage: ExchangeControlStage) -> list[str]:
         ("", {"SenderId": "AIDA1"}, "user 'alice' sent a command to the administrators' control queue"),
         ("", {"DeadLetterQueueSourceArn": ARNS + "eve"}, f"SQS moved the command here from {ARNS}eve"),
         ("alice", {"DeadLetterQueueSourceArn": ARNS + "eve"}, f"SQS moved the command here from {ARNS}eve"),
-        ("alice", {"ApproximateReceiveCount": "6"}, "the command was received 6 times without a result"),
     ],
-    ids=["removed", "another user", "nobody", "a user as administrator", "moved", "moved to a user", "worn out"],
+    ids=["removed", "another user", "nobody", "a user as administrator", "moved", "moved to a user"],
 )
 def test_a_command_without_proof_is_dead_lettered_with_its_reason(stage, user, attributes, reason):
     command = stage.command("declare_exchange", user=user, exchange="xs_alice")
@@ -276,7 +277,7 @@ def test_a_command_without_proof_is_dead_lettered_with_its_reason(stage, user, a
 
 def test_a_command_that_is_received_again_is_executed(stage):
     command = stage.command("declare_exchange", user="alice", exchange="xs_alice")
-    command["attributes"] |= {"ApproximateReceiveCount": "5"}
+    command["attributes"] |= {"ApproximateReceiveCount": "1000"}
 
     handler(batch(command), None)
 
@@ -326,6 +327,27 @@ def test_a_command_without_a_reply_queue_that_is_too_early_comes_again(stage):
     again = batch(stage.command("declare_queue", reply=False, queue="q_alice"))
 
     assert handler(again, None) == {"batchItemFailures": [{"itemIdentifier": "m-1"}]}
+
+
+def test_a_command_that_fails_for_the_fifth_time_raises_the_alarm_on_errors_and_comes_again(stage):
+    leaving(stage)
+    command = stage.command("declare_queue", reply=False, queue="q_alice")
+    command["attributes"] |= {"ApproximateReceiveCount": "5"}
+
+    with pytest.raises(UnavailableError, match="none of 1 commands was handled"):
+        handler(batch(command), None)
+
+    assert reasons(stage) == []
+
+
+def test_a_command_that_stops_its_reader_is_dead_lettered(stage, monkeypatch):
+    monkeypatch.setattr(Envelope, "parse", classmethod(lambda _, __: os.kill(os.getpid(), signal.SIGSEGV)))
+    command = stage.command("declare_queue", queue="q_alice")
+    command["attributes"] |= {"ApproximateReceiveCount": "5"}
+
+    assert handler(batch(command), None) == {"batchItemFailures": []}
+
+    assert reasons(stage) == ["reading it ends the process with SIGSEGV"]
 
 
 def test_a_concurrent_declaration_is_retried_and_succeeds(stage, monkeypatch):

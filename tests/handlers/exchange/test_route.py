@@ -2,6 +2,9 @@
 
 import base64
 import hashlib
+import json
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,11 +23,15 @@ from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, Dyna
 from signalbox.aws.exchange.items import binding_key
 from signalbox.aws.exchange.kept_queues import DynamoKeptQueues
 from signalbox.aws.shared.messages import batch_entry, message_of
+from signalbox.errors import UnavailableError
 from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, DeclaredQueue, Exchange, ResourceKind, ResourceRef, User
+from signalbox.exchange.routing import router
+from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
+from signalbox.exchange.routing.router import Router
 from signalbox.kept.objects import read_batch
 from signalbox.messages import outgoing
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -153,7 +160,6 @@ def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table) -> Iterator[Rout
         "EXCHANGE_RETRY_QUEUE_URL": found.make(RETRIES),
         "KEPT_BUCKET": BUCKET,
         "EXCHANGE_ORDERED_RETRY_QUEUE_URL": found.make(ORDERED_RETRIES),
-        "EXCHANGE_MAXIMUM_RECEIVES": "5",
         "ROUTE_TIMEOUT_SECONDS": "30",
         "EXCHANGE_CONTROL_ROLE_ID": "AROACONTROL",
         "LIVE_SESSION_ROLE_ID": "AROASESSION",
@@ -294,6 +300,128 @@ def test_copies_that_still_fail_stay_in_the_retry_queue(stage):
     stage.route("xs")
 
     assert len(stage.call(RETRIES)) == 1
+
+
+def test_copies_wait_for_a_queue_for_as_long_as_it_takes_and_their_age_is_measured(stage, capsys):
+    stage.bind("xs", "#", queue="q_a")
+    url = stage.urls[NAMES.queue("q_a")]
+    stage.sqs.delete_queue(QueueUrl=url)
+    stage.publish("xs", "a", "0")
+    stage.route("xs")
+    (waiting,) = stage._page(RETRIES)
+    record = record_of(waiting, RETRIES)
+    sent_at = datetime.now(UTC) - timedelta(hours=9)
+    record["attributes"] |= received(1000) | {"SentTimestamp": str(round(sent_at.timestamp() * 1000))}
+    capsys.readouterr()
+
+    left = handler(batch(record), None)["batchItemFailures"]
+
+    assert left == [{"itemIdentifier": waiting["MessageId"]}]
+    assert stage.bodies(DEAD) == []
+    (measured,) = [line for line in capsys.readouterr().out.splitlines() if "OldestMessageAge" in line]
+    assert json.loads(measured)["OldestMessageAge"][0] >= 9 * 3600
+    stage.make(NAMES.queue("q_a"))
+    assert handler(batch(record), None) == {"batchItemFailures": []}
+    assert [one.body for one in stage.delivered("q_a")] == ["0"]
+
+
+def received(times: int) -> dict[str, str]:
+    return {"ApproximateReceiveCount": str(times)}
+
+
+def suspects(stage: RouteStage, name: str, *, times: int = 1000) -> list[Event]:
+    """Return the records of a queue's messages, as if they were received this often."""
+    records = [record_of(message, name) for message in stage._page(name)]
+    for record in records:
+        record["attributes"] |= received(times)
+    return records
+
+
+def deadly_to(monkeypatch: pytest.MonkeyPatch, reader: str) -> None:
+    """Have a reader of messages end its process at the body `poison`."""
+    read = getattr(route_module(reader), reader)
+
+    def deadly(message, *arguments, **named):
+        if message.body == "poison":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return read(message, *arguments, **named)
+
+    monkeypatch.setattr(route_module(reader), reader, deadly)
+
+
+def route_module(reader: str) -> Any:
+    return {"read_publication": router, "read_retry": route}[reader]
+
+
+@pytest.mark.parametrize(("exchange", "queue"), [("xs", "q_a"), (LOG, "q_a.fifo")])
+def test_a_message_that_stops_its_reader_is_dead_lettered_and_the_others_are_routed(
+    stage, monkeypatch, exchange, queue
+):
+    stage.bind(exchange, "#", queue=queue)
+    for body in ("before", "poison", "behind"):
+        stage.publish(exchange, "a", body)
+    deadly_to(monkeypatch, "read_publication")
+
+    assert handler(batch(*suspects(stage, NAMES.queue(exchange))), None) == {"batchItemFailures": []}
+
+    assert sorted(one.body for one in stage.delivered(queue)) == ["before", "behind"]
+    (dead,) = stage._page(dead_letter_name(NAMES.queue(exchange)))
+    assert dead["Body"] == "poison"
+    assert dead["MessageAttributes"]["Reason"]["StringValue"] == "reading it ends the process with SIGSEGV"
+
+
+def test_a_copy_that_stops_its_reader_is_dead_lettered(stage, monkeypatch):
+    stage.bind("xs", "#", queue="q_a")
+    stage.sqs.delete_queue(QueueUrl=stage.urls[NAMES.queue("q_a")])
+    stage.publish("xs", "a", "poison")
+    stage.route("xs")
+    deadly_to(monkeypatch, "read_retry")
+
+    assert handler(batch(*suspects(stage, RETRIES)), None) == {"batchItemFailures": []}
+
+    assert stage.bodies(DEAD) == ["poison"]
+
+
+@pytest.mark.parametrize(("exchange", "queue"), [("xs", "q_a"), (LOG, "q_a.fifo")])
+def test_a_message_that_always_fails_delays_its_own_group_only_and_is_kept(stage, monkeypatch, exchange, queue):
+    stage.bind(exchange, "#", queue=queue)
+    for key, body in (("a", "before"), ("b", "failing"), ("b", "behind"), ("c", "other")):
+        stage.publish(exchange, key, body)
+    dispatch = CopyDispatcher.deliver
+
+    def deliver(dispatcher, copies):
+        found = list(copies)
+        if any(one.message.body == "failing" for one in found):
+            raise ValueError("a defect")
+        return dispatch(dispatcher, found)
+
+    monkeypatch.setattr(CopyDispatcher, "deliver", deliver)
+    records = suspects(stage, NAMES.queue(exchange))
+
+    left = {one["itemIdentifier"] for one in handler(batch(*records), None)["batchItemFailures"]}
+
+    kept = {record["body"] for record in records if record["messageId"] in left}
+    assert kept == ({"failing", "behind"} if exchange == LOG else {"failing"})
+    assert {one.body for one in stage.delivered(queue)} == {"before", "other", "behind"} - kept
+    assert stage.bodies(dead_letter_name(NAMES.queue(exchange))) == []
+
+
+def test_a_batch_that_fails_rarely_is_not_taken_apart(stage, monkeypatch):
+    for body in ("0", "1"):
+        stage.publish("xs", "a", body)
+    monkeypatch.setattr(Router, "route", failing)
+
+    records = suspects(stage, NAMES.queue("xs"), times=4)
+    with pytest.raises(ValueError, match="of 2"):
+        handler(batch(*records), None)
+    for record in records:
+        record["attributes"] |= received(5)
+    with pytest.raises(UnavailableError, match="none of 2 messages"):
+        handler(batch(*records), None)
+
+
+def failing(_: Router, messages: Any, *__: Any) -> None:
+    raise ValueError(f"of {len(messages)}")
 
 
 def test_messages_of_a_queue_that_is_no_exchange_stay_in_flight(stage):

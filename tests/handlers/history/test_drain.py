@@ -3,6 +3,7 @@
 import pytest
 
 from lambdas.history import drain
+from signalbox.errors import UnavailableError
 from tests.fakes.aws import aws
 from tests.handlers.environment import STREAM, clear_caches, create_history_stream, written_events
 
@@ -39,3 +40,15 @@ def test_a_message_of_which_a_line_is_refused_stays_in_the_queue(monkeypatch):
     monkeypatch.setattr(drain.instance, "stream", Stream)
 
     assert drain.handler(event(FIRST + SECOND, THIRD), None) == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
+
+
+def test_an_outage_of_firehose_looks_like_one(monkeypatch):
+    class Stream:
+        def put(self, lines):
+            return lines
+
+    clear_caches(drain)
+    monkeypatch.setattr(drain.instance, "stream", Stream)
+
+    with pytest.raises(UnavailableError, match="accepted none of 2 messages"):
+        drain.handler(event(FIRST, SECOND), None)

@@ -1,6 +1,8 @@
 """The function that posts outbox items to connections, in order and only with the right."""
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,7 +23,16 @@ from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.grants import Grant
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.outbox.items import BackfillRequest, CloseRequest, EventBatch, ItemId, SubscriptionEvent, reply_item
+from signalbox.live.outbox.items import (
+    BackfillRequest,
+    CloseRequest,
+    EventBatch,
+    ItemId,
+    OutboxItem,
+    SubscriptionEvent,
+    parse_item,
+    reply_item,
+)
 from signalbox.live.outbox.ports import PostResult
 from signalbox.live.session.effects import Post
 from signalbox.live.session.state import ConnectionId, Session, State
@@ -287,6 +298,27 @@ def test_an_unreadable_message_is_dead_lettered_with_its_reason_and_blocks_nothi
     (row,) = written_events(stage.s3)
     assert (row["kind"], row["outcome"], row["reason"]) == ("dead_letter", "dead", "nothing that an outbox has")
     assert row["message_id"] == letter["MessageAttributes"]["OriginalMessageId"]["StringValue"]
+
+
+def test_an_item_that_stops_its_reader_is_dead_lettered_and_blocks_nothing(stage: DeliverStage, monkeypatch) -> None:
+    stage.put_unreadable("poison")
+    stage.put(subscribed())
+    event = stage.received()
+    for record in event["Records"]:
+        record["attributes"]["ApproximateReceiveCount"] = "5"
+
+    def parse(body: str) -> OutboxItem:
+        if body == "poison":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return parse_item(body)
+
+    monkeypatch.setattr(deliver, "parse_item", parse)
+
+    assert handler(event, stage.context) == {"batchItemFailures": []}
+
+    assert len(stage.posted()) == 1
+    (letter,) = stage.dead_letters()
+    assert (letter["Body"], dead_letter_reason(letter)) == ("poison", "reading it ends the process with SIGSEGV")
 
 
 def test_a_batch_of_only_unreadable_messages_is_dead_lettered(stage: DeliverStage) -> None:

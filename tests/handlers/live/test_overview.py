@@ -1,6 +1,8 @@
 """The function that answers the calls which `session` passes on."""
 
 import json
+import os
+import signal
 import uuid
 from datetime import UTC, datetime
 
@@ -10,6 +12,7 @@ import pytest
 from lambdas.live import overview
 from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.exchange.model.records import User
+from signalbox.live.procedures.overview_calls import OverviewCall
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.aws import aws, exchange_table, live_table, rendezvous_table, split_table, sqs  # noqa: F401 - fixtures
@@ -83,6 +86,18 @@ def test_an_unreadable_message_becomes_a_dead_letter_and_blocks_no_other(admin):
     assert dead_letter_reason(letter).startswith("a message of 8 characters is not a call: JSONDecodeError")
     assert len(admin.replies("c1")) == 1
     assert ("dead_letter", "dead") in admin.history()
+
+
+def test_a_call_that_stops_its_reader_becomes_a_dead_letter(admin, monkeypatch):
+    put(admin, "c1", "poison")
+    (record,) = [record_of(message, OVERVIEW) for message in admin.taken(OVERVIEW)]
+    record["attributes"]["ApproximateReceiveCount"] = "5"
+    monkeypatch.setattr(OverviewCall, "parse", lambda _: os.kill(os.getpid(), signal.SIGSEGV))
+
+    assert overview.handler(batch(record), None) == {"batchItemFailures": []}
+
+    (letter,) = admin.taken(ORDERED_DEAD)
+    assert (letter["Body"], dead_letter_reason(letter)) == ("poison", "reading it ends the process with SIGSEGV")
 
 
 def test_a_message_that_cannot_be_dead_lettered_stays_in_flight(admin):

@@ -1,6 +1,8 @@
 """The functions that open sessions, receive frames and process inboxes."""
 
 import json
+import os
+import signal
 import uuid
 import zlib
 from dataclasses import replace
@@ -33,8 +35,10 @@ from tests.handlers.live.live_stage import (  # noqa: F401 - fixtures
     ORDERED_DEAD,
     REALM,
     TIMERS,
+    record_of,
     stage,
 )
+from tests.handlers.recorded_events import batch
 
 A = TopicPattern.parse("trial.a")
 
@@ -154,6 +158,22 @@ def test_an_unreadable_message_of_an_inbox_becomes_a_dead_letter_and_blocks_no_o
         "heard: expected one of killed, lost, elapsed, rights, admitted, not 'music'",
     ]
     assert stage.history().count(("dead_letter", "dead")) == 2
+
+
+def test_a_frame_that_stops_its_reader_becomes_a_dead_letter_and_blocks_no_other(stage, monkeypatch):  # noqa: F811
+    stage.connect("c1")
+    for body in ("f[6]", "f[7]", '{"heard": "lost"}'):
+        put(stage, "c1", body)
+    records = [record_of(message, INBOX) for message in stage.taken(INBOX, keep=True)]
+    for record in records:
+        record["attributes"]["ApproximateReceiveCount"] = "5"
+    monkeypatch.setattr(session, "readings", lambda body: body == "f[7]" and os.kill(os.getpid(), signal.SIGSEGV))
+
+    assert session.handler(batch(*records), None) == {"batchItemFailures": []}
+
+    assert wiring.sessions().find(ConnectionId("c1")).session.state is State.CLOSED
+    (letter,) = stage.taken(ORDERED_DEAD)
+    assert (letter["Body"], dead_letter_reason(letter)) == ("f[7]", "reading it ends the process with SIGSEGV")
 
 
 def test_a_message_that_cannot_be_dead_lettered_stays_in_flight_with_those_behind_it(stage):  # noqa: F811

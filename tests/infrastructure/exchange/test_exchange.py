@@ -9,7 +9,6 @@ import pytest
 
 from signalbox.aws.exchange import items as exchange_items
 from signalbox.aws.shared.telemetry import measure_oldest_message
-from signalbox.control.delivery import MAXIMUM_RECEIVES
 from signalbox.control.protocol import REPLY_RETENTION, REPLY_VISIBILITY
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.exchange.model.names import StageNames, dead_letter_name
@@ -105,7 +104,6 @@ def test_commands_are_read_where_the_administrators_and_users_send_them(stage):
     own = stage.every("AWS::SQS::Queue")["Exchange/Commands"]["Properties"]
 
     assert own["QueueName"] == named.control_queue(None)
-    assert own["RedrivePolicy"]["maxReceiveCount"] == MAXIMUM_RECEIVES
     replies = stage.every("AWS::SQS::Queue")["Exchange/Replies"]["Properties"]
     assert replies["QueueName"] == named.reply_queue(None)
     assert replies["MessageRetentionPeriod"] == REPLY_RETENTION.total_seconds()
@@ -152,7 +150,6 @@ def test_times_and_names_follow_from_the_settings():
     stage = templates(
         stage="trial",
         exchange_prefix="trial-",
-        exchange_maximum_receives=3,
         exchange_retention_seconds=600,
         route_concurrency=7,
         route_timeout_seconds=20,
@@ -162,42 +159,33 @@ def test_times_and_names_follow_from_the_settings():
 
     assert route["Timeout"] == 20
     assert stage.stage["Outputs"]["ExchangePrefix"]["Value"] == "trial-"
-    for name, called, kept in (
-        ("Retries", "trial-exchange-retries", "Exchange/DeadLetters"),
-        ("OrderedRetries", "trial-exchange-retries.fifo", "Exchange/OrderedDeadLetters"),
-    ):
+    for name, called in (("Retries", "trial-exchange-retries"), ("OrderedRetries", "trial-exchange-retries.fifo")):
         queue = queues[f"Exchange/{name}"]["Properties"]
         assert (queue["QueueName"], queue["VisibilityTimeout"], queue["MessageRetentionPeriod"]) == (called, 25, 600)
-        assert queue["RedrivePolicy"]["maxReceiveCount"] == 8
-        assert stage.text(queue["RedrivePolicy"]["deadLetterTargetArn"]) == kept
         mapping = stage.every("AWS::Lambda::EventSourceMapping")[f"Exchange/Route/{name}"]["Properties"]
         assert mapping["ScalingConfig"] == {"MaximumConcurrency": 7}
-
-
-@pytest.mark.parametrize("attempts", [2, 5])
-def test_the_router_buries_what_failed_too_often_before_sqs_does(attempts):
-    stage = templates(exchange_maximum_receives=attempts)
-    route = stage.every("AWS::Lambda::Function")["Exchange/Route"]["Properties"]
-
-    assert route["Environment"]["Variables"]["EXCHANGE_MAXIMUM_RECEIVES"] == str(attempts)
-    for name in ("Retries", "OrderedRetries"):
-        redrive = stage.every("AWS::SQS::Queue")[f"Exchange/{name}"]["Properties"]["RedrivePolicy"]
-        assert redrive["maxReceiveCount"] > attempts
 
 
 def test_ordered_retries_use_fifo_queues(stage):
     ordered = {name for name, q in stage.every("AWS::SQS::Queue").items() if q["Properties"].get("FifoQueue")}
 
-    assert {name for name in ordered if name.startswith("Exchange/")} == {
-        "Exchange/OrderedRetries",
-        "Exchange/OrderedDeadLetters",
-    }
+    assert {name for name in ordered if name.startswith("Exchange/")} == {"Exchange/OrderedRetries"}
 
 
-def test_a_delivery_that_is_tried_again_raises_no_alarm_before_it_is_dead(stage):
+def test_a_delivery_that_fails_ten_times_raises_an_alarm(stage):
     for name in ("Retries", "OrderedRetries"):
         alarm = stage.every("AWS::CloudWatch::Alarm")[f"Exchange/{name}/AgeAlarm"]["Properties"]
-        assert alarm["Threshold"] > 5 * 30
+        assert alarm["Threshold"] == 10 * 30
+
+
+def test_what_failed_is_received_again_within_two_minutes(stage):
+    """A service that returns has not been away for longer."""
+    route = stage.every("AWS::Lambda::Function")["Exchange/Control"]["Properties"]["Environment"]["Variables"]
+    queues = stage.every("AWS::SQS::Queue")
+
+    assert int(route["EXCHANGE_VISIBILITY_SECONDS"]) < 120
+    for name in queues.keys() - {"HistoryOverflow/Queue"}:
+        assert queues[name]["Properties"].get("VisibilityTimeout", 30) < 120, name
 
 
 def test_an_alarm_watches_the_queues_that_no_template_contains(stage, capsys):
@@ -210,7 +198,7 @@ def test_an_alarm_watches_the_queues_that_no_template_contains(stage, capsys):
     dimensions = {one["Name"]: one["Value"] for one in alarm["Dimensions"]}
     assert dimensions == {name: written[name] for name in directive["Dimensions"][0]}
     # A message whose function failed once is received again after the visibility timeout, which is no alarm yet.
-    assert alarm["Threshold"] > 6 * 30
+    assert alarm["Threshold"] > 6 * 15
     assert alarm["TreatMissingData"] == "notBreaching"
 
 

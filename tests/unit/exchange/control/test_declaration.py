@@ -38,7 +38,7 @@ def test_an_exchange_has_a_queue_that_is_connected_to_the_router(stage):
     stage.ask("declare_exchange", exchange="xpublic")
 
     assert stage.sqs.queues["xpublic"] == QueueSpec(
-        "xpublic", ResourceRef(ResourceKind.EXCHANGE, "xpublic"), timedelta(days=4), timedelta(minutes=3), 5
+        "xpublic", ResourceRef(ResourceKind.EXCHANGE, "xpublic"), timedelta(days=4), timedelta(seconds=90)
     )
     assert "xpublic-dlq" in stage.sqs.queues
     assert stage.mappings.connected == {"xpublic"}

@@ -15,7 +15,7 @@ from signalbox.exchange.model.routing_ports import CopySettings, KeysOfExchange,
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
 from signalbox.exchange.routing.retries import Retrier
-from signalbox.exchange.routing.router import Router, RoutingResult
+from signalbox.exchange.routing.router import NO_POISON, Router, RoutingResult
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
@@ -312,19 +312,23 @@ class World:
         message = MessageProperties.of_publication(key, body, headers).published(deduplication_id=deduplication_id)
         queue.send(message, sender=sender)
 
-    def route(self, exchange: str, *, number: int = 10, router: int = 0) -> RoutingResult:
+    def route(
+        self, exchange: str, *, number: int = 10, router: int = 0, poison: Mapping[MessageId, str] = NO_POISON
+    ) -> RoutingResult:
         """Route a batch, as Lambda does: delete the messages that are not reported."""
         return self._handle(
             NAMES.queue(exchange),
-            lambda messages: self.routers[router].route(messages, ExchangeName(exchange)),
+            lambda messages: self.routers[router].route(messages, ExchangeName(exchange), poison),
             number=number,
         )
 
-    def retry(self, *, is_ordered: bool = False, number: int = 10) -> RoutingResult:
+    def retry(
+        self, *, is_ordered: bool = False, number: int = 10, poison: Mapping[MessageId, str] = NO_POISON
+    ) -> RoutingResult:
         """Call the retrier with a batch."""
         return self._handle(
             ORDERED_RETRIES if is_ordered else RETRIES,
-            lambda messages: self.retrier.retry(messages, is_ordered=is_ordered),
+            lambda messages: self.retrier.retry(messages, is_ordered=is_ordered, poison=poison),
             number=number,
         )
 

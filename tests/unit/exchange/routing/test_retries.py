@@ -1,4 +1,4 @@
-"""Retries of copies: in order, up to five attempts, then the dead-letter queue."""
+"""Retries of copies: in order, until their queues accept them."""
 
 import json
 from dataclasses import replace
@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from signalbox.exchange.messages.properties import DeliveredMessage
-from signalbox.exchange.routing.retries import MAXIMUM_ATTEMPTS
 from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import QueueName
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY
@@ -32,12 +31,6 @@ def world() -> World:
     return made
 
 
-def try_again(world: World, *, is_ordered: bool, times: int) -> None:
-    for _ in range(times):
-        world.retry(is_ordered=is_ordered)
-        world.moment += VISIBILITY
-
-
 @pytest.mark.parametrize(("queue", "is_ordered"), [(QUEUE, False), (ORDERED, True)])
 def test_a_copy_arrives_as_it_would_have_at_once(world, queue, is_ordered) -> None:
     world.sqs.trouble = {}
@@ -56,32 +49,45 @@ def test_a_copy_arrives_as_it_would_have_at_once(world, queue, is_ordered) -> No
 
 
 @pytest.mark.parametrize(("queue", "is_ordered"), [(QUEUE, False), (ORDERED, True)])
-def test_after_five_attempts_a_copy_is_dead_lettered_with_the_reason(world, queue, is_ordered) -> None:
-    try_again(world, is_ordered=is_ordered, times=MAXIMUM_ATTEMPTS - 2)
-    place = "q_a-dlq.fifo" if is_ordered else "q_a-dlq"
-    assert world.bodies(place) == []
+def test_a_copy_waits_however_long_its_queue_cannot_be_reached(world, queue, is_ordered) -> None:
+    for _ in range(100):
+        routed = world.retry(is_ordered=is_ordered)
+        world.moment += VISIBILITY
+        assert len(routed.not_done) == 1
+    world.sqs.trouble = {}
+    world.retry(is_ordered=is_ordered)
+
+    assert world.bodies(queue) == ["0"]
+    assert world.bodies("q_a-dlq.fifo" if is_ordered else "q_a-dlq") == []
+
+
+@pytest.mark.parametrize(("queue", "is_ordered"), [(QUEUE, False), (ORDERED, True)])
+def test_a_copy_that_sqs_refuses_is_dead_lettered_with_the_reason(world, queue, is_ordered) -> None:
+    world.sqs.trouble, world.sqs.refused = {}, {"0": "InvalidMessageContents: a character"}
 
     routed = world.retry(is_ordered=is_ordered)
 
     assert routed.not_done == ()
-    (dead,) = world.messages(place)
-    assert dead.attributes["Reason"].text == f"queue {queue!r} took it at none of 5 attempts"
+    (dead,) = world.messages("q_a-dlq.fifo" if is_ordered else "q_a-dlq")
+    assert dead.attributes["Reason"].text == "InvalidMessageContents: a character"
     assert DeliveredMessage.parse(dead).headers == {"color": "red"}
     assert [(one.kind, one.outcome, one.destination, one.attempt) for one in routed.events] == [
-        ("dead_letter", "dead", queue, 5)
+        ("dead_letter", "dead", queue, 2)
     ]
     assert world.counters.of_queue(queue) == {"retried": 1, "dead": 1}
     (head,) = world.heads.heads.values()
     assert head.detours == ({} if is_ordered else {ORDERED: 1})
 
 
-def test_a_copy_for_which_there_is_no_place_among_the_dead_is_tried_again(world) -> None:
-    world.sqs.trouble |= {QueueName("q_a-dlq"): "closed", DEAD: "closed"}
+def test_a_refused_copy_that_cannot_be_dead_lettered_is_tried_again(world) -> None:
+    world.sqs.trouble = {QueueName("q_a-dlq"): "closed", DEAD: "closed"}
+    world.sqs.refused = {"0": "InvalidMessageContents"}
 
-    try_again(world, is_ordered=False, times=MAXIMUM_ATTEMPTS)
-    world.sqs.trouble = {}
+    assert len(world.retry().not_done) == 1
+
+    world.moment += VISIBILITY
+    world.sqs.trouble, world.sqs.refused = {}, {}
     world.retry()
-
     assert world.bodies(QUEUE) == ["0"]
 
 
@@ -157,6 +163,16 @@ def test_a_message_that_the_router_did_not_write_is_dead_lettered_with_the_reaso
     (dead,) = world.sqs.queues[DEAD].messages()
     assert "is not a copy to retry" in str(dead.attributes["Reason"].text)
     assert [(one.kind, one.outcome, one.source) for one in routed.events] == [("dead_letter", "dead", None)]
+
+
+def test_poison_is_dead_lettered_unread(world) -> None:
+    (entry,) = world.sqs.queues[RETRIES].entries
+
+    routed = world.retry(poison={entry.message.message_id: "it stops its reader"})
+
+    assert routed.not_done == ()
+    (dead,) = world.sqs.queues[DEAD].messages()
+    assert (dead.body, dead.attributes["Reason"].text) == ("0", "it stops its reader")
 
 
 def test_an_invalid_copy_that_cannot_be_dead_lettered_is_redelivered() -> None:

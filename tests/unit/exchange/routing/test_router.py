@@ -576,3 +576,17 @@ def test_bindings_of_a_large_exchange_are_dropped_at_the_limit() -> None:
 
     assert world.table.readings.count("xs: a") == 2
     assert [len(world.bodies(f"q_{word}")) for word in "abcd"] == [2, 1, 1, 1]
+
+
+@pytest.mark.parametrize("exchange", ["xs", LOG])
+def test_poison_is_dead_lettered_unread_and_the_others_of_its_key_are_routed(world, exchange) -> None:
+    for body in ("before", "poison", "behind"):
+        world.publish(exchange, "a.b", body)
+    _, poison, _ = world.messages(exchange)
+
+    routed = world.route(exchange, poison={poison.message_id: "it stops its reader"})
+
+    assert routed.not_done == ()
+    (dead,) = world.messages("xlog-dlq.fifo" if exchange == LOG else "xs-dlq")
+    assert (dead.body, dead.attributes["Reason"].text) == ("poison", "it stops its reader")
+    assert sorted(world.bodies("q_all.fifo" if exchange == LOG else "q_all")) == ["before", "behind"]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from signalbox.exchange.messages.properties import InvalidPublication
 from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.arvados.requests import BadRequest
 from signalbox.live.router.publication_metadata import (
     AcknowledgementTarget,
     InvalidMetadata,
@@ -32,12 +33,12 @@ from signalbox.live.session.effects import (
     Leave,
     Post,
 )
-from signalbox.live.session.inbox import InboxMessage, InvalidInboxMessage, frame_body, parse, signal_body
+from signalbox.live.session.inbox import InboxMessage, InvalidInboxMessage, frame_body, parse, readings, signal_body
 from signalbox.live.session.records import session_document, session_of
 from signalbox.live.session.state import ConnectionId, Elapsed, FrameId, Killed, Lost, RightsChanged, State, opened
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.authentication import AuthMethod, Identity
-from signalbox.live.wamp.batches import for_inbox
+from signalbox.live.wamp.batches import MAXIMUM_MESSAGES, for_inbox
 from signalbox.live.wamp.codec import MalformedFrame
 from signalbox.live.wamp.messages import Goodbye, Payload, PublicationId, RequestId, SessionId, Unsubscribed
 from signalbox.live.wamp.options import AfterPublication, AfterSequence, AfterTime, LastEvents
@@ -119,6 +120,14 @@ def test_a_signal_round_trips(signal) -> None:
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
 def test_no_frame_is_mistaken_for_a_signal(text: str) -> None:
     assert parse(frame_body(text)).size_bytes == len(for_inbox(text).encode())
+
+
+def test_a_body_is_read_as_a_connection_of_each_kind_reads_it() -> None:
+    goodbye, lost = Goodbye({}, "a.b"), Lost()
+
+    assert [one.received for one in readings('f[6,{},"a.b"]')] == [goodbye, BadRequest(), goodbye]
+    assert [one.received for one in readings('{"heard": "lost"}')][:2] == [lost, lost]
+    assert len(readings("f" + "x\n\n" * 1_000)) == 2 + MAXIMUM_MESSAGES
 
 
 def test_a_frame_is_a_message_or_malformed() -> None:

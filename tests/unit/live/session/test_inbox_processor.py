@@ -375,6 +375,21 @@ def test_messages_before_an_unreadable_one_are_processed(world, client) -> None:
     assert [sent.body for sent in published(world)] == [1]
 
 
+def test_poison_is_refused_unread_after_those_before_it_are_processed(world, client) -> None:
+    client.join()
+    body = frame(16, 1, {}, "trial.a", [1])
+    arrivals = [
+        Arrival(FrameId(one), client.connection, body, world.moment, one if one == "n1" else None)
+        for one in ("n0", "n1")
+    ]
+
+    hearing = processor_of(client).process(arrivals)
+
+    assert next(hearing) == "n0"
+    with pytest.raises(InvalidInboxMessage, match="n1"):
+        next(hearing)
+
+
 def test_messages_of_an_unknown_connection_are_done(world) -> None:
     assert len(Client(world, ConnectionId("nobody")).receive_all("nonsense", frame(1, REALM, {}))) == 2
 
