@@ -171,6 +171,7 @@ class RegistryReader:
 
 def other_brokers(spec: Section) -> Iterator[str]:
     """Yield the id and kind of each queue of a spec that is not on SQS."""
+    entries: list[tuple[str | None, str | None]]
     if isinstance(spec.fields.get("queues"), Mapping):
         queues = spec.section("queues")
         entries = [(name, queues.section(name).text("queueType")) for name in queues.fields]
