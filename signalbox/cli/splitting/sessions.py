@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from signalbox.cli.shared.files import read_json
 from signalbox.cli.shared.output import print_json, print_line
 from signalbox.cli.shared.stage import OutputOptions, StageOptions, say
 from signalbox.cli.splitting.handler import options as handler_options
+from signalbox.cli.splitting.mirrord_file import read_mirrord_file
 from signalbox.cli.splitting.stage import (
     ConfiguredTarget,
     Owner,
@@ -39,7 +39,10 @@ DEFAULT_TIMEOUT_SECONDS = 300
 EVERY_QUEUE = "*"
 
 ConfigFile = Annotated[
-    Path | None, typer.Option("--config", help="A mirrord.json with `feature.split_queues`; - for standard input.")
+    Path | None,
+    typer.Option(
+        "--config", help="A mirrord.json (or .yaml, .toml) with `feature.split_queues`; - for standard input."
+    ),
 ]
 Exclusive = Annotated[
     bool, typer.Option("--exclusive", help="Take every message of all queues; the deployed consumer gets none.")
@@ -57,7 +60,7 @@ def session_config(config: Path | None, *, exclusive: bool) -> object:
     """Return the session's mirrord.json: that in a file, or one that takes all queues as a whole."""
     if (config is None) != exclusive:
         raise RejectedError("give either --config, for a mirrord.json, or --exclusive, for every message of all queues")
-    return exclusive_config() if config is None else read_json(config)
+    return exclusive_config() if config is None else read_mirrord_file(config)
 
 
 def session_request(
@@ -275,7 +278,9 @@ def tail(
     from signalbox.cli.splitting.tail import Tail, tail_config
 
     document = (
-        tail_config(queue, message_filter or [], jq_filter) if config is None else mirror_config(read_json(config))
+        tail_config(queue, message_filter or [], jq_filter)
+        if config is None
+        else mirror_config(read_mirrord_file(config))
     )
     request = session_request(target=target, session=session, owner=owner, config=document)
     tailed = Tail(place.deployment().session(), as_json=place.as_json)

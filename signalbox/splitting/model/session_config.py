@@ -1,5 +1,6 @@
 """mirrord's `feature.split_queues`: the messages that a session claims of each queue."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NewType
@@ -38,6 +39,7 @@ OTHER_BROKERS = (
     "NATS",
     "NATSPubSub",
 )
+UNRENDERED = "has a template that is not rendered: `signalbox split` renders a file, and {{ key }} only if it has a key"
 FILTERS = ("message_filter", "jq_filter", "filter")
 ENTRY_FIELDS = ("queue_type", "queue_mode", *FILTERS)
 LIST_ENTRY_FIELDS = ("queue_id", *ENTRY_FIELDS)
@@ -146,6 +148,8 @@ def read_split_queues(
     value: object, compiler: Compiler, *, path: str, problems: Problems, default_type: str | None = None
 ) -> SessionConfig:
     """Return the config in a `split_queues` value, which is a map by queue id or a list; add errors to `problems`."""
+    if _has_template(json.dumps(value, default=str)):
+        problems.add(path, UNRENDERED)
     reader = _Reader(compiler, default_type)
     entries = []
     others = []
@@ -156,6 +160,11 @@ def read_split_queues(
         elif queue_type in OTHER_BROKERS:
             others.append(f"{queue_id} ({queue_type})")
     return SessionConfig(tuple(_merged(entries, path, problems)), tuple(others))
+
+
+def _has_template(text: str) -> bool:
+    """Return whether a text has a tag of Tera, with which mirrord renders its configuration."""
+    return any(end in text.partition(start)[2] for start, end in (("{{", "}}"), ("{%", "%}")))
 
 
 def _sections(value: object, path: str, problems: Problems) -> Iterator[tuple[str, Section]]:

@@ -31,6 +31,21 @@ def sqs(**entry: object) -> dict[str, object]:
     return {"queue_type": "SQS", **entry}
 
 
+@pytest.mark.parametrize("text", ["^{{ key }}$", '{{get_env(name="A")}}', "{% if key %}a{% endif %}"])
+def test_a_template_is_never_taken_literally(text):
+    """mirrord renders its whole configuration before it reads it."""
+    expected = (
+        ": has a template that is not rendered: `signalbox split` renders a file, and {{ key }} only if it has a key"
+    )
+
+    for queues in ({"q": sqs(message_filter={"who": text})}, [{"queue_id": text, **sqs(message_filter={"a": "b"})}]):
+        assert problems(queues)[0].startswith(expected)
+
+
+def test_braces_without_a_template_are_part_of_a_filter():
+    assert matches({"q": sqs(message_filter={"who": "^a{1,2}}{3}$"})}, who="a}}}")
+
+
 def test_the_map_and_the_list_form_are_equal():
     """split_queues.rs, deserialize_legacy_map_form and deserialize_list_form."""
     entry = sqs(message_filter={"region": "^eu"})
