@@ -22,10 +22,13 @@ def return_request(message: Message) -> dict[str, object]:
     """Return the SendMessage fields that return a message to its original queue.
 
     A FIFO queue deduplicates for five minutes, including deleted messages, so the message gets another de-duplication
-    id, which is the same at each attempt to return it.
+    id, which is the same at each attempt to return it. A standard queue has delayed it already; a FIFO queue takes no
+    delay of a message.
     """
     request = outgoing(message)
-    if message.deduplication_id is not None:
+    if message.deduplication_id is None:
+        request["DelaySeconds"] = 0
+    else:
         text = f"returned:{message.deduplication_id}:{message.message_id}"
         request["MessageDeduplicationId"] = hashlib.sha256(text.encode()).hexdigest()
     return request

@@ -344,6 +344,14 @@ def test_messages_go_back_in_order(queues: SqsSplitQueues, sqs) -> None:
     assert {one.group_id for one, _ in received} == {"g"}
 
 
+def test_a_message_goes_back_without_the_delay_of_its_queue(queues: SqsSplitQueues, sqs) -> None:
+    sqs.create_queue(QueueName=ORIGINAL, Attributes={"DelaySeconds": "900"})
+
+    queues.send_back(ORIGINAL, [message("1")])
+
+    assert [one.body for one, _ in queues.receive(ORIGINAL)] == ["1"]
+
+
 def test_a_message_goes_back_with_its_trace_header(queues: SqsSplitQueues) -> None:
     """The emulators lose it in batches, so the test inspects the request."""
     sending = StubbedClient(queues.sqs, "send_message_batch", {})

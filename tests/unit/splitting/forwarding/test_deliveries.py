@@ -65,7 +65,12 @@ def test_a_returned_message_has_a_new_deduplication_id_that_retries_repeat():
     assert len(request["MessageDeduplicationId"]) == 64  # SQS allows 128
     assert request == return_request(message_)
     assert {**request, "MessageDeduplicationId": "d"} == outgoing(message_)
-    assert return_request(Message.parse({"Body": "b"})) == {"MessageBody": "b"}
+    assert "DelaySeconds" not in request  # a FIFO queue refuses it
+
+
+def test_a_message_returned_to_a_standard_queue_is_not_delayed_again():
+    for fields in ({"Body": "b"}, {"Body": "b", "Attributes": {"MessageGroupId": "fair"}}):
+        assert return_request(Message.parse(fields))["DelaySeconds"] == 0
 
 
 @pytest.mark.parametrize(
