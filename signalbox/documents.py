@@ -51,9 +51,9 @@ class Section:
         self.problems.add(self.at(name), text)
 
     def refuse_unknown(self, known: Collection[str]) -> None:
-        """Add a problem for every unknown field."""
-        for name in self.fields:
-            if name not in known:
+        """Add a problem for every unknown field; one that is null is absent, as in Kubernetes."""
+        for name, value in self.fields.items():
+            if name not in known and value is not None:
                 self.problem(name, f"unknown field; known here: {', '.join(known)}")
 
     def text(self, name: str) -> str | None:

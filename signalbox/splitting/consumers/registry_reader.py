@@ -212,7 +212,7 @@ def _check_restart(restart: Section, target: Target | None) -> None:
     is_on_kubernetes = target is not None and target.is_on_kubernetes
     restart.refuse_unknown(("strategy", "timeout", *(["waitForPods"] if is_on_kubernetes else [])))
     strategies = STRATEGIES if is_on_kubernetes else STRATEGIES[:1]
-    if restart.fields.get("strategy", STRATEGIES[0]) not in strategies:
+    if restart.fields.get("strategy") not in (None, *strategies):
         restart.problem("strategy", f"only {' and '.join(strategies)} {_are(strategies)} supported")
     if is_on_kubernetes and restart.fields.get("waitForPods") != EVERY_POD:
         restart.whole_number("waitForPods")  # every pod is waited for, whatever the number

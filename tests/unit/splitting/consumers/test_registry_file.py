@@ -111,6 +111,23 @@ def test_time_limits_and_names_are_read():
     assert third.name_template == "mirrord-{{RANDOM}}"
 
 
+def test_nulls_are_absent():
+    """All of them are nullable in the definitions of mirrord-operator's chart."""
+    nothing = dict.fromkeys(("envLike", "fallback", "valueSelector", "valuePattern", "containers"))
+    application = {"queue": [{"env": "Q", **nothing}], **dict.fromkeys(("topic", "exchange", "taskQueue", "groupId"))}
+    queue = {"id": "q", "kind": "sqs", "clientConfig": None, "queueConfig": None, "appConfig": application}
+    written = new(
+        queue,
+        restart=dict.fromkeys(("strategy", "timeout", "waitForPods")),
+        **dict.fromkeys(("clientConfigs", "drainTimeout", "tmpNameTemplate")),
+    )
+    older = old_queue(**dict.fromkeys(("fallbackName", "namesFromJsonMap", "tags", "sns", "s3Event")))
+    of_clients = new(new_queue({"env": "Q"}), restart=None, clientConfigs={"sqs": None, "kafka": None})
+
+    assert parse(written) == parse(of_clients) == parse(new(new_queue({"env": "Q"})))
+    assert parse(old({"q": older}, workloadRestartTimeout=None)) == parse(old({"q": old_queue()}))
+
+
 def test_older_registries_of_one_target_are_merged():
     """Wire page, A.6: two registries on one workload must be merged."""
     (registry,) = parse(old({"a": old_queue()}, workloadRestartTimeout=200), old({"b": old_queue()}))
