@@ -27,7 +27,6 @@ from signalbox.live.admin.ports import LiveAdminPorts
 from signalbox.live.admin.principals import EVERYONE, PrincipalName, group_of, principal_of, user_of
 from signalbox.live.admin.rights_changes import RightsChanges, listed_grant
 from signalbox.live.admin.rights_sources import RightsSources, RightsSourcesReader
-from signalbox.live.admin.user_removal import UserRemoval
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
@@ -182,7 +181,7 @@ class _Execution:
     def _forget_user(self, command: ForgetUser) -> object:
         if self.caller.role is not Role.ADMIN:
             raise NotPermitted(f"only administrators may remove user {str(command.user)!r}")
-        return UserRemoval(self.ports, self.caller.name).remove(command.user, self._realms())
+        return self._changes.remove_user(command.user, self._realms())
 
     def _realms(self) -> Sequence[ExchangeName]:
         return [one.name for one in self.ports.exchanges.every() if one.live]

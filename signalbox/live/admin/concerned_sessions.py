@@ -7,8 +7,7 @@ from signalbox.live.admin.ports import LiveAdminPorts
 from signalbox.live.admin.principals import EVERYONE, GroupName, PrincipalName, group_of
 from signalbox.live.admin.rights_sources import groups_of
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
-from signalbox.live.session.state import ConnectionId, Killed, RightsChanged, Session, Signal
-from signalbox.live.wamp.error_uris import KILLED
+from signalbox.live.session.state import KILLED, ConnectionId, Killed, RightsChanged, Session, Signal
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 RECORDS_AT_ONCE = 100  # DynamoDB returns at most that many items for one call

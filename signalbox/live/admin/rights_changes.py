@@ -4,7 +4,7 @@ A command may be received twice: the second time it changes nothing, and notifie
 function may have been killed before it did.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from signalbox.errors import Contended, RejectedError
@@ -15,7 +15,7 @@ from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.live.admin.dry_run import JoinedSession, dry_run
 from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.admin.ports import LiveAdminPorts, StoredGrants
-from signalbox.live.admin.principals import PrincipalName, group_of
+from signalbox.live.admin.principals import GroupName, PrincipalName, group_of
 from signalbox.live.admin.rights_sources import Change, RightsSources, RightsSourcesReader
 from signalbox.live.session.state import ConnectionId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -31,6 +31,21 @@ class GrantsChanged(Contended):
 
 class TooManyGrants(RejectedError):
     """Raised when a user, or all groups of a realm together, have the maximum number of grants and denies."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRights:
+    """The rights that a user had in a realm: the numbers of grants and denies, and the groups of the stage."""
+
+    realm: ExchangeName
+    grants: int
+    denies: int
+    groups: tuple[GroupName, ...]
+
+    @property
+    def document(self) -> dict[str, object]:
+        """Return the entry of the command's result."""
+        return {"exchange": self.realm, "grants": self.grants, "denies": self.denies, "groups": list(self.groups)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +100,29 @@ class RightsChanges:
         else:
             self.ports.rights_version.increment()
         return {**document, "changed": changed, "unchanged": [user for user in command.users if user not in changed]}
+
+    def remove_user(self, user: UserName, realms: Sequence[ExchangeName]) -> dict[str, object]:
+        """Remove a user, and return the result of the command `forget_user`. Repeating it is harmless."""
+        self.ports.secrets.remove(user)
+        ended = list(self._ended_rights(user, realms))
+        sessions = ConcernedSessions(self.ports)
+        sessions.settle()
+        connections = [one for realm in realms for one in sessions.of_users(realm, [user])]
+        notified = sessions.end(connections, "the user was removed")
+        return {"user": user, "ended": [one.document for one in ended], "notified_sessions": notified}
+
+    def _ended_rights(self, user: UserName, realms: Sequence[ExchangeName]) -> Iterator[EndedRights]:
+        principal = PrincipalName(user)
+        for realm in realms:
+            stored, groups = self.ports.grants.find(realm, principal), self.ports.groups.of_user(realm, user)
+            if not (stored.grants or stored.denies or groups):
+                continue
+            if not self.ports.grants.save(realm, principal, GrantSet(), replacing=stored):
+                raise GrantsChanged(f"another command changed the grants of {str(user)!r}: send yours again")
+            for group in groups:
+                self.ports.groups.remove(realm, group, user)
+            self.ports.record([events.rights_ended(user, realm, by=self.by, at=self.ports.clock.now())])
+            yield EndedRights(realm, len(stored.grants), len(stored.denies), tuple(sorted(groups)))
 
     def _take_effect(self, command: GiveGrant | TakeGrant, *, is_revocation: bool) -> None:
         """Let functions read the rights again; return after a revocation when they do."""

@@ -176,6 +176,9 @@ class Lost:
     """The signal that the connection is gone: API Gateway reported its end, or posting to it failed for good."""
 
 
+KILLED = "wamp.close.killed"
+
+
 @dataclass(frozen=True, slots=True)
 class Killed:
     """The signal that the session must end, by `wamp.session.kill`."""

@@ -19,7 +19,6 @@ AUTHENTICATION_REQUIRED = "wamp.error.authentication_required"
 NO_MATCHING_AUTH_METHOD = "wamp.error.no_matching_auth_method"
 
 GOODBYE_AND_OUT = "wamp.close.goodbye_and_out"
-KILLED = "wamp.close.killed"
 
 # WAMP defines no reasons for these; a client has to join again.
 TOKEN_EXPIRED = "signalbox.close.token_expired"  # noqa: S105 - a URI

@@ -1,14 +1,18 @@
 """The keys of issuers over real HTTP: rotation, caching, bounded fetches and answers that are refused."""
 
+import socket
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from threading import Event
 
 import pytest
 
-from signalbox.aws.live import issuers
+from signalbox.aws.live import issuers, json_documents
 from signalbox.aws.live.issuers import FRESH_SECONDS, PAUSE_SECONDS, STALE_SECONDS, IssuerKeys
-from signalbox.aws.live.json_documents import JsonDocuments
+from signalbox.aws.live.json_documents import JsonDocuments, is_permitted
 from tests.fakes.issuer import DISCOVERY, KEYS, Answer, LoopbackIssuer, public_jwk, running_issuer
 
 GONE = Answer((b"no",), status=503)
@@ -36,6 +40,10 @@ def clock() -> Clock:
 @pytest.fixture
 def keys(clock) -> IssuerKeys:
     return IssuerKeys(JsonDocuments(allows_loopback=True), now=clock.now)
+
+
+def keys_at(url: str) -> Answer:
+    return Answer((f'{{"issuer": "URL", "jwks_uri": "{url}"}}'.encode(),))
 
 
 def ids(found: object) -> list[str]:
@@ -132,6 +140,12 @@ def test_an_issuer_whose_identifier_ends_with_a_slash_has_the_same_discovery_doc
         pytest.param(DISCOVERY, Answer((b'{"issuer": "URL", "jwks_uri": "file:///etc/passwd"}',)), id="a-file"),
         pytest.param(DISCOVERY, Answer((b'{"issuer": "URL", "jwks_uri": "http://10.0.0.1/"}',)), id="plain-http"),
         pytest.param(DISCOVERY, Answer((b'{"issuer": "URL"}',)), id="without-an-address-of-keys"),
+        pytest.param(DISCOVERY, keys_at("https://[::1"), id="half-an-address"),
+        pytest.param(DISCOVERY, keys_at("https://id.example:99999/"), id="a-port-that-does-not-exist"),
+        pytest.param(DISCOVERY, keys_at("https://" + "a" * 64 + ".example/"), id="a-name-that-does-not-exist"),
+        pytest.param(DISCOVERY, keys_at("URL/ke ys"), id="white-space"),
+        pytest.param(DISCOVERY, keys_at("URL/kéys"), id="not-ascii"),
+        pytest.param(DISCOVERY, keys_at("SECURE"), id="not-encrypted-as-announced"),
         pytest.param(DISCOVERY, Answer((b"[]",)), id="not-an-object"),
         pytest.param(DISCOVERY, Answer((b"not json",)), id="not-json"),
         pytest.param(DISCOVERY, Answer((b"[" * 100_000,)), id="deeply-nested"),
@@ -143,7 +157,8 @@ def test_an_issuer_whose_identifier_ends_with_a_slash_has_the_same_discovery_doc
     ],
 )
 def test_an_answer_that_is_not_in_order_gives_no_keys(keys, issuer, path, answer) -> None:
-    pieces = tuple(piece.replace(b"URL", issuer.url.encode()) for piece in answer.pieces)
+    secure = issuer.url.replace("http", "https").encode()
+    pieces = tuple(piece.replace(b"URL", issuer.url.encode()).replace(b"SECURE", secure) for piece in answer.pieces)
     issuer.answers[path] = Answer(pieces, answer.status, answer.headers)
 
     assert keys.find(issuer.url, "RS256") is None
@@ -151,15 +166,58 @@ def test_an_answer_that_is_not_in_order_gives_no_keys(keys, issuer, path, answer
 
 
 def test_an_answer_that_comes_drop_by_drop_is_cut_off(keys, issuer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(issuers, "REQUEST_SECONDS", 0.2)
+    monkeypatch.setattr(json_documents, "REQUEST_SECONDS", 0.2)
     issuer.answers[KEYS] = Answer((b" ",) * 100, pause=0.05)
 
     assert keys.find(issuer.url, "RS256") is None
 
 
-def test_loopback_is_only_asked_on_the_local_stage(issuer) -> None:
-    assert IssuerKeys().find(issuer.url, "RS256") is None
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_loopback_is_only_asked_on_the_local_stage(issuer, scheme) -> None:
+    assert IssuerKeys().find(issuer.url.replace("http", scheme), "RS256") is None
     assert not issuer.requests
+
+
+@pytest.mark.parametrize(
+    ("address", "permitted"),
+    [
+        ("203.0.113.9", True),
+        ("10.0.0.8", True),
+        ("fd00::8", True),
+        ("::ffff:10.0.0.8", True),
+        ("127.0.0.1", False),
+        ("127.8.8.8", False),
+        ("::1", False),
+        ("::ffff:127.0.0.1", False),
+        ("169.254.169.254", False),
+        ("fe80::1", False),
+        ("0.0.0.0", False),  # noqa: S104 - refused
+        ("224.0.0.1", False),
+    ],
+)
+def test_an_issuer_is_in_a_network_and_neither_this_machine_nor_on_its_link(address, permitted) -> None:
+    assert is_permitted(address) is permitted
+
+
+def test_headers_that_come_drop_by_drop_are_cut_off(keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_documents, "REQUEST_SECONDS", 0.2)
+    over = Event()
+
+    def drip() -> None:
+        connection, _ = server.accept()
+        with connection, suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+            while not over.wait(0.05):
+                connection.sendall(b"x-more: 1\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as threads:
+        threads.submit(drip)
+        begun = time.monotonic()
+        found = keys.find(f"http://127.0.0.1:{server.getsockname()[1]}", "RS256")
+        seconds = time.monotonic() - begun
+        over.set()
+
+    assert (found, seconds < 2) == (None, True)
 
 
 def test_the_number_of_known_issuers_is_bounded(keys, issuer, monkeypatch: pytest.MonkeyPatch) -> None:
