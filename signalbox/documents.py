@@ -125,5 +125,8 @@ class Section:
 
 def shown(value: object) -> str:
     """Return the representation of a value, cut to 80 characters, for error texts."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:  # a little less nesting than the parser allows, since more functions are being called here
+        return "a deeply nested value"
     return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"
