@@ -238,7 +238,7 @@ class Router:
         if isinstance(content, Rejection):
             return content
         exchange, key = denied.root, content.key
-        # The control plane and sessions have checked the rights of those for whom they publish.
+        # The control plane and sessions have checked the rights of the users that they name.
         is_checked = principal_id(message) in self.trusted_ids
         if not is_checked and denied.refuse(Right.WRITE, key, [publisher], realm=exchange):
             return Rejection(message, f"user {publisher!r} is denied to publish to this topic of {str(exchange)!r}")

@@ -127,7 +127,7 @@ def test_a_denied_writer_has_no_way_into_the_realm(denied):
     assert dead.attributes["Reason"].text == ("user 'alice' is denied to publish to this topic of 'xs_alice_lab.fifo'")
     assert set(denied.routed("secret.b", exchange=OTHER)) == {"q_alice_copies"}
     assert set(denied.routed("open.a")) == ALL
-    # Control has checked the user for whom it publishes.
+    # Control has checked the user that it names.
     assert set(denied.routed("secret.c", sender=CONTROL_ID)) == ALL
 
 
