@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import boto3
 import pytest
 from botocore.awsrequest import AWSResponse
+from botocore.config import Config
 
 from signalbox.local.emulator.fault_injection.calls import Call, Request, Wire, parse_call
 from signalbox.local.emulator.fault_injection.errors import (
@@ -19,6 +20,9 @@ from signalbox.local.emulator.fault_injection.errors import (
     faults_of,
 )
 
+# One for all tests: each session reads the models of the services again.
+SESSION = boto3.Session("k", "s", region_name="us-east-1")
+ONE_ATTEMPT = Config(retries={"total_max_attempts": 1})
 URL = "http://127.0.0.1:4566/000000000000/orders"
 # Calls of the services, in whose forms boto3 reads errors.
 CALLS = {
@@ -113,15 +117,13 @@ def seen_by_boto3(service: str, error: ServiceError) -> dict[str, str]:
     """Return the error that a client without retries raises for the answer."""
     name, wire, call = CALLS[service]
     answer = error.answer(Call(service, "", {}, wire=wire))
-    client = boto3.Session("k", "s", region_name="us-east-1").client(name, endpoint_url="http://127.0.0.1:9")
+    client = SESSION.client(name, endpoint_url="http://127.0.0.1:9", config=ONE_ATTEMPT)
     raw = SimpleNamespace(stream=lambda **_: iter([answer.body]))
 
     def answered(request, **_):
         return AWSResponse(request.url, answer.status, {**answer.headers}, raw)
 
     client.meta.events.register("before-send", answered)
-    client.meta.events.register_first("needs-retry", lambda **_: None)
-    client.meta.config.retries = {"total_max_attempts": 1}
     try:
         call(client)
     except client.exceptions.ClientError as raised:
