@@ -17,6 +17,9 @@ API_VERSIONS = {
     NEW: "queues.mirrord.metalbear.co/v1",
     PROPERTIES: "mirrord.metalbear.co/v1",
 }
+LIST = "List"  # what kubectl prints for several resources
+# mirrord: a registry in the namespace of its operator, for a workload in another.
+NAMESPACE_ANNOTATION = "mirrord.metalbear.co/target-namespace"
 # Names the cluster of a Kubernetes workload, for a stage with several.
 CLUSTER_ANNOTATION = "signalbox/cluster"
 
@@ -62,7 +65,9 @@ def queues_of_other_brokers(documents: Iterable[object]) -> list[str]:
 def _resources(documents: Iterable[object], problems: Problems) -> Iterator[tuple[str, Section]]:
     for number, document in enumerate(documents):
         if document is not None:  # an empty YAML document
-            yield from _resource(Section.of(document, f"document {number + 1}", problems))
+            section = Section.of(document, f"document {number + 1}", problems)
+            for one in section.sections("items") if section.fields.get("kind") == LIST else (section,):
+                yield from _resource(one)
 
 
 def _resource(section: Section) -> Iterator[tuple[str, Section]]:
@@ -97,7 +102,8 @@ def _placed(registry: Registry, section: Section, cluster: str | None) -> Regist
 
 def _namespace(section: Section) -> str:
     """Return the namespace of a resource's target."""
-    return optional_section(section, "metadata").text("namespace") or DEFAULT_NAMESPACE
+    named = _annotations(section).text(NAMESPACE_ANNOTATION)
+    return named or optional_section(section, "metadata").text("namespace") or DEFAULT_NAMESPACE
 
 
 def _annotations(section: Section) -> Section:

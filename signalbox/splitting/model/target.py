@@ -33,8 +33,19 @@ SHORT_NAMES = {
     "statefulset": TargetKind.STATEFUL_SET,
     "rollout": TargetKind.ROLLOUT,
 }
+ALIASES = {
+    "deploy": TargetKind.DEPLOYMENT,
+    "deployments": TargetKind.DEPLOYMENT,
+    "sts": TargetKind.STATEFUL_SET,
+    "statefulsets": TargetKind.STATEFUL_SET,
+    "ro": TargetKind.ROLLOUT,
+    "rollouts": TargetKind.ROLLOUT,
+}
+"""What kubectl also takes for the kinds of Kubernetes."""
 KUBERNETES = frozenset({TargetKind.DEPLOYMENT, TargetKind.STATEFUL_SET, TargetKind.ROLLOUT})
-UNSUPPORTED_KUBERNETES_KINDS = frozenset({"daemonset", "pod", "job", "cronjob", "replicaset", "service"})
+UNSUPPORTED_KUBERNETES_KINDS = frozenset(
+    {"daemonset", "ds", "pod", "po", "job", "cronjob", "cj", "replicaset", "rs", "service", "svc"}
+)
 DEFAULT_NAMESPACE = "default"
 CONTAINER = "container"
 EXPECTED = "NAME[@NAMESPACE[.CLUSTER]][/CONTAINER]"
@@ -69,10 +80,12 @@ class Target:
 
     @classmethod
     def of(cls, kind: str, name: str) -> "Target":
-        """Return a target; `kind` is a workload kind or its short form, in any case. Raises `InvalidTarget`."""
-        found = SHORT_NAMES.get(kind.lower()) or {one.lower(): one for one in TargetKind}.get(kind.lower())
+        """Return a target; `kind` is a workload kind in any case, or a short form of it. Raises `InvalidTarget`."""
+        # kubectl also takes a kind with its API group, such as `deployments.apps`.
+        word = kind.lower().removesuffix(".apps").removesuffix(".argoproj.io")
+        found = (SHORT_NAMES | ALIASES | {one.lower(): one for one in TargetKind}).get(word)
         if found is None:
-            of_kubernetes = kind.lower() in UNSUPPORTED_KUBERNETES_KINDS
+            of_kubernetes = word in UNSUPPORTED_KUBERNETES_KINDS
             where = "of Kubernetes cannot be switched and is not" if of_kubernetes else "is not"
             raise InvalidTarget(f"workload kind {kind!r} {where} supported; supported kinds: {SUPPORTED}")
         if found is TargetKind.ECS_SERVICE and name.count("/") != 1:

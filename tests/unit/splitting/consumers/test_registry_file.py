@@ -111,6 +111,32 @@ def test_time_limits_and_names_are_read():
     assert third.name_template == "mirrord-{{RANDOM}}"
 
 
+def printed(*items: object) -> dict[str, object]:
+    """Return what `kubectl get -o yaml` prints of several resources."""
+    return {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": list(items)}
+
+
+def test_a_list_of_kubectl_holds_registries():
+    ours = {**old({"q": old_queue()}), "status": {"sqsDetails": {"queueNames": {}}}}
+    configured = new(new_queue({"env": "Q"}, queueConfig="options"), name="other")
+    shared = [printed(ours, configured), None, property_list(sns="true"), printed()]
+
+    found = parse(*shared)
+
+    assert found == (*parse(ours), *parse(configured, property_list(sns="true")))
+    assert documents_of(shared, MEME_APP, PlainLanguages(), cluster=None) == [ours, property_list(sns="true")]
+
+
+@pytest.mark.parametrize(("form", "queue"), [(old, {"q": old_queue()}), (new, new_queue({"env": "Q"}))])
+def test_a_registry_in_the_operators_namespace_names_that_of_its_target(form, queue):
+    """mirrord, operator/src/crd.rs: TARGET_NAMESPACE_ANNOTATION."""
+    annotations = {"mirrord.metalbear.co/target-namespace": "shop", "signalbox/cluster": "east"}
+
+    (registry,) = parse(in_namespace("mirrord", form(queue, kind="Deployment"), **annotations))
+
+    assert str(registry.target) == "deployment/meme-app@shop.east"
+
+
 def test_nulls_are_absent():
     """All of them are nullable in the definitions of mirrord-operator's chart."""
     nothing = dict.fromkeys(("envLike", "fallback", "valueSelector", "valuePattern", "containers"))

@@ -263,5 +263,16 @@ def test_a_problem_is_reported_once():
     ]
 
 
+def test_a_problem_in_a_list_has_its_path():
+    listed = {"kind": "List", "items": [old({}), {"kind": "List"}, None]}
+
+    assert [line.partition(": ")[0] for line in problems(listed)] == [
+        "document 1.items[1].kind",
+        "document 1.items[2]",
+        "document 1.items[2].kind",
+        "document 1.items[0].spec.queues",
+    ]
+
+
 def test_all_problems_are_reported_together():
     assert len(problems(old({"q": old_queue(queueType="rmq", colour="red")}, kind="Pod"), {"kind": "x"}, 7)) == 6

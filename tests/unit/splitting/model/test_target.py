@@ -17,6 +17,13 @@ from signalbox.splitting.model.target import InvalidTarget, Target, TargetKind, 
         ("Deployment/meme-app@shop", Target(TargetKind.DEPLOYMENT, "meme-app@shop")),
         ("statefulset/meme.app@shop.main", Target(TargetKind.STATEFUL_SET, "meme.app@shop.main")),
         ("rollout/meme-app@shop.main", Target(TargetKind.ROLLOUT, "meme-app@shop.main")),
+        ("deploy/meme-app/main", Target(TargetKind.DEPLOYMENT, "meme-app")),
+        ("deployments/meme-app", Target(TargetKind.DEPLOYMENT, "meme-app")),
+        ("deployment.apps/meme-app", Target(TargetKind.DEPLOYMENT, "meme-app")),
+        ("sts/meme-app@shop", Target(TargetKind.STATEFUL_SET, "meme-app@shop")),
+        ("StatefulSets/meme-app", Target(TargetKind.STATEFUL_SET, "meme-app")),
+        ("ro/meme-app", Target(TargetKind.ROLLOUT, "meme-app")),
+        ("rollouts.argoproj.io/meme-app", Target(TargetKind.ROLLOUT, "meme-app")),
     ],
 )
 def test_targets_are_named_by_kind_and_name(text, target):
