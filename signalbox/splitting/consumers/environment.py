@@ -16,8 +16,17 @@ class UnresolvedQueue(RejectedError):
     """Raised when a target has no queue name where its registry expects one."""
 
 
+class MissingReference(UnresolvedQueue):
+    """Raised when a target lacks the variable or the mapping that its registry names."""
+
+
 class ForeignQueue(UnresolvedQueue):
     """Raised when a target names a queue of another account or region, which a stage cannot split."""
+
+
+def unread(source: NameSource) -> type[UnresolvedQueue]:
+    """Return the error for a variable that may be where Signalbox does not read; its fallback must not be used then."""
+    return MissingReference if source.fallback is None else UnresolvedQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +53,7 @@ class Resolver:
             found = [Resolution(source.key, source.fallback, (), is_added=True)]
         if not found:
             kind = "variable like" if source.kind is SourceKind.VARIABLES_LIKE else "variable"
-            raise UnresolvedQueue(f"the target has no {kind} {source.key!r}, and there is no fallback")
+            raise MissingReference(f"the target has no {kind} {source.key!r}, and there is no fallback")
         return tuple(self._with_names(one, source) for one in found)
 
     def in_value(self, source: NameSource, variable: str, value: str) -> Resolution:

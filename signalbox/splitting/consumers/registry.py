@@ -1,7 +1,7 @@
 """Registries: the queues that a target consumes, and the sources of their names."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 from types import MappingProxyType
@@ -78,3 +78,8 @@ class Registry:
     switch_timeout: timedelta = DEFAULT_SWITCH_TIMEOUT
     drain_timeout: timedelta | None = None
     name_template: str = DEFAULT_TEMPLATE
+
+    def of(self, queue_ids: Iterable[QueueId]) -> "Registry":
+        """Return the registry with these queues alone."""
+        known = set(queue_ids)
+        return replace(self, queues=tuple(queue for queue in self.queues if queue.queue_id in known))

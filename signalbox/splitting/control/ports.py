@@ -151,8 +151,9 @@ class ControlPorts:
         return self.targets[target.kind]
 
     def registry_of(self, stored: StoredSplit) -> Registry:
-        """Return the registry that a split began with."""
-        return self.registry_in(stored.documents, stored.split.target)
+        """Return the registry that a split began with, of its queues alone."""
+        found = self.registry_in(stored.documents, stored.split.target)
+        return found.of(queue.queue_id for queue in stored.split.queues)
 
     def registry_in(self, documents: Sequence[object], target: Target) -> Registry:
         """Return a target's registry from the documents of a file."""

@@ -135,7 +135,8 @@ class SessionStarter:
             switch_timeout=registry.switch_timeout,
             drain_timeout=registry.drain_timeout,
         )
-        return JoinableSplit(split, registry, documents, tuple(_notes(documents)))
+        notes = tuple(_notes(registry, split, documents))
+        return JoinableSplit(split, registry.of(queue.queue_id for queue in split.queues), documents, notes)
 
     def _admission(self, joinable: JoinableSplit, request: AdmissionRequest, *, now: datetime) -> Admission:
         names = self.ports.names(joinable.registry)
@@ -154,10 +155,13 @@ class SessionStarter:
                 raise QueueTaken(f"queue {queue.original!r} is already split for {other.split.target}")
 
 
-def _notes(documents: Sequence[object]) -> Iterator[str]:
+def _notes(registry: Registry, split: Split, documents: Sequence[object]) -> Iterator[str]:
     """Yield notes on the queues of a registry that are not split."""
     if names := ", ".join(queues_of_other_brokers(documents)):
         yield f"not on SQS, so not split: {names}"
+    known = {queue.queue_id for queue in split.queues}
+    if names := ", ".join(queue.queue_id for queue in registry.queues if queue.queue_id not in known):
+        yield f"{split.target} has no reference to these queues of its registry, so they are not split: {names}"
 
 
 def _stored_config_text(document: object) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.environment import Resolution, Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.environment import Resolution, Resolver, UnresolvedQueue, unread
 from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
 
 Document = Mapping[str, Any]  # an object of the Kubernetes API
@@ -186,7 +186,7 @@ def _refuse_secrets(source: NameSource, containers: Sequence[Document]) -> None:
     for container in containers:
         secrets = [one["secretRef"]["name"] for one in container.get("envFrom", ()) if "secretRef" in one]
         if secrets:
-            raise UnresolvedQueue(
+            raise unread(source)(
                 f"container {container['name']!r} has no variable {source.key!r} but takes some from the secret "
                 f"{', '.join(map(repr, secrets))}, which is not read; {REMEDY}"
             )

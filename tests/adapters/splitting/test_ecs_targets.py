@@ -144,7 +144,7 @@ def test_variables_are_found_by_a_pattern_for_their_names(targets: EcsTargets, s
 
 
 def test_only_the_variables_of_the_containers_in_the_registry_count(targets: EcsTargets, service: Service) -> None:
-    service.deploy(container("proxy", {"QUEUE": "other"}), container("app", PLAIN))
+    service.deploy(container("proxy", {"QUEUE": ORDERS}), container("app", PLAIN))
 
     (found,) = targets.find(registry(replace(VARIABLE, containers=("app",))))
 
@@ -152,7 +152,7 @@ def test_only_the_variables_of_the_containers_in_the_registry_count(targets: Ecs
 
 
 def test_containers_with_different_values_of_a_variable_are_refused(targets: EcsTargets, service: Service) -> None:
-    service.deploy(container("proxy", {"QUEUE": "other"}), container("app", PLAIN))
+    service.deploy(container("proxy", {"QUEUE": ORDERS}), container("app", PLAIN))
 
     with pytest.raises(AmbiguousVariable, match="'QUEUE' of container 'app'"):
         targets.find(registry())
@@ -196,6 +196,19 @@ def test_a_variable_without_a_queue_name_is_named_in_the_error(
 
     with pytest.raises(UnresolvedQueue, match=says):
         targets.find(registry(source))
+
+
+@pytest.mark.parametrize("more", [{}, {"environmentFiles": [{"type": "s3", "value": "arn:aws:s3:::b/e.env"}]}])
+def test_a_queue_without_its_variable_does_not_block_the_others(targets: EcsTargets, service: Service, more) -> None:
+    service.deploy(container("app", PLAIN, **more))
+    absent = RegisteredQueue(QueueId("optional"), (NameSource(SourceKind.VARIABLE, "ABSENT"),))
+    both = registry()
+    both = replace(both, queues=(absent, *both.queues))
+
+    assert [one.original for one in targets.find(both)] == [ORDERS]
+    other = NameSource(SourceKind.VARIABLE, "ABSENT", fallback="arn:aws:sqs:a:1:x")
+    with pytest.raises(UnresolvedQueue, match=r"of account 1 in region a|from files in S3"):
+        targets.find(replace(both, queues=(replace(absent, sources=(other,)), *both.queues)))
 
 
 def test_a_variable_with_a_queue_of_another_region_is_refused(targets: EcsTargets, service: Service) -> None:

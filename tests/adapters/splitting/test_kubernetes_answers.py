@@ -16,7 +16,7 @@ from signalbox.aws.splitting.targets.task_definition import AmbiguousVariable
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.filters.languages import Languages
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.environment import ForeignQueue, Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.environment import ForeignQueue, MissingReference, Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
 from signalbox.splitting.control.problems import problems
 from signalbox.splitting.forwarding.matching import SessionId
@@ -131,6 +131,19 @@ def test_a_config_map_with_a_queue_of_another_account_is_refused(cluster):
 
     with pytest.raises(ForeignQueue, match="'Q' names a queue of account 210987654321 in region us-east-1"):
         cluster.targets.find(cluster.registry)
+
+
+@pytest.mark.parametrize("more", [{}, {"envFrom": [{"secretRef": {"name": "s"}}]}])
+def test_a_queue_without_its_variable_does_not_block_the_others(cluster, more):
+    workload = cluster.put(plain(Q="orders"))
+    workload["spec"]["template"]["spec"]["containers"][0] |= more
+    absent = RegisteredQueue("optional", (NameSource(SourceKind.VARIABLES_LIKE, "^ABSENT"),))
+
+    found = cluster.targets.find(replace(cluster.registry, queues=(absent, *cluster.registry.queues)))
+
+    assert [one.original for one in found] == [ORDERS]
+    with pytest.raises(MissingReference):
+        cluster.targets.find(replace(cluster.registry, queues=(absent,)))
 
 
 def test_an_absent_or_paused_workload_is_refused(cluster):

@@ -99,6 +99,20 @@ def test_a_queue_without_a_mapping_to_the_function_is_not_found(targets: LambdaT
         targets.find(REGISTRY)
 
 
+@pytest.mark.parametrize(
+    "source", [NameSource(SourceKind.VARIABLE, "ABSENT"), NameSource(SourceKind.EVENT_SOURCE, "not-mapped")]
+)
+def test_a_queue_to_which_a_function_has_no_reference_does_not_block_the_others(
+    targets: LambdaTargets, consumer: None, source: NameSource
+) -> None:
+    mapping()
+    absent = RegisteredQueue(QueueId("optional"), (source,))
+
+    found = targets.find(replace(REGISTRY, queues=(absent, *REGISTRY.queues)))
+
+    assert [one.original for one in found] == [MEMES]
+
+
 def test_an_event_source_of_another_account_is_refused(targets: LambdaTargets, consumer: None) -> None:
     mapping()
     arn = ACCOUNT_PREFIX.replace("123", "321") + MEMES

@@ -57,9 +57,10 @@ class EcsTargets:
         """Return the queues that a service consumes. Raises `UnsuitableService` and `UnresolvedQueue`."""
         with effect(str(registry.target), setting=TARGETS_SETTING):
             definition = self._definition(self._suitable(registry.target)["taskDefinition"])
-        flattened(definition.renamed(registry, {}))  # raises for variables that a local command could not be given
-        found = (self.originals.described(queue, definition.queue_names(queue)) for queue in registry.queues)
-        return tuple(queue for queues in found for queue in queues)
+        found = self.originals.found(registry, definition.queue_names)
+        split = registry.of(queue.queue_id for queue in found)
+        flattened(definition.renamed(split, {}))  # raises for variables that a local command could not be given
+        return found
 
     def environment(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Mapping[str, str]:
         """Return the variables for a local command: the values before the split with the queue names replaced."""

@@ -80,9 +80,10 @@ class KubernetesTargets:
     def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
         """Return the queues that a workload consumes. Raises `UnsuitableWorkload` and `UnresolvedQueue`."""
         template = self._template(registry.target, self._suitable(registry.target))
-        _chosen(registry.target, template.renamed(registry, {}))  # raises for what a local command could not be given
-        found = (self.originals.described(queue, template.queue_names(queue)) for queue in registry.queues)
-        return tuple(queue for queues in found for queue in queues)
+        found = self.originals.found(registry, template.queue_names)
+        split = registry.of(queue.queue_id for queue in found)
+        _chosen(registry.target, template.renamed(split, {}))  # raises for what a local command could not be given
+        return found
 
     def environment(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Mapping[str, str]:
         """Return the variables for a local command: the values before the split with the queue names replaced."""

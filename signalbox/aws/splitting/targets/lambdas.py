@@ -9,7 +9,7 @@ from signalbox.aws.splitting.targets.lambda_environment import LambdaEnvironment
 from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.environment import MissingReference, Resolver
 from signalbox.splitting.consumers.queue_reference import QueueReference
 from signalbox.splitting.consumers.registry import ConsumedQueue, NameSource, RegisteredQueue, Registry, SourceKind
 from signalbox.splitting.consumers.variables import Variables
@@ -38,11 +38,7 @@ class LambdaTargets:
     def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
         """Return the queues that a function consumes. Raises `RejectedError` with the reference that names no queue."""
         variables = self._environment.configuration(registry.target).variables
-        return [
-            found
-            for queue in registry.queues
-            for found in self.originals.described(queue, dict.fromkeys(self._names(registry, queue, variables)))
-        ]
+        return self.originals.found(registry, lambda queue: self._names(registry, queue, variables))
 
     def environment(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Mapping[str, str]:
         """Return the variables for a local command: the original values with the queue names replaced by `names`."""
@@ -107,7 +103,7 @@ class LambdaTargets:
             self.resolver.check_home(reference, f"event source of queue {queue.queue_id!r}")
             name = reference.queue_name
             if not self._event_sources.of(registry.target, name):
-                raise UnresolvedQueue(f"{registry.target} has no event source mapping from queue {name!r}")
+                raise MissingReference(f"{registry.target} has no event source mapping from queue {name!r}")
             yield name
 
     def _left_over(self, split: Split, queues: Sequence[SplitQueue]) -> Iterator[bool]:

@@ -1,7 +1,7 @@
 """Shared rules of the target kinds: original queues, target state and error translation."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from signalbox.aws.shared.errors import effect
 from signalbox.errors import EffectRefused, RejectedError
 from signalbox.queues import FIFO_SUFFIX, InvalidQueueName, QueueName, parse_queue_name
-from signalbox.splitting.consumers.environment import UnresolvedQueue
-from signalbox.splitting.consumers.registry import ConsumedQueue, RegisteredQueue
+from signalbox.splitting.consumers.environment import MissingReference, UnresolvedQueue
+from signalbox.splitting.consumers.registry import ConsumedQueue, RegisteredQueue, Registry
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.split import Split, Stage
 from signalbox.splitting.model.target import Target
@@ -43,9 +43,25 @@ class OriginalQueues:
 
     sqs: "SQSClient"
 
-    def described(self, queue: RegisteredQueue, names: Iterable[QueueName]) -> tuple[ConsumedQueue, ...]:
-        """Return the queues of one queue id. Raises `UnresolvedQueue` and `EffectRefused`."""
-        return tuple(self._described(queue, name) for name in names)
+    def found(
+        self, registry: Registry, names_of: Callable[[RegisteredQueue], Iterable[QueueName]]
+    ) -> tuple[ConsumedQueue, ...]:
+        """Return the queues of a registry. Raises `UnresolvedQueue` and `EffectRefused`.
+
+        A queue to which the target has no reference is left out, so that it does not block the others.
+        """
+        found: list[ConsumedQueue] = []
+        missing: list[MissingReference] = []
+        for queue in registry.queues:
+            try:
+                names = dict.fromkeys(names_of(queue))
+            except MissingReference as error:
+                missing.append(error)
+                continue
+            found += (self._described(queue, name) for name in names)
+        if missing and not found:
+            raise missing[0]
+        return tuple(found)
 
     def _described(self, queue: RegisteredQueue, name: QueueName) -> ConsumedQueue:
         try:

@@ -59,8 +59,7 @@ class SsmTargets:
         """Return the queues whose names a parameter contains. Raises `NoSuchParameter` and `UnresolvedQueue`."""
         with effect(str(registry.target), setting=TARGETS_SETTING):
             value = self._parameter(registry.target)["Value"]
-        found = (self.originals.described(queue, self._names_in(value, queue)) for queue in registry.queues)
-        return tuple(queue for queues in found for queue in queues)
+        return self.originals.found(registry, lambda queue: self._names_in(value, queue))
 
     def environment(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Mapping[str, str]:
         """Return the parameter's value with replaced names, for each variable of the registry."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.environment import Resolution, Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.environment import Resolution, Resolver, UnresolvedQueue, unread
 from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class TaskDefinition:
     def _refuse_files(self, source: NameSource, chosen: "list[ContainerDefinitionOutputTypeDef]") -> None:
         for container in chosen:
             if container.get("environmentFiles"):
-                raise UnresolvedQueue(
+                raise unread(source)(
                     f"variable {source.key!r} is not in `environment` of container {container['name']!r}, which takes "
                     "others from files in S3 (`environmentFiles`), which are not read: add the queue's name to "
                     "`environment`, which counts more than a file, or name another container in the registry"

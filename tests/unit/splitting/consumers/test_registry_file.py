@@ -112,7 +112,7 @@ def test_time_limits_and_names_are_read():
 
 
 def printed(*items: object) -> dict[str, object]:
-    """Return what `kubectl get -o yaml` prints of several resources."""
+    """Return several resources in the form of `kubectl get -o yaml`."""
     return {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": list(items)}
 
 

@@ -138,6 +138,23 @@ def test_a_session_is_told_which_queues_of_its_registry_are_not_on_sqs():
     assert stage.heartbeat(target=WEB)["notes"] == ["not on SQS, so not split: notes (RMQ)"]
 
 
+def test_a_session_is_told_which_queues_its_target_does_not_consume():
+    stage, more = KubernetesStage(), registry()
+    more["spec"]["queues"]["optional"] = old_queue(nameSource={"envVar": "ABSENT"})
+    stage.declared.found[WEB] = [more]
+    seen = []
+    observe = stage.targets.observe
+    stage.targets.observe = lambda split, registry: seen.append(registry.queues) or observe(split, registry)
+
+    stage.start(target=WEB)
+    stage.pass_time(6)
+
+    assert stage.heartbeat(target=WEB)["notes"] == [
+        "deployment/web@shop.main has no reference to these queues of its registry, so they are not split: optional"
+    ]
+    assert {queue.queue_id for queues in seen for queue in queues} == {"orders"}
+
+
 def test_a_stage_without_access_to_clusters_reads_no_registries_there():
     stage = KubernetesStage()
     stage.service = ControlService(replace(stage.ports, declared=NothingDeclared()))
