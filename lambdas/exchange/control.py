@@ -22,6 +22,7 @@ from signalbox.exchange.model.connections import FunctionArn
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.live.admin import commands
 from signalbox.live.admin.command_handlers import LiveCommandHandlers
+from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.sarracenia.rights.names import InvalidUserName, UserName
 
 KNOWN: Commands[exchange_commands.Command | commands.Command] = {**COMMANDS, **commands.COMMANDS}
@@ -77,7 +78,12 @@ def _answer(user: UserName | None, envelope: Envelope) -> object:
     command = envelope.command(KNOWN)
     if isinstance(command, commands.Command):
         return LiveCommandHandlers(control_wiring.granting()).answer(user, command)
-    return ExchangeService(control_wiring.ports()).answer(user, command)
+    answer = ExchangeService(control_wiring.ports()).answer(user, command)
+    if isinstance(command, exchange_commands.DeleteExchange) or (
+        isinstance(command, exchange_commands.DeclareExchange) and command.live is not None
+    ):
+        ConcernedSessions(control_wiring.granting()).end_refused(command.exchange)
+    return answer
 
 
 def _delete_expired() -> int:

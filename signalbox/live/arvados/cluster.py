@@ -7,10 +7,9 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from signalbox.live.identity.claims import MAXIMUM_GROUPS
-from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
+from signalbox.live.identity.tokens import CLUSTER, TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.sarracenia.rights.permissions import Role
 
-PROVIDER = "arvados"
 # The group of a cluster's administrators, who may read everything there: Arvados has none of its own for them.
 ADMINISTRATORS = "arvados-admins"
 # For so long a session keeps the groups that the cluster named: arvados-ws keeps a permission as long.
@@ -57,8 +56,8 @@ def verified_user(user: ClusterUser, *, now: datetime) -> VerifiedToken | TokenR
     groups = _groups(user)
     if len(groups) > MAXIMUM_GROUPS:
         return TokenRefusal(TokenProblem.GROUPS)
-    identity = TokenIdentity(PROVIDER, Role.SUBSCRIBER, groups, expires_at=now + KEPT_FOR)
-    return VerifiedToken(user.uuid, PROVIDER, identity, issued_at=now)
+    identity = TokenIdentity(CLUSTER, Role.SUBSCRIBER, groups, expires_at=now + KEPT_FOR)
+    return VerifiedToken(user.uuid, CLUSTER, identity, issued_at=now)
 
 
 def _groups(user: ClusterUser) -> tuple[str, ...]:

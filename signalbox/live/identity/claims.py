@@ -32,7 +32,7 @@ def user_of(
         _check_party(claims, issuer, is_access_token=is_access_token)
         _check_kind(claims)
         identity = TokenIdentity(
-            issuer=issuer.label,
+            issuer=issuer.url,
             role=_role(claims, issuer),
             groups=_groups(claims, issuer),
             expires_at=_time(claims["exp"]),

@@ -9,13 +9,15 @@ from typing import Protocol
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.sarracenia.rights.permissions import Role
 
+CLUSTER = "arvados"  # the issuer and the provider of users whose token an Arvados cluster has verified
+
 
 @dataclass(frozen=True, slots=True)
 class TokenIdentity:
     """The part of a user's token that the session keeps.
 
-    `issuer` is the issuer's label, `groups` are sorted, and `expires_at` is the token's `exp`. The token itself is not
-    stored.
+    `issuer` is the issuer's URL, or `CLUSTER`; `groups` are sorted, and `expires_at` is the token's `exp`. The token
+    itself is not stored.
     """
 
     issuer: str

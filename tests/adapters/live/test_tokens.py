@@ -58,7 +58,7 @@ def test_a_token_with_any_asymmetric_algorithm_is_accepted(verifier, issuer, alg
         datetime.fromtimestamp(1_700_000_000, UTC),
     )
     identity = found.identity
-    assert (identity.issuer, identity.role, identity.groups) == ("", Role.SUBSCRIBER, ("imaging", "lab"))
+    assert (identity.issuer, identity.role, identity.groups) == (issuer.url, Role.SUBSCRIBER, ("imaging", "lab"))
     assert (identity.expires_at, identity.skew_seconds) == (datetime.fromtimestamp(4_000_000_000, UTC), 60)
 
 

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,11 +16,17 @@ from lambdas.exchange.control import handler
 from lambdas.shared import commands
 from signalbox.aws.exchange.exchanges import DynamoQueues, DynamoUsers
 from signalbox.aws.exchange.queues import SqsExchangeQueues
+from signalbox.aws.live.sessions import DynamoRealmSessions, DynamoSessions
 from signalbox.control.envelope import Envelope
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange.model.records import CreatedQueue, DeclaredQueue, QueueSpec, User
+from signalbox.live.session.ports import Member
+from signalbox.live.session.state import ConnectionId, State, opened
+from signalbox.live.wamp.audience import Listener
+from signalbox.live.wamp.authentication import AuthMethod, Identity
+from signalbox.live.wamp.messages import SessionId
 from signalbox.queues import lease_tags
-from signalbox.sarracenia.rights.names import UserName
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, function
 from tests.fakes.aws import REGION, aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
@@ -172,6 +178,27 @@ def test_grants_of_a_realm_are_listed_until_they_are_revoked(stage):
         ("granted", "read"),
         ("ungranted", "read"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("command", "fields"), [("declare_exchange", {"anonymous": ""}), ("delete_exchange", {"force": True})]
+)
+def test_sessions_that_a_realm_does_not_admit_any_more_end(stage, live_table, command, fields):  # noqa: F811 - a fixture
+    name, connection = ExchangeName("xs_alice.fifo"), ConnectionId("c1")
+    stage.sqs.create_queue(QueueName="live-inbox.fifo", Attributes={"FifoQueue": "true"})
+    stage.result("declare_exchange", exchange=name, live=True, anonymous="alice")
+    identity = Identity("alice", "source", AuthMethod.ANONYMOUS)
+    joined = replace(opened(connection, now=NOW), state=State.JOINED, session=SessionId(1), identity=identity)
+    DynamoSessions(live_table).open(joined)
+    member = Member(connection, Listener(SessionId(1), "alice", "source"), NOW)
+    DynamoRealmSessions(live_table).enter(name, member, expires_at=NOW + timedelta(hours=2))
+
+    stage.result("declare_exchange", exchange=name)
+    assert stage.messages("live-inbox.fifo") == []
+    stage.result(command, exchange=name, **fields)
+
+    (signal,) = stage.messages("live-inbox.fifo")
+    assert json.loads(signal["Body"])["heard"] == "killed"
 
 
 def test_a_secret_is_stored_for_the_caller(stage, live_table):  # noqa: F811 - a fixture

@@ -36,7 +36,9 @@ def refusal(issuer: Issuer = ISSUER, **claims: object) -> TokenProblem:
 def test_a_user_has_the_subject_as_name_and_is_a_subscriber() -> None:
     ends_at = datetime.fromtimestamp(2_000_000_000, UTC)
 
-    assert user() == VerifiedToken("ann", "id.example.org", TokenIdentity("", Role.SUBSCRIBER, (), ends_at, 60), None)
+    assert user() == VerifiedToken(
+        "ann", "id.example.org", TokenIdentity(ISSUER.url, Role.SUBSCRIBER, (), ends_at, 60), None
+    )
 
 
 @pytest.mark.parametrize(
