@@ -20,6 +20,7 @@ from signalbox.exchange.control import commands
 from signalbox.exchange.control.command_reader import COMMANDS
 from signalbox.exchange.messages import publications
 from signalbox.exchange.messages.copies import Copy, read_retry, retry_message
+from signalbox.exchange.messages.headers import OWN_NAMES
 from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties, dead_letter_message
 from signalbox.exchange.messages.replayed_messages import OriginalMessage, replayed_copy, replayed_publication
 from signalbox.exchange.model import events
@@ -151,8 +152,10 @@ def messages() -> dict[str, object]:
         "copy with escaped key": copy_of(ESCAPED, "q_alice_all.fifo", sequence=1).message,
         "retry": retry_message(PLAIN_COPY),
         "retry in order": retry_message(FULL_COPY),
-        "dead letter": dead_letter_message(FULL_COPY.message, reason="not declared", is_fifo=True),
-        "dead letter without order": dead_letter_message(PUBLISHED, reason="no topic", is_fifo=False),
+        "dead letter": dead_letter_message(FULL_COPY.message, own_names=OWN_NAMES, reason="not declared", is_fifo=True),
+        "dead letter without order": dead_letter_message(
+            PUBLISHED, own_names=["topic"], reason="no topic", is_fifo=False
+        ),
         "replayed publication": replayed_publication(ORIGINAL, "r-1", order_by=OrderBy.TOPIC),
         "replayed publication without order": replayed_publication(ORIGINAL, "r-1", order_by=None),
         "replayed copy": replayed_copy(ORIGINAL, "r-1", into="trial-q_alice_all.fifo", expires_at=AT + DAY),

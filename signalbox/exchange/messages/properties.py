@@ -190,15 +190,16 @@ def _group(key: RoutingKey, order_by: OrderBy, publisher: str) -> str:
     return group_of(groups[order_by])
 
 
-def dead_letter_message(message: Message, *, reason: str, is_fifo: bool) -> Message:
+def dead_letter_message(message: Message, *, own_names: Collection[str], reason: str, is_fifo: bool) -> Message:
     """Return a message for a dead-letter queue: the original message with the reason as an attribute.
 
-    If it would be too large, headers move into one attribute and the body is truncated.
+    The attributes in `own_names` stay: those that the exchange wrote. The others are headers. If the message would be
+    too large, headers move into one attribute and the body is truncated.
     """
-    own = {name: one for name, one in message.attributes.items() if name in OWN_NAMES and name != HEADERS}
+    own = {name: one for name, one in message.attributes.items() if name in own_names and name != HEADERS}
     reasons = {"Reason": Attribute("String", "".join(filter(is_allowed, reason))[:REASON_CHARACTERS])}
     problems = Problems()
-    headers = unpacked(message.attributes, problems, without=OWN_NAMES)
+    headers = unpacked(message.attributes, problems, without=own_names)
     attributes = (
         {**reasons, HEADERS: Attribute("String", headers_text(message.attributes))}  # unchanged: they cannot be parsed
         if problems.found

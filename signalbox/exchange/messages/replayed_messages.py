@@ -95,9 +95,10 @@ def has_room(message: Message) -> bool:
 def original_of_dead_letter(dead_letter: Message, *, exchange: ExchangeName | None) -> OriginalMessage:
     """Return the original of a dead letter: a copy that was not consumed, or a publication of an exchange's queue.
 
-    `exchange` is the exchange of the dead-letter queue. Raises `InvalidPublication` and `InvalidDelivery`.
+    `exchange` is the exchange of the dead-letter queue, whose messages users have sent: of these, no attribute is
+    believed but the topic. Only the stage sends to a declared queue. Raises `InvalidPublication` and `InvalidDelivery`.
     """
-    if "exchange" in dead_letter.attributes:
+    if exchange is None and "exchange" in dead_letter.attributes:
         found = DeliveredMessage.parse(dead_letter)
         return OriginalMessage(
             dead_letter.message_id,
@@ -109,13 +110,12 @@ def original_of_dead_letter(dead_letter: Message, *, exchange: ExchangeName | No
             found.sequence,
         )
     properties = MessageProperties.from_published(dead_letter, own_names=OWN_NAMES - {HEADERS})
-    publisher = dead_letter.attributes.get("publisher")
     return OriginalMessage(
         dead_letter.message_id,
         exchange or ExchangeName(UNKNOWN),
         properties,
         dead_letter.message_id,
-        (publisher and publisher.text) or UNKNOWN,
+        UNKNOWN,
         datetime.fromtimestamp(int(dead_letter.system_attributes["SentTimestamp"]) / 1000, UTC),
     )
 

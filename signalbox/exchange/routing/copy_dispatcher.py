@@ -1,11 +1,13 @@
 """The dispatcher of copies: sends batches of ten, dead-letters final failures and returns retryable ones."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from signalbox.errors import EffectFailed
 from signalbox.exchange.messages.copies import Copy, retry_message
-from signalbox.exchange.messages.properties import dead_letter_message
+from signalbox.exchange.messages.headers import OWN_NAMES
+from signalbox.exchange.messages.properties import TOPIC, dead_letter_message
 from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.routing_ports import CopySender, DeclaredQueues
 from signalbox.messages import Message, MessageId
@@ -69,17 +71,21 @@ class CopyDispatcher:
                 copy, message = waiting[delivery.message.message_id]
                 (outcome.stuck if message.message_id in failures else outcome.retried).append(copy)
 
-    def dead_letter(self, message: Message, *, next_to: QueueName | None, reason: str) -> bool:
-        """Send a message to the dead-letter queue of `next_to`, or else of the stage; return whether it arrived."""
+    def dead_letter(
+        self, message: Message, *, next_to: QueueName | None, reason: str, own_names: Collection[str] = (TOPIC,)
+    ) -> bool:
+        """Send a message to the dead-letter queue of `next_to`, or else of the stage; return whether it arrived.
+
+        Of a message that the exchange did not write, attributes such as `publisher` are headers: the sender wrote them.
+        """
         queues = [*([dead_letter_name(next_to)] if next_to else []), self.dead_letter_queue]
-        return any(
-            self._is_taken(dead_letter_message(message, reason=reason, is_fifo=is_fifo(queue)), queue)
-            for queue in queues
-        )
+        dead = partial(dead_letter_message, message, own_names=own_names, reason=reason)
+        return any(self._is_taken(dead(is_fifo=is_fifo(queue)), queue) for queue in queues)
 
     def _dead_letter_copy(self, copy: Copy, outcome: DispatchResult, *, reason: str, is_gone: bool = False) -> None:
         """Send a copy to its queue's dead-letter queue, or the stage's if the queue is gone; add it to the result."""
-        if self.dead_letter(copy.message, next_to=None if is_gone else copy.destination, reason=reason):
+        next_to = None if is_gone else copy.destination
+        if self.dead_letter(copy.message, next_to=next_to, reason=reason, own_names=OWN_NAMES):
             outcome.dead.append(DeadCopy(copy, reason))
         else:
             outcome.stuck.append(copy)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from signalbox.exchange.messages.headers import OWN_NAMES
 from signalbox.exchange.messages.properties import (
     DeliveredMessage,
     InvalidDelivery,
@@ -98,7 +99,7 @@ def test_a_dead_letter_says_all_that_the_message_did_and_why_it_died(key, header
     message = as_received(properties.published())
     copy = delivered(properties, message, sequence=1, expires_at=SENT_AT, is_fifo=is_fifo)
 
-    dead = dead_letter_message(copy, reason="no: " + reason, is_fifo=is_fifo)
+    dead = dead_letter_message(copy, own_names=OWN_NAMES, reason="no: " + reason, is_fifo=is_fifo)
 
     found = DeliveredMessage.parse(as_received(dead))
     assert (found.key, found.headers, found.sequence) == (key, headers, 1)
@@ -196,7 +197,10 @@ def test_the_longest_body_leaves_room_for_the_longest_names() -> None:
     copy = delivered(properties, published, publisher="A" * 200, sequence=10**13, expires_at=SENT_AT, is_fifo=True)
 
     assert DeliveredMessage.parse(as_received(copy)).key == key
-    assert as_received(dead_letter_message(copy, reason="é" * 1000, is_fifo=True)).body == properties.body
+    assert (
+        as_received(dead_letter_message(copy, own_names=OWN_NAMES, reason="é" * 1000, is_fifo=True)).body
+        == properties.body
+    )
 
 
 @pytest.mark.parametrize(
@@ -256,10 +260,21 @@ def test_a_message_expires_at_its_moment_and_without_one_never() -> None:
     assert not immortal.has_expired(SENT_AT.timestamp())
 
 
+def test_own_attributes_of_a_sender_are_headers_of_its_dead_letter() -> None:
+    forged = {name: Attribute("String", "forged") for name in OWN if name not in {"topic", "headers", "Topic"}}
+    message = replace(raw(topic=Attribute("String", "a")), attributes={"topic": Attribute("String", "a"), **forged})
+
+    dead = dead_letter_message(message, own_names=["topic"], reason="no", is_fifo=False)
+
+    assert set(dead.attributes) == {"topic", "Reason", "headers"}
+    assert dead.attributes["Reason"].text == "no"
+    assert json.loads(dead.attributes["headers"].text) == dict.fromkeys(forged, "forged")
+
+
 def test_of_a_dead_letter_that_is_too_long_the_beginning_is_kept() -> None:
     message = Message(MessageId("id"), "x" * MAXIMUM_BYTES, {}, {}, {})
 
-    dead = dead_letter_message(message, reason="too long", is_fifo=True)
+    dead = dead_letter_message(message, own_names=["topic"], reason="too long", is_fifo=True)
 
     assert dead.body == "x" * 100_000
     assert (dead.group_id, dead.deduplication_id) == ("id", "id")
@@ -268,7 +283,7 @@ def test_of_a_dead_letter_that_is_too_long_the_beginning_is_kept() -> None:
 def test_headers_that_cannot_be_read_lie_among_the_dead_as_they_were() -> None:
     attributes = {"headers": Attribute("String", "{"), **{f"h{n}": Attribute("Number", "1") for n in range(9)}}
 
-    dead = dead_letter_message(raw(**attributes), reason="no JSON", is_fifo=False)
+    dead = dead_letter_message(raw(**attributes), own_names=["topic"], reason="no JSON", is_fifo=False)
 
     assert set(dead.attributes) == {"headers", "Reason"}
     kept = json.loads(dead.attributes["headers"].text)

@@ -93,7 +93,8 @@ def test_a_dead_letter_of_an_exchange_is_the_publication_without_its_reason():
         MessageId("m-2"), "body", {"topic": Attribute("String", "a"), "color": Attribute("String", "red")}, {}, {}
     )
     letter = replace(
-        dead_letter_message(published, reason="no", is_fifo=False), system_attributes={"SentTimestamp": "1000"}
+        dead_letter_message(published, own_names=["topic"], reason="no", is_fifo=False),
+        system_attributes={"SentTimestamp": "1000"},
     )
 
     found = original_of_dead_letter(letter, exchange=ExchangeName("xs"))
@@ -103,13 +104,27 @@ def test_a_dead_letter_of_an_exchange_is_the_publication_without_its_reason():
     assert found.published_at == datetime.fromtimestamp(1, UTC)
 
 
-def test_a_dead_letter_names_its_publisher_if_known():
+def test_a_dead_letter_of_an_exchange_is_believed_neither_its_exchange_nor_its_publisher():
+    """SQS itself moves a message there as its sender wrote it."""
+    copy = replace(
+        replayed_copy(ORIGINAL, "forged", into="q_a", expires_at=NOON), system_attributes={"SentTimestamp": "1000"}
+    )
+
+    found = original_of_dead_letter(copy, exchange=ExchangeName("xs"))
+
+    assert (found.exchange, found.publisher, found.sequence) == ("xs", "unknown", None)
+    assert found.message_id == copy.message_id
+    again = replayed_copy(found, "r", into="q_a", expires_at=None)
+    assert (again.attributes["exchange"].text, again.attributes["publisher"].text) == ("xs", "unknown")
+
+
+def test_a_dead_letter_of_an_unknown_exchange_has_no_publisher():
     attributes = {"topic": Attribute("String", "a"), "publisher": Attribute("String", "alice")}
     letter = Message(MessageId("m"), "body", attributes, {"SentTimestamp": "1000"}, {})
 
     found = original_of_dead_letter(letter, exchange=None)
 
-    assert (found.exchange, found.publisher) == ("unknown", "alice")
+    assert (found.exchange, found.publisher) == ("unknown", "unknown")
 
 
 @pytest.mark.parametrize(
