@@ -14,7 +14,7 @@ from signalbox.exchange.matching.trie import BindingTrie
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.replayed_messages import UNKNOWN, OriginalMessage
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.model.topics import RESERVED_WORD, RoutingKey
 from signalbox.history.replay_run import SourceMessage
 from signalbox.history.replay_state import InvalidReplay, ReplayProgress
 from signalbox.messages import Attribute, MessageId
@@ -27,7 +27,8 @@ MAX_LISTED_TOPICS = 20
 class LogSelection:
     """A selection of a log's messages: an exchange, a topic pattern, and times from `start` to before `end`.
 
-    `for_all_sessions` excludes messages to selected sessions, which an exchange would deliver to all.
+    `for_all_sessions` excludes messages to selected sessions, which an exchange would deliver to all, and those with
+    topics of sessions, which an exchange refuses.
     """
 
     exchange: ExchangeName
@@ -135,6 +136,9 @@ def _exclusion_reason(selection: LogSelection) -> Column:
     reason = F.when(F.col("body").isNull(), F.lit("too large for the log"))
     if selection.for_all_sessions:
         reason = reason.when(F.col("audience").isNotNull(), F.lit("for some sessions only"))
+        # An exchange accepts these from sessions only.
+        is_reserved = F.substring_index("topic", ".", 1) == F.lit(RESERVED_WORD)
+        reason = reason.when(is_reserved, F.lit("of sessions' own events"))
     return reason
 
 

@@ -32,6 +32,7 @@ from signalbox.exchange.control.deletion import DeletionService
 from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.control.presentation import Presenter, binding_document
 from signalbox.exchange.control.status_service import StatusService
+from signalbox.exchange.messages.publications import reserved_problem
 from signalbox.exchange.model import events
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.control_ports import ControlPorts
@@ -45,10 +46,10 @@ from signalbox.exchange.model.records import (
     ResourceKind,
     ResourceRef,
 )
-from signalbox.exchange.model.topics import shown
+from signalbox.exchange.model.topics import is_reserved, shown
 from signalbox.messages import Message
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
-from signalbox.sarracenia.rights.permissions import Right
+from signalbox.sarracenia.rights.permissions import Right, Role
 
 Record = TypeVar("Record", Exchange, DeclaredQueue)
 
@@ -173,6 +174,8 @@ class _CommandHandler:
         self.caller.require((Right.WRITE, resource))
         exchange = _refuse_missing(resource, self.ports.store.exchanges.find(command.exchange))
         key = command.properties.key
+        if is_reserved(key):
+            raise NotPermitted(reserved_problem(key))
         denies = self._denies(command.exchange)
         if denies is not None and denies.match(Right.WRITE, key):
             raise self._denied(Right.WRITE, command.exchange, key)
@@ -211,6 +214,9 @@ class _CommandHandler:
         resource = ResourceRef(ResourceKind.QUEUE, command.queue)
         self.caller.require((Right.WRITE, resource))
         queue = self._queue(resource)
+        reserved = [one.properties.key for one in command.messages if is_reserved(one.properties.key)]
+        if reserved and self.caller.role is not Role.ADMIN:
+            raise NotPermitted(reserved_problem(reserved[0]))
         now = self.ports.now()
         ttl = queue.settings.message_ttl
         expires_at = None if ttl is None else now + ttl
@@ -224,11 +230,16 @@ class _CommandHandler:
         return old.properties.delivered(
             published,
             exchange=old.exchange,
-            publisher=old.publisher or self.caller.name or events.ADMINISTRATOR,
+            publisher=self._publisher_of(old),
             sequence=None,
             expires_at=expires_at,
             is_fifo=is_fifo,
         )
+
+    def _publisher_of(self, old: ReplayedMessage) -> str:
+        """Return the publisher that only administrators name: a user who replays a message is its publisher."""
+        named = old.publisher if self.caller.role is Role.ADMIN else None
+        return named or self.caller.name or events.ADMINISTRATOR
 
     def _status(self, command: Status) -> object:
         store, is_meant = self.ports.store, partial(_is_meant, names=command.names)

@@ -149,7 +149,7 @@ class WhoAmI:
 
 @dataclass(frozen=True, slots=True)
 class ReplayedMessage:
-    """An earlier published message. Without `publisher`, the caller becomes the publisher."""
+    """An earlier published message. Administrators may name the `publisher`; otherwise it is the caller."""
 
     exchange: ExchangeName
     properties: MessageProperties

@@ -11,6 +11,7 @@ from signalbox.exchange.messages.properties import LIVE, PUBLISHER, TOPIC, Inval
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import OrderBy
+from signalbox.exchange.model.topics import RESERVED_WORD, RoutingKey, is_reserved, shown
 from signalbox.messages import Attribute, Message, size_bytes
 from signalbox.queues import is_fifo
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -46,15 +47,24 @@ def read_publication(
 ) -> MessageProperties | Rejection:
     """Return the properties of a message in an exchange's queue, or its rejection.
 
-    Senders in `trusted_ids` name a publisher, and only those in `session_ids` add metadata of live.
+    Senders in `trusted_ids` name a publisher, and only those in `session_ids` add metadata of live and publish the
+    reserved topics of WAMP.
     """
     sender = principal_id(message)
     names = [(TOPIC, True), (PUBLISHER, sender in trusted_ids), (LIVE, sender in session_ids)]
     own_names = [name for name, is_own in names if is_own]
     try:
-        return MessageProperties.from_published(message, own_names=own_names)
+        properties = MessageProperties.from_published(message, own_names=own_names)
     except InvalidPublication as error:
         return Rejection(message, str(error))
+    if is_reserved(properties.key) and sender not in session_ids:
+        return Rejection(message, reserved_problem(properties.key))
+    return properties
+
+
+def reserved_problem(key: RoutingKey) -> str:
+    """Return why a topic that `is_reserved` is refused."""
+    return f"topic: {shown(key)} begins with {RESERVED_WORD!r}: such topics are for the events of sessions"
 
 
 def publisher_of(message: Message, users: Mapping[str, UserName], *, trusted_ids: Collection[str]) -> str:

@@ -7,6 +7,7 @@ from signalbox.errors import RejectedError
 RoutingKey = NewType("RoutingKey", str)
 
 MAXIMUM_BYTES = 255  # AMQP 0-9-1, 4.2.5.3: the length of a short string is one octet
+RESERVED_WORD = "wamp"  # as the first word, reserved by WAMP
 SHOWN_CHARACTERS = 300  # the longest valid key or pattern is quoted in full
 
 
@@ -25,6 +26,11 @@ def parse_routing_key(text: str) -> RoutingKey:
 def words_of(topic: str) -> list[str]:
     """Return the words of a key or a pattern: "" has none, and dots without text between them enclose an empty one."""
     return topic.split(".") if topic else []
+
+
+def is_reserved(topic: str) -> bool:
+    """Return whether the first word of a topic is `wamp`: only sessions publish such events."""
+    return topic.partition(".")[0] == RESERVED_WORD
 
 
 def short_string_problem(text: str) -> str | None:

@@ -4,11 +4,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.model.topics import RoutingKey, is_reserved
 from signalbox.live.admin.coverage import covers, matches
 from signalbox.live.admin.principals import EVERYONE, NOBODY, GroupName, PrincipalName, Subject, principal_of
 from signalbox.live.wamp.patterns import TopicPattern
-from signalbox.live.wamp.uris import is_reserved
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted, role_rights
 

@@ -1,9 +1,8 @@
 """Validation of topic and procedure URIs by WAMP's loose rule and the exchange's limit on routing keys."""
 
 from signalbox.errors import RejectedError
-from signalbox.exchange.model.topics import RoutingKey, short_string_problem, shown
+from signalbox.exchange.model.topics import RESERVED_WORD, RoutingKey, is_reserved, short_string_problem, shown
 
-RESERVED_COMPONENT = "wamp"  # as the first component, reserved for WAMP
 FORBIDDEN_CHARACTER = "#"  # WAMP reserves it for routers
 
 
@@ -15,7 +14,7 @@ def parse_topic(text: str) -> RoutingKey:
     """Validate the topic of a publication, which is a routing key of the exchange. Raises `InvalidUri`."""
     topic = _parsed(text, "topic", empty_components=False)
     if is_reserved(topic):
-        raise InvalidUri(f"topic {shown(text)} begins with {RESERVED_COMPONENT!r}, which is reserved for WAMP")
+        raise InvalidUri(f"topic {shown(text)} begins with {RESERVED_WORD!r}, which is reserved for WAMP")
     return RoutingKey(topic)
 
 
@@ -27,11 +26,6 @@ def parse_procedure(text: str) -> str:
 def parse_pattern_uri(text: str, *, empty_components: bool) -> str:
     """Validate the URI of a subscription, which may be one of WAMP's meta topics. Raises `InvalidUri`."""
     return _parsed(text, "topic", empty_components=empty_components)
-
-
-def is_reserved(topic: str) -> bool:
-    """Return whether a topic begins with the component `wamp`."""
-    return topic.partition(".")[0] == RESERVED_COMPONENT
 
 
 def _parsed(text: str, what: str, *, empty_components: bool) -> str:

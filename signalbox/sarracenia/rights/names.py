@@ -57,7 +57,7 @@ def parse_queue_name(text: str) -> str:
 
 
 def queue_user(queue: str) -> UserName:
-    """Return the name of the owner that a queue's name states, whether or not the user exists: `alice` for `q_alice_all`."""
+    """Return the owner that a queue's name states, whether or not there is such a user: `alice` for `q_alice_all`."""
     return UserName(readable_name(queue.removesuffix(FIFO_SUFFIX)).removeprefix("q_").partition("_")[0])
 
 

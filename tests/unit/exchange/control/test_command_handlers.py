@@ -252,9 +252,28 @@ def test_old_messages_are_delivered_again_as_they_were(stage):
     assert answer == {"queue": "q_alice", "delivered": 2, "failed": []}
     one, other = map(DeliveredMessage.parse, stage.sender.sent["q_alice"])
     assert (one.exchange, one.key, one.body, one.message_id) == ("xpublic", "a.b", "old", "m-1")
-    assert (one.publisher, other.publisher) == ("alice", "feed")
+    assert (one.publisher, other.publisher) == ("alice", "alice")  # a user names no other publisher
     assert one.published_at.timestamp() == 1
     assert (one.sequence, one.expires_at) == (None, None)
+
+
+def test_administrators_name_the_publisher_of_a_replayed_message(stage):
+    stage.ask("replay", queue="q_alice", messages=[{**OLD, "publisher": "feed"}])
+
+    assert DeliveredMessage.parse(stage.sender.sent["q_alice"][0]).publisher == "feed"
+
+
+@pytest.mark.parametrize("key", ["wamp.session.on_join", "wamp", "wamp."])
+def test_topics_of_sessions_are_refused(stage, key):
+    with pytest.raises(NotPermitted, match="such topics are for the events of sessions"):
+        stage.ask("publish", exchange="xs_alice", routing_key=key, body="forged", user=ALICE)
+    with pytest.raises(NotPermitted, match="such topics are for the events of sessions"):
+        stage.ask("publish", exchange="xs_alice", routing_key=key, body="forged")
+    with pytest.raises(NotPermitted, match="such topics are for the events of sessions"):
+        stage.ask("replay", user=ALICE, queue="q_alice", messages=[OLD, {**OLD, "routing_key": key}])
+
+    assert stage.ask("replay", queue="q_alice", messages=[{**OLD, "routing_key": key}])["delivered"] == 1
+    assert stage.ask("publish", exchange="xs_alice", routing_key="wampum.a", body="b", user=ALICE)["message_id"]
 
 
 def test_a_replayed_message_gets_the_queues_full_ttl(stage):

@@ -216,6 +216,18 @@ def test_live_metadata_is_accepted_from_sessions_only(world_and_live) -> None:
     assert live.notes == ["{}", None, None]
 
 
+def test_topics_of_sessions_are_accepted_from_sessions_only(world_and_live) -> None:
+    world, live = world_and_live
+    world.bind(LOG, "#", queue="q_log.fifo")
+    for number, sender in enumerate((f"{SESSION_ID}:session", f"{CONTROL_ID}:session", "AIDAEVE")):
+        world.publish(LOG, "wamp.session.on_join", str(number), sender=sender)
+
+    routed = world.route(LOG)
+
+    assert (live.delivered, world.bodies("q_log.fifo"), list(routed.not_done)) == ([("0", 1)], ["0"], [])
+    assert world.bodies("xlog-dlq.fifo") == ["1", "2"]
+
+
 def test_wrong_metadata_is_a_rejection_and_blocks_no_other_message(world_and_live) -> None:
     world, live = world_and_live
     world.bind(LOG, "#", queue="q_log.fifo")

@@ -8,7 +8,7 @@ from typing import Any
 
 from signalbox.exchange.matching.graph import Routes
 from signalbox.exchange.messages.properties import MessageProperties
-from signalbox.exchange.messages.publications import publication, read_publication
+from signalbox.exchange.messages.publications import publication, publisher_of, read_publication
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.routing_ports import NumberedPublication
 from signalbox.exchange.model.topics import RoutingKey
@@ -76,9 +76,9 @@ class Realm:
             message = as_received(sent.message, sender=SENDER, sent_at=self.live.moment)
             envelope = read_publication(message, trusted_ids={SENDER}, session_ids={SENDER})
             assert isinstance(envelope, MessageProperties)
-            said = publication(
-                message, envelope, Routes((), by_alternate=False), {}, trusted_ids={SENDER}, session_ids={SENDER}
-            )
+            publisher = publisher_of(message, {}, trusted_ids={SENDER})
+            routes = Routes((), by_alternate=False)
+            said = publication(message, envelope, routes, publisher, session_ids={SENDER})
             delivery = Distributor(self, self, self).store(exchange, [NumberedPublication(said, number)])
             assert delivery() == set()
 
