@@ -17,6 +17,7 @@ WRITE_ITEMS = ("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem")
 EVENT_SOURCE_MAPPINGS = arn("lambda", "event-source-mapping:*")
 # The tags of resources that functions create; a test compares them with the functions' own.
 STAGE_TAG, CAPABILITY_TAG = "signalbox:stage", "signalbox:capability"
+KEPT_OF_NAMES = 20  # characters of a stack's name that stay in the names of its functions
 USE_KEY = ("kms:Decrypt", "kms:GenerateDataKey")
 Conditions = Mapping[str, Mapping[str, str | Sequence[str]]]
 
@@ -46,7 +47,9 @@ def allow_key(grantee: iam.IGrantable, key: kms.IKey, *, service: str) -> None:
 def allow_mappings(control: iam.IGrantable, functions: Sequence[str], *, capability: str, config: Config) -> None:
     """Allow a grantee to create, update and delete event source mappings of these functions.
 
-    It may also delete those of earlier functions of its capability, whose ARNs no template knows.
+    It may also delete those of earlier functions of its capability, whose ARNs no template knows: CloudFormation makes
+    their names of the stage, which it may cut short, and the construct. Their tags prove nothing alone, because
+    TagResource, which tagging at creation needs, knows neither the function of a mapping nor that it is new.
     """
     # The emulator does not know these condition keys and would deny every call.
     operator, equals = ("ArnLikeIfExists", "StringEqualsIfExists") if config.local else ("ArnLike", "StringEquals")
@@ -56,9 +59,15 @@ def allow_mappings(control: iam.IGrantable, functions: Sequence[str], *, capabil
     change = ["lambda:GetEventSourceMapping", "lambda:UpdateEventSourceMapping", "lambda:DeleteEventSourceMapping"]
     allow(control, change, [EVENT_SOURCE_MAPPINGS], of_functions)
     tags = {STAGE_TAG: config.stage, CAPABILITY_TAG: capability}
-    tagged: Conditions = {equals: {f"aws:ResourceTag/{key}": value for key, value in tags.items()}}
+    earlier = arn("lambda", f"function:{config.stage[:KEPT_OF_NAMES]}*-{capability.capitalize()}*")
+    tagged: Conditions = {
+        equals: {f"aws:ResourceTag/{key}": value for key, value in tags.items()},
+        operator: {"lambda:FunctionArn": earlier},
+    }
     allow(control, ["lambda:DeleteEventSourceMapping"], [EVENT_SOURCE_MAPPINGS], tagged)
-    allow(control, ["lambda:ListTags", "lambda:TagResource"], [EVENT_SOURCE_MAPPINGS])
+    allow(control, ["lambda:ListTags"], [EVENT_SOURCE_MAPPINGS])
+    own_tags: Conditions = {equals: {f"aws:RequestTag/{key}": value for key, value in tags.items()}}
+    allow(control, ["lambda:TagResource"], [EVENT_SOURCE_MAPPINGS], own_tags)
 
 
 def table_arns(lake: HistoryLake) -> list[str]:

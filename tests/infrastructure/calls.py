@@ -8,6 +8,8 @@ without TLS. Roles are named by their construct path, users of the exchange by r
 Who = frozenset[str]
 # Resources with a name of their own in the table; `websocket` is the id of live's API.
 RESOURCES = {
+    "EARLIER_SPLIT": "arn:aws:lambda:us-east-1:123456789012:function:signalbox-SplittingSplit0A1B2C3D-aBcDeFgH1234",
+    "STRANGE": "arn:aws:lambda:us-east-1:123456789012:function:shop-SplittingSplit0A1B2C3D-aBcDeFgH1234",
     "MAPPING": "arn:aws:lambda:us-east-1:123456789012:event-source-mapping:0a1b",
     "WORKGROUP": "arn:aws:athena:us-east-1:123456789012:workgroup/primary",
     "EVENTS": "arn:aws:glue:us-east-1:123456789012:table/signalbox_lake/events",
@@ -101,6 +103,15 @@ SPLITTING: dict[str, Who] = {
     "lambda:DeleteEventSourceMapping MAPPING for Splitting/Split": SPLIT_CONTROL,
     "lambda:CreateEventSourceMapping * for Rendezvous/Offer": NOBODY,
     "lambda:DeleteEventSourceMapping MAPPING for Rendezvous/Offer": NOBODY,
+    "lambda:DeleteEventSourceMapping MAPPING of splitting for EARLIER_SPLIT": SPLIT_CONTROL,
+    "lambda:DeleteEventSourceMapping MAPPING of splitting for STRANGE": NOBODY,
+    "lambda:DeleteEventSourceMapping MAPPING of splitting for Rendezvous/Offer": NOBODY,
+    "lambda:DeleteEventSourceMapping MAPPING of splitting for Exchange/Route": CONTROL,
+    "lambda:DeleteEventSourceMapping MAPPING of exchange for Splitting/Split": SPLIT_CONTROL,
+    "lambda:DeleteEventSourceMapping MAPPING for EARLIER_SPLIT": NOBODY,
+    "lambda:TagResource MAPPING as splitting": SPLIT_CONTROL,
+    "lambda:TagResource MAPPING as exchange": CONTROL,
+    "lambda:TagResource MAPPING": NOBODY,
     "athena:StartQueryExecution WORKGROUP": SPLIT_CONTROL,
     # Without the setting `kubernetes_clusters`; tests/infrastructure/splitting/test_clusters.py has it.
     "eks:DescribeCluster CLUSTER": NOBODY,

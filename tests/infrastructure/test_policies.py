@@ -59,7 +59,10 @@ def call(account: Account, text: str, principal: str, policies: list[Policy]) ->
     if "via" in found:
         context["kms:ViaService"] = f"{found['via']}.{REGION}.amazonaws.com"
     if "for" in found:
-        context["lambda:FunctionArn"] = account.arns[found["for"]]
+        context["lambda:FunctionArn"] = account.arns.get(found["for"]) or RESOURCES[found["for"]]
+    for word, key in (("of", "aws:ResourceTag"), ("as", "aws:RequestTag")):
+        if word in found:
+            context |= {f"{key}/signalbox:stage": STAGE, f"{key}/signalbox:capability": found[word]}
     owner = account.arns["History"] if resource.startswith(account.arns["History"]) else resource
     return Call(principal, policies, action, resource, account.resource_policies().get(owner), context)
 
