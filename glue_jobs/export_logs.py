@@ -26,7 +26,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
 from glue_jobs.shared.arguments import parse_arguments
-from glue_jobs.shared.lake import Lake, spark_session
+from glue_jobs.shared.lake import Lake, spark_session, time_bounds
 from glue_jobs.shared.log_files import write_log_files
 from glue_jobs.shared.log_reader import LogTables, read_topics
 from glue_jobs.transforms.tables import LOG_TOPICS, LOGS
@@ -52,6 +52,8 @@ def main(argv: Sequence[str]) -> None:
     if count:
         merge_rows(lake, rows)
         _write_text(lake, rows, arguments["log_path"].rstrip("/"), region=arguments["region"])
+        # Last: a run that is killed before has its topics exported again, with their texts.
+        merge_topics(lake, rows)
 
 
 def _new_rows(lake: Lake, tables: LogTables, topics: Sequence[tuple[str, str]]) -> DataFrame:
@@ -68,29 +70,29 @@ def _new_rows(lake: Lake, tables: LogTables, topics: Sequence[tuple[str, str]]) 
 
 
 def merge_rows(lake: Lake, rows: DataFrame) -> None:
-    """Add the events to `logs`, and then update `log_topics`."""
-    new, logs, topics = "new_log_rows", lake.name(LOGS.name), lake.name(LOG_TOPICS.name)
-    bounds = rows.agg(F.min("occurred_at").alias("first"), F.max("occurred_at").alias("last")).first()
-    rows.select(*LOGS.schema.names).createOrReplaceTempView(new)
-    same = "known.exchange = new.exchange AND known.topic = new.topic AND known.sequence = new.sequence"
-    lake.spark.sql(
-        f"MERGE INTO {logs} known USING {new} new ON {same} AND known.occurred_at BETWEEN :first AND :last "
-        "WHEN NOT MATCHED THEN INSERT *",
-        args={"first": bounds.first, "last": bounds.last},  # type: ignore[union-attr]  # there are rows
+    """Add the events that `logs` does not have."""
+    same = " AND ".join(f"old.{name} = new.{name}" for name in ("exchange", "topic", "sequence"))
+    lake.merge(LOGS.name, rows, condition=f"{same} AND {time_bounds(rows)}")
+
+
+def merge_topics(lake: Lake, rows: DataFrame) -> None:
+    """Update `log_topics`, except topics that another run has exported further since this one began."""
+    lake.merge(
+        LOG_TOPICS.name,
+        rows.transform(topic_totals),
+        condition="old.exchange = new.exchange AND old.topic = new.topic",
+        update_if="old.complete_to = new.after",
+        update={
+            **{name: f"new.{name}" for name in ("complete_to", "last_at", "exported_at")},
+            **{name: f"old.{name} + new.{name}" for name in ("events", "missing")},
+        },
     )
-    rows.transform(topic_totals).createOrReplaceTempView(new)
-    lake.spark.sql(
-        f"MERGE INTO {topics} known USING {new} new ON known.exchange = new.exchange AND known.topic = new.topic "
-        "WHEN MATCHED AND known.complete_to < new.complete_to THEN UPDATE SET complete_to = new.complete_to, "
-        "events = known.events + new.events, missing = known.missing + new.missing, last_at = new.last_at, "
-        "exported_at = new.exported_at WHEN NOT MATCHED THEN INSERT *"
-    )
-    lake.spark.catalog.dropTempView(new)
 
 
 def topic_totals(rows: DataFrame) -> DataFrame:
-    """Return the rows of `log_topics` for new rows of `logs`."""
+    """Return the rows of `log_topics` for new rows of `logs`, and `after`, the number that they continue."""
     return rows.groupBy("exchange", "topic").agg(
+        F.min(F.col("sequence") - F.col("missing") - 1).alias("after"),
         F.max("sequence").alias("complete_to"),
         F.count("*").alias("events"),
         F.sum("missing").alias("missing"),
@@ -102,6 +104,13 @@ def topic_totals(rows: DataFrame) -> DataFrame:
 
 def _write_text(lake: Lake, rows: DataFrame, path: str, *, region: str) -> None:
     """Rewrite the files of the days with new events, from the table, so that files and table agree."""
+    written = 0
+    while (current := lake.snapshot(LOGS.name)) != written:  # repeated if another run has added events meanwhile
+        _write_days(lake, rows, path, region=region)
+        written = current
+
+
+def _write_days(lake: Lake, rows: DataFrame, path: str, *, region: str) -> None:
     # Formatted by Spark, because collected times are in the machine's time zone.
     day, at = F.to_date("occurred_at").alias("day"), F.date_format("occurred_at", TIME_FORMAT).alias("at")
     touched = rows.select("exchange", "topic", day).distinct().localCheckpoint()

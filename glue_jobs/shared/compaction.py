@@ -14,9 +14,9 @@ The jobs `compact_history` and `day` share it. Its arguments:
 
 A window of whole days replaces these days in the table: with the raw events that arrived for them, and with the rows
 that the table already has, so that no event is lost when raw files have expired. Events that arrived in these days and
-occurred earlier are merged into their own days. Any other window is merged as a whole, as the hourly run does. The
-result does not depend on the kind, order or number of runs: of the duplicates of an event, the first in the order of
-`duplicate_order` remains.
+occurred earlier are merged into their own days. Any other window is merged as a whole, as the hourly run does.
+The result does not depend on the kind, order or number of runs, nor on runs at the same time: of the duplicates of an
+event, the first in the order of `duplicate_order` remains.
 """
 
 from collections.abc import Mapping
@@ -28,6 +28,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from glue_jobs.shared.arguments import DAY, WINDOW_ARGUMENTS, TimeWindow
+from glue_jobs.shared.commits import repeat_on_conflict
 from glue_jobs.shared.event_index import EventIndex, whole_hours_of_days
 from glue_jobs.shared.lake import MAX_DUPLICATE_DELAY, Lake, read_raw
 from glue_jobs.shared.maintenance import delete_events, maintain
@@ -43,13 +44,13 @@ class RowCounts(NamedTuple):
     """The numbers of raw rows of a run: all, those that occurred before its window, and those without a time."""
 
     rows: int
-    early: int
+    outside: int
     timeless: int
 
     def __str__(self) -> str:
         """Return the numbers as a sentence."""
         return (
-            f"{self.rows} rows read, {self.early} of them occurred before the window;"
+            f"{self.rows} rows read, {self.outside} of them occurred before the window;"
             f" {self.timeless} without a time stay in the raw files"
         )
 
@@ -96,6 +97,21 @@ def _index(lake: Lake, arguments: Mapping[str, str]) -> EventIndex | None:
 
 def _replace_days(raw: RawFiles, window: TimeWindow) -> RowCounts:
     read_at = datetime.now(UTC)
+    # Without the rows of another run that commits at the same time, these days would lose them.
+    counted = repeat_on_conflict(lambda: _replace_in_table(raw, window))
+    if raw.index:
+        raw.index.replace_days(window)
+    if counted.outside:
+        others = raw.arrived(window).where(_is_outside(window)).transform(deduplicated)
+        raw.lake.merge_events(others)
+        if raw.index:
+            raw.index.add(others, window)
+    if raw.index:
+        raw.index.mark_read(whole_hours_of_days(window), read_at=read_at)
+    return counted
+
+
+def _replace_in_table(raw: RawFiles, window: TimeWindow) -> RowCounts:
     # Firehose retries deliveries for up to a day; later arrivals are merged on the day of their arrival.
     since = raw.lake.snapshot(EVENTS.name)
     arrived, counts = raw.arrived(window.widened(before=MAX_DUPLICATE_DELAY, after=DAY)), _counts(window)
@@ -103,27 +119,16 @@ def _replace_days(raw: RawFiles, window: TimeWindow) -> RowCounts:
     seen = Observation()
     observed = arrived.observe(seen, *counts)
     # Raw files are read three times to move few rows, which JSON is too slow for.
-    is_first = raw.file_format != "json" and (since is None or known.select("event_id").isEmpty())
+    is_first = raw.file_format != "json" and (since == 0 or known.select("event_id").isEmpty())
     repeated = _repeated_ids(observed) if is_first else None
     if repeated is None:
-        events = (arrived if is_first else observed).unionByName(known).transform(deduplicated)
+        read = arrived if is_first else observed
+        events = read.unionByName(known).transform(deduplicated)
     else:
         events = _without_repetitions(arrived, repeated)
-    # An hourly run that commits at the same time fails this one, which Glue repeats; otherwise its rows would be lost.
     raw.lake.replace(EVENTS.name, events, window, since=since)
     # An Observation has no result when Spark finds that there are no rows to write.
-    counted = RowCounts(**(seen.get or arrived.agg(*counts).collect()[0].asDict()))
-    if raw.index:
-        raw.index.replace_days(window)
-    if counted.early:
-        is_late = F.col("occurred_at") < F.lit(window.start)
-        late = raw.arrived(window).where(is_late).transform(deduplicated)
-        raw.lake.merge_events(late)
-        if raw.index:
-            raw.index.add(late, window)
-    if raw.index:
-        raw.index.mark_read(whole_hours_of_days(window), read_at=read_at)
-    return counted
+    return RowCounts(**(seen.get or arrived.agg(*counts).collect()[0].asDict()))
 
 
 def _repeated_ids(arrived: DataFrame) -> DataFrame | None:
@@ -156,11 +161,14 @@ def _merge(raw: RawFiles, window: TimeWindow) -> RowCounts:
     return RowCounts(**arrived.agg(*_counts(window)).collect()[0].asDict())
 
 
+def _is_outside(window: TimeWindow) -> Column:
+    return F.col("occurred_at") < F.lit(window.start)
+
+
 def _counts(window: TimeWindow) -> list[Column]:
-    is_early = F.col("occurred_at") < F.lit(window.start)
     is_timeless = F.col("occurred_at").isNull()
     return [
         F.count("*").alias("rows"),
-        F.count(F.when(is_early, 1)).alias("early"),
+        F.count(F.when(_is_outside(window), 1)).alias("outside"),
         F.count(F.when(is_timeless, 1)).alias("timeless"),
     ]

@@ -7,6 +7,7 @@ the local stage and in tests: the catalog is Glue's on AWS, the emulator's on th
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -14,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DateType
 
 from glue_jobs.shared.arguments import TimeWindow
+from glue_jobs.shared.commits import repeat_on_conflict
 from glue_jobs.shared.files import glob_paths, newest_path
 from glue_jobs.transforms.events import SCHEMA, duplicate_order
 from glue_jobs.transforms.tables import EVENTS, TABLES, IcebergTable
@@ -21,7 +23,6 @@ from glue_jobs.transforms.tables import EVENTS, TABLES, IcebergTable
 CATALOG = "glue_catalog"
 # The longest delay of an event's duplicate: by then SQS has moved a retried message to a dead-letter queue.
 MAX_DUPLICATE_DELAY = timedelta(hours=1)
-NEW_ROWS = "new_rows"
 # For a frame of few rows: its single task writes the files of all days, without a shuffle by day.
 ONE_TASK = MappingProxyType({"distribution-mode": "none", "fanout-enabled": "true"})
 SESSION_SETTINGS = MappingProxyType(
@@ -86,8 +87,10 @@ class Lake:
         their maintenance would delete them.
         """
         for table in TABLES:
-            if not self.exists(table):
-                self._register(table)
+            repeat_on_conflict(partial(self._register_unknown, table))
+
+    def _register_unknown(self, table: str) -> bool:
+        return self.exists(table) or self._register(table)
 
     def exists(self, table: str) -> bool:
         """Return whether the catalog knows the table."""
@@ -109,18 +112,23 @@ class Lake:
 
     def ensure(self, table: str) -> IcebergTable:
         """Register or create the table if the catalog does not know it, and return its definition."""
-        definition, name = TABLES[table], self.name(table)
-        if not self.exists(table) and not self._register(table):
-            self.spark.sql(definition.create_statement(name))
-            self.spark.sql(definition.ordering_statement(name))
+        definition = TABLES[table]
+        repeat_on_conflict(lambda: self._make(definition))
         return definition
 
-    def snapshot(self, table: str) -> int | None:
-        """Return the id of the table's current snapshot, or None before its first; PySpark has no API for it."""
+    def _make(self, definition: IcebergTable) -> None:
+        name = self.name(definition.name)
+        if not self._register_unknown(definition.name):
+            self.spark.sql(definition.create_statement(name))
+            self.spark.sql(definition.ordering_statement(name))
+
+    def snapshot(self, table: str) -> int:
+        """Return the id of the table's current snapshot, or 0 before its first; PySpark has no API for it."""
         self.ensure(table)
+        self.spark.catalog.refreshTable(self.name(table))
         util = self.spark.sparkContext._jvm.org.apache.iceberg.spark.Spark3Util  # type: ignore[union-attr]  # noqa: SLF001 - never None
         current = util.loadIcebergTable(self.spark._jsparkSession, self.name(table)).currentSnapshot()  # noqa: SLF001
-        return int(current.snapshotId()) if current else None
+        return int(current.snapshotId()) if current else 0
 
     def replace(
         self,
@@ -133,46 +141,79 @@ class Lake:
     ) -> None:
         """Replace the table's rows within a window of whole days.
 
-        It is one commit, so readers see either the old or the new rows, and idempotent. With `since`, the snapshot
-        that the frame was read from, it fails if another run has changed the window's rows since then. Raises
-        `ValueError` for a window of parts of days.
+        It is one commit, so readers see either the old or the new rows, and idempotent: of two runs at once, the rows
+        of the last remain. With `since`, the snapshot that the frame was read from, the commit is rejected if another
+        run has changed the window's rows since then. Raises `ValueError` for a window of parts of days.
         """
         definition = self.ensure(table)
         if not window.is_whole_days:
             raise ValueError(f"{table} is replaced in whole days, not from {window.start} to {window.end}")
-        chosen = frame.select(*definition.schema.names).where(_is_within(definition, window))
-        writer = chosen.writeTo(self.name(table))
-        checks = {"isolation-level": "serializable", "validate-from-snapshot-id": f"{since}"} if since else {}
-        for name, value in {**options, **checks}.items():
-            writer = writer.option(name, value)
-        writer.overwrite(_is_within(definition, window))
+        rows = frame.where(_is_within(definition, window)).select(*definition.schema.names)
+        checks = {} if since is None else {"isolation-level": "serializable"}
+        if since:
+            checks["validate-from-snapshot-id"] = f"{since}"
+        writer = rows.writeTo(self.name(table)).options(**options, **checks)
+        if since is None:
+            repeat_on_conflict(lambda: writer.overwrite(_is_within(definition, window)))
+        else:
+            writer.overwrite(_is_within(definition, window))
+
+    def merge(
+        self,
+        table: str,
+        frame: DataFrame,
+        *,
+        condition: str,
+        update_if: str = "false",
+        update: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Merge rows into a table: insert a row `new` unless `condition` is true of it and a row `old`.
+
+        A row that matches is changed if `update_if` is true: in the columns of `update`, by default in all.
+
+        The merge may update also where no row ever matches: Spark makes an append of a merge that only inserts, and
+        Iceberg commits appends without a look at other commits, so that two runs at once would insert a row twice. The
+        commit of any other merge is rejected if another run has added rows that may match.
+        """
+        definition = self.ensure(table)
+        new = {name: f"new.{name}" for name in definition.schema.names}
+        changes = ", ".join(f"{name} = {value}" for name, value in (update or new).items())
+        statement = f"""
+            MERGE INTO {self.name(table)} AS old USING {{new}} AS new ON {condition}
+            WHEN MATCHED AND {update_if} THEN UPDATE SET {changes}
+            WHEN NOT MATCHED THEN INSERT ({", ".join(new)}) VALUES ({", ".join(new.values())})
+        """  # noqa: S608 - contains no user input
+        repeat_on_conflict(lambda: self.spark.sql(statement, new=frame))
 
     def merge_events(self, frame: DataFrame) -> None:
         """Merge events into `events`; of the duplicates of an event, the first in `duplicate_order` remains.
 
-        The frame has each `event_id` once. The bounds in the condition limit the merge to the days around its events:
-        only these are read and, where a row changes, written.
+        The frame has each `event_id` once.
         """
         self.ensure(EVENTS.name)
-        first, last = F.min("occurred_at").cast("string"), F.max("occurred_at").cast("string")
-        bounds = frame.agg(first.alias("first"), last.alias("last")).first()
-        if bounds is None or bounds["first"] is None:
+        bounds = time_bounds(frame, margin=MAX_DUPLICATE_DELAY)
+        if bounds is None:
             return
-        frame.select(*SCHEMA.names).createOrReplaceTempView(NEW_ROWS)
-        self.spark.sql(_merge(self.name(EVENTS.name), first=bounds["first"], last=bounds["last"]))
-        self.spark.catalog.dropTempView(NEW_ROWS)
+        new, old = (f"struct({', '.join(duplicate_order(row))})" for row in ("new", "old"))
+        condition = f"old.event_id = new.event_id AND {bounds}"
+        self.merge(EVENTS.name, frame, condition=condition, update_if=f"{new} < {old}")
 
 
-def _merge(events: str, *, first: str, last: str) -> str:
-    apart = f"INTERVAL '{MAX_DUPLICATE_DELAY // timedelta(seconds=1)}' SECOND"
-    return f"""
-        MERGE INTO {events} AS old USING {NEW_ROWS} AS new
-        ON old.event_id = new.event_id
-            AND old.occurred_at >= TIMESTAMP '{first}' - {apart} AND old.occurred_at <= TIMESTAMP '{last}' + {apart}
-        WHEN MATCHED AND struct({", ".join(duplicate_order("new"))}) < struct({", ".join(duplicate_order("old"))})
-            THEN UPDATE SET *
-        WHEN NOT MATCHED THEN INSERT *
+def time_bounds(frame: DataFrame, *, margin: timedelta = timedelta()) -> str | None:
+    """Return the condition that a row `old` occurred around a frame's rows; None for a frame without rows.
+
+    It limits a merge to these days: only they are read and, where a row changes, written.
     """
+    # Texts are in the session's time zone, UTC; collected times would be in the machine's.
+    first, last = F.min("occurred_at").cast("string"), F.max("occurred_at").cast("string")
+    bounds = frame.agg(first.alias("first"), last.alias("last")).first()
+    if bounds is None or bounds["first"] is None:
+        return None
+    apart = f"INTERVAL '{margin // timedelta(seconds=1)}' SECOND"
+    return (
+        f"old.occurred_at >= TIMESTAMP '{bounds['first']}' - {apart}"
+        f" AND old.occurred_at <= TIMESTAMP '{bounds['last']}' + {apart}"
+    )
 
 
 def _is_within(table: IcebergTable, window: TimeWindow) -> Column:

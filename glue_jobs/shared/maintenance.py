@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from glue_jobs.shared.commits import repeat_on_conflict
 from glue_jobs.shared.files import glob_paths
 from glue_jobs.shared.lake import CATALOG, Lake
 from glue_jobs.transforms.tables import EVENTS, TABLES
@@ -15,7 +16,8 @@ def delete_events(lake: Lake, *, before: datetime) -> None:
     """Delete the events of the days before `before`; this changes only metadata."""
     made = lake.ensure(EVENTS.name)
     midnight = f"TIMESTAMP '{before:%Y-%m-%d} 00:00:00'"
-    lake.spark.sql(f"DELETE FROM {lake.name(made.name)} WHERE {made.time} < {midnight}")  # noqa: S608 - contains no user input
+    statement = f"DELETE FROM {lake.name(made.name)} WHERE {made.time} < {midnight}"  # noqa: S608 - contains no user input
+    repeat_on_conflict(lambda: lake.spark.sql(statement))
 
 
 class SharedPathError(Exception):
@@ -55,4 +57,4 @@ def _tables_at_path(lake: Lake, table: str) -> set[str]:
 
 
 def _call(lake: Lake, procedure: str) -> None:
-    lake.spark.sql(f"CALL {CATALOG}.system.{procedure}")
+    repeat_on_conflict(lambda: lake.spark.sql(f"CALL {CATALOG}.system.{procedure}"))

@@ -26,6 +26,8 @@ COMMON = {
     # One file for each day of a report. Iceberg's default, range, computes all rows twice to find their bounds.
     "write.distribution-mode": "hash",
 }
+# A merge that changes a row writes a delete file instead of rewriting the data file.
+MERGED = {"write.merge.mode": "merge-on-read"}
 TYPES = {
     "date": DateType(),
     "timestamp": TimestampType(),
@@ -73,8 +75,7 @@ EVENTS = IcebergTable(
     order=("capability", "topic", "sequence"),
     properties=MappingProxyType(
         {
-            # A merge that replaces a duplicate writes a delete file instead of rewriting the data file.
-            "write.merge.mode": "merge-on-read",
+            **MERGED,
             # No shuffle: a task writes the files of all of its days at the same time and need not sort by day.
             "write.distribution-mode": "none",
             "write.spark.fanout.enabled": "true",
@@ -195,6 +196,7 @@ LOGS = IcebergTable(
     time="occurred_at",
     partitions=("exchange", "days(occurred_at)"),
     order=("topic", "sequence"),
+    properties=MappingProxyType(MERGED),
 )
 LOG_TOPICS = IcebergTable(
     "log_topics",

@@ -1,12 +1,13 @@
 """Exported logs: complete up to a number, each event once after repeated runs, and readable as text."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
 from pyspark.sql import Row
 
-from glue_jobs.export_logs import ROW_SCHEMA, merge_rows
+from glue_jobs.export_logs import ROW_SCHEMA, merge_rows, merge_topics
 from glue_jobs.shared.lake import Lake
 from glue_jobs.shared.log_files import log_line, write_log_files
 from glue_jobs.shared.log_reader import log_row
@@ -17,7 +18,7 @@ from signalbox.live.log.export import ExportedEvent
 from signalbox.live.wamp.messages import Payload, PublicationId
 from tests.glue.frames import frame
 
-pytestmark = [pytest.mark.spark, pytest.mark.release]
+pytestmark = pytest.mark.spark
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -30,7 +31,13 @@ def exported(topic: str, sequence: int, *, missing: int = 0, body: str = "line")
 def kept(lake: Lake, *rows: tuple[object, ...]) -> tuple[list[Row], list[Row]]:
     for table in (LOGS, LOG_TOPICS):
         lake.ensure(table.name)
-    merge_rows(lake, frame(lake.spark, list(rows), ROW_SCHEMA))
+    found = frame(lake.spark, list(rows), ROW_SCHEMA)
+    merge_rows(lake, found)
+    merge_topics(lake, found)
+    return contents(lake)
+
+
+def contents(lake: Lake) -> tuple[list[Row], list[Row]]:
     logs = lake.spark.table(lake.name("logs")).orderBy("topic", "sequence")
     topics = lake.spark.table(lake.name("log_topics")).orderBy("topic")
     columns = ("topic", "complete_to", "events", "missing")
@@ -64,6 +71,22 @@ def test_a_run_killed_after_adding_events_is_completed_by_the_next(lake):
     logs, topics = kept(lake, exported("a", 1), exported("a", 2))
 
     assert ([found.sequence for found in logs], topics) == ([1, 2], [("a", 2, 2, 0)])
+
+
+def test_runs_at_once_keep_each_event_once_and_count_it_once(lake):
+    for table in (LOGS, LOG_TOPICS):
+        lake.ensure(table.name)
+    read = [[exported("a", number) for number in range(1, last + 1)] for last in (2, 3, 2, 3)]
+    frames = [frame(lake.spark, rows, ROW_SCHEMA) for rows in read]
+
+    for merge in (merge_rows, merge_topics):
+        with ThreadPoolExecutor(len(frames)) as threads:
+            list(threads.map(lambda rows, merge=merge: merge(lake, rows), frames))
+
+    logs, topics = contents(lake)
+    assert [row.sequence for row in logs] == [1, 2, 3]
+    assert topics in ([("a", 2, 2, 0)], [("a", 3, 3, 0)])
+    assert kept(lake, *read[1][topics[0].complete_to :] or read[1])[1] == [("a", 3, 3, 0)]
 
 
 def as_row(**values: object) -> Row:

@@ -1,11 +1,15 @@
-"""Reads of raw hours, and idempotent writes of tables."""
+"""Reads of raw hours, and writes of tables: idempotent, also beside others."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import Row
 
 from glue_jobs.shared.arguments import TimeWindow
+from glue_jobs.shared.commits import ConflictingRunsError, is_conflict, repeat_on_conflict
 from glue_jobs.shared.lake import read_raw
 from glue_jobs.transforms import tables
 from tests.glue.frames import frame
@@ -83,8 +87,49 @@ def test_a_replacement_fails_when_another_run_has_changed_its_days_and_no_others
     assert ids(lake.events(DAY)) == ["late", "new"]
 
 
+def test_a_replacement_of_the_first_rows_fails_when_another_run_has_added_some(lake, history, at):
+    since = lake.snapshot("events")
+    lake.merge_events(history({"event_id": "other", "occurred_at": at("2026-11-21 12:00:00")}))
+
+    with pytest.raises(Py4JJavaError, match="Found conflicting files") as raised:
+        lake.replace("events", history({"event_id": "new", "occurred_at": at("2026-11-21 11:00:00")}), DAY, since=since)
+
+    assert is_conflict(raised.value)
+    assert ids(lake.events(DAY)) == ["other"]
+
+
 def test_a_table_without_rows_has_no_snapshot(lake):
-    assert lake.snapshot("events") is None
+    assert lake.snapshot("events") == 0
+
+
+def at_once(write: Callable[[], None], runs: int = 4) -> None:
+    with ThreadPoolExecutor(runs) as threads:
+        list(threads.map(lambda _: write(), range(runs)))
+
+
+def test_runs_that_merge_at_once_insert_each_event_once(lake, history, at):
+    lake.ensure("events")
+    rows = [{"event_id": f"e{number}", "occurred_at": at("2026-11-21 10:00:00")} for number in range(3)]
+
+    at_once(lambda: lake.merge_events(history(*rows)))
+
+    assert ids(lake.events(DAY)) == ["e0", "e1", "e2"]
+
+
+def test_runs_that_replace_a_day_at_once_leave_the_rows_of_one(lake, spark):
+    report = frame(spark, [(date(2026, 11, 21), "m", None, 9, 16)], tables.RENDEZVOUS_DAILY.schema)
+
+    at_once(lambda: lake.replace("rendezvous_daily", report, DAY))
+
+    assert lake.rows("rendezvous_daily", DAY).count() == 1
+
+
+def test_a_write_that_is_always_rejected_ends_with_what_to_do(lake, history, at):
+    since = lake.snapshot("events")
+    lake.merge_events(history({"event_id": "other", "occurred_at": at("2026-11-21 12:00:00")}))
+
+    with pytest.raises(ConflictingRunsError, match="run the job again when they have ended"):
+        repeat_on_conflict(lambda: lake.replace("events", history(), DAY, since=since))
 
 
 def test_late_events_are_merged_once_into_their_own_days(lake, history, at):
