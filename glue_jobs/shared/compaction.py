@@ -123,7 +123,7 @@ def _replace_in_table(raw: RawFiles, window: TimeWindow) -> RowCounts:
     repeated = _repeated_ids(observed) if is_first else None
     if repeated is None:
         read = arrived if is_first else observed
-        events = read.unionByName(known).transform(deduplicated)
+        events = read.unionByName(known, allowMissingColumns=True).transform(deduplicated)
     else:
         events = _without_repetitions(arrived, repeated)
     raw.lake.replace(EVENTS.name, events, window, since=since)

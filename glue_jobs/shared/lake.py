@@ -148,7 +148,7 @@ class Lake:
         definition = self.ensure(table)
         if not window.is_whole_days:
             raise ValueError(f"{table} is replaced in whole days, not from {window.start} to {window.end}")
-        rows = frame.where(_is_within(definition, window)).select(*definition.schema.names)
+        rows = frame.where(_is_within(definition, window)).select(*self._columns(definition, frame))
         checks = {} if since is None else {"isolation-level": "serializable"}
         if since:
             checks["validate-from-snapshot-id"] = f"{since}"
@@ -157,6 +157,14 @@ class Lake:
             repeat_on_conflict(lambda: writer.overwrite(_is_within(definition, window)))
         else:
             writer.overwrite(_is_within(definition, window))
+
+    def _columns(self, definition: IcebergTable, frame: DataFrame) -> list[Column]:
+        """Return the columns of the table, with null for those that only a later version knows and the frame lacks."""
+        stored = self.spark.table(self.name(definition.name)).schema
+        later = [field for field in stored if field.name not in definition.schema.names]
+        nulls = {field.name: F.lit(None).cast(field.dataType).alias(field.name) for field in later}
+        kept = [F.col(name) if name in frame.columns else null for name, null in nulls.items()]
+        return [*map(F.col, definition.schema.names), *kept]
 
     def merge(
         self,

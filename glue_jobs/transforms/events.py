@@ -40,12 +40,14 @@ SCHEMA = StructType(
 def deduplicated(events: DataFrame) -> DataFrame:
     """Keep one row of each `event_id`: the earliest, and of equally early rows always the same.
 
-    A row without an `event_id` gets a hash of all of its fields.
+    A row without an `event_id` gets a hash of all of its fields. Columns that only a later version knows stay.
     """
     own_id = F.sha2(F.to_json(F.struct(*map(F.expr, _fields()))), 256)
     named = events.withColumn("event_id", F.coalesce("event_id", own_id))
     # dropDuplicates keeps the row that a task reads first, so two runs could differ.
-    copies = Window.partitionBy("event_id").orderBy(*(F.expr(key).asc_nulls_last() for key in duplicate_order()))
+    keys = [F.expr(key).asc_nulls_last() for key in duplicate_order()]
+    unknown = [F.col(name).isNull() for name in events.columns if name not in SCHEMA.names]
+    copies = Window.partitionBy("event_id").orderBy(*keys, *unknown)
     # lag, not row_number: for row_number Spark also sorts before the shuffle, although there are few duplicates.
     ahead = named.withColumn("ahead", F.lag("event_id").over(copies))
     return ahead.where(F.col("ahead").isNull()).select(*events.columns)

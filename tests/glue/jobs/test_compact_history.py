@@ -89,6 +89,14 @@ def test_the_table_does_not_depend_on_the_windows_and_their_order(lake, raw, run
     assert_df_equality(events(lake), at_once)
 
 
+@pytest.mark.parametrize("words", [("--day", FIRST), ("--to", f"{FIRST}T23:59", "--hours", "23")], ids=["day", "hours"])
+def test_events_are_compacted_beside_a_column_that_only_a_later_version_knows(lake, raw, words):
+    before = compact(lake, raw, "--day", FIRST).collect()
+    lake.spark.sql(f"ALTER TABLE {lake.name('events')} ADD COLUMN later string")
+
+    assert compact(lake, raw, *words).drop("later").collect() == before
+
+
 def test_a_rerun_loses_no_event_whose_raw_file_has_expired(lake, raw, tmp_path):
     before = compact(lake, raw, "--day", SECOND, "--days", "2").collect()
 

@@ -89,6 +89,14 @@ def test_runs_at_once_keep_each_event_once_and_count_it_once(lake):
     assert kept(lake, *read[1][topics[0].complete_to :] or read[1])[1] == [("a", 3, 3, 0)]
 
 
+def test_logs_are_exported_beside_columns_that_only_a_later_version_knows(lake):
+    for table in (LOGS, LOG_TOPICS):
+        lake.ensure(table.name)
+        lake.spark.sql(f"ALTER TABLE {lake.name(table.name)} ADD COLUMN later bigint")
+
+    assert kept(lake, exported("a", 1)) == ([("a", 1, '"line"')], [("a", 1, 1, 0)])
+
+
 def as_row(**values: object) -> Row:
     return Row(**{"at": "2026-11-20T12:00:00.000Z", "sequence": 7, "omitted_bytes": None, "body": '"x"'} | values)
 

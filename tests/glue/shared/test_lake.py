@@ -1,4 +1,4 @@
-"""Reads of raw hours, and writes of tables: idempotent, also beside others."""
+"""Reads of raw hours, and writes of tables: idempotent, beside others, and beside columns of a later version."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -130,6 +130,34 @@ def test_a_write_that_is_always_rejected_ends_with_what_to_do(lake, history, at)
 
     with pytest.raises(ConflictingRunsError, match="run the job again when they have ended"):
         repeat_on_conflict(lambda: lake.replace("events", history(), DAY, since=since))
+
+
+def add_column(lake, table: str) -> None:
+    lake.ensure(table)
+    lake.spark.sql(f"ALTER TABLE {lake.name(table)} ADD COLUMN later string FIRST")
+
+
+def test_values_of_a_column_that_only_a_later_version_knows_stay(lake, history, at):
+    known = {"event_id": "known", "occurred_at": at("2026-11-21 10:00:00")}
+    lake.merge_events(history(known))
+    add_column(lake, "events")
+    lake.spark.sql(f"UPDATE {lake.name('events')} SET later = 'kept'")  # noqa: S608 - contains no user input
+
+    lake.merge_events(history(known, {"event_id": "new", "occurred_at": at("2026-11-21 11:00:00")}))
+    lake.replace("events", lake.events(DAY), DAY)
+
+    found = {row.event_id: row.later for row in lake.events(DAY).collect()}
+    assert found == {"known": "kept", "new": None}
+
+
+def test_a_report_is_replaced_beside_a_column_that_only_a_later_version_knows(lake, spark):
+    add_column(lake, "rendezvous_daily")
+
+    lake.replace(
+        "rendezvous_daily", frame(spark, [(date(2026, 11, 21), "m", None, 9, 16)], tables.RENDEZVOUS_DAILY.schema), DAY
+    )
+
+    assert [(row.metric, row.later) for row in lake.rows("rendezvous_daily", DAY).collect()] == [("m", None)]
 
 
 def test_late_events_are_merged_once_into_their_own_days(lake, history, at):
