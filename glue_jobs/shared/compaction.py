@@ -14,7 +14,7 @@ The jobs `compact_history` and `day` share it. Its arguments:
 
 A window of whole days replaces these days in the table: with the raw events that arrived for them, and with the rows
 that the table already has, so that no event is lost when raw files have expired. Events that arrived in these days and
-occurred earlier are merged into their own days. Any other window is merged as a whole, as the hourly run does.
+occurred earlier or later are merged into their own days. Any other window is merged as a whole, as the hourly run does.
 The result does not depend on the kind, order or number of runs, nor on runs at the same time: of the duplicates of an
 event, the first in the order of `duplicate_order` remains.
 """
@@ -41,7 +41,7 @@ MAX_REPEATED_IDS = 5_000_000  # 8 bytes each in every process
 
 
 class RowCounts(NamedTuple):
-    """The numbers of raw rows of a run: all, those that occurred before its window, and those without a time."""
+    """The numbers of raw rows of a run: all, those that occurred outside its window, and those without a time."""
 
     rows: int
     outside: int
@@ -50,7 +50,7 @@ class RowCounts(NamedTuple):
     def __str__(self) -> str:
         """Return the numbers as a sentence."""
         return (
-            f"{self.rows} rows read, {self.outside} of them occurred before the window;"
+            f"{self.rows} rows read, {self.outside} of them occurred outside the window;"
             f" {self.timeless} without a time stay in the raw files"
         )
 
@@ -162,7 +162,7 @@ def _merge(raw: RawFiles, window: TimeWindow) -> RowCounts:
 
 
 def _is_outside(window: TimeWindow) -> Column:
-    return F.col("occurred_at") < F.lit(window.start)
+    return (F.col("occurred_at") < F.lit(window.start)) | (F.col("occurred_at") >= F.lit(window.end))
 
 
 def _counts(window: TimeWindow) -> list[Column]:

@@ -23,11 +23,14 @@ from glue_jobs.transforms.tables import EVENTS, TABLES, IcebergTable
 CATALOG = "glue_catalog"
 # The longest delay of an event's duplicate: by then SQS has moved a retried message to a dead-letter queue.
 MAX_DUPLICATE_DELAY = timedelta(hours=1)
+WAYS = ("Read", "Write")
 # For a frame of few rows: its single task writes the files of all days, without a shuffle by day.
 ONE_TASK = MappingProxyType({"distribution-mode": "none", "fanout-enabled": "true"})
 SESSION_SETTINGS = MappingProxyType(
     {
         "spark.sql.session.timeZone": "UTC",
+        # Times before 1900 as they are written; by default they end a job, since Spark 2 wrote another calendar.
+        **{f"spark.sql.parquet.{kind}RebaseModeIn{way}": "CORRECTED" for kind in ("datetime", "int96") for way in WAYS},
         # Only Spark's page shows query plans, and the text of a large one takes as long as a small query.
         "spark.sql.ui.explainMode": "simple",
         "spark.sql.maxPlanStringLength": "1000",

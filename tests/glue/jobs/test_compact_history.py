@@ -1,7 +1,10 @@
 """The job `compact_history`, whose table does not depend on the order and number of its runs."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from chispa import assert_df_equality
 from pyspark.sql import DataFrame
@@ -87,6 +90,30 @@ def test_the_table_does_not_depend_on_the_windows_and_their_order(lake, raw, run
         compact(lake, raw, *words)
 
     assert_df_equality(events(lake), at_once)
+
+
+@pytest.mark.parametrize("days", [(SECOND, THIRD), (THIRD, SECOND), (SECOND, THIRD, SECOND)], ids=", ".join)
+def test_an_event_that_occurs_long_after_its_arrival_is_in_its_own_day_once(lake, history, at, tmp_path, days):
+    ahead = history({"event_id": "ahead", "occurred_at": at(f"{THIRD} 01:00:00")})
+    ahead.write.parquet(str(tmp_path / f"dt={SECOND}" / "hour=20"))
+
+    for day in days:
+        found = compact(lake, tmp_path, "--day", day)
+
+    assert [f"{row.occurred_at:%d %H}" for row in found.collect()] == ["22 01"]
+
+
+@pytest.mark.parametrize("words", [("--day", FIRST), ("--to", f"{FIRST}T11", "--hours", "1")], ids=["day", "hour"])
+def test_an_event_of_another_century_is_kept_as_it_is(lake, tmp_path, words):
+    hour = tmp_path / f"dt={FIRST}" / "hour=10"
+    hour.mkdir(parents=True)
+    times = [datetime(1899, 12, 31, 23, 59, 59, tzinfo=UTC), datetime(2026, 11, 20, 10, tzinfo=UTC)]
+    rows = pa.table({"event_id": ["old", "new"], "occurred_at": pa.array(times, pa.timestamp("us", tz="UTC"))})
+    pq.write_table(rows, hour / "part.parquet", use_deprecated_int96_timestamps=True)
+
+    found = compact(lake, tmp_path, *words).selectExpr("event_id", "string(occurred_at)").collect()
+
+    assert found == [("old", "1899-12-31 23:59:59"), ("new", "2026-11-20 10:00:00")]
 
 
 @pytest.mark.parametrize("words", [("--day", FIRST), ("--to", f"{FIRST}T23:59", "--hours", "23")], ids=["day", "hours"])
