@@ -61,6 +61,82 @@ def test_a_query_that_cannot_run_has_its_reason_in_one_line(lake, tmp_path, sql,
     assert "Project" not in answer["problem"]
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM events",
+        "WITH x AS (SELECT 1) DELETE FROM events",
+        "WITH x AS (SELECT 1) INSERT INTO events SELECT * FROM events",
+        "WITH x AS (SELECT 1) UPDATE events SET kind = 'x'",
+        "FROM events INSERT INTO events SELECT *",
+        "/* SELECT */ -- SELECT\nTRUNCATE TABLE events",
+        "MERGE INTO events o USING events n ON o.event_id = n.event_id WHEN MATCHED THEN DELETE",
+        "CREATE TABLE copied AS SELECT * FROM events",
+        "CREATE TEMPORARY VIEW seen AS SELECT 1",
+        "CREATE FUNCTION f AS 'x.Y' USING JAR '/tmp/x.jar'",
+        "DROP TABLE events",
+        "ALTER TABLE events CREATE BRANCH other",
+        "CALL glue_catalog.system.expire_snapshots(table => 'events')",
+        "SET spark.sql.runSQLOnFiles = true",
+        "SET",
+        "CACHE TABLE events",
+        "REFRESH TABLE events",
+        "USE other",
+        "ADD JAR '/tmp/x.jar'",
+        "INSERT OVERWRITE DIRECTORY '/tmp/x' USING csv SELECT * FROM events",
+        "SELECT TRANSFORM(kind) USING 'cat' FROM events",
+        "SELECT * FROM (SELECT TRANSFORM(kind) USING 'cat' FROM events)",
+        "SELECT (SELECT count(*) FROM (SELECT TRANSFORM(kind) USING 'cat' FROM events))",
+        "WITH x AS (SELECT TRANSFORM(kind) USING 'cat' FROM events) SELECT * FROM x",
+        "EXPLAIN DELETE FROM events",
+        "SELECT 1; DELETE FROM events",
+        "SELECT * FROM text.`/etc/hostname`",
+        "SELECT * FROM iceberg.`/tmp/table`",
+        "SELECT java_method('java.lang.System', 'getProperty', 'user.dir')",
+        "SELECT reflect('java.lang.System', 'getProperty', 'user.dir')",
+    ],
+)
+def test_statements_that_are_no_queries_are_refused_and_change_nothing(lake, history, tmp_path, sql):
+    lake.merge_events(history({"event_id": "1", "occurred_at": NOON, "kind": "offer"}))
+    before = lake.snapshot(EVENTS.name)
+
+    answer = ask(lake, tmp_path, sql)
+
+    assert "\n" not in answer["problem"]
+    assert lake.snapshot(EVENTS.name) == before
+    assert [row.tableName for row in lake.spark.sql("SHOW TABLES").collect()] == [EVENTS.name]
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("-- every kind\n(SELECT kind FROM events);", [["offer"]]),
+        ("VALUES (1), (2)", [["1"], ["2"]]),
+        ("TABLE events", 1),
+        ("FROM events SELECT kind", [["offer"]]),
+        ("WITH x AS (SELECT kind FROM events) SELECT * FROM x UNION ALL SELECT 'b' EXCEPT SELECT 'c'", 2),
+        ("SELECT kind, key FROM events LATERAL VIEW explode(map('a', 1)) AS key, value WHERE kind LIKE 'o%'", 1),
+        ("SELECT count(*) FROM events e JOIN range(3) r ON e.sequence = r.id GROUP BY kind HAVING count(*) > 0", 1),
+        ("SELECT kind, row_number() OVER w FROM events WINDOW w AS (ORDER BY kind) ORDER BY kind LIMIT 5 OFFSET 0", 1),
+        ("SELECT * FROM (SELECT kind FROM events) PIVOT (count(*) FOR kind IN ('offer'))", [["1"]]),
+        ("SELECT /*+ BROADCAST(events) */ kind FROM events TABLESAMPLE (100 PERCENT)", 1),
+        ("SELECT (SELECT max(kind) FROM events), EXISTS (SELECT 1 FROM events)", [["offer", "true"]]),
+        ("SELECT operation FROM events.snapshots", 1),
+        ("SELECT * FROM inline(array(struct(1, 2))) AS t(a, b)", [["1", "2"]]),
+        ("SHOW TABLES", 1),
+        ("DESCRIBE events", len(EVENTS.schema)),
+        ("EXPLAIN SELECT * FROM events", 1),
+    ],
+)
+def test_queries_of_every_form_are_answered(lake, history, tmp_path, sql, rows):
+    lake.merge_events(history({"event_id": "1", "occurred_at": NOON, "kind": "offer", "sequence": 1}))
+
+    answer = ask(lake, tmp_path, sql)
+
+    found = answer.get("rows", answer)
+    assert found == rows if isinstance(rows, list) else len(found) >= rows
+
+
 def test_every_query_of_the_history_page_is_valid_in_spark(lake, history, tmp_path):
     """Spark parses them; they use the common grammar of Athena and Spark."""
     for table in TABLES:
