@@ -9,6 +9,8 @@ from signalbox.errors import EffectFailed, EffectRefused
 
 # SQS's code on the wire, and the name of the exception in botocore.
 KEY_THROTTLED = frozenset({"KMS.ThrottlingException", "KmsThrottled"})
+# A key that cannot be used may be usable again, and concerns neither the queue nor the message.
+OF_KEYS = ("KMS.", "Kms")
 # Retryable codes that AWS returns with status 400 or 409.
 PASSING = KEY_THROTTLED | frozenset(
     {
@@ -69,7 +71,7 @@ def is_denied(error: ClientError) -> bool:
 
 
 def is_passing(error: ClientError) -> bool:
-    """Return whether a retry of the same call can succeed (throttling, conflicts, server errors)."""
+    """Return whether a retry of the same call can succeed (throttling, conflicts, keys, server errors)."""
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    code = error.response.get("Error", {}).get("Code")
-    return code in PASSING or status == TOO_MANY_REQUESTS or status >= SERVER_ERROR
+    code = error.response.get("Error", {}).get("Code", "")
+    return code in PASSING or code.startswith(OF_KEYS) or status == TOO_MANY_REQUESTS or status >= SERVER_ERROR

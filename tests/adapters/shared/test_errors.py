@@ -57,12 +57,21 @@ def test_throttling_and_recent_deletion_pass_in_the_form_that_sqs_sends(kind, qu
     [
         ("com.amazonaws.sqs#KmsAccessDenied", "KMS.AccessDeniedException;Sender"),
         ("com.amazonaws.sqs#KmsDisabled", "KMS.DisabledException;Sender"),
-        ("com.amazonaws.sqs#QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue;Sender"),
+        ("com.amazonaws.sqs#KmsInvalidState", None),
     ],
 )
-def test_a_key_that_is_denied_or_disabled_does_not_pass(kind, query_error):
-    with pytest.raises(EffectRefused), effect("queue 'q'"):
+def test_a_key_that_cannot_be_used_for_now_passes(kind, query_error):
+    with pytest.raises(EffectFailed), effect("queue 'q'"):
         send(answered("sqs", kind, query_error=query_error))
+
+
+def test_a_missing_queue_does_not_pass():
+    missing = answered(
+        "sqs", "com.amazonaws.sqs#QueueDoesNotExist", query_error="AWS.SimpleQueueService.NonExistentQueue;Sender"
+    )
+
+    with pytest.raises(EffectRefused), effect("queue 'q'"):
+        send(missing)
 
 
 @pytest.mark.parametrize(
