@@ -52,6 +52,8 @@ FOLDERS = {
     "kubernetes": ("tests/kubernetes", "tests/adapters/splitting"),
 }
 CORE_TESTS = ("tests/unit", "tests/adapters")
+# Tests of whole commands, of which most need a stage in moto: a third of the time of all tests without a marker.
+COMMAND_TESTS = "tests/cli"
 # The parts of a release that are all tests of a folder that `make test` leaves out.
 PARTS = {
     **{
@@ -81,10 +83,17 @@ class Check:
 
 def check_tier() -> list[Check]:
     """Return the checks of `make check`, the longest first. They need no emulator, Spark or credentials."""
+    return [_tests(f"--ignore={COMMAND_TESTS}"), *_static()]
+
+
+def _tests(*options: str) -> Check:
     # A file's tests stay in one process, as they share expensive fixtures.
     side_by_side = ("--numprocesses", str(CORES), "--dist", "loadfile")
+    return Check("tests", (_pytest("-m", IN_CHECK, *side_by_side, *options),))
+
+
+def _static() -> list[Check]:
     return [
-        Check("tests", (_pytest("-m", IN_CHECK, *side_by_side),)),
         Check("types", ((_program("mypy"),),)),
         Check("synth, nag and cfn-lint", (*map(_synth, ("aws", "local")), _cfn_lint())),
         Check("import contracts", ((_program("lint-imports"), "--no-cache"),)),
@@ -95,13 +104,13 @@ def check_tier() -> list[Check]:
 
 
 def test_tier() -> list[Check]:
-    """Return the checks of `make test`: those of `make check`, one stage for all, a browser, and Spark."""
+    """Return the checks of `make test`: those of `make check`, commands, one stage for all, a browser, and Spark."""
     # One process each: a deployment, a browser and a Spark session are expensive to start.
     return [
         Check("tests on a stage", (_marked("emulator", IN_TEST),)),
         Check("tests in a browser", (_marked("browser", f"not emulator and {IN_TEST}"),)),
         Check("tests in Spark", (_marked("spark", f"not emulator and {IN_TEST}"),)).giving_way(),
-        *(one.giving_way() for one in check_tier()),
+        *(one.giving_way() for one in (_tests(), *_static())),
     ]
 
 
