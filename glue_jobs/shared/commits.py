@@ -1,4 +1,4 @@
-"""Commits of Iceberg tables beside those of other runs: a rejected write is repeated on the tables as they are then."""
+"""Commits of Iceberg tables while other runs commit: a rejected write is repeated on the tables as they are then."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeVar

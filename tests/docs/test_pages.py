@@ -41,7 +41,9 @@ def test_no_page_names_a_machine_or_a_registry(file):
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_page_has_one_title_and_no_heading_twice(page):
     assert len(headings(page, level=1)) == 1
-    assert len(headings(page)) == len(set(headings(page)))
+    # The changelog repeats Added, Fixed and so on in each version.
+    found = headings(page, level=2 if page.name == "CHANGELOG.md" else None)
+    assert len(found) == len(set(found))
 
 
 def test_every_page_is_linked_from_the_list_of_pages():

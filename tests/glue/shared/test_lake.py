@@ -1,4 +1,4 @@
-"""Reads of raw hours, and writes of tables: idempotent, beside others, and beside columns of a later version."""
+"""Reads of raw hours, and writes of tables: idempotent, with concurrent runs, and with columns of a later version."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
