@@ -1,5 +1,6 @@
-"""`signalbox split kubernetes`: rights of a stage in Kubernetes clusters."""
+"""`signalbox split kubernetes`: rights of a stage in Kubernetes clusters, and the definitions of registries."""
 
+import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +11,7 @@ from signalbox.cli.shared.stage import Json, Stage
 from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from signalbox.splitting.consumers.rbac import Document, Rights
     from signalbox.splitting.model.target import Target
@@ -74,14 +75,31 @@ def rbac(
     )
     subject = roles.group(stage) if service_account is None else roles.service_account(service_account)
     documents = roles.role_documents(rights, name=f"signalbox-{stage}", subject=subject)
+    _print_manifest(documents, _remarks(rights, subject), as_json=as_json)
+
+
+@app.command()
+def crd(*, as_json: Json = False) -> None:
+    """Print the definitions of mirrord's registries, for a cluster without mirrord's operator.
+
+    An administrator of the cluster applies them with `kubectl apply -f`.
+    """
+    from signalbox.splitting.consumers.definitions import definitions
+
+    remark = "Apply them as an administrator of a cluster without mirrord's operator, whose chart has its own."
+    _print_manifest(definitions(), [remark], as_json=as_json)
+
+
+def _print_manifest(documents: "Sequence[Document]", remarks: "Iterable[str]", *, as_json: bool) -> None:
     if as_json:
-        print_json({"apiVersion": "v1", "kind": "List", "items": documents})
+        print_json({"apiVersion": "v1", "kind": "List", "items": list(documents)})
         return
     import yaml
 
-    for line in _remarks(rights, subject):
+    for line in remarks:
         print_line(f"# {line}")
-    print_text(yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True).rstrip("\n"))
+    unshared = json.loads(json.dumps(list(documents)))  # YAML would refer to a shared part by an anchor
+    print_text(yaml.safe_dump_all(unshared, sort_keys=False, explicit_start=True).rstrip("\n"))
 
 
 def _placed(target: "Target", namespace: str) -> "Target":

@@ -17,6 +17,11 @@ API_VERSIONS = {
     NEW: "queues.mirrord.metalbear.co/v1",
     PROPERTIES: "mirrord.metalbear.co/v1",
 }
+PLURALS = {
+    OLD: "mirrordworkloadqueueregistries",
+    NEW: "mirrordsplitconfigs",
+    PROPERTIES: "mirrordpropertylists",
+}
 LIST = "List"  # what kubectl prints for several resources
 # mirrord: a registry in the namespace of its operator, for a workload in another.
 NAMESPACE_ANNOTATION = "mirrord.metalbear.co/target-namespace"

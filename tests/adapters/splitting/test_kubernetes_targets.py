@@ -11,12 +11,12 @@ from signalbox.aws.splitting.kubernetes.access import Connection, Remedies
 from signalbox.aws.splitting.kubernetes.api import ClusterUnavailable
 from signalbox.aws.splitting.kubernetes.client import ClusterClient
 from signalbox.aws.splitting.targets.kubernetes import KubernetesTargets, UnsuitableWorkload
-from signalbox.aws.splitting.targets.kubernetes_registries import RESOURCES as RESOURCES_OF_MIRRORD
 from signalbox.aws.splitting.targets.kubernetes_registries import ClusterRegistries
 from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.errors import EffectRefused
 from signalbox.filters.languages import Languages
 from signalbox.queues import QueueName
+from signalbox.splitting.consumers.definitions import definitions
 from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
 from signalbox.splitting.consumers.registry_file import parse_registries
@@ -591,9 +591,8 @@ def test_the_registries_of_a_workload_are_read_from_its_namespace(workload, kube
     registries = ClusterRegistries(lambda _: client)
     without = registries.documents(workload.target)
     group = "queues.mirrord.metalbear.co"
-    for version, kind in (("v1alpha", "MirrordWorkloadQueueRegistry"), ("v1", "MirrordSplitConfig")):
-        kubernetes.define(definition(group, version, kind, RESOURCES_OF_MIRRORD[kind]))
-    kubernetes.define(definition("mirrord.metalbear.co", "v1", "MirrordPropertyList", "mirrordpropertylists"))
+    for one in definitions():
+        kubernetes.define(one)
     consumer = {"name": "web", "workloadType": "Deployment", "container": "main"}
     queues = {"orders": {"queueType": "SQS", "nameSource": {"envVar": "QUEUE"}}}
     document = {

@@ -1,4 +1,4 @@
-"""`signalbox split kubernetes rbac`, which needs no stage and no cluster."""
+"""`signalbox split kubernetes rbac` and `crd`, which need no stage and no cluster."""
 
 import json
 
@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from signalbox.cli.main import app
 from signalbox.errors import RejectedError
+from signalbox.splitting.consumers.definitions import definitions
 
 
 def printed(*options: str) -> str:
@@ -35,6 +36,15 @@ def test_json_is_a_list_that_kubectl_takes():
     assert role["metadata"]["namespace"] == "lab"
     assert [rule.get("resourceNames") for rule in role["rules"]] == [["a"], None, ["queues", "others"], None, None]
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "signalbox", "namespace": "tools"}]
+
+
+def test_the_definitions_of_registries_are_printed_for_kubectl():
+    text = CliRunner().invoke(app, ["split", "kubernetes", "crd"], catch_exceptions=False).stdout
+    listed = CliRunner().invoke(app, ["split", "kubernetes", "crd", "--json"], catch_exceptions=False).stdout
+
+    assert list(yaml.safe_load_all(text)) == json.loads(listed)["items"] == definitions()
+    assert "&id" not in text
+    assert "# Apply them as an administrator of a cluster without mirrord's operator" in text
 
 
 def test_no_config_map_is_read_on_demand():

@@ -19,6 +19,7 @@ from signalbox.local import eks
 from signalbox.local.emulator import lifecycle
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import FIFO_SUFFIX, QueueName
+from signalbox.splitting.consumers.definitions import definitions
 from signalbox.splitting.consumers.rbac import Rights, group, role_documents
 from signalbox.splitting.model.target import Target
 from tests.integration.splitting.pods import KillablePods
@@ -43,25 +44,6 @@ WEB = "demo-web"
 OWNER = "gitops"
 ALICE = "alice"
 VISIBILITY_SECONDS = "6"
-
-REGISTRIES = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "mirrordworkloadqueueregistries.queues.mirrord.metalbear.co"},
-    "spec": {
-        "group": "queues.mirrord.metalbear.co",
-        "scope": "Namespaced",
-        "names": {"plural": "mirrordworkloadqueueregistries", "kind": "MirrordWorkloadQueueRegistry"},
-        "versions": [
-            {
-                "name": "v1alpha",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +273,8 @@ def test_a_namespace_that_is_deleted_ends_its_splits(stage: Stage, workload: Wor
 
 
 def assert_end(stage: Stage, workload: Workload, server: Server, delete: Callable[[], None]) -> None:
-    server.define(REGISTRIES)
+    for definition in definitions():
+        server.define(definition)
     workload.namespace.create("mirrordworkloadqueueregistries", workload.registry())
     with stage.control() as control:
         session_of(stage, control).start(timeout=START_TIMEOUT)

@@ -6,16 +6,10 @@ from typing import Any
 
 from signalbox.aws.splitting.kubernetes.api import KubernetesApi
 from signalbox.splitting.consumers.property_lists import OPERATOR_NAMESPACE
-from signalbox.splitting.consumers.registry_file import API_VERSIONS, NEW, OLD, PROPERTIES
+from signalbox.splitting.consumers.registry_file import API_VERSIONS, NEW, OLD, PLURALS, PROPERTIES
 from signalbox.splitting.consumers.registry_reader import NEW_KINDS
 from signalbox.splitting.model.target import InvalidTarget, Target
 
-# The plural names of the definitions: https://github.com/metalbear-co/charts, mirrord-operator's CRDs.
-RESOURCES = {
-    OLD: "mirrordworkloadqueueregistries",
-    NEW: "mirrordsplitconfigs",
-    PROPERTIES: "mirrordpropertylists",
-}
 KEPT_METADATA = ("name", "namespace")
 
 Document = Mapping[str, Any]
@@ -49,7 +43,7 @@ class ClusterRegistries:
 
     def _resources(self, kind: str, target: Target, namespace: str) -> Iterator[Document]:
         """Yield the resources of a kind in a namespace; none if the cluster has no such definition."""
-        path = f"/apis/{API_VERSIONS[kind]}/namespaces/{namespace}/{RESOURCES[kind]}"
+        path = f"/apis/{API_VERSIONS[kind]}/namespaces/{namespace}/{PLURALS[kind]}"
         for item in (self.api_of(str(target.cluster)).get(path) or {"items": ()})["items"]:
             metadata = {name: item["metadata"][name] for name in KEPT_METADATA}
             yield {"apiVersion": API_VERSIONS[kind], "kind": kind, "metadata": metadata, "spec": item.get("spec", {})}
