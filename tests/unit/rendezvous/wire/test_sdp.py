@@ -127,6 +127,22 @@ def test_a_candidate_outside_of_the_media_is_skipped():
     assert best_candidate_address(SESSION + candidate("203.0.113.1") + MEDIA) is None
 
 
+@pytest.mark.parametrize(
+    "session",
+    [
+        "",
+        "v=0\r\n",
+        SESSION.replace("v=0", "v=x"),
+        SESSION.replace("o=- 1 2", "o=-"),
+        SESSION + "x=y\r\n",
+        "s=-\r\n" + SESSION,
+    ],
+)
+def test_a_candidate_counts_although_other_lines_are_malformed(session):
+    """A known difference: upstream's parser refuses the whole description (docs/rendezvous.md)."""
+    assert best_candidate_address(session + MEDIA + candidate("203.0.113.1")) == "203.0.113.1"
+
+
 @given(st.text())
 @example(MEDIA + "a=candidate:" + " " * 10)
 @example(MEDIA + candidate("1" * 5_000))
