@@ -21,6 +21,10 @@ from signalbox.local.emulator.patches import patches
 from signalbox.local.emulator.patches.patch import apply_all
 from signalbox.local.emulator.routes import Routes
 
+# API Gateway closes a WebSocket with 1009 on a larger message, and on a larger frame of it.
+# https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-execution-service-websocket-limits-table.html
+MAXIMUM_MESSAGE_BYTES, MAXIMUM_FRAME_BYTES = 131_072, 32_768
+
 
 def main(arguments: Sequence[str]) -> None:
     """Serve until the process is killed.
@@ -75,6 +79,8 @@ def _serve(gateway: Gateway, socket_number: int) -> None:
         loop="uvloop",
         http="httptools",
         ws="websockets-sansio",
+        # uvicorn passes this on to websockets, which takes a pair, too.
+        ws_max_size=(MAXIMUM_MESSAGE_BYTES, MAXIMUM_FRAME_BYTES),
         ws_ping_interval=None,  # API Gateway does not ping its clients
         log_config=None,
         access_log=False,
