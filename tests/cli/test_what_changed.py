@@ -181,6 +181,7 @@ def _fill(stage: FakeStage) -> None:
         "apply": lambda _: {"targets": ["lambda/app"]},
         "delete_exchange": lambda _: deleted,
         "delete_queue": lambda _: deleted,
+        "unbind_user": lambda _: {"unbound": [], "queues": [], "exchanges": []},
         "forget_user": lambda _: {"ended": []},
         "grant": lambda command: {**grant(command), "granted": True},
         "group_add": members,

@@ -160,7 +160,7 @@ def _row(one: "User") -> Sequence[str]:
 
 @app.command()
 def remove(*, name: Name, yes: Yes = False, options: OutputOptions) -> None:
-    """Delete a user with all access keys, after a question; the user's exchanges and queues stay."""
+    """Delete a user with all access keys, after a question; the user's exchanges and queues stay, unbound."""
     from signalbox.cli.shared.user_keys import forget_user_key
 
     users = _Users.of(name, options)
@@ -173,14 +173,19 @@ def remove(*, name: Name, yes: Yes = False, options: OutputOptions) -> None:
     users.records.remove(users.name)
     forget_user_key(users.deployment, users.name)
     ended = users.end_rights()
+    left = users.unbind()
     if options.as_json:
-        print_json({"user": name, "removed": known is not None, "ended": ended})
+        print_json({"user": name, "removed": known is not None, "ended": ended, **left})
     else:
         hint = "" if known else suggestion(name, users.names())
         print_line(f"{name}  {'removed' if known else 'did not exist'}{hint}")
         for one in ended:
             groups = f", groups {', '.join(one['groups'])}" if one["groups"] else ""
             print_line(f"rights in {one['exchange']} ended: {one['grants']} grants, {one['denies']} denies{groups}")
+        for one in left["unbound"]:
+            print_line(f"binding of {one['exchange']} to {one.get('queue') or one['destination']} removed")
+        if names := [*left["queues"], *left["exchanges"]]:
+            print_line(f"stays, for the next user of this name: {', '.join(names)}")
     say(f"in {users.deployment.place}")
 
 
@@ -231,6 +236,13 @@ class _Users:
             "dict[str, list[dict[str, Any]]]", client_of(self.deployment).ask("forget_user", {"user": self.name})
         )
         return reply["ended"]
+
+    def unbind(self) -> dict[str, list[Any]]:
+        """Remove the bindings to the removed user's queues and exchanges; return these, and the names of what stays."""
+        from signalbox.cli.exchange.stage import client_of
+
+        reply = cast("dict[str, list[Any]]", client_of(self.deployment).ask("unbind_user", {"user": self.name}))
+        return {name: reply[name] for name in ("unbound", "queues", "exchanges")}
 
     def issue_key(self, document: Mapping[str, object], *, as_json: bool) -> None:
         """Create an access key, store it for other commands, and print it."""

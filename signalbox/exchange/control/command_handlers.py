@@ -25,6 +25,7 @@ from signalbox.exchange.control.commands import (
     ReplayedMessage,
     Status,
     Unbind,
+    UnbindUser,
     WhoAmI,
 )
 from signalbox.exchange.control.declaration import DeclarationService
@@ -82,6 +83,7 @@ class _CommandHandler:
             DeleteQueue: deleting.queue,
             Bind: self._bind,
             Unbind: self._unbind,
+            UnbindUser: deleting.bindings_of,
             ListExchanges: self._exchanges,
             ListQueues: self._queues,
             ListBindings: self._bindings,

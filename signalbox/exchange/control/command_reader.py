@@ -22,6 +22,7 @@ from signalbox.exchange.control.commands import (
     ReplayedMessage,
     Status,
     Unbind,
+    UnbindUser,
     WhoAmI,
 )
 from signalbox.exchange.control.live_settings import LIVE_FIELDS, read_live_settings
@@ -36,8 +37,11 @@ from signalbox.sarracenia.rights.names import (
     MAXIMUM_NAME_BYTES,
     ExchangeName,
     InvalidExchangeName,
+    InvalidUserName,
+    UserName,
     parse_exchange_name,
     parse_queue_name,
+    parse_user_name,
 )
 
 MINIMUM_EXPIRES_SECONDS = 60
@@ -51,8 +55,18 @@ MAXIMUM_NAMES = 100
 MAXIMUM_MESSAGE_ID = 100  # SQS
 MAXIMUM_MILLISECONDS = 10**13 - 1  # the year 2286
 # Placeholders for missing and invalid fields, each of which is reported as a problem.
-NO_EXCHANGE, NO_QUEUE = ExchangeName("x"), DeclaredName("q_")
+NO_EXCHANGE, NO_QUEUE, NO_USER = ExchangeName("x"), DeclaredName("q_"), UserName("_")
 NO_PROPERTIES = MessageProperties(RoutingKey(""), "-", {})
+
+
+def read_user(section: Section) -> UserName:
+    """Return the field `user`, a user of the stage."""
+    text = section.required_text("user")
+    try:
+        return parse_user_name(text) if text else NO_USER
+    except InvalidUserName as error:
+        section.problem("user", str(error))
+        return NO_USER
 
 
 def _exchange(section: Section, field: str = "exchange") -> ExchangeName:
@@ -231,6 +245,7 @@ COMMANDS: Commands[Command] = {
     "delete_queue": (("queue", "if_empty"), lambda section: DeleteQueue(_queue(section), section.flag("if_empty"))),
     "bind": (BINDING_FIELDS, _bind),
     "unbind": (BINDING_FIELDS, _unbind),
+    "unbind_user": (("user",), lambda section: UnbindUser(read_user(section))),
     "exchanges": ((), lambda _: ListExchanges()),
     "queues": ((), lambda _: ListQueues()),
     "bindings": (("exchange",), _list_bindings),

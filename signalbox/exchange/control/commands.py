@@ -8,7 +8,7 @@ from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import Binding, QueueSettings
 from signalbox.messages import MessageId
-from signalbox.sarracenia.rights.names import ExchangeName
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,16 @@ class Unbind:
 
 
 @dataclass(frozen=True, slots=True)
+class UnbindUser:
+    """`unbind_user {user}`, for administrators: remove the bindings to a removed user's queues and exchanges.
+
+    Their names state the user. Result: {user, unbound: [binding], queues, exchanges}; the named ones stay.
+    """
+
+    user: UserName
+
+
+@dataclass(frozen=True, slots=True)
 class ListExchanges:
     """`exchanges {}`. Result: the exchanges that the user may read, each as declared, without `connected`."""
 
@@ -187,6 +197,7 @@ Command = (
     | DeleteQueue
     | Bind
     | Unbind
+    | UnbindUser
     | ListExchanges
     | ListQueues
     | ListBindings

@@ -7,10 +7,12 @@ completes an interrupted deletion.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from signalbox.errors import RejectedError
 from signalbox.exchange.control.caller import Caller
-from signalbox.exchange.control.commands import DeleteExchange, DeleteQueue
+from signalbox.exchange.control.commands import DeleteExchange, DeleteQueue, UnbindUser
+from signalbox.exchange.control.errors import NotPermitted
 from signalbox.exchange.control.presentation import Presenter, binding_document
 from signalbox.exchange.model import events
 from signalbox.exchange.model.bindings import DeclaredName
@@ -19,7 +21,7 @@ from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.records import Binding, DeclaredQueue, Exchange, QueueSize, ResourceKind, ResourceRef
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import ExchangeName
-from signalbox.sarracenia.rights.permissions import Right
+from signalbox.sarracenia.rights.permissions import Right, Role, is_permitted
 
 SHOWN_BINDINGS = 5
 
@@ -61,6 +63,22 @@ class DeletionService:
         if command.if_empty and not stored.is_deleting:
             self._refuse_messages(resource, "take them first, or delete it without if_empty")
         return self.delete(stored)
+
+    def bindings_of(self, command: UnbindUser) -> object:
+        """Remove the bindings to what has a user's name; return the result document. Raises `NotPermitted`."""
+        if self.caller.role is not Role.ADMIN:
+            raise NotPermitted(f"only administrators may remove the bindings of user {str(command.user)!r}")
+        store = self.ports.store
+        declared = [*(one.resource for one in store.queues.every()), *(one.resource for one in store.exchanges.every())]
+        may = partial(is_permitted, command.user, Role.SOURCE, Right.CONFIGURE)  # only what has the user's name
+        own = [one for one in declared if may(name=one.name)]
+        unbound = self._unbind([binding for one in own for binding in store.bindings.to(one)])
+        return {
+            "user": command.user,
+            "unbound": [binding_document(binding) for binding in unbound],
+            "queues": [one.name for one in own if one.kind is ResourceKind.QUEUE],
+            "exchanges": [one.name for one in own if one.kind is ResourceKind.EXCHANGE],
+        }
 
     def delete(self, queue: DeclaredQueue, *, reason: str | None = None) -> dict[str, object]:
         """Delete a queue. Raises `ChangedMeanwhile` if its record has changed since it was read."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from signalbox.control.envelope import Commands
 from signalbox.documents import Section, shown
+from signalbox.exchange.control.command_reader import read_user
 from signalbox.exchange.model.topics import InvalidRoutingKey, RoutingKey, parse_routing_key
 from signalbox.live.admin.fields import (
     read_grant,
@@ -14,7 +15,6 @@ from signalbox.live.admin.fields import (
     read_principal,
     read_realm,
     read_right,
-    read_user,
 )
 from signalbox.live.admin.grants import Grant
 from signalbox.live.admin.principals import GroupName, PrincipalName

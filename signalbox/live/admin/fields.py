@@ -1,6 +1,7 @@
 """Readers of the fields that several commands about live share; a problem is reported with its field."""
 
 from signalbox.documents import Section, shown
+from signalbox.exchange.control.command_reader import NO_USER
 from signalbox.live.admin.coverage import check_placeholders
 from signalbox.live.admin.grants import Grant
 from signalbox.live.admin.principals import (
@@ -16,17 +17,15 @@ from signalbox.live.wamp.uris import InvalidUri
 from signalbox.sarracenia.rights.names import (
     ExchangeName,
     InvalidExchangeName,
-    InvalidUserName,
     UserName,
     parse_exchange_name,
-    parse_user_name,
 )
 from signalbox.sarracenia.rights.permissions import Right
 
 # The right to configure cannot be granted: it follows from the ownership of the exchange.
 RIGHTS = (Right.READ, Right.WRITE)
 # Placeholders for missing or invalid names; the problem itself is reported.
-NO_REALM, NO_USER, NO_GROUP = ExchangeName("x"), UserName("_"), GroupName("_")
+NO_REALM, NO_GROUP = ExchangeName("x"), GroupName("_")
 
 
 def read_realm(section: Section) -> ExchangeName:
@@ -37,16 +36,6 @@ def read_realm(section: Section) -> ExchangeName:
     except InvalidExchangeName as error:
         section.problem("exchange", str(error))
         return NO_REALM
-
-
-def read_user(section: Section) -> UserName:
-    """Return the field `user`, a user of the stage."""
-    text = section.required_text("user")
-    try:
-        return parse_user_name(text) if text else NO_USER
-    except InvalidUserName as error:
-        section.problem("user", str(error))
-        return NO_USER
 
 
 def read_principal(section: Section) -> PrincipalName:

@@ -57,6 +57,7 @@ def removals(here) -> Iterator[FakeStage]:
     reply = reply_queue_url(URLS + CONTROL)
     with serving({"ReplyQueueUrl": reply}, [URLS + CONTROL]) as stage:
         stage.replies["forget_user"] = lambda _: {"ended": []}
+        stage.replies["unbind_user"] = lambda _: {"unbound": [], "queues": [], "exchanges": []}
         yield stage
 
 
@@ -182,7 +183,8 @@ def test_removing_a_user_leaves_nothing_behind(here, removals):
 
     assert signalbox("user", "remove", "alice", "--yes").stdout == "alice  removed\n"
     shown = signalbox("user", "remove", "alice", "--json").stdout
-    assert json.loads(shown) == {"user": "alice", "removed": False, "ended": []}
+    left = {"unbound": [], "queues": [], "exchanges": []}
+    assert json.loads(shown) == {"user": "alice", "removed": False, "ended": [], **left}
     assert signalbox("user", "remove", "alice").stdout == "alice  did not exist\n"
     assert listed() == []
     assert list((here / "users").iterdir()) == []
@@ -221,6 +223,25 @@ def test_a_removal_reports_the_rights_that_end_in_each_realm(removals):
         "rights in xs_b.fifo ended: 0 grants, 0 denies, groups lab, staff\n"
     )
     assert json.loads(signalbox("user", "remove", "alice", "--yes", "--json").stdout)["ended"] == ended
+
+
+def test_a_removal_reports_the_bindings_that_end_and_what_stays(removals):
+    unbound = [{"exchange": "xpublic", "queue": "q_alice", "pattern": "#"}]
+    left = {"unbound": unbound, "queues": ["q_alice"], "exchanges": ["xs_alice"]}
+    removals.replies["unbind_user"] = lambda command: {"user": command["user"], **left}
+    added()
+
+    assert signalbox("user", "remove", "alice", "--yes").stdout == (
+        "alice  removed\n"
+        "binding of xpublic to q_alice removed\n"
+        "stays, for the next user of this name: q_alice, xs_alice\n"
+    )
+    assert json.loads(signalbox("user", "remove", "alice", "--yes", "--json").stdout) == {
+        "user": "alice",
+        "removed": False,
+        "ended": [],
+        **left,
+    }
 
 
 def live_only(*arguments: str, **options: Any) -> Any:

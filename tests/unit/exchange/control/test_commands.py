@@ -23,6 +23,7 @@ from signalbox.exchange.control.commands import (
     ReplayedMessage,
     Status,
     Unbind,
+    UnbindUser,
     WhoAmI,
 )
 from signalbox.exchange.messages.properties import MessageProperties
@@ -85,6 +86,7 @@ def problems(command, **fields):
             {"exchange": "xs_a", "queue": "q_alice", "pattern": "#.#.#"},
             Unbind(Binding("xs_a", QUEUE, Pattern(("#", "#", "#")))),
         ),
+        ("unbind_user", {"user": "alice"}, UnbindUser("alice")),
         ("exchanges", {}, ListExchanges()),
         ("queues", {}, ListQueues()),
         ("bindings", {}, ListBindings(None)),

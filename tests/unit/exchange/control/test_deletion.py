@@ -2,7 +2,10 @@
 
 import pytest
 
+from signalbox.exchange.control.command_handlers import ExchangeService
+from signalbox.exchange.control.commands import UnbindUser
 from signalbox.exchange.control.deletion import SHOWN_BINDINGS, ResourceInUse
+from signalbox.exchange.control.errors import NotPermitted
 from signalbox.exchange.model.control_ports import ChangedMeanwhile
 from signalbox.exchange.model.records import QueueSize
 from tests.unit.exchange.control.stage import ALICE, ExchangeStage
@@ -172,3 +175,33 @@ def test_two_concurrent_deletions_both_succeed(stage):
     stage.meanwhile(stage.sqs, "delete", lambda: stage.ask("delete_queue", queue="q_alice"))
 
     assert stage.ask("delete_queue", queue="q_alice")["deleted"]
+
+
+def unbind_user(stage, name, *, caller=None):
+    return ExchangeService(stage.ports).answer(caller, UnbindUser(name))
+
+
+def test_nothing_more_reaches_the_queues_and_exchanges_of_a_removed_user(stage):
+    bind(stage)
+    stage.ask("bind", exchange="xpublic", destination="xs_alice", pattern="b")
+    stage.ask("declare_queue", queue="q_alice2")
+    stage.ask("bind", exchange="xpublic", queue="q_alice2", pattern="#")
+    stage.events.clear()
+
+    answer = unbind_user(stage, "alice")
+
+    to_exchange = {"exchange": "xpublic", "destination": "xs_alice", "pattern": "b"}
+    assert answer == {
+        "user": "alice",
+        "unbound": [TO_QUEUE, to_exchange],
+        "queues": ["q_alice"],
+        "exchanges": ["xs_alice"],
+    }
+    assert stage.kinds() == [("deleted", "binding")] * 2
+    assert stage.ask("bindings") == [{**TO_QUEUE, "queue": "q_alice2", "pattern": "#"}, FROM_OTHER]
+    assert unbind_user(stage, "alice")["unbound"] == []
+
+
+def test_only_administrators_remove_the_bindings_of_a_user(stage):
+    with pytest.raises(NotPermitted, match="only administrators"):
+        unbind_user(stage, "bob", caller=ALICE)
