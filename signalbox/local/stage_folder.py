@@ -51,6 +51,11 @@ class StageFolder:
         return self.emulator / "clusters.json"
 
     @property
+    def outages(self) -> Path:
+        """The file with the names of the services that are away, which an emulator with fault injection reads."""
+        return self.emulator / "outages.json"
+
+    @property
     def temporary(self) -> Path:
         """The folder for temporary files of the emulator and its functions; part of every worker's command line."""
         return self.emulator / "tmp"

@@ -1,6 +1,7 @@
 """The soak: all capabilities at once under injected faults and kills, then an account of every message.
 
-`make soak MINUTES=10 SEED=1`; `--thousands` loads live alone, with 10,000 subscriptions of 250 connections.
+`make soak MINUTES=10 SEED=1`; `--thousands` loads live alone, with 10,000 subscriptions of 250 connections;
+`--outages` takes away one service after the other.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from signalbox.local.emulator import lifecycle
 from signalbox.local.files import CHECKOUT
 from signalbox.local.stage_folder import StageFolder
 from tests.soak.accounts import Account
+from tests.soak.outages import Outages
 from tests.soak.run import Round, Soak
 
 MINUTES = 10.0
@@ -25,12 +27,13 @@ COLUMNS = ("messages", "sent", "dead", "lost", "out of order", "repeated", "late
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the accounts of a round; return 1 if anything is lost, or out of order where order is promised."""
+    """Print the accounts of a round; return 1 if anything is lost, dead, or out of order where order is promised."""
     options = _options(arguments)
     seed = secrets.randbelow(SEEDS) if options.seed is None else options.seed
     _say(f"seed {seed}")
     with _stage(seed, has_faults=options.faults) as (local, folder):
-        soak = Soak(local, folder, seed, _say, thousands=options.thousands)
+        outages = Outages(folder) if options.outages else None
+        soak = Soak(local, folder, seed, _say, thousands=options.thousands, outages=outages)
         done = soak.round(seconds=60 * options.minutes, counts={})
     _show(done)
     return 0 if all(account.is_kept for account in done.accounts) else 1
@@ -42,6 +45,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="of the faults and the kills (default: drawn, and printed)")
     parser.add_argument("--thousands", action="store_true", help="load live alone, with thousands of subscriptions")
     parser.add_argument("--no-faults", dest="faults", action="store_false", help="without fault injection")
+    parser.add_argument(
+        "--outages", action="store_true", help="let one service after the other be away for three minutes"
+    )
     return parser.parse_args(arguments)
 
 

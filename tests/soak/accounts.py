@@ -1,11 +1,11 @@
 """Accounts of messages: what of everything that was sent is lost, repeated, out of order or late."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
-LATE_SECONDS = 60.0
+LATE_SECONDS = 120.0
 EXAMPLES = 5
 REASONS = ("Reason", "reason")
 LONGEST_REASON = 80
@@ -43,6 +43,13 @@ class DeadLetter:
         return next(texts, "no reason: received too often")[:LONGEST_REASON]
 
 
+class Outage(NamedTuple):
+    """The time in which a service was away, in seconds since 1970."""
+
+    begin: float
+    end: float
+
+
 @dataclass(frozen=True, slots=True)
 class Account:
     """The messages of one kind. Standard queues may repeat messages, and promise no order."""
@@ -60,7 +67,7 @@ class Account:
     out_of_order: int = 0
     """Messages that arrived first after a later one of their stream, at the same receiver; 0 without a promise."""
     late: int = 0
-    """Messages that arrived more than a minute after they were sent."""
+    """Messages that arrived more than two minutes after they were sent, or after the last outage on their way."""
     slowest_seconds: float = 0.0
     examples: tuple[str, ...] = ()
     receivers: int = 1
@@ -68,8 +75,8 @@ class Account:
 
     @property
     def is_kept(self) -> bool:
-        """Return whether the promise is kept: nothing is lost, and nothing out of order."""
-        return not (self.lost or self.out_of_order)
+        """Return whether the promise is kept: nothing is lost or a dead letter, and nothing out of order."""
+        return not (self.lost or self.dead or self.out_of_order)
 
     def plus(self, other: "Account") -> "Account":
         """Return the account of both."""
@@ -86,6 +93,7 @@ def account(
     *,
     is_ordered: bool,
     dead: Collection[Stamp] = (),
+    outages: Sequence[Outage] = (),
 ) -> Account:
     """Return the account of sent messages, by the time of sending, of their arrivals in order, and of dead letters."""
     first: dict[Stamp, float] = {}
@@ -103,18 +111,28 @@ def account(
             examples.append(f"{one.stamp} after {newest[place]} at {one.receiver}")
         newest[place] = max(newest.get(place, -1), one.stamp.number)
     missing = sent.keys() - first.keys()
-    lost = sorted(missing - set(dead))
-    waits = [first[stamp] - at for stamp, at in sent.items() if stamp in first]
+    lost, died = sorted(missing - set(dead)), sorted(missing & set(dead))
+    waits = [_wait(at, first[stamp], outages) for stamp, at in sent.items() if stamp in first]
     return Account(
         kind=kind,
         is_ordered=is_ordered,
         sent=len(sent),
         received=len(sent.keys() & first.keys()),
-        dead=len(missing) - len(lost),
+        dead=len(died),
         lost=len(lost),
         repeated=counts["repeated"],
         out_of_order=counts["out of order"],
         late=sum(wait > LATE_SECONDS for wait in waits),
         slowest_seconds=round(max(waits, default=0.0), 1),
-        examples=tuple([*(f"{stamp} is lost" for stamp in lost), *examples][:EXAMPLES]),
+        examples=(
+            *(f"{stamp} is lost" for stamp in lost),
+            *(f"{stamp} is a dead letter" for stamp in died),
+            *examples,
+        )[:EXAMPLES],
     )
+
+
+def _wait(sent: float, arrived: float, outages: Sequence[Outage]) -> float:
+    """Return the seconds until the arrival since the sending, or since the end of the last outage in between."""
+    ends = [outage.end for outage in outages if outage.begin < arrived and outage.end > sent]
+    return max(0.0, arrived - max([sent, *ends]))

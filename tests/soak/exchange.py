@@ -13,7 +13,7 @@ from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.consumer import Consumer
 from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.queues import is_fifo
-from tests.soak.accounts import Account, Arrival, DeadLetter, Stamp, account
+from tests.soak.accounts import Account, Arrival, DeadLetter, Outage, Stamp, account
 from tests.soak.loads import PASSING, Sent, insistently, publish
 
 # A key is a message group: a killed function blocks only the groups of its batch for a visibility timeout.
@@ -73,7 +73,7 @@ class ExchangeLoad:
         """Return nothing: all is in the accounts."""
         return {}
 
-    def accounts(self, letters: Sequence[DeadLetter]) -> Sequence[Account]:
+    def accounts(self, letters: Sequence[DeadLetter], outages: Sequence[Outage]) -> Sequence[Account]:
         """Return an account for each exchange."""
         return [
             account(
@@ -82,6 +82,7 @@ class ExchangeLoad:
                 self.arrivals[name],
                 is_ordered=is_fifo(name),
                 dead=[_stamp(one) for one in letters if self._exchange_of(one) == name],
+                outages=outages,
             )
             for name in self.sent
         ]

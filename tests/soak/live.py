@@ -13,7 +13,7 @@ from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.shared.tcp_proxy import tcp_proxy
 from tests.patience import wait_for
-from tests.soak.accounts import EXAMPLES, Account, DeadLetter, Stamp, account
+from tests.soak.accounts import EXAMPLES, Account, DeadLetter, Outage, Stamp, account
 from tests.soak.cursors import StrictCursor
 from tests.soak.followers import Follower, cutting, following
 from tests.soak.loads import Sent, publish
@@ -99,7 +99,7 @@ class LiveLoad:
             "live: redelivered": sum(one.redelivered for one in self._cursors()),
         }
 
-    def accounts(self, letters: Sequence[DeadLetter]) -> Sequence[Account]:
+    def accounts(self, letters: Sequence[DeadLetter], outages: Sequence[Outage]) -> Sequence[Account]:
         """Return one account for the events of all followers."""
         dead = [
             Stamp(one.attributes["topic"], int(one.body))
@@ -109,7 +109,10 @@ class LiveLoad:
         sent = self._sent_by_area()
         counted = reduce(
             Account.plus,
-            (account("live", sent[one.area], one.arrivals, is_ordered=True, dead=dead) for one in self.followers),
+            (
+                account("live", sent[one.area], one.arrivals, is_ordered=True, dead=dead, outages=outages)
+                for one in self.followers
+            ),
         )
         wrong = [text for one in self._cursors() for text in one.violations]
         examples = (*counted.examples, *wrong)[:EXAMPLES]

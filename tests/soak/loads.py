@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.errors import SignalboxError
-from tests.soak.accounts import Account, DeadLetter, Stamp
+from tests.soak.accounts import Account, DeadLetter, Outage, Stamp
 
 # What a client meets when functions are killed and calls fail; it tries again.
 PASSING = (BotoCoreError, ClientError, SignalboxError)
@@ -51,8 +51,8 @@ class Load(Protocol):
         """Return further numbers, by what they count."""
         ...
 
-    def accounts(self, letters: Sequence[DeadLetter]) -> Sequence[Account]:
-        """Return the accounts; call this after `close`, with the stage's dead letters."""
+    def accounts(self, letters: Sequence[DeadLetter], outages: Sequence[Outage]) -> Sequence[Account]:
+        """Return the accounts; call this after `close`, with the stage's dead letters and its outages."""
         ...
 
 

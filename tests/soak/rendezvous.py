@@ -15,7 +15,7 @@ from signalbox.errors import SignalboxError
 from signalbox.flows.rendezvous import sqs_rendezvous
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
-from tests.soak.accounts import Account, DeadLetter
+from tests.soak.accounts import Account, DeadLetter, Outage
 from tests.soak.loads import PASSING
 
 PROXIES, CLIENTS = 4, 2
@@ -57,7 +57,7 @@ class RendezvousLoad:
         """Return the numbers of offers by their outcome."""
         return {f"rendezvous: {outcome}": count for outcome, count in self.outcomes.items()}
 
-    def accounts(self, _letters: Sequence[DeadLetter]) -> Sequence[Account]:
+    def accounts(self, _letters: Sequence[DeadLetter], _outages: Sequence[Outage]) -> Sequence[Account]:
         """Return no account: an offer may find no proxy."""
         return ()
 

@@ -15,11 +15,12 @@ from signalbox.cli.shared.deployment import Deployment, local_deployment
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.live.stage import TrialRealm
 from tests.integration.shared.fault_injection import FaultInjector
-from tests.soak.accounts import Account
+from tests.soak.accounts import Account, Outage
 from tests.soak.dead_letters import dead_letters
 from tests.soak.exchange import ExchangeLoad
 from tests.soak.live import THOUSANDS, LiveLoad, LiveSizes
 from tests.soak.loads import PASSING, Load, Pace
+from tests.soak.outages import Outages
 from tests.soak.rendezvous import RendezvousLoad
 from tests.soak.splitting import READS_SECONDS, SplittingLoad
 
@@ -65,6 +66,8 @@ class Soak:
     """The number of kills after which a round may end."""
     thousands: bool = False
     """Whether live is loaded alone, with thousands of subscriptions."""
+    outages: Outages | None = None
+    """The services that are away one after the other; the round lasts until all have been."""
 
     def round(self, *, seconds: float, counts: Mapping[str, int]) -> Round:
         """Run all loads for some time, until they have sent `counts` and kills are enough; return the accounts."""
@@ -85,9 +88,12 @@ class Soak:
             settle_seconds=round(time.monotonic() - sent, 1),
             kills=kills,
             counts={what: count for load in loads for what, count in load.counts().items()},
-            accounts=tuple(one for load in loads for one in load.accounts(letters)),
+            accounts=tuple(one for load in loads for one in load.accounts(letters, self._past_outages())),
             dead_letters=dict(Counter(f"{one.queue}: {one.reason}" for one in letters)),
         )
+
+    def _past_outages(self) -> Sequence[Outage]:
+        return self.outages.past if self.outages else ()
 
     def _loads(self, deployment: Deployment) -> Iterator[Load]:
         place = TrialRealm.of(self.local)
@@ -105,9 +111,12 @@ class Soak:
 
     def _run(self, loads: Sequence[Load], injector: FaultInjector, *, seconds: float, counts: Mapping[str, int]) -> int:
         """Run the loads, and kill functions until the loads are to end; return the number of kills."""
-        end, over = time.monotonic() + seconds, threading.Event()
+        begin, over = time.monotonic(), threading.Event()
+        end = begin + max(seconds, self.outages.seconds if self.outages else 0)
 
         def is_over(kills: Sequence[float]) -> bool:
+            if self.outages:
+                self.outages.update(time.monotonic() - begin)
             if time.monotonic() >= end + LONGER * seconds:
                 return True
             is_enough = time.monotonic() >= end and len(kills) >= self.least_kills
@@ -124,6 +133,8 @@ class Soak:
                         reported = time.monotonic()
                         self.say(_progress(loads))
             over.set()
+            if self.outages:
+                self.outages.end()
             for one in running:
                 one.result()
         return len(kills)

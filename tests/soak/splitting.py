@@ -15,7 +15,7 @@ from signalbox.clients.splitting.sessions import SessionClient
 from signalbox.flows.consumer import DeployedConsumer, LocalConsumer, Receipt
 from signalbox.flows.splitting import author_attributes, control_of, session_of, splits
 from signalbox.queues import QueueName, is_fifo
-from tests.soak.accounts import Account, Arrival, DeadLetter, Stamp, account
+from tests.soak.accounts import Account, Arrival, DeadLetter, Outage, Stamp, account
 from tests.soak.loads import PASSING, Sent, insistently
 
 AUTHORS = ("alice", "bob", "others")
@@ -81,7 +81,7 @@ class SplittingLoad:
         """Return the number of sessions."""
         return {"splitting: sessions": self.sessions}
 
-    def accounts(self, letters: Sequence[DeadLetter]) -> Sequence[Account]:
+    def accounts(self, letters: Sequence[DeadLetter], outages: Sequence[Outage]) -> Sequence[Account]:
         """Return an account for each queue."""
         receipts, receivers = self._receipts()
         ordered = sorted(zip(receipts, receivers, strict=True), key=lambda pair: pair[0].moment_ns)
@@ -92,6 +92,7 @@ class SplittingLoad:
                 [_arrival(one, receiver) for one, receiver in ordered if _identity(one)[0] == queue],
                 is_ordered=is_fifo(queue),
                 dead=[_stamp(message) for message in map(_read, letters) if message.get("queue") == queue],
+                outages=outages,
             )
             for queue, sent in self.sent.items()
         ]

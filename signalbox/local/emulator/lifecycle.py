@@ -263,7 +263,7 @@ def _wait_until_gone(processes: list[int]) -> None:
 
 def _delete_files(stage_folder: StageFolder) -> None:
     """Delete the emulator's files except its Python environment, which is in the same folder by default."""
-    of_emulator = (stage_folder.running, stage_folder.routes, stage_folder.clusters)
+    of_emulator = (stage_folder.running, stage_folder.routes, stage_folder.clusters, stage_folder.outages)
     files = (stage_folder.local, *of_emulator, stage_folder.lock)
     for path in files:
         path.unlink(missing_ok=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.soak.accounts import LATE_SECONDS, Account, Arrival, Stamp, account
+from tests.soak.accounts import LATE_SECONDS, Account, Arrival, Outage, Stamp, account
 
 SENT = {Stamp(stream, number): 100.0 for stream in ("a", "b") for number in range(3)}
 
@@ -42,6 +42,22 @@ def test_what_becomes_of_messages_is_counted(found: list[Arrival], expected: dic
     assert bool(counted.examples) == (not counted.is_kept)
 
 
+@pytest.mark.parametrize(
+    ("begin", "end", "late"),
+    [
+        pytest.param(90.0, 400.0, 0, id="sent during the outage"),
+        pytest.param(300.0, 400.0, 0, id="sent before it"),
+        pytest.param(90.0, 379.0, 6, id="too long after its end"),
+        pytest.param(10.0, 99.0, 6, id="sent after it"),
+        pytest.param(501.0, 600.0, 6, id="arrived before it"),
+    ],
+)
+def test_a_message_is_late_two_minutes_after_the_last_outage_on_its_way(begin: float, end: float, late: int):
+    found = arrivals(*EVERYTHING, at=500.0)
+
+    assert account("k", SENT, found, is_ordered=True, outages=[Outage(begin, end)]).late == late
+
+
 def test_dead_letters_are_not_lost():
     counted = account("k", SENT, arrivals(*EVERYTHING[2:]), is_ordered=True, dead=[Stamp("a", 0), Stamp("a", 1)])
 
@@ -58,8 +74,8 @@ def test_a_standard_queue_promises_no_order():
     assert (counted.out_of_order, counted.is_kept) == (0, True)
 
 
-@pytest.mark.parametrize("trouble", [{"lost": 1}, {"out_of_order": 1}])
-def test_a_loss_and_a_wrong_order_break_the_promise(trouble: dict[str, int]):
+@pytest.mark.parametrize("trouble", [{"lost": 1}, {"dead": 1}, {"out_of_order": 1}])
+def test_a_loss_a_dead_letter_and_a_wrong_order_break_the_promise(trouble: dict[str, int]):
     assert not Account("k", is_ordered=True, **trouble).is_kept
 
 

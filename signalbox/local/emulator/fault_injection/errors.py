@@ -94,6 +94,12 @@ KMS_THROTTLED = ServiceError(
     "You have exceeded the rate at which you may call KMS. Reduce the frequency of your calls.",
     query_code="KMS.ThrottlingException",
 )
+KMS_UNUSABLE = ServiceError(
+    "KmsInvalidState",
+    400,
+    "The request was rejected because the state of the specified resource is not valid for this request.",
+    query_code="KMS.InvalidStateException",
+)
 QUEUE_MISSING = ServiceError(
     "QueueDoesNotExist",
     400,

@@ -6,6 +6,7 @@ the body of the request, which the signature covers: the gateway in front of Min
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 from signalbox.local.emulator.fault_injection.calls import Answer, Call, CallRule, Clock, Forward, Request, parse_call
@@ -13,6 +14,7 @@ from signalbox.local.emulator.fault_injection.chance import Chance
 from signalbox.local.emulator.fault_injection.failed_calls import FailedCalls
 from signalbox.local.emulator.fault_injection.iam_changes import IamChanges, Policies, Principal
 from signalbox.local.emulator.fault_injection.mapping_states import MappingStates
+from signalbox.local.emulator.fault_injection.outages import Outages
 from signalbox.local.emulator.fault_injection.partial_batches import PartialBatches
 from signalbox.local.emulator.fault_injection.queue_names import QueueNames
 from signalbox.local.emulator.fault_injection.queue_policies import QueuePolicies
@@ -38,13 +40,18 @@ class FaultInjection:
         is_encrypted: Callable[[str], bool],
         policies: Callable[[Principal], Policies],
         queue_policy: Callable[[str], str],
+        outages: Path,
     ) -> None:
-        """Take lookups of MiniStack: whether a queue has a key of KMS, and the policies of principals and queues."""
+        """Take lookups of MiniStack: whether a queue has a key of KMS, and the policies of principals and queues.
+
+        `outages` is the file with the services that are away.
+        """
         self.chance = Chance(seed)
         self.iam = IamChanges(clock, policies)
         self.queue_policies = QueuePolicies(clock, self.chance, queue_policy)
         self.mappings = MappingStates(clock)
         self.call_rules: tuple[CallRule, ...] = (
+            Outages(outages, is_encrypted),
             FailedCalls(self.chance, is_encrypted),
             QueueNames(clock),
             StaleViews(clock),

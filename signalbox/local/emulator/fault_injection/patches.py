@@ -1,7 +1,9 @@
 """Patches of MiniStack that are applied with fault injection only."""
 
+import os
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 from signalbox.local.emulator.fault_injection import (
     connections,
@@ -29,7 +31,12 @@ def fault_patches(seed: int) -> tuple[Patch, ...]:
         return found
 
     faults = FaultInjection(
-        seed, time.monotonic, is_encrypted=_is_encrypted, policies=policies, queue_policy=_queue_policy
+        seed,
+        time.monotonic,
+        is_encrypted=_is_encrypted,
+        policies=policies,
+        queue_policy=_queue_policy,
+        outages=Path(os.environ["STATE_DIR"]).parent / "outages.json",
     )
     return (
         iam_changes.patch(faults.iam),

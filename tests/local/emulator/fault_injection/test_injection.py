@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from signalbox.local.emulator.fault_injection.chance import Chance
@@ -24,6 +25,7 @@ def requests_of(seed: int, count: int, body: Mapping[str, Any], *, text: bool = 
         is_encrypted=lambda _queue: False,
         policies=lambda _principal: [],
         queue_policy=lambda _queue: "",
+        outages=Path("no-such-file"),
     )
     seen = []
 
