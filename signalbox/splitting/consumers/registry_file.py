@@ -44,7 +44,7 @@ def parse_registries(
     resources = list(_resources(documents, problems))
     reader = RegistryReader(compiler, prefix, dict(_property_lists(resources)))
     found = [(kind, read) for kind, section in resources if (read := _read(reader, kind, section, cluster))]
-    registries = tuple(one for one in _one_a_target(found, problems) if one.queues)
+    registries = tuple(_one_a_target([(kind, read) for kind, read in found if read.queues], problems))
     if not registries and not problems.found:
         problems.add("file", f"holds neither a {OLD} nor a {NEW} with a queue on SQS")
     problems.refuse(InvalidRegistry)

@@ -206,6 +206,12 @@ def test_queues_of_other_brokers_are_ignored_and_named(document):
     assert queues_of_other_brokers([document]) in (["audit (RMQ)"], ["audit (kafka)"])
 
 
+def test_a_registry_of_another_broker_does_not_count_as_a_second_one():
+    config = new(new_queue({"env": "Q"}))
+
+    assert parse(config, old({"q": RMQ}), new({**KAFKA, "id": "q"})) == parse(config)
+
+
 def test_the_registry_of_another_broker_belongs_to_its_target():
     ours, theirs = old({"q": old_queue()}), old({"audit": RMQ}, name="other")
     shared = old({"audit": RMQ})
