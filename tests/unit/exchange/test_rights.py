@@ -1,4 +1,4 @@
-"""Property: whatever users send, bind and deny, nobody writes or reads what the table of rights does not allow."""
+"""Property: whatever users send, bind and deny, no user writes or reads what the table of rights does not allow."""
 
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
