@@ -93,6 +93,18 @@ def test_a_pattern_finds_the_name_inside_a_longer_text():
     assert replaced(source, {"Q": "region=eu&queue=memes&wait=5"}) == {"Q": "region=eu&queue=mirrord-1&wait=5"}
 
 
+def test_a_value_without_the_pattern_is_left_as_it_is():
+    source = variable("Q", selector=".[]", pattern="queue=(.*)")
+
+    assert replaced(source, {"Q": '{"a": "queue=memes", "b": "other"}'}) == {
+        "Q": '{"a": "queue=mirrord-1", "b": "other"}'
+    }
+
+
+def test_a_stages_account_and_region_are_those_of_its_queues():
+    assert Home.of_arn("arn:aws:sqs:eu-north-1:314159265359:mirrord-") == RESOLVER.home
+
+
 def test_a_value_outside_the_environment_is_resolved():
     found = RESOLVER.in_value(NameSource(SourceKind.VALUE), "QUEUE", "memes")
 
