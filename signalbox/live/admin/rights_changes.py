@@ -15,7 +15,7 @@ from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.live.admin.dry_run import JoinedSession, dry_run
 from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.admin.ports import LiveAdminPorts, StoredGrants
-from signalbox.live.admin.principals import GroupName, PrincipalName, group_of
+from signalbox.live.admin.principals import PrincipalName, group_of
 from signalbox.live.admin.rights_sources import Change, RightsSources, RightsSourcesReader
 from signalbox.live.session.state import ConnectionId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
@@ -31,21 +31,6 @@ class GrantsChanged(Contended):
 
 class TooManyGrants(RejectedError):
     """Raised when a user, or all groups of a realm together, have the maximum number of grants and denies."""
-
-
-@dataclass(frozen=True, slots=True)
-class EndedRights:
-    """The rights that a user had in a realm: the numbers of grants and denies, and the groups of the stage."""
-
-    realm: ExchangeName
-    grants: int
-    denies: int
-    groups: tuple[GroupName, ...]
-
-    @property
-    def document(self) -> dict[str, object]:
-        """Return the entry of the command's result."""
-        return {"exchange": self.realm, "grants": self.grants, "denies": self.denies, "groups": list(self.groups)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +94,9 @@ class RightsChanges:
         sessions.settle()
         connections = [one for realm in realms for one in sessions.of_users(realm, [user])]
         notified = sessions.end(connections, "the user was removed")
-        return {"user": user, "ended": [one.document for one in ended], "notified_sessions": notified}
+        return {"user": user, "ended": ended, "notified_sessions": notified}
 
-    def _ended_rights(self, user: UserName, realms: Sequence[ExchangeName]) -> Iterator[EndedRights]:
+    def _ended_rights(self, user: UserName, realms: Sequence[ExchangeName]) -> Iterator[dict[str, object]]:
         principal = PrincipalName(user)
         for realm in realms:
             stored, groups = self.ports.grants.find(realm, principal), self.ports.groups.of_user(realm, user)
@@ -122,7 +107,8 @@ class RightsChanges:
             for group in groups:
                 self.ports.groups.remove(realm, group, user)
             self.ports.record([events.rights_ended(user, realm, by=self.by, at=self.ports.clock.now())])
-            yield EndedRights(realm, len(stored.grants), len(stored.denies), tuple(sorted(groups)))
+            numbers = {"grants": len(stored.grants), "denies": len(stored.denies)}
+            yield {"exchange": realm, **numbers, "groups": sorted(groups)}
 
     def _take_effect(self, command: GiveGrant | TakeGrant, *, is_revocation: bool) -> None:
         """Let functions read the rights again; return after a revocation when they do."""
