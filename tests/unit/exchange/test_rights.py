@@ -106,7 +106,7 @@ def may_send(user: str, role: Role, exchange: str) -> bool:
     st.lists(bindings, max_size=8),
     st.lists(publications, min_size=1, max_size=8),
 )
-def test_nobody_writes_or_reads_what_the_table_does_not_allow(roles, members, denied, bound, published) -> None:
+def test_no_user_writes_or_reads_what_the_table_does_not_allow(roles, members, denied, bound, published) -> None:
     table, stage = Table(roles, members, denied), declared(roles, members)
     for user, exchange, target, pattern in bound:
         field = "queue" if target in QUEUES else "destination"
