@@ -31,6 +31,8 @@ OF_THE_MESSAGE = frozenset(
         "UnsupportedOperation",
     }
 )
+# On the wire, and the name of the exception in botocore.
+QUEUE_MISSING = frozenset({"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"})
 
 logger = logging.getLogger(__name__)
 
@@ -68,8 +70,9 @@ class SqsQueueSender:
         logger.warning("%d messages were rejected: %s", len(batch.deliveries), why)
         if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= SERVER_ERROR:
             raise EffectFailed(why) from error
-        if not _is_of_the_message(error.response["Error"]["Code"]):
-            return SentBatch([(delivery, None) for delivery in batch.deliveries])
+        code = error.response["Error"]["Code"]
+        if not _is_of_the_message(code):
+            return SentBatch([(one, None) for one in batch.deliveries], is_queue_missing=code in QUEUE_MISSING)
         if len(batch.deliveries) == 1:
             return SentBatch([(delivery, why) for delivery in batch.deliveries])
         sent = [self.send(Batch(batch.destination, (delivery,))) for delivery in batch.deliveries]

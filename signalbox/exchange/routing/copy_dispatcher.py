@@ -15,6 +15,9 @@ from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, is_fifo
 from signalbox.sending import Batch, Delivery, SentBatch, batches
 
+# SQS may not know a queue for a second after its creation: only a queue that is missing at so many attempts is gone.
+ATTEMPTS_WITHOUT_QUEUE = 5
+
 
 @dataclass(frozen=True, slots=True)
 class DeadCopy:
@@ -58,7 +61,7 @@ class CopyDispatcher:
                 for copy in copies_sent
                 if copy.message_id not in failures
             ]
-            self._sort([copy for copy in copies_sent if copy.message_id in failures], failures, outcome)
+            self._sort([copy for copy in copies_sent if copy.message_id in failures], sent, outcome)
         return outcome
 
     def retry_later(self, copies: Iterable[Copy], outcome: DispatchResult) -> None:
@@ -90,10 +93,15 @@ class CopyDispatcher:
         else:
             outcome.stuck.append(copy)
 
-    def _sort(self, failed: Sequence[Copy], failures: Mapping[MessageId, str | None], outcome: DispatchResult) -> None:
+    def _sort(self, failed: Sequence[Copy], sent: SentBatch, outcome: DispatchResult) -> None:
+        failures = _reasons(sent)
         is_gone = None in failures.values() and not self.declared.is_declared(failed[0].queue)
         for copy in failed:
-            reason = f"queue {copy.queue!r} is not declared any more" if is_gone else failures[copy.message_id]
+            reason = failures[copy.message_id]
+            if is_gone:
+                reason = f"queue {copy.queue!r} is not declared any more"
+            elif sent.is_queue_missing and copy.attempt >= ATTEMPTS_WITHOUT_QUEUE:
+                reason = f"queue {copy.destination!r} does not exist in SQS at attempt {copy.attempt}"
             if reason is None:
                 outcome.failed.append(copy)
             else:

@@ -99,6 +99,16 @@ def test_failures_of_a_partly_accepted_batch_are_returned_with_a_reason_if_perma
     ]
 
 
+@pytest.mark.parametrize(
+    ("code", "is_missing"),
+    [("AWS.SimpleQueueService.NonExistentQueue", True), ("QueueDoesNotExist", True), ("KmsDisabled", False)],
+)
+def test_a_missing_queue_is_told_from_one_that_accepts_nothing(code, is_missing):
+    sent = sender_over(StubbedSqs(refused(code))).send(batch_of("a"))
+
+    assert (reasons(sent), sent.is_queue_missing) == ([("a", None)], is_missing)
+
+
 @pytest.mark.parametrize("code", ["KmsThrottled", "KMS.ThrottlingException", "RequestThrottled"])
 def test_failures_that_pass_are_sent_again_alone_after_a_pause(code):
     clock = SteppedClock()

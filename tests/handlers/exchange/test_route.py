@@ -23,7 +23,8 @@ from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, Dyna
 from signalbox.aws.exchange.items import binding_key
 from signalbox.aws.exchange.kept_queues import DynamoKeptQueues
 from signalbox.aws.shared.messages import batch_entry, message_of
-from signalbox.errors import UnavailableError
+from signalbox.aws.shared.queue_sender import SqsQueueSender
+from signalbox.errors import EffectFailed, UnavailableError
 from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames, dead_letter_name
@@ -302,10 +303,16 @@ def test_copies_that_still_fail_stay_in_the_retry_queue(stage):
     assert len(stage.call(RETRIES)) == 1
 
 
-def test_copies_wait_for_a_queue_for_as_long_as_it_takes_and_their_age_is_measured(stage, capsys):
+def test_copies_wait_for_a_queue_for_as_long_as_it_takes_and_their_age_is_measured(stage, monkeypatch, capsys):
     stage.bind("xs", "#", queue="q_a")
-    url = stage.urls[NAMES.queue("q_a")]
-    stage.sqs.delete_queue(QueueUrl=url)
+    send, away = SqsQueueSender.send, [NAMES.queue("q_a")]
+
+    def sent(sender, one):
+        if one.destination in away:
+            raise EffectFailed("not now")
+        return send(sender, one)
+
+    monkeypatch.setattr(SqsQueueSender, "send", sent)
     stage.publish("xs", "a", "0")
     stage.route("xs")
     (waiting,) = stage._page(RETRIES)
@@ -320,7 +327,7 @@ def test_copies_wait_for_a_queue_for_as_long_as_it_takes_and_their_age_is_measur
     assert stage.bodies(DEAD) == []
     (measured,) = [line for line in capsys.readouterr().out.splitlines() if "OldestMessageAge" in line]
     assert json.loads(measured)["OldestMessageAge"][0] >= 9 * 3600
-    stage.make(NAMES.queue("q_a"))
+    away.clear()
     assert handler(batch(record), None) == {"batchItemFailures": []}
     assert [one.body for one in stage.delivered("q_a")] == ["0"]
 

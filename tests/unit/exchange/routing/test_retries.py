@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from signalbox.exchange.messages.properties import DeliveredMessage
+from signalbox.exchange.routing.copy_dispatcher import ATTEMPTS_WITHOUT_QUEUE
 from signalbox.messages import Attribute, Message, MessageId
 from signalbox.queues import QueueName
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY
@@ -107,6 +108,22 @@ def test_behind_a_copy_that_is_not_taken_those_of_its_key_wait(world) -> None:
     world.moment += VISIBILITY
     world.retry(is_ordered=True)
     assert world.bodies(ORDERED) == ["other", "0", "1", "2"]
+
+
+@pytest.mark.parametrize(("queue", "is_ordered"), [(QUEUE, False), (ORDERED, True)])
+def test_a_copy_whose_declared_queue_sqs_does_not_know_is_dead_lettered_at_the_fifth_attempt(
+    world, queue, is_ordered
+) -> None:
+    world.sqs.trouble = {queue: "missing"}
+    place = "q_a-dlq.fifo" if is_ordered else "q_a-dlq"
+    for _ in range(ATTEMPTS_WITHOUT_QUEUE - 2):
+        assert len(world.retry(is_ordered=is_ordered).not_done) == 1
+        world.moment += VISIBILITY
+
+    assert world.retry(is_ordered=is_ordered).not_done == ()
+
+    (dead,) = world.messages(place)
+    assert dead.attributes["Reason"].text == f"queue {queue!r} does not exist in SQS at attempt 5"
 
 
 def test_copies_for_a_deleted_queue_are_dead_lettered_at_once(world) -> None:
