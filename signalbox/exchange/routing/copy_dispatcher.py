@@ -15,7 +15,7 @@ from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, is_fifo
 from signalbox.sending import Batch, Delivery, SentBatch, batches
 
-# SQS may not know a queue for a second after its creation: only a queue that is missing at so many attempts is gone.
+# SQS may not know a queue for a second after its creation: one that is missing at five attempts is gone.
 ATTEMPTS_WITHOUT_QUEUE = 5
 
 
