@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lambdas.rendezvous import answer, client, offer, page, poll, sweep, wiring
+from lambdas.shared import poison
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.aws import REGION, aws, lease_table, rendezvous_table, sqs
 from tests.handlers.environment import OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
@@ -94,6 +95,12 @@ class Stage:
             QueueUrl=queue_url, MaxNumberOfMessages=10, MessageAttributeNames=["All"], VisibilityTimeout=0
         )
         return received.get("Messages", [])
+
+
+@pytest.fixture(autouse=True)
+def patient_with_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the readers of suspects time, also on a machine that has little for them."""
+    monkeypatch.setattr(poison, "LONGEST_SECONDS", 600.0)
 
 
 @pytest.fixture
