@@ -1,6 +1,6 @@
 """A received SQS batch, processed so that no message overtakes a failed one of its FIFO message group."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -15,11 +15,13 @@ class FifoBatch(Generic[Work]):
 
     In a FIFO queue one message of each group is ready at a time, and none behind a failed one: a redelivery finds the
     order unchanged, and no SQS call holds two messages of one group, of which the first could fail alone. In a
-    standard queue all messages are ready at once, and each fails alone.
+    standard queue all messages are ready at once, and each fails alone. With `key_of`, one message of each key is ready
+    at a time, too, although its messages may be in several groups.
     """
 
     entries: Sequence[tuple[Message, Work]]
     is_fifo: bool
+    key_of: Callable[[Work], str] | None = None
     _waiting: Sequence[tuple[Message, Work]] = field(init=False)
     _failed: set[MessageId] = field(default_factory=set, init=False)
 
@@ -28,16 +30,22 @@ class FifoBatch(Generic[Work]):
 
     def take_ready(self) -> list[Work]:
         """Remove and return the work that may be done now, in order; empty when nothing is left to do."""
-        blocked = {message.group_id for message, _ in self.entries if message.message_id in self._failed}
+        left = {message.message_id for message, _ in self._waiting}
+        failed = [entry for entry in self.entries if entry[0].message_id in self._failed - left]
+        blocked = {place for entry in failed for place in self._places(*entry)}
         ready, waiting = [], []
         for message, work in self._waiting:
-            if self.is_fifo and message.group_id in blocked:
+            places = self._places(message, work)
+            if self.is_fifo and (message.message_id in self._failed or blocked & places):
                 waiting.append((message, work))
             else:
                 ready.append(work)
-                blocked.add(message.group_id)
+            blocked |= places
         self._waiting = waiting
         return ready
+
+    def _places(self, message: Message, work: Work) -> set[tuple[str, str | None]]:
+        return {("group", message.group_id), *([("key", self.key_of(work))] if self.key_of else [])}
 
     def fail(self, message_id: MessageId) -> None:
         """Record a retryable failure: SQS must deliver the message again. Messages without one are done."""

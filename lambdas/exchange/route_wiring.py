@@ -79,7 +79,7 @@ def counters() -> DynamoCounterWriter:
 def key_holder() -> KeyHolder:
     """Return the holder of routing keys."""
     return KeyHolder(
-        DynamoKeyHolds(wiring.table()),
+        DynamoKeyHolds(wiring.table(), instance.backoff()),
         instance.CLOCK.now,
         instance.CLOCK.sleep,
         hold_for=TIMEOUTS_UNTIL_AGAIN * instance.settings().seconds("ROUTE_TIMEOUT_SECONDS"),

@@ -291,8 +291,8 @@ def other_messages() -> dict[str, object]:
     ordered.dead_letter(unreadable, reason="expected an item")
     SqsDeadLetters(sqs, PREFIX + "trial-live-dead-letters").dead_letter(unreadable, reason="no timer")
     dead_letter, unordered_dead_letter = sqs.sent
-    plain = RealmPublication("a.b", Payload(("text",)), PLAIN_METADATA, "alice")
-    full = RealmPublication("a.b", Payload((1, 2), {"k": 3}), FULL_METADATA, "alice")
+    plain = RealmPublication("a.b", Payload(("text",)), PLAIN_METADATA, "alice", "c1=")
+    full = RealmPublication("a.b", Payload((1, 2), {"k": 3}), FULL_METADATA, "alice", "c1=")
     return {
         "publication": outgoing(message_for(plain, order_by=OrderBy.TOPIC, deduplication_id="d-1")),
         "full publication": outgoing(message_for(full, order_by=OrderBy.PUBLISHER, deduplication_id="d-1")),

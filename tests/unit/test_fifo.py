@@ -147,3 +147,18 @@ def test_in_a_standard_queue_every_message_is_processed_once_and_exactly_the_fai
 
     assert batch.take_ready() == []
     assert batch.not_done() == tuple(str(number) for number, (_, has_failed) in enumerate(found) if has_failed)
+
+
+def test_messages_in_front_of_one_that_failed_are_ready() -> None:
+    batch = FifoBatch([(message(n, group="a"), n) for n in range(3)], is_fifo=True)
+
+    batch.fail(message(1, group="a").message_id)
+
+    assert (batch.take_ready(), batch.take_ready()) == ([0], [])
+    assert len(batch.not_done()) == 2
+
+
+def test_messages_of_one_key_are_ready_one_after_the_other_in_any_group() -> None:
+    batch = FifoBatch([(message(n, group=str(n)), n) for n in range(4)], is_fifo=True, key_of=lambda n: "ab"[n // 3])
+
+    assert [batch.take_ready() for _ in range(4)] == [[0, 3], [1], [2], []]

@@ -178,7 +178,7 @@ def _record(number: int) -> dict[str, object]:
         PublicationId(number + 1),
         acknowledge_to=AcknowledgementTarget(ConnectionId("publisher"), RequestId(number + 1)),
     )
-    said = RealmPublication(TOPIC, Payload(("x" * 100,)), note, "joe")
+    said = RealmPublication(TOPIC, Payload(("x" * 100,)), note, "joe", ConnectionId("publisher"))
     message = message_for(said, order_by=OrderBy.TOPIC, deduplication_id=f"d-{number}")
     sent_at, document = str(round(time.time() * 1000)), outgoing(message)
     attributes: Any = document["MessageAttributes"]

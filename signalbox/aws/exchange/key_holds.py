@@ -1,27 +1,34 @@
 """The DynamoDB store of key holds, in the items of the keys' heads."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from boto3.dynamodb.conditions import Attr, ConditionBase
 
 from signalbox.aws.exchange.items import head_key
-from signalbox.aws.shared.dynamodb import milliseconds, succeeds, updated
+from signalbox.aws.shared.backoff import BACKOFF
+from signalbox.aws.shared.dynamodb import Item, ItemBusy, milliseconds, transacted, unless_busy, updated
+from signalbox.backoff import Backoff
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.key_holds import EndingHold
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
+    from mypy_boto3_dynamodb.type_defs import UpdateTypeDef
 
 
 @dataclass(frozen=True, slots=True)
 class DynamoKeyHolds:
-    """`KeyHolds` over the table `Exchanges`: one write to hold a key, and one to release it."""
+    """`KeyHolds` over the table `Exchanges`: one write to hold a key, and one call to release any number."""
 
     table: "Table"
+    backoff: Backoff = BACKOFF
 
     def hold(
         self,
@@ -44,19 +51,28 @@ class DynamoKeyHolds:
                 return waiting
         return None
 
-    def release(
-        self, exchange: ExchangeName, key: RoutingKey, *, held: Sequence[MessageId], left: Sequence[MessageId]
-    ) -> None:
-        """Reduce the hold of `held` to the messages `left`, or end it without any; no effect if it has changed."""
-        values: dict[str, list[MessageId]] = {":left": list(left)} if left else {}
-        succeeds(
-            lambda: self.table.update_item(
-                Key=head_key(exchange, key),
-                UpdateExpression="SET held_for = :left" if left else "REMOVE held_for, held_until",
-                ConditionExpression=Attr("held_for").eq(list(held)),
-                **({"ExpressionAttributeValues": values} if left else {}),  # type: ignore[arg-type]  # as it may be
-            )
-        )
+    def release(self, exchange: ExchangeName, holds: Sequence[EndingHold]) -> None:
+        """Reduce holds to the messages that are left, or end those without any, in one call.
+
+        No effect on a hold that has changed. Raises `ItemBusy`.
+        """
+        updates = [self._release(exchange, one) for one in holds]
+        if len(updates) > 1:
+            with suppress(ItemBusy):
+                if all(transacted(self.table, [{"Update": update} for update in updates])):
+                    return
+        for update in updates:
+            unless_busy(partial(self.table.meta.client.update_item, **update), self.backoff)
+
+    def _release(self, exchange: ExchangeName, hold: EndingHold) -> "UpdateTypeDef":
+        left: Item = {":left": list(hold.left)} if hold.left else {}
+        return {
+            "TableName": self.table.name,
+            "Key": head_key(exchange, hold.key),
+            "UpdateExpression": "SET held_for = :left" if left else "REMOVE held_for, held_until",
+            "ConditionExpression": "held_for = :held",
+            "ExpressionAttributeValues": {":held": list(hold.held), **left},
+        }
 
     def _hold(
         self,
@@ -68,13 +84,14 @@ class DynamoKeyHolds:
         messages: Sequence[MessageId],
         until: datetime,
     ) -> Sequence[MessageId] | None:
-        item = updated(
-            self.table,
-            {
-                "Key": head_key(exchange, key),
-                "UpdateExpression": f"SET held_for = {value}, held_until = :until",
-                "ConditionExpression": condition,
-                "ExpressionAttributeValues": {":messages": list(messages), ":until": milliseconds(until)},
-            },
-        )
+        arguments = {
+            "Key": head_key(exchange, key),
+            "UpdateExpression": f"SET held_for = {value}, held_until = :until",
+            "ConditionExpression": condition,
+            "ExpressionAttributeValues": {":messages": list(messages), ":until": milliseconds(until)},
+        }
+        try:
+            item = updated(self.table, arguments)
+        except ItemBusy:  # another router stores its hold at this moment
+            return None
         return None if item is None else list(map(MessageId, item["held_for"]))

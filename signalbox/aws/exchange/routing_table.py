@@ -31,7 +31,7 @@ from signalbox.aws.exchange.items import (
     sender_key,
 )
 from signalbox.aws.shared.backoff import BACKOFF
-from signalbox.aws.shared.dynamodb import Item, every_item, every_key, milliseconds, succeeds
+from signalbox.aws.shared.dynamodb import Item, every_item, every_key, milliseconds, succeeds, unless_busy
 from signalbox.backoff import Backoff
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import Binding, ResourceKind, ResourceRef
@@ -121,7 +121,7 @@ class DynamoHeads:
     def save(self, exchange: ExchangeName, key: RoutingKey, head: Head, *, replacing: Head) -> bool:
         """Store a head's numbers, not its detours; return whether the stored head still equalled `replacing`."""
         update = self.update(exchange, HeadChange(key, head, replacing))
-        return succeeds(lambda: self.table.meta.client.update_item(**update))
+        return unless_busy(lambda: self.table.meta.client.update_item(**update), self.backoff)
 
     def update(self, exchange: ExchangeName, change: HeadChange) -> "UpdateTypeDef":
         """Return the update that stores a head's numbers, on the condition that it still equals the replaced one."""
@@ -132,15 +132,20 @@ class DynamoHeads:
         }
         if change.replacing.sequence:
             values[":replaced"] = change.replacing.sequence
+        expression = "SET #sequence = :sequence, recent = :recent"
+        condition = "#sequence = :replaced" if change.replacing.sequence else "attribute_not_exists(#sequence)"
+        if (hold := change.hold) is not None:
+            values |= {":held_for": list(hold.messages), ":held_until": milliseconds(hold.until)}
+            values[":now"] = milliseconds(hold.now)
+            expression += ", held_for = :held_for, held_until = :held_until"
+            condition += " AND (attribute_not_exists(held_until) OR held_until <= :now)"
         return {
             "TableName": self.table.name,
             "Key": head_key(exchange, change.key),
-            "UpdateExpression": "SET #sequence = :sequence, recent = :recent",
+            "UpdateExpression": expression,
             "ExpressionAttributeNames": {"#sequence": "sequence"},
             "ExpressionAttributeValues": values,
-            "ConditionExpression": (
-                "#sequence = :replaced" if change.replacing.sequence else "attribute_not_exists(#sequence)"
-            ),
+            "ConditionExpression": condition,
         }
 
     def start_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:

@@ -1,6 +1,7 @@
 """DynamoDB: conversion of values, conditional writes, transactions and paged reads."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import islice
@@ -44,6 +45,14 @@ def moment(number: Decimal) -> datetime:
 def succeeds(write: Callable[[], object]) -> bool:
     """Execute a conditional write and return whether its condition held. Raises `ItemBusy`."""
     return not isinstance(_attempt(write), ClientError)
+
+
+def unless_busy(write: Callable[[], object], backoff: Backoff = BACKOFF) -> bool:
+    """Execute a conditional write as `succeeds` does, again while transactions write to its item. Raises `ItemBusy`."""
+    for _ in backoff.attempts():
+        with suppress(ItemBusy):
+            return succeeds(write)
+    raise ItemBusy("concurrent transactions write to the same record")
 
 
 def updated(

@@ -45,7 +45,9 @@ def publish(
         str | None,
         typer.Option(help="An ordered exchange accepts this id once in five minutes; random by default.", metavar="ID"),
     ] = None,
-    order_by: Annotated[OrderBy, typer.Option(help="Order that the exchange was declared to keep.")] = OrderBy.TOPIC,
+    order_by: Annotated[
+        OrderBy, typer.Option(help="Order of the messages, which the exchange must keep.")
+    ] = OrderBy.TOPIC,
     options: UserOptions,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line a message.")] = False,
 ) -> None:

@@ -18,7 +18,7 @@ from signalbox.clients.exchange.consumer import HEARTBEATS_PER_HOLD, HOLD, Consu
 from signalbox.clients.exchange.errors import resource_errors, translated_errors
 from signalbox.clients.exchange.publisher import Publisher, PublishRequest, PublishResult
 from signalbox.control.protocol import InvalidControlReply
-from signalbox.errors import RejectedError, UnavailableError
+from signalbox.errors import UnavailableError
 from signalbox.exchange.model.names import CONTROL_MARK, StageNames
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import DEFAULT_PREFETCH, OrderBy, ResourceKind, ResourceRef
@@ -156,15 +156,10 @@ class ExchangeClient:
     ) -> Iterator[PublishResult]:
         """Publish messages, up to ten a call, and yield the results in order.
 
-        An invalid message does not stop the others. `order_by` must be the order of a live exchange; publisher order
-        requires a user. Raises `NotFound` and `NotPermitted`, and `RejectedError` for an administrator, whose messages
-        the exchange would dead-letter.
+        An invalid message does not stop the others. `order_by` must be an order that the exchange keeps. Raises
+        `NotFound` and `NotPermitted`.
         """
         name = parse_exchange_name(exchange)
-        if order_by is OrderBy.PUBLISHER and self.user is None:
-            raise RejectedError(
-                f"exchange {name!r} keeps the order of publishers: publish as a user, not an administrator"
-            )
         url = self._url(self.names.queue(name))
         publisher = Publisher(self.sqs, url, is_fifo(name), order_by, sender=self.user or "", sleep=self.sleep)
         with resource_errors(ResourceRef(ResourceKind.EXCHANGE, name), self.sqs, user=self.user, what="publish to"):

@@ -24,7 +24,6 @@ HASHED = "sha256-"
 ONE_GROUP = RoutingKey("exchange")  # of an exchange with one order for all messages
 GROUPS_OF = {
     OrderBy.TOPIC: "its routing key",
-    OrderBy.PUBLISHER: "its publisher",
     OrderBy.EXCHANGE: "all that is published to this exchange",
 }
 KEPT_CHARACTERS = 100_000  # of a dead letter's body, if the reason would not fit otherwise
@@ -80,9 +79,9 @@ class MessageProperties:
         problems.refuse(InvalidPublication)
         return properties
 
-    def check_group(self, message: Message, order_by: OrderBy, *, publisher: str) -> None:
+    def check_group(self, message: Message, order_by: OrderBy) -> None:
         """Raise `InvalidPublication` if a message of an ordered exchange is in the wrong message group."""
-        expected = _group(self.key, order_by, publisher)
+        expected = _group(self.key, order_by, "")
         if message.group_id != expected:
             whose = f"expected {expected!r}, the group of {GROUPS_OF[order_by]}"
             raise InvalidPublication(f"MessageGroupId: {whose}, not {shown(message.group_id)}")
@@ -98,12 +97,12 @@ class MessageProperties:
         """Return the message for the exchange's queue. Only an ordered exchange requires a de-duplication id.
 
         `publisher` is the user on whose behalf a trusted sender publishes; from other senders it is only a header.
-        `sender` is the user who sends the message.
+        `sender` is the user or the connection that sends the message; by publisher, the group is the one or the other.
         """
         own = {TOPIC: _topic(self.key)}
         if publisher is not None:
             own[PUBLISHER] = Attribute("String", publisher)
-        group = _group(self.key, order_by, publisher or sender)
+        group = _group(self.key, order_by, sender or publisher or "")
         system = {} if deduplication_id is None else _fifo(group, deduplication_id)
         return _message(MessageId(""), self.body, packed(own, self.headers), system)
 

@@ -93,11 +93,14 @@ def publication(
 
 
 def checked_group(publication: Publication, order_by: OrderBy | None) -> Publication | Rejection:
-    """Return a publication, or its rejection if its message group does not match `order_by`; None is no order."""
-    if order_by is None:
+    """Return a publication, or its rejection if its message group does not match `order_by`.
+
+    Without an order, and by publisher, any group will do: a message is in order with the others of its group.
+    """
+    if order_by in (None, OrderBy.PUBLISHER):
         return publication
     try:
-        publication.properties.check_group(publication.message, order_by, publisher=publication.publisher)
+        publication.properties.check_group(publication.message, order_by)
     except InvalidPublication as error:
         return Rejection(publication.message, str(error))
     return publication

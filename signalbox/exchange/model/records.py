@@ -50,7 +50,8 @@ class Retention:
 class OrderBy(StrEnum):
     """The order that a live exchange keeps: of each routing key, each publisher or all messages.
 
-    The order of a routing key is always kept.
+    The order of a routing key is always kept. With `PUBLISHER`, which is WAMP's guarantee, a publisher chooses its
+    message groups; those of sessions are their connections.
     """
 
     TOPIC = "topic"
@@ -68,7 +69,7 @@ class LiveSettings:
     the tokens that it issued itself, or "".
     """
 
-    order_by: OrderBy = OrderBy.TOPIC
+    order_by: OrderBy = OrderBy.PUBLISHER
     anonymous: UserName | None = None
     retention: Retention = Retention(count=1_000, age=timedelta(hours=24))
     rules: Mapping[str, Retention] = field(default_factory=dict, hash=False)

@@ -120,12 +120,22 @@ class NumberedPublication:
 
 
 @dataclass(frozen=True, slots=True)
+class NewHold:
+    """A hold of a routing key for messages until a time; nobody else may hold the key at `now`."""
+
+    messages: Sequence[MessageId]
+    now: datetime
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class HeadChange:
-    """A head to store; the stored one must still equal `replacing`."""
+    """A head to store, with a hold of its key; the stored one must still equal `replacing`."""
 
     key: RoutingKey
     head: Head
     replacing: Head
+    hold: NewHold | None = None
 
 
 @dataclass(frozen=True, slots=True)

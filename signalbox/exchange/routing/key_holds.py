@@ -1,17 +1,20 @@
 """Locks on routing keys, for exchanges where the messages of a key come in several publishers' groups."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from signalbox.exchange.model.routing_ports import NewHold
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 
 PATIENCE = timedelta(seconds=3)  # a hold lasts as long as a batch takes, a fraction of a second
 PAUSE_SECONDS = 0.03
+
+HeldKeys = Mapping[RoutingKey, Sequence[MessageId]]
+"""The messages that hold each key, in the order of their numbers."""
 
 
 class KeyHolds(Protocol):
@@ -32,19 +35,21 @@ class KeyHolds(Protocol):
         """
         ...
 
-    def release(
-        self, exchange: ExchangeName, key: RoutingKey, *, held: Sequence[MessageId], left: Sequence[MessageId]
-    ) -> None:
-        """Reduce the hold of `held` to the messages `left`, or end it without any; no effect if it has changed."""
+    def release(self, exchange: ExchangeName, holds: Sequence["EndingHold"]) -> None:
+        """Reduce holds to the messages that are left, or end those without any, in one call.
+
+        No effect on a hold that has changed.
+        """
         ...
 
 
-@dataclass(slots=True)
-class HeldKeys:
-    """The held keys, and the messages that are done or have no number yet."""
+@dataclass(frozen=True, slots=True)
+class EndingHold:
+    """A hold of a key for the messages `held`, of which those in `left` are not done."""
 
-    keys: Collection[RoutingKey]
-    done: set[MessageId] = field(default_factory=set)
+    key: RoutingKey
+    held: Sequence[MessageId]
+    left: Sequence[MessageId]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +66,28 @@ class KeyHolder:
     sleep: Callable[[float], None]
     hold_for: timedelta
 
-    @contextmanager
-    def hold(self, exchange: ExchangeName, messages: Mapping[RoutingKey, Sequence[MessageId]]) -> Iterator[HeldKeys]:
-        """Hold the available keys of the messages while the context lasts.
+    def new_hold(self, messages: Sequence[MessageId]) -> NewHold:
+        """Return a hold of a key for messages, to be stored together with its head."""
+        now = self.now()
+        return NewHold(messages, now, now + self.hold_for)
 
-        Keys are acquired in sorted order to avoid deadlocks. At exit, the key of every message that is not done stays
-        held.
+    def hold(self, exchange: ExchangeName, messages: Mapping[RoutingKey, Sequence[MessageId]]) -> HeldKeys:
+        """Hold the available keys of messages; return for each all messages that hold it, in order.
+
+        Keys are acquired in sorted order to avoid deadlocks.
         """
         deadline = self.now() + PATIENCE
         found = {key: self._acquired(exchange, key, messages[key], deadline) for key in sorted(messages)}
-        held = HeldKeys(frozenset(key for key, waiting in found.items() if waiting))
-        yield held
-        for key, waiting in found.items():
-            if waiting:
-                left = dict.fromkeys(message for message in waiting if message not in held.done)
-                self.holds.release(exchange, key, held=waiting, left=list(left))
+        return {key: waiting for key, waiting in found.items() if waiting}
+
+    def release(self, exchange: ExchangeName, held: HeldKeys, *, done: Collection[MessageId]) -> None:
+        """End holds; the key of every message that is not done stays held for it."""
+        ending = [
+            EndingHold(key, waiting, [one for one in dict.fromkeys(waiting) if one not in done])
+            for key, waiting in held.items()
+        ]
+        if ending:
+            self.holds.release(exchange, ending)
 
     def _acquired(
         self, exchange: ExchangeName, key: RoutingKey, messages: Sequence[MessageId], deadline: datetime

@@ -1,8 +1,7 @@
 """The router: sends each publication to every queue with a matching binding, or accounts for it."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from signalbox.errors import UnavailableError
@@ -77,6 +76,11 @@ class _Numbering:
         return self.change.head is self.change.replacing
 
     @property
+    def is_known(self) -> bool:
+        """Return whether a message had its number already."""
+        return any(one in self.change.replacing.recent for one in self.messages)
+
+    @property
     def sequences(self) -> dict[MessageId, int]:
         """Return the number of each message."""
         return {one: self.change.head.recent[one] for one in self.messages}
@@ -94,7 +98,8 @@ class _Stored:
 class _BatchRouting:
     """The state of one batch. The copies of a publication are made when it is processed.
 
-    `heads` are those of the batch's keys if they were read with the exchange.
+    `heads` are those of the batch's keys if they were read with the exchange. `held` are the keys that no other router
+    may work on, and `numbered` the messages that had a number before.
     """
 
     exchange: ExchangeName
@@ -104,6 +109,8 @@ class _BatchRouting:
     report: BatchReport
     sequences: dict[MessageId, int] = field(default_factory=dict)
     detours: dict[RoutingKey, dict[QueueName, int]] = field(default_factory=dict)
+    held: HeldKeys = field(default_factory=dict)
+    numbered: set[MessageId] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -147,33 +154,25 @@ class Router:
         Messages in `poison` are dead-lettered unread, each with its reason. Raises `ExchangeUnknown`.
         """
         entries, heads = self._entries(messages, exchange, poison)
-        batch = FifoBatch([(entry.message, entry) for entry in entries], is_fifo(exchange))
-        work = _BatchRouting(exchange, entries, heads, batch, BatchReport(self.now()))
+        sequences: dict[MessageId, int] = {}
+        pairs = [(entry.message, entry) for entry in entries]
+        batch = FifoBatch(pairs, is_fifo(exchange), lambda entry: _key(entry, sequences))
+        work = _BatchRouting(exchange, entries, heads, batch, BatchReport(self.now()), sequences)
         work.report.count_received(messages, exchange)
-        with self._held_keys(work) as held:
-            routed = self._routed(work, held.keys)
+        routed = self._routed(work)
+        if self.key_holder is not None:
             # Messages without a number may come after those of other publishers.
-            held.done = {one.message_id for one in messages} - (set(routed.not_done) & work.sequences.keys())
-            return routed
+            left = set(routed.not_done) & (work.numbered | work.sequences.keys())
+            self.key_holder.release(exchange, work.held, done={one.message_id for one in messages} - left)
+        return routed
 
-    @contextmanager
-    def _held_keys(self, work: _BatchRouting) -> Iterator[HeldKeys]:
-        """Yield the batch's keys that no other router works on. Usually the queue's message groups ensure that."""
-        messages: dict[RoutingKey, list[MessageId]] = {}
-        for entry in work.entries:
-            if isinstance(entry, Publication):
-                messages.setdefault(entry.properties.key, []).append(entry.message.message_id)
-        if self.key_holder is None or not self._shares_keys(work):
-            yield HeldKeys(messages.keys())
-            return
-        with self.key_holder.hold(work.exchange, messages) as held:
-            yield held
-
-    def _routed(self, work: _BatchRouting, keys: Collection[RoutingKey]) -> RoutingResult:
-        numberings = self._numberings(work, keys) if work.batch.is_fifo else []
+    def _routed(self, work: _BatchRouting) -> RoutingResult:
+        numberings = self._numberings(work, work.heads or {}) if work.batch.is_fifo else []
         live = self._live(work)
         stored = self._stored_at_once(work, live, numberings) if live else None
         if stored is None:
+            if (holder := self._holder(work)) is not None:
+                numberings = self._numberings_of_held(work, holder)
             self._save(work, numberings)
             stored = self._stored(work, live) if live else None
         tasks: list[Callable[[], None]] = []
@@ -286,24 +285,28 @@ class Router:
         for word in self._graph.missing(name, keys):
             self._graph.add(name, word, self.table.bindings(name, first_word=word))
 
-    def _numberings(self, work: _BatchRouting, keys: Collection[RoutingKey]) -> list[_Numbering]:
-        """Return each publication's number. Those of a key that another router holds get none and are redelivered."""
-        for entry in work.entries:
-            if isinstance(entry, Publication) and entry.properties.key not in keys:
-                work.batch.fail(entry.message.message_id)
-        messages: dict[RoutingKey, list[MessageId]] = {}
-        for entry in work.batch.unblocked():
-            if isinstance(entry, Publication):
-                messages.setdefault(entry.properties.key, []).append(entry.message.message_id)
-        # Where keys are held, another router may have changed their heads until now.
-        shares_keys, known = self._shares_keys(work), work.heads
-        heads = self.heads.read(work.exchange, messages) if shares_keys or known is None else known
-        kept = KEPT_OF_MANY if shares_keys else KEPT
+    def _numberings(self, work: _BatchRouting, heads: Mapping[RoutingKey, Head]) -> list[_Numbering]:
+        """Return the numbers of the publications that have not failed, of each key."""
+        kept = KEPT if self._holder(work) is None else KEPT_OF_MANY
         numberings = []
-        for key, found in messages.items():
+        for key, found in _by_key(work.batch.unblocked()).items():
             head = heads.get(key, Head())
             numberings.append(_Numbering(found, HeadChange(key, numbered(head, found, kept=kept), head)))
         return numberings
+
+    def _numberings_of_held(self, work: _BatchRouting, holder: KeyHolder) -> list[_Numbering]:
+        """Hold the batch's keys, and return the numbers of the messages that follow no unfinished one of their key."""
+        messages = _by_key(work.entries)
+        work.held = holder.hold(work.exchange, messages)
+        heads = self.heads.read(work.exchange, messages)  # another router may have changed them until now
+        work.numbered = {one for key, found in messages.items() for one in found if one in _recent(heads, key)}
+        for key in messages.keys() - work.held.keys():
+            for message_id in messages[key]:
+                work.batch.fail(message_id)
+        while late := _late(work, heads):
+            for message_id in late:
+                work.batch.fail(message_id)
+        return self._numberings(work, heads)
 
     def _save(self, work: _BatchRouting, numberings: Iterable[_Numbering]) -> None:
         """Store the heads; the messages of one that another router has changed keep no number."""
@@ -318,26 +321,33 @@ class Router:
     ) -> _Stored | None:
         """Store the heads together with the logs; return None if nothing was done.
 
-        Only heads without another writer are stored so: a transaction would make the writes of others fail.
+        Heads with detours are not stored so: the transaction would make the writes of the retrier fail. Where the keys
+        of a batch may be in other batches, they are held by the same transaction.
         """
         changes = [one.change for one in numberings if not one.is_stored]
-        is_shared = self._shares_keys(work) or any(one.change.replacing.detours for one in numberings)
-        if is_shared or not changes:
+        if not changes or any(one.change.replacing.detours for one in numberings):
             return None
+        if (holder := self._holder(work)) is not None:
+            if any(one.is_known for one in numberings):
+                return None  # its key may be held
+            changes = [replace(one.change, hold=holder.new_hold(one.messages)) for one in numberings]
         sequences = {message: number for one in numberings for message, number in one.sequences.items()}
         writes = BatchWrites(changes, work.report.counts(), work.report.at)
         published = _published(work, sequences)
         delivery = live.store_with(self._graph.exchange(work.exchange), published, writes)
         if delivery is None:
             return None
+        if holder is not None:
+            work.held = {one.change.key: one.messages for one in numberings}
         work.report.counted()
         work.sequences |= sequences
         work.detours |= {one.change.key: {} for one in numberings}
         return _Stored(published, delivery)
 
-    def _shares_keys(self, work: _BatchRouting) -> bool:
-        """Return whether other routers may work on keys of the batch at the same time."""
-        return self._graph.exchange(work.exchange).order_by is OrderBy.PUBLISHER
+    def _holder(self, work: _BatchRouting) -> KeyHolder | None:
+        """Return the holder of keys if other routers may work on keys of the batch at the same time."""
+        is_shared = self._graph.exchange(work.exchange).order_by is OrderBy.PUBLISHER
+        return self.key_holder if is_shared else None
 
     def _live(self, work: _BatchRouting) -> LiveDelivery | None:
         return self.live if self._graph.exchange(work.exchange).live else None
@@ -444,6 +454,36 @@ class Router:
             return False
         detours[copy.destination] = last
         return True
+
+
+def _key(entry: Entry, sequences: Mapping[MessageId, int]) -> str:
+    """Return the key in whose order a message is processed; without a number, it is in no order."""
+    message_id = entry.message.message_id
+    return entry.properties.key if isinstance(entry, Publication) and message_id in sequences else message_id
+
+
+def _by_key(entries: Iterable[Entry]) -> dict[RoutingKey, list[MessageId]]:
+    messages: dict[RoutingKey, list[MessageId]] = {}
+    for entry in entries:
+        if isinstance(entry, Publication):
+            messages.setdefault(entry.properties.key, []).append(entry.message.message_id)
+    return messages
+
+
+def _recent(heads: Mapping[RoutingKey, Head], key: RoutingKey) -> Mapping[MessageId, int]:
+    return heads.get(key, Head()).recent
+
+
+def _late(work: _BatchRouting, heads: Mapping[RoutingKey, Head]) -> set[MessageId]:
+    """Return the messages that would overtake one with a number that this batch does not process."""
+    ready = {entry.message.message_id for entry in work.batch.unblocked()}
+    late: set[MessageId] = set()
+    for key, waiting in work.held.items():
+        numbers = _recent(heads, key)
+        left = [numbers[one] for one in waiting if one in numbers and one not in ready]
+        if left:
+            late |= {one for one in waiting if one in ready and numbers.get(one, min(left)) >= min(left)}
+    return late
 
 
 def _published(work: _BatchRouting, sequences: Mapping[MessageId, int]) -> list[NumberedPublication]:

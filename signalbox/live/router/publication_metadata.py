@@ -63,12 +63,16 @@ METADATA = FORMS.record(
 
 @dataclass(frozen=True, slots=True)
 class RealmPublication:
-    """A publication that the stage sends to a realm's queue for a user, whose name is `publisher`."""
+    """A publication that the stage sends to a realm's queue for a user, whose name is `publisher`.
+
+    By publisher, it is in order with the others of its `connection`.
+    """
 
     topic: RoutingKey
     payload: Payload
     metadata: PublicationMetadata
     publisher: str
+    connection: ConnectionId
 
 
 def message_for(publication: RealmPublication, *, order_by: OrderBy, deduplication_id: str) -> Message:
@@ -76,7 +80,10 @@ def message_for(publication: RealmPublication, *, order_by: OrderBy, deduplicati
     body, headers = body_of(publication.payload)
     properties = MessageProperties.of_publication(publication.topic, body, headers)
     message = properties.published(
-        publisher=publication.publisher, deduplication_id=deduplication_id, order_by=order_by
+        publisher=publication.publisher,
+        deduplication_id=deduplication_id,
+        order_by=order_by,
+        sender=publication.connection,
     )
     metadata = Attribute("String", metadata_text(publication.metadata))
     return replace(message, attributes={**message.attributes, LIVE: metadata})

@@ -140,7 +140,8 @@ class EffectExecutor:
         awaited = None if effect.request is None else AcknowledgementTarget(self.session.connection, effect.request)
         note = PublicationMetadata(effect.publication, effect.audience, effect.disclosed, effect.is_retained, awaited)
         try:
-            self._publish(RealmPublication(effect.topic, effect.payload, note, self._listener.authid), self._item_id())
+            said = RealmPublication(effect.topic, effect.payload, note, self._listener.authid, self.session.connection)
+            self._publish(said, self._item_id())
         except RejectedError as error:
             self._refuse(effect, str(error))
 
@@ -202,7 +203,10 @@ class EffectExecutor:
             if one.topic in watched:
                 item_id = self._item_id(f"{one.topic}:{number}:{one.payload.arguments}")
                 publication = PublicationId(_number_of(item_id))
-                said = RealmPublication(one.topic, one.payload, PublicationMetadata(publication), meta_events.PUBLISHER)
+                metadata = PublicationMetadata(publication)
+                said = RealmPublication(
+                    one.topic, one.payload, metadata, meta_events.PUBLISHER, self.session.connection
+                )
                 with suppress(RejectedError):  # the exchange was deleted, and its subscribers with it
                     self._publish(said, item_id)
 

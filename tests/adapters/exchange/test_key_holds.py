@@ -1,13 +1,17 @@
 """The store of key holds: memory and DynamoDB behave alike."""
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from botocore.stub import Stubber
 
 from signalbox.aws.exchange.key_holds import DynamoKeyHolds
 from signalbox.aws.exchange.routing_table import DynamoHeads
+from signalbox.aws.shared.dynamodb import TRANSACTION_CONFLICT, succeeds
+from signalbox.exchange.model.routing_ports import HeadChange, NewHold
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.key_holds import KeyHolds
+from signalbox.exchange.routing.key_holds import EndingHold, KeyHolds
 from signalbox.exchange.routing.sequences import Head, numbered
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
@@ -32,7 +36,7 @@ def held(holds: KeyHolds, key: RoutingKey = KEY, *, by: str, now: datetime = NOW
 
 
 def release(holds: KeyHolds, *, held_for: str, left: str = "") -> None:
-    holds.release(LOG, KEY, held=list(map(MessageId, held_for)), left=list(map(MessageId, left)))
+    holds.release(LOG, [EndingHold(KEY, list(map(MessageId, held_for)), list(map(MessageId, left)))])
 
 
 def test_a_key_is_held_for_some_and_no_others(holds) -> None:
@@ -80,3 +84,64 @@ def test_a_head_counts_as_before_while_it_is_held(exchange_table) -> None:
     assert heads.save(LOG, KEY, counted, replacing=Head())
     assert heads.read(LOG, [KEY]) == {KEY: counted}
     assert held(holds, by="b") is None
+
+
+def test_all_keys_of_a_batch_are_let_go_of_in_one_call(exchange_table) -> None:
+    holds, calls = DynamoKeyHolds(exchange_table), Counter[str]()
+    assert held(holds, by="a")
+    assert held(holds, OTHER, by="a")
+    exchange_table.meta.client.meta.events.register("before-call", lambda model, **_: calls.update([model.name]))
+
+    holds.release(LOG, ending(KEY, OTHER))
+
+    assert calls == {"TransactWriteItems": 1}
+    assert (held(holds, by="b"), held(holds, OTHER, by="b")) == (["b"], ["b"])
+
+
+def test_a_changed_hold_does_not_keep_others_held(holds) -> None:
+    assert held(holds, by="x")
+    assert held(holds, OTHER, by="a")
+
+    holds.release(LOG, ending(KEY, OTHER))
+
+    assert held(holds, by="b") is None
+    assert held(holds, OTHER, by="b") == ["b"]
+
+
+def test_keys_on_which_a_transaction_works_are_let_go_of_one_after_the_other(exchange_table) -> None:
+    with Stubber(exchange_table.meta.client) as stub:
+        stub.add_client_error("transact_write_items", TRANSACTION_CONFLICT)
+        for _ in range(2):
+            stub.add_response("update_item", {})
+        DynamoKeyHolds(exchange_table).release(LOG, ending(KEY, OTHER))
+        stub.assert_no_pending_responses()
+
+
+def test_a_key_on_which_a_transaction_works_is_not_held(exchange_table) -> None:
+    with Stubber(exchange_table.meta.client) as stub:
+        for _ in range(2):
+            stub.add_client_error("update_item", TRANSACTION_CONFLICT)
+        assert held(DynamoKeyHolds(exchange_table), by="a") is None
+
+
+def test_a_head_is_stored_with_its_hold_only_if_nobody_holds_its_key(exchange_table) -> None:
+    holds, heads = DynamoKeyHolds(exchange_table), DynamoHeads(exchange_table)
+    hold = NewHold([MessageId("a")], NOW, LATER)
+    first = numbered(Head(), [MessageId("a")])
+    changes = [
+        heads.update(LOG, HeadChange(KEY, first, Head(), hold)),
+        heads.update(LOG, HeadChange(KEY, numbered(first, [MessageId("b")]), first, hold)),
+    ]
+
+    def is_stored(number: int) -> bool:
+        return succeeds(lambda: exchange_table.meta.client.update_item(**changes[number]))
+
+    assert is_stored(0)
+    assert held(holds, by="b") is None
+    assert not is_stored(1)
+    holds.release(LOG, ending(KEY))
+    assert is_stored(1)
+
+
+def ending(*keys: RoutingKey) -> list[EndingHold]:
+    return [EndingHold(key, [MessageId("a")], []) for key in keys]

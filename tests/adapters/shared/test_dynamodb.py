@@ -7,9 +7,12 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from signalbox.aws.shared.dynamodb import ItemBusy, deleted, succeeds, transacted, updated
+from signalbox.aws.shared.dynamodb import ItemBusy, deleted, succeeds, transacted, unless_busy, updated
+from signalbox.backoff import Backoff
 from tests.fakes.aws import aws, exchange_table  # noqa: F401 - fixtures
+from tests.fakes.backoff import SteppedClock
 
+AT_ONCE = Backoff(SteppedClock(), lambda: 0.0)
 KEY = {"pk": "a", "sk": "b"}
 NEW = {"Key": KEY, "UpdateExpression": "SET v = :v", "ConditionExpression": "attribute_not_exists(pk)"}
 
@@ -64,3 +67,11 @@ def test_a_transaction_in_conflict_with_another_is_retryable(exchange_table):  #
 
         with pytest.raises(ItemBusy, match="the same records of Exchanges"):
             transacted(exchange_table, [{"Delete": {"TableName": "Exchanges", "Key": KEY}}])
+
+
+def test_a_write_in_conflict_with_a_transaction_is_repeated():
+    busy = ClientError({"Error": {"Code": "TransactionConflictException", "Message": "no"}}, "UpdateItem")
+
+    assert unless_busy(Mock(side_effect=[busy, {}]), AT_ONCE)
+    with pytest.raises(ItemBusy, match="concurrent transactions"):
+        unless_busy(refusing("TransactionConflictException"), AT_ONCE)

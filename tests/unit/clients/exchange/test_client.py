@@ -9,7 +9,6 @@ from signalbox.clients.control import NoControlReply
 from signalbox.clients.exchange.client import ExchangeClient, NotPublished, user_client
 from signalbox.clients.exchange.publisher import PublishRequest
 from signalbox.control.protocol import CommandRejected, InvalidControlReply
-from signalbox.errors import RejectedError
 from signalbox.exchange.control.errors import NotFound, NotPermitted
 from signalbox.exchange.messages.properties import InvalidPublication
 from signalbox.exchange.model.names import StageNames
@@ -255,15 +254,6 @@ def test_messages_are_in_the_groups_that_the_exchange_was_declared_for(sqs, orde
 
     (call,) = sqs.named("SendMessageBatch")
     assert [entry["MessageGroupId"] for entry in call["Entries"]] == [group]
-
-
-def test_an_administrator_cannot_publish_in_publisher_order(sqs):
-    administrator = ExchangeClient(sqs, StageNames("dev"), URL_PREFIX, None)
-
-    with pytest.raises(RejectedError, match=r"'xs_alice\.fifo' .* publish as a user"):
-        administrator.publish("xs_alice.fifo", "a", "1", order_by=OrderBy.PUBLISHER)
-
-    assert sqs.named("SendMessageBatch") == []
 
 
 def test_an_unconfirmed_message_is_reported_as_possibly_published(sqs):

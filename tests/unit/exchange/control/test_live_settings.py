@@ -11,7 +11,7 @@ from tests.unit.exchange.control.stage import ALICE, BOB, ExchangeStage
 
 OWN = "xs_alice_logs.fifo"
 DEFAULT = {
-    "order_by": "topic",
+    "order_by": "publisher",
     "anonymous": None,
     "retention": {"count": 1000, "age_seconds": 86_400},
     "rules": {},

@@ -11,9 +11,10 @@ from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
-from signalbox.exchange.model.routing_ports import CopySettings, KeysOfExchange, RoutingSnapshot
+from signalbox.exchange.model.routing_ports import CopySettings, KeysOfExchange, NewHold, RoutingSnapshot
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
+from signalbox.exchange.routing.key_holds import EndingHold
 from signalbox.exchange.routing.retries import Retrier
 from signalbox.exchange.routing.router import NO_POISON, Router, RoutingResult
 from signalbox.exchange.routing.sequences import Head
@@ -99,6 +100,7 @@ class MemoryTable:
 
 @dataclass
 class MemoryKeyHolds:
+    burn: Callable[[], None] = lambda: None
     held: dict[tuple[ExchangeName, RoutingKey], tuple[list[MessageId], datetime]] = field(default_factory=dict)
 
     def hold(
@@ -115,19 +117,28 @@ class MemoryKeyHolds:
             waiting = []
         if waiting and waiting[0] not in messages:
             return None
+        self.burn()
         found = list(dict.fromkeys([*waiting, *messages]))
         self.held[exchange, key] = found, until
         return found
 
-    def release(
-        self, exchange: ExchangeName, key: RoutingKey, *, held: Sequence[MessageId], left: Sequence[MessageId]
-    ) -> None:
-        waiting, end = self.held.get((exchange, key), ([], None))
-        if waiting != held or end is None:
-            return
-        self.held[exchange, key] = list(left), end
-        if not left:
-            del self.held[exchange, key]
+    def release(self, exchange: ExchangeName, holds: Sequence[EndingHold]) -> None:
+        self.burn()
+        for one in holds:
+            waiting, end = self.held.get((exchange, one.key), ([], None))
+            if waiting != one.held or end is None:
+                continue
+            self.held[exchange, one.key] = list(one.left), end
+            if not one.left:
+                del self.held[exchange, one.key]
+        self.burn()
+
+    def is_free(self, exchange: ExchangeName, key: RoutingKey, hold: NewHold) -> bool:
+        return self.held.get((exchange, key), ([], hold.now))[1] <= hold.now
+
+    def put(self, exchange: ExchangeName, key: RoutingKey, hold: NewHold) -> None:
+        """Store a hold as the transaction of a head does."""
+        self.held[exchange, key] = list(hold.messages), hold.until
 
 
 @dataclass

@@ -1,19 +1,25 @@
 """Exchanges that keep the order of each publisher: the message groups are the publishers."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties
 from signalbox.exchange.model.records import LiveSettings, OrderBy
+from signalbox.exchange.model.routing_ports import NumberedPublication
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.key_holds import KeyHolder
 from signalbox.exchange.routing.router import Router
-from signalbox.messages import Attribute, Message, MessageId
+from signalbox.messages import Message, MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
-from tests.unit.exchange.routing.routing_world import CONTROL_ID, MemoryKeyHolds, World
+from tests.unit.exchange.routing.naive_sqs import VISIBILITY
+from tests.unit.exchange.routing.routing_world import CONTROL_ID, NAMES, Killed, MemoryKeyHolds, World
 from tests.unit.exchange.routing.test_router_live import Live
 
 LOG = ExchangeName("xlog.fifo")
@@ -71,14 +77,12 @@ def test_messages_of_several_publishers_are_numbered_together(world, router, hol
     assert holds.held == {}
 
 
-def test_a_message_in_another_publishers_group_is_dead_lettered(world, router) -> None:
-    assert router.route([received(1, "alice", "a", group="a")], LOG).not_done == ()
+def test_a_publisher_chooses_its_message_groups(world, router) -> None:
+    batch = [received(1, "alice", "a", group="a"), received(2, "alice", "b", group="alice")]
 
-    buried = world.messages("xlog-dlq.fifo")[0]
-    assert buried.attributes["Reason"] == Attribute(
-        "String", "MessageGroupId: expected 'alice', the group of its publisher, not 'a'"
-    )
-    assert got(world) == []
+    assert router.route(batch, LOG).not_done == ()
+
+    assert got(world) == [("a", "alice 1", 1), ("b", "alice 2", 1)]
 
 
 def test_a_key_that_another_router_holds_keeps_back_its_messages_and_what_their_publisher_said_later(
@@ -105,6 +109,35 @@ def test_a_message_that_comes_again_after_many_of_others_has_the_number_that_it_
     assert (head.sequence, head.recent["m1"]) == (59, 1)
 
 
+def test_a_new_message_waits_for_those_of_others_that_hold_its_key(world, router, holds) -> None:
+    """Both first messages have numbers, and the second one's publisher is redelivered later."""
+    router.live = live = Live(world, holds, failing={"alice 1", "bob 2"})
+    router.route([received(1, "alice", "a"), received(2, "bob", "a")], LOG)
+    live.failing = set()
+
+    assert router.route([received(1, "alice", "a"), received(3, "alice", "a")], LOG).not_done == ("m3",)
+    assert router.route([received(2, "bob", "a")], LOG).not_done == ()
+    assert router.route([received(3, "alice", "a")], LOG).not_done == ()
+
+    assert got(world) == [("a", "alice 1", 1), ("a", "bob 2", 2), ("a", "alice 3", 3)]
+    assert holds.held == {}
+
+
+def test_a_numbered_message_behind_a_late_one_keeps_its_key_held(world, router, holds) -> None:
+    router.live = live = Live(world, holds, failing={"bob 1", "alice 2", "alice 3"})
+    router.route([received(1, "bob", "a"), received(2, "alice", "a"), received(3, "alice", "b")], LOG)
+    live.failing = set()
+
+    again = [received(2, "alice", "a"), received(3, "alice", "b"), received(4, "carol", "b")]
+    assert router.route(again, LOG).not_done == ("m2", "m3", "m4")
+    assert router.route([received(4, "carol", "b")], LOG).not_done == ("m4",)
+    assert router.route([received(1, "bob", "a")], LOG).not_done == ()
+    assert router.route(again, LOG).not_done == ()
+
+    assert [(key, number) for key, _, number in got(world)] == [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
+    assert holds.held == {}
+
+
 def test_a_publishers_own_name_is_used_for_the_group_only() -> None:
     properties = MessageProperties.of_publication("a", "body")
 
@@ -114,8 +147,8 @@ def test_a_publishers_own_name_is_used_for_the_group_only() -> None:
     assert "publisher" not in message.attributes
 
 
-def test_no_later_message_overtakes_a_redelivered_one_with_a_number(world, router) -> None:
-    live = router.live = Live(failing={"alice 1"})
+def test_no_later_message_overtakes_a_redelivered_one_with_a_number(world, router, holds) -> None:
+    live = router.live = Live(world, holds, failing={"alice 1"})
     failing = [received(1, "alice", "a"), received(3, "bob", "b")]
     assert router.route(failing, LOG).not_done == ("m1",)
     live.failing = set()
@@ -128,10 +161,135 @@ def test_no_later_message_overtakes_a_redelivered_one_with_a_number(world, route
     assert got(world) == [("b", "bob 3", 1), ("a", "alice 1", 1), ("a", "bob 2", 2)]
 
 
-def test_a_failed_live_delivery_blocks_later_messages_of_its_key(world, router) -> None:
-    router.live = Live(failing={"alice 1"})
+def test_a_failed_live_delivery_blocks_later_messages_of_its_key(world, router, holds) -> None:
+    router.live = Live(world, holds, failing={"alice 1"})
 
     routed = router.route([received(1, "alice", "a"), received(2, "bob", "a"), received(3, "bob", "b")], LOG)
 
     assert routed.not_done == ("m1", "m2", "m3")
     assert got(world) == []
+
+
+def test_keys_without_another_router_are_held_by_the_transaction_that_stores_their_numbers(
+    world, router, holds
+) -> None:
+    router.live = live = Live(world, holds)
+
+    assert router.route([received(1, "alice", "a"), received(2, "bob", "b")], LOG).not_done == ()
+
+    assert (live.at_once, holds.held) == (["a", "b"], {})
+
+
+def test_a_batch_waits_for_a_key_that_another_router_holds(world, router, holds) -> None:
+    now, router.live = world.now(), Live(world, holds)
+    holds.hold(LOG, RoutingKey("a"), messages=[MessageId("theirs")], now=now, until=now + timedelta(seconds=1))
+
+    assert router.route([received(1, "alice", "a")], LOG).not_done == ()
+
+    assert router.live.at_once == []
+    assert router.live.delivered == [("alice 1", 1)]
+
+
+SESSIONS = ["ann", "ben", "cat"]
+
+
+@dataclass
+class Stage:
+    """Publishers, two routers at a time, kills and redeliveries, and what one subscriber gets of all topics."""
+
+    world: World
+    holds: MemoryKeyHolds
+    live: "Subscribed"
+    count: int = 0
+
+    def publish(self, publisher: str, key: str) -> None:
+        self.count += 1
+        properties = MessageProperties.of_publication(key, f"{publisher} {self.count}")
+        message = properties.published(deduplication_id=str(self.count), order_by=OrderBy.PUBLISHER, sender=publisher)
+        self.world.sqs.queues[NAMES.queue(LOG)].send(message)
+
+    def route(self, life: int | None, number: int) -> None:
+        """Route a batch, during which another one may be routed, or at the end of which the function is killed."""
+        self.world.breath = life
+        with suppress(Killed):
+            self.world.route(LOG, number=number)
+        self.world.breath = self.world.interruption = None
+
+    def route_within(self, moment: int, number: int) -> None:
+        self.world.interruption = lambda: self.world.route(LOG, number=number, router=1)
+        self.route(moment, number)
+
+
+lives = st.one_of(st.none(), st.integers(0, 12))
+steps = st.one_of(
+    st.tuples(st.just("publish"), st.sampled_from(SESSIONS), st.sampled_from("ab")),
+    st.tuples(st.just("publish"), st.sampled_from(SESSIONS), st.sampled_from("ab")),
+    st.tuples(st.just("route"), lives, st.integers(1, 10)),
+    st.tuples(st.just("route_within"), st.integers(0, 12), st.integers(1, 10)),
+    st.tuples(st.just("fail"), st.integers(1, 12)),
+    st.tuples(st.just("tick"), st.sampled_from([1, VISIBILITY])),
+)
+
+
+@given(st.lists(steps, max_size=40))
+@settings(deadline=None)
+def test_every_subscriber_sees_the_order_of_each_publisher_and_of_each_topic(played) -> None:
+    stage = staged()
+    for step in played:
+        match step:
+            case ("tick", seconds):
+                stage.world.moment += seconds
+            case ("fail", number):
+                stage.live.failing = {f"{publisher} {number}" for publisher in SESSIONS}
+            case (name, *arguments):
+                getattr(stage, name)(*arguments)
+    stage.live.failing = set()
+    for _ in range(3 * stage.count + 3):
+        stage.world.moment += VISIBILITY
+        stage.route(None, 10)
+
+    first = list(dict.fromkeys(stage.live.taken))
+    assert len(first) == stage.count
+    for publisher in SESSIONS:
+        said = [int(body.split()[1]) for _, body, _ in first if body.startswith(publisher)]
+        assert said == sorted(said)
+    for topic in "ab":
+        numbers = [number for key, _, number in first if key == topic]
+        assert numbers == list(range(1, len(numbers) + 1))
+    assert stage.holds.held == {}
+
+
+def staged() -> Stage:
+    world = World()
+    world.declare(LOG)
+    world.table.exchanges[LOG] = replace(world.table.exchanges[LOG], live=LiveSettings())
+    holds = MemoryKeyHolds(world.burn)
+    live = Subscribed(world, holds)
+    for router in world.routers:
+        router.live = live
+        router.key_holder = KeyHolder(holds, world.now, partial(_sleep, world), timedelta(seconds=10 * VISIBILITY))
+    return Stage(world, holds, live)
+
+
+def _sleep(world: World, seconds: float) -> None:
+    world.moment += seconds
+
+
+@dataclass
+class Subscribed(Live):
+    """Records events as one subscriber of all topics gets them; the function may be killed before and after each."""
+
+    taken: list[tuple[str, str, int]] = field(default_factory=list)
+
+    def deliver(self, published: Sequence[NumberedPublication]) -> Collection[MessageId]:
+        assert self.world is not None
+        failed: set[MessageId] = set()
+        for one in published:
+            self.world.burn()
+            message = one.publication.message
+            if message.body in self.failing or failed:
+                failed.add(message.message_id)
+            else:
+                self.taken.append((one.publication.properties.key, message.body, one.sequence))
+        self.world.burn()
+        return failed

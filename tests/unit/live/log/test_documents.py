@@ -160,7 +160,11 @@ def test_publication_metadata_round_trips(note: PublicationMetadata) -> None:
 
 def test_a_realm_publication_has_its_publisher_and_message_group() -> None:
     said = RealmPublication(
-        RoutingKey("trial.a"), Payload((1,), {"k": 2}), PublicationMetadata(PublicationId(1)), "alice"
+        RoutingKey("trial.a"),
+        Payload((1,), {"k": 2}),
+        PublicationMetadata(PublicationId(1)),
+        "alice",
+        ConnectionId("c1"),
     )
 
     message = message_for(said, order_by=OrderBy.TOPIC, deduplication_id="d")
@@ -180,7 +184,11 @@ def test_a_realm_publication_has_its_publisher_and_message_group() -> None:
 
 def test_a_payload_too_large_for_sqs_is_refused() -> None:
     said = RealmPublication(
-        RoutingKey("trial.a"), Payload(("x" * 1_100_000,)), PublicationMetadata(PublicationId(1)), "alice"
+        RoutingKey("trial.a"),
+        Payload(("x" * 1_100_000,)),
+        PublicationMetadata(PublicationId(1)),
+        "alice",
+        ConnectionId("c1"),
     )
 
     with pytest.raises(InvalidPublication):

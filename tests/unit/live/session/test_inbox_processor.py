@@ -19,7 +19,7 @@ from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import UserName
 from tests.fakes.exchange import MemorySender
 from tests.fakes.live import REALM, MemoryLive, MemorySessions
-from tests.unit.live.session.conversation import Client, published
+from tests.unit.live.session.conversation import FIRST, Client, published
 
 A = TopicPattern.parse("trial.a")
 
@@ -59,7 +59,7 @@ def test_a_client_subscribes_and_publishes(world, client) -> None:
     assert (sent.topic, sent.body) == ("trial.b", 1)
     assert sent.note["reply"] == {"connection": "c1", "request": 8}
     assert sent.note["audience"] == {"excluded_publisher": client.session}
-    assert sent.message.group_id == "trial.b"
+    assert sent.message.group_id == FIRST
     assert sent.message.attributes["publisher"].text == "subscriber"
 
 
@@ -236,7 +236,7 @@ def test_a_publication_to_a_deleted_exchange_is_refused(world, client) -> None:
     ("order_by", "groups"),
     [
         (OrderBy.TOPIC, {"trial.a", "trial.b"}),
-        (OrderBy.PUBLISHER, {"subscriber"}),
+        (OrderBy.PUBLISHER, {FIRST}),
         (OrderBy.EXCHANGE, {"exchange"}),
     ],
 )
