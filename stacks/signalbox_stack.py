@@ -9,7 +9,7 @@ from constructs import Construct
 
 from stacks.exchange.construct import Exchange
 from stacks.grants.exchange import grant_exchange
-from stacks.grants.history import grant_delivery, grant_job, grant_overflow
+from stacks.grants.history import grant_delivery, grant_job, grant_overflow, grant_reader
 from stacks.grants.live import grant_live, grant_live_routing
 from stacks.grants.rendezvous import grant_rendezvous
 from stacks.grants.schedules import grant_schedules
@@ -84,6 +84,7 @@ class SignalboxStack(Stack):
         grant_live(self.live, state=state, lake=self.lake, config=config)
         grant_live_routing(self.exchange, live=self.live, state=state)
         grant_delivery(self.lake, state=state)
+        grant_reader(self.lake, state=state)
         grant_overflow(self.overflow, writers=self._writers, state=state)
         for job in self.jobs.values():
             grant_job(job, lake=self.lake, state=state, config=config)
@@ -138,6 +139,7 @@ class SignalboxStack(Stack):
             "HistoryStream": self.lake.stream.delivery_stream_name,
             "HistoryDatabase": self.lake.database_name,
             "HistoryTable": TABLE,
+            "HistoryReaderArn": self.lake.reader_role.role_arn,
             "RendezvousTable": state.rendezvous_table.table_name,
             "LeaseTable": state.lease_table.table_name,
             "ClientUserName": self.rendezvous.client_user.user_name,

@@ -6,7 +6,7 @@ from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
 
 from stacks.exchange.environment import bound_queues_arn, dead_publications_arns, exchange_queues_arn
-from stacks.grants.permissions import READ_ITEMS, allow, allow_items, allow_key, table_arns
+from stacks.grants.permissions import READ_ITEMS, allow, allow_items, allow_key, allow_queries, table_arns
 from stacks.history.job import HistoryJob
 from stacks.history.jobs import RAW_READERS
 from stacks.history.lake import HistoryLake
@@ -16,7 +16,7 @@ from stacks.shared.arns import arn, queue_arn
 from stacks.shared.function import Function
 from stacks.shared.keys import through
 from stacks.shared.tables import BY_KIND
-from stacks.state_stack import ERROR_PREFIX, KEPT_PREFIX, RAW_PREFIX, TABLE_PREFIX, StateStack
+from stacks.state_stack import ERROR_PREFIX, KEPT_PREFIX, QUERY_PREFIX, RAW_PREFIX, TABLE_PREFIX, StateStack
 
 READ_TABLES = ("glue:GetDatabase", "glue:GetTable")
 WRITE_TABLES = ("glue:CreateTable", "glue:UpdateTable")
@@ -40,6 +40,12 @@ def grant_delivery(lake: HistoryLake, *, state: StateStack) -> None:
     allow(role, ["glue:GetTable", "glue:GetTableVersion", "glue:GetTableVersions"], table_arns(lake))
     allow(role, ["logs:PutLogEvents"], [lake.delivery_logs.log_group_arn])
     allow_key(role, state.state_key, service="s3")
+
+
+def grant_reader(lake: HistoryLake, *, state: StateStack) -> None:
+    """Allow the role of queries to read tables and raw events; it writes nothing but the results of queries."""
+    allow_queries(lake.reader_role, [f"{RAW_PREFIX}*", f"{TABLE_PREFIX}*"], results=QUERY_PREFIX, state=state)
+    allow(lake.reader_role, [*READ_TABLES, "glue:GetTables"], _catalog(lake, ("*",)))
 
 
 def grant_overflow(overflow: HistoryOverflow, *, writers: Iterable[Function], state: StateStack) -> None:

@@ -11,6 +11,7 @@ from stacks.history.lake import HistoryLake
 from stacks.settings.config import Config
 from stacks.shared.arns import arn
 from stacks.shared.keys import through
+from stacks.state_stack import StateStack
 
 READ_ITEMS = ("dynamodb:GetItem", "dynamodb:Query")
 WRITE_ITEMS = ("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem")
@@ -19,6 +20,7 @@ EVENT_SOURCE_MAPPINGS = arn("lambda", "event-source-mapping:*")
 STAGE_TAG, CAPABILITY_TAG = "signalbox:stage", "signalbox:capability"
 KEPT_OF_NAMES = 20  # characters of a stack's name that stay in the names of its functions
 USE_KEY = ("kms:Decrypt", "kms:GenerateDataKey")
+QUERY = ("athena:StartQueryExecution", "athena:GetQueryExecution", "athena:GetQueryResults")
 Conditions = Mapping[str, Mapping[str, str | Sequence[str]]]
 
 
@@ -75,3 +77,13 @@ def table_arns(lake: HistoryLake) -> list[str]:
     catalog = f"arn:{Aws.PARTITION}:glue:{Aws.REGION}:{Aws.ACCOUNT_ID}"
     database = lake.database_name
     return [f"{catalog}:catalog", f"{catalog}:database/{database}", f"{catalog}:table/{database}/{lake.table.ref}"]
+
+
+def allow_queries(grantee: iam.IGrantable, objects: Sequence[str], *, results: str, state: StateStack) -> None:
+    """Allow Athena's queries to read the objects that match patterns, and to write below the prefix `results`."""
+    bucket = state.history_bucket
+    allow(grantee, QUERY, [arn("athena", "workgroup/primary")])
+    allow(grantee, ["s3:GetBucketLocation", "s3:ListBucket"], [bucket.bucket_arn])
+    allow(grantee, ["s3:GetObject"], [bucket.arn_for_objects(name) for name in (*objects, f"{results}*")])
+    allow(grantee, ["s3:PutObject", "s3:AbortMultipartUpload"], [bucket.arn_for_objects(f"{results}*")])
+    allow_key(grantee, state.state_key, service="s3")

@@ -13,6 +13,7 @@ from stacks.grants.permissions import (
     allow_items,
     allow_key,
     allow_mappings,
+    allow_queries,
     table_arns,
 )
 from stacks.history.lake import HistoryLake
@@ -97,14 +98,8 @@ def _grant_people(person: iam.IGrantable, *, splitting: Splitting, state: StateS
 
 def _grant_audit(grantee: iam.IGrantable, *, state: StateStack, lake: HistoryLake) -> None:
     """Grant queries of the history for the recipient of a message."""
-    bucket = state.history_bucket
-    asking = ["athena:StartQueryExecution", "athena:GetQueryExecution", "athena:GetQueryResults"]
-    allow(grantee, asking, [arn("athena", "workgroup/primary")])
+    allow_queries(grantee, [f"{RAW_PREFIX}*"], results=AUDIT_PREFIX, state=state)
     allow(grantee, ["glue:GetDatabase", "glue:GetTable"], table_arns(lake))
-    allow(grantee, ["s3:GetBucketLocation", "s3:ListBucket"], [bucket.bucket_arn])
-    allow(grantee, ["s3:GetObject"], [bucket.arn_for_objects(f"{prefix}*") for prefix in (RAW_PREFIX, AUDIT_PREFIX)])
-    allow(grantee, ["s3:PutObject", "s3:AbortMultipartUpload"], [bucket.arn_for_objects(f"{AUDIT_PREFIX}*")])
-    allow_key(grantee, state.state_key, service="s3")
 
 
 def settings_arns(config: Config) -> list[str]:

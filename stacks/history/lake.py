@@ -48,6 +48,8 @@ class HistoryLake(Construct):
         self.delivery_role = iam.Role(
             self, "DeliveryRole", assumed_by=iam.ServicePrincipal("firehose.amazonaws.com", conditions=_own_account())
         )
+        # `signalbox history query` assumes it: the permissions of its caller are usually those of an administrator.
+        self.reader_role = iam.Role(self, "ReaderRole", assumed_by=iam.AccountRootPrincipal())
         self.delivery_logs = LogGroup(self, "DeliveryLogs", key=key, config=config)
         self.stream = self._stream(key)
         self.alarms = _alarms(self, self.stream, config=config)

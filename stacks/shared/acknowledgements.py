@@ -19,7 +19,15 @@ from stacks.live.environment import connections_arn, ordered_exchanges_arn
 from stacks.settings.config import Config
 from stacks.shared.arns import arn, queue_arn
 from stacks.signalbox_stack import SignalboxStack
-from stacks.state_stack import AUDIT_PREFIX, KEPT_PREFIX, RAW_PREFIX, REPORTS, TABLE_PREFIX, StateStack
+from stacks.state_stack import (
+    AUDIT_PREFIX,
+    KEPT_PREFIX,
+    QUERY_PREFIX,
+    RAW_PREFIX,
+    REPORTS,
+    TABLE_PREFIX,
+    StateStack,
+)
 
 TRACING = "X-Ray's two write actions support no resource-level permissions; all other actions name their resources."
 CLIENT_QUEUES = (
@@ -187,6 +195,11 @@ def _acknowledge_roles(state: StateStack, stack: SignalboxStack, config: Config)
         _accept_resource(stack.lake.delivery_role, f"{bucket}/{prefix}/*", objects)
     for prefix in (RAW_PREFIX, AUDIT_PREFIX):
         _accept_resource(stack.splitting.functions["control"].own_role, f"{bucket}/{prefix}*", objects)
+    for prefix in (RAW_PREFIX, TABLE_PREFIX, QUERY_PREFIX):
+        _accept_resource(stack.lake.reader_role, f"{bucket}/{prefix}*", objects)
+    tables = "Queries may read all tables of the database, which the jobs create."
+    database = stack.lake.database_name
+    _accept_resource(stack.lake.reader_role, _as_found(arn("glue", f"table/{database}/*")), tables)
     for function in (*stack.splitting.functions.values(), stack.exchange.functions["route"]):
         _accept_resource(function.own_role, f"{bucket}/{KEPT_PREFIX}*", objects)
     _accept_resource(stack.live.functions["overview"].own_role, f"{bucket}/{REPORTS}*.svg", objects)

@@ -37,6 +37,7 @@ ROUTE, CONTROL = who("Route", "Exchange"), who("Control", "Exchange")
 CONNECT, SESSION, DELIVER = who("Connect", "Live"), who("Session", "Live"), who("Deliver", "Live")
 OVERVIEW, LIVE_PAGE, API_GATEWAY = who("Overview", "Live"), who("Page", "Live"), who("Sender", "Live/Connections")
 DRAIN, FIREHOSE = who("Drain", "HistoryOverflow"), who("Delivery", "HistoryLake")
+READER = who("HistoryLake/ReaderRole")  # of `signalbox history query`
 COMPACTION, EXPORT, REPLAY = who("CompactHistory/Role"), who("ExportLogs/Role"), who("Replay/Role")
 DAY = who("Day/Role")
 REPORT = who("Report/Role")
@@ -112,11 +113,11 @@ SPLITTING: dict[str, Who] = {
     "lambda:TagResource MAPPING as splitting": SPLIT_CONTROL,
     "lambda:TagResource MAPPING as exchange": CONTROL,
     "lambda:TagResource MAPPING": NOBODY,
-    "athena:StartQueryExecution WORKGROUP": SPLIT_CONTROL,
+    "athena:StartQueryExecution WORKGROUP": SPLIT_CONTROL | READER,
     # Without the setting `kubernetes_clusters`; tests/infrastructure/splitting/test_clusters.py has it.
     "eks:DescribeCluster CLUSTER": NOBODY,
     "secretsmanager:GetSecretValue TOKEN": NOBODY,
-    "glue:GetTable RAW_EVENTS": SPLIT_CONTROL | FIREHOSE,
+    "glue:GetTable RAW_EVENTS": SPLIT_CONTROL | FIREHOSE | READER,
 }
 EXCHANGE: dict[str, Who] = {
     "sqs:SendMessage Exchange/Commands": NOBODY,
@@ -185,14 +186,15 @@ HISTORY: dict[str, Who] = {
     "sqs:SendMessage HistoryOverflow/Queue": WRITERS,
     "sqs:ReceiveMessage HistoryOverflow/Queue": DRAIN,
     "s3:PutObject History/raw/events/a": FIREHOSE,
-    "s3:GetObject History/raw/events/a": FIREHOSE | COMPACTION | DAY | SPLIT_CONTROL,
+    "s3:GetObject History/raw/events/a": FIREHOSE | COMPACTION | DAY | SPLIT_CONTROL | READER,
     "s3:GetObject History/raw/events/a over http": NOBODY,
     "s3:DeleteObject History/raw/events/a": NOBODY,
-    "s3:GetObject History/queries/a": NOBODY,
-    "s3:PutObject History/queries/a": NOBODY,
+    "s3:GetObject History/queries/a": READER,
+    "s3:PutObject History/queries/a": READER,
     "s3:GetObject History/audits/a": SPLIT_CONTROL,
     "s3:PutObject History/audits/a": SPLIT_CONTROL,
     "s3:PutObject History/tables/events/data/a": COMPACTION | DAY,
+    "s3:GetObject History/tables/events/data/a": JOBS - EXPORT - REPLAY | READER,
     "s3:PutObject History/tables/logs/data/a": COMPACTION | DAY | EXPORT,
     "s3:PutObject History/reports/rendezvous/a": REPORT | DAY,
     "s3:GetObject History/reports/rendezvous/a.svg": REPORT | DAY | OVERVIEW,
@@ -235,13 +237,14 @@ KEYS: dict[str, Who] = {
     "kms:Decrypt StateKey": NOBODY,
     "kms:Decrypt StateKey via sqs": NOBODY,
     "kms:Decrypt StateKey via secretsmanager": SESSION,
-    "kms:Decrypt StateKey via s3": JOBS | FIREHOSE | SPLIT | SPLIT_CONTROL | ROUTE | OVERVIEW,
+    "kms:Decrypt StateKey via s3": JOBS | FIREHOSE | READER | SPLIT | SPLIT_CONTROL | ROUTE | OVERVIEW,
     "kms:ScheduleKeyDeletion StateKey": NOBODY,
 }
 ACCOUNT_WIDE: dict[str, Who] = {
     "iam:CreateAccessKey arn:aws:iam::123456789012:user/signalbox-alice": NOBODY,
     "iam:PassRole Rendezvous/OfferRole": NOBODY,
     "sts:AssumeRole Rendezvous/OfferRole": NOBODY,
+    "sts:AssumeRole HistoryLake/ReaderRole": NOBODY,
     "lambda:UpdateFunctionCode Rendezvous/Offer": NOBODY,
     "dynamodb:DeleteTable Exchanges": NOBODY,
     "s3:DeleteBucket History": NOBODY,

@@ -262,5 +262,5 @@ def test_the_public_client_user_uses_the_key_of_the_queues_through_sqs_only(stag
 def test_services_assume_their_roles_for_this_account_only(stage):
     for name, role in stage.every("AWS::IAM::Role").items():
         (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
-        if statement["Principal"]["Service"] in {"scheduler.amazonaws.com", "firehose.amazonaws.com"}:
+        if statement["Principal"].get("Service") in {"scheduler.amazonaws.com", "firehose.amazonaws.com"}:
             assert stage.text(statement["Condition"]["StringEquals"]["aws:SourceAccount"]) == "<AccountId>", name

@@ -153,15 +153,17 @@ def test_other_accounts_have_no_access(account: Account, text: str) -> None:
     assert allowed([stranger]) == [False]
 
 
-def test_a_role_is_assumed_by_a_service_only_even_if_a_policy_allows_everything(account: Account) -> None:
+def test_a_role_but_the_reader_of_history_is_assumed_by_a_service_only(account: Account) -> None:
     administrator, trusted = f"arn:aws:iam::{ACCOUNT}:user/administrator", account.trust_policies()
-    calls = [
-        Call(administrator, [EVERYTHING], "sts:AssumeRole", account.arns[name], policy)
+    calls = {
+        name: Call(administrator, [EVERYTHING], "sts:AssumeRole", account.arns[name], policy)
         for name, policy in trusted.items()
-    ]
+    }
 
-    assert {kind for policy in trusted.values() for kind in policy["Statement"][0]["Principal"]} == {"Service"}
-    assert not any(allowed(calls))
+    assert [name for name, is_allowed in zip(calls, allowed([*calls.values()]), strict=True) if is_allowed] == [
+        "HistoryLake/ReaderRole"
+    ]
+    assert {kind for policy in trusted.values() for kind in policy["Statement"][0]["Principal"]} == {"Service", "AWS"}
 
 
 def test_queues_made_at_run_time_refuse_requests_without_tls(account: Account, identities, sqs) -> None:

@@ -400,6 +400,7 @@ def test_the_outputs_have_their_documented_names(stage):
         "HistoryStream",
         "HistoryDatabase",
         "HistoryTable",
+        "HistoryReaderArn",
         "RendezvousTable",
         "LeaseTable",
         "ClientUserName",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.aws.shared.errors import reason
@@ -32,6 +33,20 @@ class QueryTooSlow(UnavailableError):
 
 class QueryImpossible(UnavailableError):
     """Raised when a call of Athena fails; the text contains AWS's error code."""
+
+
+def reader_session(session: boto3.Session, role_arn: str) -> boto3.Session:
+    """Return a session of the role that may query and not write. Raises `QueryImpossible` if it cannot be assumed."""
+    try:
+        assumed = session.client("sts").assume_role(RoleArn=role_arn, RoleSessionName="history-query")["Credentials"]
+    except (ClientError, BotoCoreError) as error:
+        raise QueryImpossible(reason(error, role_arn)) from error
+    return boto3.Session(
+        aws_access_key_id=assumed["AccessKeyId"],
+        aws_secret_access_key=assumed["SecretAccessKey"],
+        aws_session_token=assumed["SessionToken"],
+        region_name=session.region_name,
+    )
 
 
 @dataclass(frozen=True, slots=True)

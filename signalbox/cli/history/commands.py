@@ -33,7 +33,6 @@ HOW_TABLES_APPEAR = (
     "a new stage has no tables: the schedules make `events` within hours and those of reports daily; "
     "`signalbox report NAME --fresh` makes them now, and `events_raw` has what is a minute old"
 )
-QUERY_KEYWORDS = ("select", "with", "show", "describe", "explain", "values")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +51,6 @@ def query(
     options: OutputOptions,
 ) -> None:
     """Run a query: with Spark on the local stage, with Athena in AWS."""
-    words = sql.split(maxsplit=1)
-    if not words or words[0].lower().lstrip("(") not in QUERY_KEYWORDS:
-        raise RejectedError(f"a query must begin with one of {', '.join(QUERY_KEYWORDS).upper()}, not {sql[:40]!r}")
     if as_csv and options.as_json:
         raise RejectedError("give --csv or --json, not both")
     deployment = options.deployment()
@@ -63,10 +59,11 @@ def query(
 
 
 def _query_athena(deployment: "Deployment", sql: str) -> QueryResult:
-    from signalbox.aws.history.athena import Athena, QueryFailed
+    from signalbox.aws.history.athena import Athena, QueryFailed, reader_session
 
     results = f"s3://{output(deployment, 'HistoryBucket')}/{QUERY_PREFIX}"
-    athena = Athena(deployment.session().client("athena"), output(deployment, "HistoryDatabase"), results)
+    reader = reader_session(deployment.session(), output(deployment, "HistoryReaderArn"))
+    athena = Athena(reader.client("athena"), output(deployment, "HistoryDatabase"), results)
     try:
         columns, rows = athena.table(sql)
     except QueryFailed as error:

@@ -2,12 +2,17 @@
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
+import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from signalbox.aws.history.athena import Athena, QueryFailed, QueryImpossible, QueryTooSlow, quoted
+from signalbox.aws.history.athena import Athena, QueryFailed, QueryImpossible, QueryTooSlow, quoted, reader_session
+from tests.fakes.aws import aws
+
+__all__ = ["aws"]
 
 
 @dataclass
@@ -95,6 +100,27 @@ def test_a_failed_call_of_athena_raises_with_its_error_code(error, text):
 
     with pytest.raises(QueryImpossible, match=text):
         athena_of(Refusing([])).rows("SELECT 1")
+
+
+READER = "arn:aws:iam::123456789012:role/reader"
+
+
+@pytest.mark.usefixtures("aws")
+def test_queries_are_made_with_the_role_of_readers_in_the_region_of_the_caller():
+    session = reader_session(boto3.Session(region_name="eu-west-1"), READER)
+
+    assert session.client("sts").get_caller_identity()["Arn"].endswith("assumed-role/reader/history-query")
+    assert session.region_name == "eu-west-1"
+
+
+def test_a_caller_who_may_not_assume_the_role_of_readers_gets_awss_code():
+    def refuse(**_request: Any) -> None:
+        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "AssumeRole")
+
+    session = SimpleNamespace(client=lambda _name: SimpleNamespace(assume_role=refuse))
+
+    with pytest.raises(QueryImpossible, match="AccessDenied"):
+        reader_session(session, READER)
 
 
 def test_quotes_in_a_literal_are_escaped():

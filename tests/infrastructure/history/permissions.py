@@ -57,6 +57,20 @@ REPORTS = {
 TABLES = ("events", "logs", "log_topics", *(table for _, table in REPORTS.values()))
 STARTED = {"CompactHours": "CompactHistory", "Day": "Day", "ExportLogs": "ExportLogs"}
 HISTORY: dict[str, dict[str, str]] = {
+    "HistoryLake/ReaderRole": {
+        "arn:<Partition>:athena:<Region>:<AccountId>:workgroup/primary": (
+            "athena: GetQueryExecution GetQueryResults StartQueryExecution"
+        ),
+        **dict.fromkeys(
+            (f"{GLUE}:catalog", f"{GLUE}:database/signalbox_lake", f"{GLUE}:table/signalbox_lake/*"),
+            f"glue: {LOOK} GetTables",
+        ),
+        "History": "s3: GetBucketLocation ListBucket",
+        "History/raw/*": "s3: GetObject",
+        "History/tables/*": "s3: GetObject",
+        "History/queries/*": "s3: AbortMultipartUpload GetObject PutObject",
+        "StateKey": f"kms: {KEY_IN_USE}",
+    },
     **{f"{name}/Role": report(folder, table) for name, (folder, table) in REPORTS.items()},
     "CompactHistory/Role": {**job("index", "index/*", reads=TABLES, writes=TABLES), "History/raw/*": "s3: GetObject"},
     "Day/Role": {
