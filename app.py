@@ -8,7 +8,7 @@ from cdk_nag import AwsSolutionsChecks
 
 from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES, BridgeList, InvalidBridgeList
 from stacks.settings.config import Config
-from stacks.settings.context import InvalidConfig, check_partition, read_config
+from stacks.settings.context import InvalidConfig, read_config
 from stacks.shared.acknowledgements import acknowledge
 from stacks.shared.packaging import PackagingError
 from stacks.signalbox_stack import SignalboxStack
@@ -17,7 +17,8 @@ from stacks.state_stack import StateStack
 
 def build(app: App) -> tuple[StateStack, SignalboxStack]:
     """Create the stacks of the stage that the app's context describes."""
-    config = read_config(app.node.get_all_context())
+    # The CDK CLI passes the region of the credentials, to which a stage without the setting is deployed.
+    config = read_config(app.node.get_all_context(), default_region=os.environ.get("CDK_DEFAULT_REGION"))
     bridges = check_bridges(config)
     options = {"env": Environment(region=config.region) if config.region else None}
     state = StateStack(app, f"{config.stage}-state", config=config, synthesizer=_synthesizer(config), **options)
@@ -47,8 +48,6 @@ def check_bridges(config: Config) -> tuple[str, ...]:
     except InvalidBridgeList as error:
         problems = str(error).split("; ")
         raise InvalidConfig(tuple(f"bridge_list_file: {problem}" for problem in problems)) from error
-    except UnicodeDecodeError as error:
-        raise InvalidConfig((f"bridge_list_file: {error}",)) from error
 
 
 def check(app: App) -> None:
@@ -60,8 +59,6 @@ def main() -> int:
     """Synthesize; print all problems of the settings and return the exit status."""
     app = App()
     try:
-        # The CDK CLI passes the region of the credentials, to which a stage without the setting is deployed.
-        check_partition(os.environ.get("CDK_DEFAULT_REGION"))
         build(app)
     except InvalidConfig as error:
         return _refuse(error.problems)

@@ -53,12 +53,12 @@ class Choices:
         None,
         "ARN of an existing queue to use in place of the stage's own; its visibility time-out must be "
         f"{OFFER_VISIBILITY_SECONDS} s.",
-        pattern=r"arn:aws[a-z-]*:sqs:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,80}",
+        pattern=r"arn:aws:sqs:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,80}",
     )
     broker_queue_key_arn: str | None = setting(
         None,
         "ARN of the KMS key of the queue named by `broker_queue_arn`, if it has one.",
-        pattern=r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+",
+        pattern=r"arn:aws:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+",
     )
     broker_queue_retention_seconds: int = setting(
         300,
@@ -209,7 +209,7 @@ class Choices:
     splittable_queue_key_arns: str | None = setting(
         None,
         "ARNs of the KMS keys of queues that may be split, separated by commas.",
-        pattern=listed(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+"),
+        pattern=listed(r"arn:aws:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+"),
     )
     splittable_targets: str | None = setting(
         None,
@@ -338,13 +338,13 @@ class Choices:
     alarm_topic_arn: str | None = setting(
         None,
         "SNS topic that is notified of every alarm; without it, alarms are only on the dashboard.",
-        pattern=r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}",
+        pattern=r"arn:aws:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}",
     )
     asset_key_arn: str | None = setting(
         None,
         "ARN of the KMS key of the CDK's asset bucket, if it was bootstrapped with `--bootstrap-kms-key-id`: the Glue "
         "jobs may then decrypt their scripts. The policy of a key that `--bootstrap-customer-key` makes allows it.",
-        pattern=r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+",
+        pattern=r"arn:aws:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+",
     )
     retain_state: bool | None = setting(
         None, "Keep keys, tables and bucket when the stack is deleted; default: yes, except on a local stage."

@@ -12,8 +12,8 @@ NAME = r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?"
 # https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html: name
 EKS_NAME = r"[0-9A-Za-z][A-Za-z0-9_-]{0,99}"
 ENDPOINT = r"https://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::\d{1,5})?(?:/[A-Za-z0-9._~/-]*)?"
-STORED = r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[A-Za-z0-9/_+=.@-]+"
-KEY = r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+"
+STORED = r"arn:aws:secretsmanager:[a-z0-9-]+:\d{12}:secret:[A-Za-z0-9/_+=.@-]+"
+KEY = r"arn:aws:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+"
 FORMS = {
     "eks": EKS_NAME,
     "endpoint": ENDPOINT,

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
+from stacks.settings.checks import broken_references, broken_region
 from stacks.settings.clusters import KubernetesClusters
 from stacks.settings.config import OFFER_AGE_GRACE_SECONDS, Config, settings
 from stacks.settings.setting import Setting
@@ -12,9 +13,6 @@ from stacks.settings.setting import Setting
 # Keys that the CDK CLI and its home file add to the context, in addition to keys with ':' or '@'.
 CDK_KEYS = frozenset({"acknowledged-issue-numbers", "cli-telemetry", "notices"})
 TRUTH = {"true": True, "false": False}
-# Regions of other partitions (China, GovCloud, the isolated ones, the European Sovereign Cloud), by botocore's
-# endpoints.json. Service names in policies and URLs end differently there, and no stage was tried in one.
-UNTRIED_REGIONS = ("cn-", "us-gov-", "us-iso", "eu-iso", "eusc-")
 
 
 class InvalidConfig(Exception):
@@ -25,8 +23,11 @@ class InvalidConfig(Exception):
         self.problems = problems
 
 
-def read_config(context: Mapping[str, object]) -> Config:
-    """Return the configuration of a CDK context. Raises `InvalidConfig` with all problems."""
+def read_config(context: Mapping[str, object], *, default_region: str | None = None) -> Config:
+    """Return the configuration of a CDK context. Raises `InvalidConfig` with all problems.
+
+    `default_region` is that of a stage without the setting `region`.
+    """
     known = {setting.name: setting for setting in settings()}
     given = {key: value for key, value in context.items() if not _belongs_to_cdk(key)}
     problems = [_unknown(key, list(known)) for key in given if key not in known]
@@ -36,19 +37,7 @@ def read_config(context: Mapping[str, object]) -> Config:
             values[key] = _value(known[key], given[key])
         except ValueError as error:
             problems.append(f"{key} {error}")
-    return _checked(values, problems)
-
-
-def check_partition(region: str | None) -> None:
-    """Raise `InvalidConfig` for a region outside the partition `aws`."""
-    problems = tuple(_untried_partition(region))
-    if problems:
-        raise InvalidConfig(problems)
-
-
-def _untried_partition(region: str | None) -> Iterator[str]:
-    if region and region.startswith(UNTRIED_REGIONS):
-        yield f"region {region!r} is in another partition than `aws`, in which no stage was tried: choose another"
+    return _checked(values, problems, default_region)
 
 
 def _belongs_to_cdk(key: str) -> bool:
@@ -60,10 +49,11 @@ def _unknown(key: str, known: list[str]) -> str:
     return f"{key!r} is not a setting" + (f"; did you mean {nearest[0]!r}?" if nearest else ": see docs/settings.md")
 
 
-def _checked(values: Mapping[str, object], problems: list[str]) -> Config:
+def _checked(values: Mapping[str, object], problems: list[str], default_region: str | None) -> Config:
     # An invalid value is replaced by its default, so that the constraints between the others are checked too.
     config = Config(**values)  # type: ignore[arg-type]  # the types were checked one by one
-    found = (*sorted(problems), *_broken_relations(config))
+    region = config.region or default_region
+    found = (*sorted(problems), *broken_region(region), *broken_references(config, region), *_broken_relations(config))
     if found:
         raise InvalidConfig(found)
     return config
@@ -118,7 +108,6 @@ def _existing_file(given: str) -> Path:
 
 
 def _broken_relations(config: Config) -> Iterator[str]:
-    yield from _untried_partition(config.region)
     yield from _broken_times(config)
     yield from _broken_names(config)
     yield from _broken_splitting(config)
@@ -153,8 +142,6 @@ def _broken_names(config: Config) -> Iterator[str]:
         yield f"client_queue_prefix {config.client_queue_prefix!r} would open the queues of stage {config.stage!r}"
     if config.broker_queue_key_arn and not config.broker_queue_arn:
         yield "broker_queue_key_arn is only for an existing queue: set broker_queue_arn too"
-    if config.broker_queue_arn and config.region and config.broker_queue_arn.split(":")[3] != config.region:
-        yield f"broker_queue_arn must be in region {config.region!r}: a function reads queues of its own region only"
 
 
 def _broken_splitting(config: Config) -> Iterator[str]:
@@ -172,9 +159,6 @@ def _broken_splitting(config: Config) -> Iterator[str]:
             yield f"splittable_queues: {queue!r} would open queues of the stage {config.stage!r} itself"
     if any(target.startswith("ecs/") for target in config.targets_to_switch) and not config.target_roles:
         yield "splittable_targets names ECS services: set splittable_target_roles too, to the roles of their tasks"
-    for secret in config.clusters.token_secrets:
-        if config.region and secret.split(":")[3] != config.region:
-            yield f"kubernetes_clusters: token_secret {secret!r} must be in region {config.region!r}"
 
 
 def _broken_exchanges(config: Config) -> Iterator[str]:

@@ -102,5 +102,5 @@ def test_more_clusters_than_fit_into_the_variables_of_a_function_are_refused():
 
 
 def test_a_secret_is_in_the_region_of_the_stage():
-    assert problem({"lab": LAB}, region="us-east-1").endswith("must be in region 'us-east-1'")
+    assert problem({"lab": LAB}, region="us-east-1").endswith("must be in region 'us-east-1', in which the stage is")
     assert read_config({"kubernetes_clusters": {"lab": LAB}, "region": "eu-central-1"}).clusters.token_secrets

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import botocore.session
 import pytest
+from mmdb_writer import MMDBWriter
+from netaddr import IPSet
 
+from stacks.settings.checks import CHECKS, UNTRIED_REGIONS
 from stacks.settings.choices import LOG_RETENTION_DAYS
 from stacks.settings.clusters import KubernetesClusters
 from stacks.settings.config import Config, settings
-from stacks.settings.context import UNTRIED_REGIONS, InvalidConfig, read_config
+from stacks.settings.context import InvalidConfig, read_config
 from stacks.shared.logs import RETENTION
 
 QUEUE = "arn:aws:sqs:eu-central-1:123456789012:their-queue"
@@ -143,12 +146,83 @@ def test_an_invalid_value_is_refused(context, problem):
         ({"broker_queue_name": "x-broker"}, "'x' overlaps with the broker queue: 'x-broker'"),
         ({"broker_queue_key_arn": KEY}, "broker_queue_key_arn is only for an existing queue"),
         ({"region": "cn-north-1"}, "region 'cn-north-1' is in another partition than `aws`"),
-        ({"broker_queue_arn": QUEUE, "region": "us-east-1"}, "broker_queue_arn must be in region 'us-east-1'"),
+        ({"region": "eu-wset-1"}, "region 'eu-wset-1' is unknown to the installed botocore: did you mean 'eu-west-1'?"),
     ],
     ids=lambda value: "" if isinstance(value, str) else "-".join(value),
 )
 def test_conflicting_values_are_refused(context, words):
     assert words in problems(**context)[0]
+
+
+REFERENCES = {
+    "broker_queue_arn": QUEUE,
+    "broker_queue_key_arn": KEY,
+    "splittable_queue_key_arns": f"{KEY},{KEY}",
+    "alarm_topic_arn": "arn:aws:sns:eu-central-1:123456789012:alarms",
+    "asset_key_arn": KEY,
+}
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_an_arn_of_another_region_than_the_stage_is_refused(name):
+    context = {"broker_queue_arn": QUEUE, name: REFERENCES[name]}
+
+    assert read_config(context)
+    assert read_config(context, default_region="eu-central-1")
+    for region, default in (("us-east-1", None), (None, "us-east-1"), ("us-east-1", "eu-central-1")):
+        with pytest.raises(InvalidConfig) as refused:
+            read_config({**context, "region": region}, default_region=default)
+        assert any(problem.startswith(f"{name} 'arn:aws:") for problem in refused.value.problems)
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_an_arn_of_another_partition_is_refused(name):
+    assert problems(**{name: REFERENCES[name].replace("arn:aws:", "arn:aws-cn:")})[0].startswith(f"{name} must match")
+
+
+def test_every_setting_that_names_a_file_or_an_arn_has_a_check():
+    """A region is checked by itself; the other settings name nothing that exists before the deployment."""
+    naming = {
+        setting.name
+        for setting in settings()
+        if setting.kind not in {str, int, bool}
+        or any(sign in f"{setting.name} {setting.pattern}" for sign in ("_arn", "arn:", "_file", "_url", "https:", "mail", "zone"))
+    }
+
+    assert naming == CHECKS.keys()
+
+
+def country_database(path: Path, record: object) -> Path:
+    writer = MMDBWriter(ip_version=4, database_type="Test")
+    writer.insert_network(IPSet(["8.8.4.0/24"]), record)
+    writer.to_db_file(str(path))
+    return path
+
+
+def test_a_country_database_is_accepted(tmp_path):
+    path = country_database(tmp_path / "a.mmdb", {"country": {"iso_code": "US"}})
+
+    assert read_config({"country_database_file": str(path)}).country_database_file == path
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (lambda whole: b"GeoLite2 is in another file.\n", "is no readable MaxMind database: "),
+        (lambda whole: b"", "is no readable MaxMind database: "),
+        (lambda whole: whole[: len(whole) // 2], "is no readable MaxMind database: "),
+        (lambda whole: whole[len(whole) // 2 :], "is no readable MaxMind database: "),
+        (lambda whole: whole.replace(b"country", b"zzzntry"), "has no countries: its type is 'Test'"),
+    ],
+    ids=["text", "empty", "without-its-end", "without-its-start", "other-records"],
+)
+def test_a_file_that_is_no_country_database_is_refused(tmp_path, content, problem):
+    path = country_database(tmp_path / "a.mmdb", {"country": {"iso_code": "US"}})
+    path.write_bytes(content(path.read_bytes()))
+
+    (found,) = problems(country_database_file=str(path))
+
+    assert found.startswith(f"country_database_file {problem}")
 
 
 @pytest.mark.parametrize(

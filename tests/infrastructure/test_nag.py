@@ -90,5 +90,5 @@ def test_a_bridge_list_that_is_no_text_fails_the_synthesis(tmp_path):
     done = run_app(tmp_path, bridge_list_file=str(bridges))
 
     assert done.returncode == 2
-    assert "error: bridge_list_file: 'utf-8' codec can't decode byte 0xff" in done.stderr
+    assert "error: bridge_list_file is no readable text: 'utf-8' codec can't decode byte 0xff" in done.stderr
     assert "Traceback" not in done.stderr
