@@ -20,17 +20,18 @@ event, the first in the order of `duplicate_order` remains.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple, Self
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from glue_jobs.shared.arguments import DAY, WINDOW_ARGUMENTS, TimeWindow
 from glue_jobs.shared.commits import repeat_on_conflict
 from glue_jobs.shared.event_index import EventIndex, whole_hours_of_days
-from glue_jobs.shared.lake import MAX_DUPLICATE_DELAY, Lake, read_raw
+from glue_jobs.shared.lake import MAX_DUPLICATE_DELAY, Lake, damaged_raw_files, read_raw
 from glue_jobs.shared.maintenance import delete_events, maintain
 from glue_jobs.transforms.events import deduplicated
 from glue_jobs.transforms.tables import EVENTS
@@ -63,6 +64,7 @@ class RawFiles:
     path: str
     file_format: str
     index: EventIndex | None
+    skip_damaged: bool = False
 
     @classmethod
     def of(cls, lake: Lake, arguments: Mapping[str, str]) -> Self:
@@ -72,12 +74,29 @@ class RawFiles:
 
     def arrived(self, window: TimeWindow) -> DataFrame:
         """Return the rows that arrived in the hours of the window."""
-        return read_raw(self.lake.spark, self.path, window, file_format=self.file_format)
+        return read_raw(
+            self.lake.spark, self.path, window, file_format=self.file_format, skip_damaged=self.skip_damaged
+        )
+
+    def damaged(self, window: TimeWindow) -> list[str]:
+        """Return the files that arrived in the hours of the window and cannot be read."""
+        return damaged_raw_files(self.lake.spark, self.path, window, file_format=self.file_format)
 
 
 def compact(raw: RawFiles, window: TimeWindow) -> RowCounts:
-    """Write the events of a window to the table and the index: replace whole days, merge any other window."""
-    return _replace_days(raw, window) if window.is_whole_days else _merge(raw, window)
+    """Write the events of a window to the table and the index: replace whole days, merge any other window.
+
+    Files that cannot be read are left out, and their names are printed.
+    """
+    write = _replace_days if window.is_whole_days else _merge
+    try:
+        return write(raw, window)
+    except Py4JJavaError:
+        damaged = raw.damaged(_read_hours(window))
+        if not damaged:
+            raise
+        print(f"compact_history: {len(damaged)} raw files cannot be read and are left out: {', '.join(damaged)}")
+        return write(replace(raw, skip_damaged=True), window)
 
 
 def clean_up(lake: Lake, arguments: Mapping[str, str], window: TimeWindow) -> None:
@@ -112,9 +131,8 @@ def _replace_days(raw: RawFiles, window: TimeWindow) -> RowCounts:
 
 
 def _replace_in_table(raw: RawFiles, window: TimeWindow) -> RowCounts:
-    # Firehose retries deliveries for up to a day; later arrivals are merged on the day of their arrival.
     since = raw.lake.snapshot(EVENTS.name)
-    arrived, counts = raw.arrived(window.widened(before=MAX_DUPLICATE_DELAY, after=DAY)), _counts(window)
+    arrived, counts = raw.arrived(_read_hours(window)), _counts(window)
     known = raw.lake.rows(EVENTS.name, window.widened(before=MAX_DUPLICATE_DELAY, after=MAX_DUPLICATE_DELAY))
     seen = Observation()
     observed = arrived.observe(seen, *counts)
@@ -129,6 +147,14 @@ def _replace_in_table(raw: RawFiles, window: TimeWindow) -> RowCounts:
     raw.lake.replace(EVENTS.name, events, window, since=since)
     # An Observation has no result when Spark finds that there are no rows to write.
     return RowCounts(**(seen.get or arrived.agg(*counts).collect()[0].asDict()))
+
+
+def _read_hours(window: TimeWindow) -> TimeWindow:
+    """Return the hours whose raw files a run of a window reads."""
+    if not window.is_whole_days:
+        return window
+    # Firehose retries deliveries for up to a day; later arrivals are merged on the day of their arrival.
+    return window.widened(before=MAX_DUPLICATE_DELAY, after=DAY)
 
 
 def _repeated_ids(arrived: DataFrame) -> DataFrame | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from types import MappingProxyType
+from urllib.parse import unquote
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -46,12 +47,31 @@ def spark_session(name: str) -> SparkSession:
     return spark
 
 
-def read_raw(spark: SparkSession, path: str, window: TimeWindow, *, file_format: str = "parquet") -> DataFrame:
-    """Return the raw events that arrived in the hours that the window overlaps; `path` is without partitions."""
-    files = [found for hour in _hours(spark, path.rstrip("/"), window) for found in glob_paths(spark, hour)]
-    if not files:
+def read_raw(
+    spark: SparkSession, path: str, window: TimeWindow, *, file_format: str = "parquet", skip_damaged: bool = False
+) -> DataFrame:
+    """Return the raw events that arrived in the hours that the window overlaps; `path` is without partitions.
+
+    With `skip_damaged`, files that cannot be read have no events; otherwise they end the job.
+    """
+    folders = [found for hour in _hours(spark, path.rstrip("/"), window) for found in glob_paths(spark, hour)]
+    if not folders:
         return spark.range(0).select(*(F.lit(None).cast(field.dataType).alias(field.name) for field in SCHEMA))
-    return spark.read.schema(SCHEMA).format(file_format).load(files)
+    reader = spark.read.schema(SCHEMA).format(file_format).option("ignoreCorruptFiles", skip_damaged)
+    return reader.load(folders)
+
+
+def damaged_raw_files(spark: SparkSession, path: str, window: TimeWindow, *, file_format: str) -> list[str]:
+    """Return the raw files of the hours that the window overlaps from which no row can be read."""
+    read = read_raw(spark, path, window, file_format=file_format, skip_damaged=True)
+    names = {_name_of(row.file) for row in read.select(F.input_file_name().alias("file")).distinct().collect()}
+    files = (found for hour in _hours(spark, path.rstrip("/"), window) for found in glob_paths(spark, f"{hour}/[!_.]*"))
+    return [file for file in files if _name_of(file) not in names]
+
+
+def _name_of(file: str) -> str:
+    """Return a file's name with its folders of day and hour: the scheme of its URL depends on the reader."""
+    return "/".join(unquote(file).split("/")[-3:])
 
 
 def _hours(spark: SparkSession, path: str, window: TimeWindow) -> Iterator[str]:

@@ -186,7 +186,10 @@ def test_every_setting_that_names_a_file_or_an_arn_has_a_check():
         setting.name
         for setting in settings()
         if setting.kind not in {str, int, bool}
-        or any(sign in f"{setting.name} {setting.pattern}" for sign in ("_arn", "arn:", "_file", "_url", "https:", "mail", "zone"))
+        or any(
+            sign in f"{setting.name} {setting.pattern}"
+            for sign in ("_arn", "arn:", "_file", "_url", "https:", "mail", "zone")
+        )
     }
 
     assert naming == CHECKS.keys()

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import partial
@@ -10,6 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from signalbox.aws.history.objects import HistoryObjects, LookupUsage
+from signalbox.errors import RejectedError
 from signalbox.history.event import HistoryEvent
 from signalbox.history.ids import ids_of, search_keys
 from signalbox.history.index.days import IndexedDay, RawHours, arrival_end, day_key, days_of, unsettled_hours
@@ -41,6 +43,7 @@ class S3EventLookup:
     _listed: dict[RawHours, list[str]] = field(default_factory=dict)
     _raw: dict[str, bytes] = field(default_factory=dict)
     _raw_bytes: int = 0
+    _unreadable: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         """Wrap the client."""
@@ -51,10 +54,16 @@ class S3EventLookup:
         """The requests and bytes of all calls until now."""
         return self._objects.usage
 
+    @property
+    def unreadable(self) -> list[str]:
+        """The keys of damaged objects, whose events are missing."""
+        return sorted(self._unreadable)
+
     def events(self, ids: Collection[str], window: EventWindow) -> list[HistoryEvent]:
         """Return the events of a window that name one of the ids, each once, in order of time.
 
-        Raises `EffectFailed`, and `InvalidIndex` or `UnreadableParquet` for a damaged file.
+        Objects that are damaged, or are no files of events, are left out, and are in `unreadable`. Raises
+        `EffectFailed`.
         """
         with ThreadPoolExecutor(THREADS) as threads:
             self._load_days(threads.map, window)
@@ -70,7 +79,9 @@ class S3EventLookup:
 
     def _day(self, day: date) -> IndexedDay:
         document = self._objects.find(day_key(day))
-        return IndexedDay() if document is None else IndexedDay.parse(json.loads(document))
+        with self._readable(day_key(day)):
+            return IndexedDay() if document is None else IndexedDay.parse(json.loads(document))
+        return IndexedDay()  # then all raw files of the day are read
 
     def _indexed(self, parallel: ParallelMap, ids: Collection[str], window: EventWindow) -> Iterator[HistoryEvent]:
         ids_searched = sorted({key for one in ids for key in search_keys(one)})
@@ -85,10 +96,12 @@ class S3EventLookup:
     def _rows(self, key: str, ids: Sequence[str]) -> list[HistoryEvent]:
         from signalbox.aws.history.parquet_files import IndexFile, ObjectFile  # noqa: PLC0415 - slow to load
 
-        if key not in self._files:
-            tail = self._objects.tail(key, TAIL_BYTES)
-            self._files[key] = IndexFile(ObjectFile(tail, partial(self._objects.part, key)))
-        return [parse_event(json.loads(text)) for one in ids for text in self._files[key].events(one)]
+        with self._readable(key):
+            if key not in self._files:
+                tail = self._objects.tail(key, TAIL_BYTES)
+                self._files[key] = IndexFile(ObjectFile(tail, partial(self._objects.part, key)))
+            return [parse_event(json.loads(text)) for one in ids for text in self._files[key].events(one)]
+        return []
 
     def _recent(self, parallel: ParallelMap, ids: Collection[str], window: EventWindow) -> Iterator[HistoryEvent]:
         hours = list(unsettled_hours(self._days, window, self.now))
@@ -119,4 +132,14 @@ class S3EventLookup:
             if self._raw_bytes < KEPT_BYTES:  # several threads add to it, so it is no exact limit
                 self._raw[key] = data
                 self._raw_bytes += len(data)
-        return list(events_of_rows(raw_rows(data, ids), ids))
+        with self._readable(key):
+            return list(events_of_rows(raw_rows(data, ids), ids))
+        return ()
+
+    @contextmanager
+    def _readable(self, key: str) -> Iterator[None]:
+        """Leave out an object whose content is rejected; failures to read it are raised."""
+        try:
+            yield
+        except (RejectedError, ValueError):  # of the index, of events, of Parquet; of JSON
+            self._unreadable.add(key)

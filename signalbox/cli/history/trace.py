@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 DEFAULT = "7d"
 LONGEST = timedelta(days=3_650)  # each day is a request
 NAMES = ("q_", "xs_", "xpublic")
+MAXIMUM_KEYS = 5
 MAXIMUM_STORIES = 5  # on one screen; JSON has all
 
 
@@ -58,14 +59,14 @@ def trace(
     _require_parquet()
     window = EventWindow(now - span, now + timedelta(minutes=1))  # clocks differ
     deployment = options.deployment()
-    found = _found(deployment, id_, window, over=over)
+    found, unreadable = _found(deployment, id_, window, over=over)
     found_stories = stories(found.events)
     if options.as_json:
         now_of = {
             "bindings_now": list(map(asdict, _verdicts(deployment, found_stories) if bindings else ())),
             "filters_now": list(map(asdict, filter_verdicts(deployment, found_stories) if filters else ())),
         }
-        print_json(_document(id_, window, found, found_stories) | now_of)
+        print_json(_document(id_, window, found, found_stories) | {"unreadable": unreadable} | now_of)
         return
     _print(found_stories, found)
     shown = found_stories[:MAXIMUM_STORIES]
@@ -100,8 +101,10 @@ def _require_parquet() -> None:
         raise RejectedError("trace reads Parquet files with pyarrow: install the extra `history` of this package")
 
 
-def _found(deployment: "Deployment", asked: str, window: "EventWindow", *, over: str) -> "LinkedEvents":
-    """Return the events of what is asked. Raises `NotTraced`."""
+def _found(
+    deployment: "Deployment", asked: str, window: "EventWindow", *, over: str
+) -> "tuple[LinkedEvents, list[str]]":
+    """Return the events of what is asked, and the keys of objects that are not readable. Raises `NotTraced`."""
     from signalbox.aws.history.event_lookup import S3EventLookup
     from signalbox.exchange.messages.headers import file_id
     from signalbox.history.trace.search import NotTraced, linked_events
@@ -112,9 +115,16 @@ def _found(deployment: "Deployment", asked: str, window: "EventWindow", *, over:
     found = linked_events(lookup, [asked, file_id(asked)], window)
     usage = lookup.usage
     say(f"read {usage.bytes:,} bytes in {usage.requests} requests")
+    if unreadable := lookup.unreadable:
+        say(f"{len(unreadable)} objects are damaged or no files of events, and were left out: {_some(unreadable)}")
     if not found.events:
         raise NotTraced(_missing(asked, over=over, is_local=deployment.endpoint_url is not None))
-    return found
+    return found, unreadable
+
+
+def _some(keys: list[str]) -> str:
+    more = len(keys) - MAXIMUM_KEYS
+    return ", ".join(keys[:MAXIMUM_KEYS]) + (f" and {more} more" if more > 0 else "")
 
 
 def _missing(asked: str, *, over: str, is_local: bool) -> str:

@@ -133,6 +133,31 @@ def test_a_file_that_expires_after_it_was_listed_has_no_events(s3):
     assert hours == found.events({"m004"}, WINDOW) == []
 
 
+@pytest.mark.parametrize("data", [b"", b"PAR1", raw_file("duckdb-gzip")[:-100]], ids=["empty", "no-rows", "cut-off"])
+@pytest.mark.parametrize("name", ["_SUCCESS", "damaged.parquet"])
+def test_an_object_that_is_no_file_of_events_is_left_out_with_its_key(s3, name, data):
+    put(s3, {raw_key(NOON): raw_file("duckdb-gzip"), raw_key(NOON, name): data})
+    found = lookup(s3, NOON + timedelta(minutes=10))
+
+    assert found.events({"m004"}, WINDOW) == naming({"m004"}) != []
+    assert found.unreadable == [raw_key(NOON, name)]
+
+
+def test_damaged_objects_of_the_index_are_left_out_and_raw_files_are_read_instead_of_a_document(s3):
+    files = index_files()
+    document, *data = sorted(files, key=lambda key: not key.endswith(f"{DAY}.json"))
+    put(s3, {document: b'{"version": 9}', raw_key(NOON): raw_file("duckdb-gzip")})
+    of_raw = lookup(s3)
+    assert of_raw.events({"m004"}, WINDOW) == naming({"m004"}) != []
+    assert of_raw.unreadable == [document]
+
+    put(s3, {document: files[document], **dict.fromkeys(data, b"no Parquet")})
+    of_index = lookup(s3)
+    assert of_index.events({"m401"}, WINDOW) == []
+    assert set(of_index.unreadable) <= set(data)
+    assert of_index.unreadable
+
+
 def test_a_bucket_that_cannot_be_read_raises(s3):
     with pytest.raises(EffectFailed, match="s3://missing/index/days/"):
         S3EventLookup(s3, "missing", DAY_AFTER).events({"m004"}, WINDOW)

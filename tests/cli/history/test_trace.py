@@ -42,6 +42,7 @@ class Trial:
 
     stage: FakeStage
     events: list[HistoryEvent]
+    unreadable: list[str]
 
     def add(self, *events: HistoryEvent) -> None:
         since = datetime.now(UTC) - timedelta(hours=1) - START
@@ -54,11 +55,13 @@ class Trial:
 @pytest.fixture
 def trial(aws: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
     events: list[HistoryEvent] = []
+    unreadable_objects: list[str] = []
 
     class Lookup(MemoryEventLookup):
         """The events, in place of those in S3; tests/adapters/history has the real lookup."""
 
         usage = SimpleNamespace(requests=3, bytes=12_345)
+        unreadable = unreadable_objects
 
     monkeypatch.setattr("signalbox.aws.history.event_lookup.S3EventLookup", lambda *_, **__: Lookup(events))
     control = boto3.client("sqs").create_queue(QueueName="signalbox-exchange-control")["QueueUrl"]
@@ -67,7 +70,7 @@ def trial(aws: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
     outputs |= {"SplitControlQueueUrl": split, "SplitReplyQueueUrl": reply_queue_url(split)}
     with serving(outputs, [control, split]) as stage:
         stage.replies["bindings"] = lambda command: [one for one in BINDINGS if one["exchange"] == command["exchange"]]
-        yield Trial(stage, events)
+        yield Trial(stage, events, unreadable_objects)
 
 
 def lines(result: Result) -> list[str]:
@@ -131,6 +134,20 @@ def test_a_path_finds_the_messages_that_announced_the_file(trial: Trial):
     ]
     assert "2 more messages: `--json` has them" in shown.stderr
     assert trial.stage.commands == []
+
+
+def test_objects_that_are_not_readable_are_named_and_counted(trial):
+    trial.add(*WAY)
+    trial.unreadable += [f"raw/{number}" for number in range(7)]
+
+    shown, document = trial.run("m-1"), json.loads(trial.run("m-1", "--json").stdout)
+
+    text = (
+        "7 objects are damaged or no files of events, and were left out: raw/0, raw/1, raw/2, raw/3, raw/4 and 2 more"
+    )
+    assert text in shown.stderr
+    assert "message m-1" in shown.stdout
+    assert document["unreadable"] == trial.unreadable
 
 
 def test_an_unknown_id_ends_with_what_may_help(trial: Trial):

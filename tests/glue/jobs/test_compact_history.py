@@ -124,6 +124,23 @@ def test_events_are_compacted_beside_a_column_that_only_a_later_version_knows(la
     assert compact(lake, raw, *words).drop("later").collect() == before
 
 
+@pytest.mark.parametrize("words", [("--day", FIRST), ("--to", f"{FIRST}T23:59", "--hours", "23")], ids=["day", "hours"])
+def test_raw_files_that_cannot_be_read_are_left_out_with_their_names(lake, history, at, tmp_path, *, capsys, words):
+    hour = tmp_path / f"dt={FIRST}" / "hour=10"
+    history({"event_id": "a", "occurred_at": at(f"{FIRST} 10:00:00")}).write.parquet(str(hour))
+    (whole,) = hour.glob("*.parquet")
+    (hour / "cut off=1.parquet").write_bytes(whole.read_bytes()[:-100])
+    (hour / "text.parquet").write_text("no Parquet")
+    (hour / "empty.parquet").touch()
+
+    found = compact(lake, tmp_path, *words)
+
+    assert [row.event_id for row in found.collect()] == ["a"]
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "left out" in line)
+    assert line.startswith("compact_history: 3 raw files cannot be read and are left out: ")
+    assert all(f"{hour}/{name}.parquet" in line for name in ("cut off=1", "empty", "text"))
+
+
 def test_a_rerun_loses_no_event_whose_raw_file_has_expired(lake, raw, tmp_path):
     before = compact(lake, raw, "--day", SECOND, "--days", "2").collect()
 
