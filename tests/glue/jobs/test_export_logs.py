@@ -1,5 +1,7 @@
 """Exported logs: complete up to a number, each event once after repeated runs, and readable as text."""
 
+import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -23,8 +25,8 @@ pytestmark = pytest.mark.spark
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
-def exported(topic: str, sequence: int, *, missing: int = 0, body: str = "line") -> tuple[object, ...]:
-    event = LoggedEvent(PublicationId(sequence), RoutingKey(topic), NOON, Payload((body,)), sequence)
+def exported(topic: str, sequence: int, *, missing: int = 0, at: datetime = NOON) -> tuple[object, ...]:
+    event = LoggedEvent(PublicationId(sequence), RoutingKey(topic), at, Payload(("line",)), sequence)
     return log_row("xlog.fifo", ExportedEvent(event, missing))
 
 
@@ -71,6 +73,26 @@ def test_a_run_killed_after_adding_events_is_completed_by_the_next(lake):
     logs, topics = kept(lake, exported("a", 1), exported("a", 2))
 
     assert ([found.sequence for found in logs], topics) == ([1, 2], [("a", 2, 2, 0)])
+
+
+@pytest.fixture
+def summer_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The time zone of Berlin on this machine."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("summer_time")
+@pytest.mark.parametrize("day", ["2026-10-25", "2026-03-29"], ids=["repeated-hour", "missing-hour"])
+def test_a_repeated_run_keeps_each_event_once_while_the_clock_of_the_machine_changes(lake, day):
+    first, last = (datetime.fromisoformat(f"{day} {hour}+00:00") for hour in ("00:10", "01:50"))
+    rows = [exported("a", 1, at=first), exported("a", 2, at=last)]
+
+    assert kept(lake, *rows) == kept(lake, *rows)
+    assert len(contents(lake)[0]) == 2
 
 
 def test_runs_at_once_keep_each_event_once_and_count_it_once(lake):
