@@ -1,5 +1,6 @@
 """The `signalbox` command: its options before a command, and its exit statuses."""
 
+import errno
 import os
 import re
 import sys
@@ -26,6 +27,10 @@ PARSERS_WORDS = {
     "Input should be a valid integer, unable to parse string as an integer": "expected a whole number",
     "Input should be a valid number, unable to parse string as a number": "expected a number",
     "Input should be": "expected a number",
+}
+REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space on that disk"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "this user must be allowed to write there"),
 }
 OF_A_STAGE = re.compile(r"No such option: (--aws|--stage|--json)\b")
 CHOICE = re.compile(r"'(?P<given>[^']*)' is not one of (?P<expected>.*)")
@@ -56,14 +61,23 @@ def main() -> None:
         sys.exit(INTERRUPTED)
     except Interrupted as interruption:
         sys.exit(interruption.status)
-    except BrokenPipeError:
-        # The reader of the output has closed it, as `head` does; the rest of the buffer goes to the null device.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(UNAVAILABLE)
     except _aws_errors() as error:
         from signalbox.cli.shared.aws_errors import explained
 
         _end(explained(error), UNAVAILABLE)
+    except OSError as error:
+        _end_file(error)
+
+
+def _end_file(error: OSError) -> NoReturn:
+    """End with the remedy of an error of files; raise one of another cause."""
+    if isinstance(error, BrokenPipeError):
+        # The reader of the output has closed it, as `head` does; the rest of the buffer goes to the null device.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(UNAVAILABLE)
+    if error.errno not in REMEDIES:
+        raise error
+    _end(f"{error.strerror}: {error.filename or 'a file'}; {REMEDIES[error.errno]}", UNAVAILABLE)
 
 
 def _end(text: str, status: int) -> NoReturn:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -9,19 +10,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from signalbox.errors import RejectedError
+from signalbox.errors import RejectedError, UnavailableError
+from signalbox.local.setup import unwritable_home
 
+MEGABYTE = 1024 * 1024
+LEAST_FREE_BYTES = 500 * MEGABYTE
 CHECKOUT = Path(__file__).resolve().parents[2]
 # The variable of jsii with the major versions of Node that it runs on without a warning.
 QUIET_ABOUT_NODE = ("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "18,20,22")
 
 
 def require_checkout() -> None:
-    """Raise `RejectedError` when this package is installed without its checkout, which contains the CDK app."""
+    """Raise `RejectedError` without a checkout, which contains the CDK app, or a home folder for the CDK's caches."""
     if not (CHECKOUT / "app.py").exists():
         raise RejectedError(
             "this command needs a checkout of Signalbox: clone its repository and run the command there"
         )
+    if problem := unwritable_home():
+        raise RejectedError(problem)
 
 
 @contextmanager
@@ -38,6 +44,17 @@ def checkout_modules() -> Iterator[None]:
         yield
     finally:
         sys.path.remove(str(CHECKOUT))
+
+
+def require_disk_space(folder: Path) -> None:
+    """Make a folder, and raise `UnavailableError` if its disk is nearly full: the emulator would fail somewhere."""
+    folder.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(folder).free
+    if free < LEAST_FREE_BYTES:
+        raise UnavailableError(
+            f"the disk of {str(folder)!r} has {free // MEGABYTE} MB free, and a local stage needs "
+            f"{LEAST_FREE_BYTES // MEGABYTE} MB: free some space"
+        )
 
 
 def write_json(path: Path, value: object) -> None:

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -46,6 +47,10 @@ def _make() -> int:
     stale = [path for path, expected in stamps.items() if not is_current(path, expected)]
     if not stale:
         return 0
+    problem = unwritable_home()
+    if problem is not None:
+        sys.stderr.write(f"error: {problem}\n")
+        return 1
     python = chosen_python()
     if python is None:
         sys.stderr.write(_no_python())
@@ -67,6 +72,23 @@ def prepare_emulator() -> None:
         if not is_current(EMULATOR_ENVIRONMENT, expected):
             _build(EMULATOR_ENVIRONMENT, sys.executable)
             (EMULATOR_ENVIRONMENT / "stamp").write_text(expected)
+
+
+def unwritable_home() -> "str | None":
+    """Return why the home folder has no place for caches, and what to do; None if it has one.
+
+    Without a cache uv fails, and the CDK does not end.
+    """
+    home = Path("~").expanduser()
+    caches = home / ".cache"
+    try:
+        with tempfile.TemporaryFile(dir=str(caches if caches.exists() else home)):
+            return None
+    except OSError as error:
+        return (
+            f"the home folder {str(home)!r} cannot be written ({error.strerror}), and uv and the CDK keep caches "
+            "there: set HOME to a folder that can be written"
+        )
 
 
 def _inputs() -> "dict[Path, list[Path]]":

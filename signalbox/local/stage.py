@@ -19,7 +19,7 @@ from signalbox.local.assembly import sources
 from signalbox.local.assembly.current import current_stage, deployment_of, synthesized
 from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.lifecycle import ACCOUNT, REGION, Emulator
-from signalbox.local.files import CHECKOUT, read_json, write_json
+from signalbox.local.files import CHECKOUT, read_json, require_disk_space, write_json
 from signalbox.local.live_users import REALM, live_users, start_functions
 from signalbox.local.progress import step
 from signalbox.local.session import stack_outputs
@@ -79,6 +79,7 @@ def up(
         if running is not None and not fresh:
             faults = _kept_faults(running, faults)
         _check_emulator()
+        require_disk_space(stage_folder.path)
         settings = local_context(context)
         digest = sources.digest(app, settings) if assembly is None else None
         if running is not None and not fresh:

@@ -1,5 +1,6 @@
 """The `signalbox` command itself: the stage that it finds, its exit statuses, and the imports of its help."""
 
+import errno
 import json
 import os
 import re
@@ -134,8 +135,10 @@ def test_the_printed_stage_has_no_keys_and_no_tickets():
     [
         (RejectedError("one\ntwo"), 2, "error: one\n  two\n"),
         (UnavailableError("not ready"), 1, "error: not ready\n"),
+        (OSError(errno.ENOSPC, "Full", "/a/b"), 1, "error: Full: /a/b; free some space on that disk\n"),
+        (PermissionError(errno.EACCES, "No"), 1, "error: No: a file; this user must be allowed to write there\n"),
     ],
-    ids=["rejected", "unavailable"],
+    ids=["rejected", "unavailable", "full-disk", "protected-folder"],
 )
 def test_an_error_is_printed_on_stderr_with_an_exit_status(monkeypatch, capsys, error, status, printed):
     def fail(**_options: object) -> None:
@@ -148,6 +151,16 @@ def test_an_error_is_printed_on_stderr_with_an_exit_status(monkeypatch, capsys, 
 
     assert ended.value.code == status
     assert capsys.readouterr().err == printed
+
+
+def test_an_error_of_files_that_no_user_can_mend_is_raised(monkeypatch):
+    def fail(**_options: object) -> None:
+        raise FileNotFoundError(errno.ENOENT, "missing")
+
+    monkeypatch.setattr(main, "app", fail)
+
+    with pytest.raises(FileNotFoundError):
+        main.main()
 
 
 def run(monkeypatch, capsys, *words: str) -> tuple[object, str, str]:

@@ -98,3 +98,22 @@ def test_the_script_parses_on_pythons_too_old_to_run_signalbox():
     compile_for_3_7 = f"import ast; ast.parse({source!r}, feature_version=(3, 7))"
 
     subprocess.run([sys.executable, "-c", compile_for_3_7], check=True)
+
+
+def test_a_home_that_cannot_be_written_is_refused_before_anything_is_built(tmp_path, monkeypatch, capsys):
+    built = []
+    monkeypatch.setattr(setup, "_build", lambda *found: built.append(found))
+    monkeypatch.setattr(setup, "ENVIRONMENT", tmp_path / "venv")
+    monkeypatch.setenv("HOME", str(tmp_path / "missing"))
+
+    assert setup._make() == 1
+
+    assert "missing' cannot be written (No such file or directory)" in capsys.readouterr().err
+    assert built == []
+
+
+def test_a_cache_that_can_be_written_is_enough(tmp_path, monkeypatch):
+    (tmp_path / ".cache").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    assert setup.unwritable_home() is None

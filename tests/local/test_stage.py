@@ -1,11 +1,12 @@
 """The parts of the local stage that need no emulator: files, routes, errors and tools."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.local import cdk, stage, tools
+from signalbox.local import cdk, files, stage, tools
 from signalbox.local.emulator.lifecycle import Credentials, Emulator
 from signalbox.local.files import read_json, write_json
 from signalbox.local.stage_folder import StageFolder
@@ -122,3 +123,18 @@ def test_a_running_stage_keeps_its_seed(running, given):
 def test_another_seed_needs_a_new_stage(running, given, present):
     with pytest.raises(RejectedError, match=f"the stage runs with .*{present}.* --fresh"):
         stage._kept_faults(running, given)
+
+
+def test_a_disk_that_is_nearly_full_is_refused_before_a_stage_starts(tmp_path, monkeypatch):
+    full = SimpleNamespace(free=files.LEAST_FREE_BYTES - 1)
+    monkeypatch.setattr(files.shutil, "disk_usage", lambda _folder: full)
+
+    with pytest.raises(UnavailableError, match="has 499 MB free, and a local stage needs 500 MB: free some space"):
+        files.require_disk_space(tmp_path / "stage")
+
+
+def test_a_command_that_needs_the_cdk_is_refused_without_a_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "missing"))
+
+    with pytest.raises(RejectedError, match="set HOME to a folder that can be written"):
+        files.require_checkout()

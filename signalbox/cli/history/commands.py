@@ -131,11 +131,12 @@ def report(
         raise RejectedError(f"unknown report {name!r}{suggestion(name, (*REPORTS, ALL_REPORTS))}")
     days = _days(first, last)
     deployment = options.deployment()
+    home = folder or (deployment.folder or Path(".signalbox")) / "reports"
+    _check_writable(home)
     is_fresh = deployment.endpoint_url is not None if fresh is None else fresh
     until = days[-1] + timedelta(days=1)
     window = {"from": days[0].isoformat(), "to": until.isoformat()}
     run_jobs(deployment, _report_jobs(name, window, is_fresh=is_fresh), say)
-    home = folder or (deployment.folder or Path(".signalbox")) / "reports"
     s3, bucket = deployment.session().client("s3"), output(deployment, "HistoryBucket")
     names = REPORTS if name == ALL_REPORTS else [name]
     paths = [path for one in names for path in download_report(s3, bucket, REPORTS[one], days, home / one)]
@@ -144,6 +145,16 @@ def report(
         for path in paths:
             if path.suffix == ".svg":
                 webbrowser.open(path.resolve().as_uri())
+
+
+def _check_writable(folder: Path) -> None:
+    """Raise `RejectedError` before the work if its results cannot be saved."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise RejectedError(f"cannot write to {str(folder)!r}: {error.strerror}; give another --folder") from error
 
 
 def _report_jobs(name: str, window: Mapping[str, str], *, is_fresh: bool) -> list[Job]:

@@ -68,6 +68,7 @@ TAIL_LINES = 15
 ADVICE = {
     "Connection refused": "Nothing responds at the endpoint: `signalbox local status` shows whether the emulator runs.",
     "Status Code: 403": "The credentials do not allow reading or writing; those of a previous emulator are invalid.",
+    "No space left on device": "The disk of the checkout or of temporary files is full: free some space.",
     "Java gateway process exited": "Java did not start: is there enough memory, and is JAVA_HOME a Java 17?",
 }
 
@@ -145,6 +146,7 @@ def _environment(folder: Path, credentials: Credentials, *, endpoint_url: str, r
     own = {key: value for key, value in os.environ.items() if not key.startswith(IGNORED_VARIABLES)}
     return own | {
         "JAVA_HOME": str(java_home()),
+        "LC_ALL": "C.UTF-8",  # otherwise Java may not find files whose paths are not ASCII
         "PYTHONPATH": str(CHECKOUT),
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_CONF_DIR": str(folder),

@@ -119,6 +119,19 @@ def test_a_run_on_this_machine_is_announced_before_spark_is_started(monkeypatch,
     assert said == ["· Spark starts on this machine: query\n"]
 
 
+@pytest.mark.usefixtures("stage")
+def test_a_folder_that_cannot_be_written_is_refused_before_the_report_is_made(tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+
+    with pytest.raises(
+        RejectedError, match=r"cannot write to '.*file/reports': Not a directory; give another --folder"
+    ):
+        signalbox("report", "topics", "--folder", str(file / "reports"))
+
+    assert started("topic_report") == []
+
+
 def test_a_query_of_a_stage_without_tables_names_the_command_that_makes_them(failing_query):
     problem = {"problem": "[TABLE_OR_VIEW_NOT_FOUND] `events`", "is_missing": True, "tables": []}
 

@@ -1,6 +1,7 @@
 """Local runs of Glue jobs with Spark: environment, settings and errors."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -31,6 +32,16 @@ def test_a_job_has_the_given_credentials_and_no_other_setting_of_aws_or_spark(tm
     own |= {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "SPARK_CONF_DIR", "SPARK_LOCAL_IP", "PYSPARK_PYTHON"}
     assert of_aws_and_spark == own
     assert environment["AWS_SECRET_ACCESS_KEY"] == "secret"
+
+
+def test_java_finds_files_whose_paths_are_not_ascii_whatever_the_locale_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("LC_ALL", "C")
+    environment = jobs._environment(tmp_path, CREDENTIALS, endpoint_url="", region="")
+
+    java = [f"{environment['JAVA_HOME']}/bin/java", "-XshowSettings:properties", "-version"]
+    settings = subprocess.run(java, env=environment, capture_output=True, text=True, check=True).stderr  # noqa: S603 - ours
+
+    assert "sun.jnu.encoding = UTF-8" in settings
 
 
 def test_the_error_of_a_failed_job_has_the_cause_without_stack_frames(tmp_path):
