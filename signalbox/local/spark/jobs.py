@@ -69,6 +69,7 @@ ADVICE = {
     "Connection refused": "Nothing responds at the endpoint: `signalbox local status` shows whether the emulator runs.",
     "Status Code: 403": "The credentials do not allow reading or writing; those of a previous emulator are invalid.",
     "No space left on device": "The disk of the checkout or of temporary files is full: free some space.",
+    "ConflictingRunsError": "Other runs change the same rows: wait for their end, and run the command again.",
     "Java gateway process exited": "Java did not start: is there enough memory, and is JAVA_HOME a Java 17?",
 }
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from signalbox.errors import RejectedError
+from signalbox.errors import RejectedError, UnavailableError
 from signalbox.local.emulator.lifecycle import Credentials
 from signalbox.local.spark import jobs
 
@@ -52,6 +52,16 @@ def test_the_error_of_a_failed_job_has_the_cause_without_stack_frames(tmp_path):
     said = jobs._run([sys.executable, "-c", script], {}, folder=tmp_path, on_line=heard.append)
 
     assert said == heard == ["Py4JJavaError: no bucket"]
+
+
+@pytest.mark.parametrize("sign", jobs.ADVICE)
+def test_the_error_of_a_failed_job_ends_with_what_to_do(monkeypatch, sign):
+    monkeypatch.setattr(jobs, "_run", lambda *_, **__: ["Traceback", f"a.b: {sign}: words"])
+
+    with pytest.raises(UnavailableError) as raised:
+        jobs.run_jobs([("query", {})], endpoint_url="", credentials=CREDENTIALS, region="", on_line=lambda line: None)
+
+    assert str(raised.value).splitlines()[-1] == jobs.ADVICE[sign]
 
 
 def test_a_successful_job_has_no_error(tmp_path):
