@@ -57,6 +57,9 @@ rootLogger.appenderRef.stderr.ref = stderr
 # PySpark's gateway counts as a shell, whose level would become the root's
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = error
+# A rejected write, which the job repeats; an error that it does not repeat ends it
+logger.writes.name = org.apache.spark.sql.execution.datasources.v2
+logger.writes.level = off
 appender.stderr.type = Console
 appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
