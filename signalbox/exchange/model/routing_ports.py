@@ -121,7 +121,7 @@ class NumberedPublication:
 
 @dataclass(frozen=True, slots=True)
 class NewHold:
-    """A hold of a routing key for messages until a time; nobody else may hold the key at `now`."""
+    """A hold of a routing key for messages until a time; no other message holds it at `now`."""
 
     messages: Sequence[MessageId]
     now: datetime
