@@ -10,7 +10,7 @@ from signalbox.exchange.model.records import User
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.billed_calls import WRITES, billed_units, priced_units
+from tests.handlers.billed_calls import billed_units, priced_units
 from tests.handlers.exchange.test_route import RouteStage, stage  # noqa: F401 - fixture
 from tests.handlers.exchange.test_route_live import REALM, realm, subscribe  # noqa: F401 - fixture
 
