@@ -2,12 +2,11 @@
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from lambdas.exchange import route_wiring, wiring
 from lambdas.shared import instance
-from lambdas.shared.poison import is_suspect, poison_of
+from lambdas.shared.poison import Read, is_suspect, poison_of
 from lambdas.shared.records import in_flight, messages_of
 from signalbox.aws.shared.telemetry import measure_oldest_message
 from signalbox.errors import UnavailableError
@@ -28,7 +27,7 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     instance.begin(context)
     records = event["Records"]
     queue = QueueName(records[0]["eventSourceARN"].rpartition(":")[2])
-    poison = {MessageId(one): reason for one, reason in poison_of(records, partial(_read, queue)).items()}
+    poison = {MessageId(one): reason for one, reason in poison_of(records, _reader(queue)).items()}
     messages = messages_of(records)
     try:
         routed = _routed(queue, messages, poison)
@@ -45,12 +44,13 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
     return in_flight(routed.not_done)
 
 
-def _read(queue: QueueName, record: dict[str, Any]) -> None:
-    (message,) = messages_of([record])
+def _reader(queue: QueueName) -> Read:
+    """Return the reader of a queue's messages; clients are created here, not in each process that reads a message."""
     if _is_of_retries(queue):
-        read_retry(message, wiring.names())
-    else:
-        route_wiring.router().read(message)
+        names = wiring.names()
+        return lambda record: read_retry(messages_of([record])[0], names)
+    router = route_wiring.router()
+    return lambda record: router.read(messages_of([record])[0])
 
 
 def _is_of_retries(queue: QueueName) -> bool:

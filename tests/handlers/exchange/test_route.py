@@ -389,6 +389,22 @@ def test_a_copy_that_stops_its_reader_is_dead_lettered(stage, monkeypatch):
     assert stage.bodies(DEAD) == ["poison"]
 
 
+def test_a_message_is_read_alone_without_creating_clients_again(stage, monkeypatch):
+    stage.bind("xs", "#", queue="q_a")
+    stage.publish("xs", "a", "hello")
+    parent, router = os.getpid(), route_wiring.router
+
+    def created():
+        assert os.getpid() == parent
+        return router()
+
+    monkeypatch.setattr(route_wiring, "router", created)
+
+    assert handler(batch(*suspects(stage, NAMES.queue("xs"))), None) == {"batchItemFailures": []}
+
+    assert [one.body for one in stage.delivered("q_a")] == ["hello"]
+
+
 @pytest.mark.parametrize(("exchange", "queue"), [("xs", "q_a"), (LOG, "q_a.fifo")])
 def test_a_message_that_always_fails_delays_its_own_group_only_and_is_kept(stage, monkeypatch, exchange, queue):
     stage.bind(exchange, "#", queue=queue)
