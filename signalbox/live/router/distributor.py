@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from signalbox.exchange.messages.publications import Publication
-from signalbox.exchange.model.records import Exchange, LiveSettings
+from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
 from signalbox.exchange.model.routing_ports import BatchWrites, Delivery
 from signalbox.exchange.model.routing_ports import NumberedPublication as ToConnections
 from signalbox.exchange.model.topics import RoutingKey
@@ -93,8 +93,8 @@ class Distributor:
     """Implementation of `LiveDelivery`.
 
     It appends each event to the log before it looks up subscribers. A subscriber that is added after the lookup
-    therefore finds the event in the log. While it looks them up, it sends to those of the last second: what it sends to
-    one that has gone since is not posted.
+    therefore finds the event in the log. While it looks them up, it sends to those of the last second, unless the order
+    holds across the batch's topics: what it sends to one that has gone since is not posted.
     """
 
     log: EventLog
@@ -120,13 +120,15 @@ class Distributor:
         return self._delivery(exchange, events)
 
     def _delivery(self, exchange: Exchange, events: Sequence[_DecodedEvent]) -> Delivery:
-        if exchange.live is None or not events:
+        if (live := exchange.live) is None or not events:
             return tuple
-        return lambda: self._deliver(events, exchange.name)
+        return lambda: self._deliver(events, exchange.name, live.order_by)
 
-    def _deliver(self, events: Sequence[_DecodedEvent], realm: ExchangeName) -> set[MessageId]:
+    def _deliver(self, events: Sequence[_DecodedEvent], realm: ExchangeName, order_by: OrderBy) -> set[MessageId]:
         topics = {one.event.topic for one in events}
-        known, failed = self.directory.known(realm, topics), set[MessageId]()
+        # A connection may be known as a subscriber of some topics only, whose events would overtake the others.
+        is_early = order_by is OrderBy.TOPIC or len(topics) == 1
+        known, failed = self.directory.known(realm, topics) if is_early else _nobody, set[MessageId]()
         batches, found = _batches(events, known), list[SubscriberLookup]()
         tasks: list[Callable[[], None]] = [lambda: found.append(self.directory.lookup(realm, topics))]
         if batches:
@@ -201,6 +203,11 @@ def _batches(events: Iterable[_DecodedEvent], subscribers_of: SubscriberLookup) 
             batch.events.append((one, SubscriptionEvent(subscriber.pattern, one.event)))
             batch.size += size
     return batches
+
+
+def _nobody(topic: RoutingKey) -> Sequence[Subscriber]:
+    del topic
+    return ()
 
 
 def _added(current: Iterable[Subscriber], known: Iterable[Subscriber]) -> list[Subscriber]:

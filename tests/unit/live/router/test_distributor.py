@@ -9,7 +9,7 @@ import pytest
 from signalbox.exchange.matching.graph import Routes
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication
-from signalbox.exchange.model.records import Exchange, LiveSettings
+from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
 from signalbox.exchange.model.routing_ports import BatchWrites, NumberedPublication
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
@@ -42,11 +42,12 @@ class World:
     logged: list[LoggedEvent] = field(default_factory=list)
     sent: list[OutboxMessage] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
+    exchange: Exchange = EXCHANGE
     written: list[BatchWrites] = field(default_factory=list)
     cannot_write: bool = False
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
-        assert (realm, live) == (REALM, EXCHANGE.live)
+        assert (realm, live) == (REALM, self.exchange.live)
         self.logged += events
 
     def append_with(
@@ -76,7 +77,7 @@ class World:
         self.subscribers += [Subscriber(ConnectionId(connection), pattern, listener) for pattern in patterns]
 
     def deliver(self, *published: NumberedPublication, parallel_map: ParallelMap = serial_map) -> Collection[str]:
-        delivery = Distributor(self, self, self, parallel_map).store(EXCHANGE, published)
+        delivery = Distributor(self, self, self, parallel_map).store(self.exchange, published)
         return delivery()
 
     def bundles(self, connection: str) -> list[EventBatch]:
@@ -175,10 +176,38 @@ def test_a_failed_batch_is_redelivered_and_not_overtaken(world: World) -> None:
     assert (world.got("c"), len(world.got("d"))) == ([], 5)
 
 
+BY_TOPIC = replace(EXCHANGE, live=LiveSettings(order_by=OrderBy.TOPIC))
+
+
+def test_no_event_of_a_known_subscription_overtakes_one_of_another_topic(world: World) -> None:
+    world.subscribe("c", A)
+    world.former = list(world.subscribers)
+    world.subscribe("c", TopicPattern.parse("b"))
+
+    world.deliver(published("b", 1), published("a", 1), published("b", 2))
+
+    assert world.got("c") == [("b", 1), ("a", 1), ("b", 2)]
+
+
+@pytest.mark.parametrize("parallel_map", [serial_map, last_first])
+def test_known_subscribers_of_one_topic_receive_events_during_the_lookup(
+    world: World, parallel_map: ParallelMap
+) -> None:
+    world.subscribe("c", A)
+    world.former = list(world.subscribers)
+    world.subscribe("added", A)
+
+    world.deliver(published("a", 1), published("a", 2), parallel_map=parallel_map)
+
+    assert world.calls == [1, 1]
+    assert (world.got("c"), world.got("added")) == ([("a", 1), ("a", 2)], [("a", 1), ("a", 2)])
+
+
 @pytest.mark.parametrize("parallel_map", [serial_map, last_first])
 def test_known_subscribers_receive_events_during_the_lookup_and_added_ones_after_it(
     world: World, parallel_map: ParallelMap
 ) -> None:
+    world.exchange = BY_TOPIC
     world.subscribe("gone", A)
     world.subscribe("c", A, ALL)
     world.former, world.subscribers = world.subscribers[:2], world.subscribers[1:]
