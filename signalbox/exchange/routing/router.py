@@ -1,5 +1,6 @@
 """The router: sends each publication to every queue with a matching binding, or accounts for it."""
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -154,6 +155,8 @@ class Router:
         Messages in `poison` are dead-lettered unread, each with its reason. Raises `ExchangeUnknown`.
         """
         entries, heads = self._entries(messages, exchange, poison)
+        if self._graph.exchange(exchange).order_by is OrderBy.PUBLISHER:
+            entries = _ordered(entries, heads or {})
         sequences: dict[MessageId, int] = {}
         pairs = [(entry.message, entry) for entry in entries]
         batch = FifoBatch(pairs, is_fifo(exchange), lambda entry: _key(entry, sequences))
@@ -454,6 +457,34 @@ class Router:
             return False
         detours[copy.destination] = last
         return True
+
+
+def _ordered(entries: Sequence[Entry], heads: Mapping[RoutingKey, Head]) -> list[Entry]:
+    """Return a batch in the order of its groups and of the numbers that its messages have: SQS orders only groups."""
+    ordered: list[Entry] = []
+    left = list(entries)
+    while left:
+        first = next((one for place, one in enumerate(left) if _is_first(one, left, place, heads)), left[0])
+        left.remove(first)
+        ordered.append(first)
+    return ordered
+
+
+def _is_first(entry: Entry, left: Sequence[Entry], place: int, heads: Mapping[RoutingKey, Head]) -> bool:
+    """Return whether an entry is the first one of its group, and no other one of its key has a lower number."""
+    if entry.message.group_id in {one.message.group_id for one in left[:place]}:
+        return False
+    key, number = _place(entry, heads)
+    places = [_place(one, heads) for one in left]
+    return key is None or number <= min(other for its_key, other in places if its_key == key)
+
+
+def _place(entry: Entry, heads: Mapping[RoutingKey, Head]) -> tuple[RoutingKey | None, float]:
+    """Return an entry's key and its number, which for a new message is above all others."""
+    if isinstance(entry, Rejection):
+        return None, math.inf
+    key = entry.properties.key
+    return key, heads.get(key, Head()).recent.get(entry.message.message_id, math.inf)
 
 
 def _key(entry: Entry, sequences: Mapping[MessageId, int]) -> str:
