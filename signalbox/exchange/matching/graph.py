@@ -15,11 +15,11 @@ from signalbox.sarracenia.rights.names import ExchangeName
 MAXIMUM_BINDINGS = 100_000
 ANYWAY = WILDCARDS | {""}  # first words of patterns that match keys of any first word, or the empty key
 NO_WORDS: frozenset[str] = frozenset()
-Permit = Callable[[ExchangeName, ResourceRef], bool]
-"""Decides whether a message may pass from an exchange to a target."""
+Permit = Callable[[ExchangeName], bool]
+"""Decides whether a message may pass into an exchange."""
 
 
-def permit_all(_via: ExchangeName, _target: ResourceRef) -> bool:
+def permit_all(_exchange: ExchangeName) -> bool:
     """Permit every way."""
     return True
 
@@ -126,8 +126,8 @@ class RoutingGraph:
     def routes(self, root: ExchangeName, key: RoutingKey, *, permit: Permit = permit_all) -> Routes:
         """Return the queues that get a message. As in RabbitMQ, an exchange passes unmatched messages to its alternate.
 
-        Each exchange is visited once, so that cycles of bindings are harmless. A message takes no way that `permit`
-        refuses.
+        Each exchange is visited once, so that cycles of bindings are harmless. A message passes into no exchange that
+        `permit` refuses.
         """
         queues: dict[DeclaredName, None] = {}
         seen = {root}
@@ -143,11 +143,9 @@ class RoutingGraph:
                 by_alternate = True
                 targets = [ResourceRef(ResourceKind.EXCHANGE, known.exchange.alternate)]
             for target in targets:
-                if not permit(name, target):
-                    continue
                 if target.kind is ResourceKind.QUEUE:
                     queues[DeclaredName(target.name)] = None
-                elif target.name not in seen:
+                elif target.name not in seen and permit(ExchangeName(target.name)):
                     seen.add(ExchangeName(target.name))
                     waiting.append(ExchangeName(target.name))
         return Routes(tuple(queues), by_alternate)

@@ -1,16 +1,19 @@
-"""The routes that a publication may take: none into a realm or a queue whose user is denied its topic."""
+"""The routes of a publication that no deny takes away: from its writer into realms, or through them from queues' users."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from signalbox.exchange.matching.graph import Routes, RoutingGraph
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.denies import Denies, UserInRealm
-from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right
 
 Owners = Mapping[DeclaredName, Collection[UserName]]
+Realms = frozenset[ExchangeName]
+OPEN: Realms = frozenset()
+NOWHERE = Routes((), by_alternate=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +29,29 @@ class RouteDenies:
         found = (self.denies.get((realm, UserName(user))) for user in users)
         return any(one is not None and one.match(right, key) for one in found)
 
-    def permit(self, key: RoutingKey, publisher: str, *, via: ExchangeName, target: ResourceRef) -> bool:
-        """Return whether a publication may pass from an exchange to a target of a binding, or to its alternate."""
-        if target.kind is ResourceKind.EXCHANGE:
-            return not self.refuse(Right.WRITE, key, [publisher], realm=ExchangeName(target.name))
-        owners = self.owners.get(DeclaredName(target.name), ())
-        return not any(self.refuse(Right.READ, key, owners, realm=realm) for realm in {self.root, via})
+    def routes(self, graph: RoutingGraph, key: RoutingKey, publisher: str) -> Routes:
+        """Return the routes of a publication that no deny takes away.
+
+        A queue gets it on a way through realms in which none of the queue's users is denied its topic.
+        """
+        every = self._routes(graph, key, publisher, closed=OPEN)
+        if not self.denies:
+            return every
+        closed = {queue: self._closed(key, queue) for queue in every.queues}
+        reached = {realms: self._routes(graph, key, publisher, closed=realms).queues for realms in {*closed.values()}}
+        return replace(every, queues=tuple(queue for queue in every.queues if queue in reached[closed[queue]]))
+
+    def _closed(self, key: RoutingKey, queue: DeclaredName) -> Realms:
+        """Return the realms in which a user of a queue may not read a topic."""
+        users = self.owners.get(queue, ())
+        return frozenset(realm for realm, _ in self.denies if self.refuse(Right.READ, key, users, realm=realm))
+
+    def _routes(self, graph: RoutingGraph, key: RoutingKey, publisher: str, *, closed: Realms) -> Routes:
+        """Return the routes around the realms that are closed, and those to which the publisher may not write."""
+        if self.root in closed:
+            return NOWHERE
+
+        def permit(realm: ExchangeName) -> bool:
+            return realm not in closed and not self.refuse(Right.WRITE, key, [publisher], realm=realm)
+
+        return graph.routes(self.root, key, permit=permit)

@@ -244,9 +244,7 @@ class Router:
         is_checked = principal_id(message) in self.trusted_ids
         if not is_checked and denied.refuse(Right.WRITE, key, [publisher], realm=exchange):
             return Rejection(message, f"user {publisher!r} is denied to publish to this topic of {str(exchange)!r}")
-        routes = self._graph.routes(
-            exchange, key, permit=lambda via, target: denied.permit(key, publisher, via=via, target=target)
-        )
+        routes = denied.routes(self._graph, key, publisher)
         published = publication(message, content, routes, publisher, session_ids=self.session_ids)
         record = self._graph.exchange(exchange)
         reason = self.live.metadata_problem(published) if self.live and record.live else None

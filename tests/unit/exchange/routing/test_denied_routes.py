@@ -117,6 +117,23 @@ def test_a_deny_counts_on_every_way_to_a_queue(denied):
     assert set(denied.routed("secret.c", exchange=OTHER)) == {"q_bob_3", "q_alice_all", "q_archive"}
 
 
+def test_a_deny_counts_in_a_realm_in_the_middle_of_a_way(denied):
+    """A source feeds the realm, and bob binds an exchange of his own to it and his queue to that exchange."""
+    source, own = "xs_feed.fifo", "xs_bob_own.fifo"
+    for name in (source, own):
+        denied.world.declare(name)
+    denied.world.bind(source, "#", to=REALM)
+    denied.world.bind(REALM, "#", to=own)
+    denied.world.bind(own, "#", queue="q_bob_3")
+    deny(denied.grants, REALM, "bob", "read", "secret.")
+
+    assert set(denied.routed("secret.a", exchange=source)) == {"q_alice_all", "q_archive"}
+    assert set(denied.routed("open.a", exchange=source)) == ALL | {"q_bob_3"}
+
+    denied.world.bind(source, "#", to=own)
+    assert set(denied.routed("secret.b", exchange=source)) == {"q_alice_all", "q_archive", "q_bob_3"}
+
+
 def test_a_denied_writer_has_no_way_into_the_realm(denied):
     deny(denied.grants, REALM, "alice", "write", "secret.")
     denied.world.bind(OTHER, "#", to=REALM)
