@@ -1,4 +1,4 @@
-"""The routes of a publication that no deny takes away: from its writer into realms, or through them from queues' users."""
+"""The routes of a publication that no deny takes away: from its writer, and through realms to the users of queues."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
