@@ -115,8 +115,8 @@ USAGES = (
     # the same, and the number of the key: a read and a write of its head, once for the messages of a key in a batch
     *_batched("exchange", "ordered publication", requests=3, runs=1, gb_ms=40, reads=2, writes=3),
     # the event in the log of its topic, one item of up to 1 KB, written in a transaction with the head and the counter,
-    # all of which cost twice; the versions of two lists of subscribers for each batch
-    Usage("exchange", "logged event", "DynamoDB write unit", 2.2, 4),
+    # all of which cost twice; the end of the hold of a topic; the versions of two lists of subscribers for each batch
+    Usage("exchange", "logged event", "DynamoDB write unit", 2.3, 5),
     *_batched("exchange", "logged event", reads=2),
     # send; the consumer's receive and delete
     *_batched("exchange", "copy", requests=3),

@@ -11,7 +11,8 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+from uuid import UUID
 
 from boto3.dynamodb.conditions import Key
 from botocore.exceptions import BotoCoreError, ClientError
@@ -128,7 +129,7 @@ class DynamoHeads:
         recent = change.head.recent
         values: Item = {
             ":sequence": change.head.sequence,
-            ":recent": sorted(recent, key=lambda message: recent[message]),
+            ":recent": [_stored_id(one) for one in sorted(recent, key=lambda message: recent[message])],
         }
         if change.replacing.sequence:
             values[":replaced"] = change.replacing.sequence
@@ -237,8 +238,21 @@ def _head(item: Item) -> Head:
     first = sequence - len(recent) + 1
     return Head(
         sequence=sequence,
-        recent={MessageId(message): number for number, message in enumerate(recent, start=first)},
+        recent={_message_id(stored): number for number, stored in enumerate(recent, start=first)},
         detours={
             QueueName(name.removeprefix(DETOUR)): int(last) for name, last in item.items() if name.startswith(DETOUR)
         },
     )
+
+
+def _stored_id(message_id: MessageId) -> str | bytes:
+    """Return the 16 bytes of an id of SQS, which is a UUID: forty ids and the rest of a head are one write unit."""
+    try:
+        uuid = UUID(message_id)
+    except ValueError:
+        return message_id
+    return uuid.bytes if str(uuid) == message_id else message_id
+
+
+def _message_id(stored: object) -> MessageId:
+    return MessageId(stored if isinstance(stored, str) else str(UUID(bytes=bytes(cast("bytes", stored)))))

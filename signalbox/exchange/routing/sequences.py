@@ -9,7 +9,7 @@ from signalbox.queues import QueueName
 # A message is redelivered before any later one of its group, and a FIFO batch holds at most ten.
 KEPT = 20
 # Where messages of several publishers alternate within a key, that limit applies to each publisher.
-KEPT_OF_MANY = 100
+KEPT_OF_MANY = 40
 
 
 @dataclass(frozen=True, slots=True)

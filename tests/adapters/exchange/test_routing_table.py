@@ -4,6 +4,7 @@ import logging
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from botocore.exceptions import ClientError
@@ -11,6 +12,7 @@ from botocore.exceptions import ClientError
 from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.counters import DynamoCounters
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
+from signalbox.aws.exchange.items import head_key
 from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads, DynamoRoutingTable
 from signalbox.aws.shared.dynamodb import ItemBusy
 from signalbox.backoff import ATTEMPTS
@@ -65,6 +67,17 @@ def test_a_head_is_found_as_it_was_saved(heads) -> None:
     assert stored(heads) == second
     assert stored(heads).recent["n29"] == 32
     assert heads.read(ExchangeName("xother.fifo"), [KEY]) == {}
+
+
+def test_ids_of_sqs_take_16_bytes_each_in_a_head(exchange_table) -> None:
+    heads = DynamoHeads(exchange_table)
+    ids = [MessageId("0b1a1b9e-6f5c-4f0a-9d3e-2f6f7b0c9a11"), MessageId("0B1A1B9E-6F5C-4F0A-9D3E-2F6F7B0C9A11")]
+    heads.save(LOG, KEY, Head(2, {one: number for number, one in enumerate(ids, start=1)}), replacing=Head())
+
+    stored = exchange_table.get_item(Key=head_key(LOG, KEY))["Item"]["recent"]
+
+    assert [bytes(stored[0]), stored[1]] == [UUID(ids[0]).bytes, ids[1]]
+    assert list(heads.read(LOG, [KEY])[KEY].recent) == ids
 
 
 def test_a_concurrently_saved_head_is_not_overwritten(heads) -> None:

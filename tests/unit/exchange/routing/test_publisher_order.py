@@ -100,13 +100,13 @@ def test_a_key_that_another_router_holds_keeps_back_its_messages_and_what_their_
 
 def test_a_message_that_comes_again_after_many_of_others_has_the_number_that_it_had(world, router) -> None:
     first = received(1, "alice", "a")
-    for number in range(1, 60):
+    for number in range(1, 40):
         router.route([received(number, "bob" if number > 1 else "alice", "a")], LOG)
 
     assert router.route([first], LOG).not_done == ()
 
     head = world.heads.heads[LOG, RoutingKey("a")]
-    assert (head.sequence, head.recent["m1"]) == (59, 1)
+    assert (head.sequence, head.recent["m1"]) == (39, 1)
 
 
 def test_a_new_message_waits_for_those_of_others_that_hold_its_key(world, router, holds) -> None:
