@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from signalbox.queues import QueueName
 
@@ -35,9 +36,14 @@ class QueueReference:
 
     @classmethod
     def inside(cls, text: str, start: int, end: int) -> "QueueReference":
-        """Return the reference of a part of a text: the URL or ARN around the part, if the part is its queue name."""
-        part, word = cls(text[start:end]), cls(BETWEEN_WORDS.split(text[:end])[-1])
-        return word if word.queue_name == part.queue_name else part
+        """Return the reference of a part of a text: what states the account and region of the part's queue name.
+
+        It is a URL, an ARN, or their last parts alone; slashes may be escaped, as in JSON and in parameters of URLs.
+        """
+        part, word = cls(text[start:end]), unquote(BETWEEN_WORDS.split(text[:end])[-1].replace("\\/", "/"))
+        forms = (part,) if part.queue_name != part.text else ()
+        forms += cls(word[max(word.rfind("arn:"), 0) :]), cls(f"sqs://queue/{word.replace(':', '/')}")
+        return next((one for one in forms if one.queue_name == part.queue_name), part)
 
     @property
     def queue_name(self) -> QueueName:

@@ -168,6 +168,24 @@ def test_a_queue_of_another_account_or_region_is_refused(source, form, value, na
         RESOLVER.resolve(source, {"Q": form.format(value)})
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        r'{"queue":"https:\/\/sqs.eu-north-1.amazonaws.com\/271828182845\/memes"}',
+        "https%3A%2F%2Fsqs.eu-north-1.amazonaws.com%2F271828182845%2Fmemes",
+        "queue:arn:aws:sqs:eu-north-1:271828182845:memes",
+        "aws2-sqs://arn:aws:sqs:eu-north-1:271828182845:memes?delaySeconds=5",
+        "sqs.eu-north-1.amazonaws.com/271828182845/memes",
+        "eu-north-1:271828182845:memes",
+        "us-west-2:314159265359:memes",
+        "271828182845/memes",
+    ],
+)
+def test_the_account_and_region_before_a_captured_name_count_in_every_form(value):
+    with pytest.raises(ForeignQueue):
+        RESOLVER.resolve(variable("Q", pattern="memes"), {"Q": value})
+
+
 def test_a_fallback_and_a_parameter_name_no_queue_of_another_account_either():
     foreign = URL.replace("314159265359", "271828182845")
 
@@ -190,5 +208,20 @@ def test_a_fallback_and_a_parameter_name_no_queue_of_another_account_either():
 )
 def test_a_reference_that_states_no_other_place_is_the_stages_own(value):
     (found,) = RESOLVER.resolve(variable("Q"), {"Q": value})
+
+    assert found.queue_names == ("memes",)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value"),
+    [
+        ("memes", "a:b:c:d:memes"),
+        ("memes", "314159265359/memes"),
+        ("https.*", "url=https://localhost/?Queue=271828182845/memes"),
+        ("memes", r"https:\/\/sqs.eu-north-1.amazonaws.com\/314159265359\/memes"),
+    ],
+)
+def test_what_precedes_a_captured_name_may_be_the_stages_own(pattern, value):
+    (found,) = RESOLVER.resolve(variable("Q", pattern=pattern), {"Q": value})
 
     assert found.queue_names == ("memes",)
