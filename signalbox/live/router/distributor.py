@@ -217,8 +217,9 @@ def _added(current: Iterable[Subscriber], known: Iterable[Subscriber]) -> list[S
 
 def _outbox_message(batch: _GrowingBatch, realm: ExchangeName) -> OutboxMessage:
     subscriber, events = batch.subscriber, tuple(event for _, event in batch.events)
-    content = "\n".join(f"{one.pattern.subscription_id} {one.event.sequence} {one.event.topic}" for one in events)
-    item_id = ItemId(hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest())
+    # As JSON: a topic may have line feeds, and must not look like other events.
+    content = json_text([[one.pattern.subscription_id, one.event.sequence, one.event.topic] for one in events])
+    item_id = ItemId(hashlib.sha256(content.encode()).hexdigest())
     item = EventBatch(item_id, realm, UserName(subscriber.listener.authid), events)
     body = event_batch_body(item, [decoded.text for decoded, _ in batch.events])
     return OutboxMessage(subscriber.connection, item_id, body)

@@ -232,6 +232,15 @@ def test_the_id_of_a_batch_depends_on_its_content(world: World) -> None:
     assert first == again != other
 
 
+def test_no_topic_gives_a_batch_the_id_of_another(world: World) -> None:
+    world.subscribe("c", ALL)
+    world.deliver(published("a", 1), published("b", 1))
+    world.deliver(published(f"a\n{ALL.subscription_id} 1 b", 1))
+
+    first, other = (one.item_id for one in world.sent)
+    assert first != other
+
+
 def test_an_exchange_that_is_not_live_delivers_to_no_connection(world: World) -> None:
     other = replace(EXCHANGE, live=None)
 
