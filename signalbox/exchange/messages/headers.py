@@ -1,5 +1,6 @@
 """Message headers as SQS message attributes, or as one JSON attribute where SQS does not allow them."""
 
+import binascii
 import hashlib
 import json
 import re
@@ -32,6 +33,10 @@ ANNOUNCED_PATH = re.compile(r'"relPath"\s*:\s*("(?:[^"\\]|\\.)*")')  # Sarraceni
 V02 = "v02."  # a body of this format is `time base-url path`
 FILE_ID_CHARACTERS = 32
 REFUSED = re.compile("[^\\t\\n\\r -\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")  # SQS: all but XML 1.0's characters
+STRING, BINARY = "String", "Binary"
+DATA_TYPE = re.compile(r"(?:String|Number|Binary)(?:\.[A-Za-z0-9_.-]{1,240})?")
+# No more digits than SQS accepts; a number with more is carried in `headers`.
+NUMBER = re.compile(r"[+-]?[0-9]{1,19}(?:\.[0-9]{1,19})?(?:[eE][+-]?[0-9]{1,2})?")
 RESERVED_PREFIXES = ("aws.", "amazon.")  # SQS, case-insensitive
 
 
@@ -74,7 +79,25 @@ def is_allowed(text: str) -> bool:
 
 
 def _is_carried(name: str, header: Attribute) -> bool:
-    return name not in OWN_NAMES and _is_name(name) and (header.text is None or is_allowed(header.text))
+    is_typed = DATA_TYPE.fullmatch(header.data_type) is not None
+    return name not in OWN_NAMES and _is_name(name) and is_typed and _is_value(header)
+
+
+def _is_value(header: Attribute) -> bool:
+    """Return whether SQS accepts an attribute's value: one in `headers` may be anything that its publisher wrote."""
+    kind, text, base64 = header.data_type.partition(".")[0], header.text, header.base64
+    if kind == BINARY:
+        return text is None and base64 is not None and _is_base64(base64)
+    if text is None or base64 is not None:
+        return False
+    return is_allowed(text) if kind == STRING else NUMBER.fullmatch(text) is not None
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        return bool(binascii.a2b_base64(text, strict_mode=True))
+    except ValueError:  # binascii's error, and the one for characters that are not ASCII
+        return False
 
 
 def _is_name(name: str) -> bool:
@@ -84,7 +107,7 @@ def _is_name(name: str) -> bool:
 
 
 def _is_text(header: Attribute) -> bool:
-    return header.data_type == "String" and header.text is not None
+    return header.data_type == STRING and header.text is not None
 
 
 def _read(text: str, problems: Problems) -> Iterator[tuple[str, Attribute]]:

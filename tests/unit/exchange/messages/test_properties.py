@@ -37,6 +37,7 @@ TYPED = st.sampled_from(
         Attribute("String", "text"),
         Attribute("String.json", "{}"),
         Attribute("Number", "7.50"),
+        Attribute("Number.float", "-1e-9"),
         Attribute("Binary", None, "AP8="),
         Attribute("Binary.image", None, "AP8="),
     ]
@@ -121,6 +122,41 @@ def test_ten_headers_exceed_the_attribute_limit_and_share_one_attribute() -> Non
 
     assert set(attributes) == {"topic", "headers"}
     assert json.loads(attributes["headers"].text) == headers
+
+
+INVALID_VALUES = [
+    {"DataType": "Binary", "BinaryValue": "!"},
+    {"DataType": "Binary", "BinaryValue": "a"},
+    {"DataType": "Binary", "BinaryValue": "é"},
+    {"DataType": "Binary", "BinaryValue": ""},
+    {"DataType": "Binary", "StringValue": "text"},
+    {"DataType": "Binary", "StringValue": "text", "BinaryValue": "AA=="},
+    {"DataType": "Number", "StringValue": "text"},
+    {"DataType": "Number", "StringValue": "9" * 39},
+    {"DataType": "Number", "StringValue": "1e999"},
+    {"DataType": "Number", "BinaryValue": "AA=="},
+    {"DataType": "String"},
+    {"DataType": "String", "StringValue": "text", "BinaryValue": "AA=="},
+    {"DataType": "String.", "StringValue": "text"},
+    {"DataType": "String.é", "StringValue": "text"},
+    {"DataType": "String." + "x" * 250, "StringValue": "text"},
+    {"DataType": "Text", "StringValue": "text"},
+]
+
+
+@pytest.mark.parametrize("value", INVALID_VALUES, ids=str)
+def test_a_header_that_sqs_would_refuse_is_no_attribute_of_a_copy(value) -> None:
+    """A publisher writes `headers` as it likes: one copy must not fail the call that sends it with others."""
+    headers = Attribute("String", json.dumps({"bad": value, "good": "text"}))
+    message = raw(topic=Attribute("String", "a"), headers=headers)
+    properties = MessageProperties.from_published(message)
+
+    copy = delivered(properties, message)
+    dead = dead_letter_message(message, own_names={"topic"}, reason="no", is_fifo=False)
+
+    assert set(copy.attributes) == {"topic", "exchange", "message_id", "publisher", "published_at", "headers"}
+    assert set(dead.attributes) == {"topic", "Reason", "headers"}
+    assert DeliveredMessage.parse(as_received(copy)).attributes["good"].text == "text"
 
 
 def test_the_empty_routing_key_is_said_by_the_type_of_the_attribute() -> None:
