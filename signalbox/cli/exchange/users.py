@@ -87,6 +87,8 @@ def _add_with_key(name: str, role: Role, ownership: Ownership, *, options: Outpu
     added = register(users.identities, users.records, users.name, role=role, ownership=ownership, now=datetime.now(UTC))
     if known is not None and (known.role, known.ownership) != (role, ownership):
         settling.wait_until_rights_settle(users.records)
+        for one in users.unbind(before=known)["unbound"]:
+            say(_unbound(one))
     document: dict[str, object] = {"user": name, "role": role.value, "ownership": ownership.value}
     # A user without a key was created by a command that did not finish.
     if known is not None and known.user_id == added.user_id and users.identities.has_key(users.name):
@@ -173,7 +175,7 @@ def remove(*, name: Name, yes: Yes = False, options: OutputOptions) -> None:
     users.records.remove(users.name)
     forget_user_key(users.deployment, users.name)
     ended = users.end_rights()
-    left = users.unbind()
+    left = users.unbind(before=known)
     if options.as_json:
         print_json({"user": name, "removed": known is not None, "ended": ended, **left})
     else:
@@ -183,7 +185,7 @@ def remove(*, name: Name, yes: Yes = False, options: OutputOptions) -> None:
             groups = f", groups {', '.join(one['groups'])}" if one["groups"] else ""
             print_line(f"rights in {one['exchange']} ended: {one['grants']} grants, {one['denies']} denies{groups}")
         for one in left["unbound"]:
-            print_line(f"binding of {one['exchange']} to {one.get('queue') or one['destination']} removed")
+            print_line(_unbound(one))
         if names := [*left["queues"], *left["exchanges"]]:
             print_line(f"stays, for the next user of this name: {', '.join(names)}")
     say(f"in {users.deployment.place}")
@@ -237,11 +239,16 @@ class _Users:
         )
         return reply["ended"]
 
-    def unbind(self) -> dict[str, list[Any]]:
-        """Remove the bindings to the removed user's queues and exchanges; return these, and the names of what stays."""
+    def unbind(self, *, before: "User | None" = None) -> dict[str, list[Any]]:
+        """Remove bindings to the user's queues and exchanges; return these, and the names of the others.
+
+        Those of a removed user; or those from exchanges that a user may not read any more with another role.
+        """
         from signalbox.cli.exchange.stage import client_of
 
-        reply = cast("dict[str, list[Any]]", client_of(self.deployment).ask("unbind_user", {"user": self.name}))
+        earlier = {} if before is None else {"role": before.role.value, "ownership": before.ownership.value}
+        fields = {"user": self.name, **earlier}
+        reply = cast("dict[str, list[Any]]", client_of(self.deployment).ask("unbind_user", fields))
         return {name: reply[name] for name in ("unbound", "queues", "exchanges")}
 
     def issue_key(self, document: Mapping[str, object], *, as_json: bool) -> None:
@@ -268,6 +275,10 @@ class _Users:
             "broker": broker.url,
             "credentials_conf": broker.url_with_key,
         }
+
+
+def _unbound(binding: Mapping[str, Any]) -> str:
+    return f"binding of {binding['exchange']} to {binding.get('queue') or binding['destination']} removed"
 
 
 def _records(deployment: "Deployment") -> "DynamoUsers":

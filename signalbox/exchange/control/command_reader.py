@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from enum import StrEnum
+from typing import TypeVar
 
 from signalbox.control.envelope import Commands
 from signalbox.documents import Section, shown
@@ -43,6 +45,7 @@ from signalbox.sarracenia.rights.names import (
     parse_queue_name,
     parse_user_name,
 )
+from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 MINIMUM_EXPIRES_SECONDS = 60
 MAXIMUM_EXPIRES_SECONDS = 31_622_400  # a leap year
@@ -56,6 +59,7 @@ MAXIMUM_MESSAGE_ID = 100  # SQS
 MAXIMUM_MILLISECONDS = 10**13 - 1  # the year 2286
 # Placeholders for missing and invalid fields, each of which is reported as a problem.
 NO_EXCHANGE, NO_QUEUE, NO_USER = ExchangeName("x"), DeclaredName("q_"), UserName("_")
+Member = TypeVar("Member", bound=StrEnum)
 NO_PROPERTIES = MessageProperties(RoutingKey(""), "-", {})
 
 
@@ -134,6 +138,22 @@ def _bind(section: Section) -> Command:
 
 def _unbind(section: Section) -> Command:
     return Unbind(_bound(section, _stored))
+
+
+def _unbind_user(section: Section) -> Command:
+    role = _member(section, "role", Role.SUBSCRIBER)
+    return UnbindUser(read_user(section), role, _member(section, "ownership", Ownership.STRICT))
+
+
+def _member(section: Section, field: str, default: Member) -> Member:
+    text, known = section.text(field), type(default)
+    if text is None:
+        return default
+    try:
+        return known(text)
+    except ValueError:
+        section.problem(field, f"expected one of {', '.join(known)}, not {shown(text)}")
+        return default
 
 
 def _bound(section: Section, parse: Callable[[str], Pattern]) -> Binding:
@@ -245,7 +265,7 @@ COMMANDS: Commands[Command] = {
     "delete_queue": (("queue", "if_empty"), lambda section: DeleteQueue(_queue(section), section.flag("if_empty"))),
     "bind": (BINDING_FIELDS, _bind),
     "unbind": (BINDING_FIELDS, _unbind),
-    "unbind_user": (("user",), lambda section: UnbindUser(read_user(section))),
+    "unbind_user": (("user", "role", "ownership"), _unbind_user),
     "exchanges": ((), lambda _: ListExchanges()),
     "queues": ((), lambda _: ListQueues()),
     "bindings": (("exchange",), _list_bindings),

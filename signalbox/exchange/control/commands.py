@@ -9,6 +9,7 @@ from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import Binding, QueueSettings
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
+from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +109,16 @@ class Unbind:
 
 @dataclass(frozen=True, slots=True)
 class UnbindUser:
-    """`unbind_user {user}`, for administrators: remove the bindings to a removed user's queues and exchanges.
+    """`unbind_user {user, role?, ownership?}`, for administrators: remove bindings to a user's queues and exchanges.
 
-    Their names state the user. Result: {user, unbound: [binding], queues, exchanges}; the named ones stay.
+    Their names state the user. All bindings of a removed user are removed; of another one, those from exchanges that
+    the user may not read any more, as with the earlier `role` and `ownership`. Result: {user, unbound: [binding],
+    queues, exchanges}; the named ones stay.
     """
 
     user: UserName
+    role: Role = Role.SUBSCRIBER
+    ownership: Ownership = Ownership.STRICT
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ or from it can be made, so that the bindings found are complete. The record is r
 completes an interrupted deletion.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -65,20 +65,31 @@ class DeletionService:
         return self.delete(stored)
 
     def bindings_of(self, command: UnbindUser) -> object:
-        """Remove the bindings to what has a user's name; return the result document. Raises `NotPermitted`."""
+        """Remove bindings to what has a user's name; return the result document. Raises `NotPermitted`."""
         if self.caller.role is not Role.ADMIN:
             raise NotPermitted(f"only administrators may remove the bindings of user {str(command.user)!r}")
         store = self.ports.store
         declared = [*(one.resource for one in store.queues.every()), *(one.resource for one in store.exchanges.every())]
-        may = partial(is_permitted, command.user, Role.SOURCE, Right.CONFIGURE)  # only what has the user's name
+        # A source configures what has its name and nothing else.
+        may = partial(is_permitted, command.user, Role.SOURCE, Right.CONFIGURE, ownership=command.ownership)
         own = [one for one in declared if may(name=one.name)]
-        unbound = self._unbind([binding for one in own for binding in store.bindings.to(one)])
+        ended = self._ended_reading(command)
+        unbound = self._unbind([one for target in own for one in store.bindings.to(target) if ended(one.exchange)])
         return {
             "user": command.user,
             "unbound": [binding_document(binding) for binding in unbound],
             "queues": [one.name for one in own if one.kind is ResourceKind.QUEUE],
             "exchanges": [one.name for one in own if one.kind is ResourceKind.EXCHANGE],
         }
+
+    def _ended_reading(self, command: UnbindUser) -> Callable[[ExchangeName], bool]:
+        """Return whether a user may not read an exchange any more: a removed user none, others by the earlier role."""
+        user = self.ports.store.users.find(command.user)
+        if user is None:
+            return lambda _exchange: True
+        may_now = partial(is_permitted, user.name, user.role, Right.READ, ownership=user.ownership)
+        might = partial(is_permitted, user.name, command.role, Right.READ, ownership=command.ownership)
+        return lambda exchange: might(name=exchange) and not may_now(name=exchange)
 
     def delete(self, queue: DeclaredQueue, *, reason: str | None = None) -> dict[str, object]:
         """Delete a queue. Raises `ChangedMeanwhile` if its record has changed since it was read."""

@@ -30,6 +30,7 @@ from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, QueueSettings, ResourceKind, ResourceRef
 from signalbox.messages import Attribute
+from signalbox.sarracenia.rights.permissions import Ownership, Role
 
 QUEUE = ResourceRef(ResourceKind.QUEUE, "q_alice")
 OLD = {"exchange": "xs_a", "routing_key": "a.b", "body": "{}", "message_id": "m-1", "published_at": 1000}
@@ -87,6 +88,11 @@ def problems(command, **fields):
             Unbind(Binding("xs_a", QUEUE, Pattern(("#", "#", "#")))),
         ),
         ("unbind_user", {"user": "alice"}, UnbindUser("alice")),
+        (
+            "unbind_user",
+            {"user": "alice", "role": "feeder", "ownership": "loose"},
+            UnbindUser("alice", Role.FEEDER, Ownership.LOOSE),
+        ),
         ("exchanges", {}, ListExchanges()),
         ("queues", {}, ListQueues()),
         ("bindings", {}, ListBindings(None)),
@@ -240,4 +246,11 @@ def test_an_invalid_name_is_reported():
     assert problems("status", names=["", "q_*", "q_" * 128]) == [
         "names[0]: expected a name, or one with '*', not ''",
         f"names[2]: expected a name, or one with '*', not {shown('q_' * 128)}",
+    ]
+
+
+def test_an_unknown_role_of_a_user_is_a_problem():
+    assert problems("unbind_user", user="alice", role="king", ownership="firm") == [
+        "role: expected one of admin, feeder, source, subscriber, not 'king'",
+        "ownership: expected one of strict, loose, not 'firm'",
     ]

@@ -8,6 +8,7 @@ from signalbox.exchange.control.deletion import SHOWN_BINDINGS, ResourceInUse
 from signalbox.exchange.control.errors import NotPermitted
 from signalbox.exchange.model.control_ports import ChangedMeanwhile
 from signalbox.exchange.model.records import QueueSize
+from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.unit.exchange.control.stage import ALICE, ExchangeStage
 
 
@@ -177,8 +178,8 @@ def test_two_concurrent_deletions_both_succeed(stage):
     assert stage.ask("delete_queue", queue="q_alice")["deleted"]
 
 
-def unbind_user(stage, name, *, caller=None):
-    return ExchangeService(stage.ports).answer(caller, UnbindUser(name))
+def unbind_user(stage, name, *, caller=None, before=(Role.SUBSCRIBER, Ownership.STRICT)):
+    return ExchangeService(stage.ports).answer(caller, UnbindUser(name, *before))
 
 
 def test_nothing_more_reaches_the_queues_and_exchanges_of_a_removed_user(stage):
@@ -188,6 +189,7 @@ def test_nothing_more_reaches_the_queues_and_exchanges_of_a_removed_user(stage):
     stage.ask("bind", exchange="xpublic", queue="q_alice2", pattern="#")
     stage.events.clear()
 
+    stage.users.remove(ALICE)
     answer = unbind_user(stage, "alice")
 
     to_exchange = {"exchange": "xpublic", "destination": "xs_alice", "pattern": "b"}
@@ -200,6 +202,17 @@ def test_nothing_more_reaches_the_queues_and_exchanges_of_a_removed_user(stage):
     assert stage.kinds() == [("deleted", "binding")] * 2
     assert stage.ask("bindings") == [{**TO_QUEUE, "queue": "q_alice2", "pattern": "#"}, FROM_OTHER]
     assert unbind_user(stage, "alice")["unbound"] == []
+
+
+def test_another_role_ends_the_bindings_from_exchanges_that_it_may_not_read(stage):
+    stage.ask("declare_exchange", exchange="xs_bob")
+    for exchange in ("xs_bob", "xpublic", "xs_alice"):
+        stage.ask("bind", exchange=exchange, queue="q_alice", pattern="#")
+
+    assert unbind_user(stage, "alice")["unbound"] == []  # bound by administrators, with the same rights as before
+    answer = unbind_user(stage, "alice", before=(Role.FEEDER, Ownership.STRICT))
+
+    assert answer["unbound"] == [{"exchange": "xs_bob", "queue": "q_alice", "pattern": "#"}]
 
 
 def test_only_administrators_remove_the_bindings_of_a_user(stage):
