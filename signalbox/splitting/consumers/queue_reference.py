@@ -41,9 +41,10 @@ class QueueReference:
         It is a URL, an ARN, or their last parts alone; slashes may be escaped, as in JSON and in parameters of URLs.
         """
         part, word = cls(text[start:end]), unquote(BETWEEN_WORDS.split(text[:end])[-1].replace("\\/", "/"))
-        forms = (part,) if part.queue_name != part.text else ()
-        forms += cls(word[max(word.rfind("arn:"), 0) :]), cls(f"sqs://queue/{word.replace(':', '/')}")
-        return next((one for one in forms if one.queue_name == part.queue_name), part)
+        if part.queue_name != part.text:
+            return part
+        forms = cls(word[max(word.rfind("arn:"), 0) :]), cls(f"sqs://queue/{word.replace(':', '/')}")
+        return next((one for one in forms if one.queue_name == part.text), part)
 
     @property
     def queue_name(self) -> QueueName:
