@@ -118,7 +118,13 @@ class Resolver:
         except (ValueError, RecursionError) as error:  # the value may be nested deeper than Python can parse
             raise UnresolvedQueue(f"variable {resolution.variable!r} does not hold JSON: {error}") from error
         if selector != ALL_VALUES:
-            return self.compiler.program(selector).texts(document)
+            texts = self.compiler.program(selector).texts(document)
+            if not set(texts) <= set(_texts(document)):
+                raise UnresolvedQueue(
+                    f"variable {resolution.variable!r}: {selector!r} makes texts that the variable does not contain, "
+                    "so they cannot be replaced; select whole texts, and a part of them by a valuePattern"
+                )
+            return texts
         values = document.values() if isinstance(document, dict) else ()
         return [value for value in values if isinstance(value, str)]
 
@@ -127,6 +133,15 @@ class Resolver:
         if source.pattern is None:
             return 0, len(text)
         return self.compiler.capture(source.pattern).span(text)
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts in a JSON value, without keys of objects."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts(inner)
 
 
 def _with_texts(value: object, texts: set[str], change: Callable[[str], str]) -> object:

@@ -186,6 +186,12 @@ def test_the_account_and_region_before_a_captured_name_count_in_every_form(value
         RESOLVER.resolve(variable("Q", pattern="memes"), {"Q": value})
 
 
+def test_texts_that_a_selector_makes_are_refused():
+    """They could not be replaced, and the account and region of a URL that is cut would be lost."""
+    with pytest.raises(UnresolvedQueue, match="makes texts that the variable does not contain"):
+        RESOLVER.resolve(variable("Q", selector="keys[]"), {"Q": json.dumps({"memes": URL, "others": [1, None]})})
+
+
 def test_a_fallback_and_a_parameter_name_no_queue_of_another_account_either():
     foreign = URL.replace("314159265359", "271828182845")
 

@@ -54,6 +54,7 @@ PROGRAMS: dict[str, Callable[[object], Sequence[object]]] = {
     "error": _fail,
     '.Body == "mine"': lambda document: [document["Body"] == "mine"],
     '.S3Metadata.client == "a"': lambda document: [document.get("S3Metadata", {}).get("client") == "a"],
+    "keys[]": list,
     ".queue": lambda document: [document["queue"]],
     ".queues[]": lambda document: list(document["queues"]),
 }
