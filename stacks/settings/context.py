@@ -82,7 +82,7 @@ def _truth(given: object) -> bool:
 
 
 def _number(setting: Setting, given: object) -> int:
-    if isinstance(given, bool) or not re.fullmatch(r"-?\d{1,15}", str(given)):
+    if isinstance(given, bool) or not re.fullmatch(r"-?[0-9]{1,15}", str(given)):
         raise ValueError(f"must be a whole number, not {given!r}")
     number = int(str(given))
     if setting.choices is not None and number not in setting.choices:
@@ -101,8 +101,13 @@ def _text(setting: Setting, given: str) -> str:
 
 
 def _existing_file(given: str) -> Path:
-    path = Path(given).expanduser()
-    if not path.is_file():
+    try:
+        path = Path(given).expanduser()
+        is_file = path.is_file()
+    except (OSError, RuntimeError) as error:  # too long, not readable, or the home of an unknown user
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(f"names no file: {given[:100]!r}: {reason}") from error
+    if not is_file:
         raise ValueError(f"names no file: {given!r}")
     return path
 

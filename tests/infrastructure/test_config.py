@@ -102,6 +102,11 @@ def test_all_problems_are_reported_together():
         ({"stage": "Trial"}, "stage must match [a-z](?:[a-z0-9-]{0,28}[a-z0-9])?, not 'Trial'"),
         ({"broker_queue_name": "a.fifo"}, "broker_queue_name must match [A-Za-z0-9_-]{1,80}, not 'a.fifo'"),
         ({"bridge_list_file": "/nowhere"}, "bridge_list_file names no file: '/nowhere'"),
+        ({"bridge_list_file": "x" * 5000}, f"bridge_list_file names no file: '{'x' * 100}': File name too long"),
+        (
+            {"bridge_list_file": "~no-user/x"},
+            "bridge_list_file names no file: '~no-user/x': Could not determine home directory.",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "-".join(value),
 )
