@@ -34,10 +34,13 @@ def step_of(event: HistoryEvent, *, depth: int = 0) -> Step:
 
 
 def start_of(event: HistoryEvent) -> Step | None:
-    """Return the publication or the sending of a message, as its first event says; None if that event is the start."""
+    """Return the publication or the sending of a message, as its first event says; None if it says no possible time."""
     if event.latency_ms is None or event.kind != "routed":
         return None
-    at = event.occurred_at - timedelta(milliseconds=event.latency_ms)
+    try:
+        at = event.occurred_at - timedelta(milliseconds=event.latency_ms)
+    except OverflowError:  # such as a latency of 2**63 ms, or a time before the year 1
+        return None
     if event.capability == "exchange":
         return Step(at, "exchange", f"published to {event.source}{_by(event)}")
     return Step(at, event.capability, f"sent to {event.source}")

@@ -1,5 +1,6 @@
 """The story of a message: its steps in words, the times between them, and where it is now."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -25,6 +26,13 @@ def test_a_story_names_the_message_and_tells_each_step_with_its_time() -> None:
         (59200, 2, "not consumed by session ann of Ann: back to the deployed consumer in deployed-orders as copy-3"),
     ]
     assert [one.reason for one in story.steps if one.reason] == ["tenant: matches '^Avi'"]
+
+
+@pytest.mark.parametrize("latency_ms", [10**17, 2**63 - 1, -(2**63)])
+def test_a_story_begins_with_its_first_event_if_a_latency_is_impossible(latency_ms) -> None:
+    (story,) = stories([replace(WAY[1], latency_ms=latency_ms)])
+
+    assert story.started_at == WAY[1].occurred_at
 
 
 def test_a_message_is_last_where_no_later_event_takes_it_away() -> None:
