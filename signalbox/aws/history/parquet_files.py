@@ -108,6 +108,8 @@ def _named(rows: pa.Table, ids: Collection[str]) -> Any:  # noqa: ANN401 - pyarr
     wanted = pa.array(sorted(ids), pa.string())
     named = pc.or_(*(pc.is_in(rows.column(name), wanted) for name in ("event_id", "message_id")))
     labels = rows.column("labels")
+    if not pa.types.is_map(labels.type):
+        raise UnreadableParquet(f"no Parquet file of the history: its labels are {labels.type}")
     texts = pa.chunked_array([chunk.items for chunk in labels.chunks], pa.string())
     if any(pc.any(pc.match_substring(texts, one)).as_py() for one in ids):
         return pc.or_(named, pc.is_valid(labels))

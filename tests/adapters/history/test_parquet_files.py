@@ -1,7 +1,10 @@
 """Events by id in Parquet files, as the emulator's Firehose, Hive's library and the job write them."""
 
+import io
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from signalbox.aws.history.objects import ObjectPart
@@ -86,6 +89,14 @@ def test_a_file_is_read_from_any_position():
 def test_an_object_that_is_no_parquet_file_is_refused(data):
     with pytest.raises(UnreadableParquet, match="no Parquet file of the history"):
         raw_rows(data, {"m004"})
+
+
+def test_a_file_whose_labels_are_no_map_is_refused():
+    file = io.BytesIO()
+    pq.write_table(pa.table({"event_id": ["m004"], "message_id": ["m004"], "labels": ["m004"]}), file)
+
+    with pytest.raises(UnreadableParquet, match="labels are string"):
+        raw_rows(file.getvalue(), {"m004"})
 
 
 def test_a_file_of_other_columns_is_refused():
