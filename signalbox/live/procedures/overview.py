@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NewType, Protocol
 
 from signalbox.documents import Problems, Section, shown
 from signalbox.errors import UnavailableError
-from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.model.topics import RoutingKey, short_string_problem
 from signalbox.live.admin.grants import Rights
 from signalbox.live.log.events import rfc3339
 from signalbox.live.log.history_request import InvalidArgument
@@ -104,6 +104,8 @@ def list_topics(context: OverviewContext, payload: Payload) -> Payload:
     problems = Problems()
     section = Section.of(payload.keywords, "", problems)
     prefix = section.text("prefix") or ""
+    if problem := short_string_problem(prefix):  # no table has such a key
+        section.problem("prefix", problem)
     problems.refuse(InvalidArgument)
     topics = context.stage.topics.beginning_with(context.realm, prefix)
     visible = [topic for topic in topics if context.rights.may_receive(topic.name)]

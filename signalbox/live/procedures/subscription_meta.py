@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from signalbox.documents import shown
-from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.model.topics import RoutingKey, short_string_problem
 from signalbox.live.log.history_request import InvalidArgument
 from signalbox.live.procedures.calls import CallContext, NoSuchSubscription
 from signalbox.live.procedures.meta_events import subscription_details
@@ -109,6 +109,8 @@ def _topic(payload: Payload) -> str:
     first = payload.arguments[0] if payload.arguments else None
     if not isinstance(first, str):
         raise InvalidArgument(f"arguments[0]: expected a topic, not {shown(first)}")
+    if problem := short_string_problem(first):  # no table has such a key
+        raise InvalidArgument(f"arguments[0]: {problem}")
     return first
 
 

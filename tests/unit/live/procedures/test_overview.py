@@ -98,9 +98,11 @@ def test_a_result_with_too_many_topics_says_that_there_are_more():
     assert result.keywords == {"more": True}
 
 
-def test_a_prefix_must_be_a_text():
+def test_a_prefix_must_be_the_beginning_of_a_topic():
     with pytest.raises(InvalidArgument, match="prefix: expected a text, not 7"):
         call(list_topics, keywords={"prefix": 7})
+    with pytest.raises(InvalidArgument, match="prefix: has 256 bytes of UTF-8; at most 255 are allowed"):
+        call(list_topics, keywords={"prefix": "a" * 256})
 
 
 def test_the_overview_has_every_part_and_the_reasons_of_unavailable_parts():

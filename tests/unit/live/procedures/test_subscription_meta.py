@@ -99,6 +99,8 @@ def test_an_unknown_subscription_is_refused(procedure: str) -> None:
     [
         ("lookup", (), "arguments[0]: expected a topic, not None"),
         ("match", (5,), "arguments[0]: expected a topic, not 5"),
+        ("lookup", ("a" * 256,), "arguments[0]: has 256 bytes of UTF-8; at most 255 are allowed"),
+        ("lookup", ("\ud800",), "arguments[0]: has half of a surrogate pair, which UTF-8 cannot encode"),
         ("lookup", ("a", "prefix"), "arguments[1]: expected the options of SUBSCRIBE, not 'prefix'"),
         (
             "lookup",
