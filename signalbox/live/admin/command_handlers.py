@@ -181,7 +181,8 @@ class _Execution:
     def _forget_user(self, command: ForgetUser) -> object:
         if self.caller.role is not Role.ADMIN:
             raise NotPermitted(f"only administrators may remove user {str(command.user)!r}")
-        return self._changes.remove_user(command.user, self._realms())
+        every = [one.name for one in self.ports.exchanges.every()]  # one that is no realm may be made one again
+        return self._changes.remove_user(command.user, every)
 
     def _realms(self) -> Sequence[ExchangeName]:
         return [one.name for one in self.ports.exchanges.every() if one.live]

@@ -96,6 +96,16 @@ class RightsChanges:
         notified = sessions.end(connections, "the user was removed")
         return {"user": user, "ended": ended, "notified_sessions": notified}
 
+    def end_realm(self, realm: ExchangeName) -> None:
+        """Remove all grants, denies and members of groups of a deleted realm: the next one of its name has none."""
+        for group, user in self.ports.groups.members(realm):
+            self.ports.groups.remove(realm, group, user)
+        users, groups = self.ports.grants.grantees(realm), self.ports.grants.of_groups(realm).by_principal
+        for principal in (*map(PrincipalName, users), *groups):
+            stored = self.ports.grants.find(realm, principal)
+            if not self.ports.grants.save(realm, principal, GrantSet(), replacing=stored):
+                raise GrantsChanged(f"another command changed the grants of {str(principal)!r}: send yours again")
+
     def _ended_rights(self, user: UserName, realms: Sequence[ExchangeName]) -> Iterator[dict[str, object]]:
         principal = PrincipalName(user)
         for realm in realms:

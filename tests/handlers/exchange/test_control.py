@@ -180,6 +180,19 @@ def test_grants_of_a_realm_are_listed_until_they_are_revoked(stage):
     ]
 
 
+def test_a_realm_that_is_declared_again_has_no_grants_of_its_name(stage):
+    realm = {"exchange": "xs_alice.fifo"}
+    stage.result("declare_exchange", **realm, live=True)
+    for user in ("alice", "@lab"):
+        stage.result_of(user, "grant", **realm, uri="logs.a")
+    stage.result("group_add", **realm, group="lab", users=["alice"])
+
+    stage.result("delete_exchange", **realm)
+    stage.result("declare_exchange", **realm, live=True)
+
+    assert (stage.result("grants", **realm), stage.result("groups", **realm)) == ([], [])
+
+
 @pytest.mark.parametrize(
     ("command", "fields"), [("declare_exchange", {"anonymous": ""}), ("delete_exchange", {"force": True})]
 )

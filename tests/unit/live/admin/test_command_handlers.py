@@ -16,7 +16,7 @@ from signalbox.live.admin.command_handlers import LiveCommandHandlers
 from signalbox.live.admin.commands import COMMANDS, secret_fields
 from signalbox.live.admin.grants import Grant, GroupGrants
 from signalbox.live.admin.ports import LiveAdminPorts
-from signalbox.live.admin.rights_changes import MAXIMUM_GRANTS, GrantsChanged, TooManyGrants
+from signalbox.live.admin.rights_changes import MAXIMUM_GRANTS, GrantsChanged, RightsChanges, TooManyGrants
 from signalbox.live.admin.rights_sources import RightsSourcesReader
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.live.identity.tokens import TokenIdentity
@@ -663,6 +663,25 @@ def test_a_removed_user_leaves_no_secret_rights_and_sessions_in_any_realm(stage)
     assert stage.ask("forget_user", user="bob")["ended"] == []
     with pytest.raises(NotPermitted):
         stage.ask("forget_user", by="alice", user="bob")
+
+
+def test_a_removed_user_has_no_rights_in_a_realm_that_is_made_one_again(stage):
+    stage.ask("grant", **LOGS)
+    realm = stage.exchanges.find(OWN)
+    paused = stage.exchanges.save(replace(realm, live=None), replacing=realm)
+
+    stage.ask("forget_user", user="bob")
+    stage.exchanges.save(replace(paused, live=LiveSettings()), replacing=paused)
+
+    assert stage.ask("grants") == []
+
+
+def test_the_end_of_a_realm_beside_a_change_of_its_grants_is_repeated(stage, monkeypatch):
+    stage.ask("grant", **LOGS)
+    monkeypatch.setattr(stage.grants, "save", lambda *_, **__: False)
+
+    with pytest.raises(GrantsChanged):
+        RightsChanges(stage.ports, None).end_realm(OWN)
 
 
 def test_a_removal_beside_a_change_of_the_users_grants_is_repeated(stage, monkeypatch):
