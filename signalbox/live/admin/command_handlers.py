@@ -132,7 +132,8 @@ class _Execution:
 
     def _explain(self, command: ExplainAccess) -> object:
         realms = [command.realm] if command.realm else self._realms()
-        visible = [one for one in realms if command.user == self.caller.name or self._may_configure(one)]
+        is_own = command.user == self.caller.name and not command.groups
+        visible = [one for one in realms if is_own or self._may_configure(one)]
         if command.realm and not visible:
             self._require(command.realm)
         return [self._explanation(command, realm) for realm in visible]
@@ -140,8 +141,9 @@ class _Execution:
     def _explanation(self, command: ExplainAccess, realm: ExchangeName) -> Mapping[str, object]:
         live = self._live(realm)
         reader = RightsSourcesReader(self.ports, realm, self.ports.grants.of_groups(realm))
-        sources = None if command.groups else reader.of_user(command.user)
-        return explanation(sources or self._of_token(command, live, reader), command.right, command.topic)
+        sources = (None if command.groups else reader.of_user(command.user)) or self._of_token(command, live, reader)
+        shown = sources if self._may_configure(realm) else sources.without_other_groups()
+        return explanation(shown, command.right, command.topic)
 
     def _of_token(self, command: ExplainAccess, live: LiveSettings, reader: RightsSourcesReader) -> RightsSources:
         self._check_user(command.user, live)

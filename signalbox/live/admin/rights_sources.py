@@ -56,6 +56,11 @@ class RightsSources:
             is_anonymous=self.is_anonymous,
         )
 
+    def without_other_groups(self) -> "RightsSources":
+        """Return the sources without the grants and denies of groups that the user is not in."""
+        by_principal = dict(self.group_grants.of(self.groups, is_anonymous=False))
+        return replace(self, group_grants=replace(self.group_grants, by_principal=by_principal))
+
     def with_granted(self, principal: PrincipalName, granted: GrantSet) -> "RightsSources":
         """Return the sources after the grants and denies of a principal were replaced."""
         user = user_of(principal)

@@ -495,8 +495,11 @@ def test_an_explanation_names_what_permits_and_why_other_grants_do_not_apply(sta
     stage.ask("grant", **{**LOGS, "user": "@unrelated", "uri": "states."})
     stage.ask("group_add", exchange=OWN, group="lab", users=["bob"])
 
-    (answer,) = stage.ask("explain", by="bob", user="bob", exchange=OWN, topic="logs.lab.a")
+    (answer,) = stage.ask("explain", by="alice", user="bob", exchange=OWN, topic="logs.lab.a")
+    (own,) = stage.ask("explain", by="bob", user="bob", exchange=OWN, topic="logs.lab.a")
 
+    # Only those who may configure a realm see its groups.
+    assert own["reasons"] == [one for one in answer["reasons"] if one.get("user") != "@other"]
     assert (answer["permitted"], answer["groups"], answer["right"]) == (True, ["lab"], "read")
     assert reasons(answer, "permits") == [
         ("grant", "bob", "the grant of bob matches the topic"),
@@ -565,6 +568,8 @@ def test_an_explanation_is_for_the_user_and_for_who_may_configure(stage):
         stage.ask("explain", by="alice", **asked, exchange=OTHER)
     with pytest.raises(NotPermitted):
         stage.ask("explain", by="bob", user="alice", topic="a", exchange=OWN)
+    with pytest.raises(NotPermitted):
+        stage.ask("explain", by="bob", **asked, exchange=OWN, groups=["lab"])
 
 
 def test_an_explanation_shows_a_part_of_many_reasons(stage, monkeypatch):
