@@ -55,7 +55,7 @@ def test_a_client_joins_subscribes_and_publishes(stage):  # noqa: F811
     assert (message["Body"], attributes["topic"], attributes["publisher"]) == ('"hello"', "trial.a", "source")
     assert note["reply"] == {"connection": "c1", "request": 2}
     assert note["audience"] == {"excluded_publisher": session_id}
-    assert message["Attributes"]["MessageGroupId"] == "trial.a"
+    assert message["Attributes"]["MessageGroupId"] == "c1"
     assert stage.history() == [("session", "started"), ("subscription", "subscribed")]
 
 

@@ -118,7 +118,9 @@ def test_only_the_functions_of_the_exchange_are_called_with_its_messages(stage):
     mapped = {"Create": {"Exchange/Route", "Exchange/Control"}}
     for action in ("Create", "Update", "Delete", "Get"):
         found = allowed(stage, CONTROL, action=f"lambda:{action}EventSourceMapping")
-        conditions = [condition["ArnLike"]["lambda:FunctionArn"] for _, condition in found if "ArnLike" in condition]
+        # Mappings with the tags of the stage may be deleted for functions of earlier deployments.
+        untagged = [condition for _, condition in found if "ArnLike" in condition and "StringEquals" not in condition]
+        conditions = [condition["ArnLike"]["lambda:FunctionArn"] for condition in untagged]
         functions = {stage.text(one) for condition in conditions for one in as_list(condition)}
         assert functions == mapped.get(action, {"Exchange/Route"})
 

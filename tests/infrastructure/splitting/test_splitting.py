@@ -174,7 +174,8 @@ def test_keys_of_queues_are_used_through_sqs(chosen):
 @pytest.mark.parametrize("action", ["Create", "Update", "Delete"])
 def test_mappings_are_changed_for_the_named_functions_and_split_only(chosen, action):
     found = conditions(chosen, "Splitting/ControlRole", action=f"lambda:{action}EventSourceMapping")
-    (condition,) = (one for one in found if "ArnLike" in one)
+    # Mappings with the tags of the stage may be deleted for functions of earlier deployments.
+    (condition,) = (one for one in found if "ArnLike" in one and "StringEquals" not in one)
 
     functions = {chosen.text(function) for function in condition["ArnLike"]["lambda:FunctionArn"]}
     assert functions == {"Splitting/Split", FUNCTION, f"{FUNCTION}:*"}
