@@ -32,7 +32,6 @@ from signalbox.exchange.control.reconnection import ReconnectionService
 from signalbox.exchange.model.connections import FunctionArn, Readers
 from signalbox.exchange.model.control_ports import ControlPorts, StageConfig, Store
 from signalbox.exchange.model.events import CAPABILITY
-from signalbox.live.admin.denies import StoredDenies
 from signalbox.live.admin.ports import LiveAdminPorts
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 
@@ -109,14 +108,9 @@ def ports() -> ControlPorts:
         config=config(),
         queue_url=replies().url,
         record=instance.record,
-        denies=_denies(),
+        denies=wiring.stored_denies(),
         parallel_map=parallel_map,
     )
-
-
-def _denies() -> StoredDenies:
-    live = instance.table("LIVE_TABLE")
-    return StoredDenies(DynamoUsers(wiring.table()), DynamoGrants(live), DynamoGroups(live), parallel_map)
 
 
 @cache

@@ -8,11 +8,9 @@ import boto3
 from lambdas.exchange import wiring
 from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
-from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.exchange.key_holds import DynamoKeyHolds
 from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads, DynamoRoutingTable
 from signalbox.aws.kept.store import S3KeptMessages
-from signalbox.aws.live.grants import DynamoGrants, DynamoGroups
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.aws.live.router_log import DynamoRouterLog
@@ -23,7 +21,7 @@ from signalbox.exchange.routing.copy_keeper import CopyKeeper
 from signalbox.exchange.routing.key_holds import KeyHolder
 from signalbox.exchange.routing.retries import Retrier
 from signalbox.exchange.routing.router import Router
-from signalbox.live.admin.denies import CachedDenies, StoredDenies
+from signalbox.live.admin.denies import CachedDenies
 from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.router.distributor import Distributor
 from signalbox.queues import QueueName
@@ -58,9 +56,7 @@ def router() -> Router:
 @cache
 def denies() -> CachedDenies:
     """Return the denies of users in realms."""
-    live = instance.table("LIVE_TABLE")
-    stored = StoredDenies(DynamoUsers(wiring.table()), DynamoGrants(live), DynamoGroups(live), parallel_map)
-    return CachedDenies(stored, instance.CLOCK.now)
+    return CachedDenies(wiring.stored_denies(), instance.CLOCK.now)
 
 
 @cache

@@ -4,7 +4,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from lambdas.shared import instance
+from lambdas.shared.threads import parallel_map
+from signalbox.aws.exchange.exchanges import DynamoUsers
+from signalbox.aws.live.grants import DynamoGrants, DynamoGroups
 from signalbox.exchange.model.names import StageNames
+from signalbox.live.admin.denies import StoredDenies
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
@@ -19,6 +23,12 @@ def names() -> StageNames:
 def table() -> "Table":
     """Return the table of exchanges."""
     return instance.table("EXCHANGE_TABLE")
+
+
+def stored_denies() -> StoredDenies:
+    """Return the denies of users in realms, which are read at each call."""
+    live = instance.table("LIVE_TABLE")
+    return StoredDenies(DynamoUsers(table()), DynamoGrants(live), DynamoGroups(live), parallel_map)
 
 
 def url_prefix() -> str:

@@ -482,7 +482,7 @@ def _place(entry: Entry, heads: Mapping[RoutingKey, Head]) -> tuple[RoutingKey |
     if isinstance(entry, Rejection):
         return None, math.inf
     key = entry.properties.key
-    return key, heads.get(key, Head()).recent.get(entry.message.message_id, math.inf)
+    return key, _recent(heads, key).get(entry.message.message_id, math.inf)
 
 
 def _key(entry: Entry, sequences: Mapping[MessageId, int]) -> str:

@@ -102,9 +102,7 @@ class RightsChanges:
             self.ports.groups.remove(realm, group, user)
         users, groups = self.ports.grants.grantees(realm), self.ports.grants.of_groups(realm).by_principal
         for principal in (*map(PrincipalName, users), *groups):
-            stored = self.ports.grants.find(realm, principal)
-            if not self.ports.grants.save(realm, principal, GrantSet(), replacing=stored):
-                raise GrantsChanged(f"another command changed the grants of {str(principal)!r}: send yours again")
+            self._replace(realm, principal, GrantSet(), replacing=self.ports.grants.find(realm, principal))
 
     def _ended_rights(self, user: UserName, realms: Sequence[ExchangeName]) -> Iterator[dict[str, object]]:
         principal = PrincipalName(user)
@@ -112,11 +110,10 @@ class RightsChanges:
             stored, groups = self.ports.grants.find(realm, principal), self.ports.groups.of_user(realm, user)
             if not (stored.grants or stored.denies or groups):
                 continue
-            if not self.ports.grants.save(realm, principal, GrantSet(), replacing=stored):
-                raise GrantsChanged(f"another command changed the grants of {str(user)!r}: send yours again")
+            self._replace(realm, principal, GrantSet(), replacing=stored)
             for group in groups:
                 self.ports.groups.remove(realm, group, user)
-            self.ports.record([events.rights_ended(user, realm, by=self.by, at=self.ports.clock.now())])
+            self._record([events.rights_ended(user, realm, by=self.by, at=self.ports.clock.now())])
             numbers = {"grants": len(stored.grants), "denies": len(stored.denies)}
             yield {"exchange": realm, **numbers, "groups": sorted(groups)}
 
@@ -130,9 +127,14 @@ class RightsChanges:
         sessions.notify(sessions.of_principal(command.realm, command.principal))
 
     def _save(self, command: GiveGrant | TakeGrant, granted: GrantSet, *, replacing: StoredGrants) -> None:
-        if not self.ports.grants.save(command.realm, command.principal, granted, replacing=replacing):
-            raise GrantsChanged(f"another command changed the grants of {str(command.principal)!r}: send yours again")
+        self._replace(command.realm, command.principal, granted, replacing=replacing)
         self._record([events.changed(command, by=self.by, at=self.ports.clock.now())])
+
+    def _replace(
+        self, realm: ExchangeName, principal: PrincipalName, granted: GrantSet, *, replacing: StoredGrants
+    ) -> None:
+        if not self.ports.grants.save(realm, principal, granted, replacing=replacing):
+            raise GrantsChanged(f"another command changed the grants of {str(principal)!r}: send yours again")
 
     def _record(self, found: Sequence[HistoryEvent]) -> None:
         self.ports.record(found)
