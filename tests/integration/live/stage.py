@@ -1,17 +1,22 @@
 """The trial realm of the deployed stage, and its users."""
 
+import json
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from websockets.sync.client import ClientConnection, connect
+
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.session import Login
 from signalbox.clients.web_socket import connector
+from signalbox.live.wamp.codec import SUBPROTOCOL
 from signalbox.local.live_users import start_functions
 
 PREFIX = "trial"
+ROLES = {"subscriber": {}, "publisher": {}, "caller": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +58,22 @@ class TrialRealm:
 def new_topic() -> str:
     """Return an unused topic."""
     return f"{PREFIX}.t{secrets.token_hex(6)}"
+
+
+@contextmanager
+def connected(place: TrialRealm) -> Iterator[ClientConnection]:
+    """Provide a connection without a session, for messages of WAMP as they are sent."""
+    with connect(place.url, subprotocols=[SUBPROTOCOL]) as socket:
+        yield socket
+
+
+def ask(socket: ClientConnection, *message: object) -> list[Any]:
+    """Send a message, and return the next one of the router."""
+    socket.send(json.dumps(message))
+    return received(socket)
+
+
+def received(socket: ClientConnection) -> list[Any]:
+    """Return the next message of the router."""
+    found: list[Any] = json.loads(socket.recv(timeout=60))
+    return found

@@ -3,39 +3,23 @@
 import json
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import ClientConnection
 
 from signalbox.cli.exchange.stage import client_of
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.live.cursor import Cursor
-from signalbox.live.wamp.codec import SUBPROTOCOL
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.live.page import WorkingFolder
-from tests.integration.live.stage import TrialRealm, new_topic
+from tests.integration.live.stage import ROLES, TrialRealm, ask, connected, new_topic, received
 from tests.patience import SOON_SECONDS
 
 pytestmark = pytest.mark.emulator
-
-ROLES = {"subscriber": {}, "publisher": {}, "caller": {}}
-
-
-@contextmanager
-def connected(place: TrialRealm) -> Iterator[ClientConnection]:
-    with connect(place.url, subprotocols=[SUBPROTOCOL]) as socket:
-        yield socket
-
-
-def ask(socket: ClientConnection, *message: object) -> list[Any]:
-    socket.send(json.dumps(message))
-    found: list[Any] = json.loads(socket.recv(timeout=60))
-    return found
 
 
 def join(socket: ClientConnection, place: TrialRealm, name: str, secret: str) -> list[Any]:
@@ -119,7 +103,7 @@ def test_a_removed_user_and_the_next_of_that_name_have_no_rights(place, desk):
         assert join(socket, place, name, secret)[0] == 2
 
         removed = json.loads(desk.run("user", "remove", name, "--yes", "--json"))
-        goodbye = json.loads(socket.recv(timeout=60))
+        goodbye = received(socket)
 
     assert removed["ended"] == [{"exchange": place.realm, "grants": 4, "denies": 0, "groups": []}]
     assert (goodbye[0], goodbye[2]) == (6, "wamp.close.killed")

@@ -1,43 +1,23 @@
 """Users of a real OpenID provider on the stage: they join with its tokens, renew them in place, and end with them."""
 
-import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import ClientConnection
 
-from signalbox.live.wamp.codec import SUBPROTOCOL
 from signalbox.local.identity.provider import LIFETIME_SECONDS, IdentityProvider
 from signalbox.local.stage_folder import StageFolder
 from tests.identity_provider import access_token, id_token
 from tests.integration.live.page import WorkingFolder
-from tests.integration.live.stage import TrialRealm, new_topic
+from tests.integration.live.stage import ROLES, TrialRealm, ask, connected, new_topic, received
 from tests.patience import wait_for
 
 pytestmark = pytest.mark.emulator
 
 SHORT_SECONDS, LONG_SECONDS = 30, LIFETIME_SECONDS
-ROLES = {"subscriber": {}, "publisher": {}, "caller": {}}
-
-
-@contextmanager
-def connected(place: TrialRealm) -> Iterator[ClientConnection]:
-    with connect(place.url, subprotocols=[SUBPROTOCOL]) as socket:
-        yield socket
-
-
-def ask(socket: ClientConnection, *message: object) -> list[Any]:
-    socket.send(json.dumps(message))
-    return received(socket)
-
-
-def received(socket: ClientConnection) -> list[Any]:
-    found: list[Any] = json.loads(socket.recv(timeout=60))
-    return found
 
 
 def join(socket: ClientConnection, place: TrialRealm, token: str) -> list[Any]:
