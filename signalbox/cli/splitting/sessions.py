@@ -136,7 +136,6 @@ def start(
                 return
             with held_session(client, timeout=timedelta(seconds=timeout)) as state:
                 _print_session(state, as_json=place.as_json)
-                say("Ctrl-C ends it")
                 with HeartbeatThread(client).running() as heartbeat:
                     _wait(heartbeat)
     except Interrupted as interruption:
@@ -155,6 +154,7 @@ def _wait(heartbeat: "HeartbeatThread") -> None:
     from signalbox.cli.shared.signals import Interrupted
 
     try:
+        say("Ctrl-C ends it")
         heartbeat.ended.wait()
     except Interrupted:
         return  # an interruption is the normal end

@@ -1,6 +1,8 @@
 """A fake stage for CLI tests: moto, and a thread that replies to commands of control queues."""
 
 import json
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from signalbox.cli.main import app
 from tests.adapters.shared.stubs import URLS
+from tests.patience import wait_for
 
 Reply = Callable[[Mapping[str, Any]], object]
 
@@ -114,6 +117,33 @@ def split(*arguments: str, **options: Any) -> Result:
     """Run a command of `signalbox split` against the fake stage."""
     own, separator, command = _parted(arguments)
     return CliRunner().invoke(app, ["split", *own, "--aws", *separator, *command], catch_exceptions=False, **options)
+
+
+def printed(text: str) -> bool:
+    """Return whether the command that runs has printed this to standard error."""
+    written = getattr(sys.stderr.buffer, "getvalue", bytes)()  # click's runner collects it there
+    return text in written.decode()
+
+
+@contextmanager
+def interrupting(condition: Callable[[], object], number: int) -> Iterator[None]:
+    """Send a signal to the command that runs once a condition holds."""
+    failed: list[AssertionError] = []
+
+    def watch() -> None:
+        try:
+            wait_for(condition, "what the test waits for")
+        except AssertionError as error:
+            failed.append(error)
+        os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+    assert not failed, failed
 
 
 def _parted(arguments: tuple[str, ...]) -> tuple[list[str], list[str], list[str]]:

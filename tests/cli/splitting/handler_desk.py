@@ -1,12 +1,8 @@
 """A folder with a handler, its session's queue, and a fake stage."""
 
 import json
-import os
 import signal
-import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +10,7 @@ from typing import Any
 import boto3
 import pytest
 
-from tests.cli.shared.stage import FakeStage, fake_stage, split
-from tests.patience import wait_for
+from tests.cli.shared.stage import FakeStage, fake_stage, interrupting, split
 
 TARGET = ("--target", "ecs/demo/worker")
 RECORDS = """
@@ -51,35 +46,10 @@ class Desk:
         found = boto3.client("sqs").get_queue_attributes(QueueUrl=self.url, AttributeNames=["All"])["Attributes"]
         return int(found["ApproximateNumberOfMessages"]), int(found["ApproximateNumberOfMessagesNotVisible"])
 
-    def said(self, text: str) -> bool:
-        """Return whether the command that runs has printed this to standard error."""
-        written = getattr(sys.stderr.buffer, "getvalue", bytes)()  # click's runner collects it there
-        return text in written.decode()
-
     def run(self, *options: str, until: Callable[[], object], then: int = signal.SIGINT) -> Any:
         """Run a handler until a condition holds, then interrupt it as Ctrl-C does."""
         with interrupting(until, then):
             return split("run", "--config", "mirrord.json", *options)
-
-
-@contextmanager
-def interrupting(condition: Callable[[], object], number: int) -> Iterator[None]:
-    failed: list[AssertionError] = []
-
-    def watch() -> None:
-        try:
-            wait_for(condition, "what the test waits for", seconds=30)
-        except AssertionError as error:
-            failed.append(error)
-        os.kill(os.getpid(), number)
-
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
-    assert not failed, failed
 
 
 @pytest.fixture

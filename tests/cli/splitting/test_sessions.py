@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from signalbox.clients.splitting.sessions import SessionNotReady
 from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError
 from signalbox.splitting.model.session_config import InvalidSessionConfig
-from tests.cli.shared.stage import FakeStage, Refusal, fake_stage, split, waiting_replies
+from tests.cli.shared.stage import FakeStage, Refusal, fake_stage, interrupting, printed, split, waiting_replies
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 
 CONFIG = {"feature": {"split_queues": {"memes": {"queue_type": "SQS", "message_filter": {"tenant": "^ann$"}}}}}
@@ -141,16 +140,11 @@ def test_an_invalid_config_is_refused_before_anything_is_sent(stage, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_held_session_ends_when_it_is_interrupted(stage, config, number):
-    def interrupt(_: object) -> object:
-        threading.Timer(0.5, os.kill, (os.getpid(), number)).start()
-        return session("ready")
-
-    stage.replies["start"] = interrupt
-
-    result = split("start", *TARGET, "--config", config)
+    with interrupting(lambda: printed("Ctrl-C ends it"), number):
+        result = split("start", *TARGET, "--config", config)
 
     assert result.exit_code == 0
-    assert stage.commands == ["start", "stop"]
+    assert stage.commands[-1] == "stop"
     assert waiting_replies() == 0
 
 
