@@ -49,7 +49,12 @@ FOLDERS = {
     "browser": ("tests/browser",),
     "spark": ("tests/glue",),
     "java": ("tests/adapters", "tests/infrastructure/live"),
-    "kubernetes": ("tests/kubernetes", "tests/adapters/splitting"),
+    "kubernetes": (
+        "tests/kubernetes",
+        "tests/adapters/splitting",
+        "tests/integration/splitting",
+        "tests/local/emulator",
+    ),
 }
 CORE_TESTS = ("tests/unit", "tests/adapters")
 # Tests of whole commands, of which most need a stage in moto: a third of the time of all tests without a marker.
@@ -116,7 +121,8 @@ def test_tier() -> list[Check]:
 
 def release_parts() -> list[Check]:
     """Return the parts of `make release`, which can be run alone; together with `make test` they are everything."""
-    stages = [Check(name, (_pytest(folder, "-m", IN_RELEASE, *REMARKS),)) for name, folder in PARTS.items()]
+    marked = f"{IN_RELEASE} and not kubernetes"
+    stages = [Check(name, (_pytest(folder, "-m", marked, *REMARKS),)) for name, folder in PARTS.items()]
     return [_kubernetes(), *stages, _core(), _jobs(), Check("java", (_marked("java", "not emulator"),))]
 
 
@@ -134,9 +140,9 @@ def _jobs() -> Check:
 
 
 def _kubernetes() -> Check:
-    """Return the part on a Kubernetes cluster alone, which is built first."""
+    """Return the part with all tests on a Kubernetes cluster, which is built first."""
     build = (*GIVES_WAY, _program("python"), "-m", "signalbox.local.kubernetes")
-    return Check("kubernetes", (build, _marked("kubernetes", "not emulator")))
+    return Check("kubernetes", (build, _pytest(*FOLDERS["kubernetes"], "-m", "kubernetes", *REMARKS)))
 
 
 def _marked(marker: str, others: str) -> tuple[str, ...]:
