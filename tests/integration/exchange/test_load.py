@@ -103,8 +103,7 @@ def _not_as_published(
 
 def _troubles(pump: Pump) -> dict[str, object]:
     """Return the dead letters and leftovers of the queues."""
-    with pump.client() as client:
-        status = client.status()
+    status = pump.client().status()
     counts = ("queued", "in_flight", "rejects", "dead_letters")
     names = {*MESSAGES, *(queue for queues in QUEUES.values() for queue in queues)}
     ours = [one for one in (*status["exchanges"], *status["queues"]) if one["name"] in names]
