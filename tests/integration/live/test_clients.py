@@ -9,7 +9,7 @@ import pytest
 
 from signalbox.cli.exchange.stage import client_of
 from signalbox.clients.exchange.publisher import PublishRequest
-from signalbox.clients.live.client import LiveClient
+from signalbox.clients.live.client import LiveClient, RequestUnconfirmed
 from signalbox.exchange.model.records import OrderBy
 from signalbox.live.wamp.messages import Payload
 from tests.integration.live.stage import TrialRealm, new_topic
@@ -19,6 +19,19 @@ from tests.integration.shared.tcp_proxy import tcp_proxy
 pytestmark = pytest.mark.emulator
 
 Start = Callable[..., Client]
+# U+0000 marks binary data in WAMP's JSON, and no parser takes all that another one writes.
+HOSTILE_BODIES = (
+    r'"\u0000not base64!"',
+    r'["\u0000\u0000\u0001 line"]',
+    r'{"args": ["\u0000x"], "kwargs": {"k": "\u0000?"}}',
+    r'{"\u0000key": 1, "__proto__": {"a": 1}}',
+    r'"\ud800"',
+    "NaN",
+    "1e999",
+    "9" * 400,
+    "[" * 2_000 + "]" * 2_000,
+    '{"args": {"0": 1}}',
+)
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +198,33 @@ def test_a_refused_request_is_an_error_and_the_session_continues(start, do, give
 
     assert refused.value.error == error
     assert client.ask("subscribe", name="next", topic=new_topic()) > 0
+
+
+@pytest.mark.parametrize("text", ["\0not base64!", "\0\0\1 line"])
+def test_a_text_that_no_client_can_read_ends_its_publisher_alone(start, place, publisher, text):
+    topic, client = new_topic(), start()
+    client.ask("subscribe", name=topic, topic=topic)
+
+    with pytest.raises(RequestUnconfirmed), place.publisher() as hostile:
+        hostile.publish(topic, Payload((text,)))
+
+    publish(publisher, topic, "last")
+    client.wait_for_values(topic, ["last"])
+
+
+def test_no_body_of_an_sqs_message_ends_a_subscriber(start, place, deployment):
+    topic, client = new_topic(), start()
+    client.ask("subscribe", name=topic, topic=topic)
+    posts = [
+        PublishRequest(topic, body, {"payload": "wamp"} if "args" in body else {}, f"{topic}-{number}")
+        for number, body in enumerate([*HOSTILE_BODIES, '"last"'])
+    ]
+
+    list(client_of(deployment).publish_all(place.realm, posts, order_by=OrderBy.TOPIC))
+
+    client.wait_for(lambda: client.values(topic)[-1:] == ["last"], "the last event")
+    assert len(client.values(topic)) == len(posts)
+    assert client.ask("subscribe", name=f"next {topic}", topic=f"{topic}.next") > 0
 
 
 # --- the past
