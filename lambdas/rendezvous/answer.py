@@ -10,10 +10,10 @@ from lambdas.shared import instance
 from lambdas.shared.http import Request, Response
 from signalbox.aws.rendezvous.queues import QueueGone
 from signalbox.history.event import HistoryEvent
+from signalbox.rendezvous.model.states import Rendezvous
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import keyed_hash
 from signalbox.rendezvous.rules.answer_service import AnswerService
-from signalbox.rendezvous.rules.states import Rendezvous
 from signalbox.rendezvous.wire.proxy import InvalidProxyMessage, ProxyAnswer, answer_response
 
 

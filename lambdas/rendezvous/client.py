@@ -8,11 +8,11 @@ from lambdas.rendezvous import wiring
 from lambdas.rendezvous.responses import response
 from lambdas.shared import instance
 from lambdas.shared.http import Request, Response
+from signalbox.rendezvous.model.states import ClientId, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import client_address
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND, NOT_FOUND_HEADERS
 from signalbox.rendezvous.rules.client_service import ClientService
-from signalbox.rendezvous.rules.states import ClientId, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.wire import amp
 from signalbox.rendezvous.wire.offer import MAXIMUM_BODY_BYTES, Offer, OfferRejectedError, is_legacy
 from signalbox.rendezvous.wire.reply import ClientReply, error_reply, legacy_reply

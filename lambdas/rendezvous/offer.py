@@ -11,9 +11,9 @@ from lambdas.rendezvous import wiring
 from lambdas.shared import instance
 from signalbox.errors import RejectedError
 from signalbox.messages import Message, MessageId
+from signalbox.rendezvous.model.states import OfferDelivery, parse_client_id
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.rules.offer_service import DeliveryResult, OfferService
-from signalbox.rendezvous.rules.states import OfferDelivery, parse_client_id
 
 logger = logging.getLogger(__name__)
 

@@ -10,10 +10,10 @@ from lambdas.rendezvous.responses import response
 from lambdas.shared import instance
 from lambdas.shared.http import Request, Response
 from signalbox.aws.rendezvous.held_polls import DynamoPresence
+from signalbox.rendezvous.model.states import Rendezvous
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import client_address, keyed_hash
 from signalbox.rendezvous.rules.poll_service import PollResult, PollService
-from signalbox.rendezvous.rules.states import Rendezvous
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.proxy import (
     InvalidProxyMessage,

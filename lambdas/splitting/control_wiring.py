@@ -30,14 +30,14 @@ from signalbox.kept.sweeper import KeptSweeper
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName
 from signalbox.splitting.consumers.environment import Resolver
 from signalbox.splitting.consumers.queue_reference import Home
+from signalbox.splitting.control.orphan_queues import OrphanQueueSweeper
 from signalbox.splitting.control.ports import ControlPorts, DeclaredRegistries, KeptStore, NothingDeclared, Store
 from signalbox.splitting.forwarding.splitter import RECORD_AGE
 from signalbox.splitting.model.events import CAPABILITY
 from signalbox.splitting.model.observed_state import Timings
-from signalbox.splitting.model.ports import Targets
 from signalbox.splitting.model.target import KUBERNETES, TargetKind
+from signalbox.splitting.ports import Targets
 from signalbox.splitting.queues.names import RANDOM_CHARACTERS, RANDOM_LENGTH
-from signalbox.splitting.queues.orphan_queues import OrphanQueueSweeper
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from signalbox.filters.engines import Engines
 from signalbox.filters.patterns import compile_pattern
-from signalbox.splitting.forwarding.filters import InvalidExpression, Span
+from signalbox.splitting.model.filters import InvalidExpression, Span
 
 PART = re.compile(
     r"(?P<same>\((?:(?!\?)|\?(?::|=|!|<=|<!|>|P<\w+>))|[)|^.]|[*+?][?+]?|\{[0-9]*,?[0-9]+\}|\{[0-9]+,\}|\\[1-9Abnrtfva]"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from signalbox.errors import UnavailableError
 from signalbox.filters import sandbox
-from signalbox.splitting.forwarding.filters import FilterStopped, FilterUse, InvalidExpression
+from signalbox.splitting.model.filters import FilterStopped, FilterUse, InvalidExpression
 
 COMPILATION_SECONDS = 0.2
 FREE_BYTES = 256 * 1024 * 1024  # for small patterns in this process: a quarter of the memory of the functions

@@ -11,7 +11,7 @@ from itertools import count
 
 from signalbox.filters.jq_parser import ASSIGNMENTS, parse_program
 from signalbox.filters.jq_terms import Entry, Pattern, Step, Term
-from signalbox.splitting.forwarding.filters import InvalidExpression
+from signalbox.splitting.model.filters import InvalidExpression
 
 # The functions of jaq-std 2.1.2 and jaq-json 1.1.2, by number of arguments, but for those that end the process.
 FUNCTIONS = {

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from signalbox.splitting.forwarding.filters import InvalidExpression
+from signalbox.splitting.model.filters import InvalidExpression
 
 TOKEN = re.compile(
     r"(?P<space>\s+|\#(?:\\[^\r\n]|\\\r?\n|[^\\\n])*)|(?P<number>\d++(?:\.\d+|(?!\.))(?:[eE][+-]?\d+)?)|(?P<text>\")"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from signalbox.filters.captures import Capture, compile_capture
 from signalbox.filters.engines import Engines
 from signalbox.filters.patterns import compile_pattern
-from signalbox.splitting.forwarding.filters import FilterUse, Pattern, Program
+from signalbox.splitting.model.filters import FilterUse, Pattern, Program
 
 
 @dataclass(frozen=True, slots=True)

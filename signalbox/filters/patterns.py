@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from signalbox.filters.engines import Engines, Reservation
-from signalbox.splitting.forwarding.filters import InvalidExpression
+from signalbox.splitting.model.filters import InvalidExpression
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator

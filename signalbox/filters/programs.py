@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from signalbox.filters.engines import Engines
 from signalbox.filters.jq_dialect import decision_of, texts_of
-from signalbox.splitting.forwarding.filters import InvalidExpression, ProgramFailed
+from signalbox.splitting.model.filters import InvalidExpression, ProgramFailed
 
 MAXIMUM_PROGRAM_CHARACTERS = 10_000
 

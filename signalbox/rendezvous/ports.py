@@ -7,8 +7,8 @@ from typing import Protocol
 
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import Lease, QueueName, QueueUrl, StrayQueue
-from signalbox.rendezvous.rules.held_polls import HeldPoll
-from signalbox.rendezvous.rules.states import (
+from signalbox.rendezvous.model.held_polls import HeldPoll
+from signalbox.rendezvous.model.states import (
     Claimant,
     ClaimResult,
     ClientId,

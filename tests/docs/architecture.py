@@ -29,8 +29,13 @@ def layers(contracts: list[Mapping[str, Any]]) -> str:
     """Return the layers of the contracts, from the outermost to the innermost, and the names of the other contracts."""
     ordered = [contract for contract in contracts if contract["type"] == "layers"]
     others = [contract for contract in contracts if contract["type"] != "layers"]
-    blocks = "".join(f"```text\n{_stacked(contract['layers'])}```\n\n" for contract in ordered)
+    blocks = "".join(f"{_caption(one)}```text\n{_stacked(one['layers'])}```\n\n" for one in ordered)
     return f"{blocks}Further contracts:\n\n" + "".join(f"- {_sentence(contract['name'])}.\n" for contract in others)
+
+
+def _caption(contract: Mapping[str, Any]) -> str:
+    """Return the line above the layers of a package."""
+    return "".join(f"Of `{package.replace('.', '/')}/`:\n\n" for package in contract.get("containers", ()))
 
 
 def _stacked(names: list[str]) -> str:

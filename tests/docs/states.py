@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from signalbox.rendezvous.rules.states import TRANSITIONS, OfferState
+from signalbox.rendezvous.model.states import TRANSITIONS, OfferState
 
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "states.svg"
 Transition = tuple[OfferState | None, OfferState]

@@ -23,11 +23,13 @@ def test_every_module_has_a_first_line_for_the_map():
 def test_layers_are_numbered_from_the_outermost_and_other_contracts_are_named():
     contracts = [
         {"name": "arrows point inwards", "type": "layers", "layers": ["a.cli | a.sr3", "a.core"]},
+        {"name": "floors of a.core", "type": "layers", "layers": ["rules", "model"], "containers": ["a.core"]},
         {"name": "a stands alone", "type": "forbidden"},
     ]
 
     assert layers(contracts) == (
-        "```text\n 1  a.cli | a.sr3\n 2  a.core\n```\n\nFurther contracts:\n\n- A stands alone.\n"
+        "```text\n 1  a.cli | a.sr3\n 2  a.core\n```\n\n"
+        "Of `a/core/`:\n\n```text\n 1  rules\n 2  model\n```\n\nFurther contracts:\n\n- A stands alone.\n"
     )
 
 

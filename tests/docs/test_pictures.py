@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from signalbox.rendezvous.rules.states import OfferState
+from signalbox.rendezvous.model.states import OfferState
 from tests.docs.markdown import ROOT, name_of
 from tests.docs.states import MEANING, PICTURE, drawn, transitions
 

@@ -11,7 +11,7 @@ from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.live.router.publication_metadata import PublicationMetadata
 from signalbox.live.wamp.messages import Authenticate, Call, Hello, Publish, Subscribe
 from signalbox.messages import Message
-from signalbox.rendezvous.rules.states import OfferDelivery
+from signalbox.rendezvous.model.states import OfferDelivery
 from signalbox.rendezvous.wire.offer import Offer
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, ProxyPoll
 from tests.docs.markdown import ROOT

@@ -11,8 +11,8 @@ from datetime import UTC, date, datetime, timedelta
 from signalbox.errors import EffectRefused
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import Lease, QueueName, QueueUrl, StrayQueue, queue_name
-from signalbox.rendezvous.rules.held_polls import HeldPoll
-from signalbox.rendezvous.rules.states import (
+from signalbox.rendezvous.model.held_polls import HeldPoll
+from signalbox.rendezvous.model.states import (
     OPEN_STATES,
     TRANSITIONS,
     Claimant,

@@ -1,4 +1,4 @@
-"""In-memory ports of `signalbox.splitting.model.ports`, with the conditions of each write.
+"""In-memory ports of `signalbox.splitting.ports`, with the conditions of each write.
 
 The suite in tests/adapters/splitting/test_splits.py checks the stores and the AWS adapters for the same behaviour.
 """
@@ -13,7 +13,7 @@ from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName
 from signalbox.sending import MAXIMUM_ENTRIES, Batch, SentBatch
 from signalbox.splitting.consumers.registry import ConsumedQueue, Registry
-from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import (
     Forwarder,
     ForwardingState,
@@ -22,9 +22,9 @@ from signalbox.splitting.model.observed_state import (
     TargetState,
     TemporaryQueue,
 )
-from signalbox.splitting.model.ports import ORIGINAL_QUEUE, SentBack, StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import ORIGINAL_QUEUE, SentBack, StoredRegistry, StoredSplit, UnreadableSplit
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 

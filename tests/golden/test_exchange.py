@@ -41,8 +41,8 @@ from signalbox.exchange.model.records import (
     Retention,
     User,
 )
-from signalbox.exchange.model.routing_ports import CopySettings
 from signalbox.exchange.routing import events as routing_events
+from signalbox.exchange.routing.ports import CopySettings
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import Attribute, Message, outgoing
 from signalbox.sarracenia.rights.permissions import Ownership, Role

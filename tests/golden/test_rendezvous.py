@@ -16,9 +16,9 @@ from signalbox.aws.rendezvous.offers import DynamoEndedLeases, DynamoOffers
 from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.queues import Lease, QueueName, QueueUrl
+from signalbox.rendezvous.model.held_polls import HeldPoll
+from signalbox.rendezvous.model.states import Claimant, OfferPool, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.reporting import events
-from signalbox.rendezvous.rules.held_polls import HeldPoll
-from signalbox.rendezvous.rules.states import Claimant, OfferPool, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.reply import ClientReply, answer_reply, error_reply

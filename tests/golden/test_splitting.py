@@ -27,12 +27,12 @@ from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery
 from signalbox.splitting.control import commands
-from signalbox.splitting.forwarding.matching import Decision, Mode, Outcome, SessionVerdict
 from signalbox.splitting.model import events
+from signalbox.splitting.model.claims import Decision, Mode, Outcome, SessionVerdict
 from signalbox.splitting.model.observed_state import QueueUse, Sample
-from signalbox.splitting.model.ports import StoredRegistry, StoredSplit
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import StoredRegistry, StoredSplit
 from tests.golden.files import RecordingSqs, golden, store, stored_items
 
 AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)

@@ -37,7 +37,7 @@ BUDGET = {
     "rendezvous.page": ({"rendezvous"}, 40),
     "rendezvous.sweep": ({"rendezvous"}, 44),
     "splitting.split": ({"splitting"}, 60),
-    "splitting.control": ({"splitting"}, 117),
+    "splitting.control": ({"splitting"}, 118),
     "exchange.route": (LIVE, 110),
     "exchange.control": (LIVE, 135),
     "live.connect": (LIVE, 57),

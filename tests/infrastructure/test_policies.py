@@ -16,7 +16,7 @@ from signalbox.aws.rendezvous.queues import SqsClientQueues
 from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.exchange.model.names import StageNames
 from signalbox.queues import QueueName
-from signalbox.rendezvous.rules.states import ClientId
+from signalbox.rendezvous.model.states import ClientId
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.aws import aws, sqs

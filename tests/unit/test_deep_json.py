@@ -26,8 +26,8 @@ from signalbox.live.session import inbox
 from signalbox.live.wamp.codec import decode
 from signalbox.rendezvous.wire.proxy import ProxyPoll
 from signalbox.splitting.control.commands import COMMANDS as SPLITTING
-from signalbox.splitting.forwarding.filter_input import envelope_attributes
-from signalbox.splitting.forwarding.s3_objects import objects_of
+from signalbox.splitting.model.filter_input import envelope_attributes
+from signalbox.splitting.model.s3_objects import objects_of
 
 Reader = Callable[[str], object]
 

@@ -10,8 +10,8 @@ from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
-from signalbox.exchange.model.routing_ports import CopySettings, KeysOfExchange, RoutingSnapshot
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
+from signalbox.exchange.routing.ports import CopySettings, KeysOfExchange, RoutingSnapshot
 from signalbox.exchange.routing.router import Router
 from signalbox.messages import Message
 from signalbox.queues import QueueName

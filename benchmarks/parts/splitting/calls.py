@@ -10,15 +10,15 @@ from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, SentBatch
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
-from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.forwarding.route import Route
 from signalbox.splitting.forwarding.splitter import Splitter
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import QueueUse
-from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import StoredSplit
 
 MESSAGES = 1_000
 BATCH = 10  # the maximum that Lambda receives and deletes in one call

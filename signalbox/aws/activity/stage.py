@@ -12,7 +12,7 @@ from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.shared.errors import look
 from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.exchange.model.names import StageNames
-from signalbox.splitting.model.ports import StoredSplit
+from signalbox.splitting.ports import StoredSplit
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table

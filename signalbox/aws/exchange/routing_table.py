@@ -36,8 +36,8 @@ from signalbox.aws.shared.dynamodb import Item, every_item, every_key, milliseco
 from signalbox.backoff import Backoff
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.records import Binding, ResourceKind, ResourceRef
-from signalbox.exchange.model.routing_ports import CopySettings, HeadChange, KeysOfExchange, RoutingSnapshot
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.ports import CopySettings, HeadChange, KeysOfExchange, RoutingSnapshot
 from signalbox.exchange.routing.sequences import Head
 from signalbox.messages import MessageId
 from signalbox.parallel import ParallelMap, serial_map

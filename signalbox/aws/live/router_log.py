@@ -16,7 +16,7 @@ from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHead
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.shared.dynamodb import TRANSACTION_CONFLICT, reasons
 from signalbox.exchange.model.records import LiveSettings
-from signalbox.exchange.model.routing_ports import BatchWrites
+from signalbox.exchange.routing.ports import BatchWrites
 from signalbox.live.log.events import LoggedEvent
 from signalbox.sarracenia.rights.names import ExchangeName
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.conditions import Attr, Key
 from signalbox.aws.shared.dynamodb import Item, deleted, every_item, milliseconds, moment, succeeds
-from signalbox.rendezvous.rules.held_polls import HeldPoll
-from signalbox.rendezvous.rules.states import ClientId, ProxySessionId
+from signalbox.rendezvous.model.held_polls import HeldPoll
+from signalbox.rendezvous.model.states import ClientId, ProxySessionId
 from signalbox.rendezvous.wire.nat import Nat
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The table of rendezvous records: each transition of a rendezvous is one conditional write.
 
 The condition expressions are equivalent to `is_claimable`, `is_answerable` and `TRANSITIONS` in
-`signalbox.rendezvous.rules.states`; one test suite runs against this adapter and the in-memory one.
+`signalbox.rendezvous.model.states`; one test suite runs against this adapter and the in-memory one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,9 +15,7 @@ from zlib import crc32
 from signalbox.aws.shared.conditions import Attr, Condition, Key
 from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment, succeeds, updated, updated_or_there
 from signalbox.queues import Lease, QueueName, QueueUrl, queue_name
-from signalbox.rendezvous.reporting import events
-from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
-from signalbox.rendezvous.rules.states import (
+from signalbox.rendezvous.model.states import (
     OPEN_STATES,
     Claimant,
     ClaimResult,
@@ -30,6 +28,8 @@ from signalbox.rendezvous.rules.states import (
     is_pooled,
     offer_pool,
 )
+from signalbox.rendezvous.reporting import events
+from signalbox.rendezvous.reporting.counters import UNKNOWN_COUNTRY
 from signalbox.rendezvous.wire.nat import Nat
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.errors import RejectedError
 from signalbox.queues import QueueName, QueueUrl, allow_policy, lease_tags
-from signalbox.rendezvous.rules.states import ClientId
+from signalbox.rendezvous.model.states import ClientId
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient

@@ -12,7 +12,7 @@ from signalbox.aws.shared.errors import is_passing
 from signalbox.backoff import Backoff
 from signalbox.clock import Clock
 from signalbox.parallel import ParallelMap
-from signalbox.splitting.forwarding.s3_objects import Metadata, S3Object, Unread
+from signalbox.splitting.model.s3_objects import Metadata, S3Object, Unread
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client

@@ -21,9 +21,9 @@ from signalbox.sending import MAXIMUM_ENTRIES, Batch, Delivery, batches
 from signalbox.splitting.forwarding.deliveries import return_request
 from signalbox.splitting.model.events import CAPABILITY
 from signalbox.splitting.model.observed_state import Sample, TemporaryQueue
-from signalbox.splitting.model.ports import SentBack
 from signalbox.splitting.model.split import SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import SentBack
 from signalbox.splitting.queues.queue_attributes import DeadLetterQueue, cloned
 
 if TYPE_CHECKING:

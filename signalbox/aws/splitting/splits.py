@@ -13,7 +13,6 @@ from signalbox.aws.shared.dynamodb import Item, every_item, milliseconds, moment
 from signalbox.errors import RejectedError
 from signalbox.queues import QueueName
 from signalbox.splitting.model.observed_state import QueueUse, Sample, Timings
-from signalbox.splitting.model.ports import APPLIED, StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.model.records import (
     UnreadableRecord,
     read_record,
@@ -24,6 +23,7 @@ from signalbox.splitting.model.records import (
 )
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import APPLIED, StoredRegistry, StoredSplit, UnreadableSplit
 
 if TYPE_CHECKING:
     from boto3.dynamodb.conditions import ConditionBase

@@ -18,7 +18,7 @@ SECONDS, PAUSE_SECONDS = 900, 2.0
 def sessions(session: "boto3.Session", table: str) -> Iterator[tuple[str, str]]:
     """Yield the target and name of each session, and of each split without sessions that has not ended."""
     from signalbox.aws.splitting.splits import DynamoSplits
-    from signalbox.splitting.model.ports import UnreadableSplit
+    from signalbox.splitting.ports import UnreadableSplit
 
     for found in DynamoSplits(session.resource("dynamodb").Table(table)).every():
         if isinstance(found, UnreadableSplit):

@@ -10,7 +10,7 @@ from signalbox.cli.shared.stage import OutputOptions, local_time, say
 from signalbox.cli.splitting.stage import control
 from signalbox.errors import RejectedError
 from signalbox.splitting.control.commands import DEFAULT_AUDIT_DAYS, MAXIMUM_AUDIT_DAYS
-from signalbox.splitting.forwarding.matching import DEPLOYED
+from signalbox.splitting.model.claims import DEPLOYED
 from signalbox.splitting.queues.names import DEFAULT_PREFIX
 
 ANY = "*"

@@ -10,7 +10,7 @@ from signalbox.clients.control import NoControlReply
 from signalbox.control.protocol import CommandUnavailable
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.splitting.control.protocol import READY, SessionStatus
-from signalbox.splitting.forwarding.matching import Mode
+from signalbox.splitting.model.claims import Mode
 from signalbox.splitting.model.session_config import WHOLE_TARGET, split_queues_of
 
 POLL_SECONDS = 1.0

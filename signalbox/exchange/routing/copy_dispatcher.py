@@ -9,7 +9,7 @@ from signalbox.exchange.messages.copies import Copy, retry_message
 from signalbox.exchange.messages.headers import OWN_NAMES
 from signalbox.exchange.messages.properties import TOPIC, dead_letter_message
 from signalbox.exchange.model.names import dead_letter_name
-from signalbox.exchange.model.routing_ports import CopySender, DeclaredQueues
+from signalbox.exchange.routing.ports import CopySender, DeclaredQueues
 from signalbox.messages import Message, MessageId
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, is_fifo

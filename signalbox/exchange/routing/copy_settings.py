@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from signalbox.exchange.model.bindings import DeclaredName
-from signalbox.exchange.model.routing_ports import CopySettings, RoutingTable
+from signalbox.exchange.routing.ports import CopySettings, RoutingTable
 from signalbox.sarracenia.rights.names import UserName, queue_user
 
 KEPT_FOR = timedelta(seconds=60)  # the delay until a change of a queue's settings takes effect

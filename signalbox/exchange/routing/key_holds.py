@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from signalbox.exchange.model.routing_ports import NewHold
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.ports import NewHold
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 

@@ -22,7 +22,14 @@ from signalbox.exchange.messages.publications import (
 from signalbox.exchange.model.denies import DenyReader
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import OrderBy
-from signalbox.exchange.model.routing_ports import (
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.batch_report import BatchReport
+from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult
+from signalbox.exchange.routing.copy_keeper import CopyKeeper
+from signalbox.exchange.routing.copy_settings import CopySettingsCache
+from signalbox.exchange.routing.denied_routes import RouteDenies
+from signalbox.exchange.routing.key_holds import HeldKeys, KeyHolder
+from signalbox.exchange.routing.ports import (
     BatchWrites,
     CounterWriter,
     Delivery,
@@ -32,13 +39,6 @@ from signalbox.exchange.model.routing_ports import (
     NumberedPublication,
     RoutingTable,
 )
-from signalbox.exchange.model.topics import RoutingKey
-from signalbox.exchange.routing.batch_report import BatchReport
-from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher, DispatchResult
-from signalbox.exchange.routing.copy_keeper import CopyKeeper
-from signalbox.exchange.routing.copy_settings import CopySettingsCache
-from signalbox.exchange.routing.denied_routes import RouteDenies
-from signalbox.exchange.routing.key_holds import HeldKeys, KeyHolder
 from signalbox.exchange.routing.sequences import KEPT, KEPT_OF_MANY, Head, numbered
 from signalbox.fifo import FifoBatch
 from signalbox.history.event import HistoryEvent

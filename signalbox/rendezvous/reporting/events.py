@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueName
-from signalbox.rendezvous.rules.states import OfferDelivery, Rendezvous, was_matched
+from signalbox.rendezvous.model.states import OfferDelivery, Rendezvous, was_matched
 
 if TYPE_CHECKING:
     from signalbox.rendezvous.wire.proxy import ProxyPoll

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from signalbox.rendezvous.model.states import ProxySessionId, Rendezvous
 from signalbox.rendezvous.rules.matching import RendezvousPolicy
-from signalbox.rendezvous.rules.states import ProxySessionId, Rendezvous
 from signalbox.rendezvous.wire.proxy import ProxyAnswer
 from signalbox.rendezvous.wire.reply import answer_reply
 

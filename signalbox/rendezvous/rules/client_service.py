@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from signalbox.rendezvous.model.states import ClientId, OfferState, Rendezvous, RendezvousMethod, was_matched
 from signalbox.rendezvous.rules.matching import PollReserver, RendezvousPolicy
 from signalbox.rendezvous.rules.offer_service import with_offer
-from signalbox.rendezvous.rules.states import ClientId, OfferState, Rendezvous, RendezvousMethod, was_matched
 from signalbox.rendezvous.wire.bridges import BridgeList
 from signalbox.rendezvous.wire.offer import Offer
 from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, error_reply

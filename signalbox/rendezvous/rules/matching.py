@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from signalbox.rendezvous.rules.held_polls import HeldPoll, has_recent_proxy, ranked_polls
-from signalbox.rendezvous.rules.states import ClientId, ProxySessionId
+from signalbox.rendezvous.model.held_polls import HeldPoll, has_recent_proxy, ranked_polls
+from signalbox.rendezvous.model.states import ClientId, ProxySessionId
 from signalbox.rendezvous.wire.nat import Nat
 
 if TYPE_CHECKING:

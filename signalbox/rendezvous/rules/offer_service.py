@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import QueueUrl
-from signalbox.rendezvous.reporting import events
-from signalbox.rendezvous.rules.matching import PollReserver, RendezvousPolicy
-from signalbox.rendezvous.rules.states import (
+from signalbox.rendezvous.model.states import (
     OfferDelivery,
     OfferState,
     OfferStep,
@@ -21,6 +19,8 @@ from signalbox.rendezvous.rules.states import (
     next_step,
     was_matched,
 )
+from signalbox.rendezvous.reporting import events
+from signalbox.rendezvous.rules.matching import PollReserver, RendezvousPolicy
 from signalbox.rendezvous.wire.bridges import BridgeList
 from signalbox.rendezvous.wire.offer import Offer, OfferRejectedError
 from signalbox.rendezvous.wire.reply import NO_PROXIES, TIMED_OUT, error_reply

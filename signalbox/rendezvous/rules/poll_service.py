@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from signalbox.rendezvous.rules.held_polls import HeldPoll, candidate_slots
-from signalbox.rendezvous.rules.matching import RendezvousPolicy
-from signalbox.rendezvous.rules.states import (
+from signalbox.rendezvous.model.held_polls import HeldPoll, candidate_slots
+from signalbox.rendezvous.model.states import (
     Claimant,
     ClaimResult,
     ClientId,
@@ -18,6 +17,7 @@ from signalbox.rendezvous.rules.states import (
     is_abandoned,
     is_claimable,
 )
+from signalbox.rendezvous.rules.matching import RendezvousPolicy
 from signalbox.rendezvous.wire.proxy import ProxyPoll
 from signalbox.rendezvous.wire.reply import TIMED_OUT, error_reply
 

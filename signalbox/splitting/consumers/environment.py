@@ -9,7 +9,7 @@ from signalbox.queues import QueueName
 from signalbox.splitting.consumers.queue_reference import Home, QueueReference
 from signalbox.splitting.consumers.registry import NameSource, SourceKind
 from signalbox.splitting.consumers.registry_reader import ALL_VALUES
-from signalbox.splitting.forwarding.filters import Compiler
+from signalbox.splitting.model.filters import Compiler
 
 
 class UnresolvedQueue(RejectedError):

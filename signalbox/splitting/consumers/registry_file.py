@@ -7,7 +7,7 @@ from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
 from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.consumers.registry_reader import RegistryReader, optional_section, other_brokers
-from signalbox.splitting.forwarding.filters import Compiler
+from signalbox.splitting.model.filters import Compiler
 from signalbox.splitting.model.target import DEFAULT_NAMESPACE, InvalidTarget, Target
 from signalbox.splitting.queues.names import DEFAULT_PREFIX
 

@@ -14,7 +14,7 @@ from signalbox.splitting.consumers.registry import (
     Registry,
     SourceKind,
 )
-from signalbox.splitting.forwarding.filters import Compiler, InvalidExpression
+from signalbox.splitting.model.filters import Compiler, InvalidExpression
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.target import KUBERNETES, InvalidTarget, Target, TargetKind
 from signalbox.splitting.queues.names import DEFAULT_TEMPLATE, template_problem

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.registry import ConsumedQueue
-from signalbox.splitting.forwarding.matching import DEPLOYED, SessionId
+from signalbox.splitting.model.claims import DEPLOYED, SessionId
 from signalbox.splitting.model.session_config import QueueId, SessionConfig
 from signalbox.splitting.model.split import JOINABLE, Phase, Replay, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target

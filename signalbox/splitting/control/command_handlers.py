@@ -31,11 +31,11 @@ from signalbox.splitting.control.registries import RegistryService
 from signalbox.splitting.control.session_start import SessionStarter
 from signalbox.splitting.forwarding.explanation import DescribedSession, as_document, explained, parse_messages
 from signalbox.splitting.forwarding.filter_budget import SHARE, FilterBudget
-from signalbox.splitting.forwarding.filters import FilterUse
 from signalbox.splitting.forwarding.route import stored_config
-from signalbox.splitting.model.ports import StoredSplit, UnreadableSplit
+from signalbox.splitting.model.filters import FilterUse
 from signalbox.splitting.model.session_config import SessionConfig
 from signalbox.splitting.model.split import Split, ended, with_heartbeat
+from signalbox.splitting.ports import StoredSplit, UnreadableSplit
 
 MAXIMUM_EXPLAINED = 100
 # The time of all filters and patterns in one command: half of the function's time-out, which a test compares.

@@ -9,7 +9,7 @@ from signalbox.control.envelope import Commands
 from signalbox.documents import Section, shown
 from signalbox.kept.settings import LONGEST
 from signalbox.queues import QueueName
-from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.target import InvalidTarget, Target
 

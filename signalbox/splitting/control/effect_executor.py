@@ -8,8 +8,8 @@ from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.control.observation import record_start
 from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.control.replays import SessionReplayer
+from signalbox.splitting.control.returned_messages import MessageReturner
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
-from signalbox.splitting.forwarding.returned_messages import MessageReturner
 from signalbox.splitting.forwarding.route import Route
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model.actions import (
@@ -25,8 +25,8 @@ from signalbox.splitting.model.actions import (
     SwitchTarget,
     SwitchTargetBack,
 )
-from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.split import Split, SplitQueue
+from signalbox.splitting.ports import StoredSplit
 
 QUEUE_ANNOTATION = "queue"
 # Messages are returned by the record as it was read, so only while it is valid (`Timings.settle`).

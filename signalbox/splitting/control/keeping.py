@@ -10,8 +10,8 @@ from signalbox.queues import QueueName
 from signalbox.splitting.control.commands import Keep
 from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.control.record_updates import changed
-from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.split import with_kept
+from signalbox.splitting.ports import StoredSplit
 
 # The client that waits for the reply asks again while the deletion is incomplete.
 DELETING_FOR = timedelta(seconds=10)

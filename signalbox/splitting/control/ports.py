@@ -17,9 +17,11 @@ from signalbox.sending import QueueSender
 from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.consumers.registry_file import parse_registries
 from signalbox.splitting.control.commands import Reconcile
-from signalbox.splitting.forwarding.filters import Compiler
+from signalbox.splitting.model.filters import Compiler
 from signalbox.splitting.model.observed_state import Timings
-from signalbox.splitting.model.ports import (
+from signalbox.splitting.model.split import Split
+from signalbox.splitting.model.target import Target, TargetKind, completed_target
+from signalbox.splitting.ports import (
     Annotations,
     Forwarders,
     Ledger,
@@ -32,8 +34,6 @@ from signalbox.splitting.model.ports import (
     StoredSplit,
     Targets,
 )
-from signalbox.splitting.model.split import Split
-from signalbox.splitting.model.target import Target, TargetKind, completed_target
 from signalbox.splitting.queues.names import DEFAULT_PREFIX, QueueNames
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from itertools import takewhile
 from typing import Any
 
-from signalbox.splitting.forwarding.matching import Mode
+from signalbox.splitting.model.claims import Mode
 from signalbox.splitting.model.session_config import EVERY_QUEUE, QueueId
 from signalbox.splitting.model.split import Split, SplitSession
 

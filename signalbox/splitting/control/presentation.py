@@ -11,11 +11,11 @@ from signalbox.splitting.control.ports import ControlPorts, temporary_names
 from signalbox.splitting.control.precedence import precedence_notes
 from signalbox.splitting.control.problems import problems
 from signalbox.splitting.control.protocol import GONE
-from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import Forwarder, Sample
-from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.split import Replay, Split, SplitSession
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import StoredSplit
 
 ENVIRONMENT_ANNOTATION = "environment"
 UNKNOWN = "unknown"

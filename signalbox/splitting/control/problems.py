@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from signalbox.splitting.control.ports import ControlPorts
-from signalbox.splitting.model.ports import Annotations
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import Annotations
 
 # All annotations of a split share one item, whose limit is 400 KB in DynamoDB, and some are needed to undo the split.
 KEPT = 20

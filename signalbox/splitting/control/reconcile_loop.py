@@ -15,7 +15,6 @@ from signalbox.splitting.control.presentation import session_annotation_names
 from signalbox.splitting.control.problems import record_problem
 from signalbox.splitting.control.reconcile import after_refusal, is_at_rest, next_actions
 from signalbox.splitting.control.record_updates import RecordChanged, check_unchanged, save_action
-from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model import events
 from signalbox.splitting.model.actions import (
     Action,
@@ -27,9 +26,10 @@ from signalbox.splitting.model.actions import (
     Record,
     SwitchTarget,
 )
-from signalbox.splitting.model.ports import StoredSplit, UnreadableSplit
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.split import Phase, Split, SplitSession, Stage
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import StoredSplit, UnreadableSplit
 
 RUN_LENGTH = timedelta(seconds=8)
 # No function that runs a reconcile runs longer than this.

@@ -7,9 +7,9 @@ from datetime import datetime
 from signalbox.errors import UnavailableError
 from signalbox.optimistic_update import optimistic_update
 from signalbox.splitting.model.actions import ForgetSplit, Record, apply_change
-from signalbox.splitting.model.ports import Splits, StoredSplit
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import Splits, StoredSplit
 
 TRIES = 10
 

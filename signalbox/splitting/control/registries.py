@@ -9,8 +9,8 @@ from signalbox.errors import RejectedError
 from signalbox.splitting.consumers.registry import Registry
 from signalbox.splitting.consumers.registry_file import documents_of, parse_registries
 from signalbox.splitting.control.ports import ControlPorts, NoRegistry
-from signalbox.splitting.model.ports import APPLIED, StoredRegistry
 from signalbox.splitting.model.target import InvalidTarget, Target
+from signalbox.splitting.ports import APPLIED, StoredRegistry
 
 MAXIMUM_DOCUMENT_BYTES = 100_000  # of one registry, which is part of its split's item: DynamoDB's limit is 400 KB
 

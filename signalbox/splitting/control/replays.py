@@ -16,13 +16,14 @@ from signalbox.splitting.control.ports import ControlPorts, KeptStore
 from signalbox.splitting.control.problems import record_problem
 from signalbox.splitting.control.record_updates import RecordChanged, changed
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
-from signalbox.splitting.forwarding.matching import SessionId, decide
+from signalbox.splitting.forwarding.matching import decide
 from signalbox.splitting.forwarding.replayed import marked
 from signalbox.splitting.forwarding.route import FILTER_STOPPED, Route
 from signalbox.splitting.model import events
-from signalbox.splitting.model.ports import StoredSplit
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.session_config import SessionConfig
 from signalbox.splitting.model.split import Replay, Split, SplitSession, ended, with_replay
+from signalbox.splitting.ports import StoredSplit
 
 # A step ends with a write of the record, so that a killed function repeats at most one step.
 REPLAYING_FOR = timedelta(seconds=5)

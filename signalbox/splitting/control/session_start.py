@@ -20,10 +20,10 @@ from signalbox.splitting.control.record_updates import TRIES, RecordBusy
 from signalbox.splitting.control.registries import RegistryService
 from signalbox.splitting.control.replays import ReplayRequest
 from signalbox.splitting.model import events
-from signalbox.splitting.model.ports import StoredSplit
 from signalbox.splitting.model.session_config import parse_mirrord_file, split_queues_of
 from signalbox.splitting.model.split import Split, SplitSession
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import StoredSplit
 
 MAXIMUM_CONFIG_BYTES = 32_768  # all sessions' configs share one item: DynamoDB's limit is 400 KB
 MAXIMUM_CONFIGS_BYTES = 200_000

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from signalbox.splitting.model.ports import StoredSplit, UnreadableSplit
 from signalbox.splitting.model.split import Split, SplitSession
+from signalbox.splitting.ports import StoredSplit, UnreadableSplit
 
 
 def summary(splits: Iterable[StoredSplit | UnreadableSplit]) -> list[dict[str, object]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from signalbox.messages import Message, outgoing
 from signalbox.queues import QueueName
 from signalbox.sending import Delivery
-from signalbox.splitting.forwarding.matching import Decision, SessionId
+from signalbox.splitting.model.claims import Decision, SessionId
 
 
 def deliveries(

@@ -7,9 +7,10 @@ from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
 from signalbox.messages import InvalidMessage, Message
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
-from signalbox.splitting.forwarding.filters import Compiler
-from signalbox.splitting.forwarding.matching import DEPLOYED, Claim, Decision, Outcome, SessionId, decide
-from signalbox.splitting.forwarding.s3_objects import BatchMetadata
+from signalbox.splitting.forwarding.matching import decide
+from signalbox.splitting.model.claims import DEPLOYED, Claim, Decision, Outcome, SessionId
+from signalbox.splitting.model.filters import Compiler
+from signalbox.splitting.model.s3_objects import BatchMetadata
 from signalbox.splitting.model.session_config import (
     SQS,
     InvalidSessionConfig,

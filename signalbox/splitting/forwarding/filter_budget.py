@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 
-from signalbox.splitting.forwarding.filter_input import FilterInput
-from signalbox.splitting.forwarding.filters import Compiler, Filter, FilterStopped, FilterUse, Verdict
+from signalbox.splitting.model.filter_input import FilterInput
+from signalbox.splitting.model.filters import Compiler, Filter, FilterStopped, FilterUse, Verdict
 
 MESSAGE_SECONDS = 1.0
 """The time of a session's filter for one message of a standard queue."""

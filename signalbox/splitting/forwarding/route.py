@@ -11,11 +11,12 @@ from signalbox.queues import QueueName
 from signalbox.sending import Delivery
 from signalbox.splitting.forwarding.deliveries import deliveries
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
-from signalbox.splitting.forwarding.matching import Claim, Decision, SessionId, decide
-from signalbox.splitting.forwarding.s3_objects import BatchMetadata, ObjectMetadata
-from signalbox.splitting.model.ports import StoredSplit
+from signalbox.splitting.forwarding.matching import decide
+from signalbox.splitting.model.claims import Claim, Decision, SessionId
+from signalbox.splitting.model.s3_objects import BatchMetadata, ObjectMetadata
 from signalbox.splitting.model.session_config import SessionConfig, parse_mirrord_file
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession
+from signalbox.splitting.ports import StoredSplit
 
 FILTER_STOPPED = "filter stopped: "
 """The start of the reason with which a session with a stopped filter ends; `Route` recognises it by this prefix."""

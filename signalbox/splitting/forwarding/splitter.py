@@ -15,14 +15,14 @@ from signalbox.optimistic_update import optimistic_update
 from signalbox.queues import QueueName, is_fifo
 from signalbox.sending import Batch, Delivery, QueueSender, SentBatch, batches
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
-from signalbox.splitting.forwarding.filters import Compiler
-from signalbox.splitting.forwarding.matching import Decision, SessionId
 from signalbox.splitting.forwarding.route import FILTER_STOPPED, Route
-from signalbox.splitting.forwarding.s3_objects import BatchMetadata, ObjectMetadata
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model import events
-from signalbox.splitting.model.ports import ORIGINAL_QUEUE, Ledger, SplitQueues, Splits
+from signalbox.splitting.model.claims import Decision, SessionId
+from signalbox.splitting.model.filters import Compiler
+from signalbox.splitting.model.s3_objects import BatchMetadata, ObjectMetadata
 from signalbox.splitting.model.split import ended
+from signalbox.splitting.ports import ORIGINAL_QUEUE, Ledger, SplitQueues, Splits
 
 RECORD_AGE = timedelta(seconds=2)
 """The maximum age of the record by which messages are forwarded; it is part of `Timings.settle`."""

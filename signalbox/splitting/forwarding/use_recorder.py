@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from signalbox.queues import QueueName
-from signalbox.splitting.model.ports import QueueUses
+from signalbox.splitting.ports import QueueUses
 
 # Long enough that a busy queue costs few writes: the end of a session waits for it.
 USE_LASTS = timedelta(seconds=10)

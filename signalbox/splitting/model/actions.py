@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from signalbox.queues import QueueName
-from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import QueueUse
 from signalbox.splitting.model.split import STAGES, Phase, Split, Stage, ended, moved
 

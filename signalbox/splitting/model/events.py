@@ -9,7 +9,7 @@ from signalbox.history.event import HistoryEvent
 from signalbox.kept.objects import KeptObject
 from signalbox.messages import Message, MessageId, size_bytes
 from signalbox.queues import QueueName
-from signalbox.splitting.forwarding.matching import Decision, Outcome, SessionId
+from signalbox.splitting.model.claims import Decision, Outcome, SessionId
 from signalbox.splitting.model.split import Split, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
 

@@ -7,7 +7,9 @@ from typing import NewType
 
 from signalbox.documents import Problems, Section, shown
 from signalbox.errors import RejectedError
-from signalbox.splitting.forwarding.filters import (
+from signalbox.splitting.model.claims import Claim, Mode, SessionId
+from signalbox.splitting.model.copy_target import is_scaled_down
+from signalbox.splitting.model.filters import (
     MATCH_NONE,
     AllOf,
     AnyOf,
@@ -21,8 +23,6 @@ from signalbox.splitting.forwarding.filters import (
     ProgramFilter,
     uses_metadata,
 )
-from signalbox.splitting.forwarding.matching import Claim, Mode, SessionId
-from signalbox.splitting.model.copy_target import is_scaled_down
 
 QueueId = NewType("QueueId", str)
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from signalbox.queues import QueueName, is_fifo
-from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.target import Target
 

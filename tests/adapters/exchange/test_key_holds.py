@@ -9,9 +9,9 @@ from botocore.stub import Stubber
 from signalbox.aws.exchange.key_holds import DynamoKeyHolds
 from signalbox.aws.exchange.routing_table import DynamoHeads
 from signalbox.aws.shared.dynamodb import TRANSACTION_CONFLICT, succeeds
-from signalbox.exchange.model.routing_ports import HeadChange, NewHold
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.key_holds import EndingHold, KeyHolds
+from signalbox.exchange.routing.ports import HeadChange, NewHold
 from signalbox.exchange.routing.sequences import Head, numbered
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName

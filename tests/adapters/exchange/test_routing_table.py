@@ -27,8 +27,8 @@ from signalbox.exchange.model.records import (
     ResourceRef,
     User,
 )
-from signalbox.exchange.model.routing_ports import CopySettings, Heads
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.ports import CopySettings, Heads
 from signalbox.exchange.routing.sequences import Head, numbered
 from signalbox.messages import MessageId
 from signalbox.queues import QueueName

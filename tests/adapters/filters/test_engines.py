@@ -13,7 +13,7 @@ import pytest
 from signalbox.filters.engines import PATIENCE, Engines, EnginesUnavailable
 from signalbox.filters.patterns import compile_pattern
 from signalbox.filters.programs import compile_program
-from signalbox.splitting.forwarding.filters import FilterStopped, FilterUse, InvalidExpression
+from signalbox.splitting.model.filters import FilterStopped, FilterUse, InvalidExpression
 
 ENDLESS = "last(range(1e12))"
 

@@ -9,7 +9,8 @@ import pytest
 from signalbox.filters.languages import Languages
 from signalbox.messages import Message
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
-from signalbox.splitting.forwarding.matching import SessionId, decide
+from signalbox.splitting.forwarding.matching import decide
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.session_config import InvalidSessionConfig, QueueId, parse_mirrord_file
 
 # The filter that `mirrord up` writes for its session (split_queues.rs, session_key_string_value_jq).

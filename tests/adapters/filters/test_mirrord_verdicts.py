@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from signalbox.filters.languages import Languages
-from signalbox.splitting.forwarding.filters import FilterStopped, FilterUse, InvalidExpression
+from signalbox.splitting.model.filters import FilterStopped, FilterUse, InvalidExpression
 
 CASES = Path(__file__).parent / "mirrord"
 # A pattern that mirrord's engine gives up, too, is one that we end with its session.

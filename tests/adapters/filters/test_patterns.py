@@ -7,7 +7,7 @@ import pytest
 from signalbox.filters.captures import compile_capture
 from signalbox.filters.engines import Engines
 from signalbox.filters.patterns import EasyPattern, SandboxedPattern, compile_pattern
-from signalbox.splitting.forwarding.filters import FilterStopped, FilterUse, InvalidExpression
+from signalbox.splitting.model.filters import FilterStopped, FilterUse, InvalidExpression
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 
 from signalbox.filters.engines import Engines
 from signalbox.filters.programs import compile_program
-from signalbox.splitting.forwarding.filters import InvalidExpression, ProgramFailed
+from signalbox.splitting.model.filters import InvalidExpression, ProgramFailed
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHead
 from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.router_log import DynamoRouterLog
 from signalbox.exchange.model.records import LiveSettings, ResourceKind, ResourceRef, Retention
-from signalbox.exchange.model.routing_ports import BatchWrites, HeadChange
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.ports import BatchWrites, HeadChange
 from signalbox.exchange.routing.sequences import Head, numbered
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.wamp.messages import Payload, PublicationId

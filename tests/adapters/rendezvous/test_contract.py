@@ -16,6 +16,16 @@ from signalbox.aws.rendezvous.statistics import DynamoStatistics
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.aws.shared.table import DynamoTable
 from signalbox.queues import Lease, QueueName, QueueUrl
+from signalbox.rendezvous.model.held_polls import HeldPoll
+from signalbox.rendezvous.model.states import (
+    Claimant,
+    ClientId,
+    OfferPool,
+    OfferState,
+    ProxySessionId,
+    Rendezvous,
+    RendezvousMethod,
+)
 from signalbox.rendezvous.ports import (
     Cursor,
     EndedLeases,
@@ -24,16 +34,6 @@ from signalbox.rendezvous.ports import (
     Offers,
     ProxyPresence,
     Statistics,
-)
-from signalbox.rendezvous.rules.held_polls import HeldPoll
-from signalbox.rendezvous.rules.states import (
-    Claimant,
-    ClientId,
-    OfferPool,
-    OfferState,
-    ProxySessionId,
-    Rendezvous,
-    RendezvousMethod,
 )
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.aws import STORES

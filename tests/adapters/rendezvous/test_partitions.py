@@ -8,9 +8,8 @@ import pytest
 
 from signalbox.aws.rendezvous.held_polls import SLOTS_PER_PARTITION, DynamoHeldPolls
 from signalbox.aws.rendezvous.offers import DynamoOffers
-from signalbox.rendezvous.rules.held_polls import HeldPoll
-from signalbox.rendezvous.rules.poll_service import TICK
-from signalbox.rendezvous.rules.states import (
+from signalbox.rendezvous.model.held_polls import HeldPoll
+from signalbox.rendezvous.model.states import (
     Claimant,
     ClientId,
     OfferPool,
@@ -19,6 +18,7 @@ from signalbox.rendezvous.rules.states import (
     Rendezvous,
     RendezvousMethod,
 )
+from signalbox.rendezvous.rules.poll_service import TICK
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.rendezvous import START
 

@@ -11,7 +11,7 @@ from signalbox.aws.rendezvous.queues import QueueGone, QueueTaken, SqsBrokerQueu
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.errors import EffectRefused
 from signalbox.queues import QueueUrl
-from signalbox.rendezvous.rules.states import ClientId
+from signalbox.rendezvous.model.states import ClientId
 from tests.fakes.rendezvous import START
 
 CLIENT = ClientId("c1")

@@ -19,9 +19,9 @@ from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import ForeignQueue, MissingReference, Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
 from signalbox.splitting.control.problems import problems
-from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.kubernetes.field_managers import FIELD_MANAGER, owners
 from signalbox.splitting.kubernetes.switch_record import ANNOTATION, SwitchRecord, VariableBefore, read_record
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage

@@ -21,7 +21,7 @@ from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
 from signalbox.splitting.consumers.registry_file import parse_registries
 from signalbox.splitting.control.problems import problems
-from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage

@@ -11,7 +11,7 @@ from botocore.stub import Stubber
 
 from signalbox.aws.splitting.objects import S3ObjectMetadata
 from signalbox.parallel import serial_map
-from signalbox.splitting.forwarding.s3_objects import S3Object, Unread
+from signalbox.splitting.model.s3_objects import S3Object, Unread
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 from tests.fakes.splitting import MemoryTime
 

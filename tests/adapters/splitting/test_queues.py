@@ -11,12 +11,12 @@ from signalbox.aws.splitting.queues import SqsSplitQueues, own_tags
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.messages import Message
 from signalbox.queues import QueueName
-from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import Sample
-from signalbox.splitting.model.ports import SentBack
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Phase, SplitQueue, SplitSession
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import SentBack
 from tests.fakes.backoff import AT_ONCE
 from tests.fakes.rendezvous import START
 

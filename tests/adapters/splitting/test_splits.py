@@ -20,10 +20,10 @@ from signalbox.aws.splitting.splits import (
 )
 from signalbox.queues import QueueName
 from signalbox.splitting.model.observed_state import QueueUse, Sample
-from signalbox.splitting.model.ports import StoredRegistry, StoredSplit, UnreadableSplit
 from signalbox.splitting.model.records import UnreadableRecord
 from signalbox.splitting.model.split import Phase, Split, Stage
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import StoredRegistry, StoredSplit, UnreadableSplit
 from tests.fakes.aws import STORES
 from tests.fakes.splitting import START, MemoryStore
 from tests.unit.splitting.control.observed_states import session, split

@@ -12,8 +12,8 @@ from glue_jobs.split_report import main
 from glue_jobs.transforms.events import SCHEMA
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Message
-from signalbox.splitting.forwarding.matching import Decision, Mode, Outcome, SessionVerdict
 from signalbox.splitting.model import events
+from signalbox.splitting.model.claims import Decision, Mode, Outcome, SessionVerdict
 from signalbox.splitting.model.split import Stage
 from tests.unit.splitting.control.observed_states import ANN, BOB, MEMES, session, split
 

@@ -7,9 +7,9 @@ import pytest
 from lambdas.rendezvous import poll, wiring
 from lambdas.rendezvous.page import handler
 from signalbox.aws.rendezvous.held_polls import DynamoHeldPolls
+from signalbox.rendezvous.model.held_polls import HeldPoll
+from signalbox.rendezvous.model.states import ProxySessionId
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND_HEADERS, PROMETHEUS_TEXT, TEXT
-from signalbox.rendezvous.rules.held_polls import HeldPoll
-from signalbox.rendezvous.rules.states import ProxySessionId
 from signalbox.rendezvous.wire.nat import Nat
 from tests.handlers.recorded_events import event, request
 

@@ -16,11 +16,11 @@ from lambdas.splitting.split import handler
 from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.kept.objects import read_batch
 from signalbox.queues import QueueName
-from signalbox.splitting.forwarding.matching import SessionId
-from signalbox.splitting.model.ports import StoredSplit
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSession, Stage
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import StoredSplit
 from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.billed_calls import recorded_calls
 from tests.handlers.environment import BUCKET, OVERFLOW, STREAM, clear_caches, create_history_stream, written_events

@@ -25,7 +25,7 @@ from signalbox.clients.rendezvous.simulator import (
     sample_answer,
     sample_offer,
 )
-from signalbox.rendezvous.rules.states import ClientId, OfferPool, Rendezvous
+from signalbox.rendezvous.model.states import ClientId, OfferPool, Rendezvous
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.reply import answer_reply

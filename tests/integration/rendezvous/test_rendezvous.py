@@ -7,7 +7,7 @@ import pytest
 
 from signalbox.clients.rendezvous.client import SqsRendezvous
 from signalbox.clients.rendezvous.simulator import Behaviour, new_session_id, sample_answer, sample_offer
-from signalbox.rendezvous.rules.states import OfferState
+from signalbox.rendezvous.model.states import OfferState
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body

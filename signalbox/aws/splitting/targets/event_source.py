@@ -10,9 +10,9 @@ from signalbox.errors import EffectRefused
 from signalbox.queues import QueueName
 from signalbox.splitting.consumers.mapping_pair import MappingPair, MappingState, Step
 from signalbox.splitting.model.observed_state import TargetState, combined_state
-from signalbox.splitting.model.ports import Annotations
 from signalbox.splitting.model.split import SplitQueue
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import Annotations
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient

@@ -41,9 +41,9 @@ from signalbox.splitting.kubernetes.switch_record import (
 )
 from signalbox.splitting.kubernetes.template_change import TemplateChange, at_version, with_entries
 from signalbox.splitting.model.observed_state import TargetState
-from signalbox.splitting.model.ports import Annotations
 from signalbox.splitting.model.split import Split, Stage
 from signalbox.splitting.model.target import Target, TargetKind
+from signalbox.splitting.ports import Annotations
 
 PATHS = {
     TargetKind.DEPLOYMENT: "/apis/apps/v1/namespaces/{}/deployments/{}",

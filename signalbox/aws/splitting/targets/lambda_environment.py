@@ -10,9 +10,9 @@ from signalbox.aws.splitting.targets.original_queues import TARGETS_SETTING, dep
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.splitting.consumers.variables import Variables
 from signalbox.splitting.model.observed_state import TargetState, combined_state
-from signalbox.splitting.model.ports import Annotations
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import Annotations
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient

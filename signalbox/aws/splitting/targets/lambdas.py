@@ -14,8 +14,8 @@ from signalbox.splitting.consumers.queue_reference import QueueReference
 from signalbox.splitting.consumers.registry import ConsumedQueue, NameSource, RegisteredQueue, Registry, SourceKind
 from signalbox.splitting.consumers.variables import Variables
 from signalbox.splitting.model.observed_state import TargetState, combined_state
-from signalbox.splitting.model.ports import Annotations
 from signalbox.splitting.model.split import Split, SplitQueue, Stage
+from signalbox.splitting.ports import Annotations
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient

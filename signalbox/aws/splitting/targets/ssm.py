@@ -21,9 +21,9 @@ from signalbox.queues import QueueName
 from signalbox.splitting.consumers.environment import Resolution, Resolver, UnresolvedQueue
 from signalbox.splitting.consumers.registry import ConsumedQueue, NameSource, RegisteredQueue, Registry
 from signalbox.splitting.model.observed_state import TargetState
-from signalbox.splitting.model.ports import Annotations
 from signalbox.splitting.model.split import Split
 from signalbox.splitting.model.target import Target
+from signalbox.splitting.ports import Annotations
 
 if TYPE_CHECKING:
     from mypy_boto3_ssm.client import SSMClient

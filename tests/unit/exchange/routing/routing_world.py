@@ -11,10 +11,10 @@ from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
 from signalbox.exchange.model.records import Binding, Exchange, ResourceKind, ResourceRef
-from signalbox.exchange.model.routing_ports import CopySettings, KeysOfExchange, NewHold, RoutingSnapshot
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
 from signalbox.exchange.routing.key_holds import EndingHold
+from signalbox.exchange.routing.ports import CopySettings, KeysOfExchange, NewHold, RoutingSnapshot
 from signalbox.exchange.routing.retries import Retrier
 from signalbox.exchange.routing.router import NO_POISON, Router, RoutingResult
 from signalbox.exchange.routing.sequences import Head

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
-from signalbox.exchange.model.routing_ports import BatchWrites, Delivery, NumberedPublication
 from signalbox.exchange.routing.key_holds import KeyHolder
+from signalbox.exchange.routing.ports import BatchWrites, Delivery, NumberedPublication
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.unit.exchange.routing.naive_sqs import VISIBILITY

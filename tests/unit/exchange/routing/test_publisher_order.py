@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from signalbox.exchange.messages.properties import DeliveredMessage, MessageProperties
 from signalbox.exchange.model.records import LiveSettings, OrderBy
-from signalbox.exchange.model.routing_ports import NumberedPublication
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.key_holds import KeyHolder
+from signalbox.exchange.routing.ports import NumberedPublication
 from signalbox.exchange.routing.router import Router
 from signalbox.messages import Message, MessageId
 from signalbox.sarracenia.rights.names import ExchangeName

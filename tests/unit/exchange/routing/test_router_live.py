@@ -10,8 +10,8 @@ from signalbox.errors import UnavailableError
 from signalbox.exchange.messages.properties import LIVE, MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
-from signalbox.exchange.model.routing_ports import BatchWrites, Delivery, NumberedPublication
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.ports import BatchWrites, Delivery, NumberedPublication
 from signalbox.exchange.routing.sequences import Head
 from signalbox.history.event import HistoryEvent
 from signalbox.messages import Attribute, MessageId

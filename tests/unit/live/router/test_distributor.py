@@ -10,8 +10,8 @@ from signalbox.exchange.matching.graph import Routes
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
-from signalbox.exchange.model.routing_ports import BatchWrites, NumberedPublication
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.ports import BatchWrites, NumberedPublication
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.items import EventBatch, parse_item
 from signalbox.live.outbox.ports import Subscriber

@@ -10,8 +10,8 @@ from signalbox.exchange.matching.graph import Routes
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import publication, publisher_of, read_publication
 from signalbox.exchange.model.records import LiveSettings
-from signalbox.exchange.model.routing_ports import NumberedPublication
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.ports import NumberedPublication
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.outbox.decisions import OutboxState
 from signalbox.live.outbox.items import parse_item

@@ -4,12 +4,12 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
+from signalbox.rendezvous.model.states import OfferState
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.event_recorder import EventRecorder
-from signalbox.rendezvous.rules.states import OfferState
 from tests.fakes.rendezvous import START, MemoryHistory, MemoryStatistics, MemoryTelemetry
+from tests.unit.rendezvous.model.test_states import RECORD
 from tests.unit.rendezvous.rules.services import ANSWER, OFFER, delivery, proxy
-from tests.unit.rendezvous.rules.test_states import RECORD
 
 SECONDS_9 = timedelta(seconds=9)
 SECRET_WORDS = ("v=0", "a=candidate", "8.8.4.4", "8.8.8.8")

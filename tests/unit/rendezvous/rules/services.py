@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from signalbox.rendezvous.model.states import ClientId, OfferDelivery
 from signalbox.rendezvous.rules.answer_service import AnswerService
 from signalbox.rendezvous.rules.client_service import ClientService
 from signalbox.rendezvous.rules.matching import HeldPollCache, PollReserver, RendezvousPolicy
 from signalbox.rendezvous.rules.offer_service import DeliveryResult, OfferService
 from signalbox.rendezvous.rules.poll_service import PollResult, PollService
-from signalbox.rendezvous.rules.states import ClientId, OfferDelivery
 from signalbox.rendezvous.wire.bridges import DEFAULT_BRIDGES
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body

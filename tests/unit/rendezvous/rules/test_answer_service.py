@@ -2,7 +2,7 @@
 
 import json
 
-from signalbox.rendezvous.rules.states import OfferState
+from signalbox.rendezvous.model.states import OfferState
 from tests.unit.rendezvous.rules.services import ANSWER, CLIENT, World, delivery, proxy
 
 

@@ -3,7 +3,7 @@
 import json
 from datetime import datetime, timedelta
 
-from signalbox.rendezvous.rules.states import ClientId, OfferState, Rendezvous, RendezvousMethod
+from signalbox.rendezvous.model.states import ClientId, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.wire.bridges import DEFAULT_FINGERPRINT
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import Offer

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.rendezvous.rules.states import OPEN_STATES
+from signalbox.rendezvous.model.states import OPEN_STATES
 from tests.fakes.rendezvous import START
 from tests.unit.rendezvous.rules.services import CLIENT, Killed, World, delivery, proxy
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.rendezvous.rules.held_polls import HeldPoll
-from signalbox.rendezvous.rules.states import OfferState, ProxySessionId
+from signalbox.rendezvous.model.held_polls import HeldPoll
+from signalbox.rendezvous.model.states import OfferState, ProxySessionId
 from signalbox.rendezvous.wire import sdp
 from signalbox.rendezvous.wire.gojson.codec import decode_map
 from signalbox.rendezvous.wire.nat import Nat

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from signalbox.rendezvous.rules.held_polls import HeldPoll, ranked_polls
+from signalbox.rendezvous.model.held_polls import HeldPoll, ranked_polls
+from signalbox.rendezvous.model.states import ClientId, OfferState
 from signalbox.rendezvous.rules.matching import RESERVATION_TIME
-from signalbox.rendezvous.rules.states import ClientId, OfferState
 from signalbox.rendezvous.wire.nat import Nat
 from tests.fakes.rendezvous import START
 from tests.unit.rendezvous.rules.services import CLIENT, Killed, World, delivery, proxy

@@ -8,7 +8,7 @@ import pytest
 
 from signalbox.history.event import HistoryEvent
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, Lease, QueueName, QueueUrl, StrayQueue, lease_tags
-from signalbox.rendezvous.rules.states import ClientId, OfferState, Rendezvous, RendezvousMethod
+from signalbox.rendezvous.model.states import ClientId, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.rules.sweep_service import PART, SweepService, SweptPart
 from tests.fakes.rendezvous import (
     START,

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 from signalbox.queues import QueueName
 from signalbox.splitting.control.reconcile import next_actions
-from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model.actions import (
     Action,
 )
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import (
     Forwarder,
     ForwardingState,

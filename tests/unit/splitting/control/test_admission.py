@@ -15,8 +15,8 @@ from signalbox.splitting.control.admission import (
     new_split,
     with_session,
 )
-from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model.actions import ForgetSession, ForgetSplit, MoveSession, MoveSplit, apply_change
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.session_config import QueueId, parse_mirrord_file
 from signalbox.splitting.model.split import PHASES, STAGES, Phase, Split, Stage, ended, with_heartbeat
 from signalbox.splitting.model.target import Target

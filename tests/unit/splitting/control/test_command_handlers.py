@@ -15,7 +15,7 @@ from signalbox.splitting.control.ports import NoRegistry
 from signalbox.splitting.control.record_updates import RecordBusy
 from signalbox.splitting.control.registries import RegistryTooLarge
 from signalbox.splitting.control.session_start import ConfigTooLarge
-from signalbox.splitting.model.ports import UnreadableSplit
+from signalbox.splitting.ports import UnreadableSplit
 from tests.unit.splitting.consumers.registries import new, new_queue, old, old_queue, property_list
 from tests.unit.splitting.control.control_stage import APP, DISCOVERED, MEMES, OTHER_APP, ControlStage, config
 

@@ -6,7 +6,6 @@ import pytest
 
 from signalbox.queues import QueueName
 from signalbox.splitting.control.reconcile import after_refusal, is_at_rest
-from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model.actions import (
     CreateQueue,
     DeleteQueue,
@@ -21,6 +20,7 @@ from signalbox.splitting.model.actions import (
     SwitchTarget,
     SwitchTargetBack,
 )
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import (
     Sample,
     TargetState,

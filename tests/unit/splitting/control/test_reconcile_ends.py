@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.model.actions import (
     Action,
     CloseQueue,
@@ -19,6 +18,7 @@ from signalbox.splitting.model.actions import (
     StopForwarding,
     SwitchTargetBack,
 )
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import (
     Forwarder,
     ForwardingState,

@@ -16,8 +16,8 @@ from signalbox.splitting.control.problems import problems, record_problem
 from signalbox.splitting.control.reconcile import is_at_rest
 from signalbox.splitting.control.reconcile_loop import MAXIMUM_RUNS, ReconcileLoop
 from signalbox.splitting.model.observed_state import ForwardingState, QueueUse, TargetState
-from signalbox.splitting.model.ports import UnreadableSplit
 from signalbox.splitting.model.split import Phase, Stage
+from signalbox.splitting.ports import UnreadableSplit
 from tests.unit.splitting.control.control_stage import APP, MEMES, ORDERS, OTHER_APP, ControlStage, config, message
 
 

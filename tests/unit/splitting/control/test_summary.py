@@ -1,8 +1,8 @@
 """The summary of all splits."""
 
 from signalbox.splitting.control.summary import summary
-from signalbox.splitting.model.ports import StoredSplit, UnreadableSplit
 from signalbox.splitting.model.split import Stage
+from signalbox.splitting.ports import StoredSplit, UnreadableSplit
 from tests.unit.splitting.control.observed_states import session, split
 
 RECORD = split(Stage.SPLIT, session())

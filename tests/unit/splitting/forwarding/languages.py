@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from signalbox.splitting.forwarding.filters import FilterStopped, FilterUse, InvalidExpression, ProgramFailed
+from signalbox.splitting.model.filters import FilterStopped, FilterUse, InvalidExpression, ProgramFailed
 
 SLOW = "slow"
 KILLS = "kills"

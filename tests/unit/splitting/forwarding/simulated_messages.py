@@ -11,8 +11,9 @@ from signalbox.messages import Message, outgoing
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery, batches
 from signalbox.splitting.forwarding.deliveries import deliveries, return_request
-from signalbox.splitting.forwarding.matching import Decision, decide
+from signalbox.splitting.forwarding.matching import decide
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
+from signalbox.splitting.model.claims import Decision
 from signalbox.splitting.model.session_config import QueueId, SessionConfig, parse_mirrord_file
 from signalbox.splitting.model.split import Split, SplitSession
 from tests.unit.splitting.forwarding.languages import PlainLanguages

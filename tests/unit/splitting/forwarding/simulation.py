@@ -18,7 +18,6 @@ from signalbox.splitting.control.admission import (
     with_session,
 )
 from signalbox.splitting.control.reconcile import next_actions
-from signalbox.splitting.forwarding.matching import SessionId
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model.actions import (
     Action,
@@ -37,6 +36,7 @@ from signalbox.splitting.model.actions import (
     SwitchTargetBack,
     apply_change,
 )
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import (
     Forwarder,
     ForwardingState,

@@ -6,7 +6,7 @@ from signalbox.messages import Message, outgoing, size_bytes
 from signalbox.queues import QueueName
 from signalbox.sending import MAXIMUM_ENTRIES, Delivery
 from signalbox.splitting.forwarding.deliveries import deliveries, return_request
-from signalbox.splitting.forwarding.matching import Decision, SessionId
+from signalbox.splitting.model.claims import Decision, SessionId
 
 DEPLOYED, ANN = QueueName("deployed"), QueueName("ann")
 

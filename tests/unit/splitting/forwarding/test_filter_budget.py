@@ -6,8 +6,8 @@ import pytest
 
 from signalbox.messages import Message
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
-from signalbox.splitting.forwarding.filter_input import FilterInput
-from signalbox.splitting.forwarding.filters import FilterStopped, MetadataPattern
+from signalbox.splitting.model.filter_input import FilterInput
+from signalbox.splitting.model.filters import FilterStopped, MetadataPattern
 from tests.unit.splitting.forwarding.languages import SLOW, PlainLanguages
 
 TOTAL = timedelta(seconds=10)

@@ -4,9 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.messages import Message
-from signalbox.splitting.forwarding.filter_input import FilterInput
-from signalbox.splitting.forwarding.filters import AnyOf, Filter, MetadataPattern, Verdict
-from signalbox.splitting.forwarding.matching import Claim, Mode, Outcome, SessionId, decide
+from signalbox.splitting.forwarding.matching import decide
+from signalbox.splitting.model.claims import Claim, Mode, Outcome, SessionId
+from signalbox.splitting.model.filter_input import FilterInput
+from signalbox.splitting.model.filters import AnyOf, Filter, MetadataPattern, Verdict
 from tests.unit.splitting.forwarding.languages import SLOW, PlainLanguages
 
 MESSAGE = Message.parse({"Body": "", "MessageAttributes": {"color": {"DataType": "String", "StringValue": "red"}}})

@@ -13,11 +13,11 @@ from signalbox.kept.objects import NotKept, read_batch
 from signalbox.messages import Message
 from signalbox.queues import QueueName
 from signalbox.sending import Batch, SentBatch
-from signalbox.splitting.forwarding.matching import SessionId
-from signalbox.splitting.forwarding.s3_objects import ObjectMetadata, S3Object, Unread
 from signalbox.splitting.forwarding.splitter import RECORD_AGE, ForwardResult, Splitter, SplitUnknown
 from signalbox.splitting.forwarding.use_recorder import USE_LASTS, UseRecorder
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import QueueUse
+from signalbox.splitting.model.s3_objects import ObjectMetadata, S3Object, Unread
 from signalbox.splitting.model.session_config import QueueId
 from signalbox.splitting.model.split import (
     Phase,
@@ -41,7 +41,7 @@ from tests.fakes.splitting import (
     MemoryTime,
 )
 from tests.unit.splitting.forwarding.languages import KILLS, SLOW, PlainLanguages
-from tests.unit.splitting.forwarding.test_s3_objects import MemoryObjects, event, record
+from tests.unit.splitting.model.test_s3_objects import MemoryObjects, event, record
 
 STANDARD, FIFO = QueueName("memes"), QueueName("orders.fifo")
 TARGET = Target.parse("lambda/meme-app")

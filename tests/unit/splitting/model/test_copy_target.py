@@ -3,8 +3,8 @@
 import pytest
 
 from signalbox.messages import Message
-from signalbox.splitting.forwarding.filter_input import FilterInput
-from signalbox.splitting.forwarding.matching import Mode, SessionId
+from signalbox.splitting.model.claims import Mode, SessionId
+from signalbox.splitting.model.filter_input import FilterInput
 from signalbox.splitting.model.session_config import (
     WHOLE_TARGET,
     InvalidSessionConfig,

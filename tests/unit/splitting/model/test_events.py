@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 from signalbox.messages import Message
 from signalbox.queues import QueueName
-from signalbox.splitting.forwarding.matching import Decision, Mode, Outcome, SessionId, SessionVerdict
 from signalbox.splitting.model import events
+from signalbox.splitting.model.claims import Decision, Mode, Outcome, SessionId, SessionVerdict
 from signalbox.splitting.model.split import Stage
 from tests.unit.splitting.control.observed_states import ANN, BOB, MEMES, NOW, ORDERS, session, split
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.queues import QueueName
-from signalbox.splitting.forwarding.matching import SessionId
+from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import Sample, TemporaryQueue, Timings, is_empty
 from signalbox.splitting.model.records import (
     UnreadableRecord,

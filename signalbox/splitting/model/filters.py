@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from signalbox.errors import RejectedError
-from signalbox.splitting.forwarding.filter_input import FilterInput
-from signalbox.splitting.forwarding.s3_objects import METADATA
+from signalbox.splitting.model.filter_input import FilterInput
+from signalbox.splitting.model.s3_objects import METADATA
 
 
 class InvalidExpression(RejectedError):

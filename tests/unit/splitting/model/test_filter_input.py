@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.messages import Attribute, InvalidMessage, Message
-from signalbox.splitting.forwarding.filter_input import FilterInput, envelope_attributes
+from signalbox.splitting.model.filter_input import FilterInput, envelope_attributes
 
 SQS_MESSAGE = {
     "MessageId": "219f8380-5770-4cc2-8c3e-5c715e145f5e",

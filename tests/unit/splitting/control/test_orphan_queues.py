@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, QueueUrl, StrayQueue
-from signalbox.splitting.model.ports import UnreadableSplit
+from signalbox.splitting.control.orphan_queues import OrphanQueueSweeper
 from signalbox.splitting.model.records import UnreadableRecord
-from signalbox.splitting.queues.orphan_queues import OrphanQueueSweeper
+from signalbox.splitting.ports import UnreadableSplit
 from tests.fakes.splitting import MemoryQueue
 from tests.unit.splitting.control.control_stage import ControlStage, message
 

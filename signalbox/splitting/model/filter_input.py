@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from signalbox.messages import Attribute, Message
-from signalbox.splitting.forwarding.s3_objects import BatchMetadata, S3Content
+from signalbox.splitting.model.s3_objects import BatchMetadata, S3Content
 
 
 @dataclass(frozen=True, slots=True)

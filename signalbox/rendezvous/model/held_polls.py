@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zlib import crc32
 
-from signalbox.rendezvous.rules.states import ClientId, ProxySessionId
+from signalbox.rendezvous.model.states import ClientId, ProxySessionId
 from signalbox.rendezvous.wire.nat import Nat, compatible_proxies
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from signalbox.messages import Message
-from signalbox.splitting.forwarding.filters import AllOf, AnyOf, ProgramFilter, uses_metadata
-from signalbox.splitting.forwarding.matching import Claim, Decision, Mode, SessionId, decide
-from signalbox.splitting.forwarding.s3_objects import BatchMetadata, Metadata, S3Object, Unread, objects_of
+from signalbox.splitting.forwarding.matching import decide
+from signalbox.splitting.model.claims import Claim, Decision, Mode, SessionId
+from signalbox.splitting.model.filters import AllOf, AnyOf, ProgramFilter, uses_metadata
+from signalbox.splitting.model.s3_objects import BatchMetadata, Metadata, S3Object, Unread, objects_of
 from tests.unit.splitting.forwarding.languages import PlainProgram
 
 CAT, DOG = S3Object("demo-uploads", "cat 1.jpg"), S3Object("demo-uploads", "dog.jpg", "v1")

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.queues import InvalidQueueName, parse_queue_name
-from signalbox.rendezvous.rules.held_polls import candidate_slots
-from signalbox.rendezvous.rules.states import (
+from signalbox.rendezvous.model.held_polls import candidate_slots
+from signalbox.rendezvous.model.states import (
     OPEN_STATES,
     TRANSITIONS,
     ClientId,

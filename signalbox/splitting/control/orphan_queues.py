@@ -9,8 +9,8 @@ from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, queue_name
 from signalbox.splitting.control.ports import temporary_names
 from signalbox.splitting.model.events import CAPABILITY
-from signalbox.splitting.model.ports import SplitQueues, Splits, UnreadableSplit
 from signalbox.splitting.model.records import UnreadableRecord
+from signalbox.splitting.ports import SplitQueues, Splits, UnreadableSplit
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,15 @@ from signalbox.sending import Batch, Delivery, SentBatch, batches
 from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.control.record_updates import changed
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
-from signalbox.splitting.forwarding.filters import uses_metadata
-from signalbox.splitting.forwarding.matching import Decision, SessionId, decide
+from signalbox.splitting.forwarding.matching import decide
 from signalbox.splitting.forwarding.replayed import is_replayed
 from signalbox.splitting.forwarding.route import FILTER_STOPPED, Route
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model import events
-from signalbox.splitting.model.ports import ORIGINAL_QUEUE
+from signalbox.splitting.model.claims import Decision, SessionId
+from signalbox.splitting.model.filters import uses_metadata
 from signalbox.splitting.model.split import SplitSession, ended
+from signalbox.splitting.ports import ORIGINAL_QUEUE
 
 # The time for all filters: decisions must be sent while the record is still as it was read.
 FILTER_TIME = timedelta(seconds=5)

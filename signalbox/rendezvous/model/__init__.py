@@ -1,0 +1,1 @@
+"""The values of rendezvous: offers, proxies and held polls."""
