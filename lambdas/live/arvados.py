@@ -11,10 +11,10 @@ from signalbox.aws.live.arvados_cluster import ArvadosUsers
 from signalbox.aws.live.issuers import IssuerKeys
 from signalbox.aws.live.json_documents import JsonDocuments
 from signalbox.aws.live.tokens import JwtVerifier
+from signalbox.live.model.events import Cause, refused
+from signalbox.live.model.state import Admitted, FrameId, Session
 from signalbox.live.session.admission import AdmissionService
 from signalbox.live.session.connection import Refusal
-from signalbox.live.session.events import Cause, refused
-from signalbox.live.session.state import Admitted, FrameId, Session
 from signalbox.live.wamp.codec import MAXIMUM_ID
 
 

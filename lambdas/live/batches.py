@@ -9,8 +9,8 @@ from lambdas.shared.threads import parallel_map
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.errors import EffectFailed, RejectedError
 from signalbox.history.event import HistoryEvent
-from signalbox.live.session import events
-from signalbox.live.session.state import ConnectionId
+from signalbox.live.model import events
+from signalbox.live.model.state import ConnectionId
 from signalbox.messages import Message
 
 Record = dict[str, Any]

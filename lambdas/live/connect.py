@@ -6,6 +6,7 @@ from typing import Any
 
 from lambdas.live import wiring
 from signalbox.aws.live.sessions import DynamoConnectionRate
+from signalbox.live.model.state import ConnectionId, Lost, Session, opened
 from signalbox.live.session.connection import (
     PROTOCOL_HEADER,
     Refusal,
@@ -14,7 +15,6 @@ from signalbox.live.session.connection import (
     protocol_refusal,
     rate_refusal,
 )
-from signalbox.live.session.state import ConnectionId, Lost, Session, opened
 from signalbox.live.wamp.batches import BATCHED_SUBPROTOCOL
 
 OK = 200

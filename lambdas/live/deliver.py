@@ -15,11 +15,11 @@ from lambdas.shared.records import in_flight, messages_of
 from lambdas.shared.threads import parallel_map
 from signalbox.exchange.messages.publications import sent_at
 from signalbox.history.event import HistoryEvent
+from signalbox.live.model.state import ConnectionId, Lost
 from signalbox.live.outbox.events import closing_summary, delivery_events
 from signalbox.live.outbox.items import InvalidOutboxItem, OutboxItem, parse_item
 from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
 from signalbox.live.outbox.writer import ConnectionSnapshot, ReceivedItem
-from signalbox.live.session.state import ConnectionId, Lost
 from signalbox.messages import Message, MessageId
 
 # Outcomes after which the session is notified that its connection is lost.

@@ -11,9 +11,9 @@ from lambdas.shared import instance
 from lambdas.shared.poison import poison_of
 from lambdas.shared.records import in_flight, messages_of
 from signalbox.history.event import HistoryEvent
-from signalbox.live.procedures.overview_calls import InvalidOverviewCall, OverviewCall
+from signalbox.live.model.state import ConnectionId
+from signalbox.live.outbox.overview_calls import InvalidOverviewCall, OverviewCall
 from signalbox.live.procedures.overview_service import OverviewService
-from signalbox.live.session.state import ConnectionId
 from signalbox.messages import Message
 
 logger = logging.getLogger(__name__)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from lambdas.live import wiring
-from signalbox.live.session.state import ConnectionId
+from signalbox.live.model.state import ConnectionId
 
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:

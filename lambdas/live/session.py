@@ -14,10 +14,10 @@ from lambdas.shared.records import in_flight, messages_of
 from signalbox.aws.live.inbox import InvalidTimer, timed_connection
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.errors import RejectedError
+from signalbox.live.model.state import ConnectionId, Elapsed, FrameId, Lost
+from signalbox.live.ports import SessionPorts
 from signalbox.live.session.inbox import InvalidInboxMessage, readings
 from signalbox.live.session.inbox_processor import Arrival, InboxProcessor
-from signalbox.live.session.ports import SessionPorts
-from signalbox.live.session.state import ConnectionId, Elapsed, FrameId, Lost
 
 SWEEP = "sweep"
 

@@ -23,9 +23,9 @@ from signalbox.aws.live.tokens import JwtVerifier
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.exchange.model.names import StageNames
 from signalbox.history.event import HistoryEvent
+from signalbox.live.ports import SessionPorts, Store
 from signalbox.live.procedures.subscription_lookup import CachedSubscriptionLookup
 from signalbox.live.router.directory import CachedSubscriberDirectory
-from signalbox.live.session.ports import SessionPorts, Store
 from signalbox.live.wamp.codec import MAXIMUM_ID
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from signalbox.live.model.state import State
 from signalbox.live.session.machine import OTHERWISE, RULES
-from signalbox.live.session.state import State
 from tests.docs.split_states import Row, picture
 from tests.docs.split_states import State as Drawn
 

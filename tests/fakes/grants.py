@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from signalbox.live.admin.grants import Grant, GroupGrants
 from signalbox.live.admin.ports import StoredGrants
+from signalbox.live.rights.grants import Grant, GroupGrants
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Right
 from tests.fakes.exchange import MemoryTime

@@ -14,19 +14,19 @@ from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
-from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants, Rights
-from signalbox.live.admin.principals import GroupName
 from signalbox.live.arvados.rows import row_of
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.selection import is_logged
+from signalbox.live.model.state import JOIN_TIMEOUT, Account, ConnectionId, Session, Signal
 from signalbox.live.outbox.items import ItemId, OutboxItem
+from signalbox.live.outbox.overview_calls import OverviewCall
 from signalbox.live.outbox.ports import PostResult, Subscriber
-from signalbox.live.procedures.overview_calls import OverviewCall
+from signalbox.live.ports import Attached, Member, RealmAccess, SessionPorts, Store, Stored
+from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants, Rights
+from signalbox.live.rights.principals import GroupName
 from signalbox.live.session.inbox import frame_body, signal_body
-from signalbox.live.session.ports import Attached, Member, RealmAccess, SessionPorts, Store, Stored
 from signalbox.live.session.records import session_document, session_of
-from signalbox.live.session.state import JOIN_TIMEOUT, Account, ConnectionId, Session, Signal
 from signalbox.live.wamp.audience import UNRESTRICTED, Listener
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.messages import SessionId

@@ -18,17 +18,15 @@ from websockets.typing import Subprotocol
 
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.grants import Grant, Rights
 from signalbox.live.identity.compact import is_compact_jwt
 from signalbox.live.identity.tokens import TokenIdentity, TokenRefusal, TokenVerifier, VerifiedToken
 from signalbox.live.log.events import EventTexts, LoggedEvent
 from signalbox.live.log.get_events import get_events_result
 from signalbox.live.log.history_request import HistoryRequest, InvalidArgument
+from signalbox.live.log.payloads import RETAIN_HEADER, RETAINED, payload_from_body
 from signalbox.live.log.selection import backfill_page, history_page, is_logged, latest_retained
-from signalbox.live.procedures.session_renewal import RENEW
-from signalbox.live.session.effects import AnswerCall, Attach, Close, Distribute, Enter, Post
-from signalbox.live.session.machine import receive
-from signalbox.live.session.state import (
+from signalbox.live.model.effects import AnswerCall, Attach, Close, Distribute, Enter, Post
+from signalbox.live.model.state import (
     Account,
     ConnectionId,
     DecisionContext,
@@ -41,6 +39,9 @@ from signalbox.live.session.state import (
     Session,
     opened,
 )
+from signalbox.live.procedures.session_renewal import RENEW
+from signalbox.live.rights.grants import Grant, Rights
+from signalbox.live.session.machine import receive
 from signalbox.live.wamp import codec, error_uris
 from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.authentication import Credentials
@@ -60,7 +61,6 @@ from signalbox.live.wamp.messages import (
     SessionId,
 )
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from signalbox.live.wamp.payloads import RETAIN_HEADER, RETAINED, payload_from_body
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role
 

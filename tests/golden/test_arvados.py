@@ -17,13 +17,13 @@ from signalbox.exchange.model.records import Exchange, LiveSettings
 from signalbox.live.arvados.filters import LogSubscription
 from signalbox.live.arvados.row_state import RowState
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.model import events
+from signalbox.live.model.effects import CatchUp, PostText, RefuseFrame
+from signalbox.live.model.state import Admitted, Dialect, Session, State
 from signalbox.live.outbox.decisions import OutboxState
 from signalbox.live.outbox.items import CatchUpRequest, Reply, parse_item
-from signalbox.live.session import events
 from signalbox.live.session.arvados import EVERY_TOPIC
-from signalbox.live.session.effects import CatchUp, PostText, RefuseFrame
 from signalbox.live.session.inbox import parse
-from signalbox.live.session.state import Admitted, Dialect, Session, State
 from signalbox.live.wamp.authentication import AuthMethod, Identity
 from signalbox.live.wamp.messages import Payload
 from tests.golden.files import RecordingSqs, golden, store, stored_items

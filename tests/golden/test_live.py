@@ -33,11 +33,24 @@ from signalbox.live.admin.commands import (
     TakeGrant,
     secret_fields,
 )
-from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.admin.ports import StoredGrants
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.log.event_documents import event_document, event_of
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.model import events
+from signalbox.live.model.effects import (
+    AnswerCall,
+    Attach,
+    Close,
+    CountFailure,
+    Detach,
+    Distribute,
+    Drop,
+    Enter,
+    Leave,
+    Post,
+)
+from signalbox.live.model.state import Elapsed, Killed, Lost, RightsChanged, Session, State, opened
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
 from signalbox.live.outbox.items import (
     BackfillRequest,
@@ -51,6 +64,8 @@ from signalbox.live.outbox.items import (
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.outbox.totals import Totals
 from signalbox.live.outbox.writer import SnapshotRequest
+from signalbox.live.ports import Attached, Member, Stored
+from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.router.directory import SubscriberPartition, SubscriberRow
 from signalbox.live.router.publication_metadata import (
     AcknowledgementTarget,
@@ -59,22 +74,7 @@ from signalbox.live.router.publication_metadata import (
     message_for,
     parse_metadata,
 )
-from signalbox.live.session import events
-from signalbox.live.session.effects import (
-    AnswerCall,
-    Attach,
-    Close,
-    CountFailure,
-    Detach,
-    Distribute,
-    Drop,
-    Enter,
-    Leave,
-    Post,
-)
 from signalbox.live.session.inbox import parse
-from signalbox.live.session.ports import Attached, Member, Stored
-from signalbox.live.session.state import Elapsed, Killed, Lost, RightsChanged, Session, State, opened
 from signalbox.live.wamp.audience import Audience, Listener
 from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
 from signalbox.live.wamp.messages import Call, Payload, Subscribed, Unsubscribed

@@ -20,7 +20,7 @@ from signalbox.live.admin.commands import COMMANDS as LIVE
 from signalbox.live.arvados import requests
 from signalbox.live.identity.compact import read_unverified
 from signalbox.live.outbox.items import parse_item
-from signalbox.live.procedures.overview_calls import OverviewCall
+from signalbox.live.outbox.overview_calls import OverviewCall
 from signalbox.live.router.publication_metadata import parse_metadata
 from signalbox.live.session import inbox
 from signalbox.live.wamp.codec import decode

@@ -28,6 +28,7 @@ from signalbox.aws.shared.dynamodb import milliseconds
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.publication_metadata import (
     AcknowledgementTarget,
@@ -35,7 +36,6 @@ from signalbox.live.router.publication_metadata import (
     RealmPublication,
     message_for,
 )
-from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern

@@ -21,6 +21,8 @@ from websockets.typing import Subprotocol
 from benchmarks.parts.live.router_process import RouterProcess
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.model.effects import Attach, Detach, Distribute, Leave
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.directory import (
     CachedSubscriberDirectory,
@@ -29,8 +31,6 @@ from signalbox.live.router.directory import (
     SubscriberPartition,
     SubscriberRow,
 )
-from signalbox.live.session.effects import Attach, Detach, Distribute, Leave
-from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp import codec
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.local.files import CHECKOUT

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from signalbox.aws.exchange.items import FORMS, user_of
 from signalbox.aws.live.items import GRANTS, PRINCIPAL, grants_key, group_grants_key, secret_key
 from signalbox.aws.shared.dynamodb import Item
-from signalbox.live.admin.coverage import may_overlap
-from signalbox.live.admin.grants import NO_GRANTS, NO_RIGHTS, Grant, GrantSet, GroupGrants, Rights
-from signalbox.live.admin.principals import GroupName, PrincipalName
 from signalbox.live.identity.tokens import TokenIdentity
+from signalbox.live.rights.coverage import may_overlap
+from signalbox.live.rights.grants import NO_GRANTS, NO_RIGHTS, Grant, GrantSet, GroupGrants, Rights
+from signalbox.live.rights.principals import GroupName, PrincipalName
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 

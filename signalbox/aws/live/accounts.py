@@ -26,10 +26,10 @@ from signalbox.aws.live.realms import RealmSettings, realm_key
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, items_of_tables, succeeds
 from signalbox.backoff import Backoff
-from signalbox.live.admin.grants import Rights
 from signalbox.live.identity.tokens import TokenIdentity
-from signalbox.live.session.ports import RealmAccess
-from signalbox.live.session.state import Account
+from signalbox.live.model.state import Account
+from signalbox.live.ports import RealmAccess
+from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 

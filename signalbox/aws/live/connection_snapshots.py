@@ -32,11 +32,11 @@ from signalbox.aws.shared.dynamodb import Item, items_of_tables, milliseconds, m
 from signalbox.backoff import Backoff
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.forms import Document, Form, Forms
-from signalbox.live.admin.grants import NO_RIGHTS, Rights
+from signalbox.live.model.state import ConnectionId, Session
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
 from signalbox.live.outbox.writer import ConnectionSnapshot, Owner, SnapshotRequest, owner_of
+from signalbox.live.rights.grants import NO_RIGHTS, Rights
 from signalbox.live.session.records import session_document, session_of
-from signalbox.live.session.state import ConnectionId, Session
 from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.sarracenia.rights.names import ExchangeName
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import PostResult
-from signalbox.live.session.state import ConnectionId
 
 if TYPE_CHECKING:
     from mypy_boto3_apigatewaymanagementapi.client import ApiGatewayManagementApiClient

@@ -34,9 +34,9 @@ from signalbox.aws.live.items import (
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, every_item, put_all, transacted
 from signalbox.backoff import Backoff
-from signalbox.live.admin.grants import GrantSet, GroupGrants
 from signalbox.live.admin.ports import GrantsTooLarge, StoredGrants, TooManyGroups
-from signalbox.live.admin.principals import GroupName, PrincipalName, group_of
+from signalbox.live.rights.grants import GrantSet, GroupGrants
+from signalbox.live.rights.principals import GroupName, PrincipalName, group_of
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 

@@ -14,8 +14,8 @@ from signalbox.aws.live.account_items import DENIES, grants_of
 from signalbox.aws.live.items import group_grants_partition
 from signalbox.aws.live.recent import Moment, Recent
 from signalbox.aws.shared.dynamodb import Item, every_item
-from signalbox.live.admin.grants import NO_GROUP_GRANTS, GrantSet, GroupGrants
-from signalbox.live.admin.principals import GROUP_MARK, PrincipalName
+from signalbox.live.rights.grants import NO_GROUP_GRANTS, GrantSet, GroupGrants
+from signalbox.live.rights.principals import GROUP_MARK, PrincipalName
 from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.errors import look
 from signalbox.errors import RejectedError
+from signalbox.live.model.state import JOIN_TIMEOUT, MAXIMUM_TIMER, ConnectionId, Signal
 from signalbox.live.session.inbox import frame_body, signal_body
-from signalbox.live.session.state import JOIN_TIMEOUT, MAXIMUM_TIMER, ConnectionId, Signal
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.dynamodb import Item
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.session.state import ConnectionId
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.wamp.messages import SessionId, SubscriptionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 if TYPE_CHECKING:
-    from signalbox.live.admin.principals import GroupName, PrincipalName
+    from signalbox.live.rights.principals import GroupName, PrincipalName
 
 # Names of exchanges, users and groups have no `#`, so keys are unambiguous; a topic is always the rest of a key.
 SESSION, OUTBOX, GRANTS, SECRET, FAILURES, VERSION = "session", "outbox", "grants", "secret", "failures", "version"

@@ -13,8 +13,8 @@ from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.batch_calls import send_batch
 from signalbox.aws.shared.errors import look
 from signalbox.backoff import Backoff
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import OutboxItem, OutboxMessage, item_body
-from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.codec import size_bytes
 from signalbox.messages import MAXIMUM_BYTES, Message
 from signalbox.parallel import ParallelMap, serial_map

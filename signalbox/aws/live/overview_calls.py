@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.live.inbox import deduplication_id
 from signalbox.aws.shared.errors import look
-from signalbox.live.procedures.overview_calls import OverviewCall
+from signalbox.live.outbox.overview_calls import OverviewCall
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient

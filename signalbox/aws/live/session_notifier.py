@@ -10,8 +10,8 @@ from signalbox.aws.shared.batch_calls import send_batch
 from signalbox.aws.shared.errors import look
 from signalbox.backoff import Backoff
 from signalbox.errors import EffectFailed
+from signalbox.live.model.state import ConnectionId, Signal
 from signalbox.live.session.inbox import signal_body
-from signalbox.live.session.state import ConnectionId, Signal
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sending import MAXIMUM_ENTRIES
 

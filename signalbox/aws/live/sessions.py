@@ -29,9 +29,9 @@ from signalbox.aws.live.items import (
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, every_item, every_key, succeeds, transacted
 from signalbox.backoff import Backoff
-from signalbox.live.session.ports import Member, Stored
+from signalbox.live.model.state import KEPT_FOR, ConnectionId, Session
+from signalbox.live.ports import Member, Stored
 from signalbox.live.session.records import session_document, session_of
-from signalbox.live.session.state import KEPT_FOR, ConnectionId, Session
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName

@@ -25,7 +25,9 @@ from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, delete_all, every_item, every_key, milliseconds, moment
 from signalbox.backoff import Backoff
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
+from signalbox.live.ports import Attached
 from signalbox.live.router.directory import (
     PartitionVersion,
     SubscriberChange,
@@ -33,8 +35,6 @@ from signalbox.live.router.directory import (
     SubscriberRow,
     partitions_of,
 )
-from signalbox.live.session.ports import Attached
-from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern

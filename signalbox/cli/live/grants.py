@@ -10,7 +10,7 @@ from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.option_groups import CommandGroup
 from signalbox.cli.shared.output import print_json, print_line, print_table
 from signalbox.cli.shared.stage import say
-from signalbox.live.admin.coverage import check_placeholders
+from signalbox.live.rights.coverage import check_placeholders
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.uris import InvalidUri
 from signalbox.sarracenia.rights.permissions import Right

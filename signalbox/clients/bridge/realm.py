@@ -15,9 +15,9 @@ from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange.model.records import OrderBy
 from signalbox.live.bridge.checkpoints import Checkpoint, Intent, StoredCheckpoint
 from signalbox.live.bridge.publications import LOG_ID, RowPublication
+from signalbox.live.log.payloads import RETAIN_HEADER, RETAINED
 from signalbox.live.wamp.options import AfterTime
 from signalbox.live.wamp.patterns import TopicPattern
-from signalbox.live.wamp.payloads import RETAIN_HEADER, RETAINED
 
 if TYPE_CHECKING:
     from signalbox.clients.exchange.client import ExchangeClient

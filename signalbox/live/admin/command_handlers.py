@@ -22,11 +22,11 @@ from signalbox.live.admin.commands import (
 )
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.live.admin.explanation import explanation
-from signalbox.live.admin.grants import GrantSet
 from signalbox.live.admin.ports import LiveAdminPorts
-from signalbox.live.admin.principals import EVERYONE, PrincipalName, group_of, principal_of, user_of
 from signalbox.live.admin.rights_changes import RightsChanges, listed_grant
 from signalbox.live.admin.rights_sources import RightsSources, RightsSourcesReader
+from signalbox.live.rights.grants import GrantSet
+from signalbox.live.rights.principals import EVERYONE, PrincipalName, group_of, principal_of, user_of
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role

@@ -16,8 +16,8 @@ from signalbox.live.admin.fields import (
     read_realm,
     read_right,
 )
-from signalbox.live.admin.grants import Grant
-from signalbox.live.admin.principals import GroupName, PrincipalName
+from signalbox.live.rights.grants import Grant
+from signalbox.live.rights.principals import GroupName, PrincipalName
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Right, Role

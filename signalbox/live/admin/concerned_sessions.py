@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.admin.ports import LiveAdminPorts
-from signalbox.live.admin.principals import EVERYONE, GroupName, PrincipalName, group_of
 from signalbox.live.admin.rights_sources import groups_of
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.live.identity.tokens import CLUSTER
-from signalbox.live.session.state import KILLED, ConnectionId, Dialect, Killed, RightsChanged, Session, Signal
+from signalbox.live.model.state import KILLED, ConnectionId, Dialect, Killed, RightsChanged, Session, Signal
+from signalbox.live.rights.principals import EVERYONE, GroupName, PrincipalName, group_of
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 RECORDS_AT_ONCE = 100  # DynamoDB returns at most that many items for one call

@@ -8,10 +8,10 @@ from signalbox.exchange.model.denies import Denies, DenyReader, UserInRealm
 from signalbox.exchange.model.patterns import MANY, ONE, WILDCARDS, Pattern
 from signalbox.exchange.model.ports import Users
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.coverage import covers
-from signalbox.live.admin.grants import GroupGrants, Rights
 from signalbox.live.admin.ports import Grants, Groups
 from signalbox.live.admin.rights_sources import RightsSourcesReader
+from signalbox.live.rights.coverage import covers
+from signalbox.live.rights.grants import GroupGrants, Rights
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName

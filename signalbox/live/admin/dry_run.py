@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from signalbox.live.admin.coverage import may_overlap
-from signalbox.live.admin.grants import Rights
 from signalbox.live.admin.rights_sources import Change, RightsSources
-from signalbox.live.session.state import Session
+from signalbox.live.model.state import Session
+from signalbox.live.rights.coverage import may_overlap
+from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.permissions import Right
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from signalbox.exchange.model.topics import RoutingKey, is_reserved
-from signalbox.live.admin.coverage import matches
-from signalbox.live.admin.grants import Grant, GrantSet
-from signalbox.live.admin.principals import EVERYONE, GROUP_MARK, PrincipalName, Subject, principal_of
 from signalbox.live.admin.rights_sources import RightsSources
+from signalbox.live.rights.coverage import matches
+from signalbox.live.rights.grants import Grant, GrantSet
+from signalbox.live.rights.principals import EVERYONE, GROUP_MARK, PrincipalName, Subject, principal_of
 from signalbox.sarracenia.rights.permissions import Right, Role, is_permitted, role_rights
 
 MAXIMUM_REASONS = 200  # in one answer

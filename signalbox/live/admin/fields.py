@@ -2,9 +2,9 @@
 
 from signalbox.documents import Section, shown
 from signalbox.exchange.control.command_reader import NO_USER
-from signalbox.live.admin.coverage import check_placeholders
-from signalbox.live.admin.grants import Grant
-from signalbox.live.admin.principals import (
+from signalbox.live.rights.coverage import check_placeholders
+from signalbox.live.rights.grants import Grant
+from signalbox.live.rights.principals import (
     GroupName,
     InvalidPrincipal,
     PrincipalName,

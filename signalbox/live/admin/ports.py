@@ -11,10 +11,10 @@ from signalbox.clock import Clock
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.ports import Exchanges, Users
 from signalbox.history.event import HistoryEvent
-from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants
-from signalbox.live.admin.principals import GroupName, PrincipalName
-from signalbox.live.session.ports import RealmSessions, Sessions
-from signalbox.live.session.state import ConnectionId, Signal
+from signalbox.live.model.state import ConnectionId, Signal
+from signalbox.live.ports import RealmSessions, Sessions
+from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants
+from signalbox.live.rights.principals import GroupName, PrincipalName
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.sarracenia.rights.names import ExchangeName, UserName

@@ -13,11 +13,11 @@ from signalbox.live.admin import events
 from signalbox.live.admin.commands import ChangeMembers, GiveGrant, TakeGrant
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.live.admin.dry_run import JoinedSession, dry_run
-from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.admin.ports import LiveAdminPorts, StoredGrants
-from signalbox.live.admin.principals import PrincipalName, group_of
 from signalbox.live.admin.rights_sources import Change, RightsSources, RightsSourcesReader
-from signalbox.live.session.state import ConnectionId
+from signalbox.live.model.state import ConnectionId
+from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants
+from signalbox.live.rights.principals import PrincipalName, group_of
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 MAXIMUM_GRANTS = 200  # of a user's own in a realm: all of them are read for each batch of events that is posted

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from signalbox.exchange.model.ports import Users
-from signalbox.live.admin.grants import GrantSet, GroupGrants, Rights
 from signalbox.live.admin.ports import Grants, Groups
-from signalbox.live.admin.principals import GroupName, PrincipalName, user_of
 from signalbox.live.identity.tokens import TokenIdentity
-from signalbox.live.session.state import Session
+from signalbox.live.model.state import Session
+from signalbox.live.rights.grants import GrantSet, GroupGrants, Rights
+from signalbox.live.rights.principals import GroupName, PrincipalName, user_of
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from signalbox.exchange.model.issuers import Issuer
-from signalbox.live.admin.principals import MAXIMUM_LENGTH, canonical_name
 from signalbox.live.identity.names import authid_of
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
+from signalbox.live.rights.principals import MAXIMUM_LENGTH, canonical_name
 from signalbox.sarracenia.rights.permissions import Role
 
 MAXIMUM_GROUPS = 500

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from signalbox.exchange.model.issuers import Issuer
-from signalbox.live.admin.principals import MAXIMUM_LENGTH, canonical_name
+from signalbox.live.rights.principals import MAXIMUM_LENGTH, canonical_name
 
 
 def authid_of(name: str, issuer: Issuer, realm_issuers: Iterable[Issuer]) -> str | None:

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from signalbox.live.log.documents import AUDIENCE
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.log.payloads import body_of
 from signalbox.live.wamp.audience import UNRESTRICTED
-from signalbox.live.wamp.payloads import body_of
 
 # A sequence number still missing by then stays missing: its message was dead-lettered, or its event has expired.
 SETTLED_AFTER = timedelta(minutes=15)

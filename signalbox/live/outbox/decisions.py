@@ -7,12 +7,12 @@ from enum import Enum, auto
 from typing import TypeVar
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.grants import Rights
 from signalbox.live.arvados import row_state
 from signalbox.live.arvados.row_state import NO_ROWS, RowState
+from signalbox.live.model.state import Session
 from signalbox.live.outbox.items import ItemId, Reply, SubscriptionEvent
 from signalbox.live.outbox.totals import NO_TOTALS, Totals
-from signalbox.live.session.state import Session
+from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.messages import SubscriptionId
 
 # SQS redelivers an item before any later one of its message group, and a batch of a FIFO queue has at most ten.

@@ -6,8 +6,8 @@ from datetime import datetime
 from statistics import median
 
 from signalbox.history.event import HistoryEvent
+from signalbox.live.model.events import CAPABILITY
 from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
-from signalbox.live.session.events import CAPABILITY
 
 OUTCOMES = {
     DeliveryOutcome.BLOCKED: "failed",

@@ -10,8 +10,8 @@ from signalbox.forms import tagged
 from signalbox.live.log.documents import FORMS
 from signalbox.live.log.event_documents import json_text
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.session.effects import Post, PostText
-from signalbox.live.session.state import ConnectionId
+from signalbox.live.model.effects import Post, PostText
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.wamp.codec import serialize
 from signalbox.live.wamp.messages import Subscribed, SubscriptionId
 from signalbox.live.wamp.options import BackfillStart

@@ -12,8 +12,8 @@ from typing import Protocol
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import OutboxItem
-from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum, auto
 
+from signalbox.live.model.state import ConnectionId, Session
 from signalbox.live.outbox.totals import NO_TOTALS, Totals
-from signalbox.live.session.state import ConnectionId, Session
 from signalbox.live.wamp.messages import PublicationId
 from signalbox.messages import MessageId
 

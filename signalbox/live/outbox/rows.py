@@ -4,16 +4,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from signalbox.live.admin.grants import Rights
 from signalbox.live.arvados.filters import LogSubscription
 from signalbox.live.arvados.id_sets import contains
 from signalbox.live.arvados.row_state import POSTED_KEPT_FOR, with_deferred, with_posted
 from signalbox.live.arvados.rows import LogRow, row_of
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.selection import is_logged
+from signalbox.live.model.state import Session
 from signalbox.live.outbox.decisions import MAXIMUM_WAIT, ItemAction, OutboxState, finish_backfill
 from signalbox.live.outbox.items import ItemId
-from signalbox.live.session.state import Session
+from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.messages import SubscriptionId
 
 

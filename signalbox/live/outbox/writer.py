@@ -8,10 +8,10 @@ from typing import Protocol
 
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.grants import NO_RIGHTS, Rights
 from signalbox.live.arvados.rows import LogRow, row_message, row_of
-from signalbox.live.log.backfill import BackfillEvent, BackfillReader
 from signalbox.live.log.events import EventTexts, LoggedEvent
+from signalbox.live.model.state import ConnectionId, Dialect, Session
+from signalbox.live.outbox.backfill import BackfillEvent, BackfillReader
 from signalbox.live.outbox.decisions import (
     ItemAction,
     OutboxState,
@@ -42,7 +42,7 @@ from signalbox.live.outbox.items import (
 from signalbox.live.outbox.ports import Connections, PostResult, TopicLog
 from signalbox.live.outbox.results import DeliveryOutcome, DeliveryResult
 from signalbox.live.outbox.rows import RowAudience, defer_row, finish_catch_up, row_action, row_posted
-from signalbox.live.session.state import ConnectionId, Dialect, Session
+from signalbox.live.rights.grants import NO_RIGHTS, Rights
 from signalbox.live.wamp.codec import size_bytes
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.messages import MessageId

@@ -6,15 +6,15 @@ from typing import cast
 
 from signalbox.errors import RejectedError, SignalboxError, UnavailableError
 from signalbox.exchange.model.records import LiveSettings
-from signalbox.live.admin.grants import Rights
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.get_events import get_events_result
 from signalbox.live.log.history_request import HistoryRequest, InvalidArgument
 from signalbox.live.log.selection import history_page, in_order
-from signalbox.live.session.effects import AnswerCall
-from signalbox.live.session.events import Cause
-from signalbox.live.session.ports import RealmAccess, SessionPorts
-from signalbox.live.session.state import Session
+from signalbox.live.model.effects import AnswerCall
+from signalbox.live.model.events import Cause
+from signalbox.live.model.state import Session
+from signalbox.live.ports import RealmAccess, SessionPorts
+from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp import error_uris
 from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, TYPE_CODES, serialize, size_bytes
 from signalbox.live.wamp.messages import Call, Error, Payload, RequestId, Result

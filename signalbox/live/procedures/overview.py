@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NewType, Protocol
 from signalbox.documents import Problems, Section, shown
 from signalbox.errors import UnavailableError
 from signalbox.exchange.model.topics import RoutingKey, short_string_problem
-from signalbox.live.admin.grants import Rights
 from signalbox.live.log.events import rfc3339
 from signalbox.live.log.history_request import InvalidArgument
+from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.codec import MAXIMUM_ID, MAXIMUM_MESSAGE_BYTES, serialize, size_bytes
 from signalbox.live.wamp.messages import Payload, RequestId, Result
 from signalbox.sarracenia.rights.names import ExchangeName

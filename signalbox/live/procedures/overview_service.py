@@ -6,15 +6,15 @@ from typing import Protocol
 
 from signalbox.documents import shown
 from signalbox.errors import UnavailableError
-from signalbox.live.admin.grants import Rights
 from signalbox.live.identity.tokens import TokenIdentity
+from signalbox.live.model.effects import Post
 from signalbox.live.outbox.items import reply_item
+from signalbox.live.outbox.overview_calls import InvalidOverviewCall, OverviewCall
 from signalbox.live.outbox.ports import Outboxes
 from signalbox.live.procedures.calls import NotPermitted, ProcedureUnavailable, reply
 from signalbox.live.procedures.overview import MayRead, OverviewContext, StageOverview
-from signalbox.live.procedures.overview_calls import InvalidOverviewCall, OverviewCall
 from signalbox.live.procedures.table import OVERVIEW_PROCEDURES, Procedure
-from signalbox.live.session.effects import Post
+from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.messages import Payload
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 

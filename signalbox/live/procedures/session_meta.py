@@ -2,9 +2,9 @@
 
 from signalbox.documents import shown
 from signalbox.live.log.history_request import InvalidArgument
+from signalbox.live.model.state import KILLED, Killed
+from signalbox.live.ports import Member
 from signalbox.live.procedures.calls import CallContext, NoSuchSession
-from signalbox.live.session.ports import Member
-from signalbox.live.session.state import KILLED, Killed
 from signalbox.live.wamp.messages import Payload, SessionId
 from signalbox.live.wamp.uris import parse_procedure
 

@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.ports import Attached, SubscriptionLookup
 from signalbox.live.router.directory import CachedSubscriberDirectory
-from signalbox.live.session.ports import Attached, SubscriptionLookup
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 

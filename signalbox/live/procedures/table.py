@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Generic, TypeVar
 
-from signalbox.live.admin.grants import Rights
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.procedures import calls, overview, session_meta, session_renewal, subscription_meta
 from signalbox.live.procedures.calls import CallContext
 from signalbox.live.procedures.overview import OverviewContext
 from signalbox.live.procedures.subscription_meta import Subscription
+from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.messages import Payload
 
 Context = TypeVar("Context")

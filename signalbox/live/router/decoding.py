@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication, sent_at
 from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent
+from signalbox.live.log.payloads import PAYLOAD_HEADER, RETAIN_HEADER, RETAINED, payload_from_body, publication_id
 from signalbox.live.router.publication_metadata import PublicationMetadata, parse_metadata
 from signalbox.live.wamp.codec import BINARY_MARK, is_readable, size_bytes
 from signalbox.live.wamp.messages import EMPTY
-from signalbox.live.wamp.payloads import PAYLOAD_HEADER, RETAIN_HEADER, RETAINED, payload_from_body, publication_id
 from signalbox.messages import Message
 
 OWN_HEADERS = frozenset({PAYLOAD_HEADER, RETAIN_HEADER})  # consumed by the router, not passed to subscribers

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.matching import SubscriptionIndex
-from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName

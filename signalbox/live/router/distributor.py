@@ -12,6 +12,7 @@ from signalbox.exchange.routing.ports import BatchWrites, Delivery
 from signalbox.exchange.routing.ports import NumberedPublication as ToConnections
 from signalbox.live.log.event_documents import event_document, json_text
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import (
     EventBatch,
     ItemId,
@@ -25,7 +26,6 @@ from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.decoding import logged_event, publication_metadata
 from signalbox.live.router.directory import SubscriberLookup
 from signalbox.live.router.publication_metadata import AcknowledgementTarget, InvalidMetadata
-from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.codec import serialize, size_bytes
 from signalbox.live.wamp.messages import PublicationId, Published

@@ -10,10 +10,10 @@ from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.documents import FORMS
 from signalbox.live.log.event_documents import json_text
-from signalbox.live.session.state import ConnectionId
+from signalbox.live.log.payloads import body_of
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId
-from signalbox.live.wamp.payloads import body_of
 from signalbox.messages import Attribute, Message
 
 

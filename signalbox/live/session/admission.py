@@ -8,10 +8,10 @@ from signalbox.live.arvados.cluster import ClusterUsers, is_cluster_token, verif
 from signalbox.live.arvados.tokens import StageToken, stage_token
 from signalbox.live.identity.compact import is_compact_jwt
 from signalbox.live.identity.tokens import TokenProblem, TokenRefusal, TokenVerifier, VerifiedToken
+from signalbox.live.model.state import Account, Dialect, Session
+from signalbox.live.ports import Accounts, RealmAccess
 from signalbox.live.session.connection import NOT_FOUND, UNAUTHORIZED, UNAVAILABLE, Refusal
 from signalbox.live.session.handshake import MAXIMUM_FAILURES
-from signalbox.live.session.ports import Accounts, RealmAccess
-from signalbox.live.session.state import Account, Dialect, Session
 from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
 from signalbox.live.wamp.messages import SessionId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 
 from signalbox.live.arvados.filters import LogSubscription
 from signalbox.live.arvados.requests import BadRequest, SubscribeRequest, UnsubscribeRequest, status
+from signalbox.live.model.effects import Attach, CatchUp, Detach, Enter, PostText, RefuseFrame
+from signalbox.live.model.state import Admitted, DecisionContext, Elapsed, Lost, Outcome, Session, State
 from signalbox.live.session import closing
-from signalbox.live.session.effects import Attach, CatchUp, Detach, Enter, PostText, RefuseFrame
-from signalbox.live.session.state import Admitted, DecisionContext, Elapsed, Lost, Outcome, Session, State
 from signalbox.live.wamp.codec import size_bytes
 from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern

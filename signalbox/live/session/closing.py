@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from signalbox.live.session.effects import Close, Effect, Leave, Post
-from signalbox.live.session.state import (
+from signalbox.live.model.effects import Close, Effect, Leave, Post
+from signalbox.live.model.state import (
     JOIN_TIMEOUT,
     DecisionContext,
     Elapsed,

@@ -11,29 +11,8 @@ from signalbox.errors import RejectedError
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
-from signalbox.live.outbox.items import (
-    BackfillRequest,
-    CatchUpRequest,
-    CloseRequest,
-    ItemId,
-    OutboxItem,
-    reply_item,
-    text_item,
-)
-from signalbox.live.outbox.ports import Subscriber
-from signalbox.live.procedures import calls, meta_events
-from signalbox.live.procedures.calls import CallContext
-from signalbox.live.procedures.meta_events import MetaEvent
-from signalbox.live.procedures.overview_calls import OverviewCall
-from signalbox.live.procedures.table import SESSION_PROCEDURES
-from signalbox.live.router.publication_metadata import (
-    AcknowledgementTarget,
-    PublicationMetadata,
-    RealmPublication,
-    message_for,
-)
-from signalbox.live.session import events
-from signalbox.live.session.effects import (
+from signalbox.live.model import events
+from signalbox.live.model.effects import (
     AnswerCall,
     Attach,
     CatchUp,
@@ -49,10 +28,31 @@ from signalbox.live.session.effects import (
     PostText,
     RefuseFrame,
 )
-from signalbox.live.session.events import Cause
+from signalbox.live.model.events import Cause
+from signalbox.live.model.state import KEPT_FOR, Session
+from signalbox.live.outbox.items import (
+    BackfillRequest,
+    CatchUpRequest,
+    CloseRequest,
+    ItemId,
+    OutboxItem,
+    reply_item,
+    text_item,
+)
+from signalbox.live.outbox.overview_calls import OverviewCall
+from signalbox.live.outbox.ports import Subscriber
+from signalbox.live.ports import Member, RealmAccess, SessionPorts
+from signalbox.live.procedures import calls, meta_events
+from signalbox.live.procedures.calls import CallContext
+from signalbox.live.procedures.meta_events import MetaEvent
+from signalbox.live.procedures.table import SESSION_PROCEDURES
+from signalbox.live.router.publication_metadata import (
+    AcknowledgementTarget,
+    PublicationMetadata,
+    RealmPublication,
+    message_for,
+)
 from signalbox.live.session.handshake import MAXIMUM_FAILURES
-from signalbox.live.session.ports import Member, RealmAccess, SessionPorts
-from signalbox.live.session.state import KEPT_FOR, Session
 from signalbox.live.wamp import error_uris
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import Identity

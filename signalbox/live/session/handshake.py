@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from signalbox.documents import Problems, Section
 from signalbox.live.identity.tokens import TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.log.events import rfc3339
+from signalbox.live.model.effects import CountFailure, Enter, Post
+from signalbox.live.model.state import Account, DecisionContext, Outcome, Realm, Session, State, token_deadline
 from signalbox.live.procedures.table import FEATURES
 from signalbox.live.session.closing import aborted
-from signalbox.live.session.effects import CountFailure, Enter, Post
-from signalbox.live.session.state import Account, DecisionContext, Outcome, Realm, Session, State, token_deadline
 from signalbox.live.wamp import error_uris
 from signalbox.live.wamp.authentication import (
     PROVIDER,

@@ -8,7 +8,7 @@ from typing import Any
 from signalbox.documents import shown
 from signalbox.errors import RejectedError
 from signalbox.live.arvados import requests
-from signalbox.live.session.state import (
+from signalbox.live.model.state import (
     Admitted,
     Dialect,
     Elapsed,

@@ -11,16 +11,9 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.identity.compact import is_compact_jwt
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal
-from signalbox.live.procedures import meta_events
-from signalbox.live.procedures.session_renewal import RENEW
-from signalbox.live.session import inbox
-from signalbox.live.session.effect_executor import EffectExecutor
-from signalbox.live.session.effects import Post
-from signalbox.live.session.events import Cause
-from signalbox.live.session.inbox import InboxMessage, InvalidInboxMessage
-from signalbox.live.session.machine import receive
-from signalbox.live.session.ports import RealmAccess, SessionPorts, Stored
-from signalbox.live.session.state import (
+from signalbox.live.model.effects import Post
+from signalbox.live.model.events import Cause
+from signalbox.live.model.state import (
     ConnectionId,
     DecisionContext,
     Dialect,
@@ -35,6 +28,13 @@ from signalbox.live.session.state import (
     part,
     whole,
 )
+from signalbox.live.ports import RealmAccess, SessionPorts, Stored
+from signalbox.live.procedures import meta_events
+from signalbox.live.procedures.session_renewal import RENEW
+from signalbox.live.session import inbox
+from signalbox.live.session.effect_executor import EffectExecutor
+from signalbox.live.session.inbox import InboxMessage, InvalidInboxMessage
+from signalbox.live.session.machine import receive
 from signalbox.live.wamp.authentication import AuthMethod
 from signalbox.live.wamp.messages import (
     Abort,

@@ -6,8 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from signalbox.live.arvados.requests import BadRequest, SubscribeRequest, UnsubscribeRequest
-from signalbox.live.session import arvados, closing, handshake, renewal, requests
-from signalbox.live.session.state import (
+from signalbox.live.model.state import (
     KEPT_FRAMES,
     Admitted,
     DecisionContext,
@@ -22,6 +21,7 @@ from signalbox.live.session.state import (
     State,
     whole,
 )
+from signalbox.live.session import arvados, closing, handshake, renewal, requests
 from signalbox.live.wamp.messages import (
     Abort,
     Authenticate,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from signalbox.forms import Document, Form, tagged
 from signalbox.live.arvados.filters import LogSubscription
 from signalbox.live.log.documents import FORMS, PATTERN
-from signalbox.live.session.effects import (
+from signalbox.live.model.effects import (
     AnswerCall,
     Attach,
     CatchUp,
@@ -21,7 +21,7 @@ from signalbox.live.session.effects import (
     PostText,
     RefuseFrame,
 )
-from signalbox.live.session.state import Dialect, Session
+from signalbox.live.model.state import Dialect, Session
 from signalbox.live.wamp.authentication import PROVIDER, AuthMethod, Identity
 from signalbox.live.wamp.codec import parse, serialize
 from signalbox.live.wamp.messages import Message, SubscriptionId

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
+from signalbox.live.model.effects import Post
+from signalbox.live.model.state import DecisionContext, Outcome, RightsChanged, Session, token_deadline
 from signalbox.live.procedures.session_renewal import RENEW
 from signalbox.live.procedures.table import RENEWAL
 from signalbox.live.session import requests
 from signalbox.live.session.closing import ended_with_goodbye
-from signalbox.live.session.effects import Post
 from signalbox.live.session.handshake import refused_token, token_error
-from signalbox.live.session.state import DecisionContext, Outcome, RightsChanged, Session, token_deadline
 from signalbox.live.wamp import error_uris
 from signalbox.live.wamp.codec import TYPE_CODES
 from signalbox.live.wamp.messages import Call, Error, Payload, Result

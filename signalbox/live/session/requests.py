@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from signalbox.live.admin.grants import NO_RIGHTS, Rights, revoked
+from signalbox.live.model.effects import AnswerCall, Attach, Detach, Distribute, Drop, Effect, Post
+from signalbox.live.model.state import DecisionContext, Outcome, RightsChanged, Session
 from signalbox.live.procedures.table import PROCEDURES
-from signalbox.live.session.effects import AnswerCall, Attach, Detach, Distribute, Drop, Effect, Post
-from signalbox.live.session.state import DecisionContext, Outcome, RightsChanged, Session
+from signalbox.live.rights.grants import NO_RIGHTS, Rights, revoked
 from signalbox.live.wamp import error_uris
 from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, TYPE_CODES
 from signalbox.live.wamp.messages import (

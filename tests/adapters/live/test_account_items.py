@@ -3,7 +3,7 @@
 import pytest
 
 from signalbox.aws.live.account_items import CREDENTIALS, credentials_item, grants_item, grants_of
-from signalbox.live.admin.grants import Grant
+from signalbox.live.rights.grants import Grant
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName

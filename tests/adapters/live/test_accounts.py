@@ -21,13 +21,13 @@ from signalbox.aws.shared.dynamodb import ItemBusy, items_of_tables
 from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.grants import NO_RIGHTS, Grant, GrantSet, Rights
 from signalbox.live.admin.ports import StoredGrants
-from signalbox.live.admin.principals import EVERYONE, GroupName, PrincipalName, Subject, principal_of
 from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS
 from signalbox.live.identity.tokens import TokenIdentity
-from signalbox.live.session.ports import Accounts, RealmAccess
-from signalbox.live.session.state import Account, ConnectionId, State, opened
+from signalbox.live.model.state import Account, ConnectionId, State, opened
+from signalbox.live.ports import Accounts, RealmAccess
+from signalbox.live.rights.grants import NO_RIGHTS, Grant, GrantSet, Rights
+from signalbox.live.rights.principals import EVERYONE, GroupName, PrincipalName, Subject, principal_of
 from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName

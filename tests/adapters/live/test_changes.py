@@ -22,9 +22,9 @@ from signalbox.aws.live.changes import (
 from signalbox.aws.live.items import CHUNK, pattern_subscribers_partition, subscriber_key, subscriber_version_key
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.directory import CachedSubscriberDirectory, SubscriberPartition, SubscriberRow
-from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern

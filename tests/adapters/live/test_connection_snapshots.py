@@ -21,16 +21,16 @@ from signalbox.aws.live.sessions import DynamoSessions
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head, numbered
-from signalbox.live.admin.grants import Grant
 from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS, RIGHTS_SETTLE_SECONDS, UNCHANGED_RIGHTS_KEPT_SECONDS
 from signalbox.live.arvados.row_state import RowState
 from signalbox.live.identity.tokens import TokenIdentity
+from signalbox.live.model.effects import Close
+from signalbox.live.model.state import ConnectionId, FrameId, State, opened
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
 from signalbox.live.outbox.items import ItemId
 from signalbox.live.outbox.totals import NO_TOTALS
 from signalbox.live.outbox.writer import SnapshotRequest
-from signalbox.live.session.effects import Close
-from signalbox.live.session.state import ConnectionId, FrameId, State, opened
+from signalbox.live.rights.grants import Grant
 from signalbox.live.wamp.authentication import AuthMethod, Identity
 from signalbox.live.wamp.messages import SubscriptionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern

@@ -8,8 +8,8 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from botocore.stub import Stubber
 
 from signalbox.aws.live.connections import WITH_RETRIES, WITHOUT_RETRIES, ApiConnections
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import PostResult
-from signalbox.live.session.state import ConnectionId
 
 CONNECTION = ConnectionId("c=")
 

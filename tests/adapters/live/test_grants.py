@@ -14,10 +14,10 @@ from signalbox.aws.live.group_grants import CachedGroupGrants
 from signalbox.aws.live.items import grants_key, group_grants_version_key, principal_key, secret_key
 from signalbox.aws.live.recent import Recent
 from signalbox.aws.shared.dynamodb import every_item
-from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants
 from signalbox.live.admin.ports import GrantsTooLarge, StoredGrants, TooManyGroups
-from signalbox.live.admin.principals import EVERYONE, GroupName, principal_of
 from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS
+from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants
+from signalbox.live.rights.principals import EVERYONE, GroupName, principal_of
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Right

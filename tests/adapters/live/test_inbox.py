@@ -7,7 +7,7 @@ import pytest
 
 from signalbox.aws.live.inbox import InvalidTimer, SqsInbox, SqsTimers, timed_connection
 from signalbox.errors import EffectFailed
-from signalbox.live.session.state import ConnectionId, Lost
+from signalbox.live.model.state import ConnectionId, Lost
 from tests.golden.files import RecordingSqs
 
 C1, C2 = ConnectionId("c1="), ConnectionId("c2=")

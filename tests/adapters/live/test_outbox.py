@@ -9,9 +9,9 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from signalbox.aws.live.outbox import SqsOutboxes, SqsOutboxQueue
 from signalbox.aws.shared.messages import message_of
 from signalbox.errors import EffectFailed
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import ItemId, Reply, parse_item
 from signalbox.live.router.distributor import OutboxMessage
-from signalbox.live.session.state import ConnectionId
 from signalbox.messages import Message
 from tests.fakes.backoff import AT_ONCE
 

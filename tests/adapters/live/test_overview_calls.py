@@ -1,7 +1,7 @@
 """The queue of calls for the function `overview`."""
 
 from signalbox.aws.live.overview_calls import SqsOverviewCalls
-from signalbox.live.procedures.overview_calls import OverviewCall
+from signalbox.live.outbox.overview_calls import OverviewCall
 from tests.fakes.aws import sqs  # noqa: F401 - a fixture
 from tests.unit.live.procedures.test_overview_service import CALL
 

@@ -5,7 +5,7 @@ import pytest
 
 from signalbox.aws.live.session_notifier import SqsSessionNotifier
 from signalbox.errors import EffectFailed
-from signalbox.live.session.state import RightsChanged
+from signalbox.live.model.state import RightsChanged
 from tests.fakes.aws import aws  # noqa: F401 - a fixture
 from tests.fakes.backoff import AT_ONCE
 

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from signalbox.aws.live.sessions import DynamoConnectionRate, DynamoRealmSessions, DynamoSessions
-from signalbox.live.session.effects import Attach, Post
-from signalbox.live.session.ports import Member, RealmSessions, Sessions, Stored
-from signalbox.live.session.state import ConnectionId, FrameId, State, opened
+from signalbox.live.model.effects import Attach, Post
+from signalbox.live.model.state import ConnectionId, FrameId, State, opened
+from signalbox.live.ports import Member, RealmSessions, Sessions, Stored
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import RequestId, SessionId, Subscribed
 from signalbox.live.wamp.options import LastEvents

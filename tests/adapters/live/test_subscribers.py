@@ -8,10 +8,10 @@ import pytest
 from signalbox.aws.live.changes import TRIMMED_FROM
 from signalbox.aws.live.subscribers import DynamoSubscribers
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
+from signalbox.live.ports import Attached
 from signalbox.live.router.directory import CachedSubscriberDirectory, SubscriberPartition
-from signalbox.live.session.ports import Attached
-from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern

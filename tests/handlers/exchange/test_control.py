@@ -20,8 +20,8 @@ from signalbox.aws.live.sessions import DynamoRealmSessions, DynamoSessions
 from signalbox.control.envelope import Envelope
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange.model.records import CreatedQueue, DeclaredQueue, QueueSpec, User
-from signalbox.live.session.ports import Member
-from signalbox.live.session.state import ConnectionId, State, opened
+from signalbox.live.model.state import ConnectionId, State, opened
+from signalbox.live.ports import Member
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import AuthMethod, Identity
 from signalbox.live.wamp.messages import SessionId

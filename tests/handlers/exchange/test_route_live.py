@@ -16,10 +16,10 @@ from signalbox.exchange.messages.properties import LIVE, MessageProperties
 from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.records import Exchange, LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import EventBatch, Reply, parse_item
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.publication_metadata import AcknowledgementTarget, PublicationMetadata, metadata_text
-from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import PublicationId, RequestId, SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern

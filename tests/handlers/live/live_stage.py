@@ -16,7 +16,7 @@ from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
 from signalbox.aws.live.account_items import credentials_item, grants_item
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
-from signalbox.live.admin.grants import Grant
+from signalbox.live.rights.grants import Grant
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName

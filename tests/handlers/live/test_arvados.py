@@ -7,7 +7,7 @@ import pytest
 
 from lambdas.live import receive, wiring
 from signalbox.aws.exchange.exchanges import DynamoExchanges
-from signalbox.live.session.state import ConnectionId, Dialect, State
+from signalbox.live.model.state import ConnectionId, Dialect, State
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.environment import written_events
 from tests.handlers.live.live_stage import INBOX, REALM, TIMERS, LiveStage, stage  # noqa: F401 - fixtures

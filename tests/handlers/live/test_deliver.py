@@ -21,8 +21,9 @@ from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.aws.live.sessions import DynamoSessions
 from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.grants import Grant
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.model.effects import Post
+from signalbox.live.model.state import ConnectionId, Session, State
 from signalbox.live.outbox.items import (
     BackfillRequest,
     CloseRequest,
@@ -34,8 +35,7 @@ from signalbox.live.outbox.items import (
     reply_item,
 )
 from signalbox.live.outbox.ports import PostResult
-from signalbox.live.session.effects import Post
-from signalbox.live.session.state import ConnectionId, Session, State
+from signalbox.live.rights.grants import Grant
 from signalbox.live.wamp.authentication import AuthMethod, Identity
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId, Subscribed
 from signalbox.live.wamp.options import BackfillStart, LastEvents

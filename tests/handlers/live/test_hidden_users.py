@@ -12,8 +12,8 @@ from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.aws.live.account_items import credentials_item, group_grants_item
 from signalbox.aws.live.items import group_grants_version_key
 from signalbox.exchange.model.records import User
-from signalbox.live.admin.grants import Grant, GrantSet
-from signalbox.live.admin.principals import EVERYONE
+from signalbox.live.rights.grants import Grant, GrantSet
+from signalbox.live.rights.principals import EVERYONE
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import UserName

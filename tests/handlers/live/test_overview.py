@@ -12,7 +12,7 @@ import pytest
 from lambdas.live import overview
 from signalbox.aws.exchange.exchanges import DynamoUsers
 from signalbox.exchange.model.records import User
-from signalbox.live.procedures.overview_calls import OverviewCall
+from signalbox.live.outbox.overview_calls import OverviewCall
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.aws import aws, exchange_table, live_table, rendezvous_table, split_table, sqs  # noqa: F401 - fixtures

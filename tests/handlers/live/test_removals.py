@@ -21,8 +21,8 @@ from signalbox.live.admin.command_handlers import LiveCommandHandlers
 from signalbox.live.admin.commands import COMMANDS, secret_fields
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.live.admin.ports import LiveAdminPorts
+from signalbox.live.model.state import ConnectionId, State
 from signalbox.live.outbox.writer import SnapshotRequest
-from signalbox.live.session.state import ConnectionId, State
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.sarracenia.rights.names import UserName
 from tests.fakes.aws import aws, exchange_table, live_table, sqs  # noqa: F401 - fixtures

@@ -19,9 +19,9 @@ from signalbox.aws.live.tokens import JwtVerifier
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import LiveSettings
-from signalbox.live.admin.grants import Grant
+from signalbox.live.model.state import ConnectionId, State, opened
+from signalbox.live.rights.grants import Grant
 from signalbox.live.session.connection import MAXIMUM_PER_SECOND
-from signalbox.live.session.state import ConnectionId, State, opened
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Right

@@ -21,7 +21,7 @@ from signalbox.clients.live.cursor import Cursor, ReceivedEvent
 from signalbox.clients.live.session import JoinRefused, Login, RequestRefused, SubscriptionRevoked
 from signalbox.clients.web_socket import connector
 from signalbox.flows.trial import Journal, Trial
-from signalbox.live.session.state import ConnectionId
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.options import LastEvents
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern

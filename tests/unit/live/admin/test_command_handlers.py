@@ -14,14 +14,14 @@ from signalbox.history.event import HistoryEvent
 from signalbox.live.admin import dry_run, rights_changes
 from signalbox.live.admin.command_handlers import LiveCommandHandlers
 from signalbox.live.admin.commands import COMMANDS, secret_fields
-from signalbox.live.admin.grants import Grant, GroupGrants
 from signalbox.live.admin.ports import LiveAdminPorts
 from signalbox.live.admin.rights_changes import MAXIMUM_GRANTS, GrantsChanged, RightsChanges, TooManyGrants
 from signalbox.live.admin.rights_sources import RightsSourcesReader
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.live.identity.tokens import TokenIdentity
-from signalbox.live.session.ports import Member
-from signalbox.live.session.state import State, opened
+from signalbox.live.model.state import State, opened
+from signalbox.live.ports import Member
+from signalbox.live.rights.grants import Grant, GroupGrants
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern

@@ -9,7 +9,7 @@ from signalbox.exchange.model.records import Exchange, LiveSettings
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.live.identity.tokens import CLUSTER
-from signalbox.live.session.state import Dialect
+from signalbox.live.model.state import Dialect
 from signalbox.live.wamp.authentication import AuthMethod
 from tests.fakes.live import START
 from tests.unit.live.admin.test_command_handlers import OWN, Stage

@@ -8,19 +8,19 @@ from typing import Any
 
 from signalbox.exchange.model.records import LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.grants import NO_RIGHTS
 from signalbox.live.arvados.cluster import ClusterUser
 from signalbox.live.identity.tokens import TokenProblem
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.model.state import Admitted, ConnectionId, FrameId, Session, Signal, opened
 from signalbox.live.outbox.decisions import OutboxState
 from signalbox.live.outbox.items import EventBatch, ItemId, OutboxItem, SubscriptionEvent
 from signalbox.live.outbox.results import DeliveryResult
 from signalbox.live.outbox.writer import ConnectionSnapshot, OutboxWriter, Owner, ReceivedItem, SnapshotRequest
+from signalbox.live.rights.grants import NO_RIGHTS
 from signalbox.live.session.admission import AdmissionService
 from signalbox.live.session.connection import Refusal
 from signalbox.live.session.inbox import frame_body, signal_body
 from signalbox.live.session.inbox_processor import Arrival, InboxProcessor
-from signalbox.live.session.state import Admitted, ConnectionId, FrameId, Session, Signal, opened
 from signalbox.live.wamp.messages import Payload, PublicationId
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import UserName

@@ -8,9 +8,9 @@ from signalbox.exchange.model.records import LiveSettings, OrderBy
 from signalbox.live.arvados.cluster import ADMINISTRATORS, KEPT_FOR, ClusterUser, is_cluster_token
 from signalbox.live.identity.claims import MAXIMUM_GROUPS
 from signalbox.live.identity.tokens import TokenProblem
+from signalbox.live.model.state import Elapsed, Session, State
 from signalbox.live.session.admission import WRONG_TOKEN
 from signalbox.live.session.connection import Refusal
-from signalbox.live.session.state import Elapsed, Session, State
 from tests.unit.live.arvados.stage import CONNECTION, TOKEN, ArvadosStage
 
 API = "https://api.example.org"

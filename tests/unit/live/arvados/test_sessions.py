@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.arvados.tokens import StageToken, stage_token
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
+from signalbox.live.model.state import Dialect, Elapsed, Killed, Lost, RightsChanged, Session, State
 from signalbox.live.outbox.items import CloseRequest
 from signalbox.live.outbox.ports import PostResult
 from signalbox.live.outbox.results import DeliveryOutcome
@@ -18,7 +19,6 @@ from signalbox.live.session.admission import NO_REALM, WRONG_TOKEN
 from signalbox.live.session.arvados import KEEP_ALIVE_AFTER, MAXIMUM_FILTER_BYTES, MAXIMUM_SUBSCRIPTIONS
 from signalbox.live.session.connection import Refusal
 from signalbox.live.session.handshake import MAXIMUM_FAILURES
-from signalbox.live.session.state import Dialect, Elapsed, Killed, Lost, RightsChanged, Session, State
 from signalbox.live.wamp.audience import Audience
 from signalbox.live.wamp.messages import SessionId
 from signalbox.sarracenia.rights.names import UserName

@@ -11,16 +11,7 @@ from signalbox.exchange.messages.properties import InvalidPublication
 from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.arvados.requests import BadRequest
-from signalbox.live.router.publication_metadata import (
-    AcknowledgementTarget,
-    InvalidMetadata,
-    PublicationMetadata,
-    RealmPublication,
-    message_for,
-    metadata_text,
-    parse_metadata,
-)
-from signalbox.live.session.effects import (
+from signalbox.live.model.effects import (
     AnswerCall,
     Attach,
     Close,
@@ -33,9 +24,18 @@ from signalbox.live.session.effects import (
     Leave,
     Post,
 )
+from signalbox.live.model.state import ConnectionId, Elapsed, FrameId, Killed, Lost, RightsChanged, State, opened
+from signalbox.live.router.publication_metadata import (
+    AcknowledgementTarget,
+    InvalidMetadata,
+    PublicationMetadata,
+    RealmPublication,
+    message_for,
+    metadata_text,
+    parse_metadata,
+)
 from signalbox.live.session.inbox import InboxMessage, InvalidInboxMessage, frame_body, parse, readings, signal_body
 from signalbox.live.session.records import session_document, session_of
-from signalbox.live.session.state import ConnectionId, Elapsed, FrameId, Killed, Lost, RightsChanged, State, opened
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.authentication import AuthMethod, Identity
 from signalbox.live.wamp.batches import MAXIMUM_MESSAGES, for_inbox

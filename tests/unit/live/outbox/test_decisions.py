@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.grants import Rights
 from signalbox.live.log.events import LoggedEvent, event_for
+from signalbox.live.model.effects import Attach, Detach, Post
+from signalbox.live.model.state import RightsChanged
 from signalbox.live.outbox.decisions import (
     KEPT_ITEMS,
     MAXIMUM_WAIT,
@@ -32,8 +33,7 @@ from signalbox.live.outbox.decisions import (
     with_progress,
 )
 from signalbox.live.outbox.items import ItemId, Reply, SubscriptionEvent, reply_item
-from signalbox.live.session.effects import Attach, Detach, Post
-from signalbox.live.session.state import RightsChanged
+from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.codec import parse
 from signalbox.live.wamp.messages import (
     Event,

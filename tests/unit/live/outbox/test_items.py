@@ -6,6 +6,7 @@ import pytest
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.model.effects import Post
 from signalbox.live.outbox.items import (
     BackfillRequest,
     CatchUpRequest,
@@ -20,7 +21,6 @@ from signalbox.live.outbox.items import (
     parse_item,
     reply_item,
 )
-from signalbox.live.session.effects import Post
 from signalbox.live.wamp.messages import (
     Goodbye,
     Payload,

@@ -22,6 +22,9 @@ from signalbox.exchange.model.records import Exchange, LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.ports import NumberedPublication
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.log.payloads import RETAIN_HEADER, RETAINED
+from signalbox.live.model.effects import Post
+from signalbox.live.model.state import ConnectionId, Session
 from signalbox.live.outbox.decisions import OutboxState
 from signalbox.live.outbox.items import BackfillRequest, ItemId, OutboxItem, item_body, parse_item, reply_item
 from signalbox.live.outbox.ports import Subscriber
@@ -36,13 +39,10 @@ from signalbox.live.router.directory import (
     SubscriberRow,
 )
 from signalbox.live.router.distributor import Distributor, OutboxMessage
-from signalbox.live.session.effects import Post
-from signalbox.live.session.state import ConnectionId, Session
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import RequestId, SessionId, Subscribed
 from signalbox.live.wamp.options import AfterSequence, AfterTime, BackfillStart, LastEvents
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
-from signalbox.live.wamp.payloads import RETAIN_HEADER, RETAINED
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.live import MemoryConnections, MemoryTopicLog

@@ -10,9 +10,11 @@ import pytest
 
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.grants import Rights
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.model.effects import Post
+from signalbox.live.model.events import dead_letter
+from signalbox.live.model.state import ConnectionId, Session, State
 from signalbox.live.outbox.decisions import MAXIMUM_WAIT, TOTALS_SAVED_EVERY, WATERMARKS_KEPT_FOR, OutboxState
 from signalbox.live.outbox.events import closing_summary, delivery_events
 from signalbox.live.outbox.items import (
@@ -36,9 +38,7 @@ from signalbox.live.outbox.writer import (
     ReceivedItem,
     SnapshotRequest,
 )
-from signalbox.live.session.effects import Post
-from signalbox.live.session.events import dead_letter
-from signalbox.live.session.state import ConnectionId, Session, State
+from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.audience import Audience
 from signalbox.live.wamp.batches import messages_of
 from signalbox.live.wamp.messages import (

@@ -7,11 +7,11 @@ import pytest
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import ItemId
+from signalbox.live.outbox.overview_calls import OverviewCall
+from signalbox.live.ports import Member
 from signalbox.live.procedures.calls import MAXIMUM_TOPICS
-from signalbox.live.procedures.overview_calls import OverviewCall
-from signalbox.live.session.ports import Member
-from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Audience, Listener
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern

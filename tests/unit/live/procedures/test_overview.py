@@ -11,7 +11,6 @@ from signalbox.activity.recent import RecentActivity
 from signalbox.activity.summary import activities
 from signalbox.errors import UnavailableError
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.grants import Grant, Rights
 from signalbox.live.log.history_request import InvalidArgument
 from signalbox.live.procedures.overview import (
     MAXIMUM_PICTURES,
@@ -27,6 +26,7 @@ from signalbox.live.procedures.overview import (
     summarize_activity,
     summarize_stage,
 )
+from signalbox.live.rights.grants import Grant, Rights
 from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern

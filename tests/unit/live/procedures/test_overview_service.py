@@ -9,13 +9,13 @@ import pytest
 from signalbox.activity.recent import RecentActivity
 from signalbox.errors import EffectFailed
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.grants import NO_RIGHTS, Grant, Rights
 from signalbox.live.identity.tokens import TokenIdentity
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import ItemId, Reply
+from signalbox.live.outbox.overview_calls import InvalidOverviewCall, OverviewCall
 from signalbox.live.procedures.overview import Part, Picture, PictureName, StageOverview, Topic
-from signalbox.live.procedures.overview_calls import InvalidOverviewCall, OverviewCall
 from signalbox.live.procedures.overview_service import OverviewService
-from signalbox.live.session.state import ConnectionId
+from signalbox.live.rights.grants import NO_RIGHTS, Grant, Rights
 from signalbox.live.wamp.messages import Payload, RequestId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName

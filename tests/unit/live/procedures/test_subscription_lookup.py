@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
+from signalbox.live.ports import Attached
 from signalbox.live.procedures.subscription_lookup import CachedSubscriptionLookup
 from signalbox.live.router.directory import (
     CachedSubscriberDirectory,
@@ -14,8 +16,6 @@ from signalbox.live.router.directory import (
     SubscriberPartition,
     SubscriberRow,
 )
-from signalbox.live.session.ports import Attached
-from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern

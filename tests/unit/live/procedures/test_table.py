@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from signalbox.live.admin.grants import NO_RIGHTS, Grant, Rights
 from signalbox.live.procedures.table import FEATURES, PROCEDURES, Access
+from signalbox.live.rights.grants import NO_RIGHTS, Grant, Rights
 from signalbox.live.wamp.features import roles
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.permissions import Right

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from signalbox.exchange.model.topics import RoutingKey
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.directory import (
     CachedSubscriberDirectory,
@@ -15,7 +16,6 @@ from signalbox.live.router.directory import (
     SubscriberPartition,
     SubscriberRow,
 )
-from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern

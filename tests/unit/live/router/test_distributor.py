@@ -13,12 +13,12 @@ from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.ports import BatchWrites, NumberedPublication
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import EventBatch, parse_item
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.router.directory import SubscriberLookup
 from signalbox.live.router.distributor import Distributor, OutboxMessage
 from signalbox.live.router.publication_metadata import AcknowledgementTarget, PublicationMetadata, metadata_text
-from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import PublicationId, RequestId, SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern

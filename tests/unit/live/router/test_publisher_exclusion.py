@@ -13,12 +13,12 @@ from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.ports import NumberedPublication
 from signalbox.live.log.events import LoggedEvent
+from signalbox.live.model.state import ConnectionId, Session
 from signalbox.live.outbox.decisions import OutboxState
 from signalbox.live.outbox.items import parse_item
 from signalbox.live.outbox.writer import ConnectionSnapshot, OutboxWriter, Owner, ReceivedItem, SnapshotRequest
 from signalbox.live.router.directory import SubscriberLookup
 from signalbox.live.router.distributor import Distributor, OutboxMessage
-from signalbox.live.session.state import ConnectionId, Session
 from signalbox.live.wamp.codec import FORMATS
 from signalbox.messages import MessageId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName

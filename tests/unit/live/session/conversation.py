@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from signalbox.exchange.messages.properties import LIVE, TOPIC
+from signalbox.live.model.state import ConnectionId, FrameId, Signal, opened
 from signalbox.live.outbox.items import BackfillRequest, CloseRequest, Reply
+from signalbox.live.ports import SessionPorts
 from signalbox.live.session.inbox import frame_body, signal_body
 from signalbox.live.session.inbox_processor import Arrival, InboxProcessor
-from signalbox.live.session.ports import SessionPorts
-from signalbox.live.session.state import ConnectionId, FrameId, Signal, opened
 from signalbox.live.wamp.batches import RECORD_SEPARATOR, batch
 from signalbox.messages import Message
 from tests.fakes.live import REALM, MemoryLive

@@ -3,10 +3,8 @@
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from signalbox.live.admin.grants import Grant, Rights
-from signalbox.live.session.effects import Effect, Post
-from signalbox.live.session.machine import receive
-from signalbox.live.session.state import (
+from signalbox.live.model.effects import Effect, Post
+from signalbox.live.model.state import (
     Account,
     ConnectionId,
     DecisionContext,
@@ -16,6 +14,8 @@ from signalbox.live.session.state import (
     Session,
     opened,
 )
+from signalbox.live.rights.grants import Grant, Rights
+from signalbox.live.session.machine import receive
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.messages import Hello, Message, PublicationId, SessionId
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern

@@ -7,11 +7,11 @@ import pytest
 
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import LiveSettings
-from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants
-from signalbox.live.admin.principals import EVERYONE, GroupName
 from signalbox.live.identity.tokens import TokenIdentity, VerifiedToken
-from signalbox.live.procedures.overview_calls import OverviewCall
-from signalbox.live.session.state import RightsChanged
+from signalbox.live.model.state import RightsChanged
+from signalbox.live.outbox.overview_calls import OverviewCall
+from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants
+from signalbox.live.rights.principals import EVERYONE, GroupName
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.permissions import Right, Role
 from tests.fakes.live import REALM, START, MemoryLive

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from signalbox.live.model.effects import Close, Enter
+from signalbox.live.model.state import State
 from signalbox.live.procedures.table import FEATURES
-from signalbox.live.session.effects import Close, Enter
 from signalbox.live.session.handshake import WRONG
-from signalbox.live.session.state import State
 from signalbox.live.wamp import error_uris
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import AuthMethod, derived_key, signature

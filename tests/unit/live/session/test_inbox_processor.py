@@ -8,11 +8,11 @@ import pytest
 
 from signalbox.errors import EffectRefused
 from signalbox.exchange.model.records import LiveSettings, OrderBy
+from signalbox.live.model.state import ConnectionId, Elapsed, FrameId, Killed, Lost, RightsChanged, Session, State
 from signalbox.live.outbox.items import BackfillRequest, Reply
+from signalbox.live.ports import Stored
 from signalbox.live.session.inbox import InvalidInboxMessage, frame_body
 from signalbox.live.session.inbox_processor import Arrival, InboxProcessor, SessionChanged
-from signalbox.live.session.ports import Stored
-from signalbox.live.session.state import ConnectionId, Elapsed, FrameId, Killed, Lost, RightsChanged, Session, State
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.messages import Message, MessageId
 from signalbox.queues import QueueName

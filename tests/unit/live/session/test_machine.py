@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.live.session.effects import AnswerCall, Attach, Close, Detach, Distribute, Effect, Enter, Leave, Post
+from signalbox.live.model.effects import AnswerCall, Attach, Close, Detach, Distribute, Effect, Enter, Leave, Post
+from signalbox.live.model.state import Elapsed, FrameId, Killed, Lost, Received, RightsChanged, State
 from signalbox.live.session.machine import OTHERWISE, RULES, rule
-from signalbox.live.session.state import Elapsed, FrameId, Killed, Lost, Received, RightsChanged, State
 from signalbox.live.wamp import error_uris, messages
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.codec import TYPE_CODES, MalformedFrame, parse

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.session.effects import AnswerCall, Attach, Detach, Distribute, Drop, Post
+from signalbox.live.model.effects import AnswerCall, Attach, Detach, Distribute, Drop, Post
+from signalbox.live.model.state import RightsChanged
 from signalbox.live.session.requests import MAXIMUM_PUBLISH_BYTES, MAXIMUM_SUBSCRIPTIONS
-from signalbox.live.session.state import RightsChanged
 from signalbox.live.wamp import error_uris
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import (

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from signalbox.live.model.state import ConnectionId, Elapsed, FrameId, Lost, RightsChanged
+from signalbox.live.model.state import Killed as Ended
+from signalbox.live.ports import SessionPorts
 from signalbox.live.session.inbox import frame_body
 from signalbox.live.session.inbox_processor import Arrival, InboxProcessor
-from signalbox.live.session.ports import SessionPorts
-from signalbox.live.session.state import ConnectionId, Elapsed, FrameId, Lost, RightsChanged
-from signalbox.live.session.state import Killed as Ended
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import UserName
 from tests.fakes.exchange import Countdown, Killed, Killing

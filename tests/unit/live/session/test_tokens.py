@@ -9,8 +9,8 @@ import pytest
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
+from signalbox.live.model.state import MAXIMUM_TIMER, Elapsed, Killed, RightsChanged, State
 from signalbox.live.session.inbox import frame_body
-from signalbox.live.session.state import MAXIMUM_TIMER, Elapsed, Killed, RightsChanged, State
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.permissions import Right, Role
 from tests.fakes.live import REALM, START, MemoryLive

@@ -8,7 +8,7 @@ import pytest
 
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor, ReceivedEvent
-from signalbox.live.session.effects import Attach, Close, Distribute, Drop, Effect, Post
+from signalbox.live.model.effects import Attach, Close, Distribute, Drop, Effect, Post
 from signalbox.live.wamp import error_uris, messages
 from signalbox.live.wamp.codec import FORMATS, TYPE_CODES, MalformedFrame, MalformedMessage, decode, parse, serialize
 from signalbox.live.wamp.messages import Message

@@ -7,8 +7,8 @@ from datetime import datetime
 from signalbox.errors import RejectedError
 from signalbox.live.identity.tokens import TokenIdentity
 from signalbox.live.log.documents import FORMS
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import ItemId
-from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.messages import Payload, RequestId
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 

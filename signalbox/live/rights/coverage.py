@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from signalbox.exchange.model.topics import RoutingKey, shown, words_of
-from signalbox.live.admin.principals import Subject
+from signalbox.live.rights.principals import Subject
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.uris import InvalidUri
 

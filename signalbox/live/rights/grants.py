@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from signalbox.exchange.model.topics import RoutingKey, is_reserved
-from signalbox.live.admin.coverage import covers, matches
-from signalbox.live.admin.principals import EVERYONE, NOBODY, GroupName, PrincipalName, Subject, principal_of
+from signalbox.live.rights.coverage import covers, matches
+from signalbox.live.rights.principals import EVERYONE, NOBODY, GroupName, PrincipalName, Subject, principal_of
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted, role_rights

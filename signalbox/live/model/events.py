@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from signalbox.history.event import HistoryEvent
-from signalbox.live.session.state import FrameId, Session
+from signalbox.live.model.state import FrameId, Session
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.messages import MessageId

@@ -13,11 +13,11 @@ from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.history.event import HistoryEvent
-from signalbox.live.admin.grants import NO_RIGHTS, Rights
 from signalbox.live.identity.tokens import TokenIdentity, TokenVerifier
+from signalbox.live.model.state import JOIN_TIMEOUT, Account, ConnectionId, Session, Signal
+from signalbox.live.outbox.overview_calls import OverviewCall
 from signalbox.live.outbox.ports import Outboxes, Subscribers, TopicLog
-from signalbox.live.procedures.overview_calls import OverviewCall
-from signalbox.live.session.state import JOIN_TIMEOUT, Account, ConnectionId, Session, Signal
+from signalbox.live.rights.grants import NO_RIGHTS, Rights
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.messages import SessionId
 from signalbox.live.wamp.patterns import TopicPattern

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.coverage import covers
-from signalbox.live.admin.grants import Grant, GrantSet, GroupGrants, Rights, revoked
-from signalbox.live.admin.principals import EVERYONE, NOBODY, GroupName, PrincipalName, principal_of
+from signalbox.live.rights.coverage import covers
+from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants, Rights, revoked
+from signalbox.live.rights.principals import EVERYONE, NOBODY, GroupName, PrincipalName, principal_of
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.admin.coverage import GROUP, USER, check_placeholders, covers, matches, may_overlap
-from signalbox.live.admin.principals import NOBODY, GroupName, Subject, word_of
+from signalbox.live.rights.coverage import GROUP, USER, check_placeholders, covers, matches, may_overlap
+from signalbox.live.rights.principals import NOBODY, GroupName, Subject, word_of
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.live.wamp.uris import InvalidUri
 

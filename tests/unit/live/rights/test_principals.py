@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signalbox.live.admin.principals import (
+from signalbox.live.rights.principals import (
     EVERYONE,
     GroupName,
     InvalidPrincipal,

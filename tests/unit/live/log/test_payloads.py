@@ -13,14 +13,14 @@ from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.live.log.event_documents import event_document, event_of, json_text
 from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent, event_for
+from signalbox.live.log.payloads import body_of, payload_from_body, publication_id
+from signalbox.live.model.state import ConnectionId
 from signalbox.live.router.decoding import logged_event, publication_metadata
 from signalbox.live.router.publication_metadata import AcknowledgementTarget, PublicationMetadata, metadata_text
-from signalbox.live.session.state import ConnectionId
 from signalbox.live.wamp.audience import Audience, Listener
 from signalbox.live.wamp.codec import MAXIMUM_ID
 from signalbox.live.wamp.messages import Payload, PublicationId, RequestId, SessionId
 from signalbox.live.wamp.patterns import TopicPattern
-from signalbox.live.wamp.payloads import body_of, payload_from_body, publication_id
 from signalbox.messages import Attribute, MessageId
 from tests.unit.exchange.routing.naive_sqs import START, as_received, is_xml
 

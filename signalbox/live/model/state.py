@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NewType
 
-from signalbox.live.admin.grants import Rights
 from signalbox.live.arvados.filters import LogSubscription
 from signalbox.live.arvados.requests import Request as ArvadosRequest
 from signalbox.live.identity.tokens import TokenIdentity, TokenRefusal, VerifiedToken
-from signalbox.live.session.effects import Effect
+from signalbox.live.model.effects import Effect
+from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import AuthMethod, Credentials, Identity
 from signalbox.live.wamp.batches import separator_for

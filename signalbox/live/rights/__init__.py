@@ -1,0 +1,1 @@
+"""Rights in a realm: principals, their grants, and what a right covers."""
