@@ -83,7 +83,9 @@ class HistoryLake(Construct):
 
 
 def _own_account() -> dict[str, dict[str, str]]:
-    return {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
+    # AWS documents Firehose's trust policy without conditions: a required key that Firehose does not send would
+    # prevent the stream. https://docs.aws.amazon.com/firehose/latest/dev/controlling-access.html
+    return {"StringEqualsIfExists": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
 
 
 def _parquet(table: glue.CfnTable) -> firehose.DataFormatConversionProps:

@@ -259,8 +259,35 @@ def test_the_public_client_user_uses_the_key_of_the_queues_through_sqs_only(stag
     assert service == "sqs.<Region>.amazonaws.com"
 
 
-def test_services_assume_their_roles_for_this_account_only(stage):
+# The condition keys that a service sends when it assumes a role, by its documentation of trust policies.
+SENT_KEYS = {
+    # https://docs.aws.amazon.com/scheduler/latest/UserGuide/cross-service-confused-deputy-prevention.html
+    "scheduler.amazonaws.com": {"aws:SourceAccount", "aws:SourceArn"},
+    # https://docs.aws.amazon.com/firehose/latest/dev/controlling-access.html: a policy without conditions
+    "firehose.amazonaws.com": set(),
+    # https://docs.aws.amazon.com/lambda/latest/dg/lambda-intro-execution-role.html: a policy without conditions
+    "lambda.amazonaws.com": set(),
+    # https://docs.aws.amazon.com/glue/latest/dg/create-an-iam-role.html: a policy without conditions
+    "glue.amazonaws.com": set(),
+    # https://docs.aws.amazon.com/apigateway/latest/developerguide/integrating-api-with-aws-services-lambda.html: likewise
+    "apigateway.amazonaws.com": set(),
+}
+CONFUSABLE = {"scheduler.amazonaws.com", "firehose.amazonaws.com"}
+"""Services whose roles are restricted to this account."""
+
+
+def test_a_service_role_requires_only_keys_that_the_service_is_documented_to_send(stage):
+    """A role that its service cannot assume fails the deployment of the whole stack."""
+    restricted = set()
     for name, role in stage.every("AWS::IAM::Role").items():
         (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
-        if statement["Principal"].get("Service") in {"scheduler.amazonaws.com", "firehose.amazonaws.com"}:
-            assert stage.text(statement["Condition"]["StringEquals"]["aws:SourceAccount"]) == "<AccountId>", name
+        service = statement["Principal"].get("Service")
+        if service is None:
+            continue
+        for operator, keys in statement.get("Condition", {}).items():
+            assert operator.endswith("IfExists") or set(keys) <= SENT_KEYS[service], name
+            assert stage.text(keys["aws:SourceAccount"]) == "<AccountId>", name
+            restricted.add(service)
+        assert service in SENT_KEYS, name
+
+    assert restricted == CONFUSABLE
