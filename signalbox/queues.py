@@ -14,7 +14,6 @@ QueueName = NewType("QueueName", str)
 MAXIMUM_NAME_LENGTH = 80  # SQS, CreateQueue: letters, digits, hyphens and underscores
 CAPABILITY_TAG = "signalbox:capability"
 STAGE_TAG = "signalbox:stage"
-EXPIRES_TAG = "signalbox:expires-at"
 FIFO_SUFFIX = ".fifo"  # SQS, CreateQueue: the names of FIFO queues, and only these, have this suffix
 
 
@@ -42,16 +41,6 @@ class Lease:
     due_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class StrayQueue:
-    """A queue found by its name prefix, with the tags and age that decide on its deletion."""
-
-    queue_name: QueueName
-    queue_url: QueueUrl
-    tags: Mapping[str, str]
-    modified_at: datetime
-
-
 def parse_queue_name(text: str) -> QueueName:
     """Return `text` as the name of a standard queue. Raises `InvalidQueueName`."""
     if not 1 <= len(text) <= MAXIMUM_NAME_LENGTH:
@@ -67,9 +56,12 @@ def parse_any_queue_name(text: str) -> QueueName:
     return QueueName(text)
 
 
-def lease_tags(*, stage: str, capability: str, due_at: datetime) -> dict[str, str]:
-    """Return the tags of a temporary queue: stage, capability and expiry."""
-    return {STAGE_TAG: stage, CAPABILITY_TAG: capability, EXPIRES_TAG: due_at.isoformat(timespec="seconds")}
+def own_tags(*, stage: str, capability: str) -> dict[str, str]:
+    """Return the tags by which a stage knows its queues.
+
+    They are constant: SQS refuses CreateQueue with other tags than those of the existing queue.
+    """
+    return {STAGE_TAG: stage, CAPABILITY_TAG: capability}
 
 
 def is_ours(tags: Mapping[str, str], *, stage: str, capability: str) -> bool:

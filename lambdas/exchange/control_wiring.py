@@ -26,6 +26,7 @@ from signalbox.aws.shared.managed_queues import OwnQueues
 from signalbox.aws.shared.mappings import EventSourceMappings
 from signalbox.aws.shared.redrive_policies import SqsRedrivePolicies
 from signalbox.aws.shared.replies import SqsReplies
+from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.exchange.control.orphan_queues import OrphanQueueSweeper
 from signalbox.exchange.control.reconnection import ReconnectionService
@@ -55,7 +56,7 @@ def dead_letters() -> SqsDeadLetters:
 @cache
 def sweep() -> OrphanQueueSweeper:
     """Return the orphan-queue sweeper."""
-    return OrphanQueueSweeper(ports(), SqsTemporaryQueues(instance.sqs()), parallel_map)
+    return OrphanQueueSweeper(ports(), SqsTemporaryQueues(instance.sqs(), TagCalls()), parallel_map)
 
 
 @cache

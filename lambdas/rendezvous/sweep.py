@@ -14,6 +14,7 @@ from signalbox.aws.rendezvous.cursors import LEASES, DynamoCursor
 from signalbox.aws.rendezvous.offers import DynamoEndedLeases
 from signalbox.aws.shared.leases import DynamoLeases
 from signalbox.aws.shared.redrive_policies import SqsRedrivePolicies
+from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.errors import EffectFailed
 from signalbox.queues import QueueName
@@ -80,7 +81,7 @@ def leases() -> DynamoLeases:
 def _service() -> SweepService:
     return SweepService(
         leases=leases(),
-        queues=SqsTemporaryQueues(instance.sqs()),
+        queues=SqsTemporaryQueues(instance.sqs(), TagCalls()),
         cursor=DynamoCursor(instance.table("LEASE_TABLE"), instance.CLOCK),
         clock=instance.CLOCK,
         stage=instance.settings().text("STAGE"),

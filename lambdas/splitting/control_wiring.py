@@ -15,6 +15,7 @@ from signalbox.aws.history.athena import Athena
 from signalbox.aws.kept.settings import DynamoKeepSettings
 from signalbox.aws.shared.redrive_policies import SqsRedrivePolicies
 from signalbox.aws.shared.replies import SqsReplies
+from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.aws.splitting.audit_trail import AthenaAuditTrail
 from signalbox.aws.splitting.control_queue import SqsControlQueue
@@ -92,7 +93,7 @@ def sweep() -> OrphanQueueSweeper:
     """Return the orphan-queue sweeper."""
     return OrphanQueueSweeper(
         splits=wiring.splits(),
-        temporary_queues=SqsTemporaryQueues(instance.sqs()),
+        temporary_queues=SqsTemporaryQueues(instance.sqs(), TagCalls()),
         split_queues=wiring.queues(),
         clock=instance.CLOCK,
         stage=stage(),

@@ -1,12 +1,12 @@
 """Orphan queues: temporary queues that outlive their client after a crash, found by name prefix and tags."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from signalbox.parallel import ParallelMap, serial_map
-from signalbox.queues import QueueName, QueueUrl, StrayQueue, is_ours
+from signalbox.queues import QueueName, QueueUrl, is_ours, queue_name
 
 STRAY_AGE = timedelta(days=1)
 
@@ -15,15 +15,22 @@ class FoundQueues(Protocol):
     """Queues by name prefix."""
 
     def delete(self, queue_url: QueueUrl) -> None:
-        """Delete a queue; do nothing when it does not exist."""
+        """Delete a queue; do nothing when it does not exist. Raises `EffectRefused` or `EffectFailed`."""
         ...
 
     def listed(self, prefix: str) -> Iterable[QueueUrl]:
         """Yield the URL of every queue whose name starts with `prefix`."""
         ...
 
-    def described(self, queue_url: QueueUrl) -> StrayQueue | None:
-        """Return a queue's tags and time of last modification; None if it does not exist."""
+    def modified_at(self, queue_url: QueueUrl) -> datetime | None:
+        """Return the time of a queue's last modification; None if it does not exist. Raises `EffectFailed`."""
+        ...
+
+    def tags(self, queue_url: QueueUrl) -> Mapping[str, str]:
+        """Return a queue's tags, none if it does not exist. Raises `EffectFailed`.
+
+        Ask last: AWS allows few such calls a second, so they are paced.
+        """
         ...
 
 
@@ -40,15 +47,20 @@ class Strays:
         """Return the URLs of the queues with `prefix`."""
         return list(self.queues.listed(prefix))
 
-    def old(self, queue_urls: Iterable[QueueUrl], *, now: datetime) -> Iterator[StrayQueue]:
-        """Yield those of the queues that were not modified for a day; each costs two calls, several at a time."""
-        for queue in self.parallel_map(self.queues.described, queue_urls):
-            is_old = queue is not None and now - queue.modified_at >= STRAY_AGE
-            if queue and is_old and is_ours(queue.tags, stage=self.stage, capability=self.capability):
-                yield queue
+    def old(self, queue_urls: Sequence[QueueUrl], *, now: datetime) -> Iterator[QueueUrl]:
+        """Yield those of the queues that were not modified for a day; each costs a call, several at a time."""
+        modified = self.parallel_map(self.queues.modified_at, queue_urls)
+        for url, modified_at in zip(queue_urls, modified, strict=True):
+            if modified_at is not None and now - modified_at >= STRAY_AGE:
+                yield url
 
-    def delete(self, strays: Iterable[StrayQueue]) -> Iterator[QueueName]:
+    def ours(self, queue_urls: Iterable[QueueUrl]) -> list[QueueUrl]:
+        """Return those of the queues that have the tags of this stage and capability."""
+        return [
+            url for url in queue_urls if is_ours(self.queues.tags(url), stage=self.stage, capability=self.capability)
+        ]
+
+    def delete(self, queue_urls: Sequence[QueueUrl]) -> Iterator[QueueName]:
         """Delete queues, several at a time, and yield their names."""
-        found = list(strays)
-        list(self.parallel_map(self.queues.delete, [queue.queue_url for queue in found]))
-        yield from (queue.queue_name for queue in found)
+        list(self.parallel_map(self.queues.delete, queue_urls))
+        yield from map(queue_name, queue_urls)

@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from typing import Protocol
 
 from signalbox.history.event import HistoryEvent
-from signalbox.queues import Lease, QueueName, QueueUrl, StrayQueue
+from signalbox.queues import Lease, QueueName, QueueUrl
 from signalbox.rendezvous.model.held_polls import HeldPoll
 from signalbox.rendezvous.model.states import (
     Claimant,
@@ -116,8 +116,8 @@ class ProxyPresence(Protocol):
 class ClientQueues(Protocol):
     """The SQS queues from which clients receive their replies."""
 
-    def create(self, client_id: ClientId, *, due_at: datetime) -> QueueUrl:
-        """Create the client's queue, tagged with the end of its lease, or return the existing one."""
+    def create(self, client_id: ClientId) -> QueueUrl:
+        """Create the client's queue, or return the existing one."""
         ...
 
     def send(self, queue_url: QueueUrl, reply: str) -> None:
@@ -170,22 +170,6 @@ class Leases(Protocol):
 
     def leased(self, queue_names: Sequence[QueueName]) -> AbstractSet[QueueName]:
         """Return those of the queues that have a lease."""
-        ...
-
-
-class TemporaryQueues(Protocol):
-    """The queue operations of the sweep."""
-
-    def delete(self, queue_url: QueueUrl) -> None:
-        """Delete a queue; do nothing if it no longer exists. Raises `EffectRefused` or `EffectFailed`."""
-        ...
-
-    def listed(self, prefix: str) -> Iterable[QueueUrl]:
-        """Yield the URL of every queue whose name starts with `prefix`."""
-        ...
-
-    def described(self, queue_url: QueueUrl) -> StrayQueue | None:
-        """Return a queue's tags and time of last modification; None if it does not exist. Raises `EffectFailed`."""
         ...
 
 

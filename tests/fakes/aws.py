@@ -7,7 +7,8 @@ import boto3
 import pytest
 from moto import mock_aws
 from moto.awslambda.models import LambdaBackend
-from moto.sqs.models import sqs_backends
+from moto.sqs.exceptions import QueueAlreadyExists
+from moto.sqs.models import SQSBackend, sqs_backends
 
 from signalbox.aws.rendezvous.offers import LISTED, OPEN_OFFERS_INDEX
 from signalbox.aws.shared.leases import BY_EXPIRY_INDEX
@@ -43,11 +44,24 @@ def aws(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iter
     if parts:
         mapped = _with_queues_of(parts, LambdaBackend.create_event_source_mapping)
         monkeypatch.setattr(LambdaBackend, "create_event_source_mapping", mapped)
+    monkeypatch.setattr(SQSBackend, "create_queue", _refusing_other_tags(SQSBackend.create_queue))
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", SESSION)
     with mock_aws(config=KEEP_SESSION):
         yield
     if parts:
         parts.clear()
+
+
+def _refusing_other_tags(create: Callable[..., Any]) -> Callable[..., Any]:
+    """Return moto's creation of a queue, which refuses an existing one with other tags, as SQS does."""
+
+    def created(self: SQSBackend, name: str, tags: dict[str, str] | None = None, **attributes: Any) -> object:
+        existing = self.queues.get(name)
+        if existing is not None and tags and tags != existing.tags:
+            raise QueueAlreadyExists("A queue already exists with the same name and a different value for tags")
+        return create(self, name, tags, **attributes)
+
+    return created
 
 
 def _with_queues_of(parts: Parts, create: Callable[..., Any]) -> Callable[..., Any]:

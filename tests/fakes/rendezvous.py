@@ -8,9 +8,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
-from signalbox.errors import EffectRefused
 from signalbox.history.event import HistoryEvent
-from signalbox.queues import Lease, QueueName, QueueUrl, StrayQueue, queue_name
+from signalbox.queues import Lease, QueueName, QueueUrl
 from signalbox.rendezvous.model.held_polls import HeldPoll
 from signalbox.rendezvous.model.states import (
     OPEN_STATES,
@@ -213,12 +212,10 @@ class MemoryPresence:
 @dataclass
 class MemoryClientQueues:
     replies: dict[QueueUrl, list[str]] = field(default_factory=dict)
-    due: dict[QueueUrl, datetime] = field(default_factory=dict)
 
-    def create(self, client_id: ClientId, *, due_at: datetime) -> QueueUrl:
+    def create(self, client_id: ClientId) -> QueueUrl:
         url = QueueUrl(f"https://queues.example/{client_id}")
         self.replies.setdefault(url, [])
-        self.due[url] = due_at
         return url
 
     def send(self, queue_url: QueueUrl, reply: str) -> None:
@@ -257,24 +254,6 @@ class MemoryLeases:
 
     def leased(self, queue_names: Sequence[QueueName]) -> AbstractSet[QueueName]:
         return self.leases.keys() & queue_names
-
-
-@dataclass
-class MemoryTemporaryQueues:
-    queues: dict[QueueUrl, StrayQueue] = field(default_factory=dict)
-    deleted: list[QueueUrl] = field(default_factory=list)
-    refused: set[QueueUrl] = field(default_factory=set)
-
-    def delete(self, queue_url: QueueUrl) -> None:
-        if queue_url in self.refused:
-            raise EffectRefused(f"{queue_name(queue_url)} is refused")
-        self.deleted.append(queue_url)
-
-    def listed(self, prefix: str) -> Iterator[QueueUrl]:
-        yield from (queue.queue_url for queue in self.queues.values() if queue.queue_name.startswith(prefix))
-
-    def described(self, queue_url: QueueUrl) -> StrayQueue | None:
-        return self.queues.get(queue_url)
 
 
 @dataclass

@@ -269,7 +269,7 @@ SENT_KEYS = {
     "lambda.amazonaws.com": set(),
     # https://docs.aws.amazon.com/glue/latest/dg/create-an-iam-role.html: a policy without conditions
     "glue.amazonaws.com": set(),
-    # https://docs.aws.amazon.com/apigateway/latest/developerguide/integrating-api-with-aws-services-lambda.html: likewise
+    # https://docs.aws.amazon.com/apigateway/latest/developerguide/getting-started-aws-proxy.html: likewise
     "apigateway.amazonaws.com": set(),
 }
 CONFUSABLE = {"scheduler.amazonaws.com", "firehose.amazonaws.com"}

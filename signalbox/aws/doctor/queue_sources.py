@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from signalbox.aws.doctor.calls import PATIENCE, call
+from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.doctor.queue_sources import QueueSources
 from signalbox.queues import STAGE_TAG
 from signalbox.redrive import allowed_sources
@@ -37,7 +38,7 @@ def queue_sources(session: "boto3.Session", prefixes: Iterable[str], *, stage: s
     sqs = session.client("sqs", config=PATIENCE)
     urls = dict.fromkeys(url for prefix in prefixes for url in _listed(sqs, prefix))
     with ThreadPoolExecutor(PARALLEL_CALLS) as threads:
-        found = [one for one in threads.map(partial(_found, sqs, stage), urls) if one is not None]
+        found = [one for one in threads.map(partial(_found, sqs, TagCalls(), stage), urls) if one is not None]
     ours = {one.name for one in found}
     return [QueueSources(one.name, one.is_open, tuple(s for s in one.sources if s not in ours)) for one in found]
 
@@ -48,10 +49,10 @@ def _listed(sqs: "SQSClient", prefix: str) -> Iterator[str]:
             yield from page.get("QueueUrls", [])
 
 
-def _found(sqs: "SQSClient", stage: str, url: str) -> _Found | None:
+def _found(sqs: "SQSClient", tag_calls: TagCalls, stage: str, url: str) -> _Found | None:
     with call("sqs:ListQueueTags, sqs:GetQueueAttributes and sqs:ListDeadLetterSourceQueues"):
         try:
-            if sqs.list_queue_tags(QueueUrl=url).get("Tags", {}).get(STAGE_TAG) != stage:
+            if tag_calls.tags(sqs, url).get(STAGE_TAG) != stage:
                 return None
             page = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
             pages = sqs.get_paginator("list_dead_letter_source_queues").paginate(QueueUrl=url)

@@ -5,13 +5,13 @@ import logging
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from signalbox.errors import RejectedError
-from signalbox.queues import QueueName, QueueUrl, allow_policy, lease_tags
+from signalbox.queues import QueueName, QueueUrl, allow_policy, own_tags
 from signalbox.rendezvous.model.states import ClientId
 
 if TYPE_CHECKING:
@@ -47,18 +47,18 @@ class SqsClientQueues:
     stage: str
     sleep: Callable[[float], None]
 
-    def create(self, client_id: ClientId, *, due_at: datetime) -> QueueUrl:
-        """Create the client's queue, or return the existing one; its tags name `due_at`. Raises `QueueTaken`."""
+    def create(self, client_id: ClientId) -> QueueUrl:
+        """Create the client's queue, or return the existing one. Raises `QueueTaken`."""
         arn = self.arn_prefix + client_id
         name = QueueName(arn.rpartition(":")[2])
         try:
             url = self.sqs.create_queue(
                 QueueName=name,
                 Attributes=client_queue_attributes(arn),
-                tags=lease_tags(stage=self.stage, capability=CAPABILITY, due_at=due_at),
+                tags=own_tags(stage=self.stage, capability=CAPABILITY),
             )["QueueUrl"]
         except self.sqs.exceptions.QueueNameExists as error:
-            # All client queues have the same attributes, so a queue with other attributes is not ours: it gets no
+            # All client queues have the same attributes and tags, so a queue with others is not ours: it gets no
             # messages, and no record whose lease would end with its deletion.
             raise QueueTaken(f"queue {name!r} exists and is not a client queue of ours") from error
         return QueueUrl(url)

@@ -1,12 +1,13 @@
 """Temporary queues on SQS, as the sweeps list and delete them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.errors import effect, look
-from signalbox.queues import QueueUrl, StrayQueue, queue_name
+from signalbox.aws.shared.tag_calls import TagCalls
+from signalbox.queues import QueueUrl, queue_name
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
@@ -19,6 +20,7 @@ class SqsTemporaryQueues:
     """`TemporaryQueues` on SQS."""
 
     sqs: "SQSClient"
+    tag_calls: TagCalls
 
     def delete(self, queue_url: QueueUrl) -> None:
         """Delete a queue; do nothing when it does not exist. Raises `EffectRefused` or `EffectFailed`."""
@@ -36,13 +38,16 @@ class SqsTemporaryQueues:
         for page in pages:
             yield from map(QueueUrl, page.get("QueueUrls", []))
 
-    def described(self, queue_url: QueueUrl) -> StrayQueue | None:
-        """Return a queue's tags and time of last modification; None if it does not exist. Raises `EffectFailed`."""
+    def modified_at(self, queue_url: QueueUrl) -> datetime | None:
+        """Return the time of a queue's last modification; None if it does not exist. Raises `EffectFailed`."""
         with look(queue_name(queue_url)):
             try:
-                tags = self.sqs.list_queue_tags(QueueUrl=queue_url).get("Tags", {})
                 page = self.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["LastModifiedTimestamp"])
             except self.sqs.exceptions.QueueDoesNotExist:
                 return None  # deleted since it was listed
-        modified_at = datetime.fromtimestamp(float(page["Attributes"]["LastModifiedTimestamp"]), UTC)
-        return StrayQueue(queue_name(queue_url), queue_url, tags, modified_at)
+        return datetime.fromtimestamp(float(page["Attributes"]["LastModifiedTimestamp"]), UTC)
+
+    def tags(self, queue_url: QueueUrl) -> Mapping[str, str]:
+        """Return a queue's tags, none if it does not exist. Raises `EffectFailed`."""
+        with look(queue_name(queue_url)):
+            return self.tag_calls.tags(self.sqs, queue_url)

@@ -4,10 +4,11 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.cli.destroy.plan import DATA_TYPES, STATE_SUFFIX, Item, Kind, is_created_at_run_time
 from signalbox.cli.exchange.stage import stage_name
 from signalbox.errors import RejectedError
@@ -40,6 +41,7 @@ class Inventory:
 
     session: "boto3.Session"
     stage: str
+    tag_calls: TagCalls = field(default_factory=TagCalls)
 
     def stack(self) -> Stack | None:
         """Return the stack, or None. Raises `RejectedError` for a stack that is not a stage's."""
@@ -161,7 +163,7 @@ class Inventory:
 
     def _queue(self, client: Any, url: str) -> Item | None:  # noqa: ANN401 - boto3's
         try:
-            tags = client.list_queue_tags(QueueUrl=url).get("Tags", {})
+            tags = self.tag_calls.tags(client, url)
             if not is_created_at_run_time(tags, stage=self.stage):
                 return None
             found = client.get_queue_attributes(QueueUrl=url, AttributeNames=[WAITING])["Attributes"]

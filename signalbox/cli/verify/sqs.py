@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
@@ -14,7 +13,7 @@ from signalbox.cli.verify.trial import NamedTrial
 from signalbox.doctor.findings import Verdict
 from signalbox.doctor.queue_sources import name_prefixes, sources_finding
 from signalbox.flows.trial import expect
-from signalbox.queues import lease_tags
+from signalbox.queues import STAGE_TAG, own_tags
 from signalbox.verify.report import Answer, shape
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 CAPABILITY = "SQS"
 USABLE_SECONDS, RECEIVE_SECONDS = 30.0, 60.0
-LEASE = timedelta(minutes=30)
 
 
 def verify_sqs(trial: NamedTrial) -> None:
@@ -47,14 +45,14 @@ def _created_again(trial: NamedTrial, sqs: "SQSClient") -> dict[str, Answer]:
     arn = f"{trial.deployment.outputs['BrokerQueueArn'].rpartition(':')[0]}:{name}"
     stage = _stage(trial)
     attributes = client_queue_attributes(arn)
-    tags = lease_tags(stage=stage, capability=RENDEZVOUS, due_at=datetime.now(UTC) + LEASE)
+    tags = own_tags(stage=stage, capability=RENDEZVOUS)
     url = sqs.create_queue(QueueName=name, Attributes=attributes, tags=tags)["QueueUrl"]
     policy = json.loads(attributes["Policy"])
     reordered = json.dumps(dict(reversed(policy.items())), indent=1)
 
-    def again(changed: Mapping["QueueAttributeNameType", str]) -> str:
+    def again(changed: Mapping["QueueAttributeNameType", str], other_tags: Mapping[str, str] = tags) -> str:
         try:
-            made = sqs.create_queue(QueueName=name, Attributes={**attributes, **changed}, tags=tags)["QueueUrl"]
+            made = sqs.create_queue(QueueName=name, Attributes={**attributes, **changed}, tags=other_tags)["QueueUrl"]
         except ClientError as error:
             return str(error.response["Error"]["Code"])
         return "the same queue" if made == url else "another queue"
@@ -63,6 +61,7 @@ def _created_again(trial: NamedTrial, sqs: "SQSClient") -> dict[str, Answer]:
         "the same policy text": again({}),
         "an equal policy in other words": again({"Policy": reordered}),
         "another retention": again({"MessageRetentionPeriod": "301"}),
+        "other tags": again({}, {**tags, STAGE_TAG: f"not-{stage}"}),
     }
 
 

@@ -32,12 +32,13 @@ class OrphanQueueSweeper:
         known = set(self._known())
         unknown = [url for url in listed if queue_name(url) not in known]
         strays = list(self._strays.old(unknown, now=self.ports.now()))
-        sizes = self.ports.sqs.sizes(queue.queue_name for queue in strays)
-        empty = [queue for queue in strays if queue.queue_name in sizes and not sizes[queue.queue_name].total]
-        for queue in empty:
-            if self.ports.names.exchange_of(queue.queue_name):
-                self.ports.mappings.disconnect(queue.queue_name)
-        yield from self._strays.delete(empty)
+        sizes = self.ports.sqs.sizes(map(queue_name, strays))
+        empty = {name for name, size in sizes.items() if not size.total}
+        ours = self._strays.ours(url for url in strays if queue_name(url) in empty)
+        for url in ours:
+            if self.ports.names.exchange_of(queue_name(url)):
+                self.ports.mappings.disconnect(queue_name(url))
+        yield from self._strays.delete(ours)
 
     @property
     def _strays(self) -> Strays:

@@ -95,7 +95,7 @@ class OfferService:
         """Store a new offer or its refusal; return None if the stored record is not `replacing`."""
         now = self.clock.now()
         # First, because upstream's client gives up if its queue does not exist within five seconds.
-        queue_url = self.client_queues.create(delivery.client_id, due_at=self._leased_until(now))
+        queue_url = self.client_queues.create(delivery.client_id)
         record = _new_record(delivery, queue_url=queue_url, now=now, policy=self.policy)
         try:
             offer = Offer.parse(delivery.body, self.bridges)

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, TypeVar
 from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.history.event import HistoryEvent
 from signalbox.parallel import ParallelMap, serial_map
-from signalbox.queues import Lease, QueueName, QueueUrl, StrayQueue, is_ours, queue_name
+from signalbox.queues import Lease, QueueName, QueueUrl, is_ours, queue_name
 from signalbox.rendezvous.reporting import events
 
 if TYPE_CHECKING:
     from signalbox.clock import Clock
-    from signalbox.rendezvous.ports import Cursor, EndedLeases, Leases, TemporaryQueues
+    from signalbox.control.orphan_queues import FoundQueues
+    from signalbox.rendezvous.ports import Cursor, EndedLeases, Leases
 
 # Queues between two looks at the clock. The leases of a part are one call.
 PART = 100
@@ -46,7 +47,7 @@ class SweepService:
     """
 
     leases: "Leases"
-    queues: "TemporaryQueues"
+    queues: "FoundQueues"
     cursor: "Cursor"
     clock: "Clock"
     stage: str
@@ -97,29 +98,41 @@ class SweepService:
         if position is None:
             return
         for start in range(position, len(FIRST_CHARACTERS)):
+            if self.clock.now() >= until:
+                return
             self.cursor.save(start)
             for part in _parts(self.queues.listed(prefix + FIRST_CHARACTERS[start])):
                 if self.clock.now() >= until:
                     return
                 # Read once a part, if a queue of it looks like an orphan.
                 needed = cache(lambda: self.ended_leases.needed(now=self.clock.now()))
-                yield self._swept(partial(self._delete_stray, age=age, needed=needed), self._unleased(part))
-        self.cursor.clear()
+                step = partial(self._delete_stray, age=age, needed=needed, until=until)
+                yield self._swept(step, self._unleased(part))
+        if self.clock.now() < until:
+            self.cursor.clear()
 
     def _unleased(self, queue_urls: Sequence[QueueUrl]) -> list[QueueUrl]:
         leased = self.leases.leased([queue_name(url) for url in queue_urls])
         return [url for url in queue_urls if queue_name(url) not in leased]
 
     def _delete_stray(
-        self, queue_url: QueueUrl, *, age: timedelta, needed: Callable[[], AbstractSet[QueueName]]
+        self,
+        queue_url: QueueUrl,
+        *,
+        age: timedelta,
+        needed: Callable[[], AbstractSet[QueueName]],
+        until: datetime,
     ) -> HistoryEvent | None:
-        queue, now = self.queues.described(queue_url), self.clock.now()
-        if queue is None or not is_stray(queue, stage=self.stage, age=age, now=now):
+        name, modified_at, now = queue_name(queue_url), self.queues.modified_at(queue_url), self.clock.now()
+        # The paced calls of a part can take longer than the function has; the next run repeats the part.
+        if modified_at is None or now - modified_at < age or now >= until:
             return None
-        if queue.queue_name in needed() or self.leases.leased([queue.queue_name]):
+        if name in needed() or self.leases.leased([name]):
             return None  # the queue is old, but its client uses it again, or for longer than `age`
-        self.queues.delete(queue.queue_url)
-        return events.queue(queue.queue_name, "stray_deleted", at=self.clock.now())
+        if not is_ours(self.queues.tags(queue_url), stage=self.stage, capability=events.CAPABILITY):
+            return None
+        self.queues.delete(queue_url)
+        return events.queue(name, "stray_deleted", at=self.clock.now())
 
     def _swept(self, step: Callable[[Value], HistoryEvent | None], values: Iterable[Value]) -> SweptPart:
         def attempted(value: Value) -> HistoryEvent | EffectFailed | EffectRefused | None:
@@ -133,11 +146,6 @@ class SweepService:
             events=tuple(one for one in results if isinstance(one, HistoryEvent)),
             failures=tuple(str(one) for one in results if isinstance(one, Exception)),
         )
-
-
-def is_stray(queue: StrayQueue, *, stage: str, age: timedelta, now: datetime) -> bool:
-    """Return whether a queue belongs to this stage's rendezvous and was not modified for `age`."""
-    return is_ours(queue.tags, stage=stage, capability=events.CAPABILITY) and now - queue.modified_at >= age
 
 
 def _parts(values: Iterable[Value]) -> Iterator[list[Value]]:

@@ -34,9 +34,9 @@ class OrphanQueueSweeper:
         known = self.known()
         unknown = [url for url in listed if queue_name(url) not in known]
         strays = list(self._found.old(unknown, now=self.clock.now()))
-        counters = self.split_queues.observe([queue.queue_name for queue in strays], now=self.clock.now())
+        counters = self.split_queues.observe(map(queue_name, strays), now=self.clock.now())
         empty = {name for name, (_, sample) in counters.items() if sample.is_zero}
-        yield from self._found.delete(queue for queue in strays if queue.queue_name in empty)
+        yield from self._found.delete(self._found.ours(url for url in strays if queue_name(url) in empty))
 
     @property
     def _found(self) -> Strays:

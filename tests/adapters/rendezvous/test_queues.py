@@ -2,21 +2,27 @@
 
 import json
 import logging
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from botocore.exceptions import ClientError
 
-from signalbox.aws.rendezvous.queues import QueueGone, QueueTaken, SqsBrokerQueue, SqsClientQueues
+from signalbox.aws.rendezvous.queues import (
+    QueueGone,
+    QueueTaken,
+    SqsBrokerQueue,
+    SqsClientQueues,
+    client_queue_attributes,
+)
+from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.errors import EffectRefused
-from signalbox.queues import QueueUrl
+from signalbox.queues import STAGE_TAG, QueueUrl, own_tags, queue_name
 from signalbox.rendezvous.model.states import ClientId
-from tests.fakes.rendezvous import START
 
 CLIENT = ClientId("c1")
+OURS = own_tags(stage="signalbox", capability="rendezvous")
 PREFIX = "arn:aws:sqs:us-east-1:123456789012:snowflake-client-"
-DUE = START + timedelta(seconds=120)
 
 
 class NewQueueLag:
@@ -40,7 +46,7 @@ def queues(sqs) -> SqsClientQueues:
 
 
 def test_a_client_queue_has_its_tags_and_its_policy(queues: SqsClientQueues, sqs) -> None:
-    url = queues.create(CLIENT, due_at=DUE)
+    url = queues.create(CLIENT)
 
     attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     assert url.endswith("/snowflake-client-c1")
@@ -50,21 +56,26 @@ def test_a_client_queue_has_its_tags_and_its_policy(queues: SqsClientQueues, sqs
 
 
 def test_a_repeated_offer_gets_the_same_client_queue(queues: SqsClientQueues) -> None:
-    later = DUE + timedelta(seconds=30)
-
-    assert queues.create(CLIENT, due_at=DUE) == queues.create(CLIENT, due_at=later)
+    assert queues.create(CLIENT) == queues.create(CLIENT)
 
 
-def test_a_foreign_queue_with_a_client_queues_name_is_not_used(queues: SqsClientQueues, sqs) -> None:
-    sqs.create_queue(QueueName="snowflake-client-c1", Attributes={"MessageRetentionPeriod": "1209600"})
+@pytest.mark.parametrize(
+    ("attributes", "tags"),
+    [({"MessageRetentionPeriod": "1209600"}, OURS), (client_queue_attributes(PREFIX + "c1"), {STAGE_TAG: "other"})],
+    ids=["other attributes", "another stage"],
+)
+def test_a_foreign_queue_with_a_client_queues_name_is_not_used(
+    queues: SqsClientQueues, sqs, attributes: dict, tags: dict
+) -> None:
+    sqs.create_queue(QueueName="snowflake-client-c1", Attributes=attributes, tags=tags)
 
     with pytest.raises(QueueTaken, match="not a client queue of ours"):
-        queues.create(CLIENT, due_at=DUE)
+        queues.create(CLIENT)
 
 
 def test_a_reply_is_retried_while_the_queue_is_too_new(queues: SqsClientQueues, sqs) -> None:
     """Upstream loses the answer: it ignores the result of the send."""
-    url = queues.create(CLIENT, due_at=DUE)
+    url = queues.create(CLIENT)
     lagging = SqsClientQueues(NewQueueLag(sqs, failures=2), arn_prefix=PREFIX, stage="signalbox", sleep=lambda _: None)
 
     lagging.send(url, "reply")
@@ -78,7 +89,7 @@ def test_a_queue_that_never_appears_raises_queue_gone(queues: SqsClientQueues, s
 
 
 def test_a_queue_with_a_reply_is_not_empty_even_after_the_client_received_it(queues: SqsClientQueues, sqs) -> None:
-    url = queues.create(CLIENT, due_at=DUE)
+    url = queues.create(CLIENT)
     assert queues.is_empty(url)
 
     queues.send(url, "reply")
@@ -89,7 +100,7 @@ def test_a_queue_with_a_reply_is_not_empty_even_after_the_client_received_it(que
 
 
 def test_a_deleted_queue_needs_no_reply(queues: SqsClientQueues, sqs) -> None:
-    url = queues.create(CLIENT, due_at=DUE)
+    url = queues.create(CLIENT)
     sqs.delete_queue(QueueUrl=url)
 
     assert not queues.is_empty(url)
@@ -118,22 +129,24 @@ def test_a_deleted_broker_queue_is_created_again_with_its_attributes(sqs) -> Non
 
 
 def test_the_sweep_lists_queues_with_the_prefix_with_tags_and_age(queues: SqsClientQueues, sqs) -> None:
-    queues.create(CLIENT, due_at=DUE)
+    queues.create(CLIENT)
     sqs.create_queue(QueueName="snowflake-client-untagged")
     sqs.create_queue(QueueName="other")
 
-    temporary = SqsTemporaryQueues(sqs)
-    described = [temporary.described(url) for url in temporary.listed("snowflake-client-")]
+    temporary = SqsTemporaryQueues(sqs, TagCalls())
+    found = {queue_name(url): url for url in temporary.listed("snowflake-client-")}
 
-    found = {queue.queue_name: queue.tags for queue in described if queue}
-    assert found["snowflake-client-untagged"] == {}
-    assert found["snowflake-client-c1"]["signalbox:stage"] == "signalbox"
-    assert len(found) == len(described) == 2
+    assert set(found) == {"snowflake-client-c1", "snowflake-client-untagged"}
+    assert temporary.tags(found["snowflake-client-untagged"]) == {}
+    assert temporary.tags(found["snowflake-client-c1"]) == OURS
+    modified_at = temporary.modified_at(found["snowflake-client-c1"])
+    assert modified_at is not None
+    assert abs(datetime.now(UTC) - modified_at) < timedelta(minutes=1)
 
 
 def test_deleting_a_missing_queue_does_nothing(sqs) -> None:
     url = sqs.create_queue(QueueName="q")["QueueUrl"]
-    temporary = SqsTemporaryQueues(sqs)
+    temporary = SqsTemporaryQueues(sqs, TagCalls())
 
     temporary.delete(url)
     temporary.delete(url)
@@ -141,20 +154,13 @@ def test_deleting_a_missing_queue_does_nothing(sqs) -> None:
     assert not sqs.list_queues().get("QueueUrls")
 
 
-def test_a_queue_deleted_during_the_listing_is_skipped(sqs) -> None:
-    url = sqs.create_queue(QueueName="snowflake-client-a")["QueueUrl"]
+def test_a_queue_deleted_during_the_listing_has_no_age_and_no_tags(sqs) -> None:
+    url = QueueUrl(sqs.create_queue(QueueName="snowflake-client-a")["QueueUrl"])
+    sqs.delete_queue(QueueUrl=url)
+    temporary = SqsTemporaryQueues(sqs, TagCalls())
 
-    class DeletedAfterListing:
-        exceptions = sqs.exceptions
-        get_paginator = sqs.get_paginator
-
-        def list_queue_tags(self, **arguments: object) -> object:
-            sqs.delete_queue(QueueUrl=url)
-            return sqs.list_queue_tags(**arguments)
-
-    temporary = SqsTemporaryQueues(DeletedAfterListing())
-
-    assert [temporary.described(found) for found in temporary.listed("snowflake-client-")] == [None]
+    assert temporary.modified_at(url) is None
+    assert temporary.tags(url) == {}
 
 
 def test_a_queue_that_sqs_does_not_delete_is_named(sqs) -> None:
@@ -165,7 +171,7 @@ def test_a_queue_that_sqs_does_not_delete_is_named(sqs) -> None:
             raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "DeleteQueue")
 
     with pytest.raises(EffectRefused, match="AccessDenied at DeleteQueue of snowflake-client-a: no"):
-        SqsTemporaryQueues(Refusing()).delete(QueueUrl(f"{QUEUES}/snowflake-client-a"))
+        SqsTemporaryQueues(Refusing(), TagCalls()).delete(QueueUrl(f"{QUEUES}/snowflake-client-a"))
 
 
 def test_parked_offers_are_hidden_together_for_whole_seconds(sqs, broker: SqsBrokerQueue) -> None:

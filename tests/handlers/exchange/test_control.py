@@ -25,7 +25,7 @@ from signalbox.live.ports import Member
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import AuthMethod, Identity
 from signalbox.live.wamp.messages import SessionId
-from signalbox.queues import lease_tags
+from signalbox.queues import own_tags
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, function
@@ -437,9 +437,7 @@ def test_the_schedule_deletes_unused_queues(stage):
 
 
 def test_strays_that_are_young_stay(stage):
-    due_at = datetime.now(UTC) + timedelta(days=1)
-    tags = lease_tags(stage="signalbox", capability="exchange", due_at=due_at)
-    stage.sqs.create_queue(QueueName="xs_stray", tags=tags)
+    stage.sqs.create_queue(QueueName="xs_stray", tags=own_tags(stage="signalbox", capability="exchange"))
 
     assert handler({"task": "strays"}, None) == {"deleted": 0}
     assert stage.queues("xs_stray") == ["xs_stray"]

@@ -3,8 +3,10 @@
 import pytest
 from botocore.exceptions import ClientError
 
+from lambdas.rendezvous import wiring
 from lambdas.rendezvous.offer import handler
 from signalbox.clients.rendezvous.simulator import sample_offer
+from signalbox.rendezvous.model.states import ClientId
 from signalbox.rendezvous.wire.nat import Nat
 from signalbox.rendezvous.wire.offer import offer_body
 from tests.handlers.recorded_events import batch, client_id, message
@@ -102,6 +104,18 @@ def test_the_longest_client_id_that_a_queue_name_allows_is_served(stage):
     handler(batch(message("f" * 63)), None)
 
     assert stage.has_queue("f" * 63)
+
+
+def test_an_offer_whose_function_was_killed_between_queue_and_record_is_parked(stage):
+    """SQS refuses to create the existing queue with other tags, and the offer would become a dead letter."""
+    stage.expect_proxies()
+    record = message()
+    wiring.client_queues().create(ClientId(client_id(record)))
+
+    response = handler(batch(record), None)
+
+    assert failures(response) == [record["messageId"]]
+    assert (stage.history(), stage.dead_letters()) == ([("offer", "parked")], [])
 
 
 def test_a_batch_in_which_every_offer_is_parked_is_normal(stage):

@@ -18,7 +18,7 @@ from signalbox.errors import RejectedError
 from signalbox.kept.objects import kept_batch
 from signalbox.kept.settings import KeepSetting
 from signalbox.messages import Message
-from signalbox.queues import QueueName, lease_tags
+from signalbox.queues import QueueName, own_tags
 from tests.fakes.athena import EVENTS, stub_query_results
 from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.billed_calls import recorded_calls
@@ -330,10 +330,7 @@ def test_the_schedule_requests_a_reconcile_for_each_split(stage):
 
 
 def test_new_known_and_foreign_queues_are_kept(stage):
-    stage.sqs.create_queue(
-        QueueName=f"{PREFIX}stray",
-        tags=lease_tags(stage="signalbox", capability="splitting", due_at=datetime.now(UTC) + timedelta(days=1)),
-    )
+    stage.sqs.create_queue(QueueName=f"{PREFIX}stray", tags=own_tags(stage="signalbox", capability="splitting"))
 
     assert handler({"task": "strays"}, None) == {"deleted": 0}
     assert stage.temporary_queues() == [f"{PREFIX}stray"]

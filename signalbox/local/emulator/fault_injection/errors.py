@@ -112,6 +112,12 @@ QUEUE_DELETED_RECENTLY = ServiceError(
     "You must wait 60 seconds after deleting a queue before you can create another with the same name.",
     query_code="AWS.SimpleQueueService.QueueDeletedRecently",
 )
+QUEUE_EXISTS = ServiceError(
+    "QueueNameExists",
+    400,
+    "A queue already exists with the same name and a different value for tags",
+    query_code="QueueAlreadyExists",
+)
 MAPPING_IN_USE = ServiceError(
     "ResourceInUseException", 400, "The operation cannot be performed: the mapping is being changed."
 )

@@ -18,6 +18,7 @@ from signalbox.local.emulator.fault_injection.outages import Outages
 from signalbox.local.emulator.fault_injection.partial_batches import PartialBatches
 from signalbox.local.emulator.fault_injection.queue_names import QueueNames
 from signalbox.local.emulator.fault_injection.queue_policies import QueuePolicies
+from signalbox.local.emulator.fault_injection.queue_tags import QueueTags
 from signalbox.local.emulator.fault_injection.stale_views import StaleViews
 from signalbox.local.emulator.patches.patch import Patch, original
 
@@ -40,9 +41,10 @@ class FaultInjection:
         is_encrypted: Callable[[str], bool],
         policies: Callable[[Principal], Policies],
         queue_policy: Callable[[str], str],
+        queue_tags: Callable[[str], Mapping[str, str] | None],
         outages: Path,
     ) -> None:
-        """Take lookups of MiniStack: whether a queue has a key of KMS, and the policies of principals and queues.
+        """Take lookups of MiniStack: whether a queue has a key of KMS, its tags, and policies of principals and queues.
 
         `outages` is the file with the services that are away.
         """
@@ -54,6 +56,7 @@ class FaultInjection:
             Outages(outages, is_encrypted),
             FailedCalls(self.chance, is_encrypted),
             QueueNames(clock),
+            QueueTags(clock, queue_tags),
             StaleViews(clock),
             self.iam,
             self.queue_policies,

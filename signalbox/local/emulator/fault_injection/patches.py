@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from signalbox.local.emulator.fault_injection import (
     connections,
@@ -36,6 +37,7 @@ def fault_patches(seed: int) -> tuple[Patch, ...]:
         is_encrypted=_is_encrypted,
         policies=policies,
         queue_policy=_queue_policy,
+        queue_tags=_queue_tags,
         outages=Path(os.environ["STATE_DIR"]).parent / "outages.json",
     )
     return (
@@ -56,6 +58,16 @@ def _queue_policy(queue: str) -> str:
     return _attributes(queue).get("Policy") or ""
 
 
+def _queue_tags(queue: str) -> Mapping[str, str] | None:
+    entry = _queue(queue)
+    return entry["tags"] if entry else None
+
+
 def _attributes(queue: str) -> Mapping[str, str]:
-    entry = original(QUEUES).get(original(QUEUE_URLS).get(queue) or "")
+    entry = _queue(queue)
     return entry["attributes"] if entry else {}
+
+
+def _queue(name: str) -> Mapping[str, Any] | None:
+    found: Mapping[str, Any] | None = original(QUEUES).get(original(QUEUE_URLS).get(name) or "")
+    return found

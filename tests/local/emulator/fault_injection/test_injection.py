@@ -25,6 +25,7 @@ def requests_of(seed: int, count: int, body: Mapping[str, Any], *, text: bool = 
         is_encrypted=lambda _queue: False,
         policies=lambda _principal: [],
         queue_policy=lambda _queue: "",
+        queue_tags=lambda _queue: None,
         outages=Path("no-such-file"),
     )
     seen = []

@@ -1,34 +1,16 @@
 """The sweeper deletes queues that a crash left, and no others."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
 
 from signalbox.exchange.control.orphan_queues import OrphanQueueSweeper
 from signalbox.exchange.model.records import QueueSize
-from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, QueueUrl, StrayQueue
+from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, QueueUrl
+from tests.fakes.found_queues import MemoryFoundQueue, MemoryFoundQueues
 from tests.unit.exchange.control.stage import ExchangeStage
 
 OURS = {STAGE_TAG: "box", CAPABILITY_TAG: "exchange"}
-
-
-@dataclass
-class MemoryFoundQueues:
-    queues: list[StrayQueue] = field(default_factory=list)
-    deleted: list[str] = field(default_factory=list)
-    looked_at: list[str] = field(default_factory=list)
-
-    def delete(self, queue_url: QueueUrl) -> None:
-        self.deleted.append(queue_url)
-
-    def listed(self, prefix: str) -> Iterable[QueueUrl]:
-        return [queue.queue_url for queue in self.queues if queue.queue_name.startswith(prefix)]
-
-    def described(self, queue_url: QueueUrl) -> StrayQueue | None:
-        self.looked_at.append(queue_url)
-        return next((queue for queue in self.queues if queue.queue_url == queue_url), None)
 
 
 class Sweep:
@@ -39,7 +21,7 @@ class Sweep:
 
     def add(self, name: str, *, hours: int = 25, waiting: int = 0, **tags: str) -> None:
         at = self.stage.time.now() - timedelta(hours=hours)
-        self.found.queues.append(StrayQueue(QueueName(name), QueueUrl(name), {**OURS, **tags}, at))
+        self.found.queues[QueueUrl(name)] = MemoryFoundQueue({**OURS, **tags}, at)
         self.stage.sqs.queues.setdefault(QueueName(name), None)
         self.stage.sqs.held[QueueName(name)] = QueueSize(waiting)
 
@@ -61,6 +43,7 @@ def test_young_filled_and_foreign_queues_are_kept():
     sweep.add("orders")
 
     assert list(sweep.desk.delete_strays()) == sweep.found.deleted == []
+    assert sweep.found.asked_for_tags == ["xs_theirs", "xs_splits"]  # AWS allows few such calls
 
 
 def test_declared_queues_and_their_dead_letters_are_kept():

@@ -1,23 +1,17 @@
 """The sweep of client queues."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from signalbox.history.event import HistoryEvent
-from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, Lease, QueueName, QueueUrl, StrayQueue, lease_tags
+from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, Lease, QueueName, QueueUrl
 from signalbox.rendezvous.model.states import ClientId, OfferState, Rendezvous, RendezvousMethod
 from signalbox.rendezvous.rules.sweep_service import PART, SweepService, SweptPart
-from tests.fakes.rendezvous import (
-    START,
-    MemoryClock,
-    MemoryCursor,
-    MemoryEndedLeases,
-    MemoryLeases,
-    MemoryTemporaryQueues,
-)
+from tests.fakes.found_queues import MemoryFoundQueue, MemoryFoundQueues
+from tests.fakes.rendezvous import START, MemoryClock, MemoryCursor, MemoryEndedLeases, MemoryLeases
 
 OURS = {STAGE_TAG: "signalbox", CAPABILITY_TAG: "rendezvous"}
 OLD = START - timedelta(minutes=11)
@@ -27,7 +21,7 @@ LATER = START + timedelta(seconds=40)
 def service() -> SweepService:
     return SweepService(
         MemoryLeases(),
-        MemoryTemporaryQueues(),
+        MemoryFoundQueues(),
         MemoryCursor(),
         MemoryClock(),
         stage="signalbox",
@@ -51,7 +45,7 @@ def continued(sweep: SweepService) -> list[SweptPart]:
 
 def add_stray(sweep: SweepService, name: str) -> QueueUrl:
     url = QueueUrl(f"https://queues.example/{name}")
-    sweep.queues.queues[url] = StrayQueue(QueueName(name), url, OURS, OLD)
+    sweep.queues.queues[url] = MemoryFoundQueue(OURS, OLD)
     return url
 
 
@@ -156,7 +150,7 @@ def test_leases_of_other_capabilities_are_left_alone() -> None:
 def test_only_orphans_of_this_stage_are_deleted(name: str, tags: dict, modified_at: object, deleted: bool) -> None:  # noqa: FBT001
     sweep = service()
     url = QueueUrl(f"https://queues.example/{name}")
-    sweep.queues.queues[url] = StrayQueue(QueueName(name), url, tags, modified_at)
+    sweep.queues.queues[url] = MemoryFoundQueue(tags, modified_at)
 
     events = delete_strays(sweep)
 
@@ -168,7 +162,7 @@ def test_a_queue_with_a_lease_is_not_an_orphan() -> None:
     sweep = service()
     held = lease("snowflake-client-a", seconds=60)
     sweep.leases.put(held)
-    sweep.queues.queues[held.queue_url] = StrayQueue(held.queue_name, held.queue_url, OURS, OLD)
+    sweep.queues.queues[held.queue_url] = MemoryFoundQueue(OURS, OLD)
 
     assert delete_strays(sweep) == []
 
@@ -247,14 +241,33 @@ def test_a_queue_that_is_gone_or_leased_meanwhile_is_no_orphan() -> None:
     gone, leased = add_stray(sweep, "snowflake-client-a"), add_stray(sweep, "snowflake-client-ab")
     found = dict(sweep.queues.queues)
 
-    def described(url: QueueUrl) -> StrayQueue | None:
+    def modified_at(url: QueueUrl) -> datetime | None:
         sweep.leases.put(lease("snowflake-client-ab", seconds=60))
-        return None if url == gone else found[leased]
+        return None if url == gone else found[leased].modified_at
 
-    sweep.queues.described = described
+    sweep.queues.modified_at = modified_at
 
     assert delete_strays(sweep) == []
-    assert sweep.queues.deleted == []
+    assert sweep.queues.deleted == sweep.queues.asked_for_tags == []
+
+
+def test_a_part_of_paced_calls_stops_before_its_function_does_and_is_repeated() -> None:
+    """AWS allows few calls for tags a second; the last character of ClientIDs has no part after it."""
+    sweep = service()
+    urls = [add_stray(sweep, f"snowflake-client-_{number}") for number in range(3)]
+    tags = sweep.queues.tags
+
+    def paced(url: QueueUrl) -> Mapping[str, str]:
+        sweep.clock.sleep(21)
+        return tags(url)
+
+    sweep.queues.tags = paced
+    first = delete_strays(sweep)
+    sweep.clock.moment = START
+
+    assert len(first) == 2
+    assert [event for part in continued(sweep) for event in part.events]
+    assert set(sweep.queues.deleted) == set(urls)
 
 
 @pytest.mark.parametrize("state", [OfferState.MATCHED, OfferState.ANSWERED])
@@ -278,14 +291,6 @@ def test_a_leased_queue_costs_no_call_of_its_own() -> None:
     sweep = service()
     add_stray(sweep, "snowflake-client-a")
     sweep.leases.put(lease("snowflake-client-a", seconds=60))
-    sweep.queues.described = lambda url: pytest.fail("described")
+    sweep.queues.modified_at = lambda url: pytest.fail("looked at")
 
     assert delete_strays(sweep) == []
-
-
-def test_tags_contain_stage_capability_and_lease_end() -> None:
-    assert lease_tags(stage="signalbox", capability="rendezvous", due_at=START) == {
-        "signalbox:stage": "signalbox",
-        "signalbox:capability": "rendezvous",
-        "signalbox:expires-at": "2026-11-21T12:00:00+00:00",
-    }

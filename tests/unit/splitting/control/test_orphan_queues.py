@@ -1,38 +1,20 @@
 """The orphan-queue sweeper deletes queues that a crash left behind, and nothing else."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
 
-from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, QueueUrl, StrayQueue
+from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, QueueUrl
 from signalbox.splitting.control.orphan_queues import OrphanQueueSweeper
 from signalbox.splitting.model.records import UnreadableRecord
 from signalbox.splitting.ports import UnreadableSplit
+from tests.fakes.found_queues import MemoryFoundQueue, MemoryFoundQueues
 from tests.fakes.splitting import MemoryQueue
 from tests.unit.splitting.control.control_stage import ControlStage, message
 
 OURS = {STAGE_TAG: "signalbox", CAPABILITY_TAG: "splitting"}
 STRAY = QueueName("mirrord-tmp-x")
 REPLIES = "signalbox-split-reply-"
-
-
-@dataclass
-class MemoryFoundQueues:
-    queues: list[StrayQueue] = field(default_factory=list)
-    deleted: list[str] = field(default_factory=list)
-    looked_at: list[str] = field(default_factory=list)
-
-    def delete(self, queue_url: QueueUrl) -> None:
-        self.deleted.append(queue_url)
-
-    def listed(self, prefix: str) -> Iterable[QueueUrl]:
-        return [queue.queue_url for queue in self.queues if queue.queue_name.startswith(prefix)]
-
-    def described(self, queue_url: QueueUrl) -> StrayQueue | None:
-        self.looked_at.append(queue_url)
-        return next((queue for queue in self.queues if queue.queue_url == queue_url), None)
 
 
 class Sweep:
@@ -45,7 +27,7 @@ class Sweep:
 
     def add(self, name: str = STRAY, *, hours: int = 25, waiting: int = 0, **tags: str) -> None:
         at = self.stage.time.now() - timedelta(hours=hours)
-        self.found.queues.append(StrayQueue(QueueName(name), QueueUrl(name), {**OURS, **tags}, at))
+        self.found.queues[QueueUrl(name)] = MemoryFoundQueue({**OURS, **tags}, at)
         self.stage.queues.queues[QueueName(name)] = MemoryQueue(at, waiting=[message("x")] * waiting)
 
 
@@ -65,6 +47,7 @@ def test_new_used_and_foreign_queues_are_kept():
     sweep.add("mirrord-rendezvous", **{CAPABILITY_TAG: "rendezvous"})
 
     assert list(sweep.sweeper.delete_orphans(prefix="mirrord-")) == []
+    assert sweep.found.asked_for_tags == ["mirrord-theirs", "mirrord-rendezvous"]  # AWS allows few such calls
 
 
 def test_queues_of_a_split_are_kept():

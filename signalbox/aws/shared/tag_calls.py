@@ -1,0 +1,41 @@
+"""Calls for the tags of queues, paced: AWS documents five a second for an account.
+
+https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ListQueueTags.html
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.client import SQSClient
+
+PAUSE_SECONDS = 0.25  # four a second: other programs of the account have tags, too
+
+
+@dataclass(slots=True)
+class TagCalls:
+    """The pace of the calls of all threads of a process."""
+
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    _free_at: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def tags(self, sqs: "SQSClient", queue_url: str) -> Mapping[str, str]:
+        """Return a queue's tags, none if it does not exist. Raises botocore's errors."""
+        self._wait()
+        try:
+            return sqs.list_queue_tags(QueueUrl=queue_url).get("Tags", {})
+        except sqs.exceptions.QueueDoesNotExist:
+            return {}
+
+    def _wait(self) -> None:
+        with self._lock:
+            now = self.clock()
+            at = max(now, self._free_at)
+            self._free_at = at + PAUSE_SECONDS
+        if at > now:
+            self.sleep(at - now)
