@@ -6,9 +6,15 @@ https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_Create
 from collections.abc import Callable
 from typing import TypeVar
 
+from signalbox.errors import EffectFailed
+
 PAUSES = (0.25, 0.5, 1.0, 1.0, 1.0)  # seconds before each repetition
 
 Answer = TypeVar("Answer")
+
+
+class QueueTooNew(EffectFailed):
+    """Raised when a service does not find a queue that was created just before."""
 
 
 def when_usable(call: Callable[[], Answer], *, missing: type[Exception], sleep: Callable[[float], None]) -> Answer:

@@ -20,7 +20,6 @@ from signalbox.rendezvous.model.states import ClientId
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.aws import aws, sqs
-from tests.fakes.rendezvous import START
 from tests.infrastructure.calls import CALLS, FUNCTIONS, REFUSED_TO_ADMINISTRATORS, RESOURCES, USERS
 from tests.infrastructure.rendering import ACCOUNT, REGION, STAGE, Account, Policy
 from tests.infrastructure.simulation import Call, allowed
@@ -168,7 +167,7 @@ def test_a_role_but_the_reader_of_history_is_assumed_by_a_service_only(account: 
 
 def test_queues_made_at_run_time_refuse_requests_without_tls(account: Account, identities, sqs) -> None:
     clients = SqsClientQueues(sqs, arn_prefix=f"{QUEUES}snowflake-client-", stage=STAGE, sleep=lambda _: None)
-    clients.create(ClientId("a"), due_at=START)
+    clients.create(ClientId("a"))
     own = OwnQueues(sqs, f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/", QUEUES)
     own.make(QueueName("xs_alice"), {}, {})
     made = {

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.errors import look
 from signalbox.aws.shared.managed_queues import OwnQueues
-from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.exchange.model.names import dead_letter_name
 from signalbox.exchange.model.records import CreatedQueue, QueueSize, QueueSpec
@@ -25,8 +24,6 @@ MAXIMUM_TAG_LENGTH = 256
 DEAD_LETTER_RETENTION = timedelta(days=14)  # the maximum of SQS
 # One data key for an hour: a KMS request per message would cost more than the message.
 DATA_KEY_REUSE = timedelta(hours=1)
-# It was created just before: by SQS's documentation it may take a second to become visible.
-NOT_YET_THERE = "Dead letter target does not exist"
 # Order and de-duplication apply within a routing key, and no key waits for another.
 ORDERED = {
     "FifoQueue": "true",
@@ -68,12 +65,7 @@ class SqsExchangeQueues:
         if queue.maximum_receives is not None:
             redrive = {"deadLetterTargetArn": self.queues.arn(dead_letters), "maxReceiveCount": queue.maximum_receives}
             settings["RedrivePolicy"] = json.dumps(redrive)
-        try:
-            self.queues.make(queue.name, common | settings, tags)
-        except EffectRefused as error:
-            if NOT_YET_THERE in str(error):
-                raise EffectFailed(f"{dead_letters!r} is so new that SQS does not find it yet: {error}") from error
-            raise
+        self.queues.make(queue.name, common | settings, tags)
         return CreatedQueue(queue.name, QueueUrl(self.queues.url(queue.name)))
 
     def delete(self, name: QueueName) -> None:

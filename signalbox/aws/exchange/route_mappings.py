@@ -3,13 +3,10 @@
 from dataclasses import dataclass
 
 from signalbox.aws.shared.mappings import DELETING, EventSourceMappings
-from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
 
 ENABLED = "Enabled"
 OFF = ("Disabled", "Disabling")
-# The queue was created just before: by SQS's documentation it may take a second to become visible.
-NOT_YET_THERE = "NonExistentQueue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +22,7 @@ class RouteMappings:
         """
         found = [mapping for mapping in self.mappings.of(name) if mapping["State"] != DELETING]
         if not found:
-            self._create(name)
+            self.mappings.create(name)
             found = list(self.mappings.of(name))
         for mapping in found:
             if mapping["State"] in OFF:  # an operator disabled it to inspect the messages
@@ -38,11 +35,3 @@ class RouteMappings:
         Raises `EffectRefused` and `EffectFailed`.
         """
         self.mappings.remove(name)
-
-    def _create(self, name: QueueName) -> None:
-        try:
-            self.mappings.create(name)
-        except EffectRefused as error:
-            if NOT_YET_THERE in str(error):
-                raise EffectFailed(f"{name!r} is so new that Lambda does not find it yet: {error}") from error
-            raise

@@ -1,13 +1,15 @@
 """Queues that a stage creates at run time: idempotent creation, identified by tags, TLS only, restricted sources."""
 
 import json
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from signalbox.aws.shared.errors import effect
 from signalbox.aws.shared.redrive_policies import ATTRIBUTE, SqsRedrivePolicies
-from signalbox.errors import RejectedError
+from signalbox.errors import EffectRefused, RejectedError
+from signalbox.new_queues import QueueTooNew, when_usable
 from signalbox.queues import QueueName, allow_policy
 from signalbox.redrive import RedriveGuard
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 # Attributes that SQS never changes after CreateQueue, and the one that the guard changes: they are only compared.
 NOT_SET_AGAIN = ("FifoQueue", ATTRIBUTE)
+NOT_YET_THERE = "Dead letter target does not exist"
 
 
 class ForeignQueue(RejectedError):
@@ -30,6 +33,7 @@ class OwnQueues:
     sqs: "SQSClient"
     url_prefix: str
     arn_prefix: str
+    sleep: Callable[[float], None] = time.sleep
 
     def url(self, name: str) -> str:
         """Return a queue's URL."""
@@ -44,8 +48,8 @@ class OwnQueues:
     ) -> None:
         """Create a queue, or set the attributes of the existing queue with the same tags.
 
-        It takes the dead letters of `sources`, and of no other queue. Raises `ForeignQueue`, `EffectRefused` and
-        `EffectFailed`.
+        It takes the dead letters of `sources`, and of no other queue. Its own dead-letter queue may be new. Raises
+        `ForeignQueue`, `EffectRefused` and `EffectFailed`.
         """
         # Callers give attributes of CreateQueue.
         policies = {
@@ -53,16 +57,35 @@ class OwnQueues:
             ATTRIBUTE: allow_policy([self.arn(source) for source in sources]),
         }
         queue_attributes = cast("dict[QueueAttributeNameType, str]", {**attributes, **policies})
-        with effect(_queue(name)):
+
+        def make() -> None:
             try:
-                self.sqs.create_queue(QueueName=name, Attributes=queue_attributes, tags=tags)
-            except self.sqs.exceptions.QueueNameExists as error:
-                found = self.sqs.list_queue_tags(QueueUrl=self.url(name)).get("Tags", {})
-                if any(found.get(key) != value for key, value in tags.items()):
-                    raise ForeignQueue(f"{_queue(name)} exists and is not managed by this stage: {found}") from error
-                changed = {key: value for key, value in queue_attributes.items() if key not in NOT_SET_AGAIN}
-                self.sqs.set_queue_attributes(QueueUrl=self.url(name), Attributes=changed)
-                self._guard.restrict(QueueName(name), sources=sources)
+                with effect(_queue(name)):
+                    self._make(name, queue_attributes, tags, sources=sources)
+            except EffectRefused as error:
+                if NOT_YET_THERE in str(error):
+                    raise QueueTooNew(str(error)) from error
+                raise
+
+        when_usable(make, missing=QueueTooNew, sleep=self.sleep)
+
+    def _make(
+        self,
+        name: str,
+        attributes: "Mapping[QueueAttributeNameType, str]",
+        tags: Mapping[str, str],
+        *,
+        sources: Sequence[QueueName],
+    ) -> None:
+        try:
+            self.sqs.create_queue(QueueName=name, Attributes=attributes, tags=tags)
+        except self.sqs.exceptions.QueueNameExists as error:
+            found = self.sqs.list_queue_tags(QueueUrl=self.url(name)).get("Tags", {})
+            if any(found.get(key) != value for key, value in tags.items()):
+                raise ForeignQueue(f"{_queue(name)} exists and is not managed by this stage: {found}") from error
+            changed = {key: value for key, value in attributes.items() if key not in NOT_SET_AGAIN}
+            self.sqs.set_queue_attributes(QueueUrl=self.url(name), Attributes=changed)
+            self._guard.restrict(QueueName(name), sources=sources)
 
     @property
     def _guard(self) -> RedriveGuard:

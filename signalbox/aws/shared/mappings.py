@@ -1,11 +1,14 @@
 """Event source mappings of Lambda: the queues whose messages a function receives."""
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.errors import effect, look
+from signalbox.errors import EffectRefused
+from signalbox.new_queues import QueueTooNew, when_usable
 from signalbox.sending import MAXIMUM_ENTRIES
 
 if TYPE_CHECKING:
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from mypy_boto3_lambda.type_defs import EventSourceMappingConfigurationTypeDef
 
 DELETING = "Deleting"
+NOT_YET_THERE = "NonExistentQueue"  # in the text of the error
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,7 @@ class EventSourceMappings:
     concurrency: int
     tags: Mapping[str, str] = field(default_factory=dict)
     batch_size: int = MAXIMUM_ENTRIES
+    sleep: Callable[[float], None] = time.sleep
 
     def of(self, queue: str) -> Sequence["EventSourceMappingConfigurationTypeDef"]:
         """Return the mappings of a queue, including those in deletion. Raises `EffectFailed`."""
@@ -40,16 +45,24 @@ class EventSourceMappings:
             return [mapping for page in pages for mapping in page["EventSourceMappings"]]
 
     def create(self, queue: str) -> None:
-        """Create the mapping of a queue. Raises `EffectRefused` and `EffectFailed`."""
-        with effect(_subject(queue)):
-            self.functions.create_event_source_mapping(
-                EventSourceArn=self.queue_arn_prefix + queue,
-                FunctionName=self.function_arn,
-                BatchSize=self.batch_size,
-                FunctionResponseTypes=["ReportBatchItemFailures"],
-                ScalingConfig={"MaximumConcurrency": self.concurrency},
-                Tags=self.tags,
-            )
+        """Create the mapping of a queue, which may be new. Raises `EffectRefused` and `EffectFailed`."""
+        when_usable(lambda: self._create(queue), missing=QueueTooNew, sleep=self.sleep)
+
+    def _create(self, queue: str) -> None:
+        try:
+            with effect(_subject(queue)):
+                self.functions.create_event_source_mapping(
+                    EventSourceArn=self.queue_arn_prefix + queue,
+                    FunctionName=self.function_arn,
+                    BatchSize=self.batch_size,
+                    FunctionResponseTypes=["ReportBatchItemFailures"],
+                    ScalingConfig={"MaximumConcurrency": self.concurrency},
+                    Tags=self.tags,
+                )
+        except EffectRefused as error:
+            if NOT_YET_THERE in str(error):
+                raise QueueTooNew(str(error)) from error
+            raise
 
     def enable(self, queue: str, mapping: "EventSourceMappingConfigurationTypeDef", *, enabled: bool) -> None:
         """Enable or disable a mapping. Raises `EffectRefused` and `EffectFailed`."""

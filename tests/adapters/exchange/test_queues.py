@@ -20,7 +20,7 @@ FIFO = replace(WANTED, name=QueueName("xs_a.fifo"), resource=ResourceRef(Resourc
 
 @pytest.fixture
 def queues(sqs) -> SqsExchangeQueues:
-    return SqsExchangeQueues(OwnQueues(sqs, URLS, ARNS), stage="signalbox", key_arn=KEY)
+    return SqsExchangeQueues(OwnQueues(sqs, URLS, ARNS, sleep=lambda _: None), stage="signalbox", key_arn=KEY)
 
 
 def failing(queues: SqsExchangeQueues, call: str, *answers: object) -> SqsExchangeQueues:
@@ -151,6 +151,15 @@ def test_temporary_and_permanent_failures_of_sqs_differ(queues, refusal, expecte
         failing(queues, "create_queue", refusal).make(WANTED)
 
 
+def test_a_dead_letter_queue_that_sqs_does_not_find_yet_is_used_later(queues: SqsExchangeQueues) -> None:
+    made = {"QueueUrl": ""}
+    too_new = error("InvalidParameterValue", "Reason: Dead letter target does not exist.")
+
+    created = failing(queues, "create_queue", made, too_new, too_new, made).make(WANTED)
+
+    assert created == CreatedQueue(NAME, URLS + NAME)
+
+
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
@@ -158,7 +167,7 @@ def test_temporary_and_permanent_failures_of_sqs_differ(queues, refusal, expecte
         pytest.param("Reason: not today.", EffectRefused, id="refused"),
     ],
 )
-def test_a_dead_letter_queue_may_be_too_new_to_be_used(queues, message: str, expected: type[Exception]) -> None:
+def test_a_dead_letter_queue_may_stay_too_new_to_be_used(queues, message: str, expected: type[Exception]) -> None:
     answers = ({"QueueUrl": ""}, error("InvalidParameterValue", message))
 
     with pytest.raises(expected, match=message):

@@ -19,7 +19,7 @@ TAGS = {"signalbox:stage": "signalbox", "signalbox:capability": "exchange"}
 def routes(sqs) -> RouteMappings:
     sqs.create_queue(QueueName=NAME)
     functions = boto3.client("lambda")
-    return RouteMappings(EventSourceMappings(functions, function("route"), ARNS, 10, TAGS))
+    return RouteMappings(EventSourceMappings(functions, function("route"), ARNS, 10, TAGS, sleep=lambda _: None))
 
 
 def mappings(routes: RouteMappings) -> list[dict[str, object]]:
@@ -101,11 +101,22 @@ def test_only_the_exchanges_own_mapping_is_deleted(routes: RouteMappings) -> Non
     assert left == [(other, "Enabled")]
 
 
+TOO_NEW = error("InvalidParameterValueException", "SQS Error Code: AWS.SimpleQueueService.NonExistentQueue.")
+
+
+def test_a_queue_that_lambda_does_not_find_yet_is_mapped_later(routes: RouteMappings) -> None:
+    client = answering(routes, "create_event_source_mapping", TOO_NEW, TOO_NEW, {})
+
+    client.connect(NAME)
+
+    assert len(client.mappings.functions.calls) == 3
+
+
 @pytest.mark.parametrize(
     ("refusal", "expected"),
     [
         pytest.param(
-            error("InvalidParameterValueException", "SQS Error Code: AWS.SimpleQueueService.NonExistentQueue."),
+            TOO_NEW,
             EffectFailed,
             id="queue-too-new",
         ),

@@ -106,6 +106,18 @@ QUEUE_MISSING = ServiceError(
     "The specified queue does not exist.",
     query_code="AWS.SimpleQueueService.NonExistentQueue",
 )
+DEAD_LETTER_TARGET_MISSING = ServiceError(
+    "InvalidParameterValue",
+    400,
+    "Value for parameter RedrivePolicy is invalid. Reason: Dead letter target does not exist.",
+    query_code="InvalidParameterValue",
+)
+MAPPED_QUEUE_MISSING = ServiceError(
+    "InvalidParameterValueException",
+    400,
+    "Error occurred while ReceiveMessage. SQS Error Code: AWS.SimpleQueueService.NonExistentQueue. "
+    "SQS Error Message: The specified queue does not exist.",
+)
 QUEUE_DELETED_RECENTLY = ServiceError(
     "QueueDeletedRecently",
     400,

@@ -51,11 +51,12 @@ class FaultInjection:
         self.chance = Chance(seed)
         self.iam = IamChanges(clock, policies)
         self.queue_policies = QueuePolicies(clock, self.chance, queue_policy)
-        self.mappings = MappingStates(clock)
+        queue_names = QueueNames(clock)
+        self.mappings = MappingStates(clock, queue_names.is_new)
         self.call_rules: tuple[CallRule, ...] = (
             Outages(outages, is_encrypted),
             FailedCalls(self.chance, is_encrypted),
-            QueueNames(clock),
+            queue_names,
             QueueTags(clock, queue_tags),
             StaleViews(clock),
             self.iam,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from signalbox.local.emulator.fault_injection.calls import Call, Clock, Wire
-from signalbox.local.emulator.fault_injection.errors import MAPPING_IN_USE
+from signalbox.local.emulator.fault_injection.errors import MAPPED_QUEUE_MISSING, MAPPING_IN_USE, ServiceError
 from signalbox.local.emulator.patches.patch import Patch, original
 
 LAMBDA = "ministack.services.lambda_svc"
@@ -39,6 +39,8 @@ class MappingStates:
     """The changes of mappings that are not complete, by the mappings' ids."""
 
     clock: Clock
+    is_new: Callable[[str], bool]
+    """Whether a queue was created so recently that Lambda does not find it."""
     _changes: dict[str, Change] = field(default_factory=dict)
 
     def is_changing(self, mapping_id: str) -> bool:
@@ -82,7 +84,6 @@ class MappingStates:
 
 
 Raw = tuple[int, Mapping[str, str], bytes]
-REFUSED = MAPPING_IN_USE.answer(Call("lambda", "", {}, wire=Wire.REST_JSON))
 
 
 class MappingCalls:
@@ -98,6 +99,8 @@ class MappingCalls:
 
     def create(self, data: Mapping[str, Any]) -> Raw:
         """Create a mapping, which begins to poll later."""
+        if self._states.is_new(str(data.get("EventSourceArn", "")).rpartition(":")[2]):
+            return _raw(MAPPED_QUEUE_MISSING)
         before = set(self._mappings.keys())
         raw: Raw = self._create(data)
         for mapping_id in set(self._mappings.keys()) - before:
@@ -122,7 +125,7 @@ class MappingCalls:
     def update(self, mapping_id: str, data: Mapping[str, Any]) -> Raw:
         """Change a mapping that is not being changed."""
         if self._states.is_changing(mapping_id):
-            return REFUSED.status, REFUSED.headers, REFUSED.body
+            return _raw(MAPPING_IN_USE)
         mapping = self._mappings.get(mapping_id)
         was_enabled = bool(mapping and mapping["Enabled"])
         raw: Raw = self._update(mapping_id, data)
@@ -134,7 +137,7 @@ class MappingCalls:
     def delete(self, mapping_id: str) -> Raw:
         """Delete a mapping that is not being changed."""
         if self._states.is_changing(mapping_id):
-            return REFUSED.status, REFUSED.headers, REFUSED.body
+            return _raw(MAPPING_IN_USE)
         mapping = self._mappings.get(mapping_id)
         raw: Raw = self._delete(mapping_id)
         if mapping is not None:
@@ -145,6 +148,11 @@ class MappingCalls:
         """Return the mappings that the poller reads, in their present states."""
         self._states.complete()
         yield from self._polled()
+
+
+def _raw(error: ServiceError) -> Raw:
+    answer = error.answer(Call("lambda", "", {}, wire=Wire.REST_JSON))
+    return answer.status, answer.headers, answer.body
 
 
 def patch(states: MappingStates) -> Patch:

@@ -155,6 +155,31 @@ def test_a_new_queue_and_a_deleted_name_cannot_be_used(session: boto3.Session):
     assert code_of(sqs.create_queue, QueueName="new") == "AWS.SimpleQueueService.QueueDeletedRecently"
 
 
+def test_an_existing_queue_refuses_other_tags(session: boto3.Session):
+    sqs = session.client("sqs")
+    sqs.create_queue(QueueName="tagged", tags={"a": "1"})
+
+    codes = [code_of(sqs.create_queue, QueueName="tagged", tags=tags) for tags in ({"a": "2"}, {"a": "1"})]
+
+    assert codes == ["QueueAlreadyExists", ""]
+
+
+def test_a_new_queue_cannot_be_mapped_or_take_dead_letters(session: boto3.Session):
+    make_function(session, "reader", NOTHING)
+    source = usable_queue(session, "with-dead-letters")
+    sqs, prefix = session.client("sqs"), arn_of(session, source).rpartition(":")[0]
+    sqs.create_queue(QueueName="just-made")
+    redrive = json.dumps({"deadLetterTargetArn": f"{prefix}:just-made", "maxReceiveCount": 1})
+    map_it = session.client("lambda").create_event_source_mapping
+
+    codes = [
+        code_of(sqs.set_queue_attributes, QueueUrl=source, Attributes={"RedrivePolicy": redrive}),
+        code_of(map_it, EventSourceArn=f"{prefix}:just-made", FunctionName="reader"),
+    ]
+
+    assert codes == ["InvalidParameterValue", "InvalidParameterValueException"]
+
+
 def test_a_standard_queue_repeats_and_reorders_and_a_fifo_queue_does_not(session: boto3.Session):
     sqs, messages = session.client("sqs"), 300
     standard, fifo = usable_queue(session, "messy"), usable_queue(session, "tidy.fifo", FifoQueue="true")

@@ -28,14 +28,14 @@ def life(states: MappingStates, clock: Clock, mapping: dict[str, Any]) -> list[t
 
 
 def test_a_new_mapping_is_being_created_before_it_polls(clock):
-    states, made = MappingStates(clock), mapping()
+    states, made = MappingStates(clock, lambda _queue: False), mapping()
     states.created(made)
 
     assert life(states, clock, made) == [("Creating", False), ("Enabled", True)]
 
 
 def test_a_mapping_that_is_created_disabled_never_polls(clock):
-    states, made = MappingStates(clock), mapping(enabled=False)
+    states, made = MappingStates(clock, lambda _queue: False), mapping(enabled=False)
     states.created(made)
 
     assert life(states, clock, made) == [("Creating", False), ("Disabled", False)]
@@ -45,7 +45,7 @@ def test_a_mapping_that_is_created_disabled_never_polls(clock):
     ("before", "after", "meanwhile"), [(False, True, "Enabling"), (True, False, "Disabling"), (True, True, "Updating")]
 )
 def test_a_changed_mapping_polls_as_before_until_the_change_is_complete(clock, before, after, meanwhile):
-    states, changed = MappingStates(clock), mapping(enabled=after)
+    states, changed = MappingStates(clock, lambda _queue: False), mapping(enabled=after)
     states.updated(changed, was_enabled=before)
 
     assert life(states, clock, changed) == [
@@ -55,7 +55,7 @@ def test_a_changed_mapping_polls_as_before_until_the_change_is_complete(clock, b
 
 
 def test_a_deleted_mapping_is_found_until_it_is_gone(clock):
-    states, gone = MappingStates(clock), mapping()
+    states, gone = MappingStates(clock, lambda _queue: False), mapping()
     states.deleted(gone)
 
     assert states.leaving("1") is gone
@@ -65,7 +65,7 @@ def test_a_deleted_mapping_is_found_until_it_is_gone(clock):
 
 
 def test_only_changing_mappings_are_leaving_or_changing(clock):
-    states = MappingStates(clock)
+    states = MappingStates(clock, lambda _queue: False)
     states.created(mapping())
 
     assert states.leaving("1") is None
