@@ -23,8 +23,6 @@ from signalbox.exchange.model.events import CAPABILITY
 from signalbox.live.admin import commands
 from signalbox.live.admin.command_handlers import LiveCommandHandlers
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
-from signalbox.live.admin.rights_changes import RightsChanges
-from signalbox.queues import is_fifo
 from signalbox.sarracenia.rights.names import InvalidUserName, UserName
 
 KNOWN: Commands[exchange_commands.Command | commands.Command] = {**COMMANDS, **commands.COMMANDS}
@@ -81,11 +79,7 @@ def _answer(user: UserName | None, envelope: Envelope) -> object:
     if isinstance(command, commands.Command):
         return LiveCommandHandlers(control_wiring.granting()).answer(user, command)
     answer = ExchangeService(control_wiring.ports()).answer(user, command)
-    if isinstance(command, exchange_commands.DeleteExchange) and is_fifo(command.exchange):
-        RightsChanges(control_wiring.granting(), user).end_realm(command.exchange)
-    if isinstance(command, exchange_commands.DeleteExchange) or (
-        isinstance(command, exchange_commands.DeclareExchange) and command.live is not None
-    ):
+    if isinstance(command, exchange_commands.DeclareExchange) and command.live is not None:
         ConcernedSessions(control_wiring.granting()).end_refused(command.exchange)
     return answer
 

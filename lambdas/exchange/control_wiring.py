@@ -1,5 +1,6 @@
 """The dependencies of the function `control`, created once for each function instance."""
 
+from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from signalbox.aws.exchange.route_mappings import RouteMappings
 from signalbox.aws.exchange.sender import SqsExchangeSender
 from signalbox.aws.exchange.user_control_queues import UserControlQueues
 from signalbox.aws.live.grants import DynamoGrants, DynamoGroups, DynamoSecrets
+from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.session_notifier import SqsSessionNotifier
 from signalbox.aws.live.sessions import DynamoRealmSessions, DynamoSessions
 from signalbox.aws.shared.dead_letters import SqsDeadLetters
@@ -33,11 +35,16 @@ from signalbox.exchange.control.reconnection import ReconnectionService
 from signalbox.exchange.model.connections import FunctionArn, Readers
 from signalbox.exchange.model.control_ports import ControlPorts, StageConfig, Store
 from signalbox.exchange.model.events import CAPABILITY
+from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.live.admin.ports import LiveAdminPorts
+from signalbox.live.admin.rights_changes import RightsChanges
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
+from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda.client import LambdaClient
+
+DELETING = timedelta(seconds=15)  # of the 30 seconds that the function has for a command
 
 
 @cache
@@ -110,8 +117,16 @@ def ports() -> ControlPorts:
         queue_url=replies().url,
         record=instance.record,
         denies=wiring.stored_denies(),
+        end_realm=_end_realm,
         parallel_map=parallel_map,
     )
+
+
+def _end_realm(realm: ExchangeName) -> bool:
+    RightsChanges(granting(), None).end_realm(realm)
+    ConcernedSessions(granting()).end_refused(realm)
+    log, now = DynamoTopicLog(instance.table("LIVE_TABLE"), parallel_map, instance.backoff()), instance.CLOCK.now
+    return log.delete(realm, now=now, until=now() + DELETING)
 
 
 @cache

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from boto3.dynamodb.conditions import Attr, Key
+from boto3.dynamodb.conditions import Attr, ConditionBase, Key
 
 from signalbox.aws.exchange.items import (
     BY_KIND_INDEX,
@@ -13,10 +13,12 @@ from signalbox.aws.exchange.items import (
     HEAD,
     IS_DELETING,
     LIVE_ONLY_USER,
+    MINUTE,
     QUEUE_RECORD,
     USER,
     arvados_key,
     exchange_item,
+    partition,
     queue_item,
     record_key,
     sender_key,
@@ -71,6 +73,10 @@ class DynamoExchanges:
     def create(self, exchange: Exchange) -> bool:
         """Store a new record; return whether none existed."""
         item = exchange_item(exchange)
+        if self.find(exchange.name) is None:
+            self._forget_numbers(
+                exchange.resource
+            )  # a router may have written them after the deletion of an earlier one
         return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=IS_NEW))
 
     def save(self, exchange: Exchange, *, replacing: Exchange) -> Exchange | None:
@@ -79,10 +85,10 @@ class DynamoExchanges:
         return stored if _replaces(self.table, exchange_item(stored), replacing.version) else None
 
     def forget(self, exchange: Exchange) -> bool:
-        """Delete a record and the heads of its routing keys; return whether it was unchanged since it was read."""
+        """Delete a record, heads of keys and counters; return whether the record was unchanged since it was read."""
         # The heads go first: a new exchange of that name must start its numbers at one.
         if self.find(exchange.name) == exchange:
-            self._forget_heads(exchange.name)
+            self._forget_numbers(exchange.resource)
         return _is_deleted(self.table, exchange.resource, exchange.version)
 
     def arvados_realm(self) -> ExchangeName | None:
@@ -96,13 +102,9 @@ class DynamoExchanges:
         item = arvados_key() | {"realm": name}
         return succeeds(lambda: self.table.put_item(Item=item, ConditionExpression=is_as_read))
 
-    def _forget_heads(self, name: ExchangeName) -> None:
-        heads = {
-            "KeyConditionExpression": Key("pk").eq(HEAD + name),
-            "ProjectionExpression": "pk, sk",
-            "ConsistentRead": True,
-        }
-        delete_all(self.table, every_item(self.table.query, heads))
+    def _forget_numbers(self, exchange: ResourceRef) -> None:
+        _delete_matching(self.table, Key("pk").eq(HEAD + exchange.name))
+        _delete_counters(self.table, exchange)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,8 @@ class DynamoQueues:
         return QUEUE_RECORD.read(item) if item else None
 
     def forget(self, queue: DeclaredQueue) -> bool:
-        """Delete a record; return whether it was unchanged since it was read."""
+        """Delete a record and its counters; return whether it was unchanged since it was read."""
+        _delete_counters(self.table, queue.resource)
         return _is_deleted(self.table, queue.resource, queue.version)
 
 
@@ -231,6 +234,15 @@ def _read(table: "Table", key: Item) -> Item | None:
 def _of_kind(table: "Table", kind: str) -> list[Item]:
     query: Mapping[str, object] = {"IndexName": BY_KIND_INDEX, "KeyConditionExpression": Key("kind").eq(kind)}
     return list(every_item(table.query, query))
+
+
+def _delete_counters(table: "Table", resource: ResourceRef) -> None:
+    _delete_matching(table, Key("pk").eq(partition(resource)) & Key("sk").begins_with(MINUTE))
+
+
+def _delete_matching(table: "Table", condition: "ConditionBase") -> None:
+    query = {"KeyConditionExpression": condition, "ProjectionExpression": "pk, sk", "ConsistentRead": True}
+    delete_all(table, every_item(table.query, query))
 
 
 def _replaces(table: "Table", item: Item, version: int) -> bool:

@@ -8,10 +8,11 @@ event costs twice as much.
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from heapq import merge
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ from signalbox.aws.live.items import (
     topics_partition,
 )
 from signalbox.aws.shared.backoff import BACKOFF
-from signalbox.aws.shared.dynamodb import MAXIMUM_WRITES, Item, every_item, write_batch
+from signalbox.aws.shared.dynamodb import MAXIMUM_WRITES, Item, delete_all, every_item, write_batch
 from signalbox.backoff import Backoff
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 COMPRESSED_FROM = 1_000  # characters; a smaller item costs one unit anyway
 KNOWN_TOPICS = 100_000  # that a router remembers to be in the table
 TTL_ROOM = timedelta(hours=1)
+TOPICS_AT_ONCE = 100  # of which the events are deleted together
 # Events beyond a log's retention count that are kept, because a pending backfill may still include them.
 KEPT_BEHIND = 1_000
 
@@ -141,10 +143,37 @@ class DynamoTopicLog:
 
     def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:
         """Yield the events of the last 30 minutes that carry a log row with a greater id, in the order of the ids."""
-        # The clock of SQS, which gives the times of events, may be a little ahead of ours.
-        partitions = [rows_partition(realm, now + ROWS_OF_A_PARTITION - age) for age in ROW_AGES]
-        items = merge(*(self._rows(one, number) for one in partitions), key=itemgetter("sk"))
+        items = merge(*(self._rows(one, number) for one in _recent_rows(realm, now)), key=itemgetter("sk"))
         return (event for event in map(_event, items) if now - event.at <= ROWS_KEPT_FOR)
+
+    def delete(self, realm: ExchangeName, *, now: Callable[[], datetime], until: datetime) -> bool:
+        """Delete all events and topics of a realm; return False if `until` comes before all of them are deleted."""
+
+        def is_empty(partition: str) -> bool:
+            return self._is_deleted(partition, lambda: now() >= until)
+
+        topics = self.every_topic(realm)
+        while some := list(islice(topics, TOPICS_AT_ONCE)):
+            if not all(self.parallel_map(lambda topic: is_empty(log_partition(realm, topic)), some)):
+                return False
+            # Last: they lead to the events.
+            delete_all(self.table, [_topic_key(realm, topic) for topic in some], backoff=self.backoff)
+        retained = [retained_partition(realm, unrestricted=one) for one in (True, False)]
+        return all(map(is_empty, [*retained, *_recent_rows(realm, now())]))
+
+    def _is_deleted(self, partition: str, is_over: Callable[[], bool]) -> bool:
+        query = {
+            "KeyConditionExpression": Key("pk").eq(partition),
+            "ProjectionExpression": "pk, sk",
+            "ConsistentRead": True,
+        }
+        keys = every_item(self.table.query, query)
+        while not is_over():
+            some = list(islice(keys, MAXIMUM_WRITES))
+            if not some:
+                return True
+            delete_all(self.table, some, backoff=self.backoff)
+        return False
 
     def _rows(self, partition: str, number: int) -> Iterator[Item]:
         condition = Key("pk").eq(partition) & Key("sk").gt(row_sort_key(max(number, 0)))
@@ -160,8 +189,9 @@ class DynamoTopicLog:
             if row is not None:
                 expires = {"expires_at": round((event.at + ROWS_KEPT_FOR + TTL_ROOM).timestamp())}
                 yield row_key(realm, event.at, row.id) | document | expires
-            if (realm, event.topic) not in self._known:
-                yield {"pk": topics_partition(realm), "sk": topic_sort_key(event.topic)}
+            # The first event may be that of a new realm, which has the name of a deleted one.
+            if (realm, event.topic) not in self._known or event.sequence == 1:
+                yield _topic_key(realm, event.topic)
             if event.is_retained and is_logged(event):
                 partition = retained_partition(realm, unrestricted=_is_unrestricted(event))
                 yield {"pk": partition, "sk": topic_sort_key(event.topic)} | document
@@ -183,6 +213,16 @@ class DynamoTopicLog:
         """Yield the partition's items of topics with a prefix, in their order."""
         condition = Key("pk").eq(partition) & Key("sk").begins_with(topic_sort_key(RoutingKey(prefix)))
         return every_item(self.table.query, {"KeyConditionExpression": condition, "ConsistentRead": True})
+
+
+def _recent_rows(realm: ExchangeName, now: datetime) -> Sequence[str]:
+    """Return the partitions of the log rows that clients may request."""
+    # The clock of SQS, which gives the times of events, may be a little ahead of ours.
+    return [rows_partition(realm, now + ROWS_OF_A_PARTITION - age) for age in ROW_AGES]
+
+
+def _topic_key(realm: ExchangeName, topic: RoutingKey) -> Item:
+    return {"pk": topics_partition(realm), "sk": topic_sort_key(topic)}
 
 
 def _evicted(realm: ExchangeName, event: LoggedEvent, live: LiveSettings) -> Iterator[Item]:

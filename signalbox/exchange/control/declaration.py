@@ -143,6 +143,7 @@ class DeclarationService:
         if stored is None:
             live = command.live.apply_to(None) if command.live else None
             new = Exchange(command.exchange, self.caller.name, now, command.alternate, live=live)
+            self.ports.leave_nothing_of(new.resource)
             if not exchanges.create(new):
                 raise ChangedMeanwhile.of(new.resource)
             self.ports.record([events.declared(new, user=self.caller.name, at=now)])

@@ -162,6 +162,7 @@ class DeletionService:
         # Read again: removing its bindings has changed its version.
         store = self.ports.store
         if resource.kind is ResourceKind.EXCHANGE:
+            self.ports.leave_nothing_of(resource)
             exchange = store.exchanges.find(ExchangeName(resource.name))
             is_gone = exchange is None or store.exchanges.forget(exchange)
         else:

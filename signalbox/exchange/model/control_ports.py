@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from signalbox.clock import Clock
-from signalbox.errors import Contended
+from signalbox.errors import Contended, UnavailableError
 from signalbox.exchange.model.denies import DenyReader
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.ports import (
@@ -23,6 +23,7 @@ from signalbox.exchange.model.records import ResourceRef
 from signalbox.history.event import HistoryEvent
 from signalbox.parallel import ParallelMap, serial_map
 from signalbox.queues import QueueName, QueueUrl
+from signalbox.sarracenia.rights.names import ExchangeName
 
 
 class ChangedMeanwhile(Contended):
@@ -32,6 +33,10 @@ class ChangedMeanwhile(Contended):
     def of(cls, resource: ResourceRef) -> "ChangedMeanwhile":
         """Return the error for an exchange or a queue."""
         return cls(f"{resource} was changed by another command at the same time: retry")
+
+
+class RealmLeft(UnavailableError):
+    """Raised when a realm has more events than one command deletes; the command can be repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,10 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class ControlPorts:
-    """The ports of the control plane. `record` writes history events; `parallel_map` runs independent reads."""
+    """The ports of the control plane. `record` writes history events; `parallel_map` runs independent reads.
+
+    `end_realm` ends the sessions, rights and log of the realm of a name, and returns whether nothing is left of it.
+    """
 
     store: Store
     sqs: ExchangeQueues
@@ -74,6 +82,7 @@ class ControlPorts:
     queue_url: Callable[[QueueName], QueueUrl]
     record: Callable[[Sequence[HistoryEvent]], None]
     denies: DenyReader
+    end_realm: Callable[[ExchangeName], bool]
     parallel_map: ParallelMap = serial_map
 
     @property
@@ -84,3 +93,12 @@ class ControlPorts:
     def now(self) -> datetime:
         """Return the current time."""
         return self.clock.now()
+
+    def leave_nothing_of(self, exchange: ResourceRef) -> None:
+        """Delete the data of an exchange that is not in use, which no other of its name may have. Raises `RealmLeft`.
+
+        It is repeated before an exchange is created: a router that had begun a batch before the deletion may have
+        written its events after it. SQS refuses the name of a deleted queue for a minute, longer than that takes.
+        """
+        if exchange.is_ordered and not self.end_realm(ExchangeName(exchange.name)):
+            raise RealmLeft(f"the events of {exchange} are being deleted: send the command again")

@@ -48,7 +48,7 @@ class Exchanges(Protocol):
         ...
 
     def forget(self, exchange: Exchange) -> bool:
-        """Delete a record and the heads of its routing keys; return whether it was unchanged since it was read."""
+        """Delete a record, heads of keys and counters; return whether the record was unchanged since it was read."""
         ...
 
     def arvados_realm(self) -> ExchangeName | None:

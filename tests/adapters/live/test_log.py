@@ -8,7 +8,7 @@ import pytest
 
 from signalbox.aws.live import log as live_log
 from signalbox.aws.live.items import log_partition
-from signalbox.aws.live.log import KEPT_BEHIND, DynamoTopicLog
+from signalbox.aws.live.log import KEPT_BEHIND, TOPICS_AT_ONCE, DynamoTopicLog
 from signalbox.aws.shared.dynamodb import ItemBusy
 from signalbox.backoff import ATTEMPTS
 from signalbox.exchange.model.records import LiveSettings, Retention
@@ -101,6 +101,22 @@ def test_a_log_without_a_maximum_age_is_trimmed_by_count(log, live_table) -> Non
     items = live_table.scan()["Items"]
     assert [int(one["sk"]) for one in items if one["pk"] == log_partition(REALM, A)] == [2, KEPT_BEHIND + 2]
     assert all("expires_at" not in one for one in items)
+
+
+def test_a_deleted_realm_leaves_nothing_to_the_next_of_its_name(log, live_table) -> None:
+    live, other = LiveSettings(arvados=True), ExchangeName("xs_trial_b.fifo")
+    kept = [event(n, f"trial.{n}", is_retained=True, audience=FOR_JOE) for n in range(1, TOPICS_AT_ONCE + 2)]
+    events = [*kept, *(event(n) for n in range(1, 30)), event(1, "", is_retained=True), row(1, 7, "rows")]
+    log.append(REALM, events, live=live)
+    log.append(other, [event(1)], live=live)
+
+    assert not log.delete(REALM, now=lambda: NOW, until=NOW)
+    assert numbers(log) == [*range(1, 30)]
+    assert log.delete(REALM, now=lambda: NOW, until=NOW + timedelta(seconds=1))
+
+    assert {one["pk"] for one in live_table.scan()["Items"]} == {f"log#{other}#{A}", f"topics#{other}"}
+    log.append(REALM, [event(1)], live=live)
+    assert log.topics(REALM, TopicPattern.parse("", MatchPolicy.PREFIX)) == [A]
 
 
 def test_events_have_a_ttl_after_their_retention(log, live_table) -> None:

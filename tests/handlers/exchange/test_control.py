@@ -16,15 +16,28 @@ from lambdas.exchange.control import handler
 from lambdas.shared import commands
 from signalbox.aws.exchange.exchanges import DynamoQueues, DynamoUsers
 from signalbox.aws.exchange.queues import SqsExchangeQueues
+from signalbox.aws.exchange.routing_table import DynamoCounterWriter, DynamoHeads
+from signalbox.aws.live.log import DynamoTopicLog
 from signalbox.aws.live.sessions import DynamoRealmSessions, DynamoSessions
 from signalbox.control.envelope import Envelope
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.exchange.model.records import CreatedQueue, DeclaredQueue, QueueSpec, User
+from signalbox.exchange.model.records import (
+    CreatedQueue,
+    DeclaredQueue,
+    LiveSettings,
+    QueueSpec,
+    ResourceKind,
+    ResourceRef,
+    User,
+)
+from signalbox.exchange.model.topics import RoutingKey
+from signalbox.exchange.routing.sequences import Head
+from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model.state import ConnectionId, State, opened
 from signalbox.live.ports import Member
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import AuthMethod, Identity
-from signalbox.live.wamp.messages import SessionId
+from signalbox.live.wamp.messages import PublicationId, SessionId
 from signalbox.queues import own_tags
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
@@ -180,16 +193,31 @@ def test_grants_of_a_realm_are_listed_until_they_are_revoked(stage):
     ]
 
 
-def test_a_realm_that_is_declared_again_has_no_grants_of_its_name(stage):
-    realm = {"exchange": "xs_alice.fifo"}
+def test_a_realm_that_is_declared_again_has_nothing_of_the_earlier_one(stage, live_table):  # noqa: F811 - a fixture
+    realm, name, topic = {"exchange": "xs_alice.fifo"}, ExchangeName("xs_alice.fifo"), RoutingKey("logs.a")
     stage.result("declare_exchange", **realm, live=True)
     for user in ("alice", "@lab"):
         stage.result_of(user, "grant", **realm, uri="logs.a")
     stage.result("group_add", **realm, group="lab", users=["alice"])
+    event = LoggedEvent(PublicationId(1), topic, NOW, sequence=1, is_retained=True)
+    log, heads = DynamoTopicLog(live_table), DynamoHeads(stage.table)
+    count = {ResourceRef(ResourceKind.EXCHANGE, name): {"received": 1}}
+
+    def write() -> None:
+        log.append(name, [event], live=LiveSettings())
+        heads.save(name, topic, Head(7), replacing=Head())
+        DynamoCounterWriter(stage.table).add(count, at=NOW)
+
+    write()
 
     stage.result("delete_exchange", **realm)
+    assert {one["pk"] for one in stage.table.scan()["Items"]} == {"user#alice", "sender#AIDA1", "rights"}
+    write()  # by a router that had begun a batch before the deletion
     stage.result("declare_exchange", **realm, live=True)
 
+    of_log = ("log#", "topics#", "retained#")
+    assert [one["pk"] for one in live_table.scan()["Items"] if one["pk"].startswith(of_log)] == []
+    assert [one["sk"] for one in stage.table.scan()["Items"] if "xs_alice" in one["pk"]] == ["exchange"]
     assert (stage.result("grants", **realm), stage.result("groups", **realm)) == ([], [])
 
 

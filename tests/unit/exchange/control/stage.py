@@ -14,7 +14,7 @@ from signalbox.exchange.model.records import User
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin.denies import StoredDenies
 from signalbox.queues import QueueUrl
-from signalbox.sarracenia.rights.names import UserName
+from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.exchange import (
     START,
@@ -56,6 +56,7 @@ class ExchangeStage:
         self.sender = MemorySender()
         self.events: list[HistoryEvent] = []
         self.grants, self.groups = MemoryGrants(), MemoryGroups()
+        self.former_events: dict[str, int] = {}  # of realms: in how many commands they are deleted
         self.ports = ControlPorts(
             store=Store(self.exchanges, self.queues, self.bindings, self.users, self.counters),
             sqs=self.sqs,
@@ -67,7 +68,15 @@ class ExchangeStage:
             queue_url=lambda name: QueueUrl(f"https://sqs/1/{name}"),
             record=self.events.extend,
             denies=StoredDenies(self.users, self.grants, self.groups),
+            end_realm=self._end_realm,
         )
+
+    def _end_realm(self, realm: ExchangeName) -> bool:
+        assert realm not in self.exchanges.records or self.exchanges.records[realm].is_deleting
+        left = self.former_events.pop(realm, 1) - 1
+        if left:
+            self.former_events[realm] = left
+        return not left
 
     def ask(
         self, command: str, *, user: UserName | None = None, ports: ControlPorts | None = None, **given: Any

@@ -4,9 +4,10 @@ import pytest
 
 from signalbox.exchange.control.command_handlers import ExchangeService
 from signalbox.exchange.control.commands import UnbindUser
+from signalbox.exchange.control.declaration import BeingDeleted
 from signalbox.exchange.control.deletion import SHOWN_BINDINGS, ResourceInUse
 from signalbox.exchange.control.errors import NotPermitted
-from signalbox.exchange.model.control_ports import ChangedMeanwhile
+from signalbox.exchange.model.control_ports import ChangedMeanwhile, RealmLeft
 from signalbox.exchange.model.records import QueueSize
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.unit.exchange.control.stage import ALICE, ExchangeStage
@@ -102,6 +103,25 @@ def test_an_exchange_stays_while_it_is_an_alternate(stage):
         stage.ask("delete_exchange", exchange="xpublic")
 
     assert stage.ask("delete_exchange", exchange="xpublic", force=True)["deleted"]
+
+
+def test_a_realm_exists_until_its_last_event_is_deleted_and_the_next_has_none(stage):
+    name = "xs_alice.fifo"
+    stage.ask("declare_exchange", exchange=name, live=True)
+    stage.former_events[name] = 3
+
+    for _ in range(2):
+        with pytest.raises(RealmLeft, match="send the command again"):
+            stage.ask("delete_exchange", exchange=name)
+        with pytest.raises(BeingDeleted):
+            stage.ask("declare_exchange", exchange=name)
+    assert stage.ask("delete_exchange", exchange=name)["deleted"]
+
+    stage.former_events[name] = 2  # a router had begun a batch before the deletion
+    with pytest.raises(RealmLeft):
+        stage.ask("declare_exchange", exchange=name)
+    assert stage.ask("declare_exchange", exchange=name)["exchange"] == name
+    assert stage.former_events == {}
 
 
 def test_a_queue_takes_its_bindings_and_messages_along(stage):
