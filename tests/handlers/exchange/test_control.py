@@ -38,7 +38,6 @@ from signalbox.live.ports import Member
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import AuthMethod, Identity
 from signalbox.live.wamp.messages import PublicationId, SessionId
-from signalbox.queues import own_tags
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.adapters.shared.stubs import ARNS, KEY, URLS, function
@@ -170,29 +169,6 @@ def test_an_exchange_is_declared_and_connected_to_the_router(stage):
     assert ("declared", "exchange") in stage.history()
 
 
-def test_declared_twice_an_exchange_is_declared_once(stage):
-    first, second = (stage.result("declare_exchange", exchange="xs_alice.fifo", user="alice") for _ in range(2))
-
-    assert first == second
-    assert stage.connected() == ["xs_alice.fifo"]
-    (found,) = stage.result("exchanges")
-    assert (found["ordered"], found["created_by"]) == (True, "alice")
-
-
-def test_grants_of_a_realm_are_listed_until_they_are_revoked(stage):
-    stage.result("declare_exchange", exchange="xs_alice.fifo", user="alice", live=True)
-    grant = {"exchange": "xs_alice.fifo", "match": "prefix", "uri": "logs."}
-
-    assert stage.result_of("alice", "grant", **grant)["granted"] is True
-    assert stage.result("grants") == [{"user": "alice", **grant, "right": "read"}]
-    assert stage.result_of("alice", "ungrant", **grant)["ungranted"] is True
-    assert stage.result("grants") == []
-    assert [row for row in stage.history() if row[0].endswith("granted")] == [
-        ("granted", "read"),
-        ("ungranted", "read"),
-    ]
-
-
 def test_a_realm_that_is_declared_again_has_nothing_of_the_earlier_one(stage, live_table):  # noqa: F811 - a fixture
     realm, name, topic = {"exchange": "xs_alice.fifo"}, ExchangeName("xs_alice.fifo"), RoutingKey("logs.a")
     stage.result("declare_exchange", **realm, live=True)
@@ -249,34 +225,6 @@ def test_a_secret_is_stored_for_the_caller(stage, live_table):  # noqa: F811 - a
     assert live_table.get_item(Key={"pk": "secret#alice", "sk": "secret"})["Item"]["verifier"] == found["verifier"]
 
 
-def test_a_queue_is_declared_bound_and_listed(stage):
-    stage.result("declare_exchange", exchange="xpublic")
-    name = "q_alice.subscribe.weather.alice_host_12345678"
-
-    queue = stage.result("declare_queue", queue=name, user="alice", expires_seconds=300)
-    stage.result("bind", exchange="xpublic", queue=name, pattern="v03.#", user="alice")
-
-    assert queue["sqs_name"] in stage.queues("q_alice_")
-    assert stage.result("bindings") == [{"exchange": "xpublic", "queue": name, "pattern": "v03.#"}]
-    assert [one["queue"] for one in stage.result("queues", user="alice")] == [name]
-    consuming = stage.result("consuming", queue=name, user="alice")
-    assert consuming["consumed_at"] is not None
-
-
-def test_a_message_is_published_by_command(stage):
-    stage.result("declare_exchange", exchange="xpublic")
-
-    found = stage.result("publish", exchange="xpublic", routing_key="a.b", body="{}", headers={"h": "1"})
-
-    (message,) = stage.messages("xpublic")
-    assert message["MessageId"] == found["message_id"]
-    assert {name: one["StringValue"] for name, one in message["MessageAttributes"].items()} == {
-        "topic": "a.b",
-        "publisher": "_",
-        "h": "1",
-    }
-
-
 def test_a_deletion_leaves_nothing(stage):
     stage.result("declare_exchange", exchange="xpublic")
     stage.result("declare_queue", queue="q_alice")
@@ -290,29 +238,11 @@ def test_a_deletion_leaves_nothing(stage):
     assert {item["pk"] for item in stage.table.scan()["Items"]} == {"user#alice", "sender#AIDA1"}
 
 
-def test_status_covers_existing_resources(stage):
-    stage.result("declare_exchange", exchange="xpublic")
-    stage.result("declare_queue", queue="q_alice")
-
-    found = stage.result("status")
-
-    assert [one["name"] for one in found["exchanges"]] == ["xpublic"]
-    assert [(one["name"], one["queued"]) for one in found["queues"]] == [("q_alice", 0)]
-
-
 def test_the_control_queue_identifies_the_caller_and_the_message_does_not(stage):
     asked = {"user": None, "role": "admin", "ownership": "strict", "stage": "signalbox", "exchange_prefix": ""}
     place = {"account": ACCOUNT, "region": REGION}
     assert stage.result("whoami") == {**asked, **place}
     assert stage.result("whoami", user="alice") == {**asked, **place, "user": "alice", "role": "source"}
-
-
-def test_a_name_outside_the_role_is_denied(stage):
-    reply = stage.ask("declare_exchange", exchange="xs_bob", user="alice")
-
-    assert (reply["ok"], reply["code"]) == (False, "rejected")
-    assert reply["error"].startswith("user 'alice' (source) may not configure exchange 'xs_bob'")
-    assert stage.queues("x") == []
 
 
 def reasons(stage: ExchangeControlStage) -> list[str]:
@@ -352,24 +282,9 @@ def test_a_command_that_is_received_again_is_executed(stage):
     assert stage.queues("x") == ["xs_alice", "xs_alice-dlq"]
 
 
-def test_a_message_does_not_name_its_reply_queue(stage):
-    command = stage.command("whoami", user="alice", reply=False, reply_queue_url=f"{URLS}{REPLIES}-bob")
-
-    assert handler(batch(command), None) == {"batchItemFailures": []}
-    assert "reply_queue_url" in reasons(stage)[0]
-
-
 def test_a_command_from_an_unknown_queue_gets_no_administrator_rights(stage):
     assert handler(batch(record_of("{}", queue="orders")), None) == {"batchItemFailures": []}
     assert "is not a control queue" in reasons(stage)[0]
-
-
-def test_a_refused_command_without_a_reply_queue_is_dead_lettered_with_the_reason(stage):
-    assert handler(batch(record_of("{"), stage.command("dance", reply=False)), None) == {"batchItemFailures": []}
-
-    first, second = reasons(stage)
-    assert first.startswith("command: not JSON")
-    assert second.startswith("command: expected one of ")
 
 
 def leaving(stage: ExchangeControlStage) -> None:
@@ -379,22 +294,6 @@ def leaving(stage: ExchangeControlStage) -> None:
         UpdateExpression="SET is_leaving = :yes",
         ExpressionAttributeValues={":yes": True},
     )
-
-
-def test_a_temporary_failure_is_reported_as_unavailable(stage):
-    leaving(stage)
-
-    reply = stage.ask("declare_queue", queue="q_alice")
-
-    assert (reply["ok"], reply["code"]) == (False, "unavailable")
-
-
-def test_a_command_without_a_reply_queue_that_is_too_early_comes_again(stage):
-    leaving(stage)
-
-    again = batch(stage.command("declare_queue", reply=False, queue="q_alice"))
-
-    assert handler(again, None) == {"batchItemFailures": [{"itemIdentifier": "m-1"}]}
 
 
 def test_a_command_that_fails_for_the_fifth_time_raises_the_alarm_on_errors_and_comes_again(stage):
@@ -462,13 +361,6 @@ def test_the_schedule_deletes_unused_queues(stage):
 
     assert handler({"task": "expire"}, None) == {"deleted": 1}
     assert stage.queues("q_") == ["q_bob", "q_bob-dlq"]
-
-
-def test_strays_that_are_young_stay(stage):
-    stage.sqs.create_queue(QueueName="xs_stray", tags=own_tags(stage="signalbox", capability="exchange"))
-
-    assert handler({"task": "strays"}, None) == {"deleted": 0}
-    assert stage.queues("xs_stray") == ["xs_stray"]
 
 
 def test_the_sweep_restricts_queues_made_before_and_makes_missing_reply_queues(stage, caplog):

@@ -12,15 +12,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from lambdas.exchange import route, route_wiring, wiring
 from lambdas.exchange.route import handler
 from lambdas.shared import threads
 from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.counters import DynamoCounters
-from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
-from signalbox.aws.exchange.items import binding_key
+from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues
 from signalbox.aws.exchange.kept_queues import DynamoKeptQueues
 from signalbox.aws.shared.messages import batch_entry, message_of
 from signalbox.aws.shared.queue_sender import SqsQueueSender
@@ -29,14 +27,13 @@ from signalbox.exchange.messages.properties import DeliveredMessage, MessageProp
 from signalbox.exchange.model.bindings import DeclaredName
 from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.exchange.model.patterns import Pattern
-from signalbox.exchange.model.records import Binding, DeclaredQueue, Exchange, ResourceKind, ResourceRef, User
+from signalbox.exchange.model.records import Binding, DeclaredQueue, Exchange, ResourceKind, ResourceRef
 from signalbox.exchange.routing import router
 from signalbox.exchange.routing.copy_dispatcher import CopyDispatcher
 from signalbox.exchange.routing.router import Router
 from signalbox.kept.objects import read_batch
 from signalbox.messages import outgoing
-from signalbox.sarracenia.rights.names import ExchangeName, UserName
-from signalbox.sarracenia.rights.permissions import Ownership, Role
+from signalbox.sarracenia.rights.names import ExchangeName
 from tests.fakes.aws import REGION, aws, exchange_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.billed_calls import recorded_calls
 from tests.handlers.environment import BUCKET, OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
@@ -196,19 +193,6 @@ def test_messages_reach_the_queues_that_are_bound_and_are_counted_and_written_do
     assert stage.counted(ResourceKind.QUEUE, "q_all") == {"received": 2, "routed": 0, "retried": 0}
 
 
-def test_the_publisher_is_the_user_behind_the_sender(stage):
-    stage.bind("xs", "#", queue="q_all")
-    stage.publish("xs", "a", "1")
-    sender = stage.sqs.receive_message(QueueUrl=stage.urls["stage-xs"], AttributeNames=["All"], VisibilityTimeout=0)[
-        "Messages"
-    ][0]["Attributes"]["SenderId"]
-    DynamoUsers(stage.table).put(User(UserName("alice"), Role.SOURCE, Ownership.STRICT, datetime.now(UTC), sender))
-
-    stage.route("xs")
-
-    assert [one.publisher for one in stage.delivered("q_all")] == ["alice"]
-
-
 def test_the_publisher_is_the_user_that_the_control_plane_names(stage):
     stage.bind("xs", "#", queue="q_all")
     stage.send("stage-xs", outgoing(MessageProperties.of_publication("a", "1").published(publisher="alice")))
@@ -219,45 +203,6 @@ def test_the_publisher_is_the_user_that_the_control_plane_names(stage):
 
     (found,) = stage.delivered("q_all")
     assert (found.publisher, found.headers) == ("alice", {})
-
-
-def test_attributes_of_every_type_arrive_as_they_were(stage):
-    stage.bind("xs", "#", queue="q_all")
-    attributes = {
-        "topic": {"DataType": "String", "StringValue": "a"},
-        "number": {"DataType": "Number.price", "StringValue": "7.50"},
-        "bytes": {"DataType": "Binary", "BinaryValue": base64.b64encode(b"\x00\xff").decode()},
-    }
-    stage.send("stage-xs", {"MessageBody": "1", "MessageAttributes": attributes})
-
-    stage.route("xs")
-
-    (found,) = stage.delivered("q_all")
-    assert {name: one.value for name, one in found.attributes.items()} == {
-        name: attributes[name] for name in ("number", "bytes")
-    }
-
-
-def test_messages_of_an_ordered_exchange_are_numbered_and_keep_their_order(stage):
-    stage.bind(LOG, "#", queue="q_all.fifo")
-    for number in range(6):
-        stage.publish(LOG, "ab"[number % 2], str(number))
-
-    assert stage.route(LOG) == []
-
-    found = stage.delivered("q_all.fifo")
-    by_key = {key: [(one.body, one.sequence) for one in found if one.key == key] for key in "ab"}
-    assert by_key == {"a": [("0", 1), ("2", 2), ("4", 3)], "b": [("1", 1), ("3", 2), ("5", 3)]}
-
-
-def test_a_message_without_a_routing_key_is_in_the_exchanges_dead_letter_queue_with_the_reason(stage):
-    stage.send("stage-xs", {"MessageBody": "1"})
-
-    assert stage.route("xs") == []
-
-    (dead,) = stage._page("stage-xs-dlq")
-    assert dead["MessageAttributes"]["Reason"]["StringValue"].startswith("topic: expected an attribute")
-    assert stage.history() == [("dead_letter", "dead", None)]
 
 
 @pytest.mark.parametrize(("exchange", "queue", "retries"), [("xs", "q_a", RETRIES), (LOG, "q_a.fifo", ORDERED_RETRIES)])
@@ -274,33 +219,6 @@ def test_copies_that_a_queue_does_not_accept_are_retried_in_order(stage, exchang
 
     assert sorted(one.body for one in stage.delivered(queue)) == ["0", "1"]
     assert stage.counted(ResourceKind.QUEUE, queue)["received"] == 2
-
-
-def test_behind_what_waits_nothing_of_its_key_goes_and_afterwards_all_goes_directly(stage):
-    stage.bind(LOG, "#", queue="q_a.fifo")
-    stage.sqs.delete_queue(QueueUrl=stage.urls[NAMES.queue("q_a.fifo")])
-    stage.publish(LOG, "a", "0")
-    stage.route(LOG)
-    stage.make(NAMES.queue("q_a.fifo"))
-    stage.publish(LOG, "a", "1")
-    stage.route(LOG)
-    assert stage.delivered("q_a.fifo") == []
-
-    stage.call(ORDERED_RETRIES)
-    stage.publish(LOG, "a", "2")
-    stage.route(LOG)
-
-    assert [(one.body, one.sequence) for one in stage.delivered("q_a.fifo")] == [("0", 1), ("1", 2), ("2", 3)]
-    assert stage.bodies(ORDERED_RETRIES) == []
-
-
-def test_copies_that_still_fail_stay_in_the_retry_queue(stage):
-    stage.bind("xs", "#", queue="q_a")
-    stage.sqs.delete_queue(QueueUrl=stage.urls[NAMES.queue("q_a")])
-    stage.publish("xs", "a", "0")
-    stage.route("xs")
-
-    assert len(stage.call(RETRIES)) == 1
 
 
 def test_copies_wait_for_a_queue_for_as_long_as_it_takes_and_their_age_is_measured(stage, monkeypatch, capsys):
@@ -445,34 +363,6 @@ def test_a_batch_that_fails_rarely_is_not_taken_apart(stage, monkeypatch):
 
 def failing(_: Router, messages: Any, *__: Any) -> None:
     raise ValueError(f"of {len(messages)}")
-
-
-def test_messages_of_a_queue_that_is_no_exchange_stay_in_flight(stage):
-    stage.make("xs")
-    stage.send("xs", outgoing(MessageProperties.of_publication("a", "1").published()))
-
-    assert len(stage.call("xs")) == 1
-
-
-def test_bindings_are_read_once_for_batches_that_follow(stage):
-    stage.bind("xs", "#", queue="q_a")
-    stage.publish("xs", "a", "0")
-    stage.route("xs")
-    target = ResourceRef(ResourceKind.QUEUE, "q_a")
-    stage.table.delete_item(Key=binding_key(Binding(ExchangeName("xs"), target, Pattern.parse("#"))))  # and no version
-
-    stage.publish("xs", "a", "1")
-    stage.route("xs")
-
-    assert sorted(one.body for one in stage.delivered("q_a")) == ["0", "1"]
-
-
-def test_a_table_that_cannot_be_reached_is_an_outage_and_looks_like_one(stage):
-    stage.publish("xs", "a", "1")
-    stage.table.delete()
-
-    with pytest.raises(ClientError):
-        stage.route("xs")
 
 
 def test_calls_that_are_made_side_by_side_have_all_ended_when_one_has_failed(stage):

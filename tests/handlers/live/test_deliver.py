@@ -142,10 +142,6 @@ class DeliverStage:
     def posted(self, connection: ConnectionId = CONNECTION) -> list[Any]:
         return [json.loads(text) for text in self.connections.posted[connection]]
 
-    def notified(self) -> list[str]:
-        received = self.sqs.receive_message(QueueUrl=self.inbox_url, MaxNumberOfMessages=10)
-        return [message["Body"] for message in received.get("Messages", [])]
-
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, sqs, exchange_table, live_table) -> Iterator[DeliverStage]:  # noqa: F811
@@ -225,26 +221,6 @@ def test_the_backfill_comes_first_and_live_events_once(stage: DeliverStage) -> N
     assert [message[-1][0] for message in stage.posted()[1:]] == [3, 4, 5]
 
 
-def test_a_user_without_the_right_receives_nothing(stage: DeliverStage) -> None:
-    stage.put(subscribed())
-    stage.deliver()
-    stage.grant()
-    stage.put(event_batch(event(1)))
-
-    assert stage.deliver() == []
-
-    assert len(stage.posted()) == 1
-
-
-def test_the_session_is_notified_of_a_lost_connection(stage: DeliverStage) -> None:
-    stage.connections.closed.add(CONNECTION)
-    stage.put(subscribed(), event_batch(event(1)))
-
-    assert stage.deliver() == []
-
-    assert stage.notified() == ['{"heard": "lost"}']
-
-
 def test_a_closed_session_is_disconnected_after_its_last_message_and_logged(stage: DeliverStage, caplog) -> None:
     caplog.set_level("INFO")
     stage.put(subscribed(), event_batch(event(5)), CloseRequest(ItemId("2")))
@@ -319,15 +295,6 @@ def test_an_item_that_stops_its_reader_is_dead_lettered_and_blocks_nothing(stage
     assert len(stage.posted()) == 1
     (letter,) = stage.dead_letters()
     assert (letter["Body"], dead_letter_reason(letter)) == ("poison", "reading it ends the process with SIGSEGV")
-
-
-def test_a_batch_of_only_unreadable_messages_is_dead_lettered(stage: DeliverStage) -> None:
-    stage.put_unreadable('{"item": "1", "kind": "parcel"}')
-
-    assert stage.deliver() == []
-
-    (letter,) = stage.dead_letters()
-    assert dead_letter_reason(letter).endswith("nothing that an outbox has: KeyError('parcel')")
 
 
 def test_a_redelivered_message_is_dead_lettered_once(stage: DeliverStage) -> None:

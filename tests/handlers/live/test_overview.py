@@ -100,15 +100,6 @@ def test_a_call_that_stops_its_reader_becomes_a_dead_letter(admin, monkeypatch):
     assert (letter["Body"], dead_letter_reason(letter)) == ("poison", "reading it ends the process with SIGSEGV")
 
 
-def test_a_message_that_cannot_be_dead_lettered_stays_in_flight(admin):
-    admin.sqs.delete_queue(QueueUrl=admin.urls[ORDERED_DEAD])
-    put(admin, "c1", "nonsense")
-
-    assert len(admin.process(OVERVIEW)) == 1
-
-    assert ("dead_letter", "dead") not in admin.history()
-
-
 def call(stage, *message):  # noqa: F811
     """Have `session` pass on a call, without answering it."""
     put(stage, "c1", f"f{json.dumps(message)}", queue=INBOX)

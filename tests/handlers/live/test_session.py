@@ -176,18 +176,6 @@ def test_a_frame_that_stops_its_reader_becomes_a_dead_letter_and_blocks_no_other
     assert (letter["Body"], dead_letter_reason(letter)) == ("f[7]", "reading it ends the process with SIGSEGV")
 
 
-def test_a_message_that_cannot_be_dead_lettered_stays_in_flight_with_those_behind_it(stage):  # noqa: F811
-    stage.connect("c1")
-    stage.sqs.delete_queue(QueueUrl=stage.urls[ORDERED_DEAD])
-    for body in ("nonsense", "f[6]"):
-        put(stage, "c1", body)
-
-    assert len(stage.process()) == 2
-
-    assert stage.replies("c1") == []
-    assert ("dead_letter", "dead") not in stage.history()
-
-
 def test_an_unreadable_timer_becomes_a_dead_letter_and_the_others_are_forwarded(stage):  # noqa: F811
     long_ago = datetime.now(UTC) - timedelta(seconds=11)
     stage.connect("c1", requestTimeEpoch=round(long_ago.timestamp() * 1000))

@@ -18,11 +18,11 @@ from signalbox.errors import RejectedError
 from signalbox.kept.objects import kept_batch
 from signalbox.kept.settings import KeepSetting
 from signalbox.messages import Message
-from signalbox.queues import QueueName, own_tags
+from signalbox.queues import QueueName
 from tests.fakes.athena import EVENTS, stub_query_results
 from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
 from tests.handlers.billed_calls import recorded_calls
-from tests.handlers.environment import BUCKET, OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
+from tests.handlers.environment import BUCKET, OVERFLOW, STREAM, clear_caches, create_history_stream
 from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
 PREFIX = "mirrord-"
@@ -72,9 +72,6 @@ class ControlStage:
     def temporary_queues(self) -> list[str]:
         urls = self.sqs.list_queues(QueueNamePrefix=PREFIX).get("QueueUrls", [])
         return sorted(url.rpartition("/")[2] for url in urls)
-
-    def history(self) -> list[tuple[str, str]]:
-        return [(row["kind"], row["outcome"]) for row in written_events(self.s3)]
 
 
 def record_of(body: str) -> Event:
@@ -162,24 +159,6 @@ def test_a_registry_is_applied_and_listed(stage):
     assert (registry["target"], registry["documents"]) == (APP, [REGISTRY])
 
 
-def test_a_registry_is_discovered(stage):
-    reply = stage.ask("discover", target=APP)
-
-    (document,) = reply["result"]["documents"]
-    assert document["spec"]["queues"]["memes"]["nameSource"] == {"envVar": "QUEUE"}
-
-
-def test_a_start_requests_a_reconcile(stage):
-    reply = started(stage)
-
-    (queue,) = reply["queues"]
-    assert reply["environment"] == {"QUEUE": queue["url"]}
-    assert queue["temporary"].startswith(PREFIX)
-    (message,) = stage.bodies(stage.control_queue_url)
-    assert json.loads(message)["command"] == "reconcile"
-    assert ("session", "started") in stage.history()
-
-
 def test_a_reconcile_creates_the_queues_and_requests_the_next_one(stage):
     reply = started(stage)
     (message,) = stage.bodies(stage.control_queue_url)
@@ -188,16 +167,6 @@ def test_a_reconcile_creates_the_queues_and_requests_the_next_one(stage):
 
     assert len(stage.temporary_queues()) == 2
     assert reply["queues"][0]["temporary"] in stage.temporary_queues()
-
-
-def test_status_has_the_splits(stage):
-    started(stage)
-
-    (split,) = stage.ask("status")["result"]["splits"]
-
-    assert (split["target"], split["stage"], split["target_reads"]) == (APP, "starting", "original")
-    assert split["queues"][0]["forwarding"] == "absent"
-    assert [session["session"] for session in split["sessions"]] == ["ann"]
 
 
 def test_an_audit_has_the_recipient_of_a_message(stage):
@@ -209,14 +178,6 @@ def test_an_audit_has_the_recipient_of_a_message(stage):
         ("session", "mirrord-1"),
         ("deployed", "mirrord-0"),
     ]
-
-
-def test_a_session_is_stopped(stage):
-    started(stage)
-
-    reply = stage.ask("stop", target=APP, session="ann")
-
-    assert (reply["result"]["phase"], reply["result"]["reason"]) == ("ending", "stopped")
 
 
 def test_a_rejected_command_has_its_reason(stage):
@@ -277,24 +238,6 @@ def test_a_rejected_message_without_a_reply_queue_is_dead_lettered(stage):
     assert reasons[1].startswith("command: expected one of apply, remove, registries")
 
 
-@pytest.mark.parametrize(
-    ("attributes", "reason"),
-    [
-        ({"SenderId": "AIDABOB", "DeadLetterQueueSourceArn": "arn:eve"}, "SQS moved the command here from arn:eve"),
-        ({}, "the command has no SenderId"),
-    ],
-)
-def test_a_command_that_nobody_was_permitted_to_send_is_dead_lettered(stage, attributes, reason):
-    command = stage.command("apply", documents=[REGISTRY])
-    command["attributes"] = attributes
-
-    assert handler(batch(command), None) == {"batchItemFailures": []}
-
-    (dead,) = stage.messages(stage.dead_letter_queue_url)
-    assert reason in dead["MessageAttributes"]["Reason"]["StringValue"]
-    assert stage.ask("registries")["result"] == []
-
-
 def test_the_sweep_restricts_temporary_queues_made_before(stage, caplog):
     started(stage)
     (message,) = stage.bodies(stage.control_queue_url)
@@ -314,26 +257,12 @@ def test_a_command_is_executed_without_its_reply_queue(stage):
     assert len(stage.ask("registries")["result"]) == 1
 
 
-def test_a_reply_that_is_too_long_is_an_error(stage):
-    control_wiring.replies().result("signalbox-split-reply", "1", "x" * 1_100_000)
-
-    (reply,) = stage.bodies(stage.reply_queue_url)
-    assert "exceeds the size of a message" in json.loads(reply)["error"]
-
-
 def test_the_schedule_requests_a_reconcile_for_each_split(stage):
     started(stage)
     assert handler({"task": "reconcile"}, None) == {"woken": 0}  # its chain of rounds already exists
 
     stage.table.delete_item(Key={"pk": f"split#{APP}", "sk": "lock"})
     assert handler({"task": "reconcile"}, None) == {"woken": 1}
-
-
-def test_new_known_and_foreign_queues_are_kept(stage):
-    stage.sqs.create_queue(QueueName=f"{PREFIX}stray", tags=own_tags(stage="signalbox", capability="splitting"))
-
-    assert handler({"task": "strays"}, None) == {"deleted": 0}
-    assert stage.temporary_queues() == [f"{PREFIX}stray"]
 
 
 def test_an_unknown_task_is_refused(stage):

@@ -22,7 +22,6 @@ from signalbox.splitting.model.split import Phase, Split, SplitQueue, SplitSessi
 from signalbox.splitting.model.target import Target
 from signalbox.splitting.ports import StoredSplit
 from tests.fakes.aws import REGION, aws, split_table, sqs  # noqa: F401 - fixtures
-from tests.handlers.billed_calls import recorded_calls
 from tests.handlers.environment import BUCKET, OVERFLOW, STREAM, clear_caches, create_history_stream, written_events
 from tests.handlers.recorded_events import ACCOUNT, Event, batch
 
@@ -184,28 +183,6 @@ def test_s3_events_are_matched_by_the_metadata_of_their_objects(stage):
     assert sorted(labels, key=str) == [None, "the S3 object does not exist"]
 
 
-def test_s3_is_connected_to_only_when_a_filter_uses_metadata(stage):
-    stage.split(session("ann", "red"), s3_event=True)
-
-    handler(batch(record_of(json.dumps({"Records": []}), color="red")), CONTEXT)
-
-    assert wiring.s3.cache_info().currsize == 0
-
-
-def test_history_events_have_no_bodies(stage):
-    stage.split(session("ann", "red"))
-
-    handler(batch(record_of("secret-1", color="red"), record_of("secret-2")), CONTEXT)
-
-    rows = sorted(stage.history(), key=lambda row: row["outcome"])
-    assert [(row["capability"], row["kind"], row["outcome"]) for row in rows] == [
-        ("splitting", "routed", "deployed"),
-        ("splitting", "routed", "session"),
-    ]
-    assert rows[1]["labels"]["session"] == "ann"
-    assert rows[1]["destination"] == "mirrord-ann-memes"
-
-
 def test_attributes_of_every_type_arrive_unchanged(stage):
     stage.split()
     record = record_of("1")
@@ -230,28 +207,6 @@ def test_attributes_of_every_type_arrive_unchanged(stage):
     }
 
 
-def test_messages_of_a_fifo_queue_keep_their_order_group_and_deduplication_id(stage):
-    stage.split(session("ann", "red"))
-    records = [record_of(str(n), queue=FIFO, group="ab"[n % 2]) for n in range(6)]
-
-    assert failures(handler(batch(*records), CONTEXT)) == []
-
-    found = stage.messages("mirrord-deployed-orders.fifo")
-    by_group = {group: [m["Body"] for m in found if m["Attributes"]["MessageGroupId"] == group] for group in "ab"}
-    assert by_group == {"a": ["0", "2", "4"], "b": ["1", "3", "5"]}
-    assert {m["Attributes"]["MessageDeduplicationId"] for m in found} == {f"d-{n}" for n in range(6)}
-
-
-def test_only_the_messages_of_a_deleted_queue_stay_in_flight(stage):
-    stage.split(session("ann", "red"))
-    stage.sqs.delete_queue(QueueUrl=stage.urls["mirrord-ann-memes"])
-
-    response = handler(batch(record_of("1", color="red"), record_of("2")), CONTEXT)
-
-    assert failures(response) == ["id-1"]
-    assert stage.bodies("mirrord-deployed-memes") == ["2"]
-
-
 def test_messages_stay_in_flight_while_the_record_is_unreadable(stage):
     stored = stage.split()
     key = {"pk": f"split#{stored.split.target}", "sk": "split"}
@@ -263,14 +218,6 @@ def test_messages_stay_in_flight_while_the_record_is_unreadable(stage):
     )
 
     assert failures(handler(batch(record_of("1")), CONTEXT)) == ["id-1"]
-
-
-def test_the_record_is_cached_between_batches(stage):
-    stage.split()
-    handler(batch(record_of("1")), CONTEXT)
-    stage.table.delete()
-
-    assert failures(handler(batch(record_of("2")), CONTEXT)) == []
 
 
 def test_an_unreachable_table_fails_the_call(stage):
@@ -294,37 +241,6 @@ def test_a_closing_call_deletes_its_messages_and_leaves_the_ledger(stage):
     assert attributes["ApproximateNumberOfMessagesNotVisible"] == "0"
     assert stage.bodies("mirrord-ann-orders.fifo") == ["1"]
     assert stage.ledger() == []
-
-
-def test_a_closing_call_that_sent_nothing_leaves_the_ledger(stage):
-    """Nothing of it was sent, so nothing needs to be sent again to the same queue."""
-    ending = replace(session("ann", "red"), phase=Phase.ENDING)
-    stage.split(ending, session("bob", "blue"))
-    url = stage.make(FIFO)
-    stage.sqs.delete_queue(QueueUrl=stage.urls["mirrord-ann-orders.fifo"])
-
-    assert failures(handler(batch(record_of("1", color="red", queue=FIFO)), CONTEXT)) == ["id-1"]
-    assert stage.ledger() == []
-    assert url
-
-
-def test_a_slow_filter_ends_its_session_and_delays_no_message(stage):
-    slow = session("ann", "x")
-    config = json.loads(slow.config)
-    config["feature"]["split_queues"]["*"]["message_filter"] = {"color": r"^(?=.*)(a|aa|b\1)+$"}
-    stored = stage.split(replace(slow, config=json.dumps(config)), session("bob", "blue"))
-    records = [record_of("1", color="a" * 200 + "!"), record_of("2", color="blue")]
-
-    assert failures(handler(batch(*records), CONTEXT)) == []
-
-    assert stage.bodies("mirrord-deployed-memes") == ["1"]
-    assert stage.bodies("mirrord-bob-memes") == ["2"]
-    found = DynamoSplits(stage.table).find(stored.split.target)
-    assert found is not None
-    (ann, bob) = found.split.sessions
-    assert (ann.phase, bob.phase) == (Phase.ENDING, Phase.READY)
-    assert ann.reason is not None
-    assert ann.reason.startswith("filter stopped: pattern")
 
 
 def test_a_record_becomes_the_message_that_receive_message_gives():
@@ -366,16 +282,6 @@ def test_messages_that_cannot_be_kept_stay_in_flight(stage, monkeypatch):
     assert handler(batch(record_of("1", color="red")), CONTEXT) == {"batchItemFailures": [{"itemIdentifier": "id-1"}]}
 
     assert stage.bodies(f"mirrord-ann-{STANDARD}") == []
-
-
-def test_no_call_is_made_to_s3_when_nothing_is_kept(stage):
-    stage.split(session("ann", "red"))
-
-    with recorded_calls() as calls:
-        handler(batch(record_of("1", color="red")), CONTEXT)
-
-    assert calls
-    assert not {name for name in calls if name.startswith("s3.")}
 
 
 def kept_keys(stage: SplitStage) -> list[str]:
