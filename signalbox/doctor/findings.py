@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from signalbox.errors import RejectedError, UnavailableError
+
 
 class Verdict(StrEnum):
     """The verdict on a requirement; with `STOP` a deployment would fail, or its stage would not work."""
@@ -50,3 +52,15 @@ def unchecked(check: str, reason: str, *, remedy: str) -> Finding:
 def has_stop(findings: Iterable[Finding]) -> bool:
     """Return whether a deployment must stop."""
     return any(finding.verdict is Verdict.STOP for finding in findings)
+
+
+class CallDenied(RejectedError):
+    """Raised when the credentials lack the permission `permission` for a call of the doctor."""
+
+    def __init__(self, permission: str) -> None:
+        super().__init__(f"these credentials lack the permission {permission}")
+        self.permission = permission
+
+
+class CallFailed(UnavailableError):
+    """Raised when a call of the doctor fails for another reason; the text has AWS's code."""

@@ -2,7 +2,7 @@
 
 import sys
 
-from signalbox.doctor.runtime import END_OF_SUPPORT
+from signalbox.doctor.rules import END_OF_SUPPORT
 from stacks.settings.context import read_config
 from stacks.settings.needs import needs
 from stacks.shared.function import RUNTIMES

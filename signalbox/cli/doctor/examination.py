@@ -7,20 +7,24 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from signalbox.aws.doctor.account import identity, partition
-from signalbox.aws.doctor.alarm_topic import topic_exists
-from signalbox.aws.doctor.concurrency import concurrency
-from signalbox.aws.doctor.queue_sources import queue_sources
-from signalbox.aws.doctor.recorder import recorders
+from signalbox.aws.doctor.probes import concurrency, identity, partition, queue_sources, recorders, topic_exists
 from signalbox.cli.shared.deployment import settings_session
-from signalbox.doctor.account import identity_finding, region_finding
-from signalbox.doctor.alarm_topic import TOPIC, topic_finding
-from signalbox.doctor.concurrency import CONCURRENCY, Demand, concurrency_finding
-from signalbox.doctor.findings import Finding, has_stop, unchecked
-from signalbox.doctor.problems import CallDenied, CallFailed
-from signalbox.doctor.queue_sources import SOURCES, name_prefixes, sources_finding
-from signalbox.doctor.recorder import RECORDER, recorder_finding
-from signalbox.doctor.runtime import runtime_finding
+from signalbox.doctor.findings import CallDenied, CallFailed, Finding, has_stop, unchecked
+from signalbox.doctor.rules import (
+    CONCURRENCY,
+    RECORDER,
+    SOURCES,
+    TOPIC,
+    Demand,
+    concurrency_finding,
+    identity_finding,
+    name_prefixes,
+    recorder_finding,
+    region_finding,
+    runtime_finding,
+    sources_finding,
+    topic_finding,
+)
 from signalbox.local.files import checkout_modules
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from botocore.exceptions import (
     TokenRetrievalError,
 )
 
-from signalbox.aws.doctor.calls import DENIED
+from signalbox.aws.doctor.probes import DENIED
 from signalbox.aws.shared.errors import PASSING
 
 LOOPBACK = "127.0.0.1"

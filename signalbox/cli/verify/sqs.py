@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from signalbox.aws.doctor.queue_sources import queue_sources
+from signalbox.aws.doctor.probes import queue_sources
 from signalbox.aws.rendezvous.queues import CAPABILITY as RENDEZVOUS
 from signalbox.aws.rendezvous.queues import client_queue_attributes
 from signalbox.cli.verify.trial import NamedTrial
 from signalbox.doctor.findings import Verdict
-from signalbox.doctor.queue_sources import name_prefixes, sources_finding
+from signalbox.doctor.rules import name_prefixes, sources_finding
 from signalbox.flows.trial import expect
 from signalbox.queues import STAGE_TAG, own_tags
 from signalbox.verify.report import Answer, shape

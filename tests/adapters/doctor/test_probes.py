@@ -4,15 +4,9 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from signalbox.aws.doctor.account import identity, partition
-from signalbox.aws.doctor.alarm_topic import topic_exists
-from signalbox.aws.doctor.calls import call
-from signalbox.aws.doctor.concurrency import concurrency
-from signalbox.aws.doctor.recorder import recorders
-from signalbox.doctor.account import Identity
-from signalbox.doctor.concurrency import Concurrency
-from signalbox.doctor.problems import CallDenied, CallFailed
-from signalbox.doctor.recorder import ALL, ALL_BUT, SOME, Recorder
+from signalbox.aws.doctor.probes import call, concurrency, identity, partition, recorders, topic_exists
+from signalbox.doctor.findings import CallDenied, CallFailed
+from signalbox.doctor.rules import ALL, ALL_BUT, SOME, Concurrency, Identity, Recorder
 from tests.fakes.wire import ACCOUNT, Answer, Wire, refusal, wire
 
 __all__ = ["wire"]

@@ -5,8 +5,8 @@ import json
 import boto3
 import pytest
 
-from signalbox.aws.doctor.queue_sources import queue_sources
-from signalbox.doctor.queue_sources import QueueSources
+from signalbox.aws.doctor.probes import queue_sources
+from signalbox.doctor.rules import QueueSources
 from signalbox.queues import allow_policy
 from tests.adapters.shared.stubs import ARNS, PolicedSqs
 from tests.fakes.aws import aws

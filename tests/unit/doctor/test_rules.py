@@ -5,13 +5,30 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.doctor.account import Identity, identity_finding, region_finding
-from signalbox.doctor.alarm_topic import topic_finding
-from signalbox.doctor.concurrency import UNRESERVED_MINIMUM, Concurrency, Demand, concurrency_finding
 from signalbox.doctor.findings import Finding, Verdict, has_stop, ok, stop, unchecked, warn
-from signalbox.doctor.queue_sources import QueueSources, name_prefixes, sources_finding
-from signalbox.doctor.recorder import ALL, ALL_BUT, DAILY, QUEUE, SOME, Recorder, recorder_finding
-from signalbox.doctor.runtime import END_OF_SUPPORT, NOTICE, runtime_finding
+from signalbox.doctor.rules import (
+    ALL,
+    ALL_BUT,
+    DAILY,
+    END_OF_SUPPORT,
+    NOTICE,
+    QUEUE,
+    SOME,
+    UNRESERVED_MINIMUM,
+    Concurrency,
+    Demand,
+    Identity,
+    QueueSources,
+    Recorder,
+    concurrency_finding,
+    identity_finding,
+    name_prefixes,
+    recorder_finding,
+    region_finding,
+    runtime_finding,
+    sources_finding,
+    topic_finding,
+)
 
 DEMAND = Demand(mappings=10, polled=100, held_polls=50, reserved=0)
 RECORDER = Recorder("default", "arn:role", ALL)
