@@ -9,8 +9,6 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """Return the current time, in UTC."""
-        ...
 
     def sleep(self, seconds: float) -> None:
         """Block for `seconds`."""
-        ...

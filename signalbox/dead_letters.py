@@ -14,4 +14,3 @@ class DeadLetters(Protocol):
 
         Raises `EffectFailed` when the queue does not take it; the message must then be received again.
         """
-        ...

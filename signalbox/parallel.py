@@ -12,7 +12,6 @@ class ParallelMap(Protocol):
 
     def __call__(self, function: Callable[[Value], Answer], values: Iterable[Value], /) -> Iterable[Answer]:
         """Return the results. The exception of a call is raised at the position of its result."""
-        ...
 
 
 def serial_map(function: Callable[[Value], Answer], values: Iterable[Value], /) -> Iterable[Answer]:

@@ -21,22 +21,18 @@ class RedrivePolicies(Protocol):
 
     def arn(self, name: QueueName) -> str:
         """Return the ARN of a queue."""
-        ...
 
     def policy(self, name: QueueName) -> str | None:
         """Return a queue's policy, an empty text if it has none, or None if the queue does not exist.
 
         Raises `EffectFailed`.
         """
-        ...
 
     def sources(self, name: QueueName) -> Sequence[str]:
         """Return the ARNs of the queues that name a queue as their dead-letter queue. Raises `EffectFailed`."""
-        ...
 
     def set_policy(self, name: QueueName, policy: str) -> None:
         """Set a queue's policy. Raises `EffectRefused` and `EffectFailed`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,6 @@ class QueueSender(Protocol):
 
     def send(self, batch: Batch) -> SentBatch:
         """Make one call. Raises `EffectFailed` when it is unknown which messages SQS accepted."""
-        ...
 
 
 def batches(chosen: Iterable[Delivery]) -> Iterator[Batch]:

@@ -17,7 +17,6 @@ class Results(Protocol):
     @property
     def machine(self) -> Machine:
         """The conditions of the run."""
-        ...
 
 
 R = TypeVar("R", bound=Results)

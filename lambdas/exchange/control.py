@@ -39,11 +39,9 @@ class Context(Protocol):
     @property
     def invoked_function_arn(self) -> str:
         """Return the ARN of this function."""
-        ...
 
     def get_remaining_time_in_millis(self) -> int:
         """Return the milliseconds until Lambda stops this call."""
-        ...
 
 
 def handler(event: dict[str, Any], context: Context) -> dict[str, Any]:

@@ -33,7 +33,6 @@ class Context(Protocol):
 
     def get_remaining_time_in_millis(self) -> int:
         """Return the milliseconds until Lambda ends the function."""
-        ...
 
 
 @dataclass(slots=True)

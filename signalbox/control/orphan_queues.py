@@ -16,22 +16,18 @@ class FoundQueues(Protocol):
 
     def delete(self, queue_url: QueueUrl) -> None:
         """Delete a queue; do nothing when it does not exist. Raises `EffectRefused` or `EffectFailed`."""
-        ...
 
     def listed(self, prefix: str) -> Iterable[QueueUrl]:
         """Yield the URL of every queue whose name starts with `prefix`."""
-        ...
 
     def modified_at(self, queue_url: QueueUrl) -> datetime | None:
         """Return the time of a queue's last modification; None if it does not exist. Raises `EffectFailed`."""
-        ...
 
     def tags(self, queue_url: QueueUrl) -> Mapping[str, str]:
         """Return a queue's tags, none if it does not exist. Raises `EffectFailed`.
 
         Ask last: AWS allows few such calls a second, so they are paced.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

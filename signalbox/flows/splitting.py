@@ -40,25 +40,20 @@ class Consumer(Protocol):
     @property
     def session(self) -> boto3.Session:
         """The session with which its queues were made."""
-        ...
 
     @property
     def queues(self) -> Mapping[QueueName, str]:
         """URLs by name."""
-        ...
 
     @property
     def target(self) -> str:
         """Its name in the commands of splitting."""
-        ...
 
     def registry(self) -> dict[str, object]:
         """Return the document that registers its queues."""
-        ...
 
     def received(self) -> list[Receipt]:
         """Return all receipts, ordered by time."""
-        ...
 
 
 def control_of(deployment: "Deployment") -> ControlClient:

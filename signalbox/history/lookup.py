@@ -35,7 +35,6 @@ class EventLookup(Protocol):
 
         Call it again with the ids that the result names. Raises `EffectFailed`.
         """
-        ...
 
 
 def unique_events(events: Iterable[HistoryEvent]) -> list[HistoryEvent]:

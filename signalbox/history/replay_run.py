@@ -30,7 +30,6 @@ class ReplaySource(Protocol[Item_co]):
     @property
     def is_repeatable(self) -> bool:
         """True if a later run reads the same messages in the same order from a position on."""
-        ...
 
     def take(self, count: int, progress: ReplayProgress) -> Sequence[SourceMessage[Item_co]]:
         """Return at most `count` next messages; an empty sequence at the end.
@@ -38,11 +37,9 @@ class ReplaySource(Protocol[Item_co]):
         A run gets each message once. Messages that earlier runs sent (`progress.kept`) are discarded, and those in
         `progress.retained` are skipped.
         """
-        ...
 
     def discard(self, origins: Collection[str]) -> None:
         """Remove messages that were sent from the source."""
-        ...
 
 
 class ReplayRecords(Protocol):
@@ -50,7 +47,6 @@ class ReplayRecords(Protocol):
 
     def save(self, progress: ReplayProgress) -> None:
         """Write the record. Raises when another run has changed it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

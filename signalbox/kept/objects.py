@@ -70,7 +70,6 @@ class KeptWriter(Protocol):
 
     def put(self, batch: KeptBatch) -> None:
         """Store a batch. Raises `NotKept`."""
-        ...
 
 
 class KeptReader(Protocol):
@@ -78,11 +77,9 @@ class KeptReader(Protocol):
 
     def keys(self, queue: QueueName, *, after: str) -> Iterator[str]:
         """Yield the keys of a queue's objects behind a key, oldest first, page by page. Raises `EffectFailed`."""
-        ...
 
     def read(self, key: str) -> str | None:
         """Return the text of an object, or None if it was deleted meanwhile. Raises `EffectFailed`."""
-        ...
 
 
 def is_kept(key: str) -> bool:

@@ -51,15 +51,12 @@ class KeepSettings(Protocol):
 
     def find(self, queue: QueueName) -> KeepSetting | None:
         """Return the setting of a queue, or None if it never had one or all is deleted."""
-        ...
 
     def every(self) -> Sequence[KeepSetting]:
         """Return all settings, also removed ones whose messages are being deleted."""
-        ...
 
     def forget(self, setting: KeepSetting) -> None:
         """Delete a removed setting, unless it was set again."""
-        ...
 
 
 def readable(settings: Mapping[str, KeepSetting | None], principal: str) -> list[KeepSetting]:

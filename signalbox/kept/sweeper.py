@@ -21,11 +21,9 @@ class KeptObjects(Protocol):
 
     def versions(self, queue: QueueName) -> Iterator[Sequence[StoredVersion]]:
         """Yield pages of the versions of a queue's objects, oldest object first. Raises `EffectFailed`."""
-        ...
 
     def delete(self, versions: Sequence[StoredVersion]) -> None:
         """Delete versions of objects for good. Raises `EffectFailed`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,27 +75,21 @@ class Sessions(Protocol):
 
     def open(self, session: Session) -> bool:
         """Store the record of a new connection; return False if there is one."""
-        ...
 
     def find(self, connection: ConnectionId) -> Stored | None:
         """Return a record, or None."""
-        ...
 
     def find_all(self, connections: Iterable[ConnectionId]) -> Sequence[Session]:
         """Return the existing sessions of connections."""
-        ...
 
     def save(self, session: Session, *, replacing: Stored) -> Stored | None:
         """Store a changed record under the next version; return None if the stored one is not `replacing` any more."""
-        ...
 
     def close(self, session: Session) -> None:
         """Record that a session has ended, so that it is never overdue. Closing twice is harmless."""
-        ...
 
     def overdue(self, *, now: datetime) -> Iterable[ConnectionId]:
         """Return the connections without a recorded end that are older than API Gateway keeps connections."""
-        ...
 
 
 class RealmSessions(Protocol):
@@ -103,23 +97,18 @@ class RealmSessions(Protocol):
 
     def enter(self, realm: ExchangeName, member: Member, *, expires_at: datetime) -> None:
         """Add a session, which may be deleted after `expires_at`. Adding twice is harmless."""
-        ...
 
     def leave(self, realm: ExchangeName, listener: Listener) -> None:
         """Remove a session. Removing twice is harmless."""
-        ...
 
     def find(self, realm: ExchangeName, session: SessionId) -> Member | None:
         """Return a session, or None."""
-        ...
 
     def every(self, realm: ExchangeName) -> Sequence[Member]:
         """Return all sessions of a realm, sorted by id."""
-        ...
 
     def of_user(self, realm: ExchangeName, user: UserName) -> Sequence[ConnectionId]:
         """Return the connections of a user's sessions in a realm."""
-        ...
 
 
 class Accounts(Protocol):
@@ -139,19 +128,15 @@ class Accounts(Protocol):
         The user of a `token` needs no record. If a user of the stage has the name, there is no account. With
         `is_anonymous` the session joins as the user without the user's secret.
         """
-        ...
 
     def count_failure(self, user: UserName, *, now: datetime) -> None:
         """Count a failed login, even for unknown users, so that responses do not reveal which users exist."""
-        ...
 
     def end_tokens(self, realm: ExchangeName, user: UserName, *, now: datetime) -> None:
         """Refuse the tokens of a user of an issuer that were issued before a time. Repeating it is harmless."""
-        ...
 
     def tokens_ended_at(self, realm: ExchangeName, user: UserName) -> datetime | None:
         """Return the time before which tokens of a user must not have been issued, or None."""
-        ...
 
 
 class Inbox(Protocol):
@@ -159,11 +144,9 @@ class Inbox(Protocol):
 
     def put_frame(self, connection: ConnectionId, text: str, *, request: str) -> None:
         """Append a frame that the client sent; the same request twice is one frame."""
-        ...
 
     def notify(self, connection: ConnectionId, signal: Signal, *, request: str) -> None:
         """Append a signal; the same request twice is one signal."""
-        ...
 
 
 class Timers(Protocol):
@@ -171,7 +154,6 @@ class Timers(Protocol):
 
     def start(self, connection: ConnectionId, *, after: timedelta = JOIN_TIMEOUT) -> None:
         """Send the signal `Elapsed` to the connection's inbox a little after a time of at most `MAXIMUM_TIMER`."""
-        ...
 
 
 class SubscriptionLookup(Protocol):
@@ -179,11 +161,9 @@ class SubscriptionLookup(Protocol):
 
     def watched(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Collection[RoutingKey]:
         """Return the given meta topics that may have subscribers."""
-        ...
 
     def attached(self, realm: ExchangeName, pattern: TopicPattern) -> Sequence[Attached]:
         """Return the sessions that are subscribed to a pattern."""
-        ...
 
 
 class OverviewCalls(Protocol):
@@ -191,7 +171,6 @@ class OverviewCalls(Protocol):
 
     def send(self, call: OverviewCall) -> None:
         """Append a call to its connection's message group; the same call twice is one message."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

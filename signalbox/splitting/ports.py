@@ -56,27 +56,21 @@ class Splits(Protocol):
 
     def find(self, target: Target) -> StoredSplit | None:
         """Return the split of a target, or None."""
-        ...
 
     def of_queue(self, original: QueueName) -> StoredSplit | None:
         """Return the split that an original queue belongs to, or None."""
-        ...
 
     def every(self) -> list[StoredSplit | UnreadableSplit]:
         """Return all splits; an unreadable record does not hide the others."""
-        ...
 
     def create(self, split: Split, *, documents: Sequence[object]) -> StoredSplit | None:
         """Store a new record; return None if the target has one or a queue belongs to another split."""
-        ...
 
     def save(self, split: Split, *, replacing: StoredSplit) -> StoredSplit | None:
         """Store a changed record; return None if the stored record is not `replacing` any more."""
-        ...
 
     def forget(self, stored: StoredSplit) -> bool:
         """Delete a record with its samples and annotations; return whether the stored version was `stored`."""
-        ...
 
 
 class Locks(Protocol):
@@ -84,11 +78,9 @@ class Locks(Protocol):
 
     def acquire(self, target: Target, *, holder: str, now: datetime, until: datetime) -> bool:
         """Acquire or extend the lock of a target; return whether `holder` has it."""
-        ...
 
     def release(self, target: Target, *, holder: str) -> None:
         """Release the lock if `holder` has it."""
-        ...
 
 
 class Registries(Protocol):
@@ -96,19 +88,15 @@ class Registries(Protocol):
 
     def find(self, target: Target) -> StoredRegistry | None:
         """Return a target's registry, or None."""
-        ...
 
     def every(self) -> list[StoredRegistry]:
         """Return all registries."""
-        ...
 
     def put(self, registry: StoredRegistry) -> None:
         """Store a registry, replacing an older one; a running split keeps the registry that it began with."""
-        ...
 
     def remove(self, target: Target) -> None:
         """Delete a target's registry; a missing one is no error."""
-        ...
 
 
 class Samples(Protocol):
@@ -116,11 +104,9 @@ class Samples(Protocol):
 
     def add(self, target: Target, samples: Mapping[QueueName, Sample]) -> None:
         """Add a sample for each queue; older samples are dropped unless the check for emptiness needs them."""
-        ...
 
     def of(self, target: Target) -> Mapping[QueueName, tuple[Sample, ...]]:
         """Return the samples of a split's temporary queues, oldest first."""
-        ...
 
 
 class Annotations(Protocol):
@@ -128,15 +114,12 @@ class Annotations(Protocol):
 
     def of(self, target: Target) -> Mapping[str, str]:
         """Return all annotations of a target by name."""
-        ...
 
     def put(self, target: Target, name: str, text: str) -> None:
         """Store an annotation unless one of that name exists."""
-        ...
 
     def remove(self, target: Target, names: Sequence[str]) -> None:
         """Delete annotations; names that do not exist are ignored."""
-        ...
 
 
 class Ledger(Protocol):
@@ -144,15 +127,12 @@ class Ledger(Protocol):
 
     def begin(self, original: QueueName, call_id: str, *, now: datetime) -> None:
         """Record the start of a call."""
-        ...
 
     def finish(self, original: QueueName, call_id: str) -> None:
         """Delete the record of a call."""
-        ...
 
     def unfinished(self, original: QueueName, *, since: datetime) -> int:
         """Return the number of calls that began at or after `since` and have not finished."""
-        ...
 
 
 class QueueUses(Protocol):
@@ -160,15 +140,12 @@ class QueueUses(Protocol):
 
     def extend(self, name: QueueName, *, until: datetime) -> bool:
         """Record that calls which begin before `until` may send messages to a queue; return False if it is closed."""
-        ...
 
     def close(self, name: QueueName, *, seen: QueueUse, now: datetime) -> bool:
         """Close a queue if its recorded use is still `seen`; return whether it is closed."""
-        ...
 
     def of(self, names: Iterable[QueueName]) -> Mapping[QueueName, QueueUse]:
         """Return the recorded use of each queue."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,29 +166,23 @@ class SplitQueues(Protocol):
 
         Raises `EffectRefused` and `EffectFailed`.
         """
-        ...
 
     def delete(self, name: QueueName) -> None:
         """Delete a queue; a queue that does not exist is ignored."""
-        ...
 
     def observe(
         self, names: Iterable[QueueName], *, now: datetime
     ) -> Mapping[QueueName, tuple[TemporaryQueue, Sample]]:
         """Return the existing queues by name, each with one new sample of its counters."""
-        ...
 
     def receive(self, name: QueueName) -> Sequence[tuple[Message, str]]:
         """Receive up to ten messages with their receipt handles; FIFO groups in order."""
-        ...
 
     def remove(self, name: QueueName, receipt_handles: Sequence[str]) -> None:
         """Delete messages that were received from a queue, which may be an original. Raises `EffectFailed`."""
-        ...
 
     def send_back(self, original: QueueName, messages: Sequence[Message]) -> SentBack:
         """Send messages to their original queue, in order."""
-        ...
 
 
 class Forwarders(Protocol):
@@ -219,19 +190,15 @@ class Forwarders(Protocol):
 
     def observe(self, originals: Iterable[QueueName]) -> Mapping[QueueName, Forwarder]:
         """Return the state of each forwarder, without `unfinished`."""
-        ...
 
     def start(self, original: QueueName) -> None:
         """Create or enable a forwarder. Raises `EffectRefused` and `EffectFailed`."""
-        ...
 
     def stop(self, original: QueueName) -> None:
         """Disable a forwarder."""
-        ...
 
     def remove(self, original: QueueName) -> None:
         """Delete a forwarder."""
-        ...
 
 
 class Targets(Protocol):
@@ -239,20 +206,15 @@ class Targets(Protocol):
 
     def find(self, registry: Registry) -> Sequence[ConsumedQueue]:
         """Return the queues that a target consumes. Raises `RejectedError` with the reference that names no queue."""
-        ...
 
     def environment(self, registry: Registry, names: Mapping[QueueName, QueueName]) -> Mapping[str, str]:
         """Return the variables for a local command: the original values with the queue names replaced by `names`."""
-        ...
 
     def observe(self, split: Split, registry: Registry) -> TargetState:
         """Return which queues the target reads now."""
-        ...
 
     def switch(self, split: Split, registry: Registry) -> None:
         """Switch the target to the queues `SplitQueue.deployed`. Raises `EffectRefused` and `EffectFailed`."""
-        ...
 
     def switch_back(self, split: Split, registry: Registry) -> None:
         """Switch the target back to the originals. Raises `EffectRefused` and `EffectFailed`."""
-        ...

@@ -29,31 +29,24 @@ class Load(Protocol):
 
     def run(self, until: Callable[[], bool], is_ahead: Callable[[], bool]) -> None:
         """Send and receive until `until` returns true; send nothing while `is_ahead` returns true."""
-        ...
 
     def sent_count(self) -> int:
         """Return the number of sent messages."""
-        ...
 
     def progress(self) -> tuple[int, int]:
         """Return the number of sent messages, and of arrivals."""
-        ...
 
     def is_complete(self) -> bool:
         """Return whether every message that was sent has arrived. Dead letters never arrive."""
-        ...
 
     def close(self) -> None:
         """Stop receiving."""
-        ...
 
     def counts(self) -> Mapping[str, int]:
         """Return further numbers, by what they count."""
-        ...
 
     def accounts(self, letters: Sequence[DeadLetter], outages: Sequence[Outage]) -> Sequence[Account]:
         """Return the accounts; call this after `close`, with the stage's dead letters and its outages."""
-        ...
 
 
 @dataclass(slots=True)

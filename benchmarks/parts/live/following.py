@@ -19,7 +19,6 @@ class Subscriber(Protocol):
 
     def follow(self, over: threading.Event) -> None:
         """Follow until `over` is set."""
-        ...
 
 
 @contextmanager

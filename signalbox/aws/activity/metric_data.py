@@ -17,7 +17,6 @@ class CloudWatchClient(Protocol):
     @property
     def get_metric_data(self) -> Callable[..., Any]:
         """Return a page of metric values."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

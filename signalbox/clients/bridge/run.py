@@ -28,11 +28,9 @@ class LockedTable(LogTable, Protocol):
 
     def try_lock(self, name: str) -> bool:
         """Take the lock of a name, or return False if another connection holds it."""
-        ...
 
     def wait(self, seconds: float) -> None:
         """Wait for a row, at most a number of seconds."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,15 +73,12 @@ class Socket(Protocol):
 
     def send(self, text: str) -> None:
         """Send a message. Raises `ConnectionLost`."""
-        ...
 
     def receive(self, timeout_seconds: float | None) -> str | None:
         """Return the next message, or None if none arrives in time. Raises `ConnectionLost`."""
-        ...
 
     def close(self) -> None:
         """Close the connection. Does nothing if it is already closed."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

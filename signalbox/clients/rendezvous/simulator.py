@@ -100,7 +100,6 @@ class Post(Protocol):
 
     def __call__(self, url: str, body: bytes, *, headers: Mapping[str, str], timeout_seconds: float) -> bytes:
         """Return the body of a response with status 200. Raises `BrokerUnreachableError`."""
-        ...
 
 
 def post(url: str, body: bytes, *, headers: Mapping[str, str], timeout_seconds: float) -> bytes:

@@ -31,7 +31,6 @@ class Control(Protocol):
 
     def ask(self, command: str, fields: Mapping[str, object], *, timeout: timedelta | None = None) -> object:
         """Send a command and return its result."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

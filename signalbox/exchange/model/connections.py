@@ -49,21 +49,18 @@ class Connections(Protocol):
 
     def every(self) -> Sequence[Connection]:
         """Return all mappings of SQS queues, also those of others. Raises `UnavailableError`."""
-        ...
 
     def connect_user(self, user: UserName) -> None:
         """Give a user's control queue the reader and the settings of the administrators' control queue. Idempotent.
 
         Raises `RejectedError` and `UnavailableError`.
         """
-        ...
 
     def disconnect(self, connection: Connection) -> bool:
         """Delete a mapping that this stage has created; return False, and keep it, if its tags name another owner.
 
         Raises `RejectedError` and `UnavailableError`.
         """
-        ...
 
 
 class ConnectionChecks(Protocol):
@@ -71,8 +68,6 @@ class ConnectionChecks(Protocol):
 
     def last(self) -> ConnectionCheck | None:
         """Return the last complete check, or None."""
-        ...
 
     def record(self, check: ConnectionCheck) -> None:
         """Store a complete check."""
-        ...

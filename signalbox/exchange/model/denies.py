@@ -16,11 +16,9 @@ class Denies(Protocol):
 
     def match(self, right: Right, key: RoutingKey) -> bool:
         """Return whether a deny takes a right to a topic away."""
-        ...
 
     def cover(self, right: Right, pattern: Pattern) -> bool:
         """Return whether a deny takes the right to every topic that a binding's pattern matches away."""
-        ...
 
 
 class DenyReader(Protocol):
@@ -28,4 +26,3 @@ class DenyReader(Protocol):
 
     def of(self, users: Collection[UserInRealm]) -> Mapping[UserInRealm, Denies]:
         """Return the denies of those of the users who have any."""
-        ...

@@ -33,31 +33,24 @@ class Exchanges(Protocol):
 
     def find(self, name: ExchangeName) -> Exchange | None:
         """Return an exchange, or None."""
-        ...
 
     def every(self) -> Sequence[Exchange]:
         """Return all exchanges, by name; a new one may be missing for a second."""
-        ...
 
     def create(self, exchange: Exchange) -> bool:
         """Store a new record; return whether none existed."""
-        ...
 
     def save(self, exchange: Exchange, *, replacing: Exchange) -> Exchange | None:
         """Store a changed record with the next version; return None if the stored one differs from `replacing`."""
-        ...
 
     def forget(self, exchange: Exchange) -> bool:
         """Delete a record, heads of keys and counters; return whether the record was unchanged since it was read."""
-        ...
 
     def arvados_realm(self) -> ExchangeName | None:
         """Return the name of the exchange that was last made the realm of Arvados' clients, or None."""
-        ...
 
     def make_arvados_realm(self, name: ExchangeName, *, replacing: ExchangeName | None) -> bool:
         """Make an exchange the realm of Arvados' clients; return whether `replacing` was that realm until now."""
-        ...
 
 
 class Queues(Protocol):
@@ -65,27 +58,21 @@ class Queues(Protocol):
 
     def find(self, name: DeclaredName) -> DeclaredQueue | None:
         """Return a queue, or None."""
-        ...
 
     def every(self) -> Sequence[DeclaredQueue]:
         """Return all queues, by name; a new one may be missing for a second."""
-        ...
 
     def create(self, queue: DeclaredQueue) -> bool:
         """Store a new record; return whether none existed."""
-        ...
 
     def save(self, queue: DeclaredQueue, *, replacing: DeclaredQueue) -> DeclaredQueue | None:
         """Store a changed record with the next version; return None if the stored one differs from `replacing`."""
-        ...
 
     def record_heartbeat(self, name: DeclaredName, *, now: datetime) -> DeclaredQueue | None:
         """Store a consumer heartbeat with the next version; return None if the queue is missing or being deleted."""
-        ...
 
     def forget(self, queue: DeclaredQueue) -> bool:
         """Delete a record; return whether it was unchanged since it was read."""
-        ...
 
 
 class Bindings(Protocol):
@@ -97,19 +84,15 @@ class Bindings(Protocol):
         An existing binding changes no version. A new one increases the version of the exchange, and of the target if
         that is an exchange, so that a concurrent deletion fails.
         """
-        ...
 
     def unbind(self, bound: Binding) -> bool:
         """Remove a binding, with the same changes of versions; return whether it existed."""
-        ...
 
     def of(self, exchange: ExchangeName) -> Sequence[Binding]:
         """Return the bindings from an exchange."""
-        ...
 
     def to(self, target: ResourceRef) -> Sequence[Binding]:
         """Return the bindings to an exchange or a queue."""
-        ...
 
 
 class Users(Protocol):
@@ -117,31 +100,24 @@ class Users(Protocol):
 
     def find(self, name: UserName) -> User | None:
         """Return a user, or None."""
-        ...
 
     def find_all(self, names: Iterable[UserName]) -> Mapping[UserName, User]:
         """Return those of the named users that exist."""
-        ...
 
     def find_sender(self, user_id: str) -> UserName | None:
         """Return the user with an IAM unique id, or None."""
-        ...
 
     def every(self) -> Sequence[User]:
         """Return the users with an IAM identity and a control queue, by name: without those that are live-only."""
-        ...
 
     def live_only(self) -> Iterable[User]:
         """Return the users that only join realms, by name; there may be many thousands of them."""
-        ...
 
     def put(self, user: User) -> None:
         """Store a user, replacing an older record; the older record's `user_id` is released."""
-        ...
 
     def remove(self, name: UserName) -> None:
         """Delete a user. Deleting a missing user has no effect."""
-        ...
 
 
 class ExchangeQueues(Protocol):
@@ -153,15 +129,12 @@ class ExchangeQueues(Protocol):
         Raises a `RejectedError` if the tags of an existing queue name another stage or resource, and an
         `UnavailableError` while SQS still reserves the name of a deleted queue.
         """
-        ...
 
     def delete(self, name: QueueName) -> None:
         """Delete one queue, without its dead-letter queue. Deleting a missing queue has no effect."""
-        ...
 
     def sizes(self, names: Iterable[QueueName]) -> Mapping[QueueName, QueueSize]:
         """Return the sizes of the queues that exist."""
-        ...
 
 
 class Mappings(Protocol):
@@ -172,11 +145,9 @@ class Mappings(Protocol):
 
         Messages wait in the queue until then.
         """
-        ...
 
     def disconnect(self, name: QueueName) -> None:
         """Delete a queue's mapping. A mapping that is missing or being deleted is left as it is."""
-        ...
 
 
 class Metrics(Protocol):
@@ -184,7 +155,6 @@ class Metrics(Protocol):
 
     def activity(self, name: QueueName, *, since: datetime) -> QueueActivity:
         """Return the activity since a time: the last poll, including empty ones, and the number of deletions."""
-        ...
 
 
 class Counters(Protocol):
@@ -192,7 +162,6 @@ class Counters(Protocol):
 
     def since(self, resource: ResourceRef, moment: datetime) -> Sequence[MinuteCounts]:
         """Return the counters from the minute of `moment` on, oldest first, without empty minutes."""
-        ...
 
 
 class Sender(Protocol):
@@ -200,8 +169,6 @@ class Sender(Protocol):
 
     def send(self, queue: QueueName, message: Message) -> MessageId:
         """Send a message to an SQS queue; return the id that SQS assigned."""
-        ...
 
     def deliver(self, queue: QueueName, messages: Sequence[Message]) -> Sequence[Message]:
         """Send messages to an SQS queue, in order; return those that were not accepted."""
-        ...

@@ -33,14 +33,12 @@ class KeyHolds(Protocol):
 
         Returns None if other messages hold it, unless the first of them is among `messages`: then they share the hold.
         """
-        ...
 
     def release(self, exchange: ExchangeName, holds: Sequence["EndingHold"]) -> None:
         """Reduce holds to the messages that are left, or end those without any, in one call.
 
         No effect on a hold that has changed.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,18 +49,15 @@ class RoutingTable(Protocol):
         self, exchanges: Iterable[ExchangeName], *, senders: Iterable[str], heads: KeysOfExchange | None = None
     ) -> RoutingSnapshot:
         """Return the records of exchanges, the users of SenderIds and heads, in one read for any number of them."""
-        ...
 
     def bindings(self, exchange: ExchangeName, *, first_word: str | None = None) -> Iterable[Binding]:
         """Return the bindings from an exchange, at least as new as the last snapshot, read page by page.
 
         With a first word, return the bindings whose patterns begin with it, and possibly others.
         """
-        ...
 
     def copy_settings(self, queues: Iterable[DeclaredName]) -> Mapping[DeclaredName, CopySettings]:
         """Return the settings of existing queues; the values may be slightly stale."""
-        ...
 
 
 class Heads(Protocol):
@@ -68,23 +65,18 @@ class Heads(Protocol):
 
     def read(self, exchange: ExchangeName, keys: Iterable[RoutingKey]) -> Mapping[RoutingKey, Head]:
         """Return the stored heads of keys; a new key has none."""
-        ...
 
     def save(self, exchange: ExchangeName, key: RoutingKey, head: Head, *, replacing: Head) -> bool:
         """Store a head's numbers, not its detours; return whether the stored head still equalled `replacing`."""
-        ...
 
     def start_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         """Record that the messages of a key up to the number `last` reach a queue by the retry queue."""
-        ...
 
     def extend_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> bool:
         """Set the last message of an existing detour; return False if it has ended."""
-        ...
 
     def end_detour(self, exchange: ExchangeName, key: RoutingKey, queue: QueueName, *, last: int) -> None:
         """End a detour if `last` is its last message."""
-        ...
 
 
 class CopySender(Protocol):
@@ -92,7 +84,6 @@ class CopySender(Protocol):
 
     def send(self, batch: Batch) -> SentBatch:
         """Make one call. Raises `EffectFailed` when it is not known which messages were accepted."""
-        ...
 
 
 class DeclaredQueues(Protocol):
@@ -100,7 +91,6 @@ class DeclaredQueues(Protocol):
 
     def is_declared(self, queue: DeclaredName) -> bool:
         """Return whether a queue is declared and not being deleted."""
-        ...
 
 
 class CounterWriter(Protocol):
@@ -108,7 +98,6 @@ class CounterWriter(Protocol):
 
     def add(self, counts: Mapping[ResourceRef, Mapping[str, int]], *, at: datetime) -> None:
         """Add to the counters of exchanges and queues. Never raises: counting must not stop a message."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,22 +145,17 @@ class LiveDelivery(Protocol):
 
     def store(self, exchange: Exchange, published: Sequence[NumberedPublication]) -> Delivery:
         """Store publications, in order, in the log; return their delivery to subscribed connections."""
-        ...
 
     def store_with(
         self, exchange: Exchange, published: Sequence[NumberedPublication], writes: BatchWrites
     ) -> Delivery | None:
         """Store publications as `store` does, and `writes`, all or none; return None if nothing was stored."""
-        ...
 
     def metadata_problem(self, publication: Publication) -> str | None:
         """Return why the metadata of a publication cannot be read, or None."""
-        ...
 
     def publication_id(self, publication: Publication) -> int:
         """Return the id by which connections and logs know a publication."""
-        ...
 
     def acknowledge(self, publications: Sequence[Publication]) -> Collection[MessageId]:
         """Acknowledge publications to publishers that wait for it; return the messages to redeliver."""
-        ...

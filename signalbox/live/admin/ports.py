@@ -50,7 +50,6 @@ class Grants(Protocol):
 
     def find(self, realm: ExchangeName, principal: PrincipalName) -> StoredGrants:
         """Return the grants and denies of a principal in a realm."""
-        ...
 
     def save(
         self, realm: ExchangeName, principal: PrincipalName, granted: GrantSet, *, replacing: StoredGrants
@@ -59,15 +58,12 @@ class Grants(Protocol):
 
         Raises `GrantsTooLarge`.
         """
-        ...
 
     def of_groups(self, realm: ExchangeName) -> GroupGrants:
         """Return the grants and denies of all groups in a realm."""
-        ...
 
     def grantees(self, realm: ExchangeName) -> Sequence[UserName]:
         """Return the users with grants or denies of their own."""
-        ...
 
 
 class Groups(Protocol):
@@ -75,19 +71,15 @@ class Groups(Protocol):
 
     def of_user(self, realm: ExchangeName, user: UserName) -> Collection[GroupName]:
         """Return the groups of a user in a realm."""
-        ...
 
     def members(self, realm: ExchangeName, group: GroupName | None = None) -> Sequence[tuple[GroupName, UserName]]:
         """Return the members of a group, or of all groups of a realm, sorted."""
-        ...
 
     def add(self, realm: ExchangeName, group: GroupName, user: UserName) -> bool:
         """Add a user to a group; return whether the user was no member. Raises `TooManyGroups`."""
-        ...
 
     def remove(self, realm: ExchangeName, group: GroupName, user: UserName) -> bool:
         """Remove a user from a group; return whether the user was a member."""
-        ...
 
 
 class Secrets(Protocol):
@@ -95,11 +87,9 @@ class Secrets(Protocol):
 
     def put(self, secrets: Mapping[UserName, Credentials]) -> None:
         """Store users' credentials, replacing older ones. A failure may leave some of them stored."""
-        ...
 
     def remove(self, user: UserName) -> None:
         """Delete a user's credentials. Deleting twice is harmless."""
-        ...
 
 
 class RightsVersion(Protocol):
@@ -107,7 +97,6 @@ class RightsVersion(Protocol):
 
     def increment(self) -> None:
         """Raise the version. The rights must have been written before."""
-        ...
 
 
 class SessionNotifier(Protocol):
@@ -115,7 +104,6 @@ class SessionNotifier(Protocol):
 
     def notify_all(self, connections: Sequence[ConnectionId], signal: Signal, *, request: str) -> None:
         """Append a signal to the inbox of each connection; the same request twice is one signal."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

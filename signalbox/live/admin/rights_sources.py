@@ -79,17 +79,14 @@ class RightsStores(Protocol):
     @property
     def users(self) -> Users:
         """Return the users."""
-        ...
 
     @property
     def grants(self) -> Grants:
         """Return the grants and denies."""
-        ...
 
     @property
     def groups(self) -> Groups:
         """Return the groups."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,6 @@ class ClusterUsers(Protocol):
 
     def find(self, api: str, token: str) -> ClusterUser | TokenProblem:
         """Return the user of a token from the API at a URL, or why there is none."""
-        ...
 
 
 def is_cluster_token(text: str) -> bool:

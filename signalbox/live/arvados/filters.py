@@ -29,12 +29,10 @@ class Filterable(Protocol):
     @property
     def event_type(self) -> str:
         """Return the type of the event."""
-        ...
 
     @property
     def created_at(self) -> int:
         """Return the time of the row's creation."""
-        ...
 
 
 Condition = Callable[[Filterable], bool]

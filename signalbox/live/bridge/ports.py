@@ -15,23 +15,18 @@ class LogTable(Protocol):
 
     def newest_id(self) -> int:
         """Return the highest id that is visible, or 0."""
-        ...
 
     def ids_after(self, position: int, *, limit: int) -> Sequence[int]:
         """Return the lowest ids behind a position, in ascending order."""
-        ...
 
     def ids_within(self, ranges: Sequence[IdRange]) -> Sequence[int]:
         """Return the ids within ranges."""
-        ...
 
     def rows(self, ids: Sequence[int]) -> Sequence[LogRow]:
         """Return the rows that still exist, in any order."""
-        ...
 
     def writers(self) -> Collection[Writer]:
         """Return the transactions that hold the lock of a writer of the table."""
-        ...
 
 
 class Realm(Protocol):
@@ -39,19 +34,15 @@ class Realm(Protocol):
 
     def checkpoint(self) -> StoredCheckpoint | None:
         """Return the latest checkpoint once everything that the realm accepted from the bridge is in its log."""
-        ...
 
     def logged(self, window: Sequence[Intent], *, since: datetime) -> Collection[int]:
         """Return the ids of a window that are in the realm's log; the checkpoint is of `since`.
 
         Raises `RejectedError` when the log no longer contains all events since then.
         """
-        ...
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Publish a checkpoint."""
-        ...
 
     def publish(self, publication: RowPublication) -> None:
         """Publish a row. The realm accepts a row once in five minutes."""
-        ...

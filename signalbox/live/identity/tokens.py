@@ -95,4 +95,3 @@ class TokenVerifier(Protocol):
 
     def verify(self, token: str, issuers: Sequence[Issuer]) -> VerifiedToken | TokenRefusal:
         """Return the verified token, or why it is refused. Issuers that do not answer are a refusal, too."""
-        ...

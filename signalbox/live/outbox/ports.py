@@ -36,11 +36,9 @@ class Subscribers(Protocol):
 
         When this returns, the subscriber is in the result of every later lookup of every router.
         """
-        ...
 
     def detach(self, realm: ExchangeName, patterns: Collection[TopicPattern], connection: ConnectionId) -> None:
         """Remove the subscribers of one connection. Idempotent."""
-        ...
 
 
 class TopicLog(Protocol):
@@ -48,28 +46,23 @@ class TopicLog(Protocol):
 
     def events(self, realm: ExchangeName, topic: RoutingKey, *, live: LiveSettings, now: datetime) -> list[LoggedEvent]:
         """Return the unexpired events of a topic in their order, with strong read-after-write consistency."""
-        ...
 
     def events_since(
         self, realm: ExchangeName, topic: RoutingKey, sequence: int | None, *, live: LiveSettings, now: datetime
     ) -> list[LoggedEvent]:
         """Return the events of `events`, and in addition every event from a number on, even if it has expired."""
-        ...
 
     def topics(self, realm: ExchangeName, pattern: TopicPattern) -> list[RoutingKey]:
         """Return the topics with events that match a pattern."""
-        ...
 
     def retained(self, realm: ExchangeName, pattern: TopicPattern) -> list[LoggedEvent]:
         """Return up to two retained events of each topic: the latest unrestricted and the latest restricted one."""
-        ...
 
     def rows_after(self, realm: ExchangeName, number: int, *, now: datetime) -> Iterator[LoggedEvent]:
         """Yield the events of the last 30 minutes that carry a log row with a greater id, in the order of the ids.
 
         Only for a realm for Arvados' clients, with strong read-after-write consistency for each part that is read.
         """
-        ...
 
 
 class Outboxes(Protocol):
@@ -80,7 +73,6 @@ class Outboxes(Protocol):
 
         Raises `EffectFailed`.
         """
-        ...
 
 
 class PostResult(Enum):
@@ -98,8 +90,6 @@ class Connections(Protocol):
 
     def post(self, connection: ConnectionId, text: str, *, is_repeatable: bool) -> PostResult:
         """Post a message. A repeatable one may be retried, so the client may receive it twice."""
-        ...
 
     def close(self, connection: ConnectionId) -> None:
         """Close a connection. Idempotent."""
-        ...

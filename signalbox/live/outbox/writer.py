@@ -103,19 +103,15 @@ class ConnectionSnapshots(Protocol):
 
     def read(self, connection: ConnectionId, *, owner: Owner | None) -> ConnectionSnapshot:
         """Read a complete snapshot. If the caller knows the session's realm and user, `owner` saves a read."""
-        ...
 
     def recent(self, requests: Sequence[SnapshotRequest]) -> Mapping[ConnectionId, ConnectionSnapshot]:
         """Read the snapshots of several connections in one call, as far as their batches need them."""
-        ...
 
     def save(self, connection: ConnectionId, outbox: OutboxState, *, session: Session | None) -> None:
         """Save the state of a connection's outbox, with a copy of its session."""
-        ...
 
     def newest(self, realm: ExchangeName, topic: RoutingKey) -> int:
         """Return the sequence number of a topic's newest event, or 0."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

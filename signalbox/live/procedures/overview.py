@@ -45,7 +45,6 @@ class Topics(Protocol):
 
     def beginning_with(self, realm: ExchangeName, prefix: str) -> Sequence[Topic]:
         """Return the topics that begin with a prefix, sorted."""
-        ...
 
 
 class Pictures(Protocol):
@@ -53,11 +52,9 @@ class Pictures(Protocol):
 
     def every(self) -> Sequence[Picture]:
         """Return all pictures, in any order."""
-        ...
 
     def find(self, name: PictureName) -> str | None:
         """Return a picture, or None."""
-        ...
 
 
 # Returns whether the caller may read an exchange.

@@ -28,7 +28,6 @@ class UserRights(Protocol):
         self, realm: ExchangeName, user: UserName, *, token: TokenIdentity | None = None, is_anonymous: bool = False
     ) -> Rights:
         """Return the rights of a user or of a token's user in a realm: none for an unknown user."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

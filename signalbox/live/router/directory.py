@@ -61,15 +61,12 @@ class SubscriberTable(Protocol):
 
     def versions(self, partitions: Collection[SubscriberPartition]) -> Mapping[SubscriberPartition, PartitionVersion]:
         """Return the versions of the partitions in one read; a partition that never changed has none."""
-        ...
 
     def changes(self, partition: SubscriberPartition, numbers: range) -> Mapping[int, SubscriberChange]:
         """Return earlier changes of a partition by number: those of `numbers` that are still stored, maybe others."""
-        ...
 
     def rows(self, partition: SubscriberPartition) -> Iterable[SubscriberRow]:
         """Return the subscribers of a partition, at least as new as the last version that was read."""
-        ...
 
 
 SubscriberLookup = Callable[[RoutingKey], Sequence[Subscriber]]

@@ -41,13 +41,11 @@ class EventLog(Protocol):
 
     def append(self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings) -> None:
         """Append events to the logs of their topics. Idempotent."""
-        ...
 
     def append_with(
         self, realm: ExchangeName, events: Sequence[LoggedEvent], *, live: LiveSettings, writes: BatchWrites
     ) -> bool:
         """Append events to the logs of their topics and store `writes`, all or nothing; return whether it was done."""
-        ...
 
 
 class SubscriberDirectory(Protocol):
@@ -55,11 +53,9 @@ class SubscriberDirectory(Protocol):
 
     def lookup(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         """Return the lookup of current subscribers by topic."""
-        ...
 
     def known(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> SubscriberLookup:
         """Return the lookup of the subscribers that were found within the last second, without a read."""
-        ...
 
 
 class OutboxSender(Protocol):
@@ -67,7 +63,6 @@ class OutboxSender(Protocol):
 
     def send(self, messages: Sequence[OutboxMessage]) -> Collection[int]:
         """Send messages in no particular order; return the indexes of those that failed."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

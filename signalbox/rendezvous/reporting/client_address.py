@@ -29,7 +29,6 @@ class CountryLookup(Protocol):
 
     def __call__(self, address: str | None, /) -> str:
         """Return the ISO 3166 code of the address's country, or `??` if it is unknown."""
-        ...
 
 
 def keyed_hash(text: str, *, key: bytes) -> str:

@@ -46,7 +46,6 @@ class ControlQueue(Protocol):
 
     def ask(self, command: Reconcile, *, delay: timedelta) -> None:
         """Request a reconcile run after a delay."""
-        ...
 
 
 class Discovery(Protocol):
@@ -54,7 +53,6 @@ class Discovery(Protocol):
 
     def discover(self, target: Target) -> Sequence[Mapping[str, object]]:
         """Return the documents of a registry file. Raises `RejectedError`."""
-        ...
 
 
 class DeclaredRegistries(Protocol):
@@ -62,7 +60,6 @@ class DeclaredRegistries(Protocol):
 
     def documents(self, target: Target) -> Sequence[object]:
         """Return the documents of a workload's registry; empty if it has none. Raises `RejectedError`."""
-        ...
 
 
 class NothingDeclared:
@@ -78,7 +75,6 @@ class AuditTrail(Protocol):
 
     def events(self, message_id: str, *, since: date) -> Sequence[Mapping[str, object]]:
         """Return the events of a message since a day, oldest first. Raises `RejectedError` and `UnavailableError`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

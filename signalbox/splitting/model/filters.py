@@ -49,7 +49,6 @@ class Pattern(Protocol):
 
     def matches(self, text: str) -> bool:
         """Return whether the pattern matches anywhere in a text. Raises `FilterStopped`."""
-        ...
 
 
 class Capture(Protocol):
@@ -57,7 +56,6 @@ class Capture(Protocol):
 
     def span(self, text: str) -> Span | None:
         """Return the span of the group `value`, else of the first group. Raises `FilterStopped`."""
-        ...
 
 
 class Program(Protocol):
@@ -65,11 +63,9 @@ class Program(Protocol):
 
     def decision(self, document: object) -> bool | None:
         """Return the first output that is true or false. Raises `ProgramFailed` and `FilterStopped`."""
-        ...
 
     def texts(self, document: object) -> list[str]:
         """Return the outputs that are texts. Raises `ProgramFailed` and `FilterStopped`."""
-        ...
 
 
 class Compiler(Protocol):
@@ -77,19 +73,15 @@ class Compiler(Protocol):
 
     def begin(self, use: FilterUse) -> FilterUse:
         """Charge further compilations and evaluations to `use`; return the one charged before."""
-        ...
 
     def pattern(self, text: str, *, case_sensitive: bool) -> Pattern:
         """Return a compiled regular expression."""
-        ...
 
     def capture(self, text: str) -> Capture:
         """Return a regular expression that finds a name within a text."""
-        ...
 
     def program(self, text: str) -> Program:
         """Return a compiled jq program."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +97,6 @@ class Filter(Protocol):
 
     def verdict(self, filter_input: FilterInput) -> Verdict:
         """Return whether the message is claimed, and the reason. Raises `FilterStopped`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

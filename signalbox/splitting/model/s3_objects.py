@@ -46,7 +46,6 @@ class ObjectMetadata(Protocol):
 
     def fetch(self, objects: Collection[S3Object]) -> Mapping[S3Object, Metadata | Unread]:
         """Return the user-defined metadata of each object, with names in lower case; takes a bounded time."""
-        ...
 
 
 @dataclass(slots=True)

@@ -43,16 +43,13 @@ class Consumer(Protocol):
     @property
     def target(self) -> str:
         """Its name in the commands of splitting."""
-        ...
 
     @property
     def queues(self) -> Mapping[QueueName, str]:
         """URLs by name."""
-        ...
 
     def received(self) -> list[Receipt]:
         """Return all receipts, ordered by time."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,15 +41,12 @@ class Access(Protocol):
     @property
     def remedies(self) -> Remedies:
         """The actions for an operator after a failure."""
-        ...
 
     def connection(self, *, again: bool = False) -> Connection:
         """Return the address and the CA."""
-        ...
 
     def token(self, *, again: bool = False) -> str:
         """Return a bearer token."""
-        ...
 
 
 @dataclass(slots=True)

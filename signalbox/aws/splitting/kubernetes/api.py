@@ -51,12 +51,9 @@ class KubernetesApi(Protocol):
 
     def get(self, path: str, **query: str) -> Mapping[str, Any] | None:
         """Return an object or a list; None if there is none (404)."""
-        ...
 
     def apply(self, path: str, document: Mapping[str, Any], *, force: bool = False) -> Mapping[str, Any]:
         """Apply fields on the server, as `FIELD_MANAGER`, and return the object. Raises `FieldConflict`."""
-        ...
 
     def patch(self, path: str, document: Mapping[str, Any] | list[Any], *, kind: PatchKind) -> Mapping[str, Any]:
         """Patch an object and return it. With `metadata.resourceVersion`, only that version is patched."""
-        ...

@@ -29,7 +29,6 @@ class EksClient(Protocol):
 
     def describe_cluster(self, *, name: str) -> Any:  # noqa: ANN401 - as boto3 returns it
         """Return the description of a cluster."""
-        ...
 
 
 @dataclass(slots=True)

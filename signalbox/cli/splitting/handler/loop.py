@@ -24,11 +24,9 @@ class Invoker(Protocol):
 
     def is_ready(self) -> bool:
         """Return whether the handler can be invoked; no message is received while it cannot."""
-        ...
 
     def invoke(self, event: Mapping[str, Any], request_id: str) -> Invocation:
         """Invoke the handler with an event."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,6 @@ class CallRule(Protocol):
 
     async def answer(self, call: Call, forward: Forward) -> Answer:
         """Return the answer to a call; `forward` carries the call out."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
