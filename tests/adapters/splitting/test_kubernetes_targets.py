@@ -8,19 +8,14 @@ import boto3
 import pytest
 
 from signalbox.aws.splitting.kubernetes.access import Connection, Remedies
-from signalbox.aws.splitting.kubernetes.api import ClusterUnavailable
 from signalbox.aws.splitting.kubernetes.client import ClusterClient
-from signalbox.aws.splitting.targets.kubernetes import KubernetesTargets, UnsuitableWorkload
-from signalbox.aws.splitting.targets.kubernetes_registries import ClusterRegistries
+from signalbox.aws.splitting.targets.kubernetes import KubernetesTargets
 from signalbox.aws.splitting.targets.original_queues import OriginalQueues
 from signalbox.errors import EffectRefused
 from signalbox.filters.languages import Languages
 from signalbox.queues import QueueName
-from signalbox.splitting.consumers.definitions import definitions
-from signalbox.splitting.consumers.environment import Resolver, UnresolvedQueue
+from signalbox.splitting.consumers.environment import Resolver
 from signalbox.splitting.consumers.registry import NameSource, RegisteredQueue, Registry, SourceKind
-from signalbox.splitting.consumers.registry_file import parse_registries
-from signalbox.splitting.control.problems import problems
 from signalbox.splitting.model.claims import SessionId
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.session_config import QueueId
@@ -29,7 +24,6 @@ from signalbox.splitting.model.target import Target
 from tests.fakes.splitting import START, MemoryAnnotations, MemoryTime
 from tests.kubernetes.cluster import (
     MERGE,
-    READY,
     STAY,
     STRATEGIC,
     ApiError,
@@ -257,14 +251,6 @@ def test_a_variable_that_the_workload_lacks_is_added_with_the_fallback_and_remov
     assert owned(after) == owned(before)
 
 
-def test_the_registered_queues_are_found(workload):
-    workload.deploy(deployment("web", env=ENV))
-
-    (found,) = workload.targets.find(workload.registry)
-
-    assert (found.queue_id, found.original, found.visibility) == ("orders", ORDERS, timedelta(seconds=45))
-
-
 def test_a_terminating_pod_that_reads_the_original_is_waited_for(workload):
     workload.deploy(deployment("web", env=ENV, annotations={STAY: "true"}))
 
@@ -299,14 +285,6 @@ def test_a_pod_that_reads_the_temporary_queue_is_waited_for_on_the_way_back(work
 def _let_go(workload: Workload, pod: dict[str, object]) -> None:
     patch = {"metadata": {"annotations": {STAY: None}}}
     workload.namespace.patch("pods", pod["metadata"]["name"], patch, kind=MERGE)
-
-
-def test_a_workload_without_replicas_is_switched_at_once(workload):
-    workload.deploy(deployment("web", env=ENV, replicas=0))
-
-    workload.switch()
-
-    assert workload.observe() is TargetState.TEMPORARY
 
 
 def test_a_workload_that_is_scaled_meanwhile_is_switched(workload):
@@ -397,121 +375,6 @@ def test_another_queue_of_the_owner_stays(workload):
     assert managers(after) == {"flux"}
 
 
-def test_a_variable_that_the_owner_removes_is_gone_at_the_end(workload):
-    workload.namespace.apply("deployments", deployment("web", env=ENV), manager="flux")
-    workload.namespace.rolled_out("deployments", "web")
-    workload.switched()
-
-    workload.namespace.apply("deployments", deployment("web", env={"LEVEL": "info"}), manager="flux")
-    kept = workload.env()
-    after = workload.switched_back()
-
-    assert kept["QUEUE"] == URL + DEPLOYED
-    assert env_of(after["spec"]["template"]) == {"LEVEL": "info"}
-    assert managers(after) == {"flux"}
-
-
-def test_an_interrupted_way_back_is_completed(workload, monkeypatch):
-    before = workload.deploy(deployment("web", env=ENV))
-    workload.switched()
-
-    class Killed(Exception): ...
-
-    def killed(*_: object, **__: object) -> object:
-        raise Killed
-
-    with monkeypatch.context() as patched:
-        patched.setattr(ClusterClient, "patch", killed)
-        with pytest.raises(Killed):
-            workload.switch_back()
-    interrupted = workload.observe(Stage.RESTORING)
-    after = workload.switched_back()
-
-    assert interrupted is TargetState.MIXED
-    assert owned(after) == owned(before)
-
-
-def test_a_workload_that_is_set_back_again_and_again_is_given_up(workload):
-    manifest = deployment("web", env=ENV, replicas=0)
-    workload.namespace.apply("deployments", manifest, manager="argocd-controller")
-    for _ in range(5):
-        workload.time.moment += timedelta(seconds=5)
-        workload.switch()
-        workload.namespace.apply("deployments", manifest, manager="argocd-controller", force=True)
-
-    with pytest.raises(EffectRefused, match="is set back to its original queues again and again"):
-        workload.switch()
-    workload.time.moment += timedelta(minutes=11)
-    workload.switch()
-
-    assert workload.observe() is TargetState.TEMPORARY
-
-
-def test_a_rollout_that_exceeds_its_deadline_ends_the_start_with_the_reason(workload):
-    manifest = deployment("web", env=ENV)
-    manifest["spec"]["progressDeadlineSeconds"] = 1
-    workload.deploy(manifest)
-    unready = {"spec": {"template": {"metadata": {"annotations": {READY: "false"}}}}}
-    workload.namespace.patch("deployments", "web", unready, kind=MERGE)
-
-    workload.switch()
-
-    # A pod that a busy machine creates late counts as progress, and the deadline starts again.
-    assert "ProgressDeadlineExceeded" in wait_for(lambda: _refusal(workload), "the start is refused")
-
-    def notes() -> list[str]:
-        assert workload.observe(Stage.SPLIT) is TargetState.CHANGING
-        return problems(workload.annotations.of(workload.target))
-
-    (note,) = wait_for(notes, "a note of the split")
-    assert "ProgressDeadlineExceeded" in note
-
-
-def _refusal(workload: Workload) -> str | None:
-    """Return why the start of a split is refused, or None while it may go on."""
-    try:
-        workload.targets.observe(workload.split(live=True), workload.registry)
-    except EffectRefused as refused:
-        return str(refused)
-    return None
-
-
-def test_a_paused_workload_is_refused_with_the_remedy(workload):
-    workload.deploy(deployment("web", env=ENV))
-    workload.namespace.patch("deployments", "web", {"spec": {"paused": True}}, kind=MERGE)
-
-    with pytest.raises(UnsuitableWorkload, match="is paused; resume it"):
-        workload.targets.find(workload.registry)
-
-
-def test_a_name_from_a_secret_is_refused_with_the_remedy(workload):
-    secret = {"name": "QUEUE", "valueFrom": {"secretKeyRef": {"name": "queues", "key": "orders"}}}
-    workload.deploy(with_env(deployment("web", env={}), secret))
-
-    with pytest.raises(UnresolvedQueue, match="comes from a secret, which is not read; give the queue's name as"):
-        workload.targets.find(workload.registry)
-
-
-def test_a_deleted_workload_and_a_deleted_namespace_are_gone(workload):
-    workload.deploy(deployment("web", env=ENV, replicas=0))
-    workload.namespace.delete("deployments", "web")
-
-    wait_for(lambda: workload.observe(Stage.SPLIT) is TargetState.GONE, "the workload is gone")
-    elsewhere = replace(workload, namespace=replace(workload.namespace, name="no-such-namespace"))
-    assert elsewhere.observe(Stage.SPLIT) is TargetState.GONE
-    with pytest.raises(UnsuitableWorkload, match="cluster 'test' has no Deployment 'web' in namespace"):
-        workload.targets.find(workload.registry)
-
-
-def test_a_cluster_that_is_away_is_not_gone(workload, kubernetes):
-    workload.deploy(deployment("web", env=ENV, replicas=0))
-
-    with kubernetes.away(), pytest.raises(ClusterUnavailable):
-        workload.observe(Stage.SPLIT)
-
-    assert workload.observe(Stage.SPLIT) is TargetState.ORIGINAL
-
-
 def definition(group: str, version: str, kind: str, plural: str, *, schema: object = ANY_OBJECT) -> dict[str, object]:
     """Return a CustomResourceDefinition with a status."""
     fields = {"type": "object", "properties": {"spec": schema, "status": ANY_OBJECT}}
@@ -584,28 +447,3 @@ def test_a_rollout_is_switched_and_is_as_before_after_the_way_back(workload, kub
     assert workload.observe(Stage.RESTORING) is TargetState.ORIGINAL
     assert owned(workload.find()) == owned(before)
     workload.namespace.apply("rollouts", manifest, manager="argocd-controller")  # without a conflict
-
-
-def test_the_registries_of_a_workload_are_read_from_its_namespace(workload, kubernetes):
-    client = ClusterClient("test", StaticAccess(kubernetes))
-    registries = ClusterRegistries(lambda _: client)
-    without = registries.documents(workload.target)
-    group = "queues.mirrord.metalbear.co"
-    for one in definitions():
-        kubernetes.define(one)
-    consumer = {"name": "web", "workloadType": "Deployment", "container": "main"}
-    queues = {"orders": {"queueType": "SQS", "nameSource": {"envVar": "QUEUE"}}}
-    document = {
-        "apiVersion": f"{group}/v1alpha",
-        "kind": "MirrordWorkloadQueueRegistry",
-        "metadata": {"name": "web", "namespace": workload.namespace.name},
-        "spec": {"consumer": consumer, "queues": queues},
-    }
-    path = f"/apis/{group}/v1alpha/namespaces/{workload.namespace.name}/mirrordworkloadqueueregistries"
-    workload.namespace.api.call("POST", path, document)
-
-    (registry,) = parse_registries(registries.documents(workload.target), Languages(), cluster="test")
-
-    assert without == []
-    assert registry.target == workload.target
-    assert registry.queues[0].sources == (replace(VARIABLE, containers=("main",)),)

@@ -10,8 +10,6 @@ from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, TEXT
 from tests.handlers.recorded_events import batch, client_id, event, message, request
 
-# The session id and the offer of the recorded events, which belong to one rendezvous.
-SID = "Ytd81pBxO3lOBlExTQBURw"
 ANSWER = sample_answer(sample_offer("1"))
 GONE = '{"Status":"client gone"}'
 
@@ -36,23 +34,6 @@ def test_an_answer_reaches_its_client_byte_for_byte(stage, record):
     assert stage.replies(client_id(record)) == ['{"answer":' + json.dumps(ANSWER) + "}"]
     assert stage.in_flight() == 0
     assert stage.history()[-2:] == [("proxy_answer", "success"), ("answer", "delivered")]
-
-
-def test_a_second_answer_is_refused(stage, record):
-    handler(event("answer"), None)
-
-    assert handler(event("answer"), None)["body"] == GONE
-    assert len(stage.replies(client_id(record))) == 1
-    assert stage.history()[-1] == ("proxy_answer", "client_gone")
-
-
-def test_an_answer_before_any_match_is_refused_and_not_stored(stage):
-    stage.expect_proxies()
-
-    assert handler(event("answer"), None)["body"] == GONE
-
-    offer.handler(batch(message()), None)
-    assert stage.replies(client_id(message())) == []
 
 
 def test_an_answer_to_a_client_with_a_deleted_queue_is_refused(stage, record, sqs):

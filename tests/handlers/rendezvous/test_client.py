@@ -12,15 +12,9 @@ from lambdas.rendezvous import answer, poll
 from lambdas.rendezvous.client import handler
 from signalbox.clients.rendezvous.simulator import sample_answer, sample_offer
 from signalbox.rendezvous.reporting.pages import CROSS_ORIGIN, NOT_FOUND_HEADERS, TEXT
-from signalbox.rendezvous.wire import sdp
-from signalbox.rendezvous.wire.gojson.codec import decode_map
-from signalbox.rendezvous.wire.nat import Nat
-from signalbox.rendezvous.wire.offer import offer_body
 from signalbox.rendezvous.wire.proxy import ProxyAnswer, answer_body
 from tests.handlers.recorded_events import armored, event, request
 
-DENIED = '{"error":"no snowflake proxies currently available"}'
-TIMED_OUT = '{"error":"timed out waiting for answer!"}'
 SID = "Ytd81pBxO3lOBlExTQBURw"
 HEADERS = {"Content-Type": TEXT, **CROSS_ORIGIN}
 DEADLINE_SECONDS = 10
@@ -65,16 +59,6 @@ def test_an_offer_is_answered_while_its_request_waits(patient):
     assert response == {"statusCode": 200, "headers": HEADERS, "body": expected}
 
 
-def test_the_session_description_of_an_offer_is_parsed_once(stage, monkeypatch):
-    """The country of an AMP client is read from its offer."""
-    parsed = []
-    monkeypatch.setattr(sdp, "decode_map", lambda document: (parsed.append(document), decode_map(document))[1])
-
-    handler(event("client_amp"), None)
-
-    assert parsed == [sample_offer("4").encode()]
-
-
 def test_a_legacy_client_gets_the_answer_as_body(patient):
     with answering():
         response = handler(event("client_legacy"), None)
@@ -90,33 +74,6 @@ def test_an_answer_passes_through_an_amp_cache(patient, stage):
     assert response["headers"] == {**CROSS_ORIGIN, "Content-Type": "text/html", "Cache-Control": "max-age=15"}
     assert armored(response) == '{"answer":' + json.dumps(sample_answer(sample_offer("4"))) + "}"
     assert ("answer", "delivered") in stage.history()
-
-
-def test_a_client_without_a_compatible_proxy_is_denied_at_once(stage):
-    stage.expect_proxies(Nat.RESTRICTED)
-
-    response = handler(request("client", body=offer_body(sample_offer("r"), "restricted")), None)
-
-    assert response == {"statusCode": 200, "headers": HEADERS, "body": DENIED}
-    assert stage.history() == [("offer", "denied")]
-
-
-def test_a_client_without_a_poll_is_denied_when_its_patience_ends(stage):
-    stage.expect_proxies()
-
-    assert handler(event("client"), None)["body"] == DENIED
-    assert stage.history() == [("timeout", "expired")]
-
-
-def test_a_client_with_a_silent_proxy_gets_a_timeout(patient, stage, monkeypatch):
-    monkeypatch.setenv("HTTP_OFFER_PATIENCE_SECONDS", "4")
-
-    with ThreadPoolExecutor() as pool:
-        response = pool.submit(handler, event("client"), None)
-        take_offer()
-
-    assert response.result()["body"] == TIMED_OUT
-    assert stage.history()[-1] == ("timeout", "expired")
 
 
 def test_a_legacy_client_gets_errors_as_status_codes(stage, monkeypatch):

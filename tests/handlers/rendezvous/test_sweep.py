@@ -36,30 +36,11 @@ def test_the_queue_of_a_client_is_deleted_at_the_end_of_its_lease(stage, client_
     assert stage.history()[-1] == ("queue", "deleted")
 
 
-def test_the_queue_of_an_ended_offer_is_deleted_at_the_end_of_its_lease(stage, monkeypatch):
-    """A lease is in the record of its offer, and needs no item of its own."""
-    monkeypatch.setenv("CLIENT_QUEUE_LEASE_SECONDS", "0")
-    offer.handler(batch(message("client", body="invalid")), None)
-    assert stage.has_queue("client")
-
-    assert handler(event("sweep_leases"), Context()) == {"deleted": 1}
-    assert handler(event("sweep_leases"), Context()) == {"deleted": 0}
-    assert not stage.has_queue("client")
-    assert stage.history()[-1] == ("queue", "deleted")
-
-
 @pytest.fixture
 def stray_queue(client_queue) -> str:
     """The queue of a client whose offer has no record any more."""
     wiring.table().delete_item(Key={"pk": "offer#client", "sk": "offer"})
     return client_queue
-
-
-def test_the_queue_of_a_waiting_client_is_no_stray_whatever_its_age(stage, client_queue, monkeypatch):
-    monkeypatch.setenv("STRAY_QUEUE_AGE_SECONDS", "0")
-
-    assert handler(event("sweep_strays"), Context()) == {"deleted": 0}
-    assert stage.has_queue("client")
 
 
 def test_a_queue_of_this_stage_without_a_lease_is_deleted_at_its_age(stage, stray_queue, monkeypatch):
@@ -85,13 +66,6 @@ def test_queues_without_the_tags_of_this_stage_are_never_deleted(stage, sqs):
 
     assert handler(event("sweep_strays"), Context()) == {"deleted": 0}
     assert sqs.list_queues()["QueueUrls"] == before
-
-
-def test_a_search_that_ran_out_of_time_is_continued_by_the_next_run(stage, stray_queue):
-    assert handler(event("sweep_strays"), Context(0)) == {"deleted": 0}
-    assert handler(event("sweep_leases"), Context()) == {"deleted": 1}
-    assert not stage.has_queue("client")
-    assert handler(event("sweep_leases"), Context()) == {"deleted": 0}
 
 
 def test_a_queue_that_cannot_be_deleted_fails_the_run_after_the_others(stage, client_queue):

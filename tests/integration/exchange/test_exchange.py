@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -22,8 +22,6 @@ from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.exchange.consumer import Consumer, ReceivedMessage
 from signalbox.clients.exchange.publisher import PublishRequest
-from signalbox.control.protocol import CommandRejected
-from signalbox.exchange.control.errors import NotFound
 from signalbox.exchange.model.records import ResourceKind, ResourceRef
 from signalbox.local.stage_folder import StageFolder
 from tests.integration.rendezvous.peers import dead_letter_reasons
@@ -98,10 +96,6 @@ class Desk:
         """Return the reasons of dead letters by their bodies."""
         return dead_letter_reasons(self.client.sqs, url, count, seconds=LATE_SECONDS)
 
-    def condition(self, name: str) -> dict[str, Any]:
-        document = self.client.status()
-        return next(dict(one) for one in (*document["exchanges"], *document["queues"]) if one["name"] == name)
-
 
 @pytest.fixture
 def desk(deployment: Deployment) -> Iterator[Desk]:
@@ -135,16 +129,6 @@ def test_an_exchange_is_a_queue_with_all_that_belongs_to_it_and_goes_with_it(des
             desk.client.sqs.get_queue_url(QueueName=queue)
 
 
-def test_declaring_twice_creates_once_and_returns_the_same(desk: Desk):
-    exchange, queue = desk.exchange(), desk.queue(prefetch=7)
-
-    first, second = (desk.client.declare_queue(queue) for _ in range(2))
-
-    assert first == second
-    assert first["prefetch"] == 7
-    assert [one["exchange"] for one in desk.client.exchanges()].count(exchange) == 1
-
-
 def test_instances_that_start_at_the_same_moment_declare_and_bind_the_same(desk: Desk, deployment: Deployment):
     exchange, queue = f"xs_{desk.mark}", f"q_{desk.mark}"
     desk.exchanges.append(exchange)
@@ -163,16 +147,6 @@ def test_instances_that_start_at_the_same_moment_declare_and_bind_the_same(desk:
 
     assert statuses == [statuses[0]] * INSTANCES
     assert sorted(one["pattern"] for one in desk.client.bindings(exchange)) == ["a.#", "b.#"]
-
-
-def test_a_name_as_sr3_makes_it_has_another_one_in_sqs(desk: Desk, deployment: Deployment):
-    queue = desk.queue(".subscribe.dd_swob.alice_host1.example.com_12345678." + "long" * 12)
-
-    (description,) = (one for one in desk.client.queues() if one["queue"] == queue)
-
-    assert len(description["sqs_name"]) == 80
-    assert "." not in description["sqs_name"]
-    assert attributes_of(deployment, description["url"])["QueueArn"].endswith(f":{description['sqs_name']}")
 
 
 def test_each_queue_gets_what_its_patterns_match_and_gets_it_once(desk: Desk):
@@ -264,55 +238,6 @@ def test_released_messages_go_to_another_consumer_at_once(desk: Desk):
     assert second.times_received == 2
 
 
-def test_a_consumer_is_seen(desk: Desk):
-    queue = desk.queue(expires=timedelta(minutes=5))
-    assert desk.client.declare_queue(queue)["consumed_at"] is None
-
-    with desk.client.consumer(queue):
-        assert desk.client.declare_queue(queue)["consumed_at"] is not None
-        assert desk.condition(queue)["last_consumer"] is not None
-
-
-def test_an_unmatched_message_is_dropped_and_counted(desk: Desk):
-    exchange = desk.exchange()
-
-    desk.client.publish(exchange, "a", "hello")
-
-    wait_for(lambda: desk.condition(exchange)["dropped"] == 1, "one dropped message", every=0.5, seconds=LATE_SECONDS)
-
-
-def test_an_unmatched_message_goes_to_the_alternate(desk: Desk):
-    rest, queue, bound = desk.exchange("_rest"), desk.queue("_rest"), desk.queue()
-    exchange = desk.exchange(alternate=rest)
-    desk.client.bind(rest, queue, "#")
-    desk.client.bind(exchange, bound, "a.#")
-
-    for key in ("a.b", "b"):
-        desk.client.publish(exchange, key, key)
-
-    (taken,) = desk.taken(queue, 1)
-    assert (taken.delivered.body, taken.delivered.exchange) == ("b", exchange)
-    assert desk.bodies(bound, 1) == ["a.b"]
-    desk.client.unbind(rest, queue, "#")
-    with pytest.raises(CommandRejected, match=f"is the alternate of {exchange}"):
-        desk.client.delete_exchange(rest)
-
-
-def test_exchanges_are_bound_to_one_another_and_a_circle_ends(desk: Desk):
-    first, second, third = (desk.exchange(f"_{number}") for number in range(3))
-    queue = desk.queue()
-    for source, target in ((first, second), (second, third), (third, first)):
-        desk.client.bind(source, target, "#")
-    for exchange in (second, third):
-        desk.client.bind(exchange, queue, "a.#")
-
-    for body, key in (("hello", "a.b"), ("nobody's", "b")):
-        desk.client.publish(first, key, body)
-
-    (taken,) = desk.taken(queue, 1)
-    assert (taken.delivered.body, taken.delivered.exchange) == ("hello", first)
-
-
 def test_an_ordered_exchange_keeps_the_order_of_each_key_and_numbers_it(desk: Desk):
     exchange, fifo, standard = desk.exchange(".fifo"), desk.queue(".fifo"), desk.queue("_plain")
     for queue in (fifo, standard):
@@ -390,45 +315,6 @@ def test_expired_messages_are_not_delivered(desk: Desk):
     wait_for(lambda: later.receive(wait_seconds=1) or later.expired, "the expired message", seconds=LATE_SECONDS)
 
     assert (later.expired, later.unacknowledged) == (1, 0)
-
-
-def test_a_bound_exchange_is_deleted_by_force_only(desk: Desk):
-    exchange, queue = desk.exchange(), desk.queue()
-    desk.client.bind(exchange, queue, "#")
-
-    with pytest.raises(CommandRejected, match=rf"{exchange}' is bound \({exchange} to {queue}\): unbind it first"):
-        desk.client.delete_exchange(exchange)
-    answer = desk.client.delete_exchange(exchange, force=True)
-
-    assert [dict(one) for one in answer["unbound"]] == [{"exchange": exchange, "queue": queue, "pattern": "#"}]
-    assert desk.client.delete_exchange(exchange)["deleted"] is False
-    with pytest.raises(NotFound, match=f"exchange '{exchange}' does not exist: declare it first"):
-        desk.client.publish(exchange, "a", "hello")
-
-
-def test_a_queue_takes_its_bindings_along(desk: Desk):
-    exchange, queue = desk.exchange(), desk.queue()
-    desk.client.bind(exchange, queue, "#")
-
-    assert len(desk.client.delete_queue(queue)["unbound"]) == 1
-    assert desk.client.bindings(exchange) == []
-
-
-NOT_THERE: dict[str, tuple[Callable[[ExchangeClient, str], object], str]] = {
-    "bind from nothing": (lambda c, q: c.bind("xs_none", q, "#"), "exchange 'xs_none' does not exist"),
-    "bind to nothing": (lambda c, _: c.bind("xpublic", "q_none", "#"), "queue 'q_none' does not exist"),
-    "an alternate that is not there": (lambda c, _: c.declare_exchange("xpublic", alternate="xs_none"), "'xs_none'"),
-    "bindings of nothing": (lambda c, _: c.bindings("xs_none"), "exchange 'xs_none' does not exist"),
-    "order and none": (lambda c, q: c.declare_exchange("xpublic", alternate="xs_none.fifo"), "xs_none.fifo"),
-}
-
-
-@pytest.mark.parametrize(("call", "text"), NOT_THERE.values(), ids=NOT_THERE)
-def test_missing_resources_are_named(desk: Desk, call: Callable[[ExchangeClient, str], object], text: str):
-    desk.client.declare_exchange("xpublic")
-
-    with pytest.raises(CommandRejected, match=text):
-        call(desk.client, desk.queue())
 
 
 def test_a_message_may_be_published_and_replayed_by_command(desk: Desk):

@@ -18,8 +18,7 @@ from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor, ReceivedEvent
-from signalbox.clients.live.session import JoinRefused, Login, RequestRefused, SubscriptionRevoked
-from signalbox.clients.web_socket import connector
+from signalbox.clients.live.session import RequestRefused, SubscriptionRevoked
 from signalbox.flows.trial import Journal, Trial
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.wamp.messages import Payload
@@ -158,31 +157,6 @@ def test_a_publication_is_activity_of_the_exchange_and_of_history(place: TrialRe
         assert work()["exchange"] > before["exchange"]
 
 
-@pytest.mark.parametrize("realm", ["xplain.fifo", "xmissing.fifo"])
-def test_an_exchange_that_is_not_live_cannot_be_joined(place: TrialRealm, administrator: ExchangeClient, realm: str):
-    administrator.declare_exchange("xplain.fifo")
-    with (
-        LiveClient(connector(place.url), Login(realm, *place.users["admin"])) as client,
-        pytest.raises(JoinRefused) as error,
-    ):
-        client.call("signalbox.topics")
-
-    assert "no_such_realm" in str(error.value)
-
-
-def test_a_realm_can_be_joined_anonymously_if_it_is_allowed(place: TrialRealm, administrator: ExchangeClient):
-    realm = f"xopen{secrets.token_hex(4)}.fifo"
-    reader = place.users["source"][0]
-    administrator.declare_exchange(realm, live={"anonymous": reader, "retention": {"count": 2}})
-    administrator.ask("grant", {"user": reader, "exchange": realm, "match": "prefix", "uri": ""})
-    for number in range(4):
-        administrator.publish(realm, "news", str(number))
-
-    with LiveClient(connector(place.url), Login(realm)) as client:
-        client.follow(Cursor(TopicPattern(MatchPolicy.PREFIX, ""), LastEvents(10)))
-        assert [event.payload.arguments[0] for event in taken(client, 2)] == [2, 3]
-
-
 def test_the_page_and_the_health_check_are_served_over_http(deployed: dict[str, Any]):
     def read(name: str) -> str:
         with urlopen(deployed["page_url"] + name, timeout=SOON_SECONDS) as answer:  # noqa: S310 - loopback
@@ -191,11 +165,6 @@ def test_the_page_and_the_health_check_are_served_over_http(deployed: dict[str, 
     assert "<title>" in read("")
     assert json.loads(read("health")) == {"health": "OK"}
     assert deployed["realm"] in json.loads(read("config.json"))["realms"]
-
-
-def test_local_json_has_the_websocket_url_and_the_trial_users(deployed: dict[str, Any]):
-    assert {user["role"] for user in deployed["live_users"]} == {"admin", "source", "subscriber"}
-    assert deployed["websocket_url"].startswith("ws://127.0.0.1:")
 
 
 def test_the_demo_of_live_follows_a_log_without_a_gap(deployment: Deployment, place: TrialRealm):

@@ -7,20 +7,14 @@ import pytest
 
 from signalbox.clients.rendezvous.amp import amp_path, armored
 from signalbox.clients.rendezvous.client import new_client_id
-from signalbox.clients.rendezvous.simulator import sample_offer
-from signalbox.rendezvous.wire.nat import Nat
-from signalbox.rendezvous.wire.offer import offer_body
 from tests.integration.rendezvous.peers import SOON_SECONDS, Parties
 
 pytestmark = pytest.mark.emulator
 
 TEXT = "text/plain; charset=utf-8"
 CROSS_ORIGIN = {"access-control-allow-origin": "*", "access-control-allow-headers": "Origin, X-Session-ID"}
-OFFER = sample_offer("a client")
-TOO_LONG = offer_body(OFFER) + " " * 100_000
 POLL = {"Sid": "Ytd81pBxO3lOBlExTQBURw", "Version": "1.3", "Type": "standalone", "NAT": "restricted", "Clients": 0}
 IDLE = '{"Status":"no match","Offer":"","NAT":"","NextPoll":20000,"RelayURL":""}'
-REFUSED = '{"Status":"incorrect relay pattern","Offer":"","NAT":"","NextPoll":3600000,"RelayURL":""}'
 
 
 def poll() -> str:
@@ -57,39 +51,6 @@ def test_the_paths_of_amp_reach_the_function_as_they_are(unfit: Parties):
     assert unfit.http("GET", "amp/client").status == 307
 
 
-def test_an_offer_longer_than_a_proxy_reads_is_refused(unfit: Parties):
-    """Over HTTP with upstream's status; over SQS, where upstream has no limit, with a reason."""
-    client_id = new_client_id()
-    unfit.send(TOO_LONG, client_id=client_id)
-
-    response = unfit.http("POST", "client", TOO_LONG)
-
-    assert (response.status, response.body) == (400, "")
-    assert unfit.reply(client_id) == f'{{"error":"{len(TOO_LONG)} bytes are too many; at most 100000 are allowed"}}'
-
-
-@pytest.mark.parametrize(("body", "status"), [(OFFER, 503), ('{"type":"offer"}', 400)], ids=["denied", "malformed"])
-def test_a_client_of_the_older_form_gets_an_http_status(unfit: Parties, body: str, status: int):
-    """Upstream drops the connection for an invalid offer."""
-    response = unfit.http("POST", "client", body, headers={"Snowflake-NAT-Type": "restricted"})
-
-    assert (response.status, response.body) == (status, "")
-
-
-@pytest.mark.parametrize("path", ["proxy", "answer"])
-def test_an_invalid_message_of_a_proxy_is_a_bad_request(unfit: Parties, path: str):
-    response = unfit.http("POST", path, "nothing")
-
-    assert (response.status, response.body) == (400, "")
-    assert CROSS_ORIGIN.items() <= response.headers.items()
-
-
-def test_a_proxy_that_does_not_accept_the_allowed_relays_is_refused(unfit: Parties):
-    response = unfit.http("POST", "proxy", json.dumps(POLL))
-
-    assert (response.status, response.body) == (200, REFUSED)
-
-
 def test_polls_are_taken_with_any_method_and_content_type(unfit: Parties):
     """The Go proxy sends no content type, browsers send one."""
     browser = {"Content-Type": "text/plain;charset=UTF-8"}
@@ -112,13 +73,3 @@ def test_an_offer_without_a_valid_client_id_becomes_a_dead_letter_with_a_reason(
     dead_letter = unfit.dead_letter(sent)
     assert dead_letter["Body"] == "x" * 100_000
     assert dead_letter["MessageAttributes"]["Reason"]["StringValue"] == "ClientID is empty"
-
-
-def test_the_endpoints_work_after_invalid_input(unfit: Parties):
-    held = unfit.hold(unfit.proxy(Nat.RESTRICTED))
-
-    asked = unfit.ask(Nat.UNRESTRICTED)
-
-    assert unfit.reply(asked.client_id) == asked.answer
-    assert held.offer() == asked.offer
-    assert unfit.waiting_messages() == 0

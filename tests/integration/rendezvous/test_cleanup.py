@@ -7,16 +7,12 @@ from datetime import UTC, datetime
 import pytest
 
 from signalbox.aws.shared.leases import DynamoLeases
-from signalbox.clients.rendezvous.client import new_client_id
-from signalbox.clients.rendezvous.simulator import sample_offer
 from signalbox.queues import Lease, QueueName, QueueUrl
 from signalbox.rendezvous.wire.nat import Nat
-from signalbox.rendezvous.wire.offer import offer_body
 from tests.integration.rendezvous.peers import DENIED, Parties, wait_for
 
 pytestmark = pytest.mark.emulator
 
-OURS = {"signalbox:stage": "signalbox", "signalbox:capability": "rendezvous"}
 LEASES, STRAYS = {"task": "leases"}, {"task": "strays"}
 
 
@@ -86,47 +82,6 @@ def test_a_client_queue_that_no_sweep_deleted_is_deleted_as_a_stray(parties: Par
         parties.invoke("SweepFunctionName", STRAYS)
 
     assert not exists(parties, queue)
-
-
-def test_sweeps_keep_leased_queues_and_queues_with_similar_names(parties: Parties, queue: QueueUrl):
-    prefix = parties.deployment.outputs["ClientQueuePrefix"]
-    look_alikes = {
-        f"{prefix}without-tags": {},
-        f"{prefix}of-another-stage": OURS | {"signalbox:stage": "other"},
-        f"{prefix}of-another-capability": OURS | {"signalbox:capability": "splitting"},
-        f"my-{prefix}in-the-middle": OURS,
-        prefix.rstrip("-"): OURS,
-    }
-    made = [parties.sqs.create_queue(QueueName=name, tags=tags)["QueueUrl"] for name, tags in look_alikes.items()]
-
-    for task in (LEASES, STRAYS):
-        parties.invoke("SweepFunctionName", task)
-    assert exists(parties, queue)
-    with strays_of_any_age(parties):
-        parties.invoke("SweepFunctionName", STRAYS)
-
-    assert [exists(parties, url) for url in made] == [True] * len(made)
-    for url in made:
-        parties.sqs.delete_queue(QueueUrl=url)
-
-
-def test_an_untagged_queue_with_the_name_of_a_client_queue_is_neither_used_nor_deleted(
-    parties: Parties, leases: DynamoLeases
-):
-    client_id = new_client_id()
-    name = QueueName(parties.deployment.outputs["ClientQueuePrefix"] + client_id)
-    theirs = parties.sqs.create_queue(QueueName=name)["QueueUrl"]
-    parties.sqs.send_message(QueueUrl=theirs, MessageBody="theirs")
-
-    sent = parties.send(offer_body(sample_offer(client_id), Nat.RESTRICTED), client_id=client_id)
-
-    reason = parties.dead_letter(sent)["MessageAttributes"]["Reason"]["StringValue"]
-    assert reason == f"queue {name!r} exists and is not a client queue of ours"
-    assert not leases.leased([name])
-    with strays_of_any_age(parties):
-        parties.invoke("SweepFunctionName", STRAYS)
-    assert parties.messages_in(theirs) == 1
-    parties.sqs.delete_queue(QueueUrl=theirs)
 
 
 def test_the_daily_sweep_recreates_a_deleted_broker_queue(parties: Parties):
