@@ -18,8 +18,7 @@ from signalbox.aws.live.outbox import SqsOutboxes
 from signalbox.aws.live.overview import OverviewTables, S3Pictures
 from signalbox.aws.shared.table import DynamoTable
 from signalbox.exchange.model.names import StageNames
-from signalbox.live.procedures.logged_topics import LoggedTopics
-from signalbox.live.procedures.overview import StageOverview
+from signalbox.live.procedures.overview import LoggedTopics, StageOverview
 from signalbox.live.procedures.overview_service import OverviewService
 
 # CloudWatch has a value a minute; the local stage measures at each read, which is free.

@@ -24,7 +24,7 @@ from signalbox.aws.shared.dead_letters import SqsDeadLetters
 from signalbox.exchange.model.names import StageNames
 from signalbox.history.event import HistoryEvent
 from signalbox.live.ports import SessionPorts, Store
-from signalbox.live.procedures.subscription_lookup import CachedSubscriptionLookup
+from signalbox.live.procedures.subscription_meta import CachedSubscriptionLookup
 from signalbox.live.router.directory import CachedSubscriberDirectory
 from signalbox.live.wamp.codec import MAXIMUM_ID
 

@@ -56,7 +56,7 @@ FOLDERS = {
         "tests/local/emulator",
     ),
 }
-CORE_TESTS = ("tests/unit", "tests/adapters")
+CORE_TESTS = ("tests/unit", "tests/adapters", "tests/golden")
 # Tests of whole commands, of which most need a stage in moto: a third of the time of all tests without a marker.
 COMMAND_TESTS = "tests/cli"
 # The parts of a release that are all tests of a folder that `make test` leaves out.

@@ -39,7 +39,7 @@ from signalbox.live.model.state import (
     Session,
     opened,
 )
-from signalbox.live.procedures.session_renewal import RENEW
+from signalbox.live.procedures.session_meta import RENEW
 from signalbox.live.rights.grants import Grant, Rights
 from signalbox.live.session.machine import receive
 from signalbox.live.wamp import codec, error_uris

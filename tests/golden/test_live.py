@@ -35,7 +35,7 @@ from signalbox.live.admin.commands import (
 )
 from signalbox.live.admin.ports import StoredGrants
 from signalbox.live.identity.tokens import TokenIdentity
-from signalbox.live.log.event_documents import event_document, event_of
+from signalbox.live.log.documents import event_document, event_of
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model import events
 from signalbox.live.model.effects import (

@@ -37,7 +37,7 @@ from signalbox.backoff import Backoff
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.arvados.rows import row_of
-from signalbox.live.log.event_documents import event_document, event_of, json_text
+from signalbox.live.log.documents import event_document, event_of, json_text
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.retention import retention_of
 from signalbox.live.log.selection import is_logged

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from signalbox.live.arvados.requests import MAXIMUM_LOG_ID
 from signalbox.live.arvados.timestamps import nanoseconds, nanoseconds_of
-from signalbox.live.log.event_documents import json_text
+from signalbox.live.log.documents import json_text
 from signalbox.live.log.events import LoggedEvent
 
 # The fields of a message after `msgID`, in the order of arvados/arvados, services/ws/session_v0.go, `EventMessage`.

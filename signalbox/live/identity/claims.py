@@ -1,14 +1,26 @@
 """The user of a verified token: authid, role, groups and end, as its claims and the issuer's settings give them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from signalbox.exchange.model.issuers import Issuer
-from signalbox.live.identity.names import authid_of
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.rights.principals import MAXIMUM_LENGTH, canonical_name
 from signalbox.sarracenia.rights.permissions import Role
+
+
+def authid_of(name: str, issuer: Issuer, realm_issuers: Iterable[Issuer]) -> str | None:
+    """Return the authid of a name that an issuer gives: `NAME` or `NAME@LABEL`; None if no user may have it.
+
+    A name of the issuer without a label may not end like the names of one with a label.
+    """
+    canonical = canonical_name(name)
+    authid = f"{canonical}@{issuer.label}" if issuer.label else canonical
+    labels = {one.label for one in realm_issuers if one.label}
+    is_foreign = not issuer.label and "@" in canonical and canonical.rpartition("@")[2] in labels
+    return None if not canonical or is_foreign or len(authid) > MAXIMUM_LENGTH else authid
+
 
 MAXIMUM_GROUPS = 500
 MAXIMUM_GROUPS_BYTES = 16_384  # all names together: they are part of the session's record

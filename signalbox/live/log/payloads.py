@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import TypeGuard
 
 from signalbox.forms import Document
-from signalbox.live.log.documents import PAYLOAD
-from signalbox.live.log.event_documents import json_text
+from signalbox.live.log.documents import PAYLOAD, json_text
 from signalbox.live.wamp.codec import MAXIMUM_ID, MalformedMessage, parse_json
 from signalbox.live.wamp.messages import Payload, PublicationId
 from signalbox.messages import MessageId

@@ -7,8 +7,7 @@ from typing import NewType
 
 from signalbox.errors import RejectedError
 from signalbox.forms import tagged
-from signalbox.live.log.documents import FORMS
-from signalbox.live.log.event_documents import json_text
+from signalbox.live.log.documents import FORMS, json_text
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model.effects import Post, PostText
 from signalbox.live.model.state import ConnectionId

@@ -10,13 +10,16 @@ from signalbox.errors import UnavailableError
 from signalbox.exchange.model.topics import RoutingKey, short_string_problem
 from signalbox.live.log.events import rfc3339
 from signalbox.live.log.history_request import InvalidArgument
+from signalbox.live.outbox.ports import TopicLog
 from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.codec import MAXIMUM_ID, MAXIMUM_MESSAGE_BYTES, serialize, size_bytes
 from signalbox.live.wamp.messages import Payload, RequestId, Result
+from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import ExchangeName
 
 if TYPE_CHECKING:
     from signalbox.activity.recent import RecentActivity  # the function `session` has this module, and does not use it
+
 
 PictureName = NewType("PictureName", str)
 
@@ -172,3 +175,19 @@ def _fitting(payload: Payload) -> Payload:
             f"the picture takes {size} bytes; a message may have at most {MAXIMUM_MESSAGE_BYTES}: read its file"
         )
     return payload
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedTopics:
+    """`Topics` with events in the log, now or earlier."""
+
+    log: TopicLog
+
+    def beginning_with(self, realm: ExchangeName, prefix: str) -> Sequence[Topic]:
+        """Return the topics that begin with a prefix, sorted, with the time of their latest retained event."""
+        pattern = TopicPattern(MatchPolicy.PREFIX, prefix)
+        retained_at: dict[RoutingKey, datetime] = {}
+        for event in self.log.retained(realm, pattern):
+            retained_at[event.topic] = max(event.at, retained_at.get(event.topic, event.at))
+        topics = {*self.log.topics(realm, pattern), *retained_at}
+        return [Topic(topic, retained_at.get(topic)) for topic in sorted(topics)]

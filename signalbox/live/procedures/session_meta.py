@@ -1,6 +1,8 @@
 """The `wamp.session.*` procedures (WAMP advanced profile, «Session Meta API»)."""
 
 from signalbox.documents import shown
+from signalbox.live.identity.tokens import TokenIdentity
+from signalbox.live.log.events import rfc3339
 from signalbox.live.log.history_request import InvalidArgument
 from signalbox.live.model.state import KILLED, Killed
 from signalbox.live.ports import Member
@@ -66,3 +68,12 @@ def _text(payload: Payload, name: str) -> str | None:
     if value is not None and not isinstance(value, str):
         raise InvalidArgument(f"{name}: expected a text, not {shown(value)}")
     return value
+
+
+RENEW = "signalbox.session.renew"
+
+
+def renewed(token: TokenIdentity, payload: Payload) -> Payload:
+    """Return the expiry of the new token; the session's machine has verified and stored it."""
+    del payload
+    return Payload((), {"expires_at": rfc3339(token.expires_at)})

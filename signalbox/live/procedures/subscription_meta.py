@@ -1,7 +1,8 @@
-"""The `wamp.subscription.*` procedures (WAMP advanced profile, «Subscription Meta API»), except `get_events`."""
+"""The `wamp.subscription.*` procedures (WAMP advanced profile, «Subscription Meta API»), and their cached lookup."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from signalbox.documents import shown
@@ -9,9 +10,34 @@ from signalbox.exchange.model.topics import RoutingKey, short_string_problem
 from signalbox.live.log.history_request import InvalidArgument
 from signalbox.live.procedures.calls import CallContext, NoSuchSubscription
 from signalbox.live.procedures.meta_events import subscription_details
+from signalbox.live.router.directory import CachedSubscriberDirectory
+from signalbox.live.session.ports import Attached, SubscriptionLookup
 from signalbox.live.wamp.messages import Payload, SessionId
 from signalbox.live.wamp.options import InvalidOptions, SubscribeOptions
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.sarracenia.rights.names import ExchangeName
+
+
+@dataclass(frozen=True, slots=True)
+class CachedSubscriptionLookup:
+    """`SubscriptionLookup` that keeps a router's directory: a lookup without changes costs one small read.
+
+    The directory is for one thread at a time: a function with several threads passes a lock as `exclusive`.
+    """
+
+    directory: CachedSubscriberDirectory
+    table: SubscriptionLookup
+    exclusive: AbstractContextManager[object] = field(default_factory=nullcontext)
+
+    def watched(self, realm: ExchangeName, topics: Collection[RoutingKey]) -> Collection[RoutingKey]:
+        """Return the given meta topics that have subscribers."""
+        with self.exclusive:
+            matching = self.directory.lookup(realm, topics)
+            return [topic for topic in topics if matching(topic)]
+
+    def attached(self, realm: ExchangeName, pattern: TopicPattern) -> Sequence[Attached]:
+        """Return the sessions that are subscribed to a pattern."""
+        return self.table.attached(realm, pattern)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from enum import Enum, auto
 from typing import Any, Generic, TypeVar
 
 from signalbox.live.identity.tokens import TokenIdentity
-from signalbox.live.procedures import calls, overview, session_meta, session_renewal, subscription_meta
+from signalbox.live.procedures import calls, overview, session_meta, subscription_meta
 from signalbox.live.procedures.calls import CallContext
 from signalbox.live.procedures.overview import OverviewContext
 from signalbox.live.procedures.subscription_meta import Subscription
@@ -101,7 +101,7 @@ OVERVIEW_PROCEDURES: tuple[Procedure[OverviewContext], ...] = (
     Procedure("signalbox.report", Access.ADMINISTRATORS, overview.find_reports),
 )
 # Decided by the session's machine, since it changes the session.
-RENEWAL: Procedure[TokenIdentity] = Procedure(session_renewal.RENEW, Access.JOINED, session_renewal.renewed)
+RENEWAL: Procedure[TokenIdentity] = Procedure(session_meta.RENEW, Access.JOINED, session_meta.renewed)
 _ALL: tuple[Procedure[Any], ...] = (*SESSION_PROCEDURES, *OVERVIEW_PROCEDURES, RENEWAL)
 PROCEDURES: Mapping[str, Procedure[Any]] = {one.uri: one for one in _ALL}
 FEATURES = frozenset(one.feature for one in PROCEDURES.values() if one.feature)

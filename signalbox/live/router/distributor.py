@@ -10,7 +10,7 @@ from signalbox.exchange.model.records import Exchange, LiveSettings, OrderBy
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.ports import BatchWrites, Delivery
 from signalbox.exchange.routing.ports import NumberedPublication as ToConnections
-from signalbox.live.log.event_documents import event_document, json_text
+from signalbox.live.log.documents import event_document, json_text
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.items import (

@@ -8,8 +8,7 @@ from signalbox.errors import RejectedError
 from signalbox.exchange.messages.properties import LIVE, MessageProperties
 from signalbox.exchange.model.records import OrderBy
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.log.documents import FORMS
-from signalbox.live.log.event_documents import json_text
+from signalbox.live.log.documents import FORMS, json_text
 from signalbox.live.log.payloads import body_of
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener

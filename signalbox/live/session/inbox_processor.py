@@ -30,7 +30,7 @@ from signalbox.live.model.state import (
 )
 from signalbox.live.ports import RealmAccess, SessionPorts, Stored
 from signalbox.live.procedures import meta_events
-from signalbox.live.procedures.session_renewal import RENEW
+from signalbox.live.procedures.session_meta import RENEW
 from signalbox.live.session import inbox
 from signalbox.live.session.effect_executor import EffectExecutor
 from signalbox.live.session.inbox import InboxMessage, InvalidInboxMessage

@@ -5,7 +5,7 @@ from dataclasses import replace
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.model.effects import Post
 from signalbox.live.model.state import DecisionContext, Outcome, RightsChanged, Session, token_deadline
-from signalbox.live.procedures.session_renewal import RENEW
+from signalbox.live.procedures.session_meta import RENEW
 from signalbox.live.procedures.table import RENEWAL
 from signalbox.live.session import requests
 from signalbox.live.session.closing import ended_with_goodbye

@@ -38,16 +38,6 @@ def changes(iam: Iam, clock: Clock) -> IamChanges:
     return IamChanges(clock, lambda _principal: iam.policies)
 
 
-@pytest.mark.parametrize(("kind", "parameter"), [("user", "UserName"), ("role", "RoleName")])
-def test_a_policy_counts_five_seconds_later(changes, iam, clock, kind, parameter):
-    iam.answer(changes, "iam", f"Put{kind.title()}Policy", wire=Wire.QUERY, **{parameter: "x", "PolicyName": "one"})
-
-    assert changes.policies((kind, "x"), iam.policies) == []
-    assert changes.policies((kind, "y"), iam.policies) == ["one"]
-    clock.now += 5
-    assert changes.policies((kind, "x"), iam.policies) == ["one"]
-
-
 def test_each_of_two_changes_counts_at_its_own_time(changes, iam, clock):
     iam.answer(changes, "iam", "PutUserPolicy", UserName="x", PolicyName="one")
     clock.now += 2

@@ -27,13 +27,6 @@ def life(states: MappingStates, clock: Clock, mapping: dict[str, Any]) -> list[t
     return [*seen, (mapping["State"], mapping["Enabled"])]
 
 
-def test_a_new_mapping_is_being_created_before_it_polls(clock):
-    states, made = MappingStates(clock, lambda _queue: False), mapping()
-    states.created(made)
-
-    assert life(states, clock, made) == [("Creating", False), ("Enabled", True)]
-
-
 def test_a_mapping_that_is_created_disabled_never_polls(clock):
     states, made = MappingStates(clock, lambda _queue: False), mapping(enabled=False)
     states.created(made)
@@ -52,16 +45,6 @@ def test_a_changed_mapping_polls_as_before_until_the_change_is_complete(clock, b
         (meanwhile, before),
         ("Enabled" if after else "Disabled", after),
     ]
-
-
-def test_a_deleted_mapping_is_found_until_it_is_gone(clock):
-    states, gone = MappingStates(clock, lambda _queue: False), mapping()
-    states.deleted(gone)
-
-    assert states.leaving("1") is gone
-    assert gone["State"] == "Deleting"
-    clock.now += 3
-    assert states.leaving("1") is None
 
 
 def test_only_changing_mappings_are_leaving_or_changing(clock):

@@ -11,27 +11,6 @@ RULE = PartialBatches(FixedChance())  # type: ignore[arg-type] - fails the first
 ENTRIES = [{"Id": name} for name in "abc"]
 
 
-@pytest.mark.parametrize("action", ["SendMessageBatch", "DeleteMessageBatch", "ChangeMessageVisibilityBatch"])
-def test_entries_of_a_batch_of_messages_fail(action):
-    service = Service({"Successful": [{"Id": "b"}, {"Id": "c"}], "Failed": [{"Id": "old"}]})
-
-    document = service.answer(RULE, "sqs", action, Entries=ENTRIES).document()
-
-    assert service.calls[0].parameters["Entries"] == [{"Id": "b"}, {"Id": "c"}]
-    assert [entry["Id"] for entry in document["Failed"]] == ["old", "a"]
-    assert document["Failed"][1]["SenderFault"] is False
-
-
-def test_writes_are_left_unprocessed():
-    service = Service({"UnprocessedItems": {"t": [{"PutRequest": "0"}]}})
-    writes = {"t": [{"PutRequest": "1"}, {"DeleteRequest": "2"}], "u": [{"PutRequest": "3"}]}
-
-    document = service.answer(RULE, "dynamodb", "BatchWriteItem", RequestItems=writes).document()
-
-    assert service.calls[0].parameters["RequestItems"] == {"t": [{"DeleteRequest": "2"}], "u": [{"PutRequest": "3"}]}
-    assert document["UnprocessedItems"] == {"t": [{"PutRequest": "0"}, {"PutRequest": "1"}]}
-
-
 def test_keys_are_left_unread_with_the_settings_of_their_table():
     service = Service({"Responses": {}, "UnprocessedKeys": {"t": {"Keys": [0], "ConsistentRead": True}}})
     keys = {"t": {"Keys": [1, 2], "ConsistentRead": True}}

@@ -1,25 +1,11 @@
 """A new queue is not usable for a second, and a deleted name for a minute; ListQueues and counters are old."""
 
-import pytest
-
 from signalbox.local.emulator.fault_injection.queue_names import QueueNames
 from signalbox.local.emulator.fault_injection.stale_views import STALE_SECONDS, StaleViews
-from tests.local.emulator.fault_injection.service import Clock, Service, code
+from tests.local.emulator.fault_injection.service import Clock, Service
 
 URL = "http://127.0.0.1:4566/000000000000/orders"
 COUNTER = "ApproximateNumberOfMessages"
-
-
-@pytest.mark.parametrize("action", ["SendMessage", "ReceiveMessage", "GetQueueUrl", "GetQueueAttributes"])
-def test_a_new_queue_does_not_exist_for_a_second(action):
-    clock, service = Clock(), Service({"QueueUrl": URL})
-    rule = QueueNames(clock)
-    service.answer(rule, "sqs", "CreateQueue", QueueName="orders")
-
-    clock.now += 0.9
-    assert code(service.answer(rule, "sqs", action, QueueUrl=URL)) == "QueueDoesNotExist"
-    clock.now += 0.1
-    assert service.answer(rule, "sqs", action, QueueUrl=URL).is_success
 
 
 def test_a_repeated_create_does_not_make_a_queue_new():
@@ -30,17 +16,6 @@ def test_a_repeated_create_does_not_make_a_queue_new():
     service.answer(rule, "sqs", "CreateQueue", QueueName="orders")
 
     assert service.answer(rule, "sqs", "SendMessage", QueueUrl=URL).is_success
-
-
-def test_a_deleted_name_is_refused_for_a_minute():
-    clock, service = Clock(), Service({"QueueUrl": URL})
-    rule = QueueNames(clock)
-    service.answer(rule, "sqs", "DeleteQueue", QueueUrl=URL)
-
-    clock.now += 59
-    assert code(service.answer(rule, "sqs", "CreateQueue", QueueName="orders")) == "QueueDeletedRecently"
-    clock.now += 1
-    assert service.answer(rule, "sqs", "CreateQueue", QueueName="orders").is_success
 
 
 def test_failed_calls_change_no_names():

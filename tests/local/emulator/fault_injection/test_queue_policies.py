@@ -40,16 +40,6 @@ def set_policy(sqs: Sqs, policies: QueuePolicies, policy: str) -> None:
     sqs.answer(policies, "sqs", "SetQueueAttributes", QueueUrl=URL, Attributes={"Policy": policy})
 
 
-def test_a_policy_counts_one_to_five_seconds_later(sqs, policies, clock):
-    set_policy(sqs, policies, "new")
-
-    clock.now += SHORTEST - 0.001
-    assert policies.policy("q", "new") == ""
-    assert policies.policy("other", "new") == "new"
-    clock.now += LONGEST - SHORTEST
-    assert policies.policy("q", "new") == "new"
-
-
 def test_the_seed_decides_the_delay(sqs, clock):
     def delay(seed: int) -> float:
         policies, clock.now = QueuePolicies(clock, Chance(seed), lambda _queue: sqs.policy), 0.0

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signalbox.exchange.model.issuers import Issuer
-from signalbox.live.identity.claims import MAXIMUM_GROUPS, user_of
+from signalbox.live.identity.claims import MAXIMUM_GROUPS, authid_of, user_of
 from signalbox.live.identity.compact import is_compact_jwt
-from signalbox.live.identity.names import authid_of
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.live.rights.principals import canonical_name
 from signalbox.sarracenia.rights.permissions import Role

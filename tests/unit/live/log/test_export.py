@@ -7,7 +7,7 @@ from signalbox.exchange.matching.graph import Routes
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication
 from signalbox.exchange.model.topics import RoutingKey
-from signalbox.live.log.event_documents import event_document, event_of
+from signalbox.live.log.documents import event_document, event_of
 from signalbox.live.log.events import LoggedEvent
 from signalbox.live.log.export import SETTLED_AFTER, audience_text, body_and_headers, settled_events
 from signalbox.live.router.decoding import logged_event, publication_metadata

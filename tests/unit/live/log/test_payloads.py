@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from signalbox.exchange.matching.graph import Routes
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.messages.publications import Publication
-from signalbox.live.log.event_documents import event_document, event_of, json_text
+from signalbox.live.log.documents import event_document, event_of, json_text
 from signalbox.live.log.events import MAXIMUM_EVENT_BYTES, LoggedEvent, event_for
 from signalbox.live.log.payloads import body_of, payload_from_body, publication_id
 from signalbox.live.model.state import ConnectionId

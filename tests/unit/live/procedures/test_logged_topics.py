@@ -4,8 +4,7 @@ from datetime import timedelta
 
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.log.events import LoggedEvent
-from signalbox.live.procedures.logged_topics import LoggedTopics
-from signalbox.live.procedures.overview import Topic
+from signalbox.live.procedures.overview import LoggedTopics, Topic
 from signalbox.live.wamp.messages import PublicationId
 from tests.fakes.live import REALM, START, MemoryTopicLog
 

@@ -8,7 +8,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.outbox.ports import Subscriber
 from signalbox.live.ports import Attached
-from signalbox.live.procedures.subscription_lookup import CachedSubscriptionLookup
+from signalbox.live.procedures.subscription_meta import CachedSubscriptionLookup
 from signalbox.live.router.directory import (
     CachedSubscriberDirectory,
     PartitionVersion,

@@ -6,102 +6,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from signalbox.errors import EffectFailed, EffectRefused, RejectedError
+from signalbox.errors import EffectFailed, EffectRefused
 from signalbox.queues import QueueName
 from signalbox.sending import Batch
-from signalbox.splitting.control.admission import SessionRejected, SplitEnding
 from signalbox.splitting.control.command_handlers import ControlService
 from signalbox.splitting.control.commands import Reconcile
 from signalbox.splitting.control.problems import problems, record_problem
 from signalbox.splitting.control.reconcile import is_at_rest
 from signalbox.splitting.control.reconcile_loop import MAXIMUM_RUNS, ReconcileLoop
 from signalbox.splitting.model.observed_state import ForwardingState, QueueUse, TargetState
-from signalbox.splitting.model.split import Phase, Stage
+from signalbox.splitting.model.split import Stage
 from signalbox.splitting.ports import UnreadableSplit
-from tests.unit.splitting.control.control_stage import APP, MEMES, ORDERS, OTHER_APP, ControlStage, config, message
-
-
-def test_the_reply_to_start_has_the_queues_and_environment_before_they_exist():
-    stage = ControlStage()
-
-    status = stage.start()
-
-    assert (status["session"], status["target"], status["owner"], status["phase"]) == (
-        "ann",
-        "lambda/meme-app",
-        "ann@laptop",
-        "starting",
-    )
-    (queue,) = status["queues"]
-    assert queue["original"] == MEMES
-    assert queue["url"] == f"https://sqs/1/{queue['temporary']}"
-    assert status["environment"] == {"MEMES_QUEUE": queue["temporary"]}
-    assert stage.queues.queues == {}
-
-
-def test_a_session_is_ready_when_everything_is_created_and_switched():
-    stage = ControlStage()
-    stage.start()
-
-    stage.pass_time(6, alive=["ann"])
-
-    assert stage.heartbeat()["phase"] == "ready"
-    assert stage.targets.switches == [("switch", APP)]
-    assert stage.forwarders.states[MEMES].state is ForwardingState.ON
-    assert stage.outcomes() == [("session", "started"), ("session", "ready")]
-    assert stage.control_queue.asked == []
-
-
-def test_the_last_stop_undoes_the_split():
-    stage = ControlStage().ready("ann")
-
-    assert stage.stop()["phase"] == "ending"
-    stage.pass_time(120)
-
-    assert stage.split() is None
-    assert stage.queues.queues == {}
-    assert stage.forwarders.states == {}
-    assert stage.targets.states[APP] is TargetState.ORIGINAL
-    assert stage.memory.locks.held == {}
-    assert stage.memory.annotations.annotations == {}
-    assert stage.outcomes()[-1] == ("session", "ended")
-    assert stage.heartbeat() == {"session": "ann", "phase": "gone"}
-    assert stage.stop() == {"session": "ann", "phase": "gone"}
-
-
-def test_a_session_without_heartbeats_ends():
-    stage = ControlStage().ready("ann")
-
-    stage.pass_time(61)
-    assert ReconcileLoop(stage.ports).wake_all() == 1
-    stage.pass_time(1)
-
-    split = stage.split()
-    assert split is not None
-    assert split.sessions[0].phase is Phase.ENDING
-    assert (split.sessions[0].reason or "").startswith("no sign of life since")
-
-
-def test_an_identical_start_changes_nothing():
-    stage = ControlStage()
-
-    first = stage.start()
-    stage.pass_time(3)
-    again = stage.start()
-
-    assert again["queues"] == first["queues"]
-    assert again["started_at"] == first["started_at"]
-    assert stage.outcomes() == [("session", "started")]
-
-
-def test_another_session_of_the_same_name_is_refused():
-    stage = ControlStage()
-    stage.start()
-
-    with pytest.raises(SessionRejected, match="'ann' already exists"):
-        stage.start(color="blue")
-    with pytest.raises(SessionRejected, match="'ann' already exists"):
-        stage.start(owner="bob@laptop")
+from tests.unit.splitting.control.control_stage import APP, MEMES, ORDERS, ControlStage, message
 
 
 def test_two_simultaneous_starts_share_one_split():
@@ -137,27 +53,6 @@ def test_a_changed_registry_applies_to_the_next_split():
         stage.stop(name)
     stage.pass_time(150)
     assert [queue["original"] for queue in stage.start("bob")["queues"]] == ["other"]
-
-
-def test_a_queue_can_be_split_for_one_target_only():
-    stage = ControlStage()
-    stage.knows(OTHER_APP, MEMES)
-    stage.start()
-
-    with pytest.raises(RejectedError, match="queue 'memes' is already split for lambda/meme-app"):
-        stage.start("bob", target=OTHER_APP)
-    assert stage.split(OTHER_APP) is None
-
-
-def test_a_session_cannot_join_while_its_split_is_undone_and_starts_anew_afterwards():
-    stage = ControlStage().ready("ann")
-    stage.stop()
-
-    with pytest.raises(SplitEnding, match="'ann' is ending"):
-        stage.start(color="ann")
-    stage.pass_time(150)
-
-    assert stage.start(color="ann")["phase"] == "starting"
 
 
 def test_a_refused_start_is_undone_with_the_reason():
@@ -361,74 +256,11 @@ def test_a_session_that_starts_as_the_chain_ends_is_reconciled():
     assert stage.heartbeat("bob")["phase"] == "ready"
 
 
-def test_an_exclusive_session_has_its_queue_alone_and_copies_stay_possible():
-    stage = ControlStage()
-    stage.start("ann", config={"feature": {"copy_target": {"scale_down": True}}})
-    stage.pass_time(15, alive=["ann"])
-
-    with pytest.raises(SessionRejected, match="queue 'memes' is exclusive to session 'ann' of ann@laptop"):
-        stage.start("bob")
-    stage.start("eve", config=config("red", queue_mode="mirror"))
-    stage.pass_time(6, alive=["ann", "eve"])
-    (shown,) = stage.ask("status")["splits"]
-    explained = stage.ask("explain", target=str(APP), queue_id="memes", messages=[{"Body": "any"}])["decisions"][0]
-
-    assert [(one["session"], one["phase"]) for one in shown["sessions"]] == [("ann", "ready"), ("eve", "ready")]
-    assert [one["queues"][0]["exclusive"] for one in shown["sessions"]] == [True, False]
-    assert shown["target_reads"] == "temporary"
-    assert (explained["owner"], explained["verdicts"][0]["mode"]) == ("ann", "exclusive")
-    (started,) = [one for one in stage.events if (one.outcome, one.labels.get("session")) == ("started", "ann")]
-    assert started.labels["exclusive"] == MEMES
-
-
-def test_what_an_exclusive_session_leaves_goes_to_the_deployed_consumer():
-    stage = ControlStage()
-    stage.start("ann", config={"feature": {"copy_target": {"scale_down": True}}})
-    stage.pass_time(15, alive=["ann"])
-    deployed = stage.split().queues[0].deployed
-    stage.queues.queues[stage.session_queue("ann")].waiting += [message("unread", "any")]
-
-    stage.stop("ann")
-    stage.pass_time(120)
-
-    assert stage.sender.bodies(deployed) == ["unread"]
-    assert stage.split() is None
-
-
 def test_a_reconcile_without_a_split_does_nothing():
     stage = ControlStage()
 
     assert stage.ask("reconcile", target=str(APP), holder="x") is None
     assert stage.control_queue.asked == []
-
-
-def test_unconsumed_messages_go_to_the_next_matching_session():
-    stage = ControlStage().ready("ann", "bob")
-    stage.start("cleo", color="bob", config=config("bob", queue_mode="mirror"))
-    stage.pass_time(6, alive=["ann", "bob", "cleo"])
-    bobs, cleos = stage.session_queue("bob"), stage.session_queue("cleo")
-    stage.queues.queues[stage.session_queue("ann")].waiting += [
-        message("for bob", "bob"),
-        message("for the deployed consumer", "x"),
-    ]
-
-    stage.stop("ann")
-    stage.pass_time(40, alive=["bob", "cleo"])
-
-    split = stage.split()
-    assert split is not None
-    deployed = split.queues[0].deployed
-    assert stage.sender.bodies(bobs) == ["for bob"]
-    assert stage.sender.bodies(cleos) == []
-    assert stage.sender.bodies(deployed) == ["for the deployed consumer"]
-    returned = [event for event in stage.events if event.kind == "returned"]
-    assert [(event.outcome, event.labels["session"], event.destination) for event in returned] == [
-        ("session", "ann", bobs),
-        ("deployed", "ann", deployed),
-    ]
-    assert [event.labels["copy"] for event in returned] == [
-        f"{event.message_id} in {event.destination}" for event in returned
-    ]
 
 
 @pytest.mark.parametrize("s3_event", [True, False])
@@ -560,30 +392,6 @@ def test_a_filter_that_is_stopped_ends_its_session_and_not_the_return():
     assert status["phase"] == "ending"
     assert status["reason"].startswith("filter stopped")
     assert stage.sender.bodies(stage.split().queues[0].deployed) == ["x"]
-
-
-def test_messages_of_the_deployed_consumer_return_to_the_original():
-    stage = ControlStage().ready("ann")
-    deployed = stage.split().queues[0].deployed
-    stage.stop()
-    while stage.split().stage is not Stage.DRAINING:
-        stage.pass_time(1)
-    stage.queues.not_taken = {"second"}
-
-    stage.targets.states[APP] = TargetState.ORIGINAL  # a new deployment, so it does not drain any more
-    stage.queues.queues[deployed].waiting += [message("first"), message("second")]
-    stage.pass_time(40)
-    assert stage.queues.returned[MEMES][0].body == "first"
-
-    stage.queues.not_taken = set()
-    stage.queues.come_back(deployed)
-    stage.pass_time(60)
-
-    assert [one.body for one in stage.queues.returned[MEMES]] == ["first", "second"]
-    returned = [event for event in stage.events if event.kind == "returned"]
-    assert [event.outcome for event in returned] == ["original", "original"]
-    assert [event.labels["copy"] for event in returned] == [f"{event.message_id} in {MEMES}" for event in returned]
-    assert stage.split() is None
 
 
 def test_one_reconcile_returns_several_batches():
