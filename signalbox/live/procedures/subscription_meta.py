@@ -8,10 +8,10 @@ from datetime import datetime
 from signalbox.documents import shown
 from signalbox.exchange.model.topics import RoutingKey, short_string_problem
 from signalbox.live.log.history_request import InvalidArgument
+from signalbox.live.ports import Attached, SubscriptionLookup
 from signalbox.live.procedures.calls import CallContext, NoSuchSubscription
 from signalbox.live.procedures.meta_events import subscription_details
 from signalbox.live.router.directory import CachedSubscriberDirectory
-from signalbox.live.session.ports import Attached, SubscriptionLookup
 from signalbox.live.wamp.messages import Payload, SessionId
 from signalbox.live.wamp.options import InvalidOptions, SubscribeOptions
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern

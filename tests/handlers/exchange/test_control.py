@@ -282,6 +282,13 @@ def test_a_command_that_is_received_again_is_executed(stage):
     assert stage.queues("x") == ["xs_alice", "xs_alice-dlq"]
 
 
+def test_a_message_does_not_name_its_reply_queue(stage):
+    command = stage.command("whoami", user="alice", reply=False, reply_queue_url=f"{URLS}{REPLIES}-bob")
+
+    assert handler(batch(command), None) == {"batchItemFailures": []}
+    assert "reply_queue_url" in reasons(stage)[0]
+
+
 def test_a_command_from_an_unknown_queue_gets_no_administrator_rights(stage):
     assert handler(batch(record_of("{}", queue="orders")), None) == {"batchItemFailures": []}
     assert "is not a control queue" in reasons(stage)[0]
