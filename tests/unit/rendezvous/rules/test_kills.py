@@ -58,7 +58,7 @@ def test_after_a_kill_the_client_has_its_queue_within_its_five_seconds(
 
     receive_again_after_a_kill(world, is_first=is_first)
 
-    assert world.client_queues.due
+    assert world.client_queues.replies
     assert world.clock.now() < START + timedelta(seconds=5)
 
 
