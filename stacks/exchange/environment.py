@@ -32,8 +32,9 @@ NEEDS = {
         "QUEUE_METRICS_DELAY_SECONDS",
     ),
 }
-# The delay of SQS's metrics on AWS; the emulator has none.
-METRICS_DELAY_SECONDS = 300
+# SQS's metrics are up to 15 minutes late when a queue becomes active, and usually five; the emulator's are not.
+# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-monitoring-using-cloudwatch.html
+METRICS_DELAY_SECONDS = 1200
 POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "exchange", "POWERTOOLS_METRICS_NAMESPACE": "Signalbox"}
 
 

@@ -294,14 +294,15 @@ class MemoryConnectionChecks:
 
 @dataclass
 class MemoryMetrics:
-    """The metrics of queues; `asked` are the queues that were queried."""
+    """The metrics of queues; `asked` are the queues that were queried. Those in `silent` have no values."""
 
     activities: dict[QueueName, QueueActivity] = field(default_factory=dict)
     asked: list[QueueName] = field(default_factory=list)
+    silent: set[QueueName] = field(default_factory=set)
 
     def activity(self, name: QueueName, *, since: datetime) -> QueueActivity:
         self.asked.append(name)
-        found = self.activities.get(name, QueueActivity())
+        found = self.activities.get(name, QueueActivity(removed=None if name in self.silent else 0))
         is_lately = found.received_at is not None and found.received_at >= since
         return found if is_lately else replace(found, received_at=None)
 

@@ -33,7 +33,8 @@ def declare(
     expires: Annotated[
         str | None,
         typer.Option(
-            help="Delete the queue after this time without consumers, such as 300, 5m or never.", metavar="TIME"
+            help="Delete the queue after this time without consumers, such as 5m or never; on AWS 20 minutes later.",
+            metavar="TIME",
         ),
     ] = None,
     message_ttl: Annotated[

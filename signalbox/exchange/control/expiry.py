@@ -35,15 +35,20 @@ class ExpiryService:
         """Delete the expired queues and return them. Raises `UnavailableError`."""
         now, delay = self.ports.now(), self.ports.config.metrics_delay
         late = expired(self.ports.store.queues.every(), now, delay=delay)
-        # Each read of metrics costs a call, so they are read only for queues without another heartbeat.
-        unused = expired([self._as_measured(queue, now, delay=delay) for queue in late], now, delay=delay)
-        names = {queue.name for queue in unused}
-        return [queue for queue in late if queue.name in names and self._is_deleted(queue)]
+        # A look costs calls, so only queues without another heartbeat are looked at.
+        return [queue for queue in late if self._is_unused(queue, now, delay=delay) and self._is_deleted(queue)]
 
-    def _as_measured(self, queue: DeclaredQueue, now: datetime, *, delay: timedelta) -> DeclaredQueue:
-        since = now - delay - (queue.settings.expires or delay)
-        received_at = self.ports.metrics.activity(self.ports.names.queue(queue.name), since=since).received_at
-        return replace(queue, consumed_at=latest(queue.consumed_at, received_at))
+    def _is_unused(self, queue: DeclaredQueue, now: datetime, *, delay: timedelta) -> bool:
+        name = self.ports.names.queue(queue.name)
+        # This read also makes the queue active, so that SQS begins to publish its metrics.
+        size = self.ports.sqs.sizes([name]).get(name)
+        if size is not None and size.in_flight:
+            return False
+        activity = self.ports.metrics.activity(name, since=now - delay - (queue.settings.expires or delay))
+        if size is not None and not activity.is_measured:
+            return False
+        measured = replace(queue, consumed_at=latest(queue.consumed_at, activity.received_at))
+        return bool(expired([measured], now, delay=delay))
 
     def _is_deleted(self, queue: DeclaredQueue) -> bool:
         try:

@@ -43,7 +43,7 @@ class RealmLeft(UnavailableError):
 class StageConfig:
     """The settings of a stage. The times are those of the queues behind exchanges.
 
-    `metrics_delay` is how late SQS's metrics may be: 5 minutes on AWS, zero on stages without metrics.
+    `metrics_delay` is how late SQS's metrics may be: 20 minutes on AWS, zero on the local stage.
     """
 
     names: StageNames
@@ -51,7 +51,7 @@ class StageConfig:
     region: str
     retention: timedelta = timedelta(days=4)
     visibility: timedelta = timedelta(seconds=90)
-    metrics_delay: timedelta = timedelta(minutes=5)
+    metrics_delay: timedelta = timedelta(minutes=20)
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,7 +215,7 @@ class QueueSize:
 
 @dataclass(frozen=True, slots=True)
 class QueueActivity:
-    """The activity of consumers by SQS's CloudWatch metrics, which are late and missing on some stages.
+    """The activity of consumers by SQS's CloudWatch metrics, which are late and missing at first.
 
     `received_at` is the last time that a consumer polled, `removed` the number of deleted messages, `oldest` the age of
     the oldest waiting message.
@@ -224,6 +224,11 @@ class QueueActivity:
     received_at: datetime | None = None
     removed: int | None = None
     oldest: timedelta | None = None
+
+    @property
+    def is_measured(self) -> bool:
+        """Return whether SQS has published any value; it may publish none for the first minutes of a queue's use."""
+        return self.removed is not None or self.oldest is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import boto3
 import pytest
+from moto.cloudwatch.models import cloudwatch_backends
 
 from lambdas.exchange import control, control_wiring, wiring
 from lambdas.exchange.control import handler
@@ -355,6 +356,17 @@ def test_repeated_conflicts_are_reported_as_unavailable(stage, monkeypatch):
     assert reply["error"] == "queue 'q_alice' was changed by another command at the same time: retry"
 
 
+def measure(queue: str) -> None:
+    """Let SQS publish that no message of a queue was deleted; clients may not write into its namespace."""
+    value = {
+        "MetricName": "NumberOfMessagesDeleted",
+        "Dimensions": [{"Name": "QueueName", "Value": queue}],
+        "Value": 0.0,
+        "Timestamp": datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=5),  # moto's times have no zone
+    }
+    cloudwatch_backends[ACCOUNT][REGION].put_metric_data("AWS/SQS", [value])
+
+
 def test_the_schedule_deletes_unused_queues(stage):
     stage.result("declare_queue", queue="q_alice", expires_seconds=60)
     stage.result("declare_queue", queue="q_bob")
@@ -365,6 +377,8 @@ def test_the_schedule_deletes_unused_queues(stage):
         UpdateExpression="SET declared_at = :then",
         ExpressionAttributeValues={":then": round((NOW - timedelta(hours=1)).timestamp() * 1000)},
     )
+
+    measure("q_alice")
 
     assert handler({"task": "expire"}, None) == {"deleted": 1}
     assert stage.queues("q_") == ["q_bob", "q_bob-dlq"]

@@ -11,6 +11,7 @@ from signalbox.local.emulator.fault_injection import (
     deliveries,
     iam_changes,
     injection,
+    late_metrics,
     mapping_states,
     queue_policies,
 )
@@ -47,6 +48,7 @@ def fault_patches(seed: int) -> tuple[Patch, ...]:
         queue_policies.patch(faults.queue_policies),
         mapping_states.patch(faults.mappings),
         connections.patch(faults.chance),
+        late_metrics.patch(_attributes),
     )
 
 

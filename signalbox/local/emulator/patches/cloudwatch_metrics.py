@@ -117,7 +117,9 @@ def reading(
     """Return a GetMetricData that measures the requested queues first; `messages` are those of a queue by its name."""
 
     def measure_and_read(params: object, request: Mapping[str, Any], *others: object) -> object:
-        for name in {name for query in (request or {}).get("MetricDataQueries", ()) for name in _queues_of(query)}:
+        for name in {
+            name for query in (request or {}).get("MetricDataQueries", ()) for name in requested_queues(query)
+        }:
             found = messages(name)
             for metric, value in _measured(found).items() if found is not None else ():
                 record(NAMESPACE, metric, value, "Count", {DIMENSION: name})
@@ -126,7 +128,8 @@ def reading(
     return measure_and_read
 
 
-def _queues_of(query: Mapping[str, Any]) -> Iterator[str]:
+def requested_queues(query: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the name of the queue whose condition a query asks for, if it does."""
     metric = query.get("MetricStat", {}).get("Metric", {})
     if metric.get("Namespace") == NAMESPACE and metric.get("MetricName") != SENT:
         yield from (one["Value"] for one in metric.get("Dimensions", ()) if one["Name"] == DIMENSION)

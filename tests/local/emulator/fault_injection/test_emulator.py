@@ -16,6 +16,7 @@ from signalbox.local.emulator import lifecycle
 from signalbox.local.emulator.fault_injection.chance import Chance
 from signalbox.local.emulator.fault_injection.connections import GONE_ODDS
 from signalbox.local.emulator.fault_injection.failed_calls import FAULT_ODDS
+from signalbox.local.emulator.fault_injection.late_metrics import SILENT_SECONDS
 from signalbox.local.emulator.lifecycle import Emulator
 from signalbox.local.session import LocalSession
 from signalbox.local.stage_folder import StageFolder
@@ -178,6 +179,26 @@ def test_a_new_queue_cannot_be_mapped_or_take_dead_letters(session: boto3.Sessio
     ]
 
     assert codes == ["InvalidParameterValue", "InvalidParameterValueException"]
+
+
+def test_a_new_queue_has_no_metrics(session: boto3.Session):
+    usable_queue(session, "measured")
+    metric = {
+        "Namespace": "AWS/SQS",
+        "MetricName": "ApproximateAgeOfOldestMessage",
+        "Dimensions": [{"Name": "QueueName", "Value": "measured"}],
+    }
+    query = {"Id": "m0", "MetricStat": {"Metric": metric, "Period": 60, "Stat": "Maximum"}}
+    began = time.time()
+
+    def values() -> list[float]:
+        times = {"StartTime": began - 600, "EndTime": time.time() + 60}
+        found = session.client("cloudwatch").get_metric_data(MetricDataQueries=[query], **times)["MetricDataResults"]
+        return [value for one in found for value in one["Values"]]
+
+    assert values() == []
+    wait_for(values, "metrics of the queue", seconds=PATIENCE_SECONDS)
+    assert time.time() - began > SILENT_SECONDS - 10
 
 
 def test_a_standard_queue_repeats_and_reorders_and_a_fifo_queue_does_not(session: boto3.Session):

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from signalbox.exchange.control.expiry import expired
-from signalbox.exchange.model.records import DeclaredQueue, QueueActivity, QueueSettings
+from signalbox.exchange.model.records import DeclaredQueue, QueueActivity, QueueSettings, QueueSize
 from tests.fakes.exchange import START
 from tests.unit.exchange.control.stage import ExchangeStage
 
@@ -56,7 +56,7 @@ def stage():
 
 
 def test_an_unused_queue_is_deleted_with_its_bindings(stage):
-    stage.time.pass_by(15 * MINUTE)
+    stage.time.pass_by(30 * MINUTE)
 
     assert stage.delete_expired() == ["q_a"]
     assert stage.delete_expired() == []
@@ -67,17 +67,17 @@ def test_an_unused_queue_is_deleted_with_its_bindings(stage):
 
 
 def test_a_queue_with_signs_of_life_stays_and_costs_no_look_at_metrics(stage):
-    stage.time.pass_by(14 * MINUTE)
+    stage.time.pass_by(29 * MINUTE)
     stage.ask("consuming", queue="q_a")
-    stage.time.pass_by(14 * MINUTE)
+    stage.time.pass_by(29 * MINUTE)
 
     assert stage.delete_expired() == []
     assert stage.metrics.asked == []
 
 
 def test_a_queue_that_is_polled_without_heartbeats_is_kept(stage):
-    stage.metrics.activities["q_a"] = QueueActivity(received_at=START + 2 * MINUTE)
-    stage.time.pass_by(16 * MINUTE)
+    stage.metrics.activities["q_a"] = QueueActivity(received_at=START + 2 * MINUTE, removed=0)
+    stage.time.pass_by(31 * MINUTE)
 
     assert stage.delete_expired() == []
 
@@ -85,8 +85,36 @@ def test_a_queue_that_is_polled_without_heartbeats_is_kept(stage):
     assert stage.delete_expired() == ["q_a"]
 
 
+def test_a_queue_that_is_polled_while_its_metrics_are_silent_is_kept(stage):
+    """SQS publishes metrics up to 15 minutes after a queue has become active, and here even later."""
+    stage.metrics.silent.add("q_a")
+    stage.time.pass_by(45 * MINUTE)
+
+    assert stage.delete_expired() == []
+
+    stage.metrics.silent.clear()
+    assert stage.delete_expired() == ["q_a"]
+
+
+def test_a_queue_with_messages_in_flight_is_kept(stage):
+    stage.sqs.held["q_a"] = QueueSize(0, in_flight=1)
+    stage.time.pass_by(30 * MINUTE)
+
+    assert stage.delete_expired() == []
+    assert stage.metrics.asked == []
+
+
+def test_a_record_without_its_queue_is_deleted(stage):
+    """An operator deleted the queue, so nothing will ever be measured."""
+    stage.sqs.delete("q_a")
+    stage.metrics.silent.add("q_a")
+    stage.time.pass_by(30 * MINUTE)
+
+    assert stage.delete_expired() == ["q_a"]
+
+
 def test_a_queue_that_is_consumed_meanwhile_stays(stage):
-    stage.time.pass_by(15 * MINUTE)
+    stage.time.pass_by(30 * MINUTE)
     stage.meanwhile(stage.metrics, "activity", lambda: stage.ask("consuming", queue="q_a"))
 
     assert stage.delete_expired() == []
@@ -94,7 +122,7 @@ def test_a_queue_that_is_consumed_meanwhile_stays(stage):
 
 
 def test_a_deletion_that_was_killed_is_finished(stage):
-    stage.time.pass_by(15 * MINUTE)
+    stage.time.pass_by(30 * MINUTE)
     stage.meanwhile(stage.sqs, "delete", lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         stage.delete_expired()
