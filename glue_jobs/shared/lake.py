@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DateType
+from pyspark.sql.types import DateType, StructType
 
 from glue_jobs.shared.arguments import TimeWindow
 from glue_jobs.shared.commits import repeat_on_conflict
@@ -56,9 +56,13 @@ def read_raw(
     """
     folders = [found for hour in _hours(spark, path.rstrip("/"), window) for found in glob_paths(spark, hour)]
     if not folders:
-        return spark.range(0).select(*(F.lit(None).cast(field.dataType).alias(field.name) for field in SCHEMA))
+        return _no_rows(spark, SCHEMA)
     reader = spark.read.schema(SCHEMA).format(file_format).option("ignoreCorruptFiles", skip_damaged)
     return reader.load(folders)
+
+
+def _no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
+    return spark.range(0).select(*(F.lit(None).cast(field.dataType).alias(field.name) for field in schema))
 
 
 def damaged_raw_files(spark: SparkSession, path: str, window: TimeWindow, *, file_format: str) -> list[str]:
@@ -99,9 +103,13 @@ class Lake:
         return self.rows(EVENTS.name, window)
 
     def rows(self, table: str, window: TimeWindow) -> DataFrame:
-        """Return a table's rows within the window."""
-        definition = self.ensure(table)
-        return self.spark.table(self.name(table)).where(_is_within(definition, window))
+        """Return a table's rows within the window; a table that no job has written yet has none.
+
+        The table is not created: a job may create only the tables that it writes.
+        """
+        definition, is_known = TABLES[table], repeat_on_conflict(partial(self._register_unknown, table))
+        found = self.spark.table(self.name(table)) if is_known else _no_rows(self.spark, definition.schema)
+        return found.where(_is_within(definition, window))
 
     def register_tables(self) -> None:
         """Register all tables whose files exist but which the catalog does not know.
