@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -37,9 +38,27 @@ SCHEMA = """
     CREATE SEQUENCE logs_id_seq OWNED BY logs.id;
     ALTER TABLE logs ALTER COLUMN id SET DEFAULT nextval('logs_id_seq');
     ALTER TABLE logs ADD CONSTRAINT logs_pkey PRIMARY KEY (id);
-    CREATE TABLE container_requests (id bigserial PRIMARY KEY, owner_uuid character varying(255), container_uuid text);
+    CREATE TABLE containers (
+        id bigserial PRIMARY KEY, uuid varchar(255) UNIQUE, owner_uuid varchar(255), state varchar(255),
+        priority bigint, modified_at timestamp without time zone, finished_at timestamp without time zone
+    );
+    CREATE TABLE container_requests (
+        id bigserial PRIMARY KEY, uuid varchar(255) UNIQUE, owner_uuid varchar(255), state varchar(255),
+        priority integer, container_uuid varchar(255), modified_at timestamp without time zone
+    );
+    CREATE TABLE materialized_permissions (
+        user_uuid varchar(27), target_uuid varchar(27), perm_level integer, traverse_owned boolean,
+        PRIMARY KEY (user_uuid, target_uuid)
+    );
+    CREATE TABLE users (
+        id bigserial PRIMARY KEY, uuid varchar(255) UNIQUE, is_admin boolean, is_active boolean
+    );
+    CREATE TABLE collections (
+        id bigserial PRIMARY KEY, uuid varchar(255) UNIQUE, owner_uuid varchar(255),
+        trash_at timestamp without time zone, is_trashed boolean DEFAULT false NOT NULL
+    );
     CREATE ROLE bridge LOGIN;
-    GRANT SELECT ON logs, container_requests TO bridge;
+    GRANT SELECT ON logs, containers, container_requests, materialized_permissions, users, collections TO bridge;
 """
 
 
@@ -93,9 +112,10 @@ class ClusterDatabase:
         """Insert a row and notify, as the API server does in one transaction, and return its id."""
         known = {"object_uuid": "zzzzz-4zz18-000000000000000", "object_owner_uuid": "zzzzz-j7d0g-000000000000000"}
         values = {**known, "event_type": "update", **columns}
-        names = ", ".join([*values, "event_at", "created_at", "updated_at"])
+        values["event_at"] = values.get("event_at") or datetime.now(UTC).replace(tzinfo=None)
+        names = ", ".join([*values, "created_at", "updated_at"])
         marks = ", ".join(["%s"] * len(values))
-        statement = f"INSERT INTO logs ({names}) VALUES ({marks}, now(), now(), now()) RETURNING id"  # noqa: S608 - names of columns
+        statement = f"INSERT INTO logs ({names}) VALUES ({marks}, now(), now()) RETURNING id"  # noqa: S608 - names of columns
         using = connection or self.connection
         ((number,),) = using.execute(statement.encode(), [*values.values()]).fetchall()
         using.execute(f"NOTIFY logs, '{number}'".encode())

@@ -314,7 +314,7 @@ class Router:
     def _answer(self, peer: Peer, answer: AnswerCall) -> Message:
         listener = peer.session.listener
         if answer.procedure in self.procedures:
-            return Result(answer.request, {}, self.procedures[answer.procedure](answer.payload))
+            return self._called(answer)
         if answer.procedure == "wamp.subscription.lookup":
             return Result(answer.request, {}, Payload((1,)))
         if answer.procedure != "wamp.subscription.get_events" or listener is None:
@@ -330,6 +330,12 @@ class Router:
         return Result(
             RequestId(answer.request), {}, get_events_result(history_page(events, request, listener), pattern)
         )
+
+    def _called(self, answer: AnswerCall) -> Message:
+        try:
+            return Result(answer.request, {}, self.procedures[answer.procedure](answer.payload))
+        except LookupError:
+            return Error(CALL, answer.request, {}, error_uris.NO_SUCH_SUBSCRIPTION, EMPTY)
 
 
 def new_session(user_agent: str, *, is_batched: bool = False) -> Session:

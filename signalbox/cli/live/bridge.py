@@ -1,6 +1,7 @@
 """`signalbox arvados bridge`: publishes the log rows of an Arvados cluster to a realm."""
 
 import json
+import os
 import secrets
 import sys
 from collections.abc import Mapping
@@ -20,14 +21,16 @@ from signalbox.cli.shared.stage import StageOptions, say
 from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from signalbox.clients.bridge.log_relay import LogRelay
     from signalbox.clients.bridge.realm import BridgedRealm
     from signalbox.clients.exchange.client import ExchangeClient
     from signalbox.clients.live.client import LiveClient
     from signalbox.clients.live.session import Login
     from signalbox.live.bridge.ports import LogTable, Realm
 
+TOKEN = "ARVADOS_API_TOKEN"  # the name that Arvados' own programs read  # noqa: S105
 TOPICS = ("record.", "container.", "bridge.")
 
 app = CommandGroup("Arvados: publish the log rows of a cluster to a realm.")
@@ -73,6 +76,21 @@ def bridge(
     patience: Annotated[
         str, typer.Option(help="Maximum time that a row waits for earlier rows that are not committed.", metavar="TIME")
     ] = "30s",
+    arvados_api: Annotated[
+        str | None,
+        typer.Option(
+            help=f"URL of the cluster's API, from which logs of running containers are read with the token in {TOKEN}.",
+            metavar="URL",
+        ),
+    ] = None,
+    logs: Annotated[
+        list[str],
+        typer.Option(
+            help="Containers whose logs are followed: `subscribed`, `all`, or a UUID of a container, a request, "
+            "a project or a user. Repeatable.",
+            metavar="WHICH",
+        ),
+    ] = ["subscribed"],  # noqa: B006 - Typer copies it
     url: Annotated[
         str | None,
         typer.Option(help="WebSocket URL of live; by default the stage's.", metavar="URL", envvar="SIGNALBOX_URL"),
@@ -118,8 +136,29 @@ def bridge(
             say=say,
             report=_print_json if as_json else _print_progress,
             waiting=ending.waiting,
+            logs=None if arvados_api is None else _relay(arvados_api, logs, database, target),
         ).run()
     ending.exit_if_interrupted()
+
+
+def _relay(api: str, names: "Sequence[str]", database: str, realm: "BridgedRealm") -> "LogRelay":
+    """Return the relay of logs. Raises `RejectedError` without a token or with an unknown name."""
+    from signalbox.clients.bridge.containers import PostgresContainers
+    from signalbox.clients.bridge.log_endpoint import LogEndpoint
+    from signalbox.clients.bridge.log_realm import LogRealm, Subscriptions
+    from signalbox.clients.bridge.log_relay import LogRelay, RelayConnections
+    from signalbox.live.bridge.log_selection import LogSelection
+
+    token = os.environ.get(TOKEN)
+    if not token:
+        raise RejectedError(f"--arvados-api needs a token of the cluster in {TOKEN}")
+
+    @contextmanager
+    def connections() -> "Iterator[RelayConnections]":
+        with PostgresContainers.connect(database) as cluster, realm.live() as client:
+            yield RelayConnections(cluster, Subscriptions.follow(client))
+
+    return LogRelay(LogRealm(realm), LogEndpoint.of(api, token), LogSelection.parse(names), connections, say)
 
 
 def _realm(client: "ExchangeClient", realm: str, topic: str, login: "LiveLogin") -> "BridgedRealm":

@@ -78,18 +78,11 @@ class PostgresLogs:
     @contextmanager
     def connect(cls, dsn: str) -> Iterator[Self]:
         """Connect, and listen. Raises `DatabaseUnavailable` and `DatabaseRefused`, as all methods do."""
-        psycopg = _psycopg()
-        _check(dsn)
-        with translated_errors():
-            connection = psycopg.connect(
-                dsn, autocommit=True, connect_timeout=CONNECT_SECONDS, options=OPTIONS, **KEEPALIVE
-            )
-            try:
-                logs = cls(connection)
+        with connected(dsn) as connection:
+            logs = cls(connection)
+            with translated_errors():
                 logs._listen()
-                yield logs
-            finally:
-                connection.close()
+            yield logs
 
     def try_lock(self, name: str) -> bool:
         """Take the lock of a name, which the connection holds to its end; return False if another one holds it."""
@@ -162,6 +155,21 @@ def parse_properties(text: str | None) -> Mapping[str, object] | None:
     except (ValueError, TypeError, RecursionError, yaml.YAMLError):
         return None
     return found if isinstance(found, Mapping) else None
+
+
+@contextmanager
+def connected(dsn: str) -> "Iterator[psycopg.Connection[tuple[Any, ...]]]":
+    """Provide a connection that only reads. Raises `DatabaseUnavailable` and `DatabaseRefused`."""
+    psycopg = _psycopg()
+    _check(dsn)
+    with translated_errors():
+        connection = psycopg.connect(
+            dsn, autocommit=True, connect_timeout=CONNECT_SECONDS, options=OPTIONS, **KEEPALIVE
+        )
+    try:
+        yield connection
+    finally:
+        connection.close()
 
 
 @contextmanager

@@ -54,26 +54,32 @@ class BridgedRealm:
     monotonic: Callable[[], float] = time.monotonic
 
     def checkpoint(self) -> StoredCheckpoint | None:
-        """Return the latest checkpoint once everything that the realm accepted from the bridge is in its log.
+        """Return the latest checkpoint once everything that the realm accepted from the bridge is in its log."""
+        latest: StoredCheckpoint | None = None
+        for document, at in self.retained(self.topic):
+            latest = StoredCheckpoint(Checkpoint.parse(document), at)
+        return latest
+
+    def retained(self, topic: str) -> Iterator[tuple[Mapping[str, object], datetime]]:
+        """Yield the retained event of a topic, and those that the realm has accepted but not yet routed.
 
         The realm routes the bridge's messages in their order. So when a marker arrives, everything before it has been
         routed.
         """
-        latest: StoredCheckpoint | None = None
         with self.live() as client:
-            client.follow(Cursor(TopicPattern.parse(self.topic), get_retained=True))
-            for event in client.backfill():
-                latest = _stored(event) or latest
+            client.follow(Cursor(TopicPattern.parse(topic), get_retained=True))
+            yield from filter(None, map(_document_and_time, client.backfill()))
             token = secrets.token_hex(8)
-            self._send(PublishRequest(self.topic, json.dumps({MARKER: token}), deduplication_id=token))
+            self.send(PublishRequest(topic, json.dumps({MARKER: token}), deduplication_id=token))
             deadline = self.monotonic() + self.marker_seconds
             while True:
                 received = client.receive(max(deadline - self.monotonic(), 0.0))
                 if received is None:
                     raise RealmBehind(f"realm {self.exchange!r} has not routed a message of the bridge yet")
                 if _document(received).get(MARKER) == token:
-                    return latest
-                latest = _stored(received) or latest
+                    return
+                if found := _document_and_time(received):
+                    yield found
 
     def logged(self, window: Sequence[Intent], *, since: datetime) -> Collection[int]:
         """Return the ids of a window that are in the realm's log; the checkpoint is of `since`."""
@@ -95,17 +101,21 @@ class BridgedRealm:
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Publish a checkpoint."""
-        body = json.dumps(checkpoint.document(), separators=(",", ":"))
-        self._send(PublishRequest(self.topic, body, {RETAIN_HEADER: RETAINED}))
+        self.retain(self.topic, checkpoint.document())
+
+    def retain(self, topic: str, document: Mapping[str, object]) -> None:
+        """Publish the state of a topic of the bridge."""
+        self.send(PublishRequest(topic, json.dumps(document, separators=(",", ":")), {RETAIN_HEADER: RETAINED}))
 
     def publish(self, publication: RowPublication) -> None:
         """Publish a row. SQS accepts its id once in five minutes."""
         headers = publication.headers
-        self._send(
+        self.send(
             PublishRequest(publication.topic, publication.body, headers, deduplication_id=f"log-{publication.id}")
         )
 
-    def _send(self, request: PublishRequest) -> None:
+    def send(self, request: PublishRequest) -> None:
+        """Publish a message. Raises `UnavailableError` if its outcome is unknown."""
         with self._translated_errors():
             (result,) = self.client.publish_all(self.exchange, [request], order_by=self.order_by)
         if result.problem is not None:
@@ -147,12 +157,10 @@ def _overlaps(prefix: str, topics: Sequence[str]) -> bool:
     return any(prefix.startswith(topic) or topic.startswith(prefix) for topic in topics)
 
 
-def _stored(event: ReceivedEvent) -> StoredCheckpoint | None:
-    """Return the checkpoint of an event; None for a marker."""
+def _document_and_time(event: ReceivedEvent) -> tuple[Mapping[str, object], datetime] | None:
+    """Return the document of an event and its time; None for a marker."""
     document = _document(event)
-    if MARKER in document or event.at is None:
-        return None
-    return StoredCheckpoint(Checkpoint.parse(document), event.at)
+    return None if MARKER in document or event.at is None else (document, event.at)
 
 
 def _document(event: ReceivedEvent) -> Mapping[str, object]:

@@ -21,6 +21,23 @@ REPORT_SECONDS = 10.0
 LOCK_SECONDS = 1.0
 
 
+class Logs(Protocol):
+    """A relay of logs, which runs while rows are published."""
+
+    @property
+    def figures(self) -> Mapping[str, int]:
+        """Return the statistics."""
+        ...
+
+    def running(self) -> AbstractContextManager[None]:
+        """Follow logs until the end of the context."""
+        ...
+
+    def check(self) -> None:
+        """Raise the error that has ended the relay, if there is one."""
+        ...
+
+
 class LockedTable(LogTable, Protocol):
     """A connection to the table of logs that can wait, and can be locked for one bridge."""
 
@@ -59,6 +76,7 @@ class BridgeRun:
     say: Callable[[str], None]
     report: Callable[[Mapping[str, object]], None]
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+    logs: Logs | None = None
     clock: Clock = field(default_factory=Clock)
     _bridge: Bridge | None = None
     _unreadable: int = 0
@@ -91,7 +109,9 @@ class BridgeRun:
             return
         self._bridge, self._failures = bridge, 0
         self.say(f"publishing to {self.realm_name} the rows after {bridge.position}")
-        self._publish(bridge, table)
+        # Only the holder of the lock follows logs.
+        with nullcontext() if self.logs is None else self.logs.running():
+            self._publish(bridge, table)
         bridge.settle()
 
     def _take_lock(self, table: LockedTable) -> bool:
@@ -108,6 +128,8 @@ class BridgeRun:
     def _publish(self, bridge: Bridge, table: LockedTable) -> None:
         idle_since = self.clock.monotonic()
         while not self.is_ending():
+            if self.logs is not None:
+                self.logs.check()
             has_published = bridge.step()
             at = self.clock.monotonic()
             if has_published:
@@ -135,6 +157,7 @@ class BridgeRun:
                 "unreadable": self._unreadable,
                 "late_ids": bridge.late_ids,
                 "resumed": bridge.statistics.resumed,
+                **({} if self.logs is None else self.logs.figures),
             }
         )
 

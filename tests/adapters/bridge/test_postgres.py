@@ -42,7 +42,7 @@ def test_rows_are_read_with_their_columns(cluster_database, logs):
     assert row.object_owner_uuid == "zzzzz-j7d0g-000000000000000"
     assert row.properties == properties
     assert row.event_at is not None
-    assert row.created_at == row.event_at
+    assert row.created_at is not None
 
 
 def test_absent_columns_are_empty(cluster_database, logs):

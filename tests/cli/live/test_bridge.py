@@ -70,6 +70,16 @@ def test_an_invalid_connection_string_is_refused(stage):
     assert "no connection string" in refusal("--user", "alice", "--database", "nonsense")
 
 
+def test_logs_are_read_with_a_token_of_the_cluster(stage, monkeypatch):
+    known = ("--user", "alice", "--arvados-api", "https://api.example.org")
+    monkeypatch.delenv("ARVADOS_API_TOKEN", raising=False)
+    assert "needs a token of the cluster in ARVADOS_API_TOKEN" in refusal(*known)
+
+    monkeypatch.setenv("ARVADOS_API_TOKEN", "v2/zzzzz-gj3su-000000000000001/secret")
+    assert "not 'everything'" in refusal(*known, "--logs", "everything")
+    assert "PostgreSQL" in refusal(*known)
+
+
 def test_with_a_url_the_stage_is_not_read(monkeypatch, tmp_path):
     monkeypatch.setenv("SIGNALBOX_TICKET", "a-ticket")
     monkeypatch.chdir(tmp_path)

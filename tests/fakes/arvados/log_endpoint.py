@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from threading import RLock
+from urllib.parse import quote, unquote
+from xml.sax.saxutils import escape
 
 CORS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Content-Range"}
 PREFLIGHT = {
@@ -124,7 +126,7 @@ class LogEndpoint:
         if log is None or (readable is not None and request not in readable):
             return Answer(404, CORS, b'{"errors":["//railsapi.internal/arvados/v1/container_requests: 404 Not Found"]}')
         self.per_container[log.container] += 1
-        answer = self._of_log(log, method, container, name or "", headers)
+        answer = self._of_log(log, method, container, unquote(name or ""), headers)
         return Answer(answer.status, {**CORS, **answer.headers}, answer.body if method != "HEAD" else b"")
 
     def _log(self, request: str, container: str | None) -> ContainerLog | None:
@@ -214,8 +216,8 @@ def _responses(base: str, files: Mapping[str, bytes]) -> Iterator[str]:
     yield _response(base, f"{collection}<D:displayname></D:displayname>")
     for name, content in files.items():
         yield _response(
-            base + name,
-            f"<D:resourcetype></D:resourcetype><D:displayname>{name}</D:displayname>"
+            base + quote(name),
+            f"<D:resourcetype></D:resourcetype><D:displayname>{escape(name)}</D:displayname>"
             f"<D:getcontentlength>{len(content)}</D:getcontentlength>"
             "<D:getlastmodified>Thu, 26 Nov 2026 04:00:00 GMT</D:getlastmodified>"
             f'<D:getetag>"{len(content):x}"</D:getetag>{LOCKS}',

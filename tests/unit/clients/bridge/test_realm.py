@@ -1,68 +1,20 @@
 """The realm of a bridge: what a live session reads back of what was published by SQS."""
 
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 
 import pytest
 
-from signalbox.clients.bridge.realm import BridgedRealm, RealmBehind, check_realm
-from signalbox.clients.exchange.publisher import PublishRequest, PublishResult
-from signalbox.clients.live.client import LiveClient
-from signalbox.clients.live.session import Login
-from signalbox.clients.web_socket import connector
+from signalbox.clients.bridge.realm import RealmBehind, check_realm
 from signalbox.errors import RejectedError, UnavailableError
 from signalbox.exchange.messages.properties import InvalidPublication
 from signalbox.exchange.model.records import OrderBy
 from signalbox.live.bridge.checkpoints import Checkpoint, Intent, InvalidCheckpoint
 from signalbox.live.bridge.publications import RowPublication
-from signalbox.messages import MessageId
-from tests.fakes.live_router import REALM, TICKET, Router, grants, running
-
-TOPIC = "bridge.arvados"
-DAY = timedelta(days=1)
-
-
-class AwsAway(Exception):
-    """Raised as botocore's errors are."""
-
-
-@dataclass(slots=True)
-class Exchange:
-    """The client of the realm's exchange, which knows de-duplication ids. `waiting` are messages not yet routed."""
-
-    router: Router
-    is_routing: bool = True
-    waiting: list[PublishRequest] = field(default_factory=list)
-    known: set[str] = field(default_factory=set)
-    outcomes: list[Any] = field(default_factory=list)
-
-    def publish_all(
-        self, exchange: str, requests: Iterable[PublishRequest], *, order_by: OrderBy
-    ) -> Iterator[PublishResult]:
-        assert (exchange, order_by) == (REALM, OrderBy.EXCHANGE)
-        for request in requests:
-            outcome = self.outcomes.pop(0) if self.outcomes else None
-            if isinstance(outcome, Exception):
-                raise outcome
-            if outcome is not None:
-                yield PublishResult(request, **outcome)
-                continue
-            if request.deduplication_id not in self.known:
-                self.waiting.append(request)
-            self.known |= {request.deduplication_id or "", ""} - {""}
-            if self.is_routing:
-                self.route()
-            yield PublishResult(request, MessageId("1"))
-
-    def route(self) -> None:
-        for one in self.waiting:
-            self.router.publish_message(one.routing_key, one.body, one.headers)
-        self.waiting.clear()
+from tests.fakes.live_router import REALM, Router, grants, running
+from tests.unit.clients.bridge.exchange import DAY, AwsAway, Exchange, realm
 
 
 @pytest.fixture
@@ -74,18 +26,6 @@ def router() -> Iterator[Router]:
 @pytest.fixture
 def exchange(router: Router) -> Exchange:
     return Exchange(router)
-
-
-@contextmanager
-def session(router: Router) -> Iterator[LiveClient]:
-    with LiveClient(connector(router.url), Login(REALM, "cluster", TICKET)) as client:
-        yield client
-
-
-def realm(exchange: Exchange, **settings: Any) -> BridgedRealm:
-    known: dict[str, Any] = {"age": DAY, "aws_errors": (AwsAway,)}
-    live = partial(session, exchange.router)
-    return BridgedRealm(exchange, REALM, TOPIC, OrderBy.EXCHANGE, live=live, **{**known, **settings})  # type: ignore[arg-type]
 
 
 def row(number: int, topic: str = "record.a") -> RowPublication:
@@ -130,7 +70,7 @@ def test_a_realm_that_routes_nothing_is_behind(exchange):
 
 
 def test_a_checkpoint_of_somebody_else_is_refused(exchange):
-    exchange.router.publish(TOPIC, "text", retain=True)
+    exchange.router.publish("bridge.arvados", "text", retain=True)
 
     with pytest.raises(InvalidCheckpoint):
         realm(exchange).checkpoint()

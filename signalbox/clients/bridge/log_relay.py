@@ -1,0 +1,199 @@
+"""The relay of logs: it selects containers, polls each with one reader, and saves the positions."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import reduce
+from typing import Protocol
+
+from signalbox.errors import SignalboxError, UnavailableError
+from signalbox.live.bridge.log_positions import MAXIMUM_BYTES, LogPosition, LogPositions
+from signalbox.live.bridge.log_reader import ContainerReader, LogFiles, LogSink, LogStatistics
+from signalbox.live.bridge.log_selection import ListedContainer, LogSelection
+from signalbox.live.wamp.patterns import TopicPattern
+
+TICK_SECONDS = 0.05
+WORKERS = 8
+
+
+class Positions(LogSink, Protocol):
+    """The realm of the logs."""
+
+    def positions(self) -> LogPositions:
+        """Return how far logs are published."""
+        ...
+
+    def save(self, positions: LogPositions) -> None:
+        """Save how far logs are published."""
+        ...
+
+
+class Cluster(Protocol):
+    """The containers of a cluster."""
+
+    def containers(self, known: Sequence[str]) -> Sequence[ListedContainer]:
+        """Return those that run or have ended in the last minutes, and those that are known."""
+        ...
+
+
+class Wanted(Protocol):
+    """The subscriptions of the realm."""
+
+    def patterns(self, now: datetime) -> Iterable[TopicPattern]:
+        """Return their patterns."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RelayConnections:
+    """What a relay works with until an error."""
+
+    cluster: Cluster
+    subscriptions: Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The seconds between two lists of containers, two saved positions, and two tries; and how many logs at once."""
+
+    list_seconds: float = 2.0
+    save_seconds: float = 10.0
+    pause_seconds: float = 1.0
+    containers: int = 200
+
+
+@dataclass(slots=True)
+class LogRelay:
+    """Follows logs in a thread of its own; an error other than `UnavailableError` is raised by `check`."""
+
+    realm: Positions
+    files: LogFiles
+    selection: LogSelection
+    connect: Callable[[], AbstractContextManager[RelayConnections]]
+    say: Callable[[str], None]
+    pace: Pace = field(default_factory=Pace)
+    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    monotonic: Callable[[], float] = time.monotonic
+    refused: int = 0
+    _readers: dict[str, ContainerReader] = field(default_factory=dict)
+    _ended: dict[str, datetime] = field(default_factory=dict)
+    _past: LogStatistics = field(default_factory=LogStatistics)
+    _saved: LogPositions = field(default_factory=LogPositions)
+    _problem: SignalboxError | None = None
+    _end: threading.Event = field(default_factory=threading.Event)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Follow logs until the end of the context."""
+        self._end.clear()
+        thread = threading.Thread(target=self._run, name="logs")
+        thread.start()
+        try:
+            yield
+        finally:
+            self._end.set()
+            thread.join()
+
+    def check(self) -> None:
+        """Raise the error that has ended the relay, if there is one."""
+        if self._problem is not None:
+            raise self._problem
+
+    @property
+    def statistics(self) -> LogStatistics:
+        """Return the sums of all readers' statistics."""
+        return reduce(LogStatistics.add, (one.statistics for one in list(self._readers.values())), self._past)
+
+    @property
+    def figures(self) -> Mapping[str, int]:
+        """Return the statistics: the containers that are followed and those that are too many, and the sums."""
+        sums = {f"log_{name}": number for name, number in asdict(self.statistics).items()}
+        return {"logs": len(self._readers), "logs_refused": self.refused, **sums}
+
+    def _run(self) -> None:
+        while not self._end.is_set():
+            try:
+                with self.connect() as connections, ThreadPoolExecutor(WORKERS) as pool:
+                    self._resume()
+                    self._follow(connections, pool)
+            except UnavailableError as error:
+                self.say(f"logs: {error}; trying again")
+                self._end.wait(self.pace.pause_seconds)
+            except SignalboxError as error:
+                self._problem = error
+                return
+
+    def _resume(self) -> None:
+        self._past, self._saved = self.statistics, LogPositions()
+        positions = self.realm.positions()
+        self._ended = dict(positions.ended)
+        self._readers = {one.container: ContainerReader(one, self.files, self.realm) for one in positions.followed}
+
+    def _follow(self, connections: RelayConnections, pool: ThreadPoolExecutor) -> None:
+        working: dict[str, Future[None]] = {}
+        listed_at = saved_at = self.monotonic() - self.pace.list_seconds
+        while not self._end.is_set():
+            at = self.monotonic()
+            if at - listed_at >= self.pace.list_seconds:
+                listed_at = at
+                self._list(connections)
+            if at - saved_at >= self.pace.save_seconds:
+                saved_at = at
+                self._save()
+            for container, one in list(self._readers.items()):
+                if container not in working and one.due_at <= at:
+                    working[container] = pool.submit(one.poll, at)
+            self._collect(working)
+        wait(working.values())
+        self._collect(working)
+        self._save()
+
+    def _collect(self, working: "dict[str, Future[None]]") -> None:
+        """Take the results of polls, and end the readers of logs that are read."""
+        if not working:
+            self._end.wait(TICK_SECONDS)
+        for container, future in list(working.items()):
+            if not future.done():
+                continue
+            del working[container]
+            future.result()
+            if self._readers[container].position.is_read:
+                reader = self._readers.pop(container)
+                self._ended[container] = self.now()
+                self._past = self._past.add(reader.statistics)
+        if working:
+            wait(working.values(), TICK_SECONDS)
+
+    def _list(self, connections: RelayConnections) -> None:
+        patterns = list(connections.subscriptions.patterns(self.now()))
+        listed = {one.uuid: one for one in connections.cluster.containers(list(self._readers))}
+        for container, reader in self._readers.items():
+            found = listed.get(container)
+            reader.is_over = found is None or found.is_over
+            if found is not None and found.owners:
+                reader.position.owners = found.owners
+        new = [one for one in listed.values() if self._is_new(one) and self.selection.selects(one, patterns)]
+        is_full = len(json.dumps(self._saved.document())) > MAXIMUM_BYTES
+        room = 0 if is_full else max(self.pace.containers - len(self._readers), 0)
+        self.refused = len(new) - len(new[:room])
+        for one in new[:room]:
+            position = LogPosition(one.uuid, one.request, one.owners)
+            self._readers[one.uuid] = ContainerReader(position, self.files, self.realm, is_over=one.is_over)
+        if new[:room]:
+            self._save()  # before its first line
+
+    def _is_new(self, one: ListedContainer) -> bool:
+        return bool(one.request) and one.uuid not in self._readers and one.uuid not in self._ended
+
+    def _save(self) -> None:
+        """Save the positions if they have changed."""
+        positions = LogPositions.of((one.position for one in self._readers.values()), self._ended, self.now())
+        self._ended = dict(positions.ended)
+        if positions != self._saved:
+            self.realm.save(positions)
+            self._saved = positions
