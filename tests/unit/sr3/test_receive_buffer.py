@@ -75,16 +75,6 @@ def test_handled_messages_are_acknowledged_before_more_are_received(sqs, buffer)
     assert deletions(sqs) == [1]
 
 
-def test_no_messages_are_received_while_some_are_buffered(sqs, buffer):
-    put(sqs, 3)
-    buffer.fill(wait_seconds=0)
-    put(sqs, 3)
-
-    buffer.fill(wait_seconds=0)
-
-    assert buffer.waiting == 3
-
-
 def test_forgotten_messages_are_given_back_after_half_an_hour(sqs, buffer, clock):
     put(sqs, 1)
     (receipt,) = take_all(buffer)
@@ -109,11 +99,3 @@ def test_a_message_that_was_given_back_cannot_be_finished(sqs, buffer):
 
     assert not buffer.finish(taken.receipt)
     assert sqs.queues[QUEUE][0].hidden == 0
-
-
-def test_a_message_is_acknowledged_once(sqs, buffer):
-    put(sqs, 1)
-    (receipt,) = take_all(buffer)
-
-    assert [buffer.finish(receipt), buffer.finish(receipt)] == [True, False]
-    assert deletions(sqs) == [1]

@@ -38,25 +38,6 @@ def others_hold(holds: MemoryKeyHolds, key: RoutingKey, clock: MemoryClock, **ho
     assert holds.hold(LOG, key, messages=THEIRS, now=now, until=now + timedelta(**how_long)) == THEIRS
 
 
-def test_keys_are_held_in_their_order_and_let_go_of(key_holder, holds) -> None:
-    held = key_holder.hold(LOG, {B: [M2], A: [M1]})
-    assert held == {A: [M1], B: [M2]}
-    assert list(holds.held) == [(LOG, A), (LOG, B)]
-
-    key_holder.release(LOG, held, done={M1, M2})
-
-    assert holds.held == {}
-
-
-def test_of_what_is_not_done_the_key_stays_held_until_it_comes_again(key_holder, holds, clock) -> None:
-    key_holder.release(LOG, key_holder.hold(LOG, {A: [M1, M2]}), done={M1})
-
-    assert holds.hold(LOG, A, messages=THEIRS, now=clock.now(), until=clock.now() + HOLD_FOR) is None
-    held = key_holder.hold(LOG, {A: [M2, M3]})
-    key_holder.release(LOG, held, done={M2, M3})
-    assert holds.held == {}
-
-
 def test_messages_of_another_batch_keep_their_place_in_a_hold(key_holder, holds) -> None:
     """Messages of two publishers failed: one is redelivered, and the key waits for the other."""
     key_holder.release(LOG, key_holder.hold(LOG, {A: [M1, M2]}), done=set())
@@ -65,15 +46,6 @@ def test_messages_of_another_batch_keep_their_place_in_a_hold(key_holder, holds)
     key_holder.release(LOG, key_holder.hold(LOG, {A: [M1]}), done={M1})
 
     assert holds.held[LOG, A][0] == [M2]
-
-
-def test_a_key_is_waited_for(key_holder, holds, clock) -> None:
-    others_hold(holds, A, clock, seconds=1)
-    began = clock.now()
-
-    assert key_holder.hold(LOG, {A: [M1]}) == {A: [M1]}
-
-    assert timedelta(seconds=1) <= clock.now() - began < timedelta(seconds=1.1)
 
 
 def test_a_key_that_is_held_for_long_is_done_without(key_holder, holds, clock) -> None:

@@ -14,24 +14,6 @@ from tests.unit.live.session.stage import NOW
 EVENT = SubscriptionEvent(TopicPattern.parse("a"), LoggedEvent(PublicationId(1), RoutingKey("a"), NOW))
 
 
-def test_a_frame_of_a_client_without_batches_has_one_event() -> None:
-    frame = Frame()
-
-    assert frame.add(EVENT, "[1]")
-    assert frame.is_full
-    assert not frame.add(EVENT, "[2]")
-    assert frame.text == "[1]"
-
-
-def test_a_batch_has_several_events() -> None:
-    frame = Frame("|")
-
-    assert frame.add(EVENT, "[1]")
-    assert frame.add(EVENT, "[2]")
-    assert frame.text == "[1]|[2]|"
-    assert frame.events == [EVENT, EVENT]
-
-
 @pytest.mark.parametrize(("size", "fits"), [(MAXIMUM_FRAME_BYTES - 5, True), (MAXIMUM_FRAME_BYTES - 4, False)])
 def test_a_batch_is_not_larger_than_what_costs_one_message(size: int, *, fits: bool) -> None:
     frame = Frame("|")
@@ -39,13 +21,6 @@ def test_a_batch_is_not_larger_than_what_costs_one_message(size: int, *, fits: b
 
     assert frame.add(EVENT, "x" * size) is fits
     assert len(frame.text) <= MAXIMUM_FRAME_BYTES
-
-
-def test_a_large_event_is_alone_in_its_batch() -> None:
-    frame = Frame("|")
-
-    assert frame.add(EVENT, "é" * MAXIMUM_FRAME_BYTES)
-    assert not frame.add(EVENT, "[2]")
 
 
 def test_the_number_of_events_of_a_batch_is_limited() -> None:

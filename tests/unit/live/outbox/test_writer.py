@@ -15,7 +15,7 @@ from signalbox.live.log.events import LoggedEvent
 from signalbox.live.model.effects import Post
 from signalbox.live.model.events import dead_letter
 from signalbox.live.model.state import ConnectionId, Session, State
-from signalbox.live.outbox.decisions import MAXIMUM_WAIT, TOTALS_SAVED_EVERY, WATERMARKS_KEPT_FOR, OutboxState
+from signalbox.live.outbox.decisions import MAXIMUM_WAIT, TOTALS_SAVED_EVERY, OutboxState
 from signalbox.live.outbox.events import closing_summary, delivery_events
 from signalbox.live.outbox.items import (
     BackfillRequest,
@@ -178,21 +178,6 @@ def test_a_reply_is_recorded_before_it_is_posted(world: World, result, end, begu
     )
 
 
-def test_a_redelivered_unconfirmed_reply_closes_the_connection(world: World) -> None:
-    world.connections.results = [PostResult.UNKNOWN]
-    assert world.deliver(published(), published("2")).not_done == ("m-1", "m-2")
-
-    assert world.deliver(published(), published("2")).outcome is DeliveryOutcome.UNCONFIRMED
-    assert (world.posted(), world.connections.closed) == ([], {CONNECTION})
-
-
-def test_a_reply_that_was_posted_is_not_posted_again(world: World) -> None:
-    for _ in range(2):
-        assert world.deliver(published()).outcome is DeliveryOutcome.DONE
-
-    assert len(world.posted()) == 1
-
-
 @pytest.mark.parametrize("item", [published(), event_batch(event(1))], ids=["a reply", "an event"])
 def test_a_client_that_receives_too_slowly_is_disconnected(world: World, item: OutboxItem) -> None:
     delivered = world.deliver(item, waited=MAXIMUM_WAIT + timedelta(seconds=1))
@@ -300,25 +285,6 @@ def test_a_completed_backfill_is_not_repeated(world: World) -> None:
     world.deliver(subscribed(), backfill(LastEvents(5)))
 
     assert world.numbers() == [1]
-
-
-def test_old_watermarks_are_pruned_on_save(world: World) -> None:
-    world.log.append(REALM, event(1))
-    world.deliver(subscribed(), backfill(LastEvents(5)))
-    world.moment += WATERMARKS_KEPT_FOR + timedelta(seconds=1)
-
-    world.deliver(published())
-
-    assert world.outbox.watermarks == {}
-
-
-def test_retained_events_come_first_and_are_marked_as_retained(world: World) -> None:
-    world.log.append(REALM, event(1, is_retained=True), event(2), event(3, "open.b", is_retained=True))
-
-    world.deliver(subscribed(), backfill(None, get_retained=True))
-
-    details = [(message[3]["topic"], message[3]["_seq"], message[3].get("retained")) for message in world.posted()[1:]]
-    assert details == [("open.a", 1, True), ("open.b", 3, True)]
 
 
 def test_a_retained_event_that_the_backfill_includes_is_posted_once(world: World) -> None:

@@ -2,13 +2,12 @@
 
 import json
 from dataclasses import dataclass, replace
-from datetime import timedelta
 
 import pytest
 
 from signalbox.errors import EffectRefused
 from signalbox.exchange.model.records import LiveSettings, OrderBy
-from signalbox.live.model.state import ConnectionId, Elapsed, FrameId, Killed, Lost, RightsChanged, Session, State
+from signalbox.live.model.state import ConnectionId, FrameId, Killed, Lost, RightsChanged, Session, State
 from signalbox.live.outbox.items import BackfillRequest, Reply
 from signalbox.live.ports import Stored
 from signalbox.live.session.inbox import InvalidInboxMessage, frame_body
@@ -32,19 +31,6 @@ def world() -> MemoryLive:
 @pytest.fixture
 def client(world: MemoryLive) -> Client:
     return Client(world).open()
-
-
-def test_a_client_joins_by_a_ticket(world, client) -> None:
-    assert client.say(1, REALM, {"authid": "source", "authmethods": ["ticket"]}) == [[4, "ticket", {}]]
-
-    ((kind, session, details),) = client.say(5, "source-secret", {})
-
-    assert kind == 2
-    assert (details["authid"], details["authrole"], details["realm"]) == ("source", "source", REALM)
-    (member,) = world.realm_sessions.every(REALM)
-    assert (member.listener.session, member.connection, member.joined_at) == (session, "c1", world.moment)
-    (event,) = world.recorded
-    assert (event.capability, event.kind, event.outcome, event.source) == ("live", "session", "started", REALM)
 
 
 def test_a_client_subscribes_and_publishes(world, client) -> None:
@@ -106,10 +92,6 @@ def test_a_realm_with_an_anonymous_user_can_be_joined_without_a_secret(world, cl
     assert (kind, answer["authid"], answer["authmethod"]) == (2, "subscriber", "anonymous")
 
 
-def test_other_realms_cannot_be_joined_without_a_secret(world, client) -> None:
-    assert client.say(1, REALM, {})[0][2] == "wamp.error.authentication_required"
-
-
 @pytest.mark.parametrize("authid", ["nobody", "not a name", "source"])
 def test_unknown_users_and_wrong_secrets_are_told_alike_and_counted(world, client, authid) -> None:
     details = {"authid": authid, "authmethods": ["ticket"]}
@@ -145,13 +127,6 @@ def test_wrong_secrets_of_others_never_refuse_the_right_one(world, client) -> No
     assert [event.outcome for event in world.recorded] == [*["refused"] * 30, "started"]
 
 
-def test_a_realm_that_stops_being_live_during_a_challenge_cannot_be_joined(world, client) -> None:
-    client.say(1, REALM, {"authid": "source", "authmethods": ["ticket"]})
-    world.declare(None)
-
-    assert client.say(5, "source-secret", {})[0][2] == "wamp.error.no_such_realm"
-
-
 def test_a_realm_that_stopped_being_live_grants_no_rights(world, client) -> None:
     client.join()
     world.declare(None)
@@ -169,13 +144,6 @@ def test_past_events_are_requested_after_the_subscription_is_attached(world, cli
     assert (subscribed.begins, subscribed.expects_backfill) == (A.subscription_id, True)
     assert past == BackfillRequest(past.item_id, A, get_retained=False, history=past.history)
     assert world.subscribers.of_topic(REALM, "trial.a")
-
-
-def test_a_subscription_without_past_events_expects_none(world, client) -> None:
-    client.join()
-    client.say(32, 1, {"get_retained": False}, "trial.a")
-
-    assert not world.outboxes.items[client.connection][-1].expects_backfill
 
 
 def test_an_ended_subscription_is_detached(world, client) -> None:
@@ -247,12 +215,6 @@ def test_the_message_group_follows_from_the_ordering_mode(world, client, order_b
         client.say(16, 2, {}, topic, [1])
 
     assert {sent.message.group_id for sent in published(world)} == groups
-
-
-def test_a_client_that_does_not_join_in_time_is_aborted(world, client) -> None:
-    world.moment += timedelta(seconds=11)
-
-    assert client.notify(Elapsed())[0][2] == "wamp.error.timeout"
 
 
 def test_a_lost_connection_leaves_no_session_and_no_subscription(world, client) -> None:
@@ -392,10 +354,6 @@ def test_poison_is_refused_unread_after_those_before_it_are_processed(world, cli
 
 def test_messages_of_an_unknown_connection_are_done(world) -> None:
     assert len(Client(world, ConnectionId("nobody")).receive_all("nonsense", frame(1, REALM, {}))) == 2
-
-
-def test_an_empty_inbox_has_no_effect(world, client) -> None:
-    assert client.receive_all() == []
 
 
 # --- meta events

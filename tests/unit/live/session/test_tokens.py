@@ -80,13 +80,6 @@ def test_a_token_names_its_user(world, client, authid) -> None:
     assert "eyJ" not in json.dumps([one.body for one in world.outboxes.items["c1"] if hasattr(one, "body")])
 
 
-def test_users_with_secrets_join_as_before(world, client) -> None:
-    client.join("source")
-
-    assert world.sessions.records["c1"].session.token is None
-    assert world.tokens.asked == []
-
-
 def test_a_secret_without_a_name_is_refused(world, client) -> None:
     greet(client)
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from signalbox.errors import EffectFailed, EffectRefused
+from signalbox.errors import EffectFailed, EffectRefused, RejectedError
 from signalbox.queues import QueueName
 from signalbox.sending import Batch
 from signalbox.splitting.control.command_handlers import ControlService
@@ -17,7 +17,24 @@ from signalbox.splitting.control.reconcile_loop import MAXIMUM_RUNS, ReconcileLo
 from signalbox.splitting.model.observed_state import ForwardingState, QueueUse, TargetState
 from signalbox.splitting.model.split import Stage
 from signalbox.splitting.ports import UnreadableSplit
-from tests.unit.splitting.control.control_stage import APP, MEMES, ORDERS, ControlStage, message
+from tests.unit.splitting.control.control_stage import APP, MEMES, ORDERS, OTHER_APP, ControlStage, message
+
+
+def test_the_last_stop_undoes_the_split():
+    stage = ControlStage().ready("ann")
+
+    assert stage.stop()["phase"] == "ending"
+    stage.pass_time(120)
+
+    assert stage.split() is None
+    assert stage.queues.queues == {}
+    assert stage.forwarders.states == {}
+    assert stage.targets.states[APP] is TargetState.ORIGINAL
+    assert stage.memory.locks.held == {}
+    assert stage.memory.annotations.annotations == {}
+    assert stage.outcomes()[-1] == ("session", "ended")
+    assert stage.heartbeat() == {"session": "ann", "phase": "gone"}
+    assert stage.stop() == {"session": "ann", "phase": "gone"}
 
 
 def test_two_simultaneous_starts_share_one_split():
@@ -53,6 +70,16 @@ def test_a_changed_registry_applies_to_the_next_split():
         stage.stop(name)
     stage.pass_time(150)
     assert [queue["original"] for queue in stage.start("bob")["queues"]] == ["other"]
+
+
+def test_a_queue_can_be_split_for_one_target_only():
+    stage = ControlStage()
+    stage.knows(OTHER_APP, MEMES)
+    stage.start()
+
+    with pytest.raises(RejectedError, match="queue 'memes' is already split for lambda/meme-app"):
+        stage.start("bob", target=OTHER_APP)
+    assert stage.split(OTHER_APP) is None
 
 
 def test_a_refused_start_is_undone_with_the_reason():
