@@ -16,12 +16,6 @@ from signalbox.local.files import CHECKOUT
 from tests.fakes.wire import ACCOUNT, Answer, Wire, concurrency, refusal, result, wire
 
 __all__ = ["wire"]
-RECORDER = {
-    "name": "default",
-    "roleARN": "arn:aws:iam::1:role/config",
-    "recordingGroup": {"allSupported": True, "recordingStrategy": {"useOnly": "ALL_SUPPORTED_RESOURCE_TYPES"}},
-}
-RECORDING = Answer({"ConfigurationRecordersStatus": [{"name": "default", "recording": True}]})
 TOPIC = f"arn:aws:sns:eu-central-1:{ACCOUNT}:alarms"
 
 
@@ -94,33 +88,12 @@ def test_a_response_of_aws_has_its_verdict_and_its_remedy(  # noqa: PLR0917 - a 
     assert found["remedy"]
 
 
-def test_a_recorder_of_all_types_is_priced_with_the_command_that_excludes_queues(wire: Wire):
-    wire.answers["DescribeConfigurationRecorders"] = Answer({"ConfigurationRecorders": [RECORDER]})
-    wire.answers["DescribeConfigurationRecorderStatus"] = RECORDING
-
-    found = findings()["Config recorder"]
-
-    assert found["verdict"] == "warn"
-    assert "6,000 USD a million rendezvous" in found["text"]
-    assert '"exclusionByResourceTypes":{"resourceTypes":["AWS::SQS::Queue"]}' in found["remedy"]
-    assert "name=default,roleARN=arn:aws:iam::1:role/config" in found["remedy"]
-
-
 def test_the_settings_decide_what_is_needed(wire: Wire):
     assert findings()["Lambda concurrency"]["verdict"] == "ok"
     assert findings("-c", "poll_hold_limit=990")["Lambda concurrency"]["verdict"] == "stop"
     assert findings("-c", "poll_hold_limit=600", "-c", "reserve_concurrency=false")["Lambda concurrency"][
         "text"
     ].endswith("held polls 600")
-
-
-def test_a_new_account_can_deploy_without_reservations_and_held_polls(wire: Wire):
-    wire.answers["GetAccountSettings"] = concurrency(10, 10)
-
-    found = findings("-c", "reserve_concurrency=false", "-c", "poll_hold_limit=0")["Lambda concurrency"]
-
-    assert found["verdict"] == "warn"
-    assert "under load functions are throttled" in found["remedy"]
 
 
 def test_without_credentials_nothing_else_is_asked(wire: Wire, monkeypatch):

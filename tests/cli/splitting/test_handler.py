@@ -9,7 +9,7 @@ import pytest
 
 from signalbox.cli.splitting.handler.command import LocalFunction
 from signalbox.cli.splitting.handler.options import HandlerOptions
-from signalbox.clients.splitting.handler.settings import InvalidHandlerSettings, Overrides
+from signalbox.clients.splitting.handler.settings import Overrides
 from signalbox.clients.splitting.handler.template import InvalidTemplate
 from signalbox.errors import RejectedError
 from signalbox.splitting.control.protocol import SessionStatus
@@ -259,33 +259,6 @@ def test_a_session_that_the_stage_ends_ends_its_running_handler(desk):  # noqa: 
     assert desk.left() == (1, 0)
 
 
-def test_later_messages_of_a_failed_group_come_again_too(desk):  # noqa: F811
-    desk = desk_of(desk.folder, desk.stage, "mirrord-1.fifo", FifoQueue="true", VisibilityTimeout="30")
-    desk.write("""
-def handler(event, context):
-    note(bodies=[one["body"] for one in event["Records"]])
-    failed = [one["messageId"] for one in event["Records"] if one["body"] == "a1"]
-    return {"batchItemFailures": [{"itemIdentifier": one} for one in failed]}
-""")
-    for body in ("a1", "b1", "a2"):
-        desk.send(body, MessageGroupId=body[0], MessageDeduplicationId=body)
-
-    options = ("--handler", "app.handler", "--report-batch-item-failures")
-    result = desk.run(*TARGET, *options, until=lambda: printed("come again") and sum(desk.left()) == 2)
-
-    assert "1 after a failed message of their group come again too; AWS would delete them" in result.stderr
-
-
-def test_batches_beyond_one_call_are_gathered_within_their_window(desk):  # noqa: F811
-    desk.write("def handler(event, context):\n    note(count=len(event['Records']))\n")
-    desk.send(*map(str, range(25)))
-
-    options = ("--handler", "app.handler", "--batch-size", "25", "--window", "20")
-    desk.run(*TARGET, *options, until=lambda: desk.left() == (0, 0))
-
-    assert desk.seen() == [{"count": 25}]
-
-
 def test_the_deployed_function_and_its_mapping_have_the_settings(desk):  # noqa: F811
     deploy(Timeout=42, MemorySize=512, Environment={"Variables": {"TABLE": "memes", "MEME_QUEUE": "mirrord-deployed"}})
     map_queue(BatchSize=2, FunctionResponseTypes=["ReportBatchItemFailures"])
@@ -318,29 +291,6 @@ def test_a_workloads_handler_has_its_name_and_lambdas_defaults(desk):  # noqa: F
     desk.run("--handler", "app.handler", until=desk.seen)
 
     assert desk.seen() == [{"name": "meme-app"}]
-
-
-def test_options_override_the_deployed_settings(desk):  # noqa: F811
-    deploy(Timeout=42)
-    map_queue(BatchSize=2)
-    desk.write("def handler(event, context):\n    note()\n")
-    desk.send("one")
-
-    options = ("--handler", "app.handler", "--batch-size", "5", "--timeout-seconds", "7")
-    result = desk.run(*FUNCTION, *options, until=desk.seen)
-
-    assert "memes: batches of 5 within 0 s, failures of whole batches" in result.stderr
-    assert "time-out 7 s" in result.stderr
-
-
-def test_settings_that_cannot_be_read_are_reported_and_lambdas_defaults_are_used(desk):  # noqa: F811
-    desk.write("def handler(event, context):\n    note()\n")
-    desk.send("one")
-
-    result = desk.run(*FUNCTION, "--handler", "app.handler", until=desk.seen)
-
-    assert "the settings of function 'meme-app' cannot be read" in result.stderr
-    assert "memes: batches of 10 within 0 s" in result.stderr
 
 
 def test_messages_that_the_mappings_filters_reject_are_deleted_unseen(desk):  # noqa: F811
@@ -469,14 +419,6 @@ def test_wrong_options_are_refused_before_a_session_starts(desk, options, error,
     with pytest.raises(error, match=text):
         split("run", *TARGET, "--config", "mirrord.json", *options)
     assert desk.stage.asked == []
-
-
-def test_a_batch_that_lambda_would_refuse_is_refused(desk):  # noqa: F811
-    desk.write("def handler(event, context): ...\n")
-
-    with pytest.raises(InvalidHandlerSettings, match="a batch size of 11 needs a window of at least 1 s"):
-        split("run", *TARGET, "--config", "mirrord.json", "--handler", "app.handler", "--batch-size", "11")
-    assert desk.stage.commands == ["start", "stop"]
 
 
 def test_an_interpreter_that_does_not_run_is_reported(desk):  # noqa: F811

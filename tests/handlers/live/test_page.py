@@ -59,18 +59,6 @@ def test_the_page_is_served_with_a_policy_against_foreign_resources(live):
     assert "unsafe" not in " ".join(policy)
 
 
-@pytest.mark.parametrize(
-    ("path", "content_type"),
-    [
-        ("/live/app.js", "text/javascript; charset=utf-8"),
-        ("/live/base.css", "text/css; charset=utf-8"),
-        ("/live/icon.svg", "image/svg+xml"),
-    ],
-)
-def test_a_file_has_its_content_type(live, path, content_type):
-    assert asked(path)["headers"]["Content-Type"] == content_type
-
-
 def test_a_cached_file_is_not_sent_again(live):
     etag = asked("/live/app.js")["headers"]["ETag"]
 
@@ -121,22 +109,6 @@ def declare(exchange_table, name: str, *issuers: Issuer) -> None:
     DynamoExchanges(exchange_table).create(Exchange(ExchangeName(name), None, NOW, live=live))
 
 
-def test_the_configuration_has_the_issuers_of_realms_without_their_claims(live, exchange_table):
-    declare(exchange_table, "xlab.fifo", Issuer("https://login.example/lab", "urn:lab", label="lab", client_id="page"))
-
-    shown = json.loads(asked("/live/config.json")["body"])
-
-    assert shown["issuers"] == [
-        {
-            "realm": "xlab.fifo",
-            "url": "https://login.example/lab",
-            "client_id": "page",
-            "audience": "urn:lab",
-            "label": "lab",
-        }
-    ]
-
-
 @pytest.mark.parametrize(
     ("realm", "issuers"), [("xlab.fifo", 1), ("xother.fifo", 0), ("xplain", 0), ("not a name", 0), ("", 0)]
 )
@@ -176,24 +148,8 @@ def test_the_policy_admits_exactly_the_origins_of_the_issuers(live, exchange_tab
     assert directive(asked("/live/app.js"), "connect-src") == ["'self'", *stage]
 
 
-def test_only_the_frame_that_renews_tokens_may_be_framed_and_only_by_the_page(live):
-    assert directive(asked("/live/renewed.html"), "frame-ancestors") == ["'self'"]
-    assert directive(asked("/live/index.html"), "frame-ancestors") == ["'none'"]
-
-
 def test_a_healthy_stage_returns_ok(live):
     response = asked("/health")
 
     assert (response["statusCode"], json.loads(response["body"])) == (200, {"health": "OK"})
     assert response["headers"]["Cache-Control"] == "no-store"
-
-
-def test_an_unhealthy_stage_returns_503_with_the_failed_part(live, sqs):
-    sqs.delete_queue(QueueUrl=instance.settings().text("LIVE_OUTBOX_URL"))
-    boto3.client("dynamodb").delete_table(TableName="Live")
-
-    response = asked("/health")
-
-    assert response["statusCode"] == 503
-    error = {"table": "ResourceNotFoundException", "outbox": "AWS.SimpleQueueService.NonExistentQueue"}
-    assert json.loads(response["body"]) == {"health": "ERROR", "error": error}

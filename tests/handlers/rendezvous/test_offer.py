@@ -5,14 +5,8 @@ from botocore.exceptions import ClientError
 
 from lambdas.rendezvous import wiring
 from lambdas.rendezvous.offer import handler
-from signalbox.clients.rendezvous.simulator import sample_offer
 from signalbox.rendezvous.model.states import ClientId
-from signalbox.rendezvous.wire.nat import Nat
-from signalbox.rendezvous.wire.offer import offer_body
 from tests.handlers.recorded_events import batch, client_id, message
-
-DENIED = '{"error":"no snowflake proxies currently available"}'
-RESTRICTED = offer_body(sample_offer("restricted"), "restricted")
 
 
 def failures(response: dict) -> list[str]:
@@ -30,32 +24,12 @@ def test_an_offer_is_parked_by_staying_in_flight(stage):
     assert stage.history() == [("offer", "parked")]
 
 
-def test_a_client_without_a_compatible_proxy_is_denied_at_once(stage):
-    stage.expect_proxies(Nat.RESTRICTED, Nat.UNKNOWN)
-    record = message(body=RESTRICTED)
-
-    response = handler(batch(record), None)
-
-    assert failures(response) == []
-    assert stage.replies(client_id(record)) == [DENIED]
-    assert stage.history() == [("offer", "denied")]
-
-
 def test_an_offer_that_breaks_the_protocol_is_answered_with_the_reason(stage):
     record = message(body="2.0\n{}")
 
     assert failures(handler(batch(record), None)) == []
     assert stage.replies(client_id(record)) == ['{"error":"unsupported message version"}']
     assert stage.history() == [("offer", "rejected")]
-
-
-def test_an_offer_that_is_too_long_for_proxies_is_answered_with_the_reason(stage):
-    """An SQS message may be ten times as long as what a proxy reads."""
-    stage.expect_proxies()
-    record = message(body=offer_body(sample_offer("x") + " " * 100_000))
-
-    assert failures(handler(batch(record), None)) == []
-    assert stage.replies(client_id(record)) == ['{"error":"101218 bytes are too many; at most 100000 are allowed"}']
 
 
 def test_an_offer_that_waited_longer_than_its_patience_gets_a_timeout(stage):
@@ -87,23 +61,6 @@ def test_a_message_without_a_usable_client_id_is_dead_lettered_with_its_reason(s
     assert stage.dead_letters() == [(record["body"], {"Reason": reason, "OriginalMessageId": record["messageId"]})]
     assert not stage.has_queue("")
     assert stage.history() == [("dead_letter", "dead")]
-
-
-def test_a_dead_letter_of_maximum_size_is_truncated_to_make_room_for_its_reason(stage):
-    record = message(name="offer_without_client_id", body="x" * 2**20)
-
-    assert failures(handler(batch(record), None)) == []
-    ((body, attributes),) = stage.dead_letters()
-    assert len(body) == 100_000
-    assert attributes["Reason"] == "ClientID is empty"
-
-
-def test_the_longest_client_id_that_a_queue_name_allows_is_served(stage):
-    stage.expect_proxies()
-
-    handler(batch(message("f" * 63)), None)
-
-    assert stage.has_queue("f" * 63)
 
 
 def test_an_offer_whose_function_was_killed_between_queue_and_record_is_parked(stage):

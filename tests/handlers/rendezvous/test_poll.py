@@ -3,8 +3,6 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
 from lambdas.rendezvous import offer
 from lambdas.rendezvous.poll import handler
 from signalbox.clients.rendezvous.simulator import sample_offer
@@ -14,7 +12,6 @@ from signalbox.rendezvous.wire.offer import offer_body
 from tests.handlers.environment import written_events
 from tests.handlers.recorded_events import batch, event, message, request
 
-IDLE = '{"Status":"no match","Offer":"","NAT":"","NextPoll":%d,"RelayURL":""}'
 REFUSED = '{"Status":"incorrect relay pattern","Offer":"","NAT":"","NextPoll":3600000,"RelayURL":""}'
 OFFER = sample_offer("client")
 POLL = {"Sid": "sid", "Version": "1.3", "Type": "webext", "NAT": "unrestricted", "Clients": 0}
@@ -44,14 +41,6 @@ def test_a_proxy_gets_the_parked_offer_byte_for_byte(stage):
     )
     assert stage.history() == [("offer", "parked"), ("proxy_poll", "matched")]
     assert [row["labels"].get("client") for row in written_events(stage.s3)] == [None, "client"]
-
-
-@pytest.mark.parametrize(("nat", "interval"), [("unrestricted", 20000), ("restricted", 30000), ("", 30000)])
-def test_a_proxy_without_a_client_gets_the_interval_of_its_next_poll(stage, nat, interval):
-    response = poll(NAT=nat)
-
-    assert (response["statusCode"], response["body"]) == (200, IDLE % interval)
-    assert stage.history() == [("proxy_poll", "idle")]
 
 
 def test_a_held_poll_gets_an_offer_that_arrives_while_it_is_held(stage, monkeypatch):
