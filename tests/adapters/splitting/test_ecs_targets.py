@@ -260,6 +260,16 @@ def test_a_switch_registers_a_revision_that_differs_only_in_the_queue(targets: E
     assert service.described(service.revision) == expected
 
 
+def test_a_variable_that_is_missing_is_added_with_the_fallback(targets: EcsTargets, service: Service) -> None:
+    service.deploy(container("app", {"LEVEL": "info"}))
+    source = replace(VARIABLE, fallback=ORDERS)
+
+    targets.switch(split(), registry(source))
+
+    assert service.variables(service.revision) == {"LEVEL": "info", "QUEUE": DEPLOYED}
+    assert targets.environment(registry(source), {ORDERS: SESSION}) == {"QUEUE": SESSION}
+
+
 def test_a_switch_counts_when_the_deployment_is_complete_and_no_older_task_runs(
     targets: EcsTargets, service: Service
 ) -> None:
