@@ -135,6 +135,14 @@ def test_a_service_has_the_queues_of_its_variables(targets: EcsTargets, service:
     )
 
 
+def test_variables_are_found_by_a_pattern_for_their_names(targets: EcsTargets, service: Service) -> None:
+    service.deploy()
+
+    (found,) = targets.find(registry(NameSource(SourceKind.VARIABLES_LIKE, "^QUE")))
+
+    assert found.original == ORDERS
+
+
 def test_only_the_variables_of_the_containers_in_the_registry_count(targets: EcsTargets, service: Service) -> None:
     service.deploy(container("proxy", {"QUEUE": ORDERS}), container("app", PLAIN))
 
@@ -258,16 +266,6 @@ def test_a_switch_registers_a_revision_that_differs_only_in_the_queue(targets: E
     expected["tags"] |= {"signalbox:replaces": before, "signalbox:target": "ecs/main/worker"}
     assert service.revision != before
     assert service.described(service.revision) == expected
-
-
-def test_a_variable_that_is_missing_is_added_with_the_fallback(targets: EcsTargets, service: Service) -> None:
-    service.deploy(container("app", {"LEVEL": "info"}))
-    source = replace(VARIABLE, fallback=ORDERS)
-
-    targets.switch(split(), registry(source))
-
-    assert service.variables(service.revision) == {"LEVEL": "info", "QUEUE": DEPLOYED}
-    assert targets.environment(registry(source), {ORDERS: SESSION}) == {"QUEUE": SESSION}
 
 
 def test_a_switch_counts_when_the_deployment_is_complete_and_no_older_task_runs(
