@@ -26,6 +26,7 @@ DIFFERENCES: dict[str, str] = {
     "exchange/test_users.py::test_a_registered_user_has_an_identity_and_a_record": KEYS,
     "exchange/test_users.py::test_a_secret_is_not_in_the_representation_of_a_key": KEYS,
     "exchange/test_users.py::test_a_user_has_a_key_or_none": KEYS,
+    "exchange/test_users.py::test_a_user_has_a_reply_queue_whose_messages_expire_soon": KEYS,
     "exchange/test_users.py::test_a_user_has_an_identity_with_a_policy_and_no_key": KEYS,
     "exchange/test_users.py::test_a_user_registered_again_has_another_role_and_the_same_age_and_identity": KEYS,
     "exchange/test_users.py::test_a_users_control_queue_is_like_that_of_the_administrators": KEYS,

@@ -129,7 +129,7 @@ def reading(
 
 
 def requested_queues(query: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the name of the queue whose condition a query asks for, if it does."""
+    """Yield the name of the queue that a query is about, unless it reads the messages sent."""
     metric = query.get("MetricStat", {}).get("Metric", {})
     if metric.get("Namespace") == NAMESPACE and metric.get("MetricName") != SENT:
         yield from (one["Value"] for one in metric.get("Dimensions", ()) if one["Name"] == DIMENSION)
