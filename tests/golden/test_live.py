@@ -148,7 +148,7 @@ TOKEN_SESSION = replace(
     session=8,
     identity=Identity("carol@lab", "subscriber", AuthMethod.TICKET, "lab"),
     pending={"f1": (CountFailure("", "token: expired"),)},
-    token=TokenIdentity("lab", Role.SUBSCRIBER, ("a", "b"), AT + DAY, 60),
+    token=TokenIdentity("lab", Role.SUBSCRIBER, ("a", "b"), AT + DAY, 60, "digest"),
 )
 MEMBERS = (Member("c1=", BOB, AT), Member("c2=", ALICE, AT))
 SUBSCRIBERS = (

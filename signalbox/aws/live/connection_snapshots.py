@@ -24,12 +24,13 @@ from signalbox.aws.live.items import (
     principal_key,
     session_key,
 )
-from signalbox.aws.live.realms import RealmSettings, realm_key
+from signalbox.aws.live.realms import RealmSettings, realm_key, settings_in
 from signalbox.aws.live.recent import Moment
 from signalbox.aws.live.sessions import stored_of
 from signalbox.aws.shared.backoff import BACKOFF
 from signalbox.aws.shared.dynamodb import Item, items_of_tables, milliseconds, moment
 from signalbox.backoff import Backoff
+from signalbox.exchange.model.records import LiveSettings
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.forms import Document, Form, Forms
 from signalbox.live.model.state import ConnectionId, Session
@@ -66,8 +67,8 @@ class DynamoConnectionSnapshots:
         read_at, version = self.realms.now(), self.access.version
         known = None if owner is None else self.realms.known(owner[0])
         wanted = [self._session(connection), self._outbox(connection), *self._access(owner)]
-        if owner is not None and known is None:
-            wanted.append(_address(self.exchanges, realm_key(owner[0])))
+        if owner is not None and known is not None:
+            wanted.remove(self._realm(owner[0]))
         items = self._items(wanted)
         self._keep(items, self._access(owner), read_at=read_at, version=version)
         record, outbox = items[self._session(connection)], items[self._outbox(connection)]
@@ -75,11 +76,12 @@ class DynamoConnectionSnapshots:
         session_owner = owner_of(session)
         if session_owner is not None and session_owner != owner:
             return self.read(connection, owner=session_owner)
+        live = known or (None if owner is None else self.realms.read(owner[0], _existing(items), read_at=read_at))
         return ConnectionSnapshot(
             session=session,
             outbox=outbox_of(outbox) if outbox else OutboxState(),
-            rights=self._rights(session, items),
-            live=known or (None if owner is None else self.realms.read(owner[0], _existing(items), read_at=read_at)),
+            rights=self._rights(session, items, live),
+            live=live,
         )
 
     def recent(self, requests: Sequence[SnapshotRequest]) -> Mapping[ConnectionId, ConnectionSnapshot]:
@@ -103,7 +105,9 @@ class DynamoConnectionSnapshots:
         if self._rights_version in found:
             self.access.put_version(rights_version_of(found[self._rights_version]), read_at=read_at)
         items = known | found | self._changed(known)
-        return {request.connection: self._recent(request, items) for request in requests}
+        realms = {request.owner[0] for request in requests if request.owner}
+        settings = {realm: settings_in(filter(None, [items[self._realm(realm)]])) for realm in realms}
+        return {request.connection: self._recent(request, items, settings) for request in requests}
 
     def _changed(self, known: Iterable[Address]) -> dict[Address, Item]:
         """Read those of the known items again that are out of use since the version of rights was read."""
@@ -123,7 +127,12 @@ class DynamoConnectionSnapshots:
         address = _address(self.exchanges, head_key(realm, topic))
         return int(self._items([address])[address].get("sequence", 0))
 
-    def _recent(self, request: SnapshotRequest, items: Mapping[Address, Item]) -> ConnectionSnapshot:
+    def _recent(
+        self,
+        request: SnapshotRequest,
+        items: Mapping[Address, Item],
+        settings: Mapping[ExchangeName, LiveSettings | None],
+    ) -> ConnectionSnapshot:
         record, outbox = items.get(self._session(request.connection)), items[self._outbox(request.connection)]
         session = stored_of(record).session if record else copied_session_of(outbox)
         owner = owner_of(session)
@@ -132,25 +141,26 @@ class DynamoConnectionSnapshots:
         return ConnectionSnapshot(
             session=session,
             outbox=outbox_of(outbox) if outbox else OutboxState(),
-            rights=self._rights(session if request.owner else None, items),
+            rights=self._rights(session, items, settings[request.owner[0]]) if request.owner else NO_RIGHTS,
             live=None,
             is_complete=False,
         )
 
     def _access(self, owner: Owner | None) -> list[Address]:
-        """Return the items that decide about the rights of a user in a realm."""
+        """Return the items that decide about the rights of a user's sessions in a realm."""
         if owner is None:
             return []
         realm, user = owner
         of_live = (grants_key(realm, user), principal_key(realm, user), group_grants_version_key(realm))
-        return [_address(self.exchanges, user_key(user)), *(_address(self.live, key) for key in of_live)]
+        record = _address(self.exchanges, user_key(user))
+        return [self._realm(realm), record, *(_address(self.live, key) for key in of_live)]
 
-    def _rights(self, session: Session | None, items: Mapping[Address, Item]) -> Rights:
-        """Return the rights of a session's user, given the items that decide about them."""
+    def _rights(self, session: Session | None, items: Mapping[Address, Item], live: LiveSettings | None) -> Rights:
+        """Return the rights of a session's user, if the present settings of the realm admit the session."""
         owner = owner_of(session)
-        if session is None or owner is None:
+        if session is None or owner is None or live is None or not session.is_admitted(live):
             return NO_RIGHTS
-        found = {item["sk"]: item for address in self._access(owner) if (item := items[address])}
+        found = {item["sk"]: item for address in self._access(owner) if (item := items.get(address))}
         realm, user = owner
         granted = self.group_grants.at_version(self.live, realm, found.get(VERSION))
         return rights_in(realm, user, found, granted, token=session.token, is_anonymous=session.is_anonymous)
@@ -171,6 +181,9 @@ class DynamoConnectionSnapshots:
     @property
     def _rights_version(self) -> Address:
         return _address(self.exchanges, rights_version_key())
+
+    def _realm(self, realm: ExchangeName) -> Address:
+        return _address(self.exchanges, realm_key(realm))
 
     def _session(self, connection: ConnectionId) -> Address:
         return _address(self.live, session_key(connection))

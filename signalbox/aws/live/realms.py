@@ -35,11 +35,16 @@ class RealmSettings:
 
         None if the exchange does not exist, is not live, or is being deleted.
         """
-        exchange = next((EXCHANGE_RECORD.read(item) for item in items if item["sk"] == EXCHANGE), None)
-        if exchange is None or exchange.is_deleting or exchange.live is None:
-            return None
-        self.recent.put(realm, exchange.live, read_at=read_at)
-        return exchange.live
+        found = settings_in(items)
+        if found is not None:
+            self.recent.put(realm, found, read_at=read_at)
+        return found
+
+
+def settings_in(items: Iterable[Item]) -> LiveSettings | None:
+    """Return the settings of the realm in items; None if it does not exist, is not live, or is being deleted."""
+    exchange = next((EXCHANGE_RECORD.read(item) for item in items if item["sk"] == EXCHANGE), None)
+    return None if exchange is None or exchange.is_deleting else exchange.live
 
 
 def realm_key(realm: ExchangeName) -> Item:

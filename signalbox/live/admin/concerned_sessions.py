@@ -3,12 +3,10 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.admin.ports import LiveAdminPorts
 from signalbox.live.admin.rights_sources import groups_of
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
-from signalbox.live.identity.tokens import CLUSTER
-from signalbox.live.model.state import KILLED, ConnectionId, Dialect, Killed, RightsChanged, Session, Signal
+from signalbox.live.model.state import KILLED, ConnectionId, Killed, RightsChanged, Session, Signal
 from signalbox.live.rights.principals import EVERYONE, GroupName, PrincipalName, group_of
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
@@ -73,29 +71,19 @@ class ConcernedSessions:
     def end_refused(self, realm: ExchangeName) -> int:
         """End the sessions that the realm's present settings do not admit; return their number."""
         if not self.ports.realm_sessions.every(realm):
+            self.ports.rights_version.increment()  # for the sessions that they admit now
             return 0
         self.settle()  # after it no function instance admits sessions by earlier settings
         members = self.ports.realm_sessions.every(realm)
         exchange = self.ports.exchanges.find(realm)
         live = None if exchange is None or exchange.is_deleting else exchange.live
         sessions = self.records([member.connection for member in members])
-        refused = [one.connection for one in sessions if live is None or not _admits(live, one)]
+        refused = [one.connection for one in sessions if live is None or not one.is_admitted(live)]
         return self.end(refused, "the realm does not admit this session any more")
 
     def _send(self, signal: Signal, connections: Sequence[ConnectionId]) -> None:
         moment = round(self.ports.clock.now().timestamp() * 1000)
         self.ports.notifier.notify_all(connections, signal, request=f"rights:{moment}")
-
-
-def _admits(live: LiveSettings, session: Session) -> bool:
-    if session.dialect is Dialect.ARVADOS and not live.arvados:
-        return False
-    if session.is_anonymous:
-        return session.identity is not None and session.identity.authid == live.anonymous
-    if session.token is None:
-        return True
-    issuers = [issuer.url for issuer in live.issuers]
-    return session.token.issuer in issuers or (session.token.issuer == CLUSTER and live.arvados_api != "")
 
 
 def _has(session: Session, group: GroupName) -> bool:

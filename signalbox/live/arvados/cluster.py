@@ -42,8 +42,8 @@ def is_cluster_token(text: str) -> bool:
     return _TOKEN.fullmatch(text) is not None
 
 
-def verified_user(user: ClusterUser, *, now: datetime) -> VerifiedToken | TokenRefusal:
-    """Return the cluster's user as the user of a verified token, or why the user may not join.
+def verified_user(user: ClusterUser, *, api: str, now: datetime) -> VerifiedToken | TokenRefusal:
+    """Return the user of the cluster with an API as the user of a verified token, or why the user may not join.
 
     The name is the user's uuid, and the groups are those that the user may read, so that grants with `{user}` and
     `{group}` give each user the objects of their own and of these groups.
@@ -55,7 +55,7 @@ def verified_user(user: ClusterUser, *, now: datetime) -> VerifiedToken | TokenR
     groups = _groups(user)
     if len(groups) > MAXIMUM_GROUPS:
         return TokenRefusal(TokenProblem.GROUPS)
-    identity = TokenIdentity(CLUSTER, Role.SUBSCRIBER, groups, expires_at=now + KEPT_FOR)
+    identity = TokenIdentity(CLUSTER, Role.SUBSCRIBER, groups, expires_at=now + KEPT_FOR, trust=api)
     return VerifiedToken(user.uuid, CLUSTER, identity, issued_at=now)
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
+from signalbox.live.identity.trust import trust_of
 from signalbox.live.rights.principals import MAXIMUM_LENGTH, canonical_name
 from signalbox.sarracenia.rights.permissions import Role
 
@@ -49,6 +50,7 @@ def user_of(
             groups=_groups(claims, issuer),
             expires_at=_time(claims["exp"]),
             skew_seconds=issuer.skew_seconds,
+            trust=trust_of(issuer, realm_issuers),
         )
         issued_at = _time(claims["iat"]) if "iat" in claims else None
         return VerifiedToken(_authid(claims, issuer, realm_issuers), issuer.provider, identity, issued_at)

@@ -16,8 +16,9 @@ CLUSTER = "arvados"  # the issuer and the provider of users whose token an Arvad
 class TokenIdentity:
     """The part of a user's token that the session keeps.
 
-    `issuer` is the issuer's URL, or `CLUSTER`; `groups` are sorted, and `expires_at` is the token's `exp`. The token
-    itself is not stored.
+    `issuer` is the issuer's URL, or `CLUSTER`; `groups` are sorted, and `expires_at` is the token's `exp`. `trust`
+    stands for the settings that it was verified by: see `trust_of`, or the URL of the cluster's API. The token itself
+    is not stored.
     """
 
     issuer: str
@@ -25,6 +26,7 @@ class TokenIdentity:
     groups: tuple[str, ...]
     expires_at: datetime
     skew_seconds: int = 0
+    trust: str = ""
 
     @property
     def ends_at(self) -> datetime:

@@ -6,9 +6,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NewType
 
+from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.arvados.filters import LogSubscription
 from signalbox.live.arvados.requests import Request as ArvadosRequest
 from signalbox.live.identity.tokens import TokenIdentity, TokenRefusal, VerifiedToken
+from signalbox.live.identity.trust import is_trusted
 from signalbox.live.model.effects import Effect
 from signalbox.live.rights.grants import Rights
 from signalbox.live.wamp.audience import Listener
@@ -87,6 +89,14 @@ class Session:
     def is_anonymous(self) -> bool:
         """Return whether the session joined without a secret or a token."""
         return self.identity is not None and self.identity.method is AuthMethod.ANONYMOUS
+
+    def is_admitted(self, live: LiveSettings) -> bool:
+        """Return whether the present settings of the session's realm admit it."""
+        if self.dialect is Dialect.ARVADOS and not live.arvados:
+            return False
+        if self.is_anonymous:
+            return self.identity is not None and self.identity.authid == live.anonymous
+        return self.token is None or is_trusted(self.token, live)
 
     @property
     def listener(self) -> Listener | None:

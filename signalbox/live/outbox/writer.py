@@ -85,10 +85,11 @@ class ConnectionSnapshot:
     """The state that decides what may be posted to a connection.
 
     `outbox` is current. A complete snapshot is current altogether. In another one, `rights` are at most a second old,
-    and `session` is as of the last reply that was posted, or current if the batch has replies; `live` is None, and so
-    are the rights if the batch has no events.
+    and `session` is as of the last reply that was posted, or current if the batch has replies; `live` is None, and
+    without events in the batch there are no rights.
 
-    `session` is None if the connection has none. `live` is None if the session's realm is not a live exchange.
+    `session` is None if the connection has none. `live` is None if the session's realm is not a live exchange. There
+    are no rights unless the realm's settings admit the session.
     """
 
     session: Session | None

@@ -58,7 +58,7 @@ class AdmissionService:
 
     def _cluster_user(self, api: str, token: str, now: datetime) -> VerifiedToken | TokenRefusal:
         found = self.cluster.find(api, token)
-        return TokenRefusal(found) if isinstance(found, TokenProblem) else verified_user(found, now=now)
+        return TokenRefusal(found) if isinstance(found, TokenProblem) else verified_user(found, api=api, now=now)
 
     def _of_stage_user(self, session: Session, realm: ExchangeName, token: StageToken) -> Session | Refusal:
         access = self.accounts.access(realm, token.user, now=session.opened_at)

@@ -228,11 +228,13 @@ class InboxProcessor:
         if self._access is None:
             name = session.identity.authid if session.identity else None
             user = _user_name(name) if session.token is None or name is None else UserName(name)
-            self._access = (
+            found = (
                 RealmAccess(None, None)
                 if session.realm is None
                 else self._find_access(session.realm, user, now, session.token, is_anonymous=session.is_anonymous)
             )
+            is_admitted = found.live is not None and session.is_admitted(found.live)
+            self._access = found if is_admitted else replace(found, account=None)
         return self._access
 
     def _watched_in(self, session: Session) -> Collection[RoutingKey]:

@@ -23,7 +23,7 @@ from signalbox.exchange.model.records import Exchange, LiveSettings, User
 from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.ports import StoredGrants
 from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS
-from signalbox.live.identity.tokens import TokenIdentity
+from signalbox.live.identity.tokens import CLUSTER, TokenIdentity
 from signalbox.live.model.state import Account, ConnectionId, State, opened
 from signalbox.live.ports import Accounts, RealmAccess
 from signalbox.live.rights.grants import NO_RIGHTS, Grant, GrantSet, Rights
@@ -44,6 +44,7 @@ SECRET = Credentials.of("a-secret", salt="salt", with_key=True)
 GRANTS = (Grant(Right.READ, TopicPattern.parse("trial.", MatchPolicy.PREFIX)),)
 MINUTE = timedelta(minutes=1)
 LAB, CONNECTION = GroupName("lab"), ConnectionId("c=")
+API = "https://arvados.example"
 BY_GROUP, SECRET_TOPICS = "records.{group}.", "trial.secret."
 
 
@@ -151,7 +152,8 @@ def overview_rights(live_table, exchange_table, realm, user, *, is_anonymous=Fal
 
 @pytest.mark.parametrize("read", [access_rights, snapshot_rights, overview_rights])
 def test_rights_follow_from_groups_and_denies_wherever_they_are_read(exchange_table, live_table, read) -> None:
-    DynamoExchanges(exchange_table).create(Exchange(REALM, None, START, live=LiveSettings()))
+    settings = LiveSettings(arvados_api=API, anonymous=BOB)
+    DynamoExchanges(exchange_table).create(Exchange(REALM, None, START, live=settings))
     for name in (ALICE, BOB):
         DynamoUsers(exchange_table).put(User(name, Role.SUBSCRIBER, Ownership.STRICT, START, f"AIDA{name}"))
     own, everyone = PrincipalName(ALICE), Grant(Right.READ, TopicPattern.parse("trial.all"))
@@ -166,7 +168,7 @@ def test_rights_follow_from_groups_and_denies_wherever_they_are_read(exchange_ta
 
     alice, bob = (read(live_table, exchange_table, REALM, name) for name in (ALICE, BOB))
     anonymous = read(live_table, exchange_table, REALM, BOB, is_anonymous=True)
-    token = TokenIdentity("", Role.SUBSCRIBER, ("lab", "other"), START)
+    token = TokenIdentity(CLUSTER, Role.SUBSCRIBER, ("lab", "other"), START, trust=API)
     ann = read(live_table, exchange_table, REALM, UserName("ann@x.org"), token=token)
 
     topics = ["trial.a", "trial.secret.a", "records.lab.a", "records.other.a", "trial.all"]

@@ -23,7 +23,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.exchange.routing.sequences import Head, numbered
 from signalbox.live.admin.settling import RIGHTS_KEPT_SECONDS, RIGHTS_SETTLE_SECONDS, UNCHANGED_RIGHTS_KEPT_SECONDS
 from signalbox.live.arvados.row_state import RowState
-from signalbox.live.identity.tokens import TokenIdentity
+from signalbox.live.identity.tokens import CLUSTER, TokenIdentity
 from signalbox.live.model.effects import Close
 from signalbox.live.model.state import ConnectionId, FrameId, State, opened
 from signalbox.live.outbox.decisions import OutboxState, Watermarks
@@ -41,7 +41,7 @@ from tests.fakes.recent import TwoClocks
 
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=UTC)
 REALM, JOE, CONNECTION = ExchangeName("xs_trial.fifo"), UserName("joe"), ConnectionId("c=")
-TOPIC = RoutingKey("trial.a")
+TOPIC, API = RoutingKey("trial.a"), "https://arvados.example"
 GRANT = Grant(Right.READ, TopicPattern.parse("trial.", MatchPolicy.PREFIX))
 OPENED = opened(CONNECTION, now=NOW)
 JOINED = replace(
@@ -51,7 +51,7 @@ JOINED = replace(
 
 @pytest.fixture
 def snapshots(live_table, exchange_table) -> DynamoConnectionSnapshots:
-    DynamoExchanges(exchange_table).create(Exchange(REALM, None, NOW, live=LiveSettings()))
+    DynamoExchanges(exchange_table).create(Exchange(REALM, None, NOW, live=LiveSettings(arvados_api=API)))
     DynamoUsers(exchange_table).put(User(JOE, Role.SUBSCRIBER, Ownership.STRICT, NOW, "AIDAJOE"))
     live_table.put_item(Item=grants_item(REALM, JOE, [GRANT], version=1))
     return instance(live_table, exchange_table, TwoClocks())
@@ -121,7 +121,7 @@ def test_a_snapshot_is_complete_whatever_owner_the_caller_gives(snapshots, owner
 
     snapshot = snapshots.read(CONNECTION, owner=owner)
 
-    assert (snapshot.session, snapshot.live) == (JOINED, LiveSettings())
+    assert (snapshot.session, snapshot.live) == (JOINED, LiveSettings(arvados_api=API))
     assert (snapshot.rights.may_receive(TOPIC), snapshot.rights.may_receive(RoutingKey("other"))) == (True, False)
 
 
@@ -254,7 +254,7 @@ def test_rights_are_read_once_a_minute_and_their_version_once_a_second(
     clocks = TwoClocks()
     one = instance(live_table, exchange_table, clocks)
     snapshots.save(CONNECTION, OutboxState(), session=JOINED)
-    outbox, version, rights = 1, 1, 4  # the units of each
+    outbox, version, rights = 1, 1, 5  # the units of each
 
     assert units(counted, one) == (1, outbox + version + rights)
     assert units(counted, one) == (1, outbox)
@@ -280,7 +280,7 @@ def test_a_change_lets_an_instance_read_all_rights_again(live_table, exchange_ta
 
     revoke(snapshots)
 
-    assert units(counted, one) == (2, 1 + 1 + 4)
+    assert units(counted, one) == (2, 1 + 1 + 5)
     assert not may_receive(one)
     clocks.advance(RIGHTS_SETTLE_SECONDS)
     assert units(counted, one) == (1, 1 + 1)
@@ -417,7 +417,7 @@ def test_the_state_of_an_outbox_is_current_when_instances_take_turns(live_table,
 
 
 def test_the_rights_of_a_token_s_user_are_those_of_the_name_without_a_record(snapshots) -> None:
-    identity = TokenIdentity("", Role.SUBSCRIBER, (), NOW + timedelta(hours=1))
+    identity = TokenIdentity(CLUSTER, Role.SUBSCRIBER, (), NOW + timedelta(hours=1), trust=API)
     of_token = replace(JOINED, token=identity)
     DynamoSessions(snapshots.live).open(of_token)
 

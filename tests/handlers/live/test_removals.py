@@ -164,6 +164,17 @@ def declared(**changes: Any) -> Callable[[World], None]:
     return change
 
 
+def with_issuer(**changes: Any) -> Callable[[World], None]:
+    """Return the change of settings of the realm's issuer, and the end of the sessions that they do not admit."""
+
+    def change(world: World) -> None:
+        (trusted,) = DynamoExchanges(world.stage.exchanges).find(REALM).live.issuers
+        world.declare(issuers=(replace(trusted, **changes),))
+        world.end_refused()
+
+    return change
+
+
 CASES = {
     "grant removed": (by_secret, nothing, all_of("ungrant", user=USER), {"call"}),
     "deny granted": (by_secret, nothing, all_of("grant", user=USER, deny=True), {"call"}),
@@ -179,6 +190,8 @@ CASES = {
     "user of anonymous sessions removed": (without_secret, nothing, World.remove_user, set()),
     "secret replaced": (by_secret, nothing, replace_secret, set()),
     "issuer removed": (by_token, nothing, declared(issuers=()), set()),
+    "audience of the issuer replaced": (by_token, nothing, with_issuer(audience="other"), set()),
+    "claim of names replaced": (by_token, nothing, with_issuer(name_claim="email"), set()),
     "anonymous sessions refused": (without_secret, nothing, declared(anonymous=None), set()),
 }
 """For each removal: how the user joins, the state before, the change, and the ways that stay open."""
@@ -196,6 +209,20 @@ def test_a_removal_ends_every_way_in(world: World, name: str) -> None:
     world.stage.process()
 
     assert open_ways(world, join) == left
+
+
+@pytest.mark.parametrize(("join", "changes"), [(by_token, {"issuers": ()}), (without_secret, {"anonymous": None})])
+def test_settings_count_before_the_sessions_that_they_refuse_have_ended(
+    world: World, join: Join, changes: dict[str, Any]
+) -> None:
+    world.stage.connect(CONNECTION)
+    join(world, CONNECTION)
+    assert open_ways(world, join) == EVERYTHING
+
+    world.declare(**changes)
+    ConcernedSessions(world.ports).settle()
+
+    assert open_ways(world, join) == {"call"}
 
 
 @pytest.mark.parametrize("changes", [{"retention": LiveSettings().retention}, {"anonymous": None}])

@@ -9,6 +9,7 @@ from signalbox.exchange.model.records import Exchange, LiveSettings
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.live.admin.settling import RIGHTS_SETTLE_SECONDS
 from signalbox.live.identity.tokens import CLUSTER
+from signalbox.live.identity.trust import trust_of
 from signalbox.live.model.state import Dialect
 from signalbox.live.wamp.authentication import AuthMethod
 from tests.fakes.live import START
@@ -25,9 +26,11 @@ def stage():
     found = Stage()
     found.join("bob", "secret", session=1)
     found.join("bob", "anonymous", session=2, method=AuthMethod.ANONYMOUS)
-    for session, (connection, issuer) in enumerate((("token", ISSUER.url), ("cluster", CLUSTER)), start=3):
+    of_tokens = {"token": (ISSUER.url, trust_of(ISSUER, [ISSUER])), "cluster": (CLUSTER, ALL.arvados_api)}
+    for session, (connection, (issuer, trust)) in enumerate(of_tokens.items(), start=3):
         found.join("ann", connection, session=session, groups=[])
-        change(found, connection, lambda one, issuer=issuer: replace(one, token=replace(one.token, issuer=issuer)))
+        fields = {"issuer": issuer, "trust": trust}
+        change(found, connection, lambda one, fields=fields: replace(one, token=replace(one.token, **fields)))
     found.join("bob", "arvados", session=5)
     change(found, "arvados", lambda one: replace(one, dialect=Dialect.ARVADOS))
     return found
@@ -46,6 +49,11 @@ def change(stage, connection, changed):
         (replace(ALL, anonymous="alice"), ["anonymous"]),
         (replace(ALL, issuers=()), ["token"]),
         (replace(ALL, issuers=(replace(ISSUER, url="https://id.example/b"),)), ["token"]),
+        (replace(ALL, issuers=(replace(ISSUER, audience="other"),)), ["token"]),
+        (replace(ALL, issuers=(replace(ISSUER, groups_claim="teams"),)), ["token"]),
+        (replace(ALL, issuers=(ISSUER, Issuer("https://id.example/b", "signalbox", label="b"))), ["token"]),
+        (replace(ALL, issuers=(replace(ISSUER, origins=("https://login.example",)),)), []),
+        (replace(ALL, arvados_api="https://other.example"), ["cluster"]),
         (replace(ALL, arvados_api=""), ["cluster"]),
         (replace(ALL, arvados=False), ["arvados"]),
         (None, EVERY),
@@ -72,3 +80,4 @@ def test_a_realm_without_sessions_is_not_waited_for(stage):
 
     assert ConcernedSessions(stage.ports).end_refused("xs_carol.fifo") == 0
     assert stage.clock.now() == begun
+    assert len(stage.rights_version.increments) == 1

@@ -12,6 +12,7 @@ from signalbox.exchange.model.issuers import Issuer
 from signalbox.live.identity.claims import MAXIMUM_GROUPS, authid_of, user_of
 from signalbox.live.identity.compact import is_compact_jwt
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
+from signalbox.live.identity.trust import trust_of
 from signalbox.live.rights.principals import canonical_name
 from signalbox.sarracenia.rights.permissions import Role
 
@@ -35,9 +36,8 @@ def refusal(issuer: Issuer = ISSUER, **claims: object) -> TokenProblem:
 def test_a_user_has_the_subject_as_name_and_is_a_subscriber() -> None:
     ends_at = datetime.fromtimestamp(2_000_000_000, UTC)
 
-    assert user() == VerifiedToken(
-        "ann", "id.example.org", TokenIdentity(ISSUER.url, Role.SUBSCRIBER, (), ends_at, 60), None
-    )
+    identity = TokenIdentity(ISSUER.url, Role.SUBSCRIBER, (), ends_at, 60, trust_of(ISSUER, [ISSUER]))
+    assert user() == VerifiedToken("ann", "id.example.org", identity, None)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.identity.tokens import TokenIdentity, VerifiedToken
+from signalbox.live.identity.trust import trust_of
 from signalbox.live.model.state import RightsChanged
 from signalbox.live.outbox.overview_calls import OverviewCall
 from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants
@@ -18,7 +19,8 @@ from tests.fakes.live import REALM, START, MemoryLive
 from tests.unit.live.session.conversation import ROLES, Client
 
 ISSUER = Issuer("https://id.example.org", "signalbox")
-IDENTITY = TokenIdentity("", Role.SUBSCRIBER, ("lab",), START + timedelta(hours=1))
+ENDS_AT = START + timedelta(hours=1)
+IDENTITY = TokenIdentity(ISSUER.url, Role.SUBSCRIBER, ("lab",), ENDS_AT, trust=trust_of(ISSUER, [ISSUER]))
 NOT_AUTHORIZED = "wamp.error.not_authorized"
 
 

@@ -9,6 +9,7 @@ import pytest
 from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.identity.tokens import TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
+from signalbox.live.identity.trust import trust_of
 from signalbox.live.model.state import MAXIMUM_TIMER, Elapsed, Killed, RightsChanged, State
 from signalbox.live.session.inbox import frame_body
 from signalbox.live.wamp.patterns import TopicPattern
@@ -20,7 +21,8 @@ NAME, TOKEN, OTHER = "ann@lab", "eyJ.ann.1", "eyJ.ann.2"
 ISSUER = Issuer("https://id.example.org", "signalbox", "lab")
 ENDS_AT = START + timedelta(hours=1)
 SECOND = timedelta(seconds=1)
-IDENTITY = TokenIdentity("lab", Role.SUBSCRIBER, ("imaging",), ENDS_AT - 60 * SECOND, 60)
+TRUST = trust_of(ISSUER, [ISSUER])
+IDENTITY = TokenIdentity(ISSUER.url, Role.SUBSCRIBER, ("imaging",), ENDS_AT - 60 * SECOND, 60, TRUST)
 VALID = VerifiedToken(NAME, "lab", IDENTITY, START)
 RENEW = "signalbox.session.renew"
 A, B = TopicPattern.parse("trial.a"), TopicPattern.parse("trial.b")
