@@ -1,25 +1,29 @@
 """Users of the exchange: for each an IAM identity, a control queue that identifies the user, and a reply queue."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from signalbox.aws.exchange.policy import policy_text, user_policy
 from signalbox.aws.exchange.user_control_queues import USER_TAG, UserControlQueues
-from signalbox.aws.shared.errors import effect
+from signalbox.aws.shared.errors import effect, look
+from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.events import CAPABILITY
+from signalbox.exchange.model.names import is_dead_letter_name
 from signalbox.exchange.model.ports import Users
 from signalbox.exchange.model.records import User
-from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
+from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, queue_name
 from signalbox.sarracenia.rights.names import UserName
-from signalbox.sarracenia.rights.permissions import Ownership, Role
+from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted
 
 if TYPE_CHECKING:
     import boto3
     from mypy_boto3_iam.client import IAMClient
 
+OWN = ("q_", "xs_")  # the beginnings of the names of queues and of exchanges that users own
 PATH, POLICY = "/signalbox/", "exchange"
 KEYS_KEPT = 1  # of the two that IAM allows a user, to leave room for a new one
 
@@ -85,6 +89,17 @@ class ExchangeUsers:
         """Return whether a user has a key. Raises `RejectedError` and `UnavailableError`."""
         with effect(_subject(name)):
             return bool(self.iam.list_access_keys(UserName=self._iam_name(name))["AccessKeyMetadata"])
+
+    def owned(self, names: Sequence[UserName], ownership: Ownership) -> Sequence[QueueName]:
+        """Return the names in SQS of the queues and exchanges that users of these names own or would own."""
+        stage_prefix, queues = self.control_queues.names.prefix, SqsTemporaryQueues(self.control_queues.sqs)
+        begins = names[0] if len(names) == 1 else ""
+        with look("queues of users"):
+            listed = [queue_name(url) for kind in OWN for url in queues.listed(f"{stage_prefix}{kind}{begins}")]
+        own = [partial(is_permitted, name, Role.SOURCE, Right.CONFIGURE, ownership=ownership) for name in names]
+        # Users may read the dead letters of their queues, and not those of their exchanges.
+        shown = (one for one in listed if one.startswith(stage_prefix + OWN[0]) or not is_dead_letter_name(one))
+        return sorted(queue for queue in shown if any(owns(name=queue.removeprefix(stage_prefix)) for owns in own))
 
     def remove(self, name: UserName) -> None:
         """Delete a user; the user's exchanges and queues stay. Deleting a missing user has no effect.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from signalbox.cli.exchange.former_users import confirm_ownership
 from signalbox.cli.shared import settling
 from signalbox.cli.shared.confirmation import confirm
 from signalbox.cli.shared.stage import say
@@ -33,13 +34,15 @@ class LiveOnlyUsers:
     def add(
         self, named: Sequence["NamedUser"], *, role: Role, ownership: Ownership, yes: bool, as_json: bool
     ) -> list[User]:
-        """Store users and return them; ask before a user loses the IAM identity.
+        """Store users and return them; ask before a user loses the IAM identity, or gets what an earlier one has left.
 
         An interrupted command is completed by repeating it. Raises `RejectedError` and `UnavailableError`.
         """
         for one in named:
             self.identities.control_queues.names.check_user(one.name)
         known, now = self.records.find_all(one.name for one in named), datetime.now(UTC)
+        new = [one.name for one in named if one.name not in known]
+        confirm_ownership(self.identities, new, ownership, yes=yes, as_json=as_json)
         users = [
             User(one.name, one.role or role, ownership, known[one.name].created_at if one.name in known else now, None)
             for one in named

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from signalbox.cli.exchange.former_users import confirm_ownership
 from signalbox.cli.exchange.live_only import DEFAULT_ROLE, LiveOnlyUsers, live_only_document
 from signalbox.cli.exchange.stage import stage_name
 from signalbox.cli.exchange.user_files import Names, Source, named_users
@@ -76,14 +77,16 @@ def add(
         raise RejectedError("--role is missing: only users added with --live have a default role")
     if source is not None or names is None or len(names) != 1:
         raise RejectedError("name one user, who gets a key of their own: only --live adds several users at once")
-    _add_with_key(names[0], role, ownership, options=options)
+    _add_with_key(names[0], role, ownership, yes=yes, options=options)
 
 
-def _add_with_key(name: str, role: Role, ownership: Ownership, *, options: OutputOptions) -> None:
+def _add_with_key(name: str, role: Role, ownership: Ownership, *, yes: bool, options: OutputOptions) -> None:
     from signalbox.aws.exchange.users import register
 
     users = _Users.of(name, options)
     known = users.records.find(users.name)
+    if known is None:
+        confirm_ownership(users.identities, [users.name], ownership, yes=yes, as_json=options.as_json)
     added = register(users.identities, users.records, users.name, role=role, ownership=ownership, now=datetime.now(UTC))
     if known is not None and (known.role, known.ownership) != (role, ownership):
         settling.wait_until_rights_settle(users.records)

@@ -17,8 +17,8 @@ class TokenIdentity:
     """The part of a user's token that the session keeps.
 
     `issuer` is the issuer's URL, or `CLUSTER`; `groups` are sorted, and `expires_at` is the token's `exp`. `trust`
-    stands for the settings that it was verified by: see `trust_of`, or the URL of the cluster's API. The token itself
-    is not stored.
+    identifies the settings that it was verified by: the result of `trust_of`, or the URL of the cluster's API. The
+    token itself is not stored.
     """
 
     issuer: str
