@@ -102,6 +102,7 @@ class DeletionService:
     def _delete(self, record: Exchange | DeclaredQueue, *, reason: str | None = None) -> dict[str, object]:
         resource, name = record.resource, self.ports.names.queue(record.name)
         unbound = self._unbind(self._bindings(resource))
+        self._end_use(resource)
         lost = self._size(name).total
         self.ports.sqs.delete(name)
         dead_letters = self._without_dead_letters(name)
@@ -122,11 +123,10 @@ class DeletionService:
             more = f" and {len(bindings) - SHOWN_BINDINGS} more" if len(bindings) > SHOWN_BINDINGS else ""
             shown = ", ".join(f"{one.exchange} to {one.target.name}" for one in bindings[:SHOWN_BINDINGS]) + more
             raise ResourceInUse(f"{resource} is bound ({shown}): unbind it first, or delete with force")
-        users = [one.name for one in self.ports.store.exchanges.every() if one.alternate == exchange.name]
+        users = self._users_of(resource)
         if users:
-            raise ResourceInUse(
-                f"{resource} is the alternate of {', '.join(users)}: change that first, or delete with force"
-            )
+            names = ", ".join(one.name for one in users)
+            raise ResourceInUse(f"{resource} is the alternate of {names}: change that first, or delete with force")
         self._refuse_messages(resource, "wait until they are routed, or delete with force and lose them")
 
     def _refuse_messages(self, resource: ResourceRef, remedy: str) -> None:
@@ -138,6 +138,19 @@ class DeletionService:
         found = self.ports.store.bindings
         of = found.of(ExchangeName(resource.name)) if resource.kind is ResourceKind.EXCHANGE else ()
         return [*of, *found.to(resource)]
+
+    def _users_of(self, alternate: ResourceRef) -> Sequence[Exchange]:
+        if alternate.kind is ResourceKind.QUEUE:
+            return ()
+        return [one for one in self.ports.store.exchanges.every() if one.alternate == alternate.name]
+
+    def _end_use(self, alternate: ResourceRef) -> None:
+        """Remove an alternate from its users: the next exchange of its name must not get their messages."""
+        for one in self._users_of(alternate):
+            saved = self.ports.store.exchanges.save(replace(one, alternate=None), replacing=one)
+            if saved is None:
+                raise ChangedMeanwhile.of(one.resource)
+            self.ports.record([events.declared(saved, user=self.caller.name, at=self.ports.now())])
 
     def _unbind(self, bindings: Sequence[Binding]) -> Sequence[Binding]:
         unbound = [binding for binding in bindings if self.ports.store.bindings.unbind(binding)]

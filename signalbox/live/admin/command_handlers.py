@@ -183,8 +183,11 @@ class _Execution:
     def _forget_user(self, command: ForgetUser) -> object:
         if self.caller.role is not Role.ADMIN:
             raise NotPermitted(f"only administrators may remove user {str(command.user)!r}")
-        every = [one.name for one in self.ports.exchanges.every()]  # one that is no realm may be made one again
-        return self._changes.remove_user(command.user, every)
+        every = self.ports.exchanges.every()
+        for one in every:
+            if one.live is not None and one.live.anonymous == command.user:
+                self._changes.refuse_anonymous(one)
+        return self._changes.remove_user(command.user, [one.name for one in every])  # also those that are no realms now
 
     def _realms(self) -> Sequence[ExchangeName]:
         return [one.name for one in self.ports.exchanges.every() if one.live]

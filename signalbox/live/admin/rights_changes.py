@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from signalbox.errors import Contended, RejectedError
+from signalbox.exchange.model.records import Exchange
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin import events
 from signalbox.live.admin.commands import ChangeMembers, GiveGrant, TakeGrant
@@ -95,6 +96,12 @@ class RightsChanges:
         connections = [one for realm in realms for one in sessions.of_users(realm, [user])]
         notified = sessions.end(connections, "the user was removed")
         return {"user": user, "ended": ended, "notified_sessions": notified}
+
+    def refuse_anonymous(self, realm: Exchange) -> None:
+        """End the admission of sessions without a secret: the next user of the name is another one."""
+        live = None if realm.live is None else replace(realm.live, anonymous=None)
+        if self.ports.exchanges.save(replace(realm, live=live), replacing=realm) is None:
+            raise GrantsChanged(f"another command changed exchange {str(realm.name)!r}: send yours again")
 
     def end_realm(self, realm: ExchangeName) -> None:
         """Remove all grants, denies and members of groups of a deleted realm: the next one of its name has none."""

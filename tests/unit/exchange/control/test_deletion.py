@@ -103,6 +103,7 @@ def test_an_exchange_stays_while_it_is_an_alternate(stage):
         stage.ask("delete_exchange", exchange="xpublic")
 
     assert stage.ask("delete_exchange", exchange="xpublic", force=True)["deleted"]
+    assert stage.exchanges.records["xs_alice"].alternate is None
 
 
 def test_a_realm_exists_until_its_last_event_is_deleted_and_the_next_has_none(stage):
@@ -181,6 +182,17 @@ def test_a_concurrently_changed_resource_is_not_deleted(stage, command, given):
 
     assert {"xpublic", "q_alice"} <= {*stage.exchanges.records, *stage.queues.records}
     assert {"xpublic", "q_alice"} <= stage.sqs.queues.keys()
+
+
+def test_an_alternate_is_removed_from_a_changing_exchange_by_repeating_the_command(stage):
+    stage.ask("declare_exchange", exchange="xs_alice", alternate="xpublic")
+    change = lambda: stage.meanwhile(stage.exchanges, "save", lambda: stage.exchanges.bump("xs_alice"))  # noqa: E731
+    stage.meanwhile(stage.mappings, "disconnect", change)
+
+    with pytest.raises(ChangedMeanwhile, match="exchange 'xs_alice'"):
+        stage.ask("delete_exchange", exchange="xpublic", force=True)
+
+    assert stage.ask("delete_exchange", exchange="xpublic", force=True)["deleted"]
 
 
 def test_a_record_goes_only_as_it_was_read_last(stage):

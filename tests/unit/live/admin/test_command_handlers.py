@@ -670,6 +670,21 @@ def test_a_removed_user_leaves_no_secret_rights_and_sessions_in_any_realm(stage)
         stage.ask("forget_user", by="alice", user="bob")
 
 
+def test_no_session_joins_as_a_removed_user_without_a_secret(stage, monkeypatch):
+    realm = stage.exchanges.find(OWN)
+    stage.exchanges.save(replace(realm, live=LiveSettings(anonymous="bob", arvados=True)), replacing=realm)
+
+    monkeypatch.setattr(stage.exchanges, "save", lambda *_, **__: None)
+    with pytest.raises(GrantsChanged, match=f"another command changed exchange '{OWN}'"):
+        stage.ask("forget_user", user="bob")
+    monkeypatch.undo()
+    stage.ask("forget_user", user="alice")
+    assert stage.exchanges.find(OWN).live.anonymous == "bob"
+    stage.ask("forget_user", user="bob")
+
+    assert stage.exchanges.find(OWN).live == LiveSettings(arvados=True)
+
+
 def test_a_removed_user_has_no_rights_in_a_realm_that_is_made_one_again(stage):
     stage.ask("grant", **LOGS)
     realm = stage.exchanges.find(OWN)
