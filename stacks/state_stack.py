@@ -101,6 +101,8 @@ def _lifecycle(config: Config) -> list[s3.LifecycleRule]:
         s3.LifecycleRule(
             id="leftovers",
             noncurrent_version_expiration=Duration.days(30),
+            # Delete markers without versions would stay for ever and slow down every listing.
+            expired_object_delete_marker=True,
             abort_incomplete_multipart_upload_after=Duration.days(1),
         ),
     ]

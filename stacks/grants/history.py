@@ -129,5 +129,3 @@ def _catalog(lake: HistoryLake, tables: tuple[str, ...]) -> list[str]:
 def _allow_logs(role: iam.Role) -> None:
     logs = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:/aws-glue/jobs/*"
     allow(role, ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents", "logs:AssociateKmsKey"], [logs])
-    # CloudWatch metrics have no resource ARNs; the condition on the namespace restricts the permission.
-    allow(role, ["cloudwatch:PutMetricData"], ["*"], {"StringEquals": {"cloudwatch:namespace": "Glue"}})

@@ -81,6 +81,7 @@ class HistoryJob(Construct):
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("glue.amazonaws.com"))
         self.job = self._job(job, arguments, security, config=config)
         self.job.node.add_dependency(self.role)
+        self.unsuccessful_runs = self._unsuccessful_runs()
         self.alarm = self._alarm(job, config)
 
     def _job(
@@ -111,6 +112,9 @@ class HistoryJob(Construct):
                 "--conf": _spark_conf(),
                 "--enable-auto-scaling": "true",
             },
+            # The alarm and the dashboard count the ends of runs; CDK would enable about 30 metrics of each run.
+            enable_metrics=False,
+            enable_observability_metrics=False,
             security_configuration=security,
             max_concurrent_runs=1,
             max_retries=1,
@@ -121,7 +125,7 @@ class HistoryJob(Construct):
         return alarm(
             self,
             "Failed",
-            metric=self._unsuccessful_runs(),
+            metric=self.unsuccessful_runs,
             description=f"A run of the job {job.script} failed, timed out or was stopped. Glue retries a failed run "
             "once; runs can be repeated.",
             config=config,

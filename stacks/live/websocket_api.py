@@ -34,7 +34,6 @@ class WebSocketApi(Construct):
             auto_deploy=True,
             # Anyone can connect and send before a session is joined, and each frame is a message in the inbox.
             throttle=apigatewayv2.ThrottleSettings(rate_limit=frame_limit, burst_limit=frame_limit),
-            detailed_metrics_enabled=True,
         )
         self.sender: iam.Role | None = None
 

@@ -223,7 +223,6 @@ def _acknowledge_job(job: HistoryJob, bucket: str, config: Config) -> None:
         _accept_resource(job.role, _as_found(resource), DECLARED_QUEUES)
     logs = "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:/aws-glue/jobs/*"
     _accept_resource(job.role, logs, "Glue names the log groups of its jobs after their security configuration.")
-    _accept_resource(job.role, "*", "Metrics know no resources; the policy names their namespace instead.")
 
 
 def _acknowledge_emulator(stack: SignalboxStack) -> None:

@@ -275,7 +275,7 @@ def _history_row(lake: HistoryLake, jobs: Mapping[str, HistoryJob]) -> list[clou
         _graph("History age in S3 (s)", [lake.stream.metric("DeliveryToS3.DataFreshness", statistic="Maximum")]),
         _graph(
             "Jobs that failed",
-            [job.job.metric_failure(label=name, statistic="Sum") for name, job in jobs.items()],
+            [job.unsuccessful_runs.with_(label=name) for name, job in jobs.items()],
         ),
     ]
 

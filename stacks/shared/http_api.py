@@ -85,7 +85,6 @@ class PublicApi(Construct):
             stage_name="$default",
             auto_deploy=True,
             throttle=apigatewayv2.ThrottleSettings(rate_limit=rate, burst_limit=rate),
-            detailed_metrics_enabled=True,
             access_log_settings=_AccessLog(access_logs),
         )
 
@@ -104,7 +103,7 @@ def limit_routes(stage: apigatewayv2.IStage, rates: Mapping[str, int], *, routes
 
 
 def _limits(rate: int) -> dict[str, object]:
-    return {"ThrottlingRateLimit": rate, "ThrottlingBurstLimit": rate, "DetailedMetricsEnabled": True}
+    return {"ThrottlingRateLimit": rate, "ThrottlingBurstLimit": rate}
 
 
 def _integration(function: lambda_.IFunction) -> HttpLambdaIntegration:

@@ -27,7 +27,6 @@ def job(*folders: str, reads: tuple[str, ...] = (), writes: tuple[str, ...] = ()
         "arn:<Partition>:logs:<Region>:<AccountId>:log-group:/aws-glue/jobs/*": (
             "logs: AssociateKmsKey CreateLogGroup CreateLogStream PutLogEvents"
         ),
-        "*": "cloudwatch: PutMetricData",
         "StateKey": f"kms: {KEY_IN_USE}",
     }
 

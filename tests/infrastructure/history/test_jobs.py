@@ -60,6 +60,16 @@ def test_every_job_is_of_glue_5_1_without_concurrent_runs_bounded_and_retried_on
         assert job["DefaultArguments"]["--database"] == "signalbox_lake", name
 
 
+def test_jobs_publish_no_metrics_that_nothing_reads_and_have_one_rule_each(stage):
+    jobs = stage.every("AWS::Glue::Job")
+    for name, found in jobs.items():
+        assert not {"--enable-metrics", "--enable-observability-metrics"} & set(
+            found["Properties"]["DefaultArguments"]
+        ), name
+
+    assert set(stage.every("AWS::Events::Rule")) == {name.replace("/Job", "/Unsuccessful") for name in jobs}
+
+
 def test_every_job_encrypts_its_output_and_logs_except_in_the_emulator(stage):
     local = templates(local=True)
 
