@@ -50,15 +50,12 @@ SCHEMA = """
         user_uuid varchar(27), target_uuid varchar(27), perm_level integer, traverse_owned boolean,
         PRIMARY KEY (user_uuid, target_uuid)
     );
+    CREATE TABLE trashed_groups (group_uuid varchar, trash_at timestamp without time zone);
     CREATE TABLE users (
         id bigserial PRIMARY KEY, uuid varchar(255) UNIQUE, is_admin boolean, is_active boolean
     );
-    CREATE TABLE collections (
-        id bigserial PRIMARY KEY, uuid varchar(255) UNIQUE, owner_uuid varchar(255),
-        trash_at timestamp without time zone, is_trashed boolean DEFAULT false NOT NULL
-    );
     CREATE ROLE bridge LOGIN;
-    GRANT SELECT ON logs, containers, container_requests, materialized_permissions, users, collections TO bridge;
+    GRANT SELECT ON logs, containers, container_requests, materialized_permissions, trashed_groups, users TO bridge;
 """
 
 

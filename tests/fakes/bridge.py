@@ -9,6 +9,14 @@ from signalbox.live.bridge.publications import RowPublication
 from signalbox.live.bridge.rows import IdRange, LogRow
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
+COLLECTION = "zzzzz-4zz18-000000000000000"
+STATE = f"record.collection.-.{COLLECTION}"
+EVENT, CACHE = f"{STATE}.update", f"cache.collection.{COLLECTION}"
+
+
+def intents(*numbers: int) -> tuple[Intent, ...]:
+    """Return all publications of rows."""
+    return tuple(Intent(number, topic) for number in numbers for topic in (EVENT, STATE, CACHE))
 
 
 @dataclass(slots=True)
@@ -32,7 +40,7 @@ class FakeCluster:
     def commit(self, writer: str) -> None:
         """Commit a transaction."""
         for number in self.open.pop(writer, []):
-            self.rows_by_id[number] = LogRow(number, object_uuid="zzzzz-4zz18-000000000000000", event_type="update")
+            self.rows_by_id[number] = LogRow(number, object_uuid=COLLECTION, event_type="update")
 
     def roll_back(self, writer: str) -> None:
         """Roll a transaction back; its ids are lost."""
@@ -70,21 +78,26 @@ class FakeRealm:
     `before_call` and `after_call` run before and after a message is accepted, and may raise.
     """
 
-    published: list[int] = field(default_factory=list)
+    accepted: list[Intent] = field(default_factory=list)
     stored: StoredCheckpoint | None = None
     saved: int = 0
     before_call: Callable[[], None] = lambda: None
     after_call: Callable[[], None] = lambda: None
 
+    @property
+    def published(self) -> list[int]:
+        """Return the ids of the rows whose events were accepted, in that order."""
+        return [one.id for one in self.accepted if one.topic.endswith(".update")]
+
     def checkpoint(self) -> StoredCheckpoint | None:
         self.before_call()
         return self.stored
 
-    def logged(self, window: Sequence[Intent], *, since: datetime) -> Collection[int]:
+    def logged(self, window: Sequence[Intent], *, since: datetime) -> Collection[Intent]:
         self.before_call()
         assert self.stored is not None
         assert since == self.stored.at
-        return {one.id for one in window} & set(self.published)
+        return {*window} & {*self.accepted}
 
     def save(self, checkpoint: Checkpoint) -> None:
         self.before_call()
@@ -94,7 +107,7 @@ class FakeRealm:
 
     def publish(self, publication: RowPublication) -> None:
         self.before_call()
-        self.published.append(publication.id)
+        self.accepted.append(Intent(publication.id, publication.topic))
         self.after_call()
 
 

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import yaml
 
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.live.bridge.rows import IdRange, LogRow
+from signalbox.live.bridge.rows import IdRange, LogRow, RowContainer
+from signalbox.live.bridge.topics import CONTAINER, REQUEST, kind_of
 
 if TYPE_CHECKING:
     import psycopg
@@ -43,16 +44,25 @@ WRITERS = """
     WHERE locktype = 'relation' AND relation = 'logs'::regclass AND mode = 'RowExclusiveLock' AND granted
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
-HAS_REQUESTS = "SELECT to_regclass('container_requests') IS NOT NULL"
 ROWS = """
-    SELECT logs.id, logs.uuid, logs.object_uuid, logs.object_owner_uuid, logs.event_type, logs.event_at,
-           logs.created_at, logs.properties::text, {requester}
-    FROM logs WHERE logs.id = ANY(%s)
+    SELECT id, uuid, object_uuid, object_owner_uuid, event_type, event_at, created_at, properties::text,
+           NOT EXISTS (
+               SELECT 1 FROM logs AS newer
+               WHERE newer.object_uuid = logs.object_uuid AND newer.event_type IN ('create', 'update', 'delete')
+                 AND (newer.event_at, newer.id) > (logs.event_at, logs.id)
+           )
+    FROM logs WHERE id = ANY(%s)
 """
-REQUESTER = """(
-        SELECT owner_uuid FROM container_requests WHERE container_uuid = logs.object_uuid ORDER BY id LIMIT 1
-    )"""
-NO_REQUESTER = "NULL"
+CONTAINERS = """
+    SELECT uuid, state,
+           EXISTS (SELECT 1 FROM container_requests
+                   WHERE container_uuid = containers.uuid AND state = 'Committed' AND priority > 0),
+           ARRAY(SELECT DISTINCT owner_uuid FROM container_requests
+                 WHERE container_uuid = containers.uuid AND state <> 'Uncommitted' ORDER BY owner_uuid LIMIT 20)
+    FROM containers WHERE uuid = ANY(%s)
+"""
+# The owners of a container's requests, which no request names any more when it has got another container.
+KEPT_OWNERS = 10_000
 
 
 class DatabaseUnavailable(UnavailableError):
@@ -72,7 +82,7 @@ class PostgresLogs:
 
     connection: "psycopg.Connection[tuple[Any, ...]]"
     unreadable: int = 0
-    _rows: str = ""
+    _owners: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     @contextmanager
@@ -110,8 +120,11 @@ class PostgresLogs:
         return [number for (number,) in self._query(IDS_WITHIN, low, high)]
 
     def rows(self, ids: Sequence[int]) -> Sequence[LogRow]:
-        """Return the rows that still exist."""
-        return [self._row(*values) for values in self._query(self._rows, list(ids))]
+        """Return the rows that still exist, with the present containers of those of containers and of requests."""
+        rows = [self._row(*values) for values in self._query(ROWS, list(ids))]
+        uuids = {row.id: _container_of(row) for row in rows}
+        containers = self._containers(sorted({*uuids.values()} - {""}))
+        return [replace(row, container=containers.get(uuids[row.id])) for row in rows]
 
     def writers(self) -> Collection[str]:
         """Return the transactions that write to the table."""
@@ -119,15 +132,24 @@ class PostgresLogs:
 
     def _listen(self) -> None:
         self.connection.execute(f"LISTEN {CHANNEL}")
-        ((has_requests,),) = self._query(HAS_REQUESTS)
-        self._rows = ROWS.format(requester=REQUESTER if has_requests else NO_REQUESTER)
+
+    def _containers(self, uuids: Sequence[str]) -> Mapping[str, RowContainer]:
+        found = {}
+        for uuid, state, is_wanted, owners in self._query(CONTAINERS, uuids) if uuids else ():
+            known = tuple(owners) or self._owners.get(uuid, ())
+            self._owners.pop(uuid, None)
+            self._owners[uuid] = known
+            found[uuid] = RowContainer(uuid, state or "", is_wanted, known)
+        while len(self._owners) > KEPT_OWNERS:
+            del self._owners[next(iter(self._owners))]
+        return found
 
     def _query(self, statement: str, *values: object) -> Sequence[tuple[Any, ...]]:
         with translated_errors():
             return self.connection.execute(statement.encode(), values).fetchall()
 
     def _row(self, number: int, uuid: str, *values: Any) -> LogRow:  # noqa: ANN401 - columns of a row
-        object_uuid, object_owner_uuid, event_type, event_at, created_at, properties, requester_uuid = values
+        object_uuid, object_owner_uuid, event_type, event_at, created_at, properties, is_newest = values
         found = parse_properties(properties)
         self.unreadable += found is None
         return LogRow(
@@ -139,8 +161,15 @@ class PostgresLogs:
             event_at,
             created_at,
             found or {},
-            requester_uuid or "",
+            is_newest,
         )
+
+
+def _container_of(row: LogRow) -> str:
+    """Return the UUID of a row's container, or of the container of its request, or an empty text."""
+    kind = kind_of(row.object_uuid)
+    named = row.new.get("container_uuid") or row.old.get("container_uuid")
+    return row.object_uuid if kind == CONTAINER else str(named or "") if kind == REQUEST else ""
 
 
 def parse_properties(text: str | None) -> Mapping[str, object] | None:

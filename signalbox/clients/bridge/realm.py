@@ -81,8 +81,8 @@ class BridgedRealm:
                 if found := _document_and_time(received):
                     yield found
 
-    def logged(self, window: Sequence[Intent], *, since: datetime) -> Collection[int]:
-        """Return the ids of a window that are in the realm's log; the checkpoint is of `since`."""
+    def logged(self, window: Sequence[Intent], *, since: datetime) -> Collection[Intent]:
+        """Return the publications of a window that are in the realm's log; the checkpoint is of `since`."""
         if self.age is not None and self.now() - since > self.age - MARGIN:
             first, last = min(one.id for one in window), max(one.id for one in window)
             raise RejectedError(
@@ -90,13 +90,13 @@ class BridgedRealm:
                 f"{since:%Y-%m-%d %H:%M:%S} UTC: whether the rows {first} to {last} are published is unknown. "
                 f"Give --from-log-id with --ignore-checkpoint: {last} leaves them out, {first - 1} publishes them"
             )
-        found = set[int]()
+        found = set[Intent]()
         with self.live() as client:
             for topic in dict.fromkeys(one.topic for one in window):
                 client.follow(Cursor(TopicPattern.parse(topic), AfterTime(since - MARGIN)))
             for event in client.backfill():
                 text = event.headers.get(LOG_ID, "")
-                found |= {int(text)} if text.isascii() and text.isdigit() else set()
+                found |= {Intent(int(text), event.topic)} if text.isascii() and text.isdigit() else set()
         return found
 
     def save(self, checkpoint: Checkpoint) -> None:
@@ -108,11 +108,9 @@ class BridgedRealm:
         self.send(PublishRequest(topic, json.dumps(document, separators=(",", ":")), {RETAIN_HEADER: RETAINED}))
 
     def publish(self, publication: RowPublication) -> None:
-        """Publish a row. SQS accepts its id once in five minutes."""
-        headers = publication.headers
-        self.send(
-            PublishRequest(publication.topic, publication.body, headers, deduplication_id=f"log-{publication.id}")
-        )
+        """Publish a part of a row. SQS accepts it once in five minutes."""
+        identity = publication.deduplication_id
+        self.send(PublishRequest(publication.topic, publication.body, publication.headers, deduplication_id=identity))
 
     def send(self, request: PublishRequest) -> None:
         """Publish a message. Raises `UnavailableError` if its outcome is unknown."""

@@ -4,7 +4,7 @@ It is published before each window of rows, and names them. So after a crash the
 with their topics, and everything before them is published.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -21,7 +21,7 @@ class InvalidCheckpoint(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A row that is about to be published, and its topic."""
+    """A publication that is about to be made: the id of its row, and its topic."""
 
     id: int
     topic: str
@@ -31,14 +31,15 @@ class Intent:
 class Checkpoint:
     """The state of a bridge.
 
-    Every row up to `position` is published or rolled back, except those of `late`. Those of `window` may be published;
-    `run` is the id of the run that wrote it.
+    Every row up to `position` is published or rolled back, except those of `late`. The publications of `window` may be
+    made; those of `published` are, of a row of which others are missing. `run` is the id of the run that wrote it.
     """
 
     position: int
     late: tuple[IdRange, ...] = ()
     window: tuple[Intent, ...] = ()
     run: str = ""
+    published: tuple[Intent, ...] = ()
 
     def document(self) -> dict[str, object]:
         """Return the checkpoint as a JSON document."""
@@ -48,6 +49,7 @@ class Checkpoint:
             "position": self.position,
             "late": [{"first": one.first, "last": one.last} for one in self.late],
             "window": [{"id": one.id, "topic": one.topic} for one in self.window],
+            "published": [{"id": one.id, "topic": one.topic} for one in self.published],
         }
 
     @classmethod
@@ -60,8 +62,9 @@ class Checkpoint:
         checkpoint = cls(
             _number(fields, "position"),
             tuple(IdRange(_number(one, "first"), _number(one, "last")) for one in fields.sections("late")),
-            tuple(Intent(_number(one, "id"), one.required_text("topic")) for one in fields.sections("window")),
+            _intents(fields, "window"),
             fields.text("run") or "",
+            _intents(fields, "published"),
         )
         problems.refuse(InvalidCheckpoint)
         return checkpoint
@@ -75,13 +78,17 @@ class StoredCheckpoint:
     at: datetime
 
 
-def published_part(window: tuple[Intent, ...], found: Collection[int]) -> Iterator[int]:
-    """Yield the ids of a window that are published, given those that the realm's log has.
+def published_part(window: tuple[Intent, ...], found: Collection[Intent]) -> tuple[Intent, ...]:
+    """Return the publications of a window that the realm has accepted, given those that its log has.
 
-    Rows are accepted in order, so all before the last found one are published.
+    They are accepted in order, so all before the last found one are published.
     """
-    places = [place for place, one in enumerate(window) if one.id in found]
-    return (one.id for one in window[: max(places, default=-1) + 1])
+    places = [place for place, one in enumerate(window) if one in found]
+    return window[: max(places, default=-1) + 1]
+
+
+def _intents(fields: Section, name: str) -> tuple[Intent, ...]:
+    return tuple(Intent(_number(one, "id"), one.required_text("topic")) for one in fields.sections(name))
 
 
 def _number(fields: Section, name: str) -> int:

@@ -35,8 +35,8 @@ class Realm(Protocol):
     def checkpoint(self) -> StoredCheckpoint | None:
         """Return the latest checkpoint once everything that the realm accepted from the bridge is in its log."""
 
-    def logged(self, window: Sequence[Intent], *, since: datetime) -> Collection[int]:
-        """Return the ids of a window that are in the realm's log; the checkpoint is of `since`.
+    def logged(self, window: Sequence[Intent], *, since: datetime) -> Collection[Intent]:
+        """Return the publications of a window that are in the realm's log; the checkpoint is of `since`.
 
         Raises `RejectedError` when the log no longer contains all events since then.
         """
@@ -45,4 +45,4 @@ class Realm(Protocol):
         """Publish a checkpoint."""
 
     def publish(self, publication: RowPublication) -> None:
-        """Publish a row. The realm accepts a row once in five minutes."""
+        """Publish a part of a row. The realm accepts it once in five minutes."""

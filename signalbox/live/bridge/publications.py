@@ -1,46 +1,55 @@
-"""The publication of a log row: arvados-ws's message, under a topic that contains the owner."""
+"""The publications of a log row: arvados-ws's message, the object's state, and what follows from the change."""
 
+import hashlib
 import json
-from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from urllib.parse import quote
 
-from signalbox.live.bridge.rows import LogRow
+from signalbox.live.bridge.rows import NEW, OLD, LogRow, RowContainer
+from signalbox.live.bridge.topics import (
+    CONTAINER,
+    PERMISSION_GRAPH,
+    REQUEST,
+    cache_topic,
+    container_topic,
+    event_topic,
+    kind_of,
+    state_topic,
+)
+from signalbox.live.wamp.payloads import RETAIN_HEADER, RETAINED
 
 LOG_ID = "log_id"  # the header with the row's id
 # Below the limit of an event for a connection, with room for the rest of the EVENT. SQS takes 1 MiB.
 MAXIMUM_BODY_BYTES = 120_000
 OMITTED_BYTES = "_omitted_bytes"
-ABSENT_WORD = "-"
-MAXIMUM_WORD = 40  # a topic has 255 bytes; a UUID has 27 characters
+MOVED = "moved"
+CREATE, UPDATE, DELETE = "create", "update", "delete"
 # The attributes that arvados-ws sends of an object (services/ws/session_v0.go, sendObjectAttributes).
 SENT_ATTRIBUTES = ("is_trashed", "name", "owner_uuid", "portable_data_hash", "requesting_container_uuid", "state")
-ATTRIBUTES = ("old_attributes", "new_attributes")
-CONTAINER_INFIX = "dz642"
-# The infixes of UUIDs (schema_controller.rb, uuidPrefix: of the MD5 of the class's name).
-KINDS = {
-    "gj3su": "apiClientAuthorization",
-    "fngyi": "authorizedKey",
-    "4zz18": "collection",
-    CONTAINER_INFIX: "container",
-    "xvhdp": "containerRequest",
-    "oss07": "credential",
-    "j7d0g": "group",
-    "bi6l4": "keepService",
-    "o0j2j": "link",
-    "57u5n": "log",
-    "tpzed": "user",
-    "gv0sa": "userAgreement",
-    "2x53u": "virtualMachine",
-    "7fd4e": "workflow",
+# The attributes of a state: short ones, none of which is hidden from a reader of the object.
+STATE_ATTRIBUTES = (
+    *("name", "created_at", "modified_at", "is_trashed", "trash_at", "delete_at", "frozen_by_uuid", "group_class"),
+    *("portable_data_hash", "version", "state", "priority", "container_uuid", "requesting_container_uuid", "exit_code"),
+    *("progress", "cost", "started_at", "finished_at", "output", "log", "output_uuid", "log_uuid", "locked_by_uuid"),
+    *("link_class", "tail_uuid", "head_uuid", "is_active", "is_admin"),
+)
+CONTAINER_EVENTS = {
+    "Queued": "queued",
+    "Locked": "locked",
+    "Running": "running",
+    "Complete": "complete",
+    "Cancelled": "cancelled",
 }
+IS_OPEN = ("Queued", "Locked", "Running")
+# Changes of these attributes change who may read what (lib/update_permissions.rb, and readable_by).
+PERMISSION_ATTRIBUTES = ("owner_uuid", "is_trashed", "trash_at", "frozen_by_uuid", "is_active", "is_admin")
+PERMISSION_LINK = "permission"
 
 
 @dataclass(frozen=True, slots=True)
 class RowPublication:
-    """The publication of a row; `is_cut` if a part of its properties is left out."""
+    """A publication of a row; `is_cut` if the row's properties are left out because of their size."""
 
     id: int
     topic: str
@@ -48,28 +57,115 @@ class RowPublication:
     is_cut: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def deduplication_id(self) -> str:
+        """Return the id by which SQS accepts the publication once."""
+        return f"log-{self.id}-{hashlib.sha256(self.topic.encode()).hexdigest()[:32]}"
 
-def row_publication(row: LogRow) -> RowPublication:
-    """Return the publication of a row."""
+
+def row_publications(row: LogRow) -> list[RowPublication]:
+    """Return the publications of a row, each with a topic of its own."""
+    found: dict[str, RowPublication] = {}
+    for one in _every(row):
+        found.setdefault(one.topic, one)
+    return list(found.values())
+
+
+def _every(row: LogRow) -> Iterator[RowPublication]:
+    for owner in _owners(row):
+        yield _event(row, event_topic(owner, row.object_uuid, row.event_type))
+    if row.event_type not in (CREATE, UPDATE, DELETE):
+        return
+    yield from _states(row)
+    yield _publication(row, cache_topic(row.object_uuid), {"uuid": row.object_uuid})
+    yield from _container_events(row)
+    if _changes_permissions(row):
+        yield _publication(row, PERMISSION_GRAPH, {}, is_retained=True)
+
+
+def _owners(row: LogRow) -> tuple[str, ...]:
+    """Return whose readers may read the object: for a container those of its requests."""
+    is_container = kind_of(row.object_uuid) == CONTAINER and row.container is not None
+    return (row.container.owners if is_container and row.container else ()) or (row.object_owner_uuid,)
+
+
+def _event(row: LogRow, topic: str) -> RowPublication:
     message = message_of(row)
     body = _text(message)
     is_cut = len(body) > MAXIMUM_BODY_BYTES
-    return RowPublication(
-        row.id, topic_of(row), _cut(message, len(body)) if is_cut else body, is_cut, {LOG_ID: str(row.id)}
-    )
+    if is_cut:
+        body = _text({**message, "properties": {}, OMITTED_BYTES: len(body)})
+    return RowPublication(row.id, topic, body, is_cut, {LOG_ID: str(row.id)})
 
 
-def topic_of(row: LogRow) -> str:
-    """Return the topic of a row, by the scheme of examples/arvados/topics.py.
+def _states(row: LogRow) -> Iterator[RowPublication]:
+    """Yield the object's state for its readers, and before it for those of its old owner that it has moved."""
+    uuid, old_owner = row.object_uuid, row.old.get("owner_uuid")
+    if row.event_type == UPDATE and isinstance(old_owner, str) and old_owner != row.object_owner_uuid:
+        yield from _moved(row, uuid, old_owner)
+        container = row.container
+        if kind_of(uuid) == REQUEST and container is not None and old_owner not in container.owners:
+            yield from _moved(row, container.uuid, old_owner)
+    if row.is_newest:
+        state = {name: row.new[name] for name in STATE_ATTRIBUTES if row.new.get(name) is not None}
+        for owner in _owners(row):
+            yield _publication(
+                row,
+                state_topic(owner, uuid),
+                {"uuid": uuid, "owner_uuid": owner, "event_type": row.event_type, **state},
+                is_retained=True,
+            )
 
-    A container's log lines have one topic for each stream, and everything else is a record change.
-    """
-    is_container = _infix(row.object_uuid) == CONTAINER_INFIX
-    owner = (row.requester_uuid if is_container else "") or row.object_owner_uuid
-    uuid, event = _word(row.object_uuid), _word(row.event_type)
-    if is_container and _has_text(row):
-        return f"container.{_word(owner)}.{uuid}.log.{event}"
-    return f"record.{_word(KINDS.get(_infix(row.object_uuid), ''))}.{_word(owner)}.{uuid}.{event}"
+
+def _moved(row: LogRow, uuid: str, owner: str) -> Iterator[RowPublication]:
+    """Yield the publications for the readers of an old owner: neither the new owner nor an attribute."""
+    gone = {"uuid": uuid, "owner_uuid": owner, "event_type": MOVED}
+    yield _publication(row, event_topic(owner, uuid, MOVED), gone)
+    yield _publication(row, state_topic(owner, uuid), gone, is_retained=True)
+
+
+def _container_events(row: LogRow) -> Iterator[RowPublication]:
+    container, kind = row.container, kind_of(row.object_uuid)
+    if container is None:
+        return
+    if kind == CONTAINER and row.has_changed("state"):
+        state = str(row.new.get("state", ""))
+        # Without a request's priority, a container is on hold: the next priority of a request has another row.
+        if state in CONTAINER_EVENTS and (state != "Queued" or container.is_wanted):
+            yield from _container_event(row, CONTAINER_EVENTS[state], container, state)
+    if kind == REQUEST and container.state in IS_OPEN and row.has_changed("priority"):
+        yield _publication(row, cache_topic(container.uuid), {"uuid": container.uuid})
+        was_wanted, is_wanted = _is_wanted(row.old), _is_wanted(row.new)
+        if was_wanted and not container.is_wanted:
+            yield from _container_event(row, "cancelled", container, container.state)
+        elif is_wanted and row.old.get("state") == "Committed" and container.state == "Queued":
+            yield from _container_event(row, "queued", container, container.state)
+
+
+def _container_event(row: LogRow, event: str, container: RowContainer, state: str) -> Iterator[RowPublication]:
+    for owner in container.owners or (row.object_owner_uuid,):
+        body = {"uuid": container.uuid, "state": state, "is_wanted": container.is_wanted}
+        yield _publication(row, container_topic(owner, container.uuid, event), body)
+
+
+def _is_wanted(request: Mapping[str, object]) -> bool:
+    priority = request.get("priority")
+    return isinstance(priority, int) and priority > 0
+
+
+def _changes_permissions(row: LogRow) -> bool:
+    kind = kind_of(row.object_uuid)
+    if kind == "link":
+        return PERMISSION_LINK in (row.old.get("link_class"), row.new.get("link_class"))
+    return kind in ("group", "user") and (row.event_type != UPDATE or row.has_changed(*PERMISSION_ATTRIBUTES))
+
+
+def _publication(
+    row: LogRow, topic: str, document: Mapping[str, object], *, is_retained: bool = False
+) -> RowPublication:
+    body = _text({**document, "event_at": time_text(row.event_at), LOG_ID: row.id})
+    retained = {RETAIN_HEADER: RETAINED} if is_retained else {}
+    return RowPublication(row.id, topic, body, headers={LOG_ID: str(row.id), **retained})
 
 
 def message_of(row: LogRow) -> dict[str, object]:
@@ -77,7 +173,7 @@ def message_of(row: LogRow) -> dict[str, object]:
 
     services/ws/session_v0.go, EventMessage.
     """
-    kind = KINDS.get(_infix(row.object_uuid))
+    kind = kind_of(row.object_uuid)
     return {
         "id": row.id,
         "uuid": row.uuid,
@@ -101,41 +197,15 @@ def time_text(at: datetime | None) -> str | None:
 
 
 def _properties(row: LogRow) -> Mapping[str, object]:
-    if _has_text(row):
+    """Return the properties that arvados-ws sends: all of a row with a text, such as a dispatcher's."""
+    if row.properties.get("text") is not None:
         return row.properties
-    found = {name: row.properties.get(name) for name in ATTRIBUTES}
+    attributes = {name: row.properties.get(name) for name in (OLD, NEW)}
     return {
-        name: {key: attributes[key] for key in SENT_ATTRIBUTES if key in attributes}
-        for name, attributes in found.items()
-        if isinstance(attributes, Mapping)
+        name: {key: found[key] for key in SENT_ATTRIBUTES if key in found}
+        for name, found in attributes.items()
+        if isinstance(found, Mapping)
     }
-
-
-def _has_text(row: LogRow) -> bool:
-    return row.properties.get("text") is not None
-
-
-def _infix(uuid: str) -> str:
-    return uuid[6:11]
-
-
-def _word(text: str) -> str:
-    """Return a text as a word of a topic; one that is empty or too long to be a name of Arvados is a dash."""
-    word = quote(text, safe="!$&'()+,/:;=?@-_~").replace(".", "%2E")
-    return word if 0 < len(word) <= MAXIMUM_WORD else ABSENT_WORD
-
-
-def _cut(message: Mapping[str, object], size: int) -> str:
-    """Return the body of a message with the beginning of its text only, and with the number of bytes left out."""
-    properties = message["properties"]
-    text = properties.get("text") if isinstance(properties, Mapping) else None
-    marked = {**message, OMITTED_BYTES: size}
-    if not isinstance(text, str):
-        return _text({**marked, "properties": {}})
-    room = MAXIMUM_BODY_BYTES - len(_text({**marked, "properties": {"text": ""}}))
-    kept = bisect_right(range(len(text)), room, key=lambda count: len(_text(text[:count])) - 2) - 1
-    cut = {**message, "properties": {"text": text[:kept]}}
-    return _text({**cut, OMITTED_BYTES: size - len(_text(cut))})
 
 
 def _text(document: object) -> str:

@@ -4,13 +4,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+OLD, NEW = "old_attributes", "new_attributes"
+
+
+@dataclass(frozen=True, slots=True)
+class RowContainer:
+    """The present container of a row, or that of a row's container request.
+
+    Containers belong to the system user, and who may read a request may read its container, so `owners` are those of
+    its requests. It `is_wanted` if one of them has a priority; that of the container itself changes without a row.
+    """
+
+    uuid: str
+    state: str = ""
+    is_wanted: bool = False
+    owners: tuple[str, ...] = ()
+
 
 @dataclass(frozen=True, slots=True)
 class LogRow:
     """A row; an absent text is empty, and times are in UTC.
 
-    `requester_uuid` is the owner of the oldest container request of the row's container: Arvados' containers belong to
-    the system user, and who may read a request may read its container (services/api/app/models/log.rb, readable_by).
+    `is_newest` if no row of the object has a later `event_at`: then its attributes are the object's present state.
     """
 
     id: int
@@ -21,7 +36,27 @@ class LogRow:
     event_at: datetime | None = None
     created_at: datetime | None = None
     properties: Mapping[str, object] = field(default_factory=dict)
-    requester_uuid: str = ""
+    is_newest: bool = True
+    container: RowContainer | None = None
+
+    @property
+    def old(self) -> Mapping[str, object]:
+        """Return the attributes of the object before the change."""
+        return _attributes(self.properties, OLD)
+
+    @property
+    def new(self) -> Mapping[str, object]:
+        """Return the attributes of the object after the change."""
+        return _attributes(self.properties, NEW)
+
+    def has_changed(self, *names: str) -> bool:
+        """Return whether the change concerns one of some attributes."""
+        return any(self.old.get(name) != self.new.get(name) for name in names)
+
+
+def _attributes(properties: Mapping[str, object], name: str) -> Mapping[str, object]:
+    found = properties.get(name)
+    return found if isinstance(found, Mapping) else {}
 
 
 @dataclass(frozen=True, slots=True)

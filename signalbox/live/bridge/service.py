@@ -1,17 +1,21 @@
 """The bridge: publishes rows in order, in windows that a checkpoint announces."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from signalbox.live.bridge.checkpoints import Checkpoint, Intent, StoredCheckpoint, published_part
 from signalbox.live.bridge.ports import LogTable, Realm
-from signalbox.live.bridge.publications import RowPublication, row_publication
+from signalbox.live.bridge.publications import RowPublication, row_publications
 from signalbox.live.bridge.row_order import RowOrder
+from signalbox.live.bridge.rows import LogRow
+from signalbox.live.bridge.topics import PERMISSION_GRAPH
 
 READ_IDS = 1_000
-# A checkpoint has at most 50 topics of 255 bytes, and is read with the log of each.
-WINDOW_ROWS = 50
+# A checkpoint names the topics of its window, and is read with the log of each.
+WINDOW_PUBLICATIONS = 60
+# A window has at most these rows, with three publications each.
+WINDOW_ROWS = 20
 
 
 @dataclass(slots=True)
@@ -22,6 +26,7 @@ class BridgeStatistics:
     cut: int = 0
     resumed: int = 0
     already_published: int = 0
+    permission_changes: int = 0
 
 
 @dataclass(slots=True)
@@ -43,6 +48,7 @@ class Bridge:
     statistics: BridgeStatistics = field(default_factory=BridgeStatistics)
     _order: RowOrder = field(init=False)
     _is_settled: bool = False
+    _published: frozenset[Intent] = frozenset()
 
     def __post_init__(self) -> None:
         self._order = RowOrder(0, patience=self.patience)
@@ -77,28 +83,42 @@ class Bridge:
     def _continue_from(self, stored: StoredCheckpoint) -> None:
         checkpoint = stored.checkpoint
         logged = self.realm.logged(checkpoint.window, since=stored.at) if checkpoint.window else ()
-        published = list(published_part(checkpoint.window, logged))
-        position = max([checkpoint.position, *published])
+        published = published_part(checkpoint.window, logged)
+        rest = {one.id for one in checkpoint.window[len(published) :]}
+        # Of the last row, some publications may be missing.
+        whole = list(dict.fromkeys(one.id for one in published if one.id not in rest))
+        self._published = frozenset([*checkpoint.published, *(one for one in published if one.id in rest)])
+        position = max([checkpoint.position, *whole])
         self._order = RowOrder(position, checkpoint.late, patience=self.patience)
-        for number in published:
-            self._order.published(number)
-        self.statistics.already_published += len(published)
+        for number in whole:
+            self._complete(number)
+        self.statistics.already_published += len(whole)
 
     def step(self) -> bool:
         """Publish the next rows, at most a window; return whether there were any."""
         ids = self._ready()[:WINDOW_ROWS]
         found = {row.id: row for row in self.table.rows(ids)} if ids else {}
-        window = [row_publication(found[number]) for number in ids if number in found]
-        if window:
-            self._save(window)
-        for number in ids:
+        window = list(self._window(ids, found))
+        if any(publications for _, publications in window):
+            self._save([one for _, publications in window for one in publications])
+        for number, publications in window:
             if self.is_ending():
                 return True
-            publication = next((one for one in window if one.id == number), None)
-            if publication is not None:  # else the row was deleted after its id was read
-                self._publish(publication)
-            self._order.published(number)
+            for one in publications:
+                self._publish(one)
+            self.statistics.published += bool(publications)
+            self._complete(number)
         return bool(ids)
+
+    def _window(self, ids: Sequence[int], rows: Mapping[int, LogRow]) -> Iterator[tuple[int, Sequence[RowPublication]]]:
+        """Yield the publications of each row that are left; none for a row that was deleted after its id was read."""
+        count = 0
+        for number in ids:
+            publications = row_publications(rows[number]) if number in rows else []
+            count += len(publications)
+            if count > WINDOW_PUBLICATIONS and count > len(publications):
+                return
+            yield number, [one for one in publications if Intent(one.id, one.topic) not in self._published]
 
     def settle(self) -> None:
         """Save the position, so that the next run need not look for rows in the realm's log."""
@@ -116,10 +136,15 @@ class Bridge:
 
     def _publish(self, publication: RowPublication) -> None:
         self.realm.publish(publication)
-        self.statistics.published += 1
         self.statistics.cut += publication.is_cut
+        self.statistics.permission_changes += publication.topic == PERMISSION_GRAPH
+
+    def _complete(self, number: int) -> None:
+        self._order.published(number)
+        self._published = frozenset(one for one in self._published if one.id != number)
 
     def _save(self, window: Sequence[RowPublication]) -> None:
         intents = tuple(Intent(one.id, one.topic) for one in window)
         self._is_settled = not intents
-        self.realm.save(Checkpoint(self._order.position, self._order.late, intents, self.run))
+        published = tuple(sorted(self._published, key=lambda one: (one.id, one.topic)))
+        self.realm.save(Checkpoint(self._order.position, self._order.late, intents, self.run, published))

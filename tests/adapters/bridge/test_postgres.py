@@ -15,7 +15,6 @@ from tests.patience import wait_for
 from tests.postgres import ClusterDatabase
 
 CONTAINER = "zzzzz-dz642-000000000000000"
-REQUESTER, OTHER = "zzzzz-j7d0g-aaaaaaaaaaaaaaa", "zzzzz-j7d0g-bbbbbbbbbbbbbbb"
 
 
 @pytest.fixture
@@ -52,27 +51,6 @@ def test_absent_columns_are_empty(cluster_database, logs):
 
     assert (row.uuid, row.object_uuid, row.object_owner_uuid, row.event_type) == ("", "", "", "")
     assert row.properties == {}
-
-
-def test_a_container_belongs_to_its_oldest_request(cluster_database, logs):
-    insert = b"INSERT INTO container_requests (owner_uuid, container_uuid) VALUES (%s, %s)"
-    for owner in (REQUESTER, OTHER):
-        cluster_database.connection.execute(insert, [owner, CONTAINER])
-    number = cluster_database.insert(object_uuid=CONTAINER)
-
-    (row,) = logs.rows([number])
-
-    assert row.requester_uuid == REQUESTER
-
-
-def test_a_cluster_without_container_requests_has_rows(cluster_database):
-    cluster_database.connection.execute(b"DROP TABLE container_requests")
-    number = cluster_database.insert(object_uuid=CONTAINER)
-
-    with PostgresLogs.connect(cluster_database.dsn) as logs:
-        (row,) = logs.rows([number])
-
-    assert row.requester_uuid == ""
 
 
 def test_properties_may_be_jsonb(cluster_database, logs):

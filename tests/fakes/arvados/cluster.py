@@ -22,7 +22,6 @@ INFIXES |= {"user": "tpzed"}
 TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "dz642": ("containers", ("uuid", "owner_uuid", "state", "priority", "modified_at", "finished_at")),
     "xvhdp": ("container_requests", ("uuid", "owner_uuid", "state", "priority", "container_uuid", "modified_at")),
-    "4zz18": ("collections", ("uuid", "owner_uuid", "trash_at", "is_trashed")),
     "tpzed": ("users", ("uuid", "is_admin", "is_active")),
 }
 LEVELS = {"can_read": 1, "can_write": 2, "can_manage": 3}
@@ -203,7 +202,7 @@ class Transaction:
         table, names = TABLES.get(uuid[6:11], ("", ()))
         if not table:
             return
-        values = [found.get(name) if name != "is_trashed" else bool(found.get(name)) for name in names]
+        values = [found.get(name) for name in names]
         if is_new:
             marks = ", ".join(["%s"] * len(names))
             statement = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608 - names of columns

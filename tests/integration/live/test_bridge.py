@@ -6,12 +6,13 @@ import secrets
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -22,6 +23,9 @@ from signalbox.clients.live.cursor import Cursor
 from signalbox.errors import SignalboxError
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.local.stage_folder import StageFolder
+from tests.fakes.arvados.cluster import ArvadosCluster
+from tests.fakes.arvados.http_server import serving
+from tests.fakes.arvados.log_endpoint import LogEndpoint, line
 from tests.integration.live.arvados_sdk import sdk_client
 from tests.integration.live.page import PROGRAM, WorkingFolder
 from tests.integration.live.stage import TrialRealm
@@ -32,8 +36,9 @@ from tests.postgres import ClusterDatabase
 pytestmark = [pytest.mark.emulator, pytest.mark.release]
 
 KILLS, WRITERS, TRANSACTIONS = 4, 3, 6
-PROJECT, CONTAINER = "zzzzz-j7d0g-aaaaaaaaaaaaaaa", "zzzzz-dz642-aaaaaaaaaaaaaaa"
-STREAMS = ("stdout", "stderr", "crunch-run")
+PROJECT, COLLECTION = "zzzzz-j7d0g-aaaaaaaaaaaaaaa", "zzzzz-4zz18-aaaaaaaaaaaaaaa"
+STATE = f"record.collection.{PROJECT}.{COLLECTION}"
+TOKEN, SECRET = "v2/zzzzz-gj3su-000000000000001/reader", "v2/zzzzz-gj3su-000000000000002/secretofthecontainer"
 START_SECONDS = 240.0
 
 
@@ -46,11 +51,15 @@ class Lab:
     user: str
     ticket: str
     database: ClusterDatabase
-    received: list[tuple[str, Mapping[str, object]]] = field(default_factory=list)
+    received: list[tuple[str, Any]] = field(default_factory=list)
+    api: str = ""
 
     @property
     def ids(self) -> list[object]:
-        return [body["id"] for _, body in self.received]
+        return [body["id"] for topic, body in list(self.received) if topic == f"{STATE}.update"]
+
+    def text(self, topic: str) -> str:
+        return "".join(str(body) for one, body in list(self.received) if one == topic)
 
     def wait_for_bridges(self, count: int) -> None:
         """Wait until bridges have begun to publish a number of times in all."""
@@ -60,7 +69,9 @@ class Lab:
     def start(self) -> "subprocess.Popen[bytes]":
         """Start a bridge."""
         words = ["arvados", "bridge", "--realm", self.place.realm, "--from-log-id", "0", "--user", self.user, "--json"]
+        words += ["--arvados-api", self.api, "--logs", "all"] if self.api else []
         environment = {**os.environ, "SIGNALBOX_DATABASE": self.database.dsn, "SIGNALBOX_TICKET": self.ticket}
+        environment["ARVADOS_API_TOKEN"] = TOKEN
         with (self.desk.folder / "bridge.out").open("a") as out, (self.desk.folder / "bridge.err").open("a") as err:
             return subprocess.Popen(  # noqa: S603 - our own program
                 [*PROGRAM, *words], cwd=self.desk.folder, env=environment, stdout=out, stderr=err
@@ -124,10 +135,9 @@ def insert_in_transactions(database: ClusterDatabase, seed: int, pause: Callable
                 numbers.append(
                     database.insert(
                         connection,
-                        object_uuid=CONTAINER,
+                        object_uuid=COLLECTION,
                         object_owner_uuid=PROJECT,
-                        event_type=random.choice(STREAMS),
-                        properties=json.dumps({"text": f"line of {seed}\n"}),
+                        properties=json.dumps({"new_attributes": {"name": f"name of {seed}"}}),
                     )
                 )
                 pause(random.random() * 0.2)
@@ -150,27 +160,64 @@ def test_each_row_arrives_once_and_in_order_though_the_bridge_is_killed(lab: Lab
                     pool.submit(insert_in_transactions, lab.database, WRITERS * run + number, pause)
                     for number in range(WRITERS)
                 ]
-                enough = len(lab.received) + random.randint(1, 9)
-                wait_for(lambda enough=enough: len(lab.received) >= enough, f"{enough} rows", seconds=START_SECONDS)
+                enough = len(lab.ids) + random.randint(1, 9)
+                wait_for(lambda enough=enough: len(lab.ids) >= enough, f"{enough} rows", seconds=START_SECONDS)
         with lab.running() as bridge:
             lab.wait_for_bridges(KILLS + 1)
             lab.database.drop_connections("bridge")
             lab.wait_for_bridges(KILLS + 2)
             committed = sorted(number for one in writers for number in one.result())
             wait_for(
-                lambda: len(lab.received) >= len(committed),
+                lambda: len(lab.ids) >= len(committed),
                 "all rows",
                 seconds=START_SECONDS,
-                progress=lambda: len(lab.received),
+                progress=lambda: len(lab.ids),
             )
             bridge.send_signal(signal.SIGTERM)
             assert bridge.wait(START_SECONDS) == 0
 
     assert lab.ids == committed
-    assert {topic for topic, _ in lab.received} == {f"container.{PROJECT}.{CONTAINER}.log.{one}" for one in STREAMS}
+    assert {topic for topic, _ in lab.received} == {STATE, f"{STATE}.update"}
     statistics = json.loads((lab.desk.folder / "bridge.out").read_text().splitlines()[-1])
     assert statistics["position"] == committed[-1]
     assert (statistics["resumed"], statistics["cut"], statistics["late_ids"]) == (2, 0, 0)
+
+
+def test_a_log_arrives_once_and_whole_though_the_bridge_is_killed(lab: Lab):
+    """It is read from the endpoint while it is written, and its end from the saved file."""
+    random, pause = Random(7), threading.Event().wait  # noqa: S311 - not for secrets
+    cluster = ArvadosCluster(lab.database, LogEndpoint({TOKEN: None}))
+    _, container = cluster.submit(PROJECT)
+    cluster.lock(container)
+    log = cluster.run(container)
+    log.write("crunch-run.txt", line("started") + line(f'container token "{SECRET}/{container}"'))
+    topic = f"container.{PROJECT}.{container}.log"
+    with serving(cluster.endpoint) as server, lab.following():
+        lab.api = server.url
+        for run in range(KILLS):
+            with lab.running():  # ends with SIGKILL
+                lab.wait_for_bridges(run + 1)
+                wanted = log.files.get("stdout.txt", b"").count(b"\n") + 1
+                log.write("stdout.txt", line(f"run {run}"))
+                wait_for(
+                    lambda wanted=wanted: lab.text(f"{topic}.stdout").count("\n") >= wanted,
+                    "the line",
+                    seconds=START_SECONDS,
+                )
+                for number in range(20):
+                    log.write("stdout.txt", line(f"{number}") + b"begun ")
+                    pause(random.random() * 0.2)
+        cluster.finish(container)
+        with lab.running() as bridge:
+            lab.wait_for_bridges(KILLS + 1)
+            expected = log.saved["stdout.txt"].decode()
+            wait_for(lambda: lab.text(f"{topic}.stdout") == expected, "the log", seconds=START_SECONDS)
+            bridge.send_signal(signal.SIGTERM)
+            assert bridge.wait(START_SECONDS) == 0
+
+    assert lab.text(f"{topic}.crunch-run") == log.saved["crunch-run.txt"].decode().splitlines(keepends=True)[0]
+    assert SECRET not in "".join(path.read_text() for path in lab.desk.folder.glob("bridge.*"))
+    assert f"container.{PROJECT}.{container}.complete" in {one for one, _ in lab.received}
 
 
 def test_the_sdk_of_arvados_receives_the_rows_of_the_database(lab: Lab, deployment: Deployment, tmp_path: Path):

@@ -2,11 +2,8 @@
 
 import json
 import secrets
-import subprocess
-import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
 
@@ -25,7 +22,6 @@ from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.options import LastEvents
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.local.demo.live import show_live
-from signalbox.local.files import CHECKOUT
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.rendezvous.peers import dead_letter_reasons
 from tests.patience import Deadline, wait_for
@@ -176,38 +172,3 @@ def test_the_demo_of_live_follows_a_log_without_a_gap(deployment: Deployment, pl
     assert seen["a later client gets the past"] == "20 old lines, each once and in order"
     assert seen["events are published and received"].startswith("10 new lines, each once and in order; ")
     assert seen["the page shows the log"].startswith("'Signalbox' at http://127.0.0.1")
-
-
-def test_the_example_publishes_arvados_events(deployed: dict[str, Any], place: TrialRealm, tmp_path: Path):
-    container, folder = f"zzzzz-dz642-{secrets.token_hex(7)}", tmp_path / ".signalbox"
-    owner = "zzzzz-j7d0g-000000000000001"
-    folder.mkdir()
-    (folder / "local.json").write_text(json.dumps(deployed))
-
-    done = subprocess.run(  # noqa: S603 - our own example
-        [
-            sys.executable,
-            str(CHECKOUT / "examples" / "arvados" / "publish.py"),
-            "--seconds",
-            "3",
-            "--owner",
-            owner,
-            "--container",
-            container,
-        ],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    with place.client("subscriber") as client:
-        client.follow(
-            Cursor(TopicPattern(MatchPolicy.PREFIX, f"trial.container.{owner}.{container}."), LastEvents(1000))
-        )
-        events = list(client.backfill())
-    lines = [event.payload.arguments[0] for event in events if event.topic.endswith(".log.stdout")]
-    records = [event.payload.arguments[0] for event in events if event.topic.endswith(".record")]
-    assert done.stdout.endswith(f"messages about {container}\n")
-    assert [line.partition("/")[0] for line in lines] == [str(number) for number in range(1, 31)]
-    assert [record["state"] for record in records] == ["Queued", "Running", "Running", "Complete"]

@@ -84,7 +84,7 @@ def test_the_log_has_the_rows_that_were_published(exchange):
     exchange.router.publish("record.a", {"id": 3})
 
     window = [Intent(1, "record.a"), Intent(2, "record.b"), Intent(3, "record.a")]
-    assert one.logged(window, since=since) == {1, 2}
+    assert one.logged(window, since=since) == {*window[:2]}
 
 
 def test_a_log_that_may_have_lost_events_is_refused_with_the_ways_out(exchange):

@@ -142,8 +142,9 @@ def test_a_database_that_is_lost_is_connected_again(cluster, ending):
 
 def test_rows_whose_outcome_is_unknown_are_published_once_when_aws_is_back(cluster, ending):
     realm = FakeRealm()
-    # The calls are the checkpoint of the start, that of the window, the first row, and the checkpoint of the next run.
-    realm.after_call = counted_calls({2: UnavailableError, 3: UnavailableError})
+    # The calls are the checkpoint of the start, that of the window, the first row's three publications, and the
+    # checkpoint of the next run.
+    realm.after_call = counted_calls({4: UnavailableError, 5: UnavailableError})
     cluster.add_row()
     cluster.add_row()
     cluster.waits = [ending.end]
