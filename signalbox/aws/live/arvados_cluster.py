@@ -1,27 +1,21 @@
-"""The API of Arvados clusters: the user of a token, and the groups that the user may read.
+"""The API of Arvados clusters: the user of a token.
 
-https://doc.arvados.org/api/methods/users.html (`current`), https://doc.arvados.org/api/methods/groups.html (`list`).
+https://doc.arvados.org/api/methods/users.html (`current`).
 """
 
 import hashlib
-import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
-from urllib.parse import urlencode
 
 from signalbox.aws.live.json_documents import JsonDocuments, NoDocument
 from signalbox.live.arvados.cluster import ClusterUser
-from signalbox.live.identity.claims import MAXIMUM_GROUPS
 from signalbox.live.identity.tokens import TokenProblem
 
-CURRENT_USER, GROUPS = "/arvados/v1/users/current", "/arvados/v1/groups"
-# One more than a session may have: who has more is refused, not silently given fewer rights.
-QUERY = urlencode({"select": json.dumps(["uuid"]), "limit": MAXIMUM_GROUPS + 1, "count": "none"})
+CURRENT_USER = "/arvados/v1/users/current"
 REFUSALS = (401, 403)
-KEPT_SECONDS = 30.0  # so that a client that connects again and again makes two requests in this time
+KEPT_SECONDS = 30.0  # so that a client that connects again and again makes one request in this time
 MAXIMUM_KEPT = 1_000
 
 logger = logging.getLogger(__name__)
@@ -52,19 +46,9 @@ class ArvadosUsers:
         headers = {"authorization": f"Bearer {token}"}
         try:
             user = self.documents.read(api + CURRENT_USER, headers)
-            is_admin = user.get("is_admin") is True
-            # An administrator may read every group, so a list of them says nothing.
-            groups = () if is_admin else _uuids(self.documents.read(f"{api}{GROUPS}?{QUERY}", headers))
         except NoDocument as problem:
             if problem.status in REFUSALS:
                 return TokenProblem.CLUSTER
             logger.warning("the Arvados cluster did not answer: %s", problem)
             return TokenProblem.CLUSTER_AWAY
-        return ClusterUser(str(user.get("uuid")), user.get("is_active") is True, is_admin, groups)
-
-
-def _uuids(page: Mapping[str, Any]) -> tuple[str, ...]:
-    items = page.get("items")
-    if not isinstance(items, list):
-        raise NoDocument("its list of groups has no items")
-    return tuple(str(one.get("uuid")) for one in items if isinstance(one, dict))
+        return ClusterUser(str(user.get("uuid")), user.get("is_active") is True)

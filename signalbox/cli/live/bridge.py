@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,8 +23,8 @@ from signalbox.errors import RejectedError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from signalbox.clients.bridge.log_relay import LogRelay
     from signalbox.clients.bridge.realm import BridgedRealm
+    from signalbox.clients.bridge.worker import Worker
     from signalbox.clients.exchange.client import ExchangeClient
     from signalbox.clients.live.client import LiveClient
     from signalbox.clients.live.session import Login
@@ -126,7 +126,10 @@ def bridge(
     begins = f"log rows for {realm}"
     with ending.awaited(), exchanges(options, begins=begins) as client:
         login = LiveLogin.of(url, options, realm=realm, user=options.user)
-        target = _realm(client, realm, f"bridge.{name}", login)
+        target, settings = _realm(client, realm, f"bridge.{name}", login)
+        workers = [] if arvados_api is None else [_log_worker(arvados_api, logs, database, target)]
+        if settings.get("arvados_api"):  # its users are those of the cluster
+            workers.append(_permission_worker(client, realm, database))
         BridgeRun(
             partial(PostgresLogs.connect, database),
             target,
@@ -136,17 +139,26 @@ def bridge(
             say=say,
             report=_print_json if as_json else _print_progress,
             waiting=ending.waiting,
-            logs=None if arvados_api is None else _relay(arvados_api, logs, database, target),
+            workers=workers,
         ).run()
     ending.exit_if_interrupted()
 
 
-def _relay(api: str, names: "Sequence[str]", database: str, realm: "BridgedRealm") -> "LogRelay":
-    """Return the relay of logs. Raises `RejectedError` without a token or with an unknown name."""
+def _permission_worker(client: "ExchangeClient", realm: str, database: str) -> "Worker":
+    from signalbox.clients.bridge.permissions import PermissionSync, PostgresPermissions
+    from signalbox.clients.bridge.worker import Worker
+
+    sync = PermissionSync(client.ask, realm, partial(PostgresPermissions.connect, database), say)
+    return Worker("permissions", sync.work, sync.figures, say)
+
+
+def _log_worker(api: str, names: "Sequence[str]", database: str, realm: "BridgedRealm") -> "Worker":
+    """Return the worker for logs. Raises `RejectedError` without a token or with an unknown name."""
     from signalbox.clients.bridge.containers import PostgresContainers
     from signalbox.clients.bridge.log_endpoint import LogEndpoint
     from signalbox.clients.bridge.log_realm import LogRealm, Subscriptions
     from signalbox.clients.bridge.log_relay import LogRelay, RelayConnections
+    from signalbox.clients.bridge.worker import Worker
     from signalbox.live.bridge.log_selection import LogSelection
 
     token = os.environ.get(TOKEN)
@@ -158,10 +170,13 @@ def _relay(api: str, names: "Sequence[str]", database: str, realm: "BridgedRealm
         with PostgresContainers.connect(database) as cluster, realm.live() as client:
             yield RelayConnections(cluster, Subscriptions.follow(client))
 
-    return LogRelay(LogRealm(realm), LogEndpoint.of(api, token), LogSelection.parse(names), connections, say)
+    relay = LogRelay(LogRealm(realm), LogEndpoint.of(api, token), LogSelection.parse(names), connections)
+    return Worker("logs", relay.work, relay.figures, say)
 
 
-def _realm(client: "ExchangeClient", realm: str, topic: str, login: "LiveLogin") -> "BridgedRealm":
+def _realm(
+    client: "ExchangeClient", realm: str, topic: str, login: "LiveLogin"
+) -> "tuple[BridgedRealm, Mapping[str, Any]]":
     from botocore.exceptions import BotoCoreError, ClientError
 
     from signalbox.clients.bridge.realm import BridgedRealm, check_realm
@@ -170,7 +185,8 @@ def _realm(client: "ExchangeClient", realm: str, topic: str, login: "LiveLogin")
     if document is None:
         raise RejectedError(f"exchange {realm!r} is not declared, or user {client.user!r} may not read it")
     order_by, age = check_realm(document, TOPICS)
-    return BridgedRealm(client, realm, topic, order_by, age, login.client, (BotoCoreError, ClientError))
+    target = BridgedRealm(client, realm, topic, order_by, age, login.client, (BotoCoreError, ClientError))
+    return target, document["live"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,16 @@
 """The relay of logs: it selects containers, polls each with one reader, and saves the positions."""
 
 import json
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import reduce
 from typing import Protocol
 
-from signalbox.errors import SignalboxError, UnavailableError
+from signalbox.clients.bridge.worker import Worker
 from signalbox.live.bridge.log_positions import MAXIMUM_BYTES, LogPosition, LogPositions
 from signalbox.live.bridge.log_reader import ContainerReader, LogFiles, LogSink, LogStatistics
 from signalbox.live.bridge.log_selection import ListedContainer, LogSelection
@@ -59,23 +58,21 @@ class RelayConnections:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The seconds between two lists of containers, two saved positions, and two tries; and how many logs at once."""
+    """The seconds between two lists of containers and between two saved positions, and how many logs are followed."""
 
     list_seconds: float = 2.0
     save_seconds: float = 10.0
-    pause_seconds: float = 1.0
     containers: int = 200
 
 
 @dataclass(slots=True)
 class LogRelay:
-    """Follows logs in a thread of its own; an error other than `UnavailableError` is raised by `check`."""
+    """Follows the logs of containers, as the work of a `Worker`."""
 
     realm: Positions
     files: LogFiles
     selection: LogSelection
     connect: Callable[[], AbstractContextManager[RelayConnections]]
-    say: Callable[[str], None]
     pace: Pace = field(default_factory=Pace)
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
     monotonic: Callable[[], float] = time.monotonic
@@ -84,49 +81,22 @@ class LogRelay:
     _ended: dict[str, datetime] = field(default_factory=dict)
     _past: LogStatistics = field(default_factory=LogStatistics)
     _saved: LogPositions = field(default_factory=LogPositions)
-    _problem: SignalboxError | None = None
-    _end: threading.Event = field(default_factory=threading.Event)
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Follow logs until the end of the context."""
-        self._end.clear()
-        thread = threading.Thread(target=self._run, name="logs")
-        thread.start()
-        try:
-            yield
-        finally:
-            self._end.set()
-            thread.join()
-
-    def check(self) -> None:
-        """Raise the error that has ended the relay, if there is one."""
-        if self._problem is not None:
-            raise self._problem
 
     @property
     def statistics(self) -> LogStatistics:
         """Return the sums of all readers' statistics."""
         return reduce(LogStatistics.add, (one.statistics for one in list(self._readers.values())), self._past)
 
-    @property
     def figures(self) -> Mapping[str, int]:
         """Return the statistics: the containers that are followed and those that are too many, and the sums."""
         sums = {f"log_{name}": number for name, number in asdict(self.statistics).items()}
         return {"logs": len(self._readers), "logs_refused": self.refused, **sums}
 
-    def _run(self) -> None:
-        while not self._end.is_set():
-            try:
-                with self.connect() as connections, ThreadPoolExecutor(WORKERS) as pool:
-                    self._resume()
-                    self._follow(connections, pool)
-            except UnavailableError as error:
-                self.say(f"logs: {error}; trying again")
-                self._end.wait(self.pace.pause_seconds)
-            except SignalboxError as error:
-                self._problem = error
-                return
+    def work(self, worker: Worker) -> None:
+        """Follow logs until the end, or until an error. Raises `SignalboxError`."""
+        with self.connect() as connections, ThreadPoolExecutor(WORKERS) as pool:
+            self._resume()
+            self._follow(connections, pool, worker)
 
     def _resume(self) -> None:
         self._past, self._saved = self.statistics, LogPositions()
@@ -134,10 +104,10 @@ class LogRelay:
         self._ended = dict(positions.ended)
         self._readers = {one.container: ContainerReader(one, self.files, self.realm) for one in positions.followed}
 
-    def _follow(self, connections: RelayConnections, pool: ThreadPoolExecutor) -> None:
+    def _follow(self, connections: RelayConnections, pool: ThreadPoolExecutor, worker: Worker) -> None:
         working: dict[str, Future[None]] = {}
         listed_at = saved_at = self.monotonic() - self.pace.list_seconds
-        while not self._end.is_set():
+        while not worker.is_ending:
             at = self.monotonic()
             if at - listed_at >= self.pace.list_seconds:
                 listed_at = at
@@ -149,14 +119,14 @@ class LogRelay:
                 if container not in working and one.due_at <= at:
                     working[container] = pool.submit(one.poll, at)
             self._collect(working)
+            if not working:
+                worker.wait(TICK_SECONDS)
         wait(working.values())
         self._collect(working)
         self._save()
 
     def _collect(self, working: "dict[str, Future[None]]") -> None:
         """Take the results of polls, and end the readers of logs that are read."""
-        if not working:
-            self._end.wait(TICK_SECONDS)
         for container, future in list(working.items()):
             if not future.done():
                 continue

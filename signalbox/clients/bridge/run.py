@@ -2,13 +2,14 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
 from signalbox.backoff import longest_pause
+from signalbox.clients.bridge.worker import Worker
 from signalbox.errors import UnavailableError
 from signalbox.live.bridge.ports import LogTable, Realm
 from signalbox.live.bridge.service import Bridge
@@ -19,23 +20,6 @@ WAITING_SECONDS = 0.05  # while a transaction delays rows
 SETTLE_AFTER_SECONDS = 1.0
 REPORT_SECONDS = 10.0
 LOCK_SECONDS = 1.0
-
-
-class Logs(Protocol):
-    """A relay of logs, which runs while rows are published."""
-
-    @property
-    def figures(self) -> Mapping[str, int]:
-        """Return the statistics."""
-        ...
-
-    def running(self) -> AbstractContextManager[None]:
-        """Follow logs until the end of the context."""
-        ...
-
-    def check(self) -> None:
-        """Raise the error that has ended the relay, if there is one."""
-        ...
 
 
 class LockedTable(LogTable, Protocol):
@@ -76,7 +60,7 @@ class BridgeRun:
     say: Callable[[str], None]
     report: Callable[[Mapping[str, object]], None]
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext
-    logs: Logs | None = None
+    workers: Sequence[Worker] = ()
     clock: Clock = field(default_factory=Clock)
     _bridge: Bridge | None = None
     _unreadable: int = 0
@@ -109,8 +93,9 @@ class BridgeRun:
             return
         self._bridge, self._failures = bridge, 0
         self.say(f"publishing to {self.realm_name} the rows after {bridge.position}")
-        # Only the holder of the lock follows logs.
-        with nullcontext() if self.logs is None else self.logs.running():
+        with ExitStack() as working:  # only the holder of the lock works
+            for worker in self.workers:
+                working.enter_context(worker.running())
             self._publish(bridge, table)
         bridge.settle()
 
@@ -128,9 +113,13 @@ class BridgeRun:
     def _publish(self, bridge: Bridge, table: LockedTable) -> None:
         idle_since = self.clock.monotonic()
         while not self.is_ending():
-            if self.logs is not None:
-                self.logs.check()
+            for worker in self.workers:
+                worker.check()
+            changes = bridge.statistics.permission_changes
             has_published = bridge.step()
+            if bridge.statistics.permission_changes > changes:
+                for worker in self.workers:
+                    worker.wake()
             at = self.clock.monotonic()
             if has_published:
                 idle_since = at
@@ -157,7 +146,7 @@ class BridgeRun:
                 "unreadable": self._unreadable,
                 "late_ids": bridge.late_ids,
                 "resumed": bridge.statistics.resumed,
-                **({} if self.logs is None else self.logs.figures),
+                **{name: number for worker in self.workers for name, number in worker.figures().items()},
             }
         )
 

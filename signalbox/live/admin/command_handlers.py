@@ -18,6 +18,7 @@ from signalbox.live.admin.commands import (
     ListMembers,
     PutSecret,
     PutSecrets,
+    SetUserGroups,
     TakeGrant,
 )
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
@@ -57,6 +58,7 @@ class _Execution:
             TakeGrant: self._take,
             ListGrants: self._grants,
             ChangeMembers: self._change_members,
+            SetUserGroups: self._set_user_groups,
             ListMembers: self._members,
             ExplainAccess: self._explain,
             PutSecret: self._put_secret,
@@ -84,6 +86,13 @@ class _Execution:
             for user in command.users:
                 self._check_user(user, live)
         return self._changes.change_members(command)
+
+    def _set_user_groups(self, command: SetUserGroups) -> object:
+        self._require(command.realm)
+        live = self._live(command.realm)
+        for user in command.groups:
+            self._check_user(user, live)
+        return self._changes.set_groups(command)
 
     @property
     def _changes(self) -> RightsChanges:
@@ -205,8 +214,8 @@ class _Execution:
         return found.live
 
     def _check_user(self, user: UserName, live: LiveSettings) -> None:
-        """Raise `NotFound` for an unknown user; the users of a realm's identity providers are not known."""
-        if not live.issuers and self.ports.users.find(user) is None:
+        """Raise `NotFound` for an unknown user; those of a realm's identity providers and cluster are not known."""
+        if not (live.issuers or live.arvados_api) and self.ports.users.find(user) is None:
             raise NotFound(f"there is no user {str(user)!r}: `signalbox user list` shows them, `user add` adds one")
 
 

@@ -1,7 +1,7 @@
 """Commands about live to the exchange's control queues. Each docstring gives the fields and the result, in JSON."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from signalbox.control.envelope import Commands
@@ -25,6 +25,7 @@ from signalbox.sarracenia.rights.permissions import Right, Role
 HEXADECIMAL = frozenset("0123456789abcdef")
 SALT_LENGTH, VERIFIER_LENGTH, KEY_LENGTH = 32, 64, 44
 MAXIMUM_USERS = 100  # of one command about a group
+MAXIMUM_SET_USERS = 20  # with up to 1,000 groups each
 # Those of a token's user: its claim has no other.
 TOKEN_ROLES = (Role.SOURCE, Role.SUBSCRIBER)
 MAXIMUM_SECRETS = 200  # of a command: eight writes of 25 items, and as many history events
@@ -85,6 +86,18 @@ class ChangeMembers:
     users: tuple[UserName, ...]
     is_removal: bool
     is_dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetUserGroups:
+    """`user_groups {exchange, groups}`: set the groups of the stage of up to 20 users: {user: [group, ...], ...}.
+
+    Result: {exchange, changed, left}, the number of changed memberships and of those that the same command, sent
+    again, changes: one command changes at most 200, first those that end. They end as by `group_remove`.
+    """
+
+    realm: ExchangeName
+    groups: Mapping[UserName, frozenset[GroupName]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +169,7 @@ Command = (
     | TakeGrant
     | ListGrants
     | ChangeMembers
+    | SetUserGroups
     | ListMembers
     | ExplainAccess
     | PutSecret
@@ -201,6 +215,17 @@ def _of_members(*, is_removal: bool) -> Callable[[Section], Command]:
         )
 
     return read
+
+
+def _set_user_groups(section: Section) -> Command:
+    groups = section.section("groups")
+    if not 1 <= len(groups.fields) <= MAXIMUM_SET_USERS:
+        section.problem("groups", f"expected 1 to {MAXIMUM_SET_USERS} users, not {len(groups.fields)}")
+    found = {
+        read_member(section, user): frozenset(read_group(groups, one, user) for one in groups.texts(user))
+        for user in groups.fields
+    }
+    return SetUserGroups(read_realm(section), found)
 
 
 def _list_members(section: Section) -> Command:
@@ -281,6 +306,7 @@ COMMANDS: Commands[Command] = {
     "grants": (("exchange", "user"), _list_grants),
     "group_add": (MEMBER_FIELDS, _of_members(is_removal=False)),
     "group_remove": (MEMBER_FIELDS, _of_members(is_removal=True)),
+    "user_groups": (("exchange", "groups"), _set_user_groups),
     "groups": (("exchange", "group"), _list_members),
     "explain": (("user", "exchange", "topic", "right", "groups", "role"), _explain),
     "secret": (SECRET_FIELDS, _put_secret),

@@ -11,19 +11,21 @@ from signalbox.errors import Contended, RejectedError
 from signalbox.exchange.model.records import Exchange
 from signalbox.history.event import HistoryEvent
 from signalbox.live.admin import events
-from signalbox.live.admin.commands import ChangeMembers, GiveGrant, TakeGrant
+from signalbox.live.admin.commands import ChangeMembers, GiveGrant, SetUserGroups, TakeGrant
 from signalbox.live.admin.concerned_sessions import ConcernedSessions
 from signalbox.live.admin.dry_run import JoinedSession, dry_run
 from signalbox.live.admin.ports import LiveAdminPorts, StoredGrants
 from signalbox.live.admin.rights_sources import Change, RightsSources, RightsSourcesReader
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.rights.grants import Grant, GrantSet, GroupGrants
-from signalbox.live.rights.principals import PrincipalName, group_of
+from signalbox.live.rights.principals import GroupName, PrincipalName, group_of
 from signalbox.sarracenia.rights.names import ExchangeName, UserName
 
 MAXIMUM_GRANTS = 200  # of a user's own in a realm: all of them are read for each batch of events that is posted
 # Of all groups of a realm: each function instance that serves the realm holds them in its memory.
 MAXIMUM_GROUP_GRANTS = 20_000
+# Of one command that sets the groups of users: each is a transaction, and the function has half a minute.
+MAXIMUM_CHANGES = 200
 
 
 class GrantsChanged(Contended):
@@ -86,6 +88,25 @@ class RightsChanges:
         else:
             self.ports.rights_version.increment()
         return {**document, "changed": changed, "unchanged": [user for user in command.users if user not in changed]}
+
+    def set_groups(self, command: SetUserGroups) -> dict[str, object]:
+        """Set the groups of users; a command changes a part of them, first those that end."""
+        groups, realm = self.ports.groups, command.realm
+        present = {user: frozenset(groups.of_user(realm, user)) for user in command.groups}
+        ended = [(user, one) for user, wanted in command.groups.items() for one in sorted(present[user] - wanted)]
+        begun = [(user, one) for user, wanted in command.groups.items() for one in sorted(wanted - present[user])]
+        found = [_one_member(realm, user, group, is_removal=True) for user, group in ended]
+        found += [_one_member(realm, user, group, is_removal=False) for user, group in begun]
+        for one in found[:MAXIMUM_CHANGES]:
+            changing = groups.remove if one.is_removal else groups.add
+            changing(realm, one.group, one.users[0])
+        at = self.ports.clock.now()
+        self._record([events.membership(one, one.users[0], by=self.by, at=at) for one in found[:MAXIMUM_CHANGES]])
+        # Also when nothing has changed: an earlier function may have been killed before it notified the sessions.
+        sessions = ConcernedSessions(self.ports)
+        sessions.settle()
+        sessions.notify(sessions.of_users(realm, [*command.groups]))
+        return {"exchange": realm, "changed": len(found[:MAXIMUM_CHANGES]), "left": len(found[MAXIMUM_CHANGES:])}
 
     def remove_user(self, user: UserName, realms: Sequence[ExchangeName]) -> dict[str, object]:
         """Remove a user, and return the result of the command `forget_user`. Repeating it is harmless."""
@@ -189,6 +210,10 @@ def listed_grant(principal: PrincipalName, realm: ExchangeName, grant: Grant, *,
 
 def _with(stored: StoredGrants, grants: tuple[Grant, ...], *, is_deny: bool) -> GrantSet:
     return GrantSet(stored.grants, grants) if is_deny else GrantSet(grants, stored.denies)
+
+
+def _one_member(realm: ExchangeName, user: UserName, group: GroupName, *, is_removal: bool) -> ChangeMembers:
+    return ChangeMembers(realm, group, (user,), is_removal=is_removal)
 
 
 def _membership(command: ChangeMembers) -> Change:

@@ -1,33 +1,26 @@
 """Users of an Arvados cluster, which verifies the tokens that it issued itself."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from signalbox.live.identity.claims import MAXIMUM_GROUPS
 from signalbox.live.identity.tokens import CLUSTER, TokenIdentity, TokenProblem, TokenRefusal, VerifiedToken
 from signalbox.sarracenia.rights.permissions import Role
 
-# The group of a cluster's administrators, who may read everything there: Arvados has none of its own for them.
-ADMINISTRATORS = "arvados-admins"
-# For so long a session keeps the groups that the cluster named: arvados-ws keeps a permission as long.
+# After this time the cluster verifies the token again. The bridge ends rights and memberships at once.
 KEPT_FOR = timedelta(hours=1)
 _UUID = "[a-z0-9]{5}-%s-[a-z0-9]{15}"
 _TOKEN = re.compile("v2/" + _UUID % "gj3su" + "/[!-~]{1,200}|[a-z0-9]{40,60}")
 _USER = re.compile(_UUID % "tpzed")
-_GROUP = re.compile(_UUID % "j7d0g")
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterUser:
-    """A user as the cluster describes the bearer of a token; `groups` are the uuids of the groups that may be read."""
+    """A user as the cluster describes the bearer of a token."""
 
     uuid: str
     is_active: bool
-    is_admin: bool
-    groups: tuple[str, ...]
 
 
 class ClusterUsers(Protocol):
@@ -45,20 +38,12 @@ def is_cluster_token(text: str) -> bool:
 def verified_user(user: ClusterUser, *, api: str, now: datetime) -> VerifiedToken | TokenRefusal:
     """Return the user of the cluster with an API as the user of a verified token, or why the user may not join.
 
-    The name is the user's uuid, and the groups are those that the user may read, so that grants with `{user}` and
-    `{group}` give each user the objects of their own and of these groups.
+    The name is the user's uuid, and the groups are those of the stage, which the bridge keeps equal to what the user
+    may read. So grants with `{user}` and `{group}` give each user the objects of their own and of these groups.
     """
     if not user.is_active:
         return TokenRefusal(TokenProblem.INACTIVE)
     if _USER.fullmatch(user.uuid) is None:
         return TokenRefusal(TokenProblem.CLUSTER)
-    groups = _groups(user)
-    if len(groups) > MAXIMUM_GROUPS:
-        return TokenRefusal(TokenProblem.GROUPS)
-    identity = TokenIdentity(CLUSTER, Role.SUBSCRIBER, groups, expires_at=now + KEPT_FOR, trust=api)
+    identity = TokenIdentity(CLUSTER, Role.SUBSCRIBER, (), expires_at=now + KEPT_FOR, trust=api)
     return VerifiedToken(user.uuid, CLUSTER, identity, issued_at=now)
-
-
-def _groups(user: ClusterUser) -> tuple[str, ...]:
-    found: Iterable[str] = (uuid for uuid in user.groups if _GROUP.fullmatch(uuid))
-    return tuple(sorted({*found, ADMINISTRATORS})) if user.is_admin else tuple(sorted(set(found)))

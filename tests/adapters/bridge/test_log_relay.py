@@ -15,6 +15,7 @@ from signalbox.clients.bridge.log_endpoint import LogEndpoint as Client
 from signalbox.clients.bridge.log_endpoint import TokenRefused
 from signalbox.clients.bridge.log_realm import LogRealm, Subscriptions
 from signalbox.clients.bridge.log_relay import LogRelay, Pace, RelayConnections
+from signalbox.clients.bridge.worker import Worker
 from signalbox.live.bridge.log_selection import LogSelection
 from signalbox.live.procedures.meta_events import ON_CREATE
 from signalbox.live.wamp.messages import Payload
@@ -28,7 +29,7 @@ from tests.postgres import ClusterDatabase
 from tests.unit.clients.bridge.exchange import Exchange, realm, session
 
 TOKEN = "v2/zzzzz-gj3su-000000000000001/secret"
-FAST = Pace(list_seconds=0.1, save_seconds=0.2, pause_seconds=0.05)
+FAST = Pace(list_seconds=0.1, save_seconds=0.2)
 OWNER, OTHER = new_uuid("group"), new_uuid("group")
 
 
@@ -43,7 +44,7 @@ class Stage:
     pace: Pace = FAST
     said: list[str] = field(default_factory=list)
 
-    def relay(self, *names: str, token: str = TOKEN) -> LogRelay:
+    def relay(self, *names: str, token: str = TOKEN) -> Worker:
         @contextmanager
         def connections() -> Iterator[RelayConnections]:
             with (
@@ -54,9 +55,8 @@ class Stage:
 
         selection = LogSelection.parse(names or ("all",))
         target = LogRealm(realm(self.exchange))
-        return LogRelay(
-            target, Client.of(self.server.url, token), selection, connections, self.said.append, pace=self.pace
-        )
+        relay = LogRelay(target, Client.of(self.server.url, token), selection, connections, pace=self.pace)
+        return Worker("logs", relay.work, relay.figures, self.said.append, pause_seconds=0.05)
 
     def text(self, container: str, name: str = "stdout", owner: str = OWNER) -> str:
         topic = f"container.{owner}.{container}.log.{name}"
@@ -132,7 +132,7 @@ def test_only_the_logs_of_subscribed_containers_are_followed(stage):
         stage.wait_for_text(container, stage.cluster.endpoint.logs[container].files["stdout.txt"])
 
     assert stage.cluster.endpoint.per_container[quiet] == 0
-    assert relay.figures["logs"] == 1
+    assert relay.figures()["logs"] == 1
 
 
 def test_each_readers_group_of_a_shared_container_gets_the_log(stage):
@@ -170,7 +170,7 @@ def test_a_container_that_has_ended_is_not_published_again_by_the_next_run(stage
         relay = stage.relay()
         with relay.running():
             stage.wait_for_text(container, expected)
-            wait_for(lambda relay=relay: relay.figures["logs"] == 0, "the end", seconds=30)
+            wait_for(lambda relay=relay: relay.figures()["logs"] == 0, "the end", seconds=30)
             before = stage.cluster.endpoint.per_container[container]
 
     assert stage.cluster.endpoint.per_container[container] == before
@@ -188,7 +188,7 @@ def test_a_refused_token_ends_the_bridge_without_naming_it(stage):
     assert "wrong" not in str(error.value) + "".join(stage.said)
 
 
-def refused(relay: LogRelay) -> bool:
+def refused(relay: Worker) -> bool:
     try:
         relay.check()
     except TokenRefused:
@@ -202,9 +202,9 @@ def test_more_logs_than_a_relay_follows_are_counted(stage):
     start(stage)
     relay = stage.relay()
     with relay.running():
-        wait_for(lambda: relay.figures["logs_refused"] == 1, "the count", seconds=30)
+        wait_for(lambda: relay.figures()["logs_refused"] == 1, "the count", seconds=30)
 
-    assert relay.figures["logs"] == 1
+    assert relay.figures()["logs"] == 1
 
 
 def test_subscriptions_are_listed_and_those_that_ended_meanwhile_left_out(router):

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from signalbox.aws.live.arvados_cluster import CURRENT_USER, GROUPS, KEPT_SECONDS, QUERY, ArvadosUsers
+from signalbox.aws.live.arvados_cluster import CURRENT_USER, KEPT_SECONDS, ArvadosUsers
 from signalbox.aws.live.json_documents import JsonDocuments
 from signalbox.live.arvados.cluster import ClusterUser
 from signalbox.live.identity.tokens import TokenProblem
 from tests.fakes.issuer import Answer, LoopbackIssuer, running_issuer
 
-ANN, PROJECT = "zzzzz-tpzed-000000000000001", "zzzzz-j7d0g-000000000000001"
+ANN = "zzzzz-tpzed-000000000000001"
 USER = {"uuid": ANN, "is_active": True, "is_admin": False, "email": "ann@example.org"}
-LIST = f"{GROUPS}?{QUERY}"
 
 
 @dataclass
@@ -32,7 +31,7 @@ def answer(document: object) -> Answer:
 @pytest.fixture
 def cluster() -> Iterator[LoopbackIssuer]:
     with running_issuer() as running:
-        running.answers = {CURRENT_USER: answer(USER), LIST: answer({"items": [{"uuid": PROJECT}, "nonsense"]})}
+        running.answers = {CURRENT_USER: answer(USER)}
         yield running
 
 
@@ -46,16 +45,9 @@ def users(clock: Clock) -> ArvadosUsers:
     return ArvadosUsers(JsonDocuments(allows_loopback=True), now=clock.now)
 
 
-def test_the_cluster_names_the_user_and_the_groups(users: ArvadosUsers, cluster: LoopbackIssuer) -> None:
-    assert users.find(cluster.url, "secret") == ClusterUser(ANN, is_active=True, is_admin=False, groups=(PROJECT,))
-    assert cluster.authorizations == ["Bearer secret"] * 2
-
-
-def test_no_groups_are_asked_for_an_administrator(users: ArvadosUsers, cluster: LoopbackIssuer) -> None:
-    cluster.answers[CURRENT_USER] = answer(USER | {"is_admin": True})
-
-    assert users.find(cluster.url, "secret") == ClusterUser(ANN, is_active=True, is_admin=True, groups=())
-    assert dict(cluster.requests) == {CURRENT_USER: 1}
+def test_the_cluster_names_the_user(users: ArvadosUsers, cluster: LoopbackIssuer) -> None:
+    assert users.find(cluster.url, "secret") == ClusterUser(ANN, is_active=True)
+    assert cluster.authorizations == ["Bearer secret"]
 
 
 def test_an_answer_is_kept_for_a_short_time_for_each_token(
@@ -85,8 +77,6 @@ def test_a_token_that_the_cluster_refuses_is_refused_and_kept(
     [
         (CURRENT_USER, Answer((b"{}",), status=500)),
         (CURRENT_USER, Answer((b"no JSON",))),
-        (LIST, Answer((b"{}",), status=502)),
-        (LIST, answer({"items": None})),
     ],
 )
 def test_a_cluster_that_does_not_answer_is_asked_again(

@@ -368,6 +368,24 @@ def test_a_removed_member_is_notified_when_no_cache_has_the_group(stage):
     assert (stage.inbox.notified_at[0] - stage.groups.removed_at[-1]).total_seconds() == RIGHTS_SETTLE_SECONDS
 
 
+def test_the_groups_of_users_are_set_those_that_end_first(stage, monkeypatch):
+    monkeypatch.setattr(rights_changes, "MAXIMUM_CHANGES", 2)
+    stage.ask("group_add", exchange=OTHER, group="old", users=["bob", "root"])
+    stage.join("bob", "c1", realm=OTHER)
+    wanted = {"exchange": OTHER, "groups": {"bob": ["new", "lab"], "root": ["old"]}}
+
+    assert stage.ask("user_groups", **wanted) == {"exchange": OTHER, "changed": 2, "left": 1}
+    assert ("old", "bob") not in stage.groups.members(OTHER)
+    assert stage.notified == ["c1"]
+    assert (stage.inbox.notified_at[0] - stage.groups.removed_at[-1]).total_seconds() == RIGHTS_SETTLE_SECONDS
+    assert stage.ask("user_groups", **wanted) == {"exchange": OTHER, "changed": 1, "left": 0}
+    assert stage.groups.members(OTHER) == [("lab", "bob"), ("new", "bob"), ("old", "root")]
+
+    # Received twice: the function may have been killed before it notified the sessions.
+    assert stage.ask("user_groups", **wanted)["changed"] == 0
+    assert len(stage.inbox.notified_at) == 3
+
+
 def test_a_groups_sessions_are_those_of_its_members_and_of_tokens_with_it(stage):
     stage.ask("group_add", exchange=OTHER, group="lab", users=["bob"])
     stage.join("bob", "c1", realm=OTHER, session=1)
@@ -753,6 +771,7 @@ def test_all_problems_of_other_commands_are_reported_together(stage):
         "exchange: is missing or empty",
         "group: is missing or empty",
     ]
+    assert problems(stage, "user_groups", exchange=OTHER, groups={}) == ["groups: expected 1 to 20 users, not 0"]
     assert problems(stage, "explain", topic="a" * 256, right="configure", groups=["a b"], role="admin") == [
         "user: is missing or empty",
         f"topic: routing key '{'a' * 256}' has 256 bytes of UTF-8; at most 255 are allowed",

@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 
 from signalbox.exchange.model.records import LiveSettings, OrderBy
-from signalbox.live.arvados.cluster import ADMINISTRATORS, KEPT_FOR, ClusterUser, is_cluster_token
-from signalbox.live.identity.claims import MAXIMUM_GROUPS
+from signalbox.live.arvados.cluster import KEPT_FOR, ClusterUser, is_cluster_token
 from signalbox.live.identity.tokens import TokenProblem
 from signalbox.live.model.state import Elapsed, Session, State
 from signalbox.live.session.admission import WRONG_TOKEN
@@ -16,14 +15,14 @@ from tests.unit.live.arvados.stage import CONNECTION, TOKEN, ArvadosStage
 API = "https://api.example.org"
 SECRET = "0123456789abcdefghijklmnopqrstuvwxyz0123456789abcd"
 CLUSTER_TOKEN = f"v2/zzzzz-gj3su-077z32aux8dg2s1/{SECRET}"
-ANN, PROJECT, OTHER = "zzzzz-tpzed-000000000000001", "zzzzz-j7d0g-000000000000001", "zzzzz-j7d0g-000000000000002"
+ANN = "zzzzz-tpzed-000000000000001"
 
 
 @pytest.fixture
 def stage() -> ArvadosStage:
     found = ArvadosStage()
     found.world.declare(LiveSettings(order_by=OrderBy.EXCHANGE, arvados=True, arvados_api=API))
-    found.cluster[API, CLUSTER_TOKEN] = ClusterUser(ANN, is_active=True, is_admin=False, groups=(OTHER, PROJECT))
+    found.cluster[API, CLUSTER_TOKEN] = ClusterUser(ANN, is_active=True)
     return found
 
 
@@ -37,7 +36,7 @@ def test_no_other_token_is_sent_to_a_cluster(text: str) -> None:
     assert not is_cluster_token(text)
 
 
-def test_a_user_of_the_cluster_joins_by_uuid_with_the_groups_that_may_be_read(stage: ArvadosStage) -> None:
+def test_a_user_of_the_cluster_joins_by_uuid_with_the_groups_of_the_stage(stage: ArvadosStage) -> None:
     session = stage.admit(CLUSTER_TOKEN)
 
     assert isinstance(session, Session)
@@ -47,12 +46,12 @@ def test_a_user_of_the_cluster_joins_by_uuid_with_the_groups_that_may_be_read(st
         *(ANN, "subscriber"),
         "arvados",
     )
-    assert session.token.groups == (PROJECT, OTHER)
+    assert session.token.groups == ()
     assert session.token.expires_at == stage.world.moment + KEPT_FOR
     assert SECRET not in repr(session)
 
 
-def test_the_connection_ends_after_an_hour_so_that_the_groups_are_read_again(stage: ArvadosStage) -> None:
+def test_the_connection_ends_after_an_hour_so_that_the_token_is_verified_again(stage: ArvadosStage) -> None:
     stage.connect(CLUSTER_TOKEN)
     stage.world.moment += KEPT_FOR
 
@@ -63,39 +62,13 @@ def test_the_connection_ends_after_an_hour_so_that_the_groups_are_read_again(sta
     assert stored.session.state is State.CLOSED
 
 
-def test_an_administrator_of_the_cluster_has_a_group_of_its_own(stage: ArvadosStage) -> None:
-    stage.cluster[API, CLUSTER_TOKEN] = ClusterUser(ANN, is_active=True, is_admin=True, groups=())
-
-    session = stage.admit(CLUSTER_TOKEN)
-
-    assert isinstance(session, Session)
-    assert session.token is not None
-    assert session.token.groups == (ADMINISTRATORS,)
-
-
-def test_what_is_no_uuid_of_a_group_gives_no_right(stage: ArvadosStage) -> None:
-    stage.cluster[API, CLUSTER_TOKEN] = ClusterUser(
-        ANN, is_active=True, is_admin=False, groups=(ADMINISTRATORS, "None", PROJECT)
-    )
-
-    session = stage.admit(CLUSTER_TOKEN)
-
-    assert isinstance(session, Session)
-    assert session.token is not None
-    assert session.token.groups == (PROJECT,)
-
-
-MANY = tuple(f"zzzzz-j7d0g-{number:015}" for number in range(MAXIMUM_GROUPS + 1))
-
-
 @pytest.mark.parametrize(
     ("found", "problem", "status"),
     [
         (TokenProblem.CLUSTER, TokenProblem.CLUSTER, 401),
         (TokenProblem.CLUSTER_AWAY, TokenProblem.CLUSTER_AWAY, 503),
-        (ClusterUser(ANN, is_active=False, is_admin=True, groups=()), TokenProblem.INACTIVE, 401),
-        (ClusterUser("source", is_active=True, is_admin=False, groups=()), TokenProblem.CLUSTER, 401),
-        (ClusterUser(ANN, is_active=True, is_admin=False, groups=MANY), TokenProblem.GROUPS, 401),
+        (ClusterUser(ANN, is_active=False), TokenProblem.INACTIVE, 401),
+        (ClusterUser("source", is_active=True), TokenProblem.CLUSTER, 401),
     ],
 )
 def test_a_refused_token_has_its_reason(
@@ -113,7 +86,7 @@ def test_tokens_of_the_stage_are_accepted_as_before(stage: ArvadosStage) -> None
 
 def test_without_the_url_of_an_api_no_cluster_is_asked() -> None:
     stage = ArvadosStage()
-    stage.cluster["", CLUSTER_TOKEN] = ClusterUser(ANN, is_active=True, is_admin=False, groups=())
+    stage.cluster["", CLUSTER_TOKEN] = ClusterUser(ANN, is_active=True)
 
     assert stage.admit(CLUSTER_TOKEN) == WRONG_TOKEN
     assert stage.admit(SECRET) == WRONG_TOKEN
