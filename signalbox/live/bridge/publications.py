@@ -17,7 +17,7 @@ from signalbox.live.bridge.topics import (
     kind_of,
     state_topic,
 )
-from signalbox.live.wamp.payloads import RETAIN_HEADER, RETAINED
+from signalbox.live.log.payloads import RETAIN_HEADER, RETAINED
 
 LOG_ID = "log_id"  # the header with the row's id
 # Below the limit of an event for a connection, with room for the rest of the EVENT. SQS takes 1 MiB.

@@ -20,7 +20,7 @@ from signalbox.flows.trial import Journal, Trial
 from signalbox.live.model.state import ConnectionId
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.options import LastEvents
-from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.local.demo.live import show_live
 from tests.integration.live.stage import TrialRealm, new_topic
 from tests.integration.rendezvous.peers import dead_letter_reasons
