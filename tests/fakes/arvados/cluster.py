@@ -5,6 +5,7 @@ services/api/app/models/log.rb. What has no row in Arvados, such as a container'
 """
 
 import json
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.fakes.arvados.log_endpoint import ContainerLog, LogEndpoint, State
+from tests.fakes.arvados.log_endpoint import Answer, ContainerLog, LogEndpoint, State
 from tests.postgres import ClusterDatabase
 
 SYSTEM = "zzzzz-tpzed-000000000000000"
@@ -81,7 +82,7 @@ class ArvadosCluster:
 
     def lock(self, container: str) -> None:
         """Lock a container, as a dispatcher does."""
-        self._move(container, State.LOCKED)
+        self._move(container, State.LOCKED, lock_count=self.objects[container].get("lock_count", 0) + 1)
 
     def unlock(self, container: str) -> None:
         """Return a container to the queue."""
@@ -145,6 +146,20 @@ class ArvadosCluster:
         with self.transaction() as writing:
             writing.delete(link)
             writing.permissions(found["tail_uuid"], found["head_uuid"], 0)
+
+    def answer(self, method: str, path: str) -> Answer | None:
+        """Answer a dispatcher's requests about a container; None for other requests."""
+        found = re.fullmatch(r"/arvados/v1/containers/([a-z0-9-]{27})(/lock)?(\?.*)?", path)
+        if found is None or found[1] not in self.objects:
+            return None
+        container = self.objects[found[1]]
+        if method == "POST" and found[2]:
+            if container["state"] != "Queued" or not container["priority"]:
+                return Answer(422, body=b'{"errors":["Container cannot be locked"]}')
+            self.lock(found[1])
+        if method == "PUT":
+            self.finish(found[1], State.CANCELLED)
+        return Answer(200, body=json.dumps(container, default=str).encode())
 
     def _move(self, container: str, state: State, **changes: object) -> None:
         self.update(container, state=state.value, **changes)
