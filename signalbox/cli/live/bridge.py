@@ -159,7 +159,7 @@ def _log_worker(api: str, names: "Sequence[str]", database: str, realm: "Bridged
     from signalbox.clients.bridge.log_realm import LogRealm, Subscriptions
     from signalbox.clients.bridge.log_relay import LogRelay, RelayConnections
     from signalbox.clients.bridge.worker import Worker
-    from signalbox.live.bridge.log_selection import LogSelection
+    from signalbox.live.bridge.log_selection import SUBSCRIBED, LogSelection
 
     token = os.environ.get(TOKEN)
     if not token:
@@ -168,7 +168,8 @@ def _log_worker(api: str, names: "Sequence[str]", database: str, realm: "Bridged
     @contextmanager
     def connections() -> "Iterator[RelayConnections]":
         with PostgresContainers.connect(database) as cluster, realm.live() as client:
-            yield RelayConnections(cluster, Subscriptions.follow(client))
+            # Only administrators, and users with a grant, may see who is subscribed to which topic.
+            yield RelayConnections(cluster, Subscriptions.follow(client) if SUBSCRIBED in names else None)
 
     relay = LogRelay(LogRealm(realm), LogEndpoint.of(api, token), LogSelection.parse(names), connections)
     return Worker("logs", relay.work, relay.figures, say)

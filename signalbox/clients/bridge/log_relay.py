@@ -50,10 +50,10 @@ class Wanted(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RelayConnections:
-    """What a relay works with until an error."""
+    """What a relay works with until an error; `subscriptions` are None if they select no log."""
 
     cluster: Cluster
-    subscriptions: Wanted
+    subscriptions: Wanted | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,8 @@ class LogRelay:
             wait(working.values(), TICK_SECONDS)
 
     def _list(self, connections: RelayConnections) -> None:
-        patterns = list(connections.subscriptions.patterns(self.now()))
+        subscriptions = connections.subscriptions
+        patterns = [] if subscriptions is None else list(subscriptions.patterns(self.now()))
         listed = {one.uuid: one for one in connections.cluster.containers(list(self._readers))}
         for container, reader in self._readers.items():
             found = listed.get(container)

@@ -51,7 +51,8 @@ class Stage:
                 PostgresContainers.connect(self.cluster.database.dsn) as containers,
                 session(self.exchange.router) as client,
             ):
-                yield RelayConnections(containers, Subscriptions.follow(client))
+                is_asked = "subscribed" in names
+                yield RelayConnections(containers, Subscriptions.follow(client) if is_asked else None)
 
         selection = LogSelection.parse(names or ("all",))
         target = LogRealm(realm(self.exchange))
