@@ -82,6 +82,11 @@ function content(event) {
     const text = `(payload of ${event.omittedBytes} bytes omitted: too large for a connection)`;
     return { text, fields: { level: "warn" } };
   }
+  const { cut_back_from: published, end } = event.headers;
+  if (published) {
+    const text = `(the file became shorter: ${published} bytes of it were shown, ${end} are left)`;
+    return { text, fields: { level: "warn" } };
+  }
   const [first] = event.args;
   const fields = { ...(isObject(first) ? first : {}), ...event.kwargs };
   if (typeof first === "string") return { text: event.args.map(asText).join(" "), fields };

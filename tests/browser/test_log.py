@@ -25,6 +25,19 @@ def test_a_log_begins_with_its_history_and_continues_live(router, visitor):
     assert visitor.texts() == ["before 0", "before 1", "before 2", "and after"]
 
 
+def test_a_log_of_arvados_shows_its_lines_and_that_its_file_became_shorter(router, visitor):
+    topic = "trial.container.zzzzz-j7d0g-0.zzzzz-dz642-0.log.stdout"
+    router.publish_message(topic, '"2026-11-26T04:00:00.123456789Z one\\n2026-11-26T04:00:01.123456789Z two\\n"', {})
+    router.publish_message(topic, '""', {"begin": "0", "end": "0", "cut_back_from": "72"})
+
+    page = visitor.log(topic)
+
+    expect(page.locator(".row .text").last).to_have_text(
+        "(the file became shorter: 72 bytes of it were shown, 0 are left)"
+    )
+    assert [text.rpartition(" ")[2] for text in visitor.texts()[:2]] == ["one", "two"]
+
+
 # To scroll through all of a log, a frame at a time.
 SCROLL = """async () => {
     const log = document.querySelector(".log");
