@@ -8,12 +8,12 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from stacks.exchange.environment import POWERTOOLS, Resources, control_environment, route_environment
+from stacks.exchange.environment import environment
 from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
 from stacks.shared.alarms import alarm
 from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, command_queue, obey, reply_queue
-from stacks.shared.function import Function, Program
+from stacks.shared.function import METRICS_NAMESPACE, Function, Program
 from stacks.shared.queue import DeadLetterQueue, Queue, age_alarm
 from stacks.state_stack import StateStack
 
@@ -63,14 +63,16 @@ class Exchange(Construct):
             "route",
             description=DESCRIPTIONS["route"],
             timeout_seconds=config.route_timeout_seconds,
-            environment=route_environment(resources, config),
+            environment=environment("route", resources, config),
             # A consumer may publish to the exchange again, step after step: whether that loop is allowed is the
             # consumer's setting. The router itself sends nothing to the queue of an exchange.
             recursive_loop=lambda_.RecursiveLoop.ALLOW,
         )
-        environment = control_environment(resources, config, route_arn=route.function_arn)
         control = make(
-            "control", description=DESCRIPTIONS["control"], timeout_seconds=TIMEOUT_SECONDS, environment=environment
+            "control",
+            description=DESCRIPTIONS["control"],
+            timeout_seconds=TIMEOUT_SECONDS,
+            environment=environment("control", {**resources, "ROUTE_FUNCTION_ARN": route.function_arn}, config),
         )
         # The router trusts only this role to publish on behalf of users.
         route.add_environment("EXCHANGE_CONTROL_ROLE_ID", control.own_role.role_id)
@@ -98,17 +100,17 @@ class Exchange(Construct):
             ordered=ordered,
         )
 
-    def _resources(self, state: StateStack, stream_name: str) -> Resources:
-        return Resources(
-            table_name=state.exchange_table.table_name,
-            stream_name=stream_name,
-            key_arn=state.queue_key.key_arn,
-            control_queue_url=self.control_queue.queue_url,
-            dead_letter_queue_url=self.dead_letters.queue_url,
-            retry_queue_url=self.retries.queue_url,
-            ordered_retry_queue_url=self.ordered_retries.queue_url,
-            kept_bucket=state.history_bucket.bucket_name,
-        )
+    def _resources(self, state: StateStack, stream_name: str) -> dict[str, str]:
+        return {
+            "EXCHANGE_TABLE": state.exchange_table.table_name,
+            "HISTORY_STREAM": stream_name,
+            "KEPT_BUCKET": state.history_bucket.bucket_name,
+            "QUEUE_KEY_ARN": state.queue_key.key_arn,
+            "EXCHANGE_CONTROL_QUEUE_URL": self.control_queue.queue_url,
+            "EXCHANGE_DEAD_LETTER_QUEUE_URL": self.dead_letters.queue_url,
+            "EXCHANGE_RETRY_QUEUE_URL": self.retries.queue_url,
+            "EXCHANGE_ORDERED_RETRY_QUEUE_URL": self.ordered_retries.queue_url,
+        }
 
     def _alarms(self, config: Config) -> list[cloudwatch.Alarm]:
         """Return the alarms on dead letters and on the age of waiting messages."""
@@ -120,9 +122,9 @@ class Exchange(Construct):
     def _backlog_alarm(self, config: Config) -> cloudwatch.Alarm:
         """Return the alarm on queues that are created at run time: `control` measures the oldest message of all."""
         metric = cloudwatch.Metric(
-            namespace=POWERTOOLS["POWERTOOLS_METRICS_NAMESPACE"],
+            namespace=METRICS_NAMESPACE,
             metric_name="OldestMessageAge",
-            dimensions_map={"service": POWERTOOLS["POWERTOOLS_SERVICE_NAME"], "stage": config.stage},
+            dimensions_map={"service": "exchange", "stage": config.stage},
             statistic="Maximum",
             period=MEASURED_EVERY,
         )

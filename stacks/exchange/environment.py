@@ -1,6 +1,6 @@
 """The environment variables of the exchange's functions; a test compares these names with the handlers."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
@@ -35,31 +35,12 @@ NEEDS = {
 # SQS's metrics are up to 15 minutes late when a queue becomes active, and usually five; the emulator's are not.
 # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-monitoring-using-cloudwatch.html
 METRICS_DELAY_SECONDS = 1200
-POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "exchange", "POWERTOOLS_METRICS_NAMESPACE": "Signalbox"}
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """The names and URLs of the resources that both functions use."""
-
-    table_name: str
-    stream_name: str
-    key_arn: str
-    control_queue_url: str
-    dead_letter_queue_url: str
-    retry_queue_url: str
-    ordered_retry_queue_url: str
-    kept_bucket: str
-
-
-def route_environment(resources: Resources, config: Config) -> dict[str, str]:
-    """Return the environment of the function `route`."""
-    return _chosen("route", _everything(resources, config))
-
-
-def control_environment(resources: Resources, config: Config, *, route_arn: str) -> dict[str, str]:
-    """Return the environment of the function `control`."""
-    return _chosen("control", _everything(resources, config) | {"ROUTE_FUNCTION_ARN": route_arn})
+def environment(function: str, resources: Mapping[str, str], config: Config) -> dict[str, str]:
+    """Return the environment of a function; `resources` are the variables with names of resources."""
+    everything = {**resources, **_values(config)}
+    return {name: everything[name] for name in NEEDS[function]}
 
 
 def exchange_queues_arn(config: Config) -> str:
@@ -87,22 +68,10 @@ def user_reply_queues_arn(config: Config) -> str:
     return queue_arn(f"{config.exchange_reply_queue}-*")
 
 
-def _chosen(function: str, everything: dict[str, str]) -> dict[str, str]:
-    return {name: everything[name] for name in NEEDS[function]} | POWERTOOLS
-
-
-def _everything(resources: Resources, config: Config) -> dict[str, str]:
+def _values(config: Config) -> dict[str, str]:
     return {
         "STAGE": config.stage,
-        "EXCHANGE_TABLE": resources.table_name,
         "EXCHANGE_PREFIX": config.exchange_prefix,
-        "HISTORY_STREAM": resources.stream_name,
-        "KEPT_BUCKET": resources.kept_bucket,
-        "QUEUE_KEY_ARN": resources.key_arn,
-        "EXCHANGE_CONTROL_QUEUE_URL": resources.control_queue_url,
-        "EXCHANGE_DEAD_LETTER_QUEUE_URL": resources.dead_letter_queue_url,
-        "EXCHANGE_RETRY_QUEUE_URL": resources.retry_queue_url,
-        "EXCHANGE_ORDERED_RETRY_QUEUE_URL": resources.ordered_retry_queue_url,
         "EXCHANGE_RETENTION_SECONDS": str(config.exchange_retention_seconds),
         "ROUTE_CONCURRENCY": str(config.route_concurrency),
         "ROUTE_TIMEOUT_SECONDS": str(config.route_timeout_seconds),

@@ -8,7 +8,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from stacks.exchange.construct import Exchange
-from stacks.live.environment import Resources, environment
+from stacks.live.environment import environment
 from stacks.live.websocket_api import WebSocketApi
 from stacks.settings.choices import VISIBILITY_PER_TIMEOUT
 from stacks.settings.config import Config
@@ -103,7 +103,7 @@ class Live(Construct):
                 description=description,
                 program=program,
                 timeout_seconds=PAGE_TIMEOUT_SECONDS if name == "page" else config.live_timeout_seconds,
-                environment=environment(name, resources, config),
+                environment=environment(name, resources, api_id=self.websocket.api.api_id, config=config),
                 key=state.state_key,
                 config=config,
                 memory_megabytes=MEMORY_MEGABYTES.get(name, function.MEMORY_MEGABYTES),
@@ -111,23 +111,22 @@ class Live(Construct):
             for name, description in descriptions.items()
         }
 
-    def _resources(self, state: StateStack, stream_name: str) -> Resources:
-        return Resources(
-            table_name=state.live_table.table_name,
-            exchange_table_name=state.exchange_table.table_name,
-            rendezvous_table_name=state.rendezvous_table.table_name,
-            split_table_name=state.split_table.table_name,
-            history_bucket_name=state.history_bucket.bucket_name,
-            stream_name=stream_name,
-            pepper_arn=state.live_pepper.secret_arn,
-            inbox_url=self.inbox.queue_url,
-            outbox_url=self.outbox.queue_url,
-            timers_url=self.timers.queue_url,
-            overview_url=self.overview_calls.queue_url,
-            dead_letter_queue_url=self.dead_letters.queue_url,
-            ordered_dead_letter_queue_url=self.ordered_dead_letters.queue_url,
-            api_id=self.websocket.api.api_id,
-        )
+    def _resources(self, state: StateStack, stream_name: str) -> dict[str, str]:
+        return {
+            "LIVE_TABLE": state.live_table.table_name,
+            "EXCHANGE_TABLE": state.exchange_table.table_name,
+            "RENDEZVOUS_TABLE": state.rendezvous_table.table_name,
+            "SPLIT_TABLE": state.split_table.table_name,
+            "HISTORY_BUCKET": state.history_bucket.bucket_name,
+            "HISTORY_STREAM": stream_name,
+            "LIVE_PEPPER_ARN": state.live_pepper.secret_arn,
+            "LIVE_INBOX_URL": self.inbox.queue_url,
+            "LIVE_OUTBOX_URL": self.outbox.queue_url,
+            "LIVE_TIMERS_URL": self.timers.queue_url,
+            "LIVE_OVERVIEW_URL": self.overview_calls.queue_url,
+            "LIVE_DEAD_LETTER_QUEUE_URL": self.dead_letters.queue_url,
+            "LIVE_ORDERED_DEAD_LETTER_QUEUE_URL": self.ordered_dead_letters.queue_url,
+        }
 
     def _connect(self, config: Config) -> None:
         """Connect the functions to the WebSocket API and the queues."""

@@ -57,13 +57,12 @@ NEEDS = {
         "BROKER_QUEUE_ATTRIBUTES",
     ),
 }
-POWERTOOLS = {"POWERTOOLS_SERVICE_NAME": "rendezvous", "POWERTOOLS_METRICS_NAMESPACE": "Signalbox"}
 
 
 def environments(broker: Broker, *, state: StateStack, stream_name: str, config: Config) -> dict[str, dict[str, str]]:
     """Return the environment of every function by function name."""
     everything = _resources(broker, state=state, stream_name=stream_name, config=config) | _values(config)
-    return {function: {name: everything[name] for name in names} | POWERTOOLS for function, names in NEEDS.items()}
+    return {function: {name: everything[name] for name in names} for function, names in NEEDS.items()}
 
 
 def client_queues_arn(config: Config) -> str:

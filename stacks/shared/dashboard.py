@@ -5,6 +5,7 @@ from functools import partial
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from stacks.exchange.construct import Exchange
@@ -14,7 +15,7 @@ from stacks.history.overflow import HistoryOverflow
 from stacks.live.construct import Live
 from stacks.rendezvous.construct import Rendezvous
 from stacks.settings.config import Config
-from stacks.shared.function import Function
+from stacks.shared.function import METRICS_NAMESPACE, Function
 from stacks.shared.schedules import Schedules
 from stacks.splitting.construct import Splitting
 
@@ -41,14 +42,20 @@ class Monitoring(Construct):
         config: Config,
     ) -> None:
         super().__init__(scope, name)
+        functions = [
+            *(one for part in (rendezvous, splitting, exchange, live) for one in part.functions.values()),
+            overflow.drain,
+        ]
         self.alarms = [
-            *_alarms(rendezvous, lake=lake, jobs=jobs.values(), schedules=schedules),
-            *_splitting_alarms(splitting),
-            *_exchange_alarms(exchange),
+            *(rendezvous.age_alarm, rendezvous.broker.dead_letters.alarm, rendezvous.api.alarm),
+            *(splitting.age_alarm, splitting.dead_letters.alarm),
+            *exchange.alarms,
             *live.alarms,
+            *lake.alarms,
             overflow.alarm,
-            *overflow.drain.alarms,
-            *(alarm for function in live.functions.values() for alarm in function.alarms),
+            *(job.alarm for job in jobs.values()),
+            schedules.dead_letters.alarm,
+            *(alarm for function in functions for alarm in function.alarms),
         ]
         cloudwatch.Dashboard(
             self,
@@ -74,40 +81,17 @@ class Monitoring(Construct):
         )
 
 
-def _alarms(
-    rendezvous: Rendezvous, *, lake: HistoryLake, jobs: Iterable[HistoryJob], schedules: Schedules
-) -> list[cloudwatch.IAlarm]:
-    functions = (alarm for function in rendezvous.functions.values() for alarm in function.alarms)
-    return [
-        rendezvous.age_alarm,
-        rendezvous.broker.dead_letters.alarm,
-        rendezvous.api.alarm,
-        *functions,
-        *lake.alarms,
-        *(job.alarm for job in jobs),
-        schedules.dead_letters.alarm,
-    ]
-
-
 def _client_row() -> list[cloudwatch.IWidget]:
     """Return the widgets of rendezvous: outcomes of offers and polls, and latencies."""
     matches, denied = _event("AnswerDelivered"), _event("OfferDenied")
     return [
         _graph("Clients answered, denied, timed out", [matches, denied, _event("TimeoutExpired")]),
-        _graph(
-            "Time to answer (ms)",
-            [_event("AnswerDeliveredLatency", statistic=statistic) for statistic in ("p50", "p95")],
-        ),
+        _graph("Time to answer (ms)", _latencies("AnswerDelivered", of="rendezvous")),
         _graph(
             "Polls and what broke the protocol",
             [_event(name) for name in ("ProxyPollMatched", "ProxyPollIdle", "BadInputRejected", "OfferRejected")],
         ),
     ]
-
-
-def _splitting_alarms(splitting: Splitting) -> list[cloudwatch.IAlarm]:
-    functions = (alarm for function in splitting.functions.values() for alarm in function.alarms)
-    return [splitting.age_alarm, splitting.dead_letters.alarm, *functions]
 
 
 def _message_row() -> list[cloudwatch.IWidget]:
@@ -119,11 +103,7 @@ def _message_row() -> list[cloudwatch.IWidget]:
             ("Returned", ("Session", "Deployed", "Original")),
         )
     )
-    latencies = [
-        _event(f"Routed{outcome}Latency", of="splitting", statistic=statistic)
-        for outcome in ("Session", "Deployed")
-        for statistic in ("p50", "p95")
-    ]
+    latencies = [one for outcome in ("RoutedSession", "RoutedDeployed") for one in _latencies(outcome, of="splitting")]
     return [
         _graph("Split messages by who got them", routed),
         _graph("Time to share a message out (ms)", latencies),
@@ -136,18 +116,8 @@ def _command_row(splitting: Splitting) -> list[cloudwatch.IWidget]:
     return [
         _graph("Commands about splits", [queue.metric_number_of_messages_sent()]),
         _graph("Sessions", [_event(f"Session{outcome}", of="splitting") for outcome in ("Started", "Ready", "Ended")]),
-        _graph(
-            "Oldest command (s), dead letters of splitting",
-            [
-                queue.metric_approximate_age_of_oldest_message(statistic="Maximum"),
-                dead.metric_approximate_number_of_messages_visible(statistic="Maximum"),
-            ],
-        ),
+        _graph("Oldest command (s), dead letters of splitting", _waiting([queue], dead=[dead])),
     ]
-
-
-def _exchange_alarms(exchange: Exchange) -> list[cloudwatch.IAlarm]:
-    return [*exchange.alarms, *(alarm for function in exchange.functions.values() for alarm in function.alarms)]
 
 
 def _routing_row() -> list[cloudwatch.IWidget]:
@@ -159,10 +129,7 @@ def _routing_row() -> list[cloudwatch.IWidget]:
             "Copies delivered, messages without a binding",
             [event(name) for name in ("RoutedDelivered", "UnroutedDropped", "UnroutedAlternate")],
         ),
-        _graph(
-            "Time from publishing to the queue (ms)",
-            [event("RoutedDeliveredLatency", statistic=statistic) for statistic in ("p50", "p95")],
-        ),
+        _graph("Time from publishing to the queue (ms)", _latencies("RoutedDelivered", of="exchange")),
         _graph("Exchanges, queues and bindings declared and deleted", changes),
     ]
 
@@ -176,10 +143,7 @@ def _retry_row(exchange: Exchange) -> list[cloudwatch.IWidget]:
         ),
         _graph(
             "Oldest command and delivery (s), dead letters of exchanges",
-            [
-                *(queue.metric_approximate_age_of_oldest_message(statistic="Maximum") for queue in (commands, *queues)),
-                exchange.dead_letters.metric_approximate_number_of_messages_visible(statistic="Maximum"),
-            ],
+            _waiting((commands, *queues), dead=[exchange.dead_letters]),
         ),
     ]
 
@@ -193,10 +157,7 @@ def _connection_row(live: Live) -> list[cloudwatch.IWidget]:
             "Events posted, dropped, posts that failed",
             [event(name) for name in ("DeliveredPosted", "DeliveredDropped", "DeliveredFailed")],
         ),
-        _graph(
-            "Time from publishing to posting (ms)",
-            [event("DeliveredPostedLatency", statistic=statistic) for statistic in ("p50", "p95")],
-        ),
+        _graph("Time from publishing to posting (ms)", _latencies("DeliveredPosted", of="live")),
     ]
 
 
@@ -210,21 +171,27 @@ def _inbox_row(live: Live) -> list[cloudwatch.IWidget]:
         ),
         _graph(
             "Oldest frame, post, timer and call (s), dead letters of live",
-            [
-                *(queue.metric_approximate_age_of_oldest_message(statistic="Maximum") for queue in queues),
-                *(
-                    dead.metric_approximate_number_of_messages_visible(statistic="Maximum")
-                    for dead in (live.dead_letters, live.ordered_dead_letters)
-                ),
-            ],
+            _waiting(queues, dead=[live.dead_letters, live.ordered_dead_letters]),
         ),
     ]
 
 
 def _event(name: str, *, of: str = "rendezvous", statistic: str = "Sum") -> cloudwatch.Metric:
     return cloudwatch.Metric(
-        namespace="Signalbox", metric_name=name, dimensions_map={"service": of}, statistic=statistic
+        namespace=METRICS_NAMESPACE, metric_name=name, dimensions_map={"service": of}, statistic=statistic
     )
+
+
+def _latencies(name: str, *, of: str) -> list[cloudwatch.Metric]:
+    return [_event(f"{name}Latency", of=of, statistic=statistic) for statistic in ("p50", "p95")]
+
+
+def _waiting(queues: Iterable[sqs.IQueue], *, dead: Iterable[sqs.IQueue]) -> list[cloudwatch.Metric]:
+    """Return the ages of the oldest messages of queues, and the numbers of dead letters."""
+    return [
+        *(queue.metric_approximate_age_of_oldest_message(statistic="Maximum") for queue in queues),
+        *(queue.metric_approximate_number_of_messages_visible(statistic="Maximum") for queue in dead),
+    ]
 
 
 def _queue_row(rendezvous: Rendezvous) -> list[cloudwatch.IWidget]:
@@ -232,13 +199,7 @@ def _queue_row(rendezvous: Rendezvous) -> list[cloudwatch.IWidget]:
     return [
         _graph("Offers", [queue.metric_number_of_messages_sent(), queue.metric_number_of_messages_deleted()]),
         _graph("Parked offers", [queue.metric_approximate_number_of_messages_not_visible(statistic="Maximum")]),
-        _graph(
-            "Oldest offer (s), dead offers",
-            [
-                queue.metric_approximate_age_of_oldest_message(statistic="Maximum"),
-                dead.metric_approximate_number_of_messages_visible(statistic="Maximum"),
-            ],
-        ),
+        _graph("Oldest offer (s), dead offers", _waiting([queue], dead=[dead])),
     ]
 
 

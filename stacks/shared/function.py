@@ -25,6 +25,7 @@ RUNTIMES = {
 }
 # Lambda allots processor time by memory: the first call takes 0.35 s for its clients at 512 MB, 0.7 s at 256.
 MEMORY_MEGABYTES = 512
+METRICS_NAMESPACE = "Signalbox"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,11 @@ class Function(lambda_.Function):
             timeout=Duration.seconds(timeout_seconds),
             memory_size=memory_megabytes,
             reserved_concurrent_executions=config.reservations.get(f"{scope.node.id}/{name}"),
-            environment=dict(environment),
+            environment={
+                **environment,
+                "POWERTOOLS_SERVICE_NAME": capability,
+                "POWERTOOLS_METRICS_NAMESPACE": METRICS_NAMESPACE,
+            },
             role=role,
             log_group=log_group,
             # CDK adds X-Ray's two write actions to the role; they support no resource-level permissions.

@@ -11,8 +11,8 @@ from stacks.settings.config import Config
 from stacks.shared.command_queue import TIMEOUT_SECONDS, VISIBILITY, command_queue, obey, reply_queue
 from stacks.shared.function import Function, Program
 from stacks.shared.queue import DeadLetterQueue, age_alarm
-from stacks.splitting.environment import Resources, control_environment, split_environment
-from stacks.state_stack import StateStack
+from stacks.splitting.environment import environment
+from stacks.state_stack import AUDIT_PREFIX, StateStack
 
 # CPU scales with memory, and filters need nothing else; the sandbox of filters may use 64 MB.
 MEMORY_MEGABYTES = 1024
@@ -39,12 +39,15 @@ class Splitting(Construct):
         self.control_queue = command_queue(self, queue_name=config.control_queue, key=state.queue_key)
         self.replies = reply_queue(self, queue_name=config.split_reply_queue, key=state.queue_key)
         self.age_alarm = age_alarm(self, self.control_queue, oldest=VISIBILITY, config=config)
-        resources = Resources(
-            table_name=state.split_table.table_name,
-            lake=lake,
-            control_queue_url=self.control_queue.queue_url,
-            dead_letter_queue_url=self.dead_letters.queue_url,
-        )
+        resources = {
+            "SPLIT_TABLE": state.split_table.table_name,
+            "HISTORY_STREAM": lake.stream.delivery_stream_name,
+            "HISTORY_DATABASE": lake.database_name,
+            "QUERY_RESULTS": f"s3://{lake.bucket.bucket_name}/{AUDIT_PREFIX}",
+            "KEPT_BUCKET": lake.bucket.bucket_name,
+            "CONTROL_QUEUE_URL": self.control_queue.queue_url,
+            "SPLIT_DEAD_LETTER_QUEUE_URL": self.dead_letters.queue_url,
+        }
         make = partial(
             Function,
             self,
@@ -61,11 +64,13 @@ class Splitting(Construct):
             "split",
             description=DESCRIPTIONS["split"],
             timeout_seconds=config.split_timeout_seconds,
-            environment=split_environment(resources, config),
+            environment=environment("split", resources, config),
         )
-        environment = control_environment(resources, config, split_arn=split.function_arn)
         control = make(
-            "control", description=DESCRIPTIONS["control"], timeout_seconds=TIMEOUT_SECONDS, environment=environment
+            "control",
+            description=DESCRIPTIONS["control"],
+            timeout_seconds=TIMEOUT_SECONDS,
+            environment=environment("control", {**resources, "SPLIT_FUNCTION_ARN": split.function_arn}, config),
         )
         self.functions = {"split": split, "control": control}
         self.user_policy = iam.ManagedPolicy(
