@@ -7,7 +7,7 @@ import typer
 
 from signalbox.cli.exchange.stage import Document, UserOutputOptions, exchanges
 from signalbox.cli.shared.nearest import suggestion
-from signalbox.cli.shared.output import print_json, print_line, print_table
+from signalbox.cli.shared.output import print_json, print_line, print_list
 from signalbox.errors import RejectedError
 
 if TYPE_CHECKING:
@@ -82,13 +82,8 @@ def list_bindings(
         found = client.bindings(exchange)
         if exchange is not None and not found:
             _refuse_unknown(client, exchange)
-    if options.as_json:
-        print_json(found)
-    elif found:
-        rows = ((one["exchange"], one.get("queue") or one["destination"], _quoted(one["pattern"])) for one in found)
-        print_table(["exchange", "target", "pattern"], rows)
-    else:
-        print_line("no bindings")
+    rows = ((one["exchange"], one.get("queue") or one["destination"], _quoted(one["pattern"])) for one in found)
+    print_list(found, ["exchange", "target", "pattern"], rows, none="no bindings", as_json=options.as_json)
 
 
 def _refuse_unknown(client: "ExchangeClient", exchange: str) -> None:

@@ -8,24 +8,12 @@ from typing import Annotated
 import typer
 
 from signalbox.cli.exchange.stage import UserOutputOptions, confirmed, exchanges, print_deletion, print_resource
-from signalbox.cli.live.issuers import (
-    Audience,
-    ClientId,
-    ClockSkew,
-    GroupsClaim,
-    Issuers,
-    IssuerUrl,
-    Label,
-    NameClaim,
-    Origins,
-    RoleClaim,
-    issuer_fields,
-)
-from signalbox.cli.live.settings import Anonymous, Arvados, ArvadosApi, Keep, KeepFor, Live, Order, Rules, live_fields
+from signalbox.cli.live.issuers import IssuerOptions
+from signalbox.cli.live.settings import LiveOptions
 from signalbox.cli.shared.confirmation import Yes
 from signalbox.cli.shared.files import read_json
 from signalbox.cli.shared.option_groups import CommandGroup
-from signalbox.cli.shared.output import print_json, print_line, print_table
+from signalbox.cli.shared.output import print_line, print_list, print_table
 from signalbox.cli.shared.stage import age, say
 from signalbox.control.protocol import CommandRejected
 from signalbox.errors import RejectedError
@@ -45,49 +33,12 @@ def declare(
         str | None,
         typer.Option(help="Exchange for messages that no binding matches; '' removes it.", metavar="EXCHANGE"),
     ] = None,
-    live: Live = None,
-    order_by: Order = None,
-    anonymous: Anonymous = None,
-    keep: Keep = None,
-    keep_for: KeepFor = None,
-    rules: Rules = None,
-    issuer: IssuerUrl = None,
-    audience: Audience = None,
-    issuer_label: Label = None,
-    name_claim: NameClaim = None,
-    role_claim: RoleClaim = None,
-    groups_claim: GroupsClaim = None,
-    clock_skew: ClockSkew = None,
-    client_id: ClientId = None,
-    issuer_origin: Origins = None,
-    issuers: Issuers = None,
-    arvados: Arvados = None,
-    arvados_api: ArvadosApi = None,
+    live: LiveOptions,
+    issuers: IssuerOptions,
     options: UserOutputOptions,
 ) -> None:
     """Create an exchange, or update the given settings; an exchange whose name ends with .fifo is ordered."""
-    said = live_fields(
-        live,
-        order_by,
-        anonymous=anonymous,
-        keep=keep,
-        keep_for=keep_for,
-        rules=rules,
-        arvados=arvados,
-        arvados_api=arvados_api,
-        issuers=issuer_fields(
-            issuers,
-            url=issuer,
-            audience=audience,
-            label=issuer_label,
-            name_claim=name_claim,
-            role_claim=role_claim,
-            groups_claim=groups_claim,
-            clock_skew=clock_skew,
-            client_id=client_id,
-            origins=issuer_origin,
-        ),
-    )
+    said = live.fields(issuers.fields())
     with exchanges(options, says_where=True) as client:
         document = client.declare_exchange(name, alternate=alternate, live=said)
     print_resource(document, as_json=options.as_json)
@@ -119,23 +70,19 @@ def list_exchanges(*, options: UserOutputOptions) -> None:
     """List the exchanges that you may read."""
     with exchanges(options) as client:
         found = client.exchanges()
-    if options.as_json:
-        print_json(found)
-    elif found:
-        rows = (
-            (
-                one["exchange"],
-                "ordered" if one["ordered"] else "standard",
-                one["alternate"] or "",
-                one["created_by"] or "administrators",
-                age(one["created_at"]),
-                one["sqs_name"],
-            )
-            for one in found
+    rows = (
+        (
+            one["exchange"],
+            "ordered" if one["ordered"] else "standard",
+            one["alternate"] or "",
+            one["created_by"] or "administrators",
+            age(one["created_at"]),
+            one["sqs_name"],
         )
-        print_table(["exchange", "kind", "alternate", "declared by", "age", "queue in SQS"], rows)
-    else:
-        print_line("no exchanges")
+        for one in found
+    )
+    columns = ["exchange", "kind", "alternate", "declared by", "age", "queue in SQS"]
+    print_list(found, columns, rows, none="no exchanges", as_json=options.as_json)
 
 
 @app.command()

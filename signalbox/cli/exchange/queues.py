@@ -17,7 +17,7 @@ from signalbox.cli.exchange.stage import (
 )
 from signalbox.cli.shared.confirmation import Yes
 from signalbox.cli.shared.option_groups import CommandGroup
-from signalbox.cli.shared.output import print_json, print_line, print_table
+from signalbox.cli.shared.output import print_list
 from signalbox.cli.shared.stage import age
 
 app = CommandGroup("Queues that are bound to exchanges: declare, delete and list.")
@@ -82,22 +82,17 @@ def list_queues(*, options: UserOutputOptions) -> None:
     """List the queues that you may read, with their names in SQS."""
     with exchanges(options) as client:
         found = client.queues()
-    if options.as_json:
-        print_json(found)
-    elif found:
-        rows = (
-            (
-                one["queue"],
-                one["sqs_name"],
-                one["owner"] or "administrators",
-                duration_text(one["expires_seconds"]),
-                duration_text(one["message_ttl_seconds"]),
-                str(one["prefetch"]),
-                str(one["maximum_receives"]),
-                age(one["consumed_at"]) or "none",
-            )
-            for one in found
+    rows = (
+        (
+            one["queue"],
+            one["sqs_name"],
+            one["owner"] or "administrators",
+            duration_text(one["expires_seconds"]),
+            duration_text(one["message_ttl_seconds"]),
+            str(one["prefetch"]),
+            str(one["maximum_receives"]),
+            age(one["consumed_at"]) or "none",
         )
-        print_table(COLUMNS, rows)
-    else:
-        print_line("no queues")
+        for one in found
+    )
+    print_list(found, COLUMNS, rows, none="no queues", as_json=options.as_json)

@@ -18,7 +18,7 @@ from signalbox.cli.shared.confirmation import Yes, confirm
 from signalbox.cli.shared.lazy_group import Part, group_of
 from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.option_groups import CommandGroup
-from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
+from signalbox.cli.shared.output import print_fields, print_json, print_line, print_list
 from signalbox.cli.shared.stage import OutputOptions, StageOptions, age, output, say
 from signalbox.errors import RejectedError
 from signalbox.sarracenia.rights.permissions import Ownership, Role
@@ -140,12 +140,9 @@ def list_users(*, options: OutputOptions) -> None:
     """List the users with their roles."""
     records = _records(options.deployment())
     found = sorted([*records.every(), *records.live_only()], key=lambda one: one.name)
-    if options.as_json:
-        print_json([_document(one) for one in found])
-    elif found:
-        print_table(["user", "role", "ownership", "live only", "age"], map(_row, found))
-    else:
-        print_line("no users except the administrators")
+    columns = ["user", "role", "ownership", "live only", "age"]
+    none = "no users except the administrators"
+    print_list(list(map(_document, found)), columns, map(_row, found), none=none, as_json=options.as_json)
 
 
 def _document(one: "User") -> dict[str, object]:

@@ -12,7 +12,7 @@ from signalbox.cli.exchange.stage import duration_text, seconds
 from signalbox.cli.shared.confirmation import Yes, confirm
 from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.option_groups import CommandGroup
-from signalbox.cli.shared.output import print_fields, print_json, print_line, print_table
+from signalbox.cli.shared.output import print_fields, print_json, print_list
 from signalbox.cli.shared.stage import OutputOptions, local_time, output, say
 from signalbox.errors import RejectedError
 
@@ -77,12 +77,9 @@ def list_queues(*, options: OutputOptions) -> None:
     """List the queues that are kept, for how long, and who may read their messages."""
     kept = KeptQueues(options.deployment())
     found = [(one, kept.is_active(one)) for one in kept.settings.every()]
-    if options.as_json:
-        print_json([_document(one, is_active=is_active) for one, is_active in found])
-    elif found:
-        print_table(COLUMNS, (_row(one, is_active=is_active) for one, is_active in found))
-    else:
-        print_line("no queue is kept")
+    documents = [_document(one, is_active=is_active) for one, is_active in found]
+    rows = (_row(one, is_active=is_active) for one, is_active in found)
+    print_list(documents, COLUMNS, rows, none="no queue is kept", as_json=options.as_json)
     for one, is_active in found:
         if one.keep_for is not None and not is_active:
             again = f"`signalbox keep set {one.declared}` keeps a new one's messages"

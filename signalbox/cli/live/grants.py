@@ -1,5 +1,6 @@
 """The command `signalbox grant`: rights to topics of a realm."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,7 +9,7 @@ from signalbox.cli.exchange.stage import UserOutputOptions, exchanges
 from signalbox.cli.live.changes import check_realm, print_dry_run
 from signalbox.cli.shared.nearest import suggestion
 from signalbox.cli.shared.option_groups import CommandGroup
-from signalbox.cli.shared.output import print_json, print_line, print_table
+from signalbox.cli.shared.output import print_json, print_line, print_list
 from signalbox.cli.shared.stage import say
 from signalbox.live.rights.coverage import check_placeholders
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -21,38 +22,59 @@ if TYPE_CHECKING:
 app = CommandGroup("Manage rights to topics of live exchanges: grant, deny, list and explain.")
 
 Name = Annotated[str, typer.Argument(help="Name of the user.", metavar="USER")]
-Principal = Annotated[str, typer.Argument(help="A user, @GROUP, or @everyone.", metavar="USER")]
 Realm = Annotated[str, typer.Argument(help="A live exchange, such as xs_alice.fifo.", metavar="EXCHANGE")]
-Pattern = Annotated[
-    str,
-    typer.Argument(
-        help="A topic, a prefix, or a wildcard with empty words: a..c. The words {user} and {group} are the user's own "
-        "name and groups.",
-        metavar="PATTERN",
-    ),
-]
-MatchOption = Annotated[MatchPolicy, typer.Option("--match", help="How PATTERN matches topics.")]
 RightOption = Annotated[Right, typer.Option("--right", help="The right to subscribe (read) or to publish (write).")]
-Deny = Annotated[bool, typer.Option("--deny", help="Take the right away: a deny wins over grants and roles.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Change nothing, and show the subscriptions that would change.")
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class GrantOptions:
+    """The arguments and options that name a grant or a deny."""
+
+    name: Annotated[str, typer.Argument(help="A user, @GROUP, or @everyone.", metavar="USER")]
+    realm: Realm
+    pattern: Annotated[
+        str,
+        typer.Argument(
+            help="A topic, a prefix, or a wildcard with empty words: a..c. The words {user} and {group} are the user's "
+            "own name and groups.",
+            metavar="PATTERN",
+        ),
+    ]
+    match: Annotated[MatchPolicy, typer.Option(help="How PATTERN matches topics.")] = MatchPolicy.EXACT
+    right: RightOption = Right.READ
+    dry_run: DryRun = False
+
+    def fields(self, *, deny: bool) -> dict[str, object]:
+        """Return the fields of the command. Raises `RejectedError`."""
+        check_realm(self.realm)
+        try:
+            check_placeholders(TopicPattern.parse(self.pattern, self.match))
+        except InvalidUri as error:
+            raise InvalidUri(f"PATTERN: {error}") from error
+        fields: dict[str, object] = {
+            "user": self.name,
+            "exchange": self.realm,
+            "right": self.right.value,
+            "match": self.match.value,
+            "uri": self.pattern,
+        }
+        return {**fields, **({"deny": True} if deny else {}), **({"dry_run": True} if self.dry_run else {})}
+
+
 @app.command()
 def add(
     *,
-    name: Principal,
-    realm: Realm,
-    pattern: Pattern,
-    match: MatchOption = MatchPolicy.EXACT,
-    right: RightOption = Right.READ,
-    deny: Deny = False,
-    dry_run: DryRun = False,
+    grant: GrantOptions,
+    deny: Annotated[
+        bool, typer.Option("--deny", help="Take the right away: a deny wins over grants and roles.")
+    ] = False,
     options: UserOutputOptions,
 ) -> None:
     """Grant a user or group the topics that a pattern matches, in addition to the role's rights; or deny them."""
-    fields = _fields(name, realm, pattern, match=match, right=right, deny=deny, dry_run=dry_run)
+    fields = grant.fields(deny=deny)
     with exchanges(options, says_where=True) as client:
         result = _asked(client, "grant", fields)
     _print(result, as_json=options.as_json)
@@ -63,17 +85,12 @@ def add(
 @app.command()
 def remove(
     *,
-    name: Principal,
-    realm: Realm,
-    pattern: Pattern,
-    match: MatchOption = MatchPolicy.EXACT,
-    right: RightOption = Right.READ,
+    grant: GrantOptions,
     deny: Annotated[bool, typer.Option("--deny", help="Remove a deny.")] = False,
-    dry_run: DryRun = False,
     options: UserOutputOptions,
 ) -> None:
     """Remove a grant: the user receives no later event that only this grant permitted."""
-    fields = _fields(name, realm, pattern, match=match, right=right, deny=deny, dry_run=dry_run)
+    fields = grant.fields(deny=deny)
     with exchanges(options, says_where=True) as client:
         result = _asked(client, "ungrant", fields)
         is_missing = not result.get("ungranted", True)
@@ -97,14 +114,9 @@ def list_grants(
     with exchanges(options) as client:
         found = client.ask("grants", {"user": name, "exchange": realm})
     assert isinstance(found, list)  # noqa: S101 - for mypy: the command's result
-    if options.as_json:
-        print_json(found)
-    elif found:
-        columns = ["user", "exchange", "right", "match", "uri"]
-        rows = (["deny" if one.get("deny") else "grant", *(str(one[name]) for name in columns)] for one in found)
-        print_table(["", *columns[:-1], "topics"], rows)
-    else:
-        print_line("no grants")
+    columns = ["user", "exchange", "right", "match", "uri"]
+    rows = (["deny" if one.get("deny") else "grant", *(str(one[name]) for name in columns)] for one in found)
+    print_list(found, ["", *columns[:-1], "topics"], rows, none="no grants", as_json=options.as_json)
 
 
 @app.command()
@@ -135,18 +147,6 @@ def explain(
             _print_explanation(one)
     else:
         print_line("no live exchange that you may configure")
-
-
-def _fields(
-    name: str, realm: str, pattern: str, *, match: MatchPolicy, right: Right, deny: bool, dry_run: bool
-) -> dict[str, object]:
-    check_realm(realm)
-    try:
-        check_placeholders(TopicPattern.parse(pattern, match))
-    except InvalidUri as error:
-        raise InvalidUri(f"PATTERN: {error}") from error
-    fields = {"user": name, "exchange": realm, "right": right.value, "match": match.value, "uri": pattern}
-    return {**fields, **({"deny": True} if deny else {}), **({"dry_run": True} if dry_run else {})}
 
 
 def _near(client: "ExchangeClient", fields: dict[str, object]) -> str:

@@ -8,7 +8,7 @@ from signalbox.cli.exchange.stage import UserOptions, UserOutputOptions, exchang
 from signalbox.cli.live.changes import check_realm, print_dry_run
 from signalbox.cli.live.grants import DryRun, Realm
 from signalbox.cli.shared.option_groups import CommandGroup
-from signalbox.cli.shared.output import print_json, print_line, print_table
+from signalbox.cli.shared.output import print_json, print_line, print_list
 
 app = CommandGroup("Change and list groups of users; grants name a group as @GROUP.")
 
@@ -56,12 +56,8 @@ def list_groups(
     with exchanges(options) as client:
         found = client.ask("groups", {"exchange": realm, "group": name})
     assert isinstance(found, list)  # noqa: S101 - for mypy: the command's result
-    if options.as_json:
-        print_json(found)
-    elif found:
-        print_table(["group", "user"], ([one["group"], one["user"]] for one in found))
-    else:
-        print_line("no members")
+    rows = ([one["group"], one["user"]] for one in found)
+    print_list(found, ["group", "user"], rows, none="no members", as_json=options.as_json)
 
 
 def _changed(

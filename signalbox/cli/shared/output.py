@@ -60,6 +60,18 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title:
     console().print(table)
 
 
+def print_list(
+    found: object, columns: Sequence[str], rows: Iterable[Sequence[str]], *, none: str, as_json: bool
+) -> None:
+    """Print a list of the stage as JSON or as a table of its `rows`; `none` is the line for an empty one."""
+    if as_json:
+        print_json(found)
+    elif found:
+        print_table(columns, rows)
+    else:
+        print_line(none)
+
+
 def console() -> "Console":
     """Return the console for tables on standard output; imports rich, which only a shown table needs."""
     from rich.console import Console

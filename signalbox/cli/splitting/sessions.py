@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -14,12 +15,10 @@ import typer
 
 from signalbox.cli.shared.output import print_json, print_line
 from signalbox.cli.shared.stage import OutputOptions, StageOptions, say
-from signalbox.cli.splitting.handler import options as handler_options
+from signalbox.cli.splitting.handler.options import HandlerOptions
 from signalbox.cli.splitting.mirrord_file import read_mirrord_file
 from signalbox.cli.splitting.stage import (
     ConfiguredTarget,
-    Owner,
-    SessionName,
     TargetName,
     control_of,
     default_owner,
@@ -38,48 +37,82 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT_SECONDS = 300
 EVERY_QUEUE = "*"
 
-ConfigFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--config", help="A mirrord.json (or .yaml, .toml) with `feature.split_queues`; - for standard input."
-    ),
-]
-Exclusive = Annotated[
-    bool, typer.Option("--exclusive", help="Take every message of all queues; the deployed consumer gets none.")
-]
-Since = Annotated[
-    str | None,
-    typer.Option(
-        "--since", help="Receive the matching messages that were kept in this time first, such as 2h.", metavar="TIME"
-    ),
-]
-Timeout = Annotated[int, typer.Option(help="Seconds to wait for the session to be ready.", min=1)]
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """The options that name a session, its target and its owner."""
+
+    target: ConfiguredTarget = None
+    session: Annotated[
+        str | None, typer.Option(help="Name of the session; by default your name and a random part.")
+    ] = None
+    owner: Annotated[str | None, typer.Option(help="Owner of the session; by default you at this machine.")] = None
+    timeout: Annotated[int, typer.Option(help="Seconds to wait for the session to be ready.", min=1)] = (
+        DEFAULT_TIMEOUT_SECONDS
+    )
+
+    def request(self, config: object, *, since: str | None = None) -> SessionRequest:
+        """Return a validated request; its problems are reported before anything is sent."""
+        from signalbox.cli.exchange.stage import seconds
+        from signalbox.filters.languages import Languages
+        from signalbox.splitting.model.mirrord_target import configured_target
+        from signalbox.splitting.model.session_config import parse_mirrord_file
+        from signalbox.splitting.model.target import Target
+
+        found = Target.parse(self.target) if self.target else configured_target(config)
+        if found is None:
+            raise RejectedError("give --target, or `target` in the mirrord.json: the deployed consumer of the session")
+        parsed = parse_mirrord_file(config, Languages())
+        warn_not_split(parsed.other_brokers)
+        name, since_seconds = self.session or new_session_name(), seconds(since, "--since")
+        return SessionRequest(found.with_container, name, self.owner or default_owner(), config, since_seconds)
 
 
-def session_config(config: Path | None, *, exclusive: bool) -> object:
-    """Return the session's mirrord.json: that in a file, or one that takes all queues as a whole."""
-    if (config is None) != exclusive:
-        raise RejectedError("give either --config, for a mirrord.json, or --exclusive, for every message of all queues")
-    return exclusive_config() if config is None else read_mirrord_file(config)
+@dataclass(frozen=True, slots=True)
+class ConfigOptions:
+    """The options that say which messages a session takes."""
+
+    config: Annotated[
+        Path | None,
+        typer.Option(help="A mirrord.json (or .yaml, .toml) with `feature.split_queues`; - for standard input."),
+    ] = None
+    exclusive: Annotated[
+        bool, typer.Option("--exclusive", help="Take every message of all queues; the deployed consumer gets none.")
+    ] = False
+    since: Annotated[
+        str | None,
+        typer.Option(
+            help="Receive the matching messages that were kept in this time first, such as 2h.", metavar="TIME"
+        ),
+    ] = None
+
+    def request(self, options: SessionOptions) -> SessionRequest:
+        """Return a validated request for the messages of a mirrord.json, or for all queues as a whole."""
+        if (self.config is None) != self.exclusive:
+            raise RejectedError(
+                "give either --config, for a mirrord.json, or --exclusive, for every message of all queues"
+            )
+        document = exclusive_config() if self.config is None else read_mirrord_file(self.config)
+        return options.request(document, since=self.since)
 
 
-def session_request(
-    *, target: str | None, session: str | None, owner: str | None, config: object, since: str | None = None
-) -> SessionRequest:
-    """Return a validated request; its problems are reported before anything is sent."""
-    from signalbox.cli.exchange.stage import seconds
-    from signalbox.filters.languages import Languages
-    from signalbox.splitting.model.mirrord_target import configured_target
-    from signalbox.splitting.model.session_config import parse_mirrord_file
-    from signalbox.splitting.model.target import Target
+@contextmanager
+def held(
+    request: SessionRequest, place: StageOptions, *, timeout: timedelta
+) -> "Iterator[tuple[SessionClient, SessionStatus]]":
+    """Hold a session during the block; an interruption ends the command with its status."""
+    from signalbox.cli.shared.signals import Interrupted, interruptible
+    from signalbox.cli.splitting.held_sessions import held_session
 
-    found = Target.parse(target) if target else configured_target(config)
-    if found is None:
-        raise RejectedError("give --target, or `target` in the mirrord.json: the deployed consumer of the session")
-    parsed = parse_mirrord_file(config, Languages())
-    warn_not_split(parsed.other_brokers)
-    name, since_seconds = session or new_session_name(), seconds(since, "--since")
-    return SessionRequest(found.with_container, name, owner or default_owner(), config, since_seconds)
+    try:
+        with (
+            interruptible(),
+            session_client(request, place) as client,
+            held_session(client, timeout=timeout) as state,
+        ):
+            yield client, state
+    except Interrupted as interruption:
+        raise typer.Exit(interruption.status) from interruption
 
 
 @contextmanager
@@ -111,13 +144,8 @@ def _say_wait(text: str) -> None:
 
 def start(
     *,
-    target: ConfiguredTarget = None,
-    config: ConfigFile = None,
-    exclusive: Exclusive = False,
-    since: Since = None,
-    session: SessionName = None,
-    owner: Owner = None,
-    timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
+    options: SessionOptions,
+    messages: ConfigOptions,
     hold: Annotated[
         bool, typer.Option(help="Keep the session until this command is interrupted; otherwise exit when it is ready.")
     ] = True,
@@ -125,19 +153,18 @@ def start(
 ) -> None:
     """Start a session, print the environment for its consumer, and keep it alive until interrupted."""
     from signalbox.cli.shared.signals import Interrupted, interruptible
-    from signalbox.cli.splitting.held_sessions import HeartbeatThread, held_session
+    from signalbox.cli.splitting.held_sessions import HeartbeatThread
 
-    document = session_config(config, exclusive=exclusive)
-    request = session_request(target=target, session=session, owner=owner, config=document, since=since)
+    request, timeout = messages.request(options), timedelta(seconds=options.timeout)
+    if hold:
+        with held(request, place, timeout=timeout) as (client, state):
+            _print_session(state, as_json=place.as_json)
+            with HeartbeatThread(client).running() as heartbeat:
+                _wait(heartbeat)
+        return
     try:
         with interruptible(), session_client(request, place) as client:
-            if not hold:
-                _print_session(client.start(timeout=timedelta(seconds=timeout)), as_json=place.as_json)
-                return
-            with held_session(client, timeout=timedelta(seconds=timeout)) as state:
-                _print_session(state, as_json=place.as_json)
-                with HeartbeatThread(client).running() as heartbeat:
-                    _wait(heartbeat)
+            _print_session(client.start(timeout=timeout), as_json=place.as_json)
     except Interrupted as interruption:
         raise typer.Exit(interruption.status) from interruption
 
@@ -164,63 +191,32 @@ def _wait(heartbeat: "HeartbeatThread") -> None:
 def run(
     *,
     command: Annotated[list[str] | None, typer.Argument(help="The command and its arguments, after --.")] = None,
-    target: ConfiguredTarget = None,
-    config: ConfigFile = None,
-    exclusive: Exclusive = False,
-    since: Since = None,
-    handler: handler_options.HandlerName = None,
-    endpoint: handler_options.Endpoint = None,
-    code: handler_options.Code = None,
-    python: handler_options.Python = None,
-    template: handler_options.Template = None,
-    resource: handler_options.Resource = None,
-    batch_size: handler_options.BatchSize = None,
-    window: handler_options.Window = None,
-    timeout_seconds: handler_options.TimeoutSeconds = None,
-    no_timeout: handler_options.NoTimeout = False,
-    report_failures: handler_options.ReportFailures = None,
-    session: SessionName = None,
-    owner: Owner = None,
-    timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
+    options: SessionOptions,
+    messages: ConfigOptions,
+    handler: HandlerOptions,
     place: StageOptions,
-    as_json: handler_options.BatchJson = False,
 ) -> None:
     """Run a command or a Lambda handler in a session that starts and ends with it."""
-    from signalbox.clients.splitting.handler.settings import Overrides
-
-    overrides = Overrides(batch_size, window, timeout_seconds, report_failures)
-    options = handler_options.HandlerOptions(
-        handler, endpoint, code, python, template, resource, overrides, has_timeout=not no_timeout, as_json=as_json
-    )
-    options.check(has_command=bool(command))
-    document = session_config(config, exclusive=exclusive)
-    request = session_request(target=target, session=session, owner=owner, config=document, since=since)
+    handler.check(has_command=bool(command))
+    request, timeout = messages.request(options), timedelta(seconds=options.timeout)
     if command:
-        _run_command(request, command, place, timeout=timedelta(seconds=timeout))
+        _run_command(request, command, place, timeout=timeout)
     from signalbox.cli.splitting.handler.command import run_handler
 
-    run_handler(request, options, place, timeout=timedelta(seconds=timeout))
+    run_handler(request, handler, place, timeout=timeout)
 
 
 def _run_command(request: SessionRequest, command: list[str], place: StageOptions, *, timeout: timedelta) -> NoReturn:
-    from signalbox.cli.shared.signals import Interrupted, interruptible
-    from signalbox.cli.splitting.held_sessions import ChildProcess, HeartbeatThread, held_session
+    from signalbox.cli.splitting.held_sessions import ChildProcess, HeartbeatThread
 
     if shutil.which(command[0]) is None:  # checked before the deployed consumer is switched
         raise RejectedError(f"cannot run {command[0]!r}: there is no such program")
     environment = place.deployment().program_environment(os.environ)
-    try:
-        with (
-            interruptible(),
-            session_client(request, place) as client,
-            held_session(client, timeout=timeout) as state,
-        ):
-            running = ChildProcess(command, {**environment, **state.environment})
-            with HeartbeatThread(client, on_end=running.end).running() as heartbeat:
-                status = running.run()
-            heartbeat.check()
-    except Interrupted as interruption:
-        raise typer.Exit(interruption.status) from interruption
+    with held(request, place, timeout=timeout) as (client, state):
+        running = ChildProcess(command, {**environment, **state.environment})
+        with HeartbeatThread(client, on_end=running.end).running() as heartbeat:
+            status = running.run()
+        heartbeat.check()
     raise typer.Exit(status)
 
 
@@ -258,7 +254,7 @@ def _refuse_unknown(session: str, known: Sequence[str]) -> None:
 
 def tail(
     *,
-    target: ConfiguredTarget = None,
+    options: SessionOptions,
     queue: Annotated[str, typer.Option(help="Queue id; all queues if not given.", metavar="ID")] = EVERY_QUEUE,
     message_filter: Annotated[
         list[str] | None,
@@ -267,14 +263,10 @@ def tail(
     jq_filter: Annotated[str | None, typer.Option("--jq", help="A jq program that outputs true for a message.")] = None,
     config: Annotated[Path | None, typer.Option(help="A mirrord.json whose filters are used instead.")] = None,
     count: Annotated[int | None, typer.Option(help="Number of messages after which to exit.", min=1)] = None,
-    session: SessionName = None,
-    owner: Owner = None,
-    timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
     place: OutputOptions,
 ) -> None:
     """Print matching messages as they arrive without taking them, by a session that receives copies."""
-    from signalbox.cli.shared.signals import Interrupted, interruptible
-    from signalbox.cli.splitting.held_sessions import HeartbeatThread, held_session
+    from signalbox.cli.splitting.held_sessions import HeartbeatThread
     from signalbox.cli.splitting.tail import Tail, tail_config
 
     document = (
@@ -282,16 +274,9 @@ def tail(
         if config is None
         else mirror_config(read_mirrord_file(config))
     )
-    request = session_request(target=target, session=session, owner=owner, config=document)
+    request = options.request(document)
     tailed = Tail(place.deployment().session(), as_json=place.as_json)
-    try:
-        with (
-            interruptible(),
-            session_client(request, place) as client,
-            held_session(client, timeout=timedelta(seconds=timeout)) as state,
-        ):
-            with HeartbeatThread(client).running() as heartbeat:
-                tailed.follow(state.queues, until=heartbeat.ended, count=count)
-            heartbeat.check()
-    except Interrupted as interruption:
-        raise typer.Exit(interruption.status) from interruption
+    with held(request, place, timeout=timedelta(seconds=options.timeout)) as (client, state):
+        with HeartbeatThread(client).running() as heartbeat:
+            tailed.follow(state.queues, until=heartbeat.ended, count=count)
+        heartbeat.check()

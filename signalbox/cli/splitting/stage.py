@@ -26,10 +26,6 @@ ConfiguredTarget = Annotated[
         metavar="KIND/NAME",
     ),
 ]
-SessionName = Annotated[
-    str | None, typer.Option("--session", help="Name of the session; by default your name and a random part.")
-]
-Owner = Annotated[str | None, typer.Option(help="Owner of the session; by default you at this machine.")]
 
 
 @contextmanager

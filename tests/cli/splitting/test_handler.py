@@ -9,7 +9,6 @@ import pytest
 
 from signalbox.cli.splitting.handler.command import LocalFunction
 from signalbox.cli.splitting.handler.options import HandlerOptions
-from signalbox.clients.splitting.handler.settings import Overrides
 from signalbox.clients.splitting.handler.template import InvalidTemplate
 from signalbox.errors import RejectedError
 from signalbox.splitting.control.protocol import SessionStatus
@@ -248,9 +247,7 @@ def test_messages_of_an_interrupted_batch_are_visible_at_once(desk):  # noqa: F8
 def test_a_session_that_the_stage_ends_ends_its_running_handler(desk):  # noqa: F811
     desk.write("import time\ndef handler(event, context):\n    note()\n    time.sleep(60)\n")
     desk.send("hello")
-    options = HandlerOptions(
-        "app.handler", None, desk.folder, None, None, None, Overrides(), has_timeout=False, as_json=False
-    )
+    options = HandlerOptions(handler="app.handler", code=desk.folder, no_timeout=True)
     state, ended = SessionStatus.parse(desk.stage.replies["start"]({})), threading.Event()
     threading.Thread(target=lambda: (wait_for(desk.seen, "the handler runs"), ended.set())).start()
 

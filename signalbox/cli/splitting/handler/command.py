@@ -11,8 +11,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from signalbox.cli.shared.stage import StageOptions, say
 from signalbox.cli.splitting.handler.loop import HandledQueue, HandlerLoop, Invoker
 from signalbox.cli.splitting.handler.options import HandlerOptions
@@ -35,24 +33,16 @@ if TYPE_CHECKING:
 
 def run_handler(request: "SessionRequest", options: HandlerOptions, place: StageOptions, *, timeout: timedelta) -> None:
     """Invoke a handler with the messages of a session until a signal arrives or the session ends."""
-    from signalbox.cli.shared.signals import Interrupted, interruptible
-    from signalbox.cli.splitting.held_sessions import HeartbeatThread, held_session
-    from signalbox.cli.splitting.sessions import session_client
+    from signalbox.cli.splitting.held_sessions import HeartbeatThread
+    from signalbox.cli.splitting.sessions import held
 
     deployment = place.deployment()
     environment = deployment.program_environment(os.environ)
     consumer = LocalFunction.of(request.target, options, deployment.session(), environment)
-    try:
-        with (
-            interruptible(),
-            session_client(request, place) as client,
-            held_session(client, timeout=timeout) as state,
-        ):
-            with HeartbeatThread(client).running() as heartbeat:
-                consumer.follow(state, until=heartbeat.ended)
-            heartbeat.check()
-    except Interrupted as interruption:
-        raise typer.Exit(interruption.status) from interruption
+    with held(request, place, timeout=timeout) as (client, state):
+        with HeartbeatThread(client).running() as heartbeat:
+            consumer.follow(state, until=heartbeat.ended)
+        heartbeat.check()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +108,7 @@ class LocalFunction:
                 say(f"references of the template that cannot be resolved here: {', '.join(missing)}")
         settings = self.options.overrides.of_function(settings)
         settings.check()
-        limit = f"time-out {settings.timeout.total_seconds():g} s" if self.options.has_timeout else "no time-out"
+        limit = "no time-out" if self.options.no_timeout else f"time-out {settings.timeout.total_seconds():g} s"
         say(f"function {settings.name}: {limit}, {settings.memory_mb} MB, {len(settings.environment)} variables")
         return settings
 
@@ -168,7 +158,7 @@ class LocalFunction:
             environment=environment,
             function_arn=function.arn,
             timeout=function.timeout,
-            has_timeout=self.options.has_timeout,
+            has_timeout=not self.options.no_timeout,
             prints_to_errors=self.options.as_json,
         )
 
