@@ -27,33 +27,6 @@ PRICES = {
     "KMS request": 3.00,
     "Config configuration item": 3_000.00,
 }
-# USD for one unit.
-STANDING_PRICES = {
-    ("KMS key", "a month"): 1.00,
-    ("CloudWatch alarm", "a month"): 0.10,
-    ("CloudWatch dashboard", "a month"): 3.00,
-    ("CloudWatch metric", "a month"): 0.30,
-    ("CloudWatch Logs", "a GB"): 0.50,
-    ("Secrets Manager secret", "a month"): 0.40,
-    ("Glue DPU", "an hour"): 0.44,
-    ("Glue DPU on spare capacity", "an hour"): 0.29,
-}
-# The page of each service's prices at aws.amazon.com, by the beginning of its items' names.
-PRICE_PAGES = {
-    "SQS": "sqs",
-    "Lambda": "lambda",
-    "DynamoDB": "dynamodb",
-    "HTTP API": "api-gateway",
-    "WebSocket": "api-gateway",
-    "Firehose": "firehose",
-    "Scheduler": "eventbridge",
-    "X-Ray": "xray",
-    "KMS": "kms",
-    "Config": "config",
-    "CloudWatch": "cloudwatch",
-    "Secrets Manager": "secrets-manager",
-    "Glue": "glue",
-}
 # SQS bills a request for each 64 KiB; a request has up to ten messages.
 REQUEST_BYTES = 65_536
 REQUEST_MESSAGES = 10

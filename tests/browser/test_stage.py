@@ -108,17 +108,6 @@ def test_a_log_begins_with_its_history_and_continues_live(joined, publisher):
     assert page.locator(".row:not([hidden]) .text").all_text_contents() == ["before 1", "before 2", "after"]
 
 
-def test_a_record_shows_what_changed(joined, publisher):
-    topic = new_topic()
-    publish(publisher, topic, {"state": "Queued"}, {"state": "Running"}, retain=True)
-    page = joined("subscriber", f"#/record/{topic}")
-    expect(page.get_by_role("row", name="state")).to_contain_text("Queued Running")
-
-    publish(publisher, topic, {"state": "Complete"}, retain=True)
-
-    expect(page.get_by_role("row", name="state")).to_contain_text("Running Complete")
-
-
 def test_nothing_is_lost_while_the_connection_is_cut(joined, publisher, place):
     topic = new_topic()
     with tcp_proxy(place.url) as between:
@@ -147,13 +136,6 @@ def test_an_administrator_sees_the_stage_and_the_pictures_of_jobs(joined, publis
     expect(page.get_by_role("img", name="trial report, 2026-11-21")).to_be_visible()
     page.get_by_role("link", name="Topics").click()
     expect(page.locator(".topics li")).not_to_have_count(0)
-
-
-def test_a_user_without_a_grant_does_not_see_the_stage(joined):
-    page = joined("subscriber", "#/overview")
-
-    expect(page.get_by_role("region", name="Splits")).to_contain_text("You have no permission")
-    expect(page.get_by_role("region", name="Now")).to_be_hidden()
 
 
 def test_the_stage_reports_that_it_is_healthy(deployed):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from glue_jobs.transforms.prices import PRICE_PAGES, PRICES, PRICES_DATE, REGION, STANDING_PRICES
+from glue_jobs.transforms.prices import PRICES, PRICES_DATE, REGION
 from tests.docs.markdown import with_section
 from tests.infrastructure.templates import Resource, Templates, templates
 
@@ -18,6 +18,33 @@ RECEIVES = 15 * MINUTES
 RUN_MILLISECONDS, RUN_LOG_KILOBYTES = 100, 1
 # The smallest size of a job, and how long it runs when there is little history.
 WORKERS, JOB_MINUTES = 2, (1, 2)
+# USD for one unit.
+STANDING_PRICES = {
+    ("KMS key", "a month"): 1.00,
+    ("CloudWatch alarm", "a month"): 0.10,
+    ("CloudWatch dashboard", "a month"): 3.00,
+    ("CloudWatch metric", "a month"): 0.30,
+    ("CloudWatch Logs", "a GB"): 0.50,
+    ("Secrets Manager secret", "a month"): 0.40,
+    ("Glue DPU", "an hour"): 0.44,
+    ("Glue DPU on spare capacity", "an hour"): 0.29,
+}
+# The page of each service's prices at aws.amazon.com, by the beginning of its items' names.
+PRICE_PAGES = {
+    "SQS": "sqs",
+    "Lambda": "lambda",
+    "DynamoDB": "dynamodb",
+    "HTTP API": "api-gateway",
+    "WebSocket": "api-gateway",
+    "Firehose": "firehose",
+    "Scheduler": "eventbridge",
+    "X-Ray": "xray",
+    "KMS": "kms",
+    "Config": "config",
+    "CloudWatch": "cloudwatch",
+    "Secrets Manager": "secrets-manager",
+    "Glue": "glue",
+}
 
 
 @dataclass(frozen=True, slots=True)

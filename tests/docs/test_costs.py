@@ -2,7 +2,7 @@
 
 import pytest
 
-from glue_jobs.transforms.prices import PRICES, STANDING_PRICES
+from glue_jobs.transforms.prices import PRICES
 from tests.docs import costs
 
 
@@ -13,7 +13,7 @@ def test_the_page_has_the_costs_of_the_templates_and_prices():
 
 
 def test_every_price_has_one_source():
-    for name in (*PRICES, *(name for name, _ in STANDING_PRICES)):
+    for name in (*PRICES, *(name for name, _ in costs.STANDING_PRICES)):
         assert costs._page(name).startswith("["), name
 
 

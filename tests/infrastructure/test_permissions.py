@@ -251,14 +251,6 @@ def test_keys_are_used_through_services_only(stage):
             assert conditions & {"kms:ViaService", "kms:EncryptionContext:aws:logs:arn"}, name
 
 
-def test_the_public_client_user_uses_the_key_of_the_queues_through_sqs_only(stage):
-    (policy,) = (p for p in stage.every("AWS::IAM::Policy").values() if p["Properties"].get("Users"))
-    (statement,) = (s for s in policy["Properties"]["PolicyDocument"]["Statement"] if "kms:Decrypt" in s["Action"])
-    service = stage.text(statement["Condition"]["StringEquals"]["kms:ViaService"])
-
-    assert service == "sqs.<Region>.amazonaws.com"
-
-
 # The condition keys that a service sends when it assumes a role, by its documentation of trust policies.
 SENT_KEYS = {
     # https://docs.aws.amazon.com/scheduler/latest/UserGuide/cross-service-confused-deputy-prevention.html

@@ -9,13 +9,9 @@ import pytest
 
 from lambdas.rendezvous import answer, offer, poll, sweep, wiring
 from lambdas.shared import instance
-from signalbox.clients.rendezvous.simulator import sample_offer
 from signalbox.queues import Lease, QueueName, QueueUrl
-from signalbox.rendezvous.wire.offer import offer_body
 from tests.handlers.environment import Context
 from tests.handlers.recorded_events import batch, event, message
-
-RESTRICTED = offer_body(sample_offer("restricted"), "restricted")
 
 
 @pytest.fixture
@@ -83,21 +79,3 @@ def test_the_parked_offers_of_a_batch_are_hidden_in_one_call(stage, calls):
     (hidden,) = [parameters["Entries"] for name, parameters in calls if name == "ChangeMessageVisibilityBatch"]
     assert {entry["ReceiptHandle"] for entry in hidden} == {record["receiptHandle"] for record in records}
     assert {entry["VisibilityTimeout"] for entry in hidden} <= {9, 10}
-
-
-def test_only_the_parked_offers_of_a_batch_are_hidden(stage, calls):
-    """The others are deleted, or delivered again after three seconds."""
-    stage.expect_proxies()
-    parked, invalid, broken = message("parked"), message("invalid", body="2.0\n{}"), message("broken")
-    broken["attributes"]["SentTimestamp"] = "not a number"
-
-    offer.handler(batch(broken, invalid, parked), None)
-
-    (hidden,) = [parameters["Entries"] for name, parameters in calls if name == "ChangeMessageVisibilityBatch"]
-    assert [entry["ReceiptHandle"] for entry in hidden] == [parked["receiptHandle"]]
-
-
-def test_a_batch_without_a_parked_offer_hides_nothing(stage, calls):
-    offer.handler(batch(message("denied", body=RESTRICTED)), None)
-
-    assert names(calls) == {"CreateQueue": 1, "SendMessage": 1}

@@ -12,7 +12,6 @@ from signalbox.aws.shared.telemetry import measure_oldest_message
 from signalbox.control.protocol import REPLY_RETENTION, REPLY_VISIBILITY
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.exchange.model.names import StageNames, dead_letter_name
-from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
 from signalbox.sarracenia.rights.names import MAXIMUM_USER_LENGTH, UserName
 from stacks.settings.choices import EXCHANGE_PREFIX
 from stacks.shared import tables
@@ -92,13 +91,6 @@ def test_declared_queues_can_be_created_and_written_but_not_read(name, prefix):
         assert not may(stage, CONTROL, action="sqs:ReceiveMessage", queue=made)
 
 
-@pytest.mark.parametrize("name", ["snowflake-broker", "snowflake-client-1", "signalbox-split-control", "mirrord-a_b"])
-def test_queues_of_others_are_out_of_reach(stage, name):
-    for role in (ROUTE, CONTROL):
-        for action in ("sqs:ReceiveMessage", "sqs:SendMessage", "sqs:DeleteQueue"):
-            assert not may(stage, role, action=action, queue=name)
-
-
 def test_commands_are_read_where_the_administrators_and_users_send_them(stage):
     named = StageNames("signalbox")
     own = stage.every("AWS::SQS::Queue")["Exchange/Commands"]["Properties"]
@@ -112,31 +104,6 @@ def test_commands_are_read_where_the_administrators_and_users_send_them(stage):
         assert may(stage, CONTROL, action="sqs:ReceiveMessage", queue=named.control_queue(user))
         assert may(stage, CONTROL, action="sqs:SendMessage", queue=named.reply_queue(user))
         assert not may(stage, CONTROL, action="sqs:SendMessage", queue=named.control_queue(user))
-
-
-def test_only_the_functions_of_the_exchange_are_called_with_its_messages(stage):
-    mapped = {"Create": {"Exchange/Route", "Exchange/Control"}}
-    for action in ("Create", "Update", "Delete", "Get"):
-        found = allowed(stage, CONTROL, action=f"lambda:{action}EventSourceMapping")
-        # Mappings with the tags of the stage may be deleted for functions of earlier deployments.
-        untagged = [condition for _, condition in found if "ArnLike" in condition and "StringEquals" not in condition]
-        conditions = [condition["ArnLike"]["lambda:FunctionArn"] for condition in untagged]
-        functions = {stage.text(one) for condition in conditions for one in as_list(condition)}
-        assert functions == mapped.get(action, {"Exchange/Route"})
-
-
-def test_mappings_to_functions_of_earlier_deployments_are_known_by_their_tags(stage):
-    for control, capability in ((CONTROL, "exchange"), ("Splitting/ControlRole", "splitting")):
-        found = allowed(stage, control, action="lambda:DeleteEventSourceMapping")
-        (condition,) = (one for _, one in found if "StringEquals" in one)
-        expected = {STAGE_TAG: "signalbox", CAPABILITY_TAG: capability}
-        assert condition["StringEquals"] == {f"aws:ResourceTag/{key}": value for key, value in expected.items()}
-
-
-def test_no_function_may_touch_identities(stage):
-    for name, statement in stage.statements():
-        if name.startswith(("Exchange/", "Rendezvous/")):
-            assert not [action for action in as_list(statement["Action"]) if action.startswith("iam:")], name
 
 
 def test_permissions_rest_on_what_the_longest_names_keep():

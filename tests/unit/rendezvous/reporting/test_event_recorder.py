@@ -1,6 +1,5 @@
 """The recorder of events: history, telemetry and live counters."""
 
-import json
 from dataclasses import replace
 from datetime import timedelta
 
@@ -93,20 +92,3 @@ def test_the_same_occurrence_has_the_same_event_id() -> None:
     first, again = (events.timeout(ANSWERED, at=START + SECONDS_9 * n) for n in (1, 2))
 
     assert first.event_id == again.event_id
-
-
-def test_an_event_is_one_line_of_json_with_utc_milliseconds() -> None:
-    row = json.loads(events.dead_letter("m", at=START, reason="r").to_json())
-
-    assert row == {
-        "version": 1,
-        "event_id": "dead_letter:m",
-        "occurred_at": "2026-11-21 12:00:00.000",
-        "capability": "rendezvous",
-        "kind": "dead_letter",
-        "outcome": "dead",
-        "reason": "r",
-        "message_id": "m",
-        "source": "sqs",
-        "labels": {},
-    }

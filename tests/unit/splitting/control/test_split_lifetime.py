@@ -37,28 +37,6 @@ def test_the_last_stop_undoes_the_split():
     assert stage.stop() == {"session": "ann", "phase": "gone"}
 
 
-def test_two_simultaneous_starts_share_one_split():
-    stage = ControlStage()
-    splits = stage.memory.splits
-    find = splits.find
-
-    def late(target):  # the first look of the second one is from before the first one wrote
-        splits.find = find
-        found = find(target)
-        stage.start("bob", color="blue")
-        return found
-
-    splits.find = late
-    stage.start("ann")
-
-    split = stage.split()
-    assert split is not None
-    assert [session.session_id for session in split.sessions] == ["bob", "ann"]
-    stage.pass_time(6, alive=["ann", "bob"])
-    assert {stage.heartbeat(name)["phase"] for name in ("ann", "bob")} == {"ready"}
-    assert stage.targets.switches == [("switch", APP)]
-
-
 def test_a_changed_registry_applies_to_the_next_split():
     stage = ControlStage().ready("ann")
 
@@ -321,32 +299,6 @@ def test_a_returned_message_that_no_queue_accepts_is_dead_lettered():
     assert (dead_letter.body, original, reason) == ("bad", MEMES, "InvalidMessageContents")
     assert [event.reason for event in stage.events if event.kind == "dead_letter"] == ["InvalidMessageContents"]
     assert "ann" not in [session.session_id for session in stage.split().sessions]
-
-
-def test_a_split_whose_queues_were_never_used_is_undone_within_seconds():
-    stage = ControlStage().ready("ann")
-
-    stage.stop()
-    stage.pass_time(5)
-    is_back = stage.targets.states[APP] is TargetState.ORIGINAL
-    stage.pass_time(15)
-
-    assert is_back
-    assert stage.split() is None
-    assert stage.queues.queues == {}
-
-
-def test_a_session_that_received_nothing_for_long_ends_within_seconds():
-    stage = ControlStage().ready("ann", "bob")
-    stage.memory.uses.extend(stage.session_queue("ann"), until=stage.time.now())
-    for _ in range(4):  # by the schedule
-        stage.pass_time(30, alive=["ann", "bob"])
-        ReconcileLoop(stage.ports).wake_all()
-
-    stage.stop("ann")
-    stage.pass_time(5, alive=["bob"])
-
-    assert [session.session_id for session in stage.split().sessions] == ["bob"]
 
 
 def test_unconsumed_messages_go_past_a_session_whose_queue_is_closed():
