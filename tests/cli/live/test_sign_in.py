@@ -26,7 +26,7 @@ from signalbox.exchange.model.issuers import Issuer
 from signalbox.local.identity.provider import CLIENT, LIFETIME_SECONDS, IdentityProvider
 from tests.browser.site import serving
 from tests.fakes.live_router import REALM, Router, grants, running
-from tests.identity_provider import approve_device, refuse_device
+from tests.identity_provider import approve_device
 from tests.patience import wait_for
 
 PROGRAM = [sys.executable, "-c", "from signalbox.cli.main import main; main()"]
@@ -176,27 +176,6 @@ def test_a_running_command_renews_its_token_and_loses_what_a_new_one_lacks(machi
     assert status == 2
     assert "'trial.log' is not open to this user any more" in "".join(command.said)
     assert router.joins == 1
-
-
-def test_a_refused_sign_in_ends_the_command_with_the_remedy(machine, tail):
-    with machine.runs(*tail) as command:
-        refuse_device(command.code_url(), "ann")
-        status, printed = command.ended()
-
-    assert (status, printed) == (2, [])
-    assert "error: the sign-in was refused at the provider: start again" in "".join(command.said)
-
-
-def test_a_user_whom_the_provider_no_longer_knows_gets_a_new_code(machine, tail, identity_provider):
-    identity_provider.set_user("una", groups=["imaging"])
-    with machine.runs(*tail, "--no-follow") as command:
-        approve_device(command.code_url(), "una")
-        assert command.ended()[0] == 0
-    identity_provider.remove_user("una")
-
-    with machine.runs(*tail, "--no-follow") as second:
-        assert second.code_url()
-        second.process.terminate()
 
 
 def test_a_user_without_rights_gets_the_routers_reason(machine, tail):

@@ -5,18 +5,15 @@ from dataclasses import dataclass
 
 import boto3
 import pytest
-import urllib3
 from typer.testing import CliRunner
-from urllib3 import Timeout
 
 from signalbox.aws.splitting.kubernetes.access import Connection
 from signalbox.aws.splitting.kubernetes.api import ClusterRefused, ClusterUnavailable, FieldConflict, PatchKind
 from signalbox.aws.splitting.kubernetes.client import ClusterClient
 from signalbox.aws.splitting.kubernetes.service_account import ServiceAccountAccess
 from signalbox.cli.main import app
-from tests.adapters.splitting.kubernetes.api_server import Authority
 from tests.fakes.rendezvous import START
-from tests.kubernetes.cluster import Api, ApiError, Namespace, Server, deployment
+from tests.kubernetes.cluster import Api, ApiError, Namespace, deployment
 
 ACCOUNT = "signalbox"
 QUEUE = {"QUEUE": "orders"}
@@ -29,31 +26,18 @@ class Stage:
 
     namespace: Namespace
     client: ClusterClient
-    secret: str
-
-    def put_token(self, text: str) -> None:
-        boto3.client("secretsmanager").put_secret_value(SecretId=self.secret, SecretString=text)
 
     def path(self, resource: str, name: str = "") -> str:
         return self.namespace.path(resource, name)
 
 
-def stage_in(namespace: Namespace, connection: Connection, timeout: Timeout | None = None) -> Stage:
+@pytest.fixture
+def stage(aws, kubernetes, namespace) -> Stage:
     namespace.create("serviceaccounts", {"metadata": {"name": ACCOUNT}})
     secrets = boto3.client("secretsmanager")
     arn = secrets.create_secret(Name=namespace.name, SecretString=namespace.account_token(ACCOUNT))["ARN"]
-    access = ServiceAccountAccess("lab", connection, arn, secrets, lambda: START)
-    client = ClusterClient("lab", access) if timeout is None else ClusterClient("lab", access, timeout)
-    return Stage(namespace, client, arn)
-
-
-def connection_of(kubernetes: Server) -> Connection:
-    return Connection(kubernetes.cluster.endpoint, kubernetes.cluster.ca)
-
-
-@pytest.fixture
-def stage(aws, kubernetes, namespace) -> Stage:
-    return stage_in(namespace, connection_of(kubernetes))
+    connection = Connection(kubernetes.cluster.endpoint, kubernetes.cluster.ca)
+    return Stage(namespace, ClusterClient("lab", ServiceAccountAccess("lab", connection, arn, secrets, lambda: START)))
 
 
 def role(namespace: Namespace, *options: str) -> list[dict[str, object]]:
@@ -207,50 +191,6 @@ def test_an_invalid_value_is_not_in_the_text(limited):
 
     assert "spec.template.spec.containers[0].env[0].name" in str(refused.value)
     assert "password" not in str(refused.value)
-
-
-def test_a_token_that_was_replaced_in_the_secret_is_read_after_one_refusal(limited):
-    token = limited.namespace.account_token(ACCOUNT)
-    limited.put_token("not.a.token")
-    with pytest.raises(ClusterRefused) as refused:
-        limited.client.get(limited.path("deployments", WEB))
-    assert "401" in str(refused.value)
-    assert f"put a valid token of the service account into the secret {limited.secret}" in str(refused.value)
-    assert "not.a.token" not in str(refused.value)
-
-    limited.put_token(token)
-
-    assert limited.client.get(limited.path("deployments", WEB))["metadata"]["name"] == WEB
-
-
-def test_a_server_with_the_certificate_of_another_ca_is_refused(aws, kubernetes, namespace):
-    stage = stage_in(namespace, Connection(kubernetes.cluster.endpoint, Authority().pem))
-
-    with pytest.raises(ClusterRefused, match=r"is not trusted: .*; the CA is `ca` of 'lab' in `kubernetes_clusters`"):
-        stage.client.get(stage.path("pods"))
-
-
-def test_a_server_with_another_host_name_is_refused(aws, kubernetes, namespace):
-    # Linux takes this address for that of the loopback interface, and the certificate does not have it.
-    endpoint = kubernetes.cluster.endpoint.replace("127.0.0.1", "0.0.0.0")  # noqa: S104 - a client's address
-    stage = stage_in(namespace, Connection(endpoint, kubernetes.cluster.ca))
-
-    with pytest.raises(ClusterRefused, match=r"is not trusted: IP address mismatch"):
-        stage.client.get(stage.path("pods"))
-
-
-def test_a_server_that_hangs_or_is_away_is_unavailable_until_it_is_back(aws, kubernetes, namespace):
-    stage = stage_in(namespace, connection_of(kubernetes), urllib3.Timeout(connect=1, read=1))
-    stage.namespace.create("deployments", deployment(WEB, env=QUEUE))
-    role(stage.namespace, "--target", f"deployment/{WEB}")
-    path = stage.path("deployments", WEB)
-
-    with kubernetes.frozen(), pytest.raises(ClusterUnavailable, match=f"no answer from {kubernetes.cluster.endpoint}"):
-        stage.client.get(path)
-    assert stage.client.get(path)["metadata"]["name"] == WEB
-    with kubernetes.away(), pytest.raises(ClusterUnavailable, match=f"no answer from {kubernetes.cluster.endpoint}"):
-        stage.client.get(path)
-    assert stage.client.get(path)["metadata"]["name"] == WEB
 
 
 pytestmark = pytest.mark.kubernetes
