@@ -138,6 +138,17 @@ def test_a_numbered_message_behind_a_late_one_keeps_its_key_held(world, router, 
     assert holds.held == {}
 
 
+def test_a_batch_that_comes_again_is_routed_in_the_order_of_its_numbers(world, router, holds) -> None:
+    router.live = live = Live(world, holds, failing={"bob 1", "alice 2"})
+    batch = [received(1, "bob", "a"), received(2, "alice", "a"), received(3, "alice", "b")]
+    assert router.route(batch, LOG).not_done == ("m1", "m2", "m3")
+    live.failing = set()
+
+    assert router.route([*batch[1:], batch[0]], LOG).not_done == ()
+
+    assert got(world) == [("a", "bob 1", 1), ("a", "alice 2", 2), ("b", "alice 3", 1)]
+
+
 def test_a_publishers_own_name_is_used_for_the_group_only() -> None:
     properties = MessageProperties.of_publication("a", "body")
 

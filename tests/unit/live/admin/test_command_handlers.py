@@ -714,6 +714,15 @@ def test_a_removed_user_has_no_rights_in_a_realm_that_is_made_one_again(stage):
     assert stage.ask("grants") == []
 
 
+def test_a_realm_that_ends_leaves_no_grants_and_no_groups(stage):
+    stage.ask("grant", **LOGS)
+    stage.ask("group_add", **LAB)
+
+    RightsChanges(stage.ports, None).end_realm(OWN)
+
+    assert (stage.ask("grants"), stage.ask("groups", exchange=OWN)) == ([], [])
+
+
 def test_the_end_of_a_realm_beside_a_change_of_its_grants_is_repeated(stage, monkeypatch):
     stage.ask("grant", **LOGS)
     monkeypatch.setattr(stage.grants, "save", lambda *_, **__: False)

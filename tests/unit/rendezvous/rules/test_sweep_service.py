@@ -228,6 +228,22 @@ def test_a_search_for_orphans_that_ran_out_of_time_continues_where_it_was() -> N
     assert sweep.cursor.position() is None
 
 
+def test_a_search_that_runs_out_of_time_between_two_parts_begins_there_again() -> None:
+    sweep = service()
+    urls = [add_stray(sweep, f"snowflake-client-a{number:03}") for number in range(PART + 1)]
+    sweep.start_strays()
+
+    parts = sweep.delete_strays(prefix="snowflake-client-", age=timedelta(minutes=10), until=LATER)
+    next(parts)
+    sweep.clock.sleep(41)
+
+    assert list(parts) == []
+    assert sweep.queues.deleted == urls[:PART]
+    sweep.clock.moment = START
+    continued(sweep)
+    assert sweep.queues.deleted[-1] == urls[-1]
+
+
 def test_without_a_search_no_queue_is_looked_for() -> None:
     sweep = service()
     add_stray(sweep, "snowflake-client-a")
