@@ -12,12 +12,10 @@ from signalbox.control.delivery import UnprovenSender
 from signalbox.control.envelope import Commands, Envelope
 from signalbox.errors import RejectedError
 from signalbox.exchange.control import commands as exchange_commands
-from signalbox.exchange.control.backlog import BacklogService
 from signalbox.exchange.control.caller import prove_sender
 from signalbox.exchange.control.command_handlers import ExchangeService
 from signalbox.exchange.control.command_reader import COMMANDS
-from signalbox.exchange.control.expiry import ExpiryService
-from signalbox.exchange.control.queue_sources import queue_sources
+from signalbox.exchange.control.scheduled_tasks import BacklogService, ExpiryService, queue_sources
 from signalbox.exchange.model.connections import FunctionArn
 from signalbox.exchange.model.events import CAPABILITY
 from signalbox.live.admin import commands

@@ -30,8 +30,8 @@ from signalbox.aws.shared.redrive_policies import SqsRedrivePolicies
 from signalbox.aws.shared.replies import SqsReplies
 from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
-from signalbox.exchange.control.orphan_queues import OrphanQueueSweeper
 from signalbox.exchange.control.reconnection import ReconnectionService
+from signalbox.exchange.control.scheduled_tasks import OrphanQueueSweeper
 from signalbox.exchange.model.connections import FunctionArn, Readers
 from signalbox.exchange.model.control_ports import ControlPorts, StageConfig, Store
 from signalbox.exchange.model.events import CAPABILITY

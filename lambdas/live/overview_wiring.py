@@ -10,7 +10,6 @@ from lambdas.shared import instance
 from signalbox.activity.measures import Sources
 from signalbox.activity.questions import options_of
 from signalbox.activity.recent import RecentActivity
-from signalbox.aws.activity.metric_data import CloudWatchMetricData
 from signalbox.aws.activity.stage import StageActivity
 from signalbox.aws.live.accounts import DynamoUserRights
 from signalbox.aws.live.log import DynamoTopicLog
@@ -47,7 +46,7 @@ def _activity(tables: OverviewTables) -> RecentActivity:
     settings = instance.settings()
     name = settings.text("STAGE")
     activity = StageActivity(
-        CloudWatchMetricData(boto3.client("cloudwatch")),
+        boto3.client("cloudwatch"),
         splits=tables.splits,
         exchanges=tables.exchanges,
         names=StageNames(name, settings.text("EXCHANGE_PREFIX")),

@@ -74,7 +74,7 @@ EXEMPT = {
 # Quotations in a file, which are left out before it is searched: path, then the quoted texts.
 QUOTED: dict[str, tuple[str, ...]] = {
     # The reason of a history event, which is stored.
-    "signalbox/exchange/control/expiry.py": ("nobody consumed from it for as long as it was to stay without",),
+    "signalbox/exchange/control/scheduled_tasks.py": ("nobody consumed from it for as long as it was to stay without",),
     "tests/unit/exchange/control/test_expiry.py": ("nobody consumed from it for as long as it was",),
     "signalbox/live/outbox/events.py": ("nobody knows whether a reply was posted",),
     # Fields of stored items and of control messages.

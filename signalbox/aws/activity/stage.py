@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from signalbox.activity.measures import Sources, measures
 from signalbox.activity.summary import MINUTE, Activity, activities, beginning
-from signalbox.aws.activity.metric_data import CloudWatchMetricData
 from signalbox.aws.exchange.exchanges import DynamoExchanges
 from signalbox.aws.shared.errors import look
+from signalbox.aws.shared.metric_data import CloudWatchClient, metric, metric_values
 from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.exchange.model.names import StageNames
 from signalbox.splitting.ports import StoredSplit
@@ -25,7 +25,7 @@ class StageActivity:
     `sources` are the queues and functions that the template of the stage names.
     """
 
-    metrics: CloudWatchMetricData
+    cloudwatch: CloudWatchClient
     splits: "Table"
     exchanges: "Table"
     names: StageNames
@@ -35,8 +35,14 @@ class StageActivity:
         """Return the activity of every capability. Raises `EffectFailed`."""
         with look("tables of the stage"):
             sources = self._sources()
+        metrics = {
+            one: metric(one.namespace, one.name, one.dimension, statistic=one.statistic, period=MINUTE)
+            for one in measures(sources)
+        }
         # The end is exclusive, and the current minute counts.
-        series = self.metrics.minutes(measures(sources), since=beginning(now), until=now + MINUTE)
+        series = metric_values(
+            self.cloudwatch, metrics, since=beginning(now), until=now + MINUTE, about="CloudWatch metrics"
+        )
         return activities(sources, series, now)
 
     def _sources(self) -> Sources:

@@ -8,10 +8,10 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from signalbox.activity.measures import IN_FLIGHT, MOST_MEASURES, SENT, VISIBLE, Sources, event_measure, measures
-from signalbox.aws.activity.metric_data import CloudWatchMetricData
+from signalbox.activity.measures import IN_FLIGHT, MOST_MEASURES, SENT, VISIBLE, Sources, measures
 from signalbox.aws.activity.stage import StageActivity
 from signalbox.aws.exchange.exchanges import DynamoExchanges
+from signalbox.aws.shared.metric_data import metric_values
 from signalbox.aws.splitting.splits import DynamoSplits
 from signalbox.errors import EffectFailed
 from signalbox.exchange.model.names import StageNames
@@ -54,7 +54,7 @@ def test_a_stage_is_read_with_three_calls(cloudwatch, split_table, exchange_tabl
     sources = Sources({"rendezvous": (QueueName("broker"),)})
     names = StageNames("signalbox", "trial-")
 
-    found = StageActivity(CloudWatchMetricData(cloudwatch), split_table, exchange_table, names, sources).read(NOW)
+    found = StageActivity(cloudwatch, split_table, exchange_table, names, sources).read(NOW)
 
     by_name = {one.capability: one for one in found}
     assert by_name["exchange"].minutes[-2:] == (3, 4)
@@ -75,7 +75,7 @@ def test_a_table_that_cannot_be_read_is_an_error_to_retry(cloudwatch, split_tabl
     names = StageNames("signalbox")
 
     with pytest.raises(EffectFailed, match="ResourceNotFoundException"):
-        StageActivity(CloudWatchMetricData(cloudwatch), split_table, exchange_table, names, Sources({})).read(NOW)
+        StageActivity(cloudwatch, split_table, exchange_table, names, Sources({})).read(NOW)
 
 
 class Pages:
@@ -93,13 +93,11 @@ class Pages:
 
 
 def test_all_pages_are_read():
-    one, other = event_measure("live", "SessionStarted"), event_measure("live", "SessionEnded")
+    found = metric_values(Pages(), {"one": {}, "other": {}}, since=NOW - MINUTE, until=NOW, about="metrics")
 
-    found = CloudWatchMetricData(Pages()).minutes([one, other], since=NOW - MINUTE, until=NOW)
-
-    assert found == {one: {NOW: 1.0}, other: {NOW: 2.0}}
+    assert found == {"one": {NOW: 1.0}, "other": {NOW: 2.0}}
 
 
 def test_a_refused_read_has_the_code_of_aws():
     with pytest.raises(EffectFailed, match="AccessDenied"):
-        CloudWatchMetricData(Pages(code="AccessDenied")).minutes([], since=NOW, until=NOW)
+        metric_values(Pages(code="AccessDenied"), {}, since=NOW, until=NOW, about="metrics")

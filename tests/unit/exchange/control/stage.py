@@ -7,7 +7,7 @@ from typing import Any
 from signalbox.control.envelope import Envelope
 from signalbox.exchange.control.command_handlers import ExchangeService
 from signalbox.exchange.control.command_reader import COMMANDS
-from signalbox.exchange.control.expiry import ExpiryService
+from signalbox.exchange.control.scheduled_tasks import ExpiryService
 from signalbox.exchange.model.control_ports import ControlPorts, StageConfig, Store
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import User

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from signalbox.exchange.control.backlog import BacklogService
+from signalbox.exchange.control.scheduled_tasks import BacklogService
 from signalbox.exchange.model.records import QueueActivity, QueueSize, User
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import UserName

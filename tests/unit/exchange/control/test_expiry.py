@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.exchange.control.expiry import expired
+from signalbox.exchange.control.scheduled_tasks import expired
 from signalbox.exchange.model.records import DeclaredQueue, QueueActivity, QueueSettings, QueueSize
 from tests.fakes.exchange import START
 from tests.unit.exchange.control.stage import ExchangeStage

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from signalbox.exchange.control.orphan_queues import OrphanQueueSweeper
+from signalbox.exchange.control.scheduled_tasks import OrphanQueueSweeper
 from signalbox.exchange.model.records import QueueSize
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, QueueUrl
 from tests.fakes.found_queues import MemoryFoundQueue, MemoryFoundQueues

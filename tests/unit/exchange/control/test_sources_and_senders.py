@@ -6,7 +6,7 @@ import pytest
 
 from signalbox.control.delivery import UnprovenSender
 from signalbox.exchange.control.caller import prove_sender
-from signalbox.exchange.control.queue_sources import queue_sources
+from signalbox.exchange.control.scheduled_tasks import queue_sources
 from signalbox.exchange.model.records import User
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role

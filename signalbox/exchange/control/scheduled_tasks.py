@@ -1,0 +1,148 @@
+"""Scheduled tasks: the oldest message, unused queues, orphan queues, and the permitted sources of queues."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from signalbox.control.orphan_queues import FoundQueues, Strays
+from signalbox.exchange.control.caller import Caller
+from signalbox.exchange.control.deletion import DeletionService
+from signalbox.exchange.model.control_ports import ChangedMeanwhile, ControlPorts
+from signalbox.exchange.model.events import CAPABILITY
+from signalbox.exchange.model.names import dead_letter_name
+from signalbox.exchange.model.records import DeclaredQueue, latest
+from signalbox.parallel import ParallelMap, serial_map
+from signalbox.queues import QueueName, queue_name
+
+# SQS publishes a value each minute, some minutes late.
+WINDOW = timedelta(minutes=15)
+
+
+@dataclass(frozen=True, slots=True)
+class BacklogService:
+    """Measures the queues of exchanges and the control queues of users."""
+
+    ports: ControlPorts
+
+    def oldest(self) -> timedelta | None:
+        """Return the age of the oldest waiting message, or None if none waits. Raises `UnavailableError`.
+
+        CloudWatch bills each metric that is read, so that only queues with waiting messages are looked up there.
+        """
+        waiting = [queue for queue in self.ports.parallel_map(self._if_waiting, self._queues()) if queue is not None]
+        ages = [age for age in self.ports.parallel_map(self._age, waiting) if age is not None]
+        return max(ages, default=None)
+
+    def _queues(self) -> Iterator[QueueName]:
+        for exchange in self.ports.store.exchanges.every():
+            yield self.ports.names.queue(exchange.name)
+        for user in self.ports.store.users.every():
+            yield self.ports.names.control_queue(user.name)
+
+    def _if_waiting(self, queue: QueueName) -> QueueName | None:
+        size = self.ports.sqs.sizes([queue]).get(queue)
+        return queue if size is not None and size.waiting else None
+
+    def _age(self, queue: QueueName) -> timedelta | None:
+        return self.ports.metrics.activity(queue, since=self.ports.now() - WINDOW).oldest
+
+
+REASON = "nobody consumed from it for as long as it was to stay without"
+
+
+def expired(queues: Iterable[DeclaredQueue], now: datetime, *, delay: timedelta) -> Sequence[DeclaredQueue]:
+    """Return the queues that were neither declared nor consumed from for the time that `expires` sets.
+
+    The times of use in `queues` may be late by `delay`, so that this much more time must have passed.
+    """
+    return [queue for queue in queues if queue.settings.expires is not None and _expires_at(queue) + delay <= now]
+
+
+def _expires_at(queue: DeclaredQueue) -> datetime:
+    used_at = max(queue.declared_at, queue.consumed_at or queue.declared_at)
+    return used_at + (queue.settings.expires or timedelta.max)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiryService:
+    """Deletes expired queues."""
+
+    ports: ControlPorts
+
+    def delete_expired(self) -> Sequence[DeclaredQueue]:
+        """Delete the expired queues and return them. Raises `UnavailableError`."""
+        now, delay = self.ports.now(), self.ports.config.metrics_delay
+        late = expired(self.ports.store.queues.every(), now, delay=delay)
+        # A look costs calls, so only queues without another heartbeat are looked at.
+        return [queue for queue in late if self._is_unused(queue, now, delay=delay) and self._is_deleted(queue)]
+
+    def _is_unused(self, queue: DeclaredQueue, now: datetime, *, delay: timedelta) -> bool:
+        name = self.ports.names.queue(queue.name)
+        # This read also makes the queue active, so that SQS begins to publish its metrics.
+        size = self.ports.sqs.sizes([name]).get(name)
+        if size is not None and size.in_flight:
+            return False
+        activity = self.ports.metrics.activity(name, since=now - delay - (queue.settings.expires or delay))
+        if size is not None and not activity.is_measured:
+            return False
+        measured = replace(queue, consumed_at=latest(queue.consumed_at, activity.received_at))
+        return bool(expired([measured], now, delay=delay))
+
+    def _is_deleted(self, queue: DeclaredQueue) -> bool:
+        try:
+            DeletionService(self.ports, Caller(None)).delete(queue, reason=REASON)
+        except ChangedMeanwhile:
+            return False  # a consumer used it since it was read, so it has not expired
+        return True
+
+
+FAMILIES = ("x", "q_")  # prefixes of the names of exchanges and of queues
+
+
+@dataclass(frozen=True, slots=True)
+class OrphanQueueSweeper:
+    """Deletes orphan queues. It never deletes a queue without this stage's tags."""
+
+    ports: ControlPorts
+    queues: FoundQueues
+    parallel_map: ParallelMap = serial_map
+
+    def delete_strays(self) -> Iterator[QueueName]:
+        """Delete the empty queues that belong to no record, and yield their names.
+
+        Queues with messages are kept, and so are the dead letters of deleted resources until they are consumed or
+        expire.
+        """
+        listed = [url for family in FAMILIES for url in self._strays.listed(prefix=self.ports.names.prefix + family)]
+        # Read after the queues were listed, so that a queue that was declared since then is kept.
+        known = set(self._known())
+        unknown = [url for url in listed if queue_name(url) not in known]
+        strays = list(self._strays.old(unknown, now=self.ports.now()))
+        sizes = self.ports.sqs.sizes(map(queue_name, strays))
+        empty = {name for name, size in sizes.items() if not size.total}
+        ours = self._strays.ours(url for url in strays if queue_name(url) in empty)
+        for url in ours:
+            if self.ports.names.exchange_of(queue_name(url)):
+                self.ports.mappings.disconnect(queue_name(url))
+        yield from self._strays.delete(ours)
+
+    @property
+    def _strays(self) -> Strays:
+        return Strays(self.queues, self.ports.names.stage, CAPABILITY, self.parallel_map)
+
+    def _known(self) -> Iterator[QueueName]:
+        records: Sequence[str] = [one.name for one in self.ports.store.exchanges.every()]
+        for name in [*records, *(one.name for one in self.ports.store.queues.every())]:
+            queue = self.ports.names.queue(name)
+            yield from (queue, dead_letter_name(queue))
+
+
+def queue_sources(ports: ControlPorts) -> Mapping[QueueName, Sequence[QueueName]]:
+    """Return the sources of every queue: of exchanges, declared queues and users."""
+    found: dict[QueueName, Sequence[QueueName]] = {}
+    names = [str(one.name) for one in ports.store.exchanges.every()]
+    for queue in map(ports.names.queue, [*names, *(one.name for one in ports.store.queues.every())]):
+        found |= {queue: (), dead_letter_name(queue): (queue,)}
+    for user in ports.store.users.every():
+        found |= {ports.names.control_queue(user.name): (), ports.names.reply_queue(user.name): ()}
+    return found
