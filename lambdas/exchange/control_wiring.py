@@ -11,11 +11,10 @@ from lambdas.shared import instance
 from lambdas.shared.threads import parallel_map
 from signalbox.aws.exchange.bindings import DynamoBindings
 from signalbox.aws.exchange.connections import DynamoConnectionChecks, LambdaConnections
-from signalbox.aws.exchange.counters import DynamoCounters
+from signalbox.aws.exchange.counters import DynamoCounters, DynamoRightsVersion
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoQueues, DynamoUsers
 from signalbox.aws.exchange.queue_metrics import CloudWatchQueueMetrics
 from signalbox.aws.exchange.queues import SqsExchangeQueues
-from signalbox.aws.exchange.rights_version import DynamoRightsVersion
 from signalbox.aws.exchange.route_mappings import RouteMappings
 from signalbox.aws.exchange.sender import SqsExchangeSender
 from signalbox.aws.exchange.user_control_queues import UserControlQueues

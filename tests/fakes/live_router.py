@@ -42,7 +42,7 @@ from signalbox.live.model.state import (
 from signalbox.live.procedures.session_meta import RENEW
 from signalbox.live.rights.grants import Grant, Rights
 from signalbox.live.session.machine import receive
-from signalbox.live.wamp import codec, error_uris
+from signalbox.live.wamp import codec, uris
 from signalbox.live.wamp.audience import UNRESTRICTED
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.batches import BATCHED_SUBPROTOCOL, batch, messages_of
@@ -318,14 +318,14 @@ class Router:
         if answer.procedure == "wamp.subscription.lookup":
             return Result(answer.request, {}, Payload((1,)))
         if answer.procedure != "wamp.subscription.get_events" or listener is None:
-            return Error(CALL, answer.request, {}, error_uris.NO_SUCH_PROCEDURE, EMPTY)
+            return Error(CALL, answer.request, {}, uris.NO_SUCH_PROCEDURE, EMPTY)
         try:
             request = HistoryRequest.parse(answer.payload)
         except InvalidArgument as problem:
-            return Error(CALL, answer.request, {}, error_uris.INVALID_ARGUMENT, Payload((str(problem),)))
+            return Error(CALL, answer.request, {}, uris.INVALID_ARGUMENT, Payload((str(problem),)))
         pattern = peer.session.subscriptions.get(request.subscription)
         if pattern is None:
-            return Error(CALL, answer.request, {}, error_uris.NO_SUCH_SUBSCRIPTION, EMPTY)
+            return Error(CALL, answer.request, {}, uris.NO_SUCH_SUBSCRIPTION, EMPTY)
         events = [event for event in self.log if pattern.matches(event.topic)]
         return Result(
             RequestId(answer.request), {}, get_events_result(history_page(events, request, listener), pattern)
@@ -335,7 +335,7 @@ class Router:
         try:
             return Result(answer.request, {}, self.procedures[answer.procedure](answer.payload))
         except LookupError:
-            return Error(CALL, answer.request, {}, error_uris.NO_SUCH_SUBSCRIPTION, EMPTY)
+            return Error(CALL, answer.request, {}, uris.NO_SUCH_SUBSCRIPTION, EMPTY)
 
 
 def new_session(user_agent: str, *, is_batched: bool = False) -> Session:

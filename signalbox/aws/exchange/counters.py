@@ -1,4 +1,4 @@
-"""The DynamoDB store of counters, as the control plane reads it."""
+"""Counters of exchanges and queues, and the version of all rights by which instances notice old caches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from boto3.dynamodb.conditions import Key
 
-from signalbox.aws.exchange.items import MINUTE, minute_key, minute_of, partition
+from signalbox.aws.exchange.items import MINUTE, minute_key, minute_of, partition, rights_version_key
 from signalbox.aws.shared.dynamodb import every_item
 from signalbox.exchange.model.records import MinuteCounts, ResourceRef
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.service_resource import Table
+
 
 AFTER_ALL_DIGITS = MINUTE + ":"
 
@@ -29,3 +30,19 @@ class DynamoCounters:
         query = {"TableName": self.table.name, "KeyConditionExpression": Key("pk").eq(partition(resource)) & minutes}
         # The client is thread-safe, the table resource is not.
         return [minute_of(item) for item in every_item(self.table.meta.client.query, query)]
+
+
+@dataclass(frozen=True, slots=True)
+class DynamoRightsVersion:
+    """`RightsVersion`: a number in the table `Exchanges`."""
+
+    table: "Table"
+
+    def increment(self) -> None:
+        """Raise the version. The rights must have been written before."""
+        self.table.update_item(
+            Key=rights_version_key(),
+            UpdateExpression="ADD #version :one",
+            ExpressionAttributeNames={"#version": "version"},
+            ExpressionAttributeValues={":one": 1},
+        )

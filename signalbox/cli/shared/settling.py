@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def wait_until_rights_settle(users: "DynamoUsers") -> None:
     """Return when no function instance uses rights that it read before this call."""
-    from signalbox.aws.exchange.rights_version import DynamoRightsVersion
+    from signalbox.aws.exchange.counters import DynamoRightsVersion
 
     DynamoRightsVersion(users.table).increment()
     time.sleep(RIGHTS_SETTLE_SECONDS)

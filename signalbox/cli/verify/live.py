@@ -36,9 +36,9 @@ from signalbox.flows.trial import Trial, expect
 from signalbox.live.admin.commands import secret_fields
 from signalbox.live.wamp.authentication import Credentials
 from signalbox.live.wamp.codec import SUBPROTOCOL
-from signalbox.live.wamp.error_uris import NOT_AUTHORIZED
 from signalbox.live.wamp.messages import Payload, Publish
 from signalbox.live.wamp.patterns import TopicPattern
+from signalbox.live.wamp.uris import NOT_AUTHORIZED
 from signalbox.verify.names import RunNames
 from signalbox.verify.report import Answer, inversions
 

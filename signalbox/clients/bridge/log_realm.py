@@ -13,10 +13,10 @@ from signalbox.clients.live.session import RequestRefused
 from signalbox.live.bridge.log_positions import LogPosition, LogPositions
 from signalbox.live.bridge.log_reader import LogPublication
 from signalbox.live.procedures.meta_events import ON_CREATE
-from signalbox.live.wamp.error_uris import NO_SUCH_SUBSCRIPTION
 from signalbox.live.wamp.messages import Payload
 from signalbox.live.wamp.options import AfterTime
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
+from signalbox.live.wamp.uris import NO_SUCH_SUBSCRIPTION
 
 if TYPE_CHECKING:
     from signalbox.clients.live.client import LiveClient

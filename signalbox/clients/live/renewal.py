@@ -7,7 +7,7 @@ from signalbox.clients.identity.provider import ProviderUnavailable
 from signalbox.clients.identity.tokens import TokenSource, seconds_to_renewal
 from signalbox.clients.live.session import ClientSession, refusal
 from signalbox.errors import RejectedError
-from signalbox.live.wamp import error_uris
+from signalbox.live.wamp import uris
 from signalbox.live.wamp.messages import Call, Error, Payload, RequestId
 
 RENEW = "signalbox.session.renew"
@@ -54,7 +54,7 @@ class Renewal:
             return
         self.request = None
         if isinstance(reply, Error):
-            if reply.error != error_uris.UNAVAILABLE:
+            if reply.error != uris.UNAVAILABLE:
                 raise RenewalRefused(f"the router refuses the renewed token: {refusal(reply)}; sign in again")
             self.due_at = now + RETRY_SECONDS
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from signalbox.clients.live.cursor import Cursor, ReceivedEvent
 from signalbox.errors import RejectedError, UnavailableError
-from signalbox.live.wamp import error_uris
+from signalbox.live.wamp import uris
 from signalbox.live.wamp.codec import parse, serialize
 from signalbox.live.wamp.messages import (
     Abort,
@@ -39,7 +39,7 @@ ROLES: Mapping[str, object] = {
 }
 JOIN_SECONDS = 30.0
 # Reasons of an ABORT after which another try may succeed.
-TEMPORARY = frozenset({error_uris.TIMEOUT, error_uris.PROTOCOL_VIOLATION, error_uris.UNAVAILABLE})
+TEMPORARY = frozenset({uris.TIMEOUT, uris.PROTOCOL_VIOLATION, uris.UNAVAILABLE})
 # Reasons of a GOODBYE after which a client joins again with a new token.
 TOKEN_OVER = frozenset({"signalbox.close.token_expired", "signalbox.close.role_changed"})
 
@@ -181,7 +181,7 @@ class ClientSession:
             )
 
     def _close(self, goodbye: Goodbye) -> None:
-        self.socket.send(serialize(Goodbye({}, error_uris.GOODBYE_AND_OUT)))
+        self.socket.send(serialize(Goodbye({}, uris.GOODBYE_AND_OUT)))
         reason = goodbye.details.get("message") or goodbye.reason
         if goodbye.reason in TOKEN_OVER:
             raise ConnectionLost(f"the session has ended: {reason}")

@@ -15,7 +15,7 @@ from signalbox.live.model.events import Cause
 from signalbox.live.model.state import Session
 from signalbox.live.ports import RealmAccess, SessionPorts
 from signalbox.live.rights.grants import Rights
-from signalbox.live.wamp import error_uris
+from signalbox.live.wamp import uris
 from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, TYPE_CODES, serialize, size_bytes
 from signalbox.live.wamp.messages import Call, Error, Payload, RequestId, Result
 from signalbox.live.wamp.patterns import TopicPattern
@@ -46,13 +46,13 @@ class AnswerTooLarge(RejectedError):
 
 
 ERRORS: Mapping[type[SignalboxError], str] = {
-    InvalidArgument: error_uris.INVALID_ARGUMENT,
-    InvalidUri: error_uris.INVALID_URI,
-    NoSuchSubscription: error_uris.NO_SUCH_SUBSCRIPTION,
-    NoSuchSession: error_uris.NO_SUCH_SESSION,
-    NotPermitted: error_uris.NOT_AUTHORIZED,
-    AnswerTooLarge: error_uris.PAYLOAD_SIZE_EXCEEDED,
-    ProcedureUnavailable: error_uris.UNAVAILABLE,
+    InvalidArgument: uris.INVALID_ARGUMENT,
+    InvalidUri: uris.INVALID_URI,
+    NoSuchSubscription: uris.NO_SUCH_SUBSCRIPTION,
+    NoSuchSession: uris.NO_SUCH_SESSION,
+    NotPermitted: uris.NOT_AUTHORIZED,
+    AnswerTooLarge: uris.PAYLOAD_SIZE_EXCEEDED,
+    ProcedureUnavailable: uris.UNAVAILABLE,
 }
 
 

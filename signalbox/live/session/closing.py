@@ -16,7 +16,7 @@ from signalbox.live.model.state import (
     moved,
     token_deadline,
 )
-from signalbox.live.wamp import error_uris
+from signalbox.live.wamp import uris
 from signalbox.live.wamp.codec import MalformedFrame
 from signalbox.live.wamp.messages import Abort, Goodbye, Message
 
@@ -34,13 +34,13 @@ def violated(session: Session, received: Message | MalformedFrame, context: Deci
         if isinstance(received, MalformedFrame)
         else f"received {_name(received)} message in state {session.state}"
     )
-    return aborted(session, error_uris.PROTOCOL_VIOLATION, problem)
+    return aborted(session, uris.PROTOCOL_VIOLATION, problem)
 
 
 def left(session: Session, received: Goodbye, context: DecisionContext) -> Outcome:
     """Answer a client's GOODBYE and close the connection, since a connection has one session."""
     del received, context
-    return _ended(session, Post(Goodbye({}, error_uris.GOODBYE_AND_OUT)), Close())
+    return _ended(session, Post(Goodbye({}, uris.GOODBYE_AND_OUT)), Close())
 
 
 def closed(session: Session, received: Abort | Goodbye, context: DecisionContext) -> Outcome:
@@ -74,7 +74,7 @@ def token_elapsed(session: Session, received: Elapsed, context: DecisionContext)
     if token is None:
         return Outcome(session)
     if token.is_over(context.now):
-        return ended_with_goodbye(session, error_uris.TOKEN_EXPIRED, "the token has expired: join again", context)
+        return ended_with_goodbye(session, uris.TOKEN_EXPIRED, "the token has expired: join again", context)
     if context.now < session.deadline:
         return Outcome(session)  # the timer of the join, or one of an older token
     return Outcome(replace(session, deadline=token_deadline(token, now=context.now)))
@@ -91,7 +91,7 @@ def join_timed_out(session: Session, received: Elapsed, context: DecisionContext
     del received
     if context.now < session.deadline:
         return Outcome(session)
-    return aborted(session, error_uris.TIMEOUT, f"not joined within {JOIN_TIMEOUT.total_seconds():g} s")
+    return aborted(session, uris.TIMEOUT, f"not joined within {JOIN_TIMEOUT.total_seconds():g} s")
 
 
 def goodbye_timed_out(session: Session, received: Elapsed, context: DecisionContext) -> Outcome:

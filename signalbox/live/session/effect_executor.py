@@ -53,7 +53,7 @@ from signalbox.live.router.publication_metadata import (
     message_for,
 )
 from signalbox.live.session.handshake import MAXIMUM_FAILURES
-from signalbox.live.wamp import error_uris
+from signalbox.live.wamp import uris
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import Identity
 from signalbox.live.wamp.codec import MAXIMUM_ID, TYPE_CODES
@@ -217,9 +217,9 @@ class EffectExecutor:
 
     def _refuse(self, effect: Distribute, problem: str) -> None:
         if effect.request is None:
-            self.drop(Drop(error_uris.UNAVAILABLE))
+            self.drop(Drop(uris.UNAVAILABLE))
             return
-        error = Error(TYPE_CODES[Publish], effect.request, {}, error_uris.UNAVAILABLE, Payload((problem,)))
+        error = Error(TYPE_CODES[Publish], effect.request, {}, uris.UNAVAILABLE, Payload((problem,)))
         self._put(reply_item(Post(error), self._item_id()))
 
     def _put(self, item: OutboxItem) -> None:

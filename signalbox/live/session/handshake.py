@@ -10,7 +10,7 @@ from signalbox.live.model.effects import CountFailure, Enter, Post
 from signalbox.live.model.state import Account, DecisionContext, Outcome, Realm, Session, State, token_deadline
 from signalbox.live.procedures.table import FEATURES
 from signalbox.live.session.closing import aborted
-from signalbox.live.wamp import error_uris
+from signalbox.live.wamp import uris
 from signalbox.live.wamp.authentication import (
     PROVIDER,
     AuthMethod,
@@ -53,12 +53,12 @@ def greeted(session: Session, received: Hello, context: DecisionContext) -> Outc
     try:
         parse_procedure(received.realm)
     except InvalidUri:
-        return aborted(session, error_uris.INVALID_URI, "the realm is not a URI")
+        return aborted(session, uris.INVALID_URI, "the realm is not a URI")
     request = _join_request(received.details)
     if request.problems:
-        return aborted(session, error_uris.PROTOCOL_VIOLATION, "; ".join(request.problems))
+        return aborted(session, uris.PROTOCOL_VIOLATION, "; ".join(request.problems))
     if context.realm is None:
-        return aborted(session, error_uris.NO_SUCH_REALM, NO_REALM)
+        return aborted(session, uris.NO_SUCH_REALM, NO_REALM)
     named = replace(session, realm=context.realm.name, features=request.features)
     return _identified(named, request, context.realm, context)
 
@@ -71,7 +71,7 @@ def _identified(session: Session, request: _JoinRequest, realm: Realm, context: 
     method = chosen_method(request.methods, accepted=known | anonymous)
     if method is None:
         is_anonymous = not request.authid or set(request.methods) == {AuthMethod.ANONYMOUS}
-        reason = error_uris.AUTHENTICATION_REQUIRED if is_anonymous else error_uris.NO_MATCHING_AUTH_METHOD
+        reason = uris.AUTHENTICATION_REQUIRED if is_anonymous else uris.NO_MATCHING_AUTH_METHOD
         return aborted(session, reason, HOW_TO_JOIN)
     if method is AuthMethod.ANONYMOUS and realm.anonymous is not None:
         return _joined(session, realm.anonymous, method, context)
@@ -96,7 +96,7 @@ def authenticated(session: Session, received: Authenticate, context: DecisionCon
     some wrong ones would let any stranger lock the user out.
     """
     if context.realm is None or session.identity is None:
-        return aborted(session, error_uris.NO_SUCH_REALM, "there is no such realm any more")
+        return aborted(session, uris.NO_SUCH_REALM, "there is no such realm any more")
     authid, method = session.identity.authid, session.identity.method
     if context.token is not None and method is AuthMethod.TICKET:
         return _authenticated_by_token(session, session.identity, context.token, context)
@@ -104,7 +104,7 @@ def authenticated(session: Session, received: Authenticate, context: DecisionCon
     is_right = _is_right(received.signature, credentials, method, challenge=session.challenge)
     if context.account is None or not is_right:
         is_often = context.failures >= MAXIMUM_FAILURES
-        refused = aborted(session, error_uris.AUTHENTICATION_FAILED, WRONG[method] + (TOO_OFTEN if is_often else ""))
+        refused = aborted(session, uris.AUTHENTICATION_FAILED, WRONG[method] + (TOO_OFTEN if is_often else ""))
         return replace(refused, effects=(CountFailure(authid), *refused.effects))
     return _joined(session, context.account, method, context)
 
@@ -133,7 +133,7 @@ def _joined(
     session: Session, account: Account, method: AuthMethod, context: DecisionContext, *, provider: str = PROVIDER
 ) -> Outcome:
     if not account.rights.are_any:
-        return aborted(session, error_uris.NOT_AUTHORIZED, "this user has no rights in this realm")
+        return aborted(session, uris.NOT_AUTHORIZED, "this user has no rights in this realm")
     identity = Identity(account.name, account.role, method, provider)
     session_id = session.session or context.session
     joined = replace(session, state=State.JOINED, session=session_id, identity=identity, challenge="")
@@ -147,7 +147,7 @@ def _joined(
 def token_error(problem: TokenProblem) -> str:
     """Return the error URI for a refused token."""
     is_temporary = problem is TokenProblem.UNAVAILABLE
-    return error_uris.UNAVAILABLE if is_temporary else error_uris.AUTHENTICATION_FAILED
+    return uris.UNAVAILABLE if is_temporary else uris.AUTHENTICATION_FAILED
 
 
 def refused_token(problem: TokenProblem) -> CountFailure:

@@ -10,7 +10,7 @@ from signalbox.live.procedures.table import RENEWAL
 from signalbox.live.session import requests
 from signalbox.live.session.closing import ended_with_goodbye
 from signalbox.live.session.handshake import refused_token, token_error
-from signalbox.live.wamp import error_uris
+from signalbox.live.wamp import uris
 from signalbox.live.wamp.codec import TYPE_CODES
 from signalbox.live.wamp.messages import Call, Error, Payload, Result
 
@@ -29,16 +29,16 @@ def renewed(session: Session, received: Call, context: DecisionContext) -> Outco
     """
     token = session.token
     if token is None:
-        return _refused(session, received, error_uris.NOT_AUTHORIZED, "this session has not joined with a token")
+        return _refused(session, received, uris.NOT_AUTHORIZED, "this session has not joined with a token")
     if context.token is None:
-        return _refused(session, received, error_uris.INVALID_ARGUMENT, "arguments[0]: expected the new token, a text")
+        return _refused(session, received, uris.INVALID_ARGUMENT, "arguments[0]: expected the new token, a text")
     new = _accepted(session, token, context.token, context)
     if isinstance(new, TokenProblem):
         refused = _refused(session, received, token_error(new), new.text)
         return replace(refused, effects=(refused_token(new), *refused.effects))
     if new.role is not token.role:
         message = "the role of the user has changed: join again"
-        return ended_with_goodbye(session, error_uris.ROLE_CHANGED, message, context)
+        return ended_with_goodbye(session, uris.ROLE_CHANGED, message, context)
     deadline = min(session.deadline, token_deadline(new, now=context.now))
     continued = requests.rights_revoked(replace(session, token=new, deadline=deadline), RightsChanged(), context)
     result = Result(received.request, {}, RENEWAL.answer(new, received.payload))

@@ -7,7 +7,7 @@ from signalbox.live.model.effects import AnswerCall, Attach, Detach, Distribute,
 from signalbox.live.model.state import DecisionContext, Outcome, RightsChanged, Session
 from signalbox.live.procedures.table import PROCEDURES
 from signalbox.live.rights.grants import NO_RIGHTS, Rights, revoked
-from signalbox.live.wamp import error_uris
+from signalbox.live.wamp import uris
 from signalbox.live.wamp.codec import MAXIMUM_MESSAGE_BYTES, TYPE_CODES
 from signalbox.live.wamp.messages import (
     Call,
@@ -62,7 +62,7 @@ def unsubscribed(session: Session, received: Unsubscribe, context: DecisionConte
     """End a subscription of a session."""
     del context
     if received.subscription not in session.subscriptions:
-        refusal = _Refusal(error_uris.NO_SUCH_SUBSCRIPTION, "this session has no such subscription")
+        refusal = _Refusal(uris.NO_SUCH_SUBSCRIPTION, "this session has no such subscription")
         return Outcome(session, (_error(received, refusal),))
     left = {one: pattern for one, pattern in session.subscriptions.items() if one != received.subscription}
     detach = Detach(session.subscriptions[received.subscription])
@@ -90,15 +90,13 @@ def called(session: Session, received: Call, context: DecisionContext) -> Outcom
 def not_registered(session: Session, received: Register, context: DecisionContext) -> Outcome:
     """Refuse REGISTER: clients cannot offer procedures."""
     del context
-    return Outcome(
-        session, (_error(received, _Refusal(error_uris.NOT_AUTHORIZED, "procedures cannot be registered here")),)
-    )
+    return Outcome(session, (_error(received, _Refusal(uris.NOT_AUTHORIZED, "procedures cannot be registered here")),))
 
 
 def not_unregistered(session: Session, received: Unregister, context: DecisionContext) -> Outcome:
     """Refuse UNREGISTER: no procedure is ever registered."""
     del context
-    refusal = _Refusal(error_uris.NO_SUCH_REGISTRATION, "procedures cannot be registered here")
+    refusal = _Refusal(uris.NO_SUCH_REGISTRATION, "procedures cannot be registered here")
     return Outcome(session, (_error(received, refusal),))
 
 
@@ -125,7 +123,7 @@ def _revocations(session: Session, ended: Collection[SubscriptionId]) -> Iterato
     for subscription in sorted(ended):
         yield Detach(session.subscriptions[subscription])
         if accepts_revocation(session):
-            details = {"subscription": subscription, "reason": error_uris.NOT_AUTHORIZED}
+            details = {"subscription": subscription, "reason": uris.NOT_AUTHORIZED}
             yield Post(Unsubscribed(RequestId(0), details), ends=subscription)
 
 
@@ -138,25 +136,25 @@ def _subscription(
     except (InvalidOptions, InvalidUri) as problem:
         return _refusal(problem)
     if not _rights(context).may_subscribe(pattern):
-        return _Refusal(error_uris.NOT_AUTHORIZED, "this user may not subscribe to every topic that this matches")
+        return _Refusal(uris.NOT_AUTHORIZED, "this user may not subscribe to every topic that this matches")
     is_new = pattern.subscription_id not in session.subscriptions
     if is_new and len(session.subscriptions) >= MAXIMUM_SUBSCRIPTIONS:
         problem_text = f"a session has {MAXIMUM_SUBSCRIPTIONS} subscriptions at most: subscribe to patterns"
-        return _Refusal(error_uris.TOO_MANY_SUBSCRIPTIONS, problem_text)
+        return _Refusal(uris.TOO_MANY_SUBSCRIPTIONS, problem_text)
     return pattern, options
 
 
 def _publication(session: Session, received: Publish, context: DecisionContext) -> Distribute | _Refusal:
     if context.size_bytes > MAXIMUM_PUBLISH_BYTES:
         size = f"{context.size_bytes} bytes; at most {MAXIMUM_PUBLISH_BYTES} are allowed in a message"
-        return _Refusal(error_uris.PAYLOAD_SIZE_EXCEEDED, f"{size}; publish what is larger by SQS")
+        return _Refusal(uris.PAYLOAD_SIZE_EXCEEDED, f"{size}; publish what is larger by SQS")
     try:
         topic = parse_topic(received.topic)
         options = PublishOptions.parse(received.options, publisher=session.session)
     except (InvalidOptions, InvalidUri) as problem:
         return _refusal(problem)
     if not _rights(context).may_publish(topic):
-        return _Refusal(error_uris.NOT_AUTHORIZED, "this user may not publish to this topic")
+        return _Refusal(uris.NOT_AUTHORIZED, "this user may not publish to this topic")
     return Distribute(
         publication=context.publication,
         topic=topic,
@@ -174,9 +172,9 @@ def _call_refusal(procedure: str, context: DecisionContext) -> _Refusal | None:
     except InvalidUri as problem:
         return _refusal(problem)
     if found is None:
-        return _Refusal(error_uris.NO_SUCH_PROCEDURE, "there is no such procedure")
+        return _Refusal(uris.NO_SUCH_PROCEDURE, "there is no such procedure")
     if not found.is_permitted(_rights(context)):
-        return _Refusal(error_uris.NOT_AUTHORIZED, "this user may not call this procedure")
+        return _Refusal(uris.NOT_AUTHORIZED, "this user may not call this procedure")
     return None
 
 
@@ -185,7 +183,7 @@ def _rights(context: DecisionContext) -> Rights:
 
 
 def _refusal(problem: InvalidOptions | InvalidUri) -> _Refusal:
-    error = error_uris.INVALID_URI if isinstance(problem, InvalidUri) else error_uris.INVALID_ARGUMENT
+    error = uris.INVALID_URI if isinstance(problem, InvalidUri) else uris.INVALID_ARGUMENT
     return _Refusal(error, str(problem))
 
 

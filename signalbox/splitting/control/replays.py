@@ -15,9 +15,9 @@ from signalbox.sending import Delivery, batches
 from signalbox.splitting.control.ports import ControlPorts, KeptStore
 from signalbox.splitting.control.problems import record_problem
 from signalbox.splitting.control.record_updates import RecordChanged, changed
+from signalbox.splitting.forwarding.deliveries import marked
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.matching import decide
-from signalbox.splitting.forwarding.replayed import marked
 from signalbox.splitting.forwarding.route import FILTER_STOPPED, Route
 from signalbox.splitting.model import events
 from signalbox.splitting.model.claims import SessionId

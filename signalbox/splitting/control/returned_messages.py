@@ -13,9 +13,9 @@ from signalbox.queues import QueueName
 from signalbox.sending import Batch, Delivery, SentBatch, batches
 from signalbox.splitting.control.ports import ControlPorts
 from signalbox.splitting.control.record_updates import changed
+from signalbox.splitting.forwarding.deliveries import is_replayed
 from signalbox.splitting.forwarding.filter_budget import FilterBudget
 from signalbox.splitting.forwarding.matching import decide
-from signalbox.splitting.forwarding.replayed import is_replayed
 from signalbox.splitting.forwarding.route import FILTER_STOPPED, Route
 from signalbox.splitting.forwarding.use_recorder import UseRecorder
 from signalbox.splitting.model import events

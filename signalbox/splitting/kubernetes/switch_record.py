@@ -1,8 +1,9 @@
-"""The record of a switch: an annotation with each variable's entry before the switch and its field managers."""
+"""The switches of a workload: the annotation with each variable's entry before a switch, and their limit."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from signalbox.splitting.kubernetes.field_managers import Ownership
@@ -52,3 +53,29 @@ def read_record(annotations: Mapping[str, str] | None, target: str) -> SwitchRec
 
 def _before(document: Document) -> VariableBefore:
     return VariableBefore(document["entry"], tuple(map(Ownership.of_document, document["owners"])))
+
+
+PREFIX = "switched:"  # of the names of annotations, before the time of a switch
+MAXIMUM_SWITCHES = 5
+PERIOD = timedelta(minutes=10)
+
+
+def switch_annotation(now: datetime) -> str:
+    """Return the name of the annotation for a switch."""
+    return PREFIX + now.isoformat()
+
+
+def is_limit_reached(annotations: Mapping[str, str], now: datetime) -> bool:
+    """Return whether a workload was switched too often in the last ten minutes."""
+    return len(list(_since(annotations, now - PERIOD))) >= MAXIMUM_SWITCHES
+
+
+def outdated(annotations: Mapping[str, str], now: datetime) -> list[str]:
+    """Return the names of the annotations that do not count any more."""
+    recent = set(_since(annotations, now - PERIOD))
+    return [name for name in annotations if name.startswith(PREFIX) and name not in recent]
+
+
+def _since(annotations: Iterable[str], moment: datetime) -> Iterable[str]:
+    names = (name for name in annotations if name.startswith(PREFIX))
+    return (name for name in names if datetime.fromisoformat(name.removeprefix(PREFIX)) > moment)

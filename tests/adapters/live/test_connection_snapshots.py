@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from signalbox.aws.exchange.counters import DynamoRightsVersion
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
 from signalbox.aws.exchange.items import rights_version_key
-from signalbox.aws.exchange.rights_version import DynamoRightsVersion
 from signalbox.aws.exchange.routing_table import DynamoHeads
 from signalbox.aws.live.account_items import grants_item
 from signalbox.aws.live.cached_rights import CachedRights

@@ -8,8 +8,8 @@ import pytest
 
 from lambdas.live import wiring
 from lambdas.shared import instance
+from signalbox.aws.exchange.counters import DynamoRightsVersion
 from signalbox.aws.exchange.exchanges import DynamoExchanges, DynamoUsers
-from signalbox.aws.exchange.rights_version import DynamoRightsVersion
 from signalbox.aws.live.connection_snapshots import DynamoConnectionSnapshots
 from signalbox.aws.live.grants import DynamoGrants, DynamoGroups, DynamoSecrets
 from signalbox.aws.live.session_notifier import SqsSessionNotifier

@@ -15,7 +15,7 @@ from signalbox.kept.settings import KeepSetting
 from signalbox.local.stage_folder import StageFolder
 from signalbox.queues import QueueName
 from signalbox.sarracenia.rights.names import sqs_name
-from signalbox.splitting.forwarding.replayed import MARK
+from signalbox.splitting.forwarding.deliveries import MARK
 from tests.integration.live.page import WorkingFolder
 from tests.integration.splitting.sessions import Users
 from tests.patience import wait_for

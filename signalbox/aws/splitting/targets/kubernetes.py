@@ -31,13 +31,15 @@ from signalbox.splitting.control.problems import note_problem
 from signalbox.splitting.kubernetes.field_managers import is_given_up, is_managed, owners, returned, with_values
 from signalbox.splitting.kubernetes.pod_template import ConfigMaps, Environments, PodTemplate, containers_of, env_entry
 from signalbox.splitting.kubernetes.rollout import is_rolled_out, label_selector, obstacle, pause, unsuitability
-from signalbox.splitting.kubernetes.switch_limit import is_limit_reached, outdated, switch_annotation
 from signalbox.splitting.kubernetes.switch_record import (
     ANNOTATION,
     SwitchRecord,
     Variable,
     VariableBefore,
+    is_limit_reached,
+    outdated,
     read_record,
+    switch_annotation,
 )
 from signalbox.splitting.kubernetes.template_change import TemplateChange, at_version, with_entries
 from signalbox.splitting.model.observed_state import TargetState

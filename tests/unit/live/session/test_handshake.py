@@ -9,7 +9,7 @@ from signalbox.live.model.effects import Close, Enter
 from signalbox.live.model.state import State
 from signalbox.live.procedures.table import FEATURES
 from signalbox.live.session.handshake import WRONG
-from signalbox.live.wamp import error_uris
+from signalbox.live.wamp import uris
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.authentication import AuthMethod, derived_key, signature
 from signalbox.live.wamp.features import roles
@@ -102,14 +102,14 @@ def test_unknown_users_and_wrong_secrets_get_the_same_answer(method: str, user: 
 
     assert isinstance(challenge, Challenge)
     assert challenge.method == method
-    assert abort == Abort({"message": WRONG[AuthMethod(method)]}, error_uris.AUTHENTICATION_FAILED)
+    assert abort == Abort({"message": WRONG[AuthMethod(method)]}, uris.AUTHENTICATION_FAILED)
 
 
 def test_a_ticket_is_not_a_valid_signature() -> None:
     connection = Connection()
     connection.receive(hello("joe", "wampcra"))
 
-    assert the_abort(connection, Authenticate(SECRET, {})).reason == error_uris.AUTHENTICATION_FAILED
+    assert the_abort(connection, Authenticate(SECRET, {})).reason == uris.AUTHENTICATION_FAILED
 
 
 def test_a_user_without_a_key_is_challenged_as_others_and_refused() -> None:
@@ -127,24 +127,24 @@ def test_a_user_without_a_key_is_challenged_as_others_and_refused() -> None:
 @pytest.mark.parametrize(
     ("heard", "reason", "message"),
     [
-        (Hello("no realm", {}), error_uris.INVALID_URI, "the realm is not a URI"),
+        (Hello("no realm", {}), uris.INVALID_URI, "the realm is not a URI"),
         (
             hello("joe", "scram"),
-            error_uris.NO_MATCHING_AUTH_METHOD,
+            uris.NO_MATCHING_AUTH_METHOD,
             "join with an authid, and by ticket or wampcra",
         ),
-        (hello("joe"), error_uris.AUTHENTICATION_REQUIRED, "join with an authid, and by ticket or wampcra"),
+        (hello("joe"), uris.AUTHENTICATION_REQUIRED, "join with an authid, and by ticket or wampcra"),
         (
             hello("joe", "anonymous"),
-            error_uris.AUTHENTICATION_REQUIRED,
+            uris.AUTHENTICATION_REQUIRED,
             "join with an authid, and by ticket or wampcra",
         ),
-        (hello("", "ticket"), error_uris.AUTHENTICATION_REQUIRED, "join with an authid, and by ticket or wampcra"),
-        (hello(None, "ticket"), error_uris.AUTHENTICATION_REQUIRED, "join with an authid, and by ticket or wampcra"),
-        (HELLO, error_uris.AUTHENTICATION_REQUIRED, "join with an authid, and by ticket or wampcra"),
+        (hello("", "ticket"), uris.AUTHENTICATION_REQUIRED, "join with an authid, and by ticket or wampcra"),
+        (hello(None, "ticket"), uris.AUTHENTICATION_REQUIRED, "join with an authid, and by ticket or wampcra"),
+        (HELLO, uris.AUTHENTICATION_REQUIRED, "join with an authid, and by ticket or wampcra"),
         (
             hello(7, 8),
-            error_uris.PROTOCOL_VIOLATION,
+            uris.PROTOCOL_VIOLATION,
             "details.authmethods[0]: expected a text, not 8; details.authid: expected a text, not 7",
         ),
     ],
@@ -160,7 +160,7 @@ def test_an_unknown_realm_cannot_be_joined() -> None:
     connection = Connection()
     connection.context = replace(connection.context, realm=None)
 
-    assert the_abort(connection, HELLO).reason == error_uris.NO_SUCH_REALM
+    assert the_abort(connection, HELLO).reason == uris.NO_SUCH_REALM
 
 
 def test_a_realm_that_was_deleted_during_the_challenge_cannot_be_joined() -> None:
@@ -168,7 +168,7 @@ def test_a_realm_that_was_deleted_during_the_challenge_cannot_be_joined() -> Non
     connection.receive(hello("joe", "ticket"))
     connection.context = replace(connection.context, realm=None)
 
-    assert the_abort(connection, Authenticate(SECRET, {})).reason == error_uris.NO_SUCH_REALM
+    assert the_abort(connection, Authenticate(SECRET, {})).reason == uris.NO_SUCH_REALM
 
 
 def test_a_user_without_rights_cannot_join() -> None:
@@ -176,7 +176,7 @@ def test_a_user_without_rights_cannot_join() -> None:
     connection.context = replace(connection.context, account=WITHOUT_RIGHTS)
     connection.receive(hello("nobody", "ticket"))
 
-    assert the_abort(connection, Authenticate(SECRET, {})).reason == error_uris.NOT_AUTHORIZED
+    assert the_abort(connection, Authenticate(SECRET, {})).reason == uris.NOT_AUTHORIZED
 
 
 def test_anonymous_is_chosen_if_the_client_lists_it_first() -> None:
@@ -209,7 +209,7 @@ def test_a_client_that_is_too_late_cannot_join(first: Hello | None, seconds: int
 
     abort = the_abort(connection, Authenticate(SECRET, {}) if first else HELLO)
 
-    assert abort == Abort({"message": "not joined within 10 s"}, error_uris.TIMEOUT)
+    assert abort == Abort({"message": "not joined within 10 s"}, uris.TIMEOUT)
 
 
 def test_hello_does_not_restart_the_join_timeout() -> None:
@@ -218,4 +218,4 @@ def test_hello_does_not_restart_the_join_timeout() -> None:
     connection.receive(hello("joe", "ticket"))
     connection.wait(1)
 
-    assert the_abort(connection, Authenticate(SECRET, {})).reason == error_uris.TIMEOUT
+    assert the_abort(connection, Authenticate(SECRET, {})).reason == uris.TIMEOUT

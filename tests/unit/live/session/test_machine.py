@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from signalbox.live.model.effects import AnswerCall, Attach, Close, Detach, Distribute, Effect, Enter, Leave, Post
 from signalbox.live.model.state import Elapsed, FrameId, Killed, Lost, Received, RightsChanged, State
 from signalbox.live.session.machine import OTHERWISE, RULES, rule
-from signalbox.live.wamp import error_uris, messages
+from signalbox.live.wamp import messages, uris
 from signalbox.live.wamp.audience import Listener
 from signalbox.live.wamp.codec import TYPE_CODES, MalformedFrame, parse
 from signalbox.live.wamp.messages import (
@@ -52,7 +52,7 @@ CLIENTS = Listener(SESSION, "joe", "subscriber")
 
 
 def violation(text: str) -> list[Effect]:
-    return [Post(Abort({"message": text}, error_uris.PROTOCOL_VIOLATION)), Close()]
+    return [Post(Abort({"message": text}, uris.PROTOCOL_VIOLATION)), Close()]
 
 
 # --- the table
@@ -186,7 +186,7 @@ def test_a_connection_that_does_not_join_is_closed(state: State) -> None:
     assert connection.receive(Elapsed()).effects == ()
     assert connection.receive(RightsChanged()).effects == ()
     connection.wait(10)
-    abort = Post(Abort({"message": "not joined within 10 s"}, error_uris.TIMEOUT))
+    abort = Post(Abort({"message": "not joined within 10 s"}, uris.TIMEOUT))
     assert connection.receive(Elapsed()).effects == (abort, Close())
 
 

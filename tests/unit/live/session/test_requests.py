@@ -8,7 +8,7 @@ from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.model.effects import AnswerCall, Attach, Detach, Distribute, Drop, Post
 from signalbox.live.model.state import RightsChanged
 from signalbox.live.session.requests import MAXIMUM_PUBLISH_BYTES, MAXIMUM_SUBSCRIPTIONS
-from signalbox.live.wamp import error_uris
+from signalbox.live.wamp import uris
 from signalbox.live.wamp.audience import UNRESTRICTED, Audience, Listener
 from signalbox.live.wamp.messages import (
     Call,
@@ -93,41 +93,41 @@ def test_the_same_topic_again_is_the_same_subscription() -> None:
 @pytest.mark.parametrize(
     ("request_", "expected"),
     [
-        (subscribe("a b"), (32, error_uris.INVALID_URI, "topic 'a b' has white space")),
-        (subscribe("a..b"), (32, error_uris.INVALID_URI, "topic 'a..b' has an empty component, as only patterns may")),
+        (subscribe("a b"), (32, uris.INVALID_URI, "topic 'a b' has white space")),
+        (subscribe("a..b"), (32, uris.INVALID_URI, "topic 'a..b' has an empty component, as only patterns may")),
         (
             subscribe(match="regex"),
-            (32, error_uris.INVALID_ARGUMENT, "options.match: expected one of exact, prefix, wildcard, not 'regex'"),
+            (32, uris.INVALID_ARGUMENT, "options.match: expected one of exact, prefix, wildcard, not 'regex'"),
         ),
         (
             subscribe("closed"),
-            (32, error_uris.NOT_AUTHORIZED, "this user may not subscribe to every topic that this matches"),
+            (32, uris.NOT_AUTHORIZED, "this user may not subscribe to every topic that this matches"),
         ),
         (
             subscribe("", match="prefix"),
-            (32, error_uris.NOT_AUTHORIZED, "this user may not subscribe to every topic that this matches"),
+            (32, uris.NOT_AUTHORIZED, "this user may not subscribe to every topic that this matches"),
         ),
         (
             Unsubscribe(ONE, SubscriptionId(5)),
-            (34, error_uris.NO_SUCH_SUBSCRIPTION, "this session has no such subscription"),
+            (34, uris.NO_SUCH_SUBSCRIPTION, "this session has no such subscription"),
         ),
         (
             publish("closed", acknowledge=True),
-            (16, error_uris.NOT_AUTHORIZED, "this user may not publish to this topic"),
+            (16, uris.NOT_AUTHORIZED, "this user may not publish to this topic"),
         ),
         (
             publish("wamp.a", acknowledge=True),
-            (16, error_uris.INVALID_URI, "topic 'wamp.a' begins with 'wamp', which is reserved for WAMP"),
+            (16, uris.INVALID_URI, "topic 'wamp.a' begins with 'wamp', which is reserved for WAMP"),
         ),
         (
             publish(acknowledge=True, exclude="me"),
-            (16, error_uris.INVALID_ARGUMENT, "options.exclude: expected a list of session ids, not 'me'"),
+            (16, uris.INVALID_ARGUMENT, "options.exclude: expected a list of session ids, not 'me'"),
         ),
-        (Call(ONE, {}, "com.myapp.add"), (48, error_uris.NO_SUCH_PROCEDURE, "there is no such procedure")),
-        (Call(ONE, {}, ""), (48, error_uris.INVALID_URI, "procedure '' has an empty component, as only patterns may")),
-        (Call(ONE, {}, "wamp.session.kill"), (48, error_uris.NOT_AUTHORIZED, "this user may not call this procedure")),
-        (Register(ONE, {}, "com.myapp.add"), (64, error_uris.NOT_AUTHORIZED, "procedures cannot be registered here")),
-        (Unregister(ONE, 3), (66, error_uris.NO_SUCH_REGISTRATION, "procedures cannot be registered here")),
+        (Call(ONE, {}, "com.myapp.add"), (48, uris.NO_SUCH_PROCEDURE, "there is no such procedure")),
+        (Call(ONE, {}, ""), (48, uris.INVALID_URI, "procedure '' has an empty component, as only patterns may")),
+        (Call(ONE, {}, "wamp.session.kill"), (48, uris.NOT_AUTHORIZED, "this user may not call this procedure")),
+        (Register(ONE, {}, "com.myapp.add"), (64, uris.NOT_AUTHORIZED, "procedures cannot be registered here")),
+        (Unregister(ONE, 3), (66, uris.NO_SUCH_REGISTRATION, "procedures cannot be registered here")),
     ],
 )
 def test_refused_requests_get_the_error_of_the_specification(request_: object, expected: tuple[int, str, str]) -> None:
@@ -140,7 +140,7 @@ def test_current_rights_decide(user: object, request_: object) -> None:
     connection = joined()
     connection.context = replace(connection.context, account=WITHOUT_RIGHTS if user else None)
 
-    assert error(connection, request_)[1] == error_uris.NOT_AUTHORIZED
+    assert error(connection, request_)[1] == uris.NOT_AUTHORIZED
 
 
 def test_the_number_of_subscriptions_is_limited() -> None:
@@ -150,7 +150,7 @@ def test_the_number_of_subscriptions_is_limited() -> None:
 
     assert error(connection, subscribe("open.more")) == (
         32,
-        error_uris.TOO_MANY_SUBSCRIPTIONS,
+        uris.TOO_MANY_SUBSCRIPTIONS,
         "a session has 1000 subscriptions at most: subscribe to patterns",
     )
     assert len(connection.receive(subscribe("open.0")).effects) == 2
@@ -164,7 +164,7 @@ def test_unsubscribing_detaches_before_the_reply() -> None:
 
     assert list(outcome.effects) == [Detach(A), Post(Unsubscribed(ONE), ends=A.subscription_id)]
     assert outcome.session.subscriptions == {}
-    assert error(connection, Unsubscribe(ONE, A.subscription_id))[1] == error_uris.NO_SUCH_SUBSCRIPTION
+    assert error(connection, Unsubscribe(ONE, A.subscription_id))[1] == uris.NO_SUCH_SUBSCRIPTION
 
 
 def test_an_unacknowledged_publication_has_no_reply() -> None:
@@ -200,7 +200,7 @@ def test_a_publication_may_use_every_option() -> None:
 @pytest.mark.parametrize("options", [{}, {"acknowledge": False}, {"acknowledge": 1}], ids=["unsaid", "no", "not a yes"])
 def test_a_publication_without_acknowledgement_gets_no_error(options: Dictionary) -> None:
     """Basic profile, «Publish ERROR»: only with acknowledge. It is counted."""
-    assert joined().receive(publish("a b", **options)).effects == (Drop(error_uris.INVALID_URI),)
+    assert joined().receive(publish("a b", **options)).effects == (Drop(uris.INVALID_URI),)
 
 
 def test_a_publication_that_is_too_large_gets_the_limit_and_the_alternative() -> None:
@@ -212,7 +212,7 @@ def test_a_publication_that_is_too_large_gets_the_limit_and_the_alternative() ->
 
     assert error(connection, publish(acknowledge=True)) == (
         16,
-        error_uris.PAYLOAD_SIZE_EXCEEDED,
+        uris.PAYLOAD_SIZE_EXCEEDED,
         "129025 bytes; at most 129024 are allowed in a message; publish what is larger by SQS",
     )
 
@@ -235,7 +235,7 @@ def test_cancel_is_ignored_and_the_call_is_answered() -> None:
     assert joined().receive(Cancel(ONE, {})).effects == ()
 
 
-REVOKED = Unsubscribed(RequestId(0), {"subscription": A.subscription_id, "reason": error_uris.NOT_AUTHORIZED})
+REVOKED = Unsubscribed(RequestId(0), {"subscription": A.subscription_id, "reason": uris.NOT_AUTHORIZED})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from signalbox.clients.live.client import LiveClient
 from signalbox.clients.live.cursor import Cursor, ReceivedEvent
 from signalbox.live.model.effects import Attach, Close, Distribute, Drop, Effect, Post
-from signalbox.live.wamp import error_uris, messages
+from signalbox.live.wamp import messages, uris
 from signalbox.live.wamp.codec import FORMATS, TYPE_CODES, MalformedFrame, MalformedMessage, decode, parse, serialize
 from signalbox.live.wamp.messages import Message
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
@@ -111,7 +111,7 @@ def test_a_publication_follows_its_options(option: Option) -> None:
 @pytest.mark.parametrize("option", known_options(PUBLISH, are_valid=False), **of_sample)
 def test_a_publication_with_an_option_of_another_type_is_not_distributed(option: Option) -> None:
     """An unacknowledged publication gets no ERROR; the reason is counted."""
-    assert effects_of(option.message) == (Drop(error_uris.INVALID_ARGUMENT),)
+    assert effects_of(option.message) == (Drop(uris.INVALID_ARGUMENT),)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_publication_with_an_option_of_another_type_is_not_distributed(option:
 def test_an_acknowledged_publication_with_an_invalid_option_gets_an_error(option: Option) -> None:
     (effect,) = effects_of(saying(option, acknowledge=True))
 
-    assert refusal_in(effect) == (PUBLISH, 123, error_uris.INVALID_ARGUMENT, f"options.{option.refused_for}")
+    assert refusal_in(effect) == (PUBLISH, 123, uris.INVALID_ARGUMENT, f"options.{option.refused_for}")
 
 
 @pytest.mark.parametrize("option", known_options(SUBSCRIBE, are_valid=True), **of_sample)
@@ -137,7 +137,7 @@ def test_a_subscription_follows_its_options(option: Option) -> None:
 def test_a_subscription_with_an_invalid_option_is_refused_with_its_name(option: Option) -> None:
     (effect,) = effects_of(option.message)
 
-    assert refusal_in(effect) == (SUBSCRIBE, 123, error_uris.INVALID_ARGUMENT, f"options.{option.refused_for}")
+    assert refusal_in(effect) == (SUBSCRIBE, 123, uris.INVALID_ARGUMENT, f"options.{option.refused_for}")
 
 
 def refusal_in(effect: Effect) -> tuple[int, int, str, str]:
@@ -162,7 +162,7 @@ def test_an_end_to_end_encrypted_payload_ends_the_session(option: Option) -> Non
 
     assert isinstance(abort, Post)
     assert isinstance(abort.message, messages.Abort)
-    assert (abort.message.reason, close) == (error_uris.PROTOCOL_VIOLATION, Close())
+    assert (abort.message.reason, close) == (uris.PROTOCOL_VIOLATION, Close())
 
 
 # --- details of EVENT, which the client parses

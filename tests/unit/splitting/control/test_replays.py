@@ -16,7 +16,7 @@ from signalbox.splitting.control.command_handlers import ControlService
 from signalbox.splitting.control.keeping import NothingIsKept
 from signalbox.splitting.control.ports import KeptStore
 from signalbox.splitting.control.replays import SessionReplayer
-from signalbox.splitting.forwarding.replayed import MARK, marked
+from signalbox.splitting.forwarding.deliveries import MARK, marked
 from signalbox.splitting.model.observed_state import TargetState
 from signalbox.splitting.model.split import Phase, Stage
 from tests.fakes.kept import MemoryKeepSettings, MemoryKeptMessages

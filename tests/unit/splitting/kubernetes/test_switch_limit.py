@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from signalbox.splitting.kubernetes.switch_limit import is_limit_reached, outdated, switch_annotation
+from signalbox.splitting.kubernetes.switch_record import is_limit_reached, outdated, switch_annotation
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
