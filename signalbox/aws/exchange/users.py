@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from signalbox.aws.exchange.policy import policy_text, user_policy
 from signalbox.aws.exchange.user_control_queues import USER_TAG, UserControlQueues
 from signalbox.aws.shared.errors import effect, look
+from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.events import CAPABILITY
@@ -92,7 +93,7 @@ class ExchangeUsers:
 
     def owned(self, names: Sequence[UserName], ownership: Ownership) -> Sequence[QueueName]:
         """Return the names in SQS of the queues and exchanges that users of these names own or would own."""
-        stage_prefix, queues = self.control_queues.names.prefix, SqsTemporaryQueues(self.control_queues.sqs)
+        stage_prefix, queues = self.control_queues.names.prefix, SqsTemporaryQueues(self.control_queues.sqs, TagCalls())
         begins = names[0] if len(names) == 1 else ""
         with look("queues of users"):
             listed = [queue_name(url) for kind in OWN for url in queues.listed(f"{stage_prefix}{kind}{begins}")]
