@@ -58,6 +58,13 @@ class MemoryGroups:
         return existed
 
 
+def grant(grants, realm, principal, right, uri, *, match="prefix"):
+    """Add a grant to those of a principal."""
+    stored = grants.find(realm, principal)
+    granted = (*stored.grants, Grant(Right(right), TopicPattern(MatchPolicy(match), uri)))
+    assert grants.save(realm, principal, StoredGrants(granted, denies=stored.denies), replacing=stored)
+
+
 def deny(grants, realm, principal, right, uri, *, match="prefix"):
     """Add a deny to those of a principal."""
     stored = grants.find(realm, principal)

@@ -1,9 +1,14 @@
-"""Property: whatever users send, bind and deny, no user writes or reads what the table of rights does not allow."""
+"""Property: whatever users send, bind, grant and deny, each way in has what the table of rights allows, and no more.
 
-from dataclasses import dataclass, replace
+The ways to write are commands, SQS, sessions, and bindings that lead into other realms; the ways to read are bindings,
+the queues at the end of each chain of realms, and the subscriptions of sessions.
+"""
+
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from itertools import product
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from signalbox.aws.exchange.policy import ExchangeLocation, user_policy
@@ -11,12 +16,15 @@ from signalbox.errors import RejectedError
 from signalbox.exchange.messages.properties import MessageProperties
 from signalbox.exchange.model.names import StageNames
 from signalbox.exchange.model.records import User
+from signalbox.exchange.model.topics import RoutingKey
 from signalbox.live.admin.denies import StoredDenies
+from signalbox.live.admin.rights_sources import RightsSourcesReader
+from signalbox.live.wamp.patterns import TopicPattern
 from signalbox.messages import Attribute
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Ownership, Role
 from tests.fakes.exchange import START
-from tests.fakes.grants import deny
+from tests.fakes.grants import deny, grant
 from tests.unit.exchange.control.stage import ExchangeStage
 from tests.unit.exchange.routing.routing_world import CONTROL_ID, World
 from tests.unit.exchange.routing.test_router_live import Live
@@ -30,8 +38,16 @@ ARN = "arn:aws:sqs:eu-central-1:1:"
 # Names that mean something in the messages of the exchange, when others write them.
 FORGED = ("publisher", "exchange", "live", "message_id", "sequence", "Reason", "retry", "expires_at", "headers")
 
+PATTERNS = {
+    "#": lambda _: True,
+    "*": lambda key: key != "" and "." not in key,
+    "secret.#": lambda key: key == "secret" or key.startswith("secret."),
+    "a": lambda key: key == "a",
+}
+Rule = tuple[str, str, str, str, str]
+
 users = st.sampled_from(NAMES)
-denies = st.tuples(
+rules = st.tuples(  # grants, or denies
     st.sampled_from(EXCHANGES[:3]),
     st.sampled_from([*NAMES, "@everyone", "@lab"]),
     st.sampled_from(["read", "write"]),
@@ -39,10 +55,10 @@ denies = st.tuples(
     st.sampled_from(["exact", "prefix", "wildcard"]),
 )
 bindings = st.tuples(
-    users,
+    st.none() | users,  # by an administrator, or a user
     st.sampled_from(EXCHANGES),
     st.sampled_from([*QUEUES, *EXCHANGES]),
-    st.sampled_from(["#", "*", "secret.#", "a"]),
+    st.sampled_from(list(PATTERNS)),
 )
 publications = st.tuples(
     users,
@@ -53,13 +69,15 @@ publications = st.tuples(
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Table:
-    """The rights as the page states them, in the most naive way."""
+    """The rights as the page states them, in the most naive way. `bound` are the bindings that exist."""
 
     roles: dict[str, Role]
     members: set[str]
-    denied: list[tuple[str, str, str, str, str]]
+    granted: list[Rule]
+    denied: list[Rule]
+    bound: set[tuple[str, str, str]] = field(default_factory=set)
 
     def allows(self, user: str, right: str, name: str) -> bool:
         role, stem = self.roles[user], name.removesuffix(".fifo")
@@ -71,10 +89,31 @@ class Table:
         return is_own if role is Role.SOURCE or name.startswith("q_") else stem == f"xs_{user}"
 
     def denies(self, user: str, right: str, realm: str, key: str) -> bool:
+        return self._has_rule(self.denied, user, right, realm, key)
+
+    def allows_session(self, user: str, right: str, realm: str, key: str) -> bool:
+        is_administrator, is_reserved = self.roles[user] is Role.ADMIN, key.startswith("wamp")
+        by_role = self.allows(user, right, realm) and (is_administrator or not is_reserved)
+        by_grant = not is_reserved and self._has_rule(self.granted, user, right, realm, key)
+        return (by_role or by_grant) and not self.denies(user, right, realm, key)
+
+    def has_way(self, publisher: str, realm: str, key: str, queue: str, *, seen: frozenset[str] = frozenset()) -> bool:
+        """Return whether a publication has a way from a realm to a queue through realms that are open to both users."""
+        reader = queue.split("_")[1]
+        is_open = not self.denies(publisher, "write", realm, key) and not self.denies(reader, "read", realm, key)
+        if realm in seen or not is_open or key.startswith("wamp"):
+            return False
+        targets = {target for exchange, target, pattern in self.bound if exchange == realm and PATTERNS[pattern](key)}
+        onward = seen | {realm}
+        return queue in targets or any(
+            self.has_way(publisher, target, key, queue, seen=onward) for target in targets & set(EXCHANGES)
+        )
+
+    def _has_rule(self, rules: list[Rule], user: str, right: str, realm: str, key: str) -> bool:
         principals = {user, "@everyone"} | ({"@lab"} if user in self.members else set())
         return any(
             (realm, right) == (of, what) and whom in principals and naive_match(match, uri, key)
-            for of, whom, what, uri, match in self.denied
+            for of, whom, what, uri, match in rules
         )
 
 
@@ -99,25 +138,34 @@ def may_send(user: str, role: Role, exchange: str) -> bool:
     )
 
 
+CHAIN = [(None, "xs_ann.fifo", "xs_ben_lab.fifo", "#"), (None, "xs_ben_lab.fifo", "q_cat", "#")]
+SOURCES = dict.fromkeys(NAMES, Role.SOURCE)
+BY_SQS = [("ann", False, "xs_ann.fifo", "a", set[str]())]
+
+
+@example(SOURCES, set(), ([], [("xs_ben_lab.fifo", "ann", "write", "a", "exact")]), CHAIN, BY_SQS)
+@example(SOURCES, {"cat"}, ([], [("xs_ben_lab.fifo", "@lab", "read", "a", "exact")]), CHAIN, BY_SQS)
 @given(
     st.fixed_dictionaries({name: st.sampled_from(list(Role)) for name in NAMES}),
     st.sets(users),
-    st.lists(denies, min_size=1, max_size=4),
-    st.lists(bindings, max_size=8),
+    st.tuples(st.lists(rules, max_size=3, unique=True), st.lists(rules, min_size=1, max_size=4, unique=True)),
+    st.lists(bindings, max_size=12),
     st.lists(publications, min_size=1, max_size=8),
 )
-def test_no_user_writes_or_reads_what_the_table_does_not_allow(roles, members, denied, bound, published) -> None:
-    table, stage = Table(roles, members, denied), declared(roles, members)
+def test_each_way_in_has_what_the_table_allows_and_no_more(roles, members, given_rules, bound, published) -> None:
+    table, stage = Table(roles, members, *given_rules), declared(roles, members)
     for user, exchange, target, pattern in bound:
-        field = "queue" if target in QUEUES else "destination"
-        is_bound = attempt(stage, "bind", user, exchange=exchange, pattern=pattern, **{field: target})
-        assert not is_bound or (table.allows(user, "read", exchange) and table.allows(user, "write", target))
-    for number, one in enumerate(denied):
-        realm, principal, right, uri, match = one
-        if one not in denied[:number]:
-            deny(stage.grants, realm, principal, right, uri, match=match)
+        kind = "queue" if target in QUEUES else "destination"
+        is_bound = attempt(stage, "bind", user, exchange=exchange, pattern=pattern, **{kind: target})
+        is_allowed = user is None or (table.allows(user, "read", exchange) and table.allows(user, "write", target))
+        assert is_bound == (is_allowed and target != exchange)
+        table.bound |= {(exchange, target, pattern)} if is_bound else set()
+    store_rules(stage, table)
     world = routing(stage)
     sent = {str(number): one for number, one in enumerate(published) if publish(stage, world, table, one, str(number))}
+
+    for user, realm, right, key in product(NAMES, EXCHANGES, ("read", "write"), KEYS):
+        assert session_may(stage, user, realm, right, key) == table.allows_session(user, right, realm, key)
 
     for exchange in EXCHANGES:
         for _ in published:
@@ -125,15 +173,32 @@ def test_no_user_writes_or_reads_what_the_table_does_not_allow(roles, members, d
         assert world.messages(exchange) == []
 
     for queue in QUEUES:
-        for message in world.messages(queue):
-            user, _, exchange, key, _ = sent[message.body]
-            attributes = message.attributes
+        found = {message.body: message.attributes for message in world.messages(queue)}
+        assert found.keys() == {
+            body for body, (user, _, exchange, key, _) in sent.items() if table.has_way(user, exchange, key, queue)
+        }
+        for body, attributes in found.items():
+            user, _, exchange, _, _ = sent[body]
             assert (attributes["publisher"].text, attributes["exchange"].text) == (user, exchange)
             assert table.allows(user, "write", exchange)
-            assert not table.denies(user, "write", exchange, key)
-            owner = queue.split("_")[1]
-            assert owner not in NAMES or not table.denies(owner, "read", exchange, key)
-            assert not key.startswith("wamp")
+
+
+def session_may(stage: ExchangeStage, user: str, realm: str, right: str, key: str) -> bool:
+    """Return whether the session of a user may receive or publish a topic; a subscription to it tells the same."""
+    grants = stage.grants.of_groups(realm)
+    sources = RightsSourcesReader(StoredDenies(stage.users, stage.grants, stage.groups), realm, grants).of_user(user)
+    assert sources is not None
+    if right == "write":
+        return sources.rights.may_publish(RoutingKey(key))
+    received = sources.rights.may_receive(RoutingKey(key))
+    assert not key or received == sources.rights.may_subscribe(TopicPattern.parse(key))
+    return received
+
+
+def store_rules(stage: ExchangeStage, table: Table) -> None:
+    for add, rules_of_all in ((grant, table.granted), (deny, table.denied)):
+        for realm, principal, right, uri, match in rules_of_all:
+            add(stage.grants, realm, principal, right, uri, match=match)
 
 
 def declared(roles, members) -> ExchangeStage:
@@ -146,8 +211,6 @@ def declared(roles, members) -> ExchangeStage:
             stage.groups.add(exchange, "lab", member)
     for queue in QUEUES:
         stage.ask("declare_queue", queue=queue)
-        for exchange in EXCHANGES:
-            stage.ask("bind", exchange=exchange, pattern="#", queue=queue)
     return stage
 
 
@@ -166,9 +229,9 @@ def routing(stage: ExchangeStage) -> World:
     return world
 
 
-def attempt(stage: ExchangeStage, command: str, user: str, **fields: object) -> bool:
+def attempt(stage: ExchangeStage, command: str, user: str | None, **fields: object) -> bool:
     try:
-        stage.ask(command, user=UserName(user), **fields)
+        stage.ask(command, user=user and UserName(user), **fields)
     except RejectedError:
         return False
     return True
