@@ -184,7 +184,7 @@ def test_each_way_in_has_what_the_table_allows_and_no_more(roles, members, given
 
 
 def session_may(stage: ExchangeStage, user: str, realm: str, right: str, key: str) -> bool:
-    """Return whether the session of a user may receive or publish a topic; a subscription to it tells the same."""
+    """Return whether the session of a user may receive or publish a topic; a subscription to it has the same answer."""
     grants = stage.grants.of_groups(realm)
     sources = RightsSourcesReader(StoredDenies(stage.users, stage.grants, stage.groups), realm, grants).of_user(user)
     assert sources is not None
