@@ -175,7 +175,10 @@ def test_each_way_in_has_what_the_table_allows_and_no_more(roles, members, given
     for queue in QUEUES:
         found = {message.body: message.attributes for message in world.messages(queue)}
         assert found.keys() == {
-            body for body, (user, _, exchange, key, _) in sent.items() if table.has_way(user, exchange, key, queue)
+            body
+            for body, (user, is_command, exchange, key, forged) in sent.items()
+            if table.has_way(user, exchange, key, queue)
+            and (is_command or "headers" not in forged)  # by SQS the attribute must be JSON
         }
         for body, attributes in found.items():
             user, _, exchange, _, _ = sent[body]
