@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from signalbox.aws.live.arvados_cluster import CURRENT_USER, GROUPS, QUERY
+from signalbox.aws.live.arvados_cluster import CURRENT_USER
 from signalbox.cli.shared.deployment import Deployment
 from signalbox.clients.exchange.client import ExchangeClient
 from signalbox.exchange.model.records import OrderBy
@@ -85,7 +85,7 @@ def test_the_sdk_follows_catches_up_and_unsubscribes(
         assert client.next(1) == [{"msgID": 5, **row(12)}]
 
 
-def test_a_token_of_the_cluster_joins_with_the_groups_that_the_cluster_names(
+def test_a_token_of_the_cluster_joins_with_the_groups_that_the_bridge_sets(
     place: TrialRealm, administrator: ExchangeClient, endpoint: TlsEndpoint
 ) -> None:
     own, other, user = "zzzzz-j7d0g-00000000000000a", "zzzzz-j7d0g-00000000000000b", "zzzzz-tpzed-00000000000000a"
@@ -98,8 +98,8 @@ def test_a_token_of_the_cluster_joins_with_the_groups_that_the_cluster_names(
 
     with running_issuer() as cluster:
         administrator.declare_exchange(REALM, live={"arvados_api": cluster.url})
-        answers = {CURRENT_USER: person, f"{GROUPS}?{QUERY}": {"items": [{"uuid": own}]}}
-        cluster.answers = {path: Answer((json.dumps(one).encode(),)) for path, one in answers.items()}
+        administrator.ask("user_groups", {"exchange": REALM, "groups": {user: [own]}})
+        cluster.answers = {CURRENT_USER: Answer((json.dumps(person).encode(),))}
         with sdk_client(endpoint, urlsplit(place.url).path, token, CREATED) as client:
             assert client.next(1) == [OK]
             for number, owner in enumerate((other, own, user), start=21):
