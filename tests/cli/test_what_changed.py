@@ -128,7 +128,7 @@ def stage(account: FakeStage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cdk.json").write_text("{}")
     # Another test may have removed them.
-    run("user add", "alice", "--role", "source")
+    run("user add", "alice", "--role", "source", "--yes")
     run("keep set", "kept", "--for", "1h")
     return account
 
