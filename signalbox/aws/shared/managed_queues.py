@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 from signalbox.aws.shared.errors import effect
 from signalbox.aws.shared.redrive_policies import ATTRIBUTE, SqsRedrivePolicies
-from signalbox.errors import EffectRefused, RejectedError
-from signalbox.new_queues import QueueTooNew, when_usable
+from signalbox.errors import RejectedError
+from signalbox.new_queues import QueueTooNew, found_late, when_usable
 from signalbox.queues import QueueName, allow_policy
 from signalbox.redrive import RedriveGuard
 
@@ -59,13 +59,8 @@ class OwnQueues:
         queue_attributes = cast("dict[QueueAttributeNameType, str]", {**attributes, **policies})
 
         def make() -> None:
-            try:
-                with effect(_queue(name)):
-                    self._make(name, queue_attributes, tags, sources=sources)
-            except EffectRefused as error:
-                if NOT_YET_THERE in str(error):
-                    raise QueueTooNew(str(error)) from error
-                raise
+            with found_late(NOT_YET_THERE), effect(_queue(name)):
+                self._make(name, queue_attributes, tags, sources=sources)
 
         when_usable(make, missing=QueueTooNew, sleep=self.sleep)
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from signalbox.aws.shared.errors import effect, look
-from signalbox.errors import EffectRefused
-from signalbox.new_queues import QueueTooNew, when_usable
+from signalbox.new_queues import QueueTooNew, found_late, when_usable
 from signalbox.sending import MAXIMUM_ENTRIES
 
 if TYPE_CHECKING:
@@ -49,20 +48,15 @@ class EventSourceMappings:
         when_usable(lambda: self._create(queue), missing=QueueTooNew, sleep=self.sleep)
 
     def _create(self, queue: str) -> None:
-        try:
-            with effect(_subject(queue)):
-                self.functions.create_event_source_mapping(
-                    EventSourceArn=self.queue_arn_prefix + queue,
-                    FunctionName=self.function_arn,
-                    BatchSize=self.batch_size,
-                    FunctionResponseTypes=["ReportBatchItemFailures"],
-                    ScalingConfig={"MaximumConcurrency": self.concurrency},
-                    Tags=self.tags,
-                )
-        except EffectRefused as error:
-            if NOT_YET_THERE in str(error):
-                raise QueueTooNew(str(error)) from error
-            raise
+        with found_late(NOT_YET_THERE), effect(_subject(queue)):
+            self.functions.create_event_source_mapping(
+                EventSourceArn=self.queue_arn_prefix + queue,
+                FunctionName=self.function_arn,
+                BatchSize=self.batch_size,
+                FunctionResponseTypes=["ReportBatchItemFailures"],
+                ScalingConfig={"MaximumConcurrency": self.concurrency},
+                Tags=self.tags,
+            )
 
     def enable(self, queue: str, mapping: "EventSourceMappingConfigurationTypeDef", *, enabled: bool) -> None:
         """Enable or disable a mapping. Raises `EffectRefused` and `EffectFailed`."""
