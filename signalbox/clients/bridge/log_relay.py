@@ -25,11 +25,9 @@ class Positions(LogSink, Protocol):
 
     def positions(self) -> LogPositions:
         """Return how far logs are published."""
-        ...
 
     def save(self, positions: LogPositions) -> None:
         """Save how far logs are published."""
-        ...
 
 
 class Cluster(Protocol):
@@ -37,7 +35,6 @@ class Cluster(Protocol):
 
     def containers(self, known: Sequence[str]) -> Sequence[ListedContainer]:
         """Return those that run or have ended in the last minutes, and those that are known."""
-        ...
 
 
 class Wanted(Protocol):
@@ -45,7 +42,6 @@ class Wanted(Protocol):
 
     def patterns(self, now: datetime) -> Iterable[TopicPattern]:
         """Return their patterns."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ READABLE = """
     SELECT users.uuid, users.is_active AND users.is_admin, array_agg(target_uuid) FILTER (WHERE target_uuid IS NOT NULL)
     FROM users LEFT JOIN materialized_permissions ON users.is_active AND NOT users.is_admin AND user_uuid = users.uuid
       AND perm_level >= 1 AND traverse_owned AND target_uuid <> users.uuid
-      AND (target_uuid LIKE '_____-j7d0g-%%' OR target_uuid LIKE '_____-tpzed-%%')
+      AND (target_uuid LIKE '_____-j7d0g-%' OR target_uuid LIKE '_____-tpzed-%')
       AND NOT EXISTS (SELECT 1 FROM trashed_groups
                       WHERE group_uuid = target_uuid AND trash_at <= (now() AT TIME ZONE 'UTC'))
     GROUP BY users.uuid, users.is_active, users.is_admin
@@ -47,7 +47,7 @@ class PostgresPermissions:
     def groups_by_user(self) -> Mapping[str, frozenset[str]]:
         """Return for each user the projects, groups and users whose objects the user may read."""
         with translated_errors():
-            rows = self.connection.execute(READABLE.replace("%%", "%").encode()).fetchall()
+            rows = self.connection.execute(READABLE).fetchall()
         return {user: frozenset([ADMINISTRATORS] if is_admin else groups or ()) for user, is_admin, groups in rows}
 
 

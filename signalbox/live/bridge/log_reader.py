@@ -33,11 +33,9 @@ class LogFiles(Protocol):
 
     def sizes(self, request: str, container: str) -> Mapping[str, int]:
         """Return the sizes of a container's log files by name. Raises `LogAbsent`."""
-        ...
 
     def read(self, request: str, container: str, name: str, *, begin: int, limit: int) -> bytes:
         """Return at most `limit` bytes of a file from a place on."""
-        ...
 
 
 class LogSink(Protocol):
@@ -45,7 +43,6 @@ class LogSink(Protocol):
 
     def publish_log(self, publication: "LogPublication") -> None:
         """Publish a part of a log."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
