@@ -7,7 +7,7 @@ from aws_cdk import aws_iam as iam
 
 from stacks.exchange.environment import bound_queues_arn, dead_publications_arns, exchange_queues_arn
 from stacks.grants.permissions import READ_ITEMS, allow, allow_items, allow_key, allow_queries, table_arns
-from stacks.history.job import HistoryJob
+from stacks.history.job import HistoryJob, log_prefix
 from stacks.history.jobs import RAW_READERS
 from stacks.history.lake import HistoryLake
 from stacks.history.overflow import HistoryOverflow
@@ -81,7 +81,7 @@ def grant_job(job: HistoryJob, *, lake: HistoryLake, state: StateStack, config: 
     if config.asset_key_arn:
         allow(role, ["kms:Decrypt"], [config.asset_key_arn], through("s3"))
     allow_key(role, state.state_key, service="s3")
-    _allow_logs(role)
+    _allow_logs(role, config)
     if definition.script == "export_logs":
         _grant_export(role, state=state)
     if definition.script == "replay":
@@ -126,6 +126,7 @@ def _catalog(lake: HistoryLake, tables: tuple[str, ...]) -> list[str]:
     ]
 
 
-def _allow_logs(role: iam.Role) -> None:
-    logs = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:/aws-glue/jobs/*"
+def _allow_logs(role: iam.Role, config: Config) -> None:
+    # With a security configuration Glue may add its name and the role to the prefix.
+    logs = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:{log_prefix(config)}/*"
     allow(role, ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents", "logs:AssociateKmsKey"], [logs])

@@ -111,6 +111,7 @@ class HistoryJob(Construct):
                 "--datalake-formats": FORMATS,
                 "--conf": _spark_conf(),
                 "--enable-auto-scaling": "true",
+                "--custom-logGroup-prefix": log_prefix(config),
             },
             # The alarm and the dashboard count the ends of runs; CDK would enable about 30 metrics of each run.
             enable_metrics=False,
@@ -150,6 +151,11 @@ class HistoryJob(Construct):
             period=Duration.minutes(5),
             statistic="Sum",
         )
+
+
+def log_prefix(config: Config) -> str:
+    """Return the common prefix of the log groups of a stage's jobs; a test compares it with that of `destroy`."""
+    return f"/signalbox/{config.stage}/jobs"
 
 
 def _spark_conf() -> str:

@@ -8,9 +8,10 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
-from stacks.history.job import HistoryJob, JobDefinition, JobSchedule
+from stacks.history.job import HistoryJob, JobDefinition, JobSchedule, log_prefix
 from stacks.history.lake import HistoryLake
 from stacks.settings.config import Config
+from stacks.shared.logs import LogGroup
 from stacks.shared.schedules import SCHEDULED_TIME, Schedules
 from stacks.state_stack import (
     INDEX_PREFIX,
@@ -48,6 +49,9 @@ RAW_READERS = ("compact_history", "day")
 # A day of a billion events needs about forty workers; most stages never need more than two.
 MAX_WORKERS = 10
 HOURS_OF_A_DAY = 24
+# Glue 5: the names of log groups after the prefix.
+# https://docs.aws.amazon.com/glue/latest/dg/monitor-continuous-logging.html
+LOG_KINDS = ("error", "output")
 
 
 class HistoryJobs(Construct):
@@ -64,6 +68,13 @@ class HistoryJobs(Construct):
             )
             for job_name, job in job_definitions(state, config).items()
         }
+        # Groups that Glue makes have no retention, and remain when the stack is deleted.
+        for kind in LOG_KINDS:
+            logs = LogGroup(
+                self, f"{kind.capitalize()}Logs", key=key, config=config, log_group_name=f"{log_prefix(config)}/{kind}"
+            )
+            for job in self.jobs.values():
+                job.role.node.add_dependency(logs)  # so that no run makes the group again after its deletion
 
 
 def schedule(jobs: Iterable[HistoryJob], schedules: Schedules, config: Config) -> None:

@@ -14,7 +14,7 @@ from stacks.exchange.environment import (
 from stacks.grants.history import dead_letters_arns, folders_of
 from stacks.grants.permissions import EVENT_SOURCE_MAPPINGS
 from stacks.grants.splitting import settings_arns
-from stacks.history.job import HistoryJob
+from stacks.history.job import HistoryJob, log_prefix
 from stacks.live.environment import connections_arn, ordered_exchanges_arn
 from stacks.settings.config import Config
 from stacks.shared.arns import arn, queue_arn
@@ -221,7 +221,7 @@ def _acknowledge_job(job: HistoryJob, bucket: str, config: Config) -> None:
             _accept_resource(job.role, f"{bucket}/{name}", objects)
     for resource in (exchange_queues_arn(config), bound_queues_arn(config), *dead_letters_arns(config)):
         _accept_resource(job.role, _as_found(resource), DECLARED_QUEUES)
-    logs = "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:/aws-glue/jobs/*"
+    logs = "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:" + f"{log_prefix(config)}/*"
     _accept_resource(job.role, logs, "Glue names the log groups of its jobs after their security configuration.")
 
 

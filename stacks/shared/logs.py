@@ -37,10 +37,13 @@ RETENTION = {
 class LogGroup(logs.LogGroup):
     """A log group with the stage's key; it is deleted with its stack, since the history is the durable record."""
 
-    def __init__(self, scope: Construct, name: str, *, key: kms.IKey, config: Config) -> None:
+    def __init__(
+        self, scope: Construct, name: str, *, key: kms.IKey, config: Config, log_group_name: str | None = None
+    ) -> None:
         super().__init__(
             scope,
             name,
+            log_group_name=log_group_name,
             retention=RETENTION[config.log_retention_days],
             encryption_key=key,
             removal_policy=RemovalPolicy.DESTROY,

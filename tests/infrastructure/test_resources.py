@@ -37,6 +37,8 @@ TYPED_NAMES = {
         *(f"Live/{name}" for name in (*LIVE_QUEUES, "OverviewCalls")),
     },
     "AWS::IAM::User": {"Rendezvous/ClientUser"},
+    # The jobs, which make missing groups, are deleted first.
+    "AWS::Logs::LogGroup": {"HistoryJobs/ErrorLogs", "HistoryJobs/OutputLogs"},
     "AWS::Glue::Job": {f"{name}/Job" for name in JOBS},
     "AWS::Glue::SecurityConfiguration": {"HistoryJobs/Security"},
     "AWS::Glue::Database": {"HistoryDatabase"},

@@ -79,7 +79,7 @@ def _plan(inventory: "Inventory", *, everything: bool) -> "Plan":
 
     stack, state = inventory.stack(), inventory.state_stack()
     say("look for what the stage has created")
-    found = [*inventory.mappings(), *inventory.queues(), *inventory.users()]
+    found = [*inventory.mappings(), *inventory.queues(), *inventory.users(), *inventory.log_groups()]
     found += inventory.sessions(state)
     if stack is not None:
         found += [*inventory.client_keys(stack), *inventory.attachments(stack)]

@@ -1,4 +1,4 @@
-"""The resources of a stage in AWS. All but those of its stacks are identified by tags, never by names alone."""
+"""The resources of a stage in AWS: those of no stack are found by tags, and log groups by a prefix of their own."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from signalbox.aws.shared.tag_calls import TagCalls
-from signalbox.cli.destroy.plan import DATA_TYPES, STATE_SUFFIX, Item, Kind, is_created_at_run_time
+from signalbox.cli.destroy.plan import DATA_TYPES, STATE_SUFFIX, Item, Kind, is_created_at_run_time, job_log_prefix
 from signalbox.cli.exchange.stage import stage_name
 from signalbox.errors import RejectedError
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG
@@ -109,6 +109,12 @@ class Inventory:
         client = self.session.client("iam")
         pages = client.get_paginator("list_users").paginate(PathPrefix=USER_PATH)
         return _kept([one["UserName"] for page in pages for one in page["Users"]], partial(self._user, client))
+
+    def log_groups(self) -> Iterator[Item]:
+        """Yield the log groups of the stage's jobs, which Glue may have made."""
+        pages = self.session.client("logs").get_paginator("describe_log_groups")
+        for page in pages.paginate(logGroupNamePrefix=job_log_prefix(self.stage)):
+            yield from (Item(Kind.LOG_GROUP, one["logGroupName"], one["logGroupName"]) for one in page["logGroups"])
 
     def data(self, state: Stack | None) -> Iterator[Item]:
         """Yield the state stack with its tables, bucket, secrets and keys."""

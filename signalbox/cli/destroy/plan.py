@@ -25,6 +25,7 @@ class Kind(StrEnum):
     MAPPING = "event source mapping"
     QUEUE = "queue"
     USER = "IAM user"
+    LOG_GROUP = "log group"
     TABLE = "table"
     DATABASE = "Glue database"
     BUCKET = "bucket"
@@ -91,6 +92,11 @@ def planned(items: Iterable[Item], data: Iterable[Item], *, everything: bool) ->
 def is_created_at_run_time(tags: Mapping[str, str], *, stage: str) -> bool:
     """Return whether a resource with these tags was created by a function or command of this stage, not by a stack."""
     return tags.get(STAGE_TAG) == stage and CAPABILITY_TAG in tags and STACK_TAG not in tags
+
+
+def job_log_prefix(stage: str) -> str:
+    """Return the prefix of the names of the log groups of a stage's jobs, which Glue makes without tags."""
+    return f"/signalbox/{stage}/jobs/"
 
 
 def _position(item: Item) -> tuple[int, str]:

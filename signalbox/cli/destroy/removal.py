@@ -64,6 +64,7 @@ class Removal:
         self._each(found.mappings(), self._mapping)
         self._each(found.queues(), self._queue)
         self._each(found.users(), self._user)
+        self._each(found.log_groups(), self._log_group)
         if everything and not self.result.failed:
             self._data()
         return self.result
@@ -131,6 +132,11 @@ class Removal:
                 client.detach_role_policy(RoleName=name, PolicyArn=item.identifier)
             else:
                 client.detach_group_policy(GroupName=name, PolicyArn=item.identifier)
+
+    def _log_group(self, item: Item) -> None:
+        client = self._session.client("logs")
+        with suppress(client.exceptions.ResourceNotFoundException):
+            client.delete_log_group(logGroupName=item.identifier)
 
     def _delete_stack(self, item: Item) -> None:
         client = self._session.client("cloudformation")

@@ -165,6 +165,17 @@ def test_people_keep_none_of_the_policies_of_the_stack(stage):
     assert iam.list_attached_group_policies(GroupName="team")["AttachedPolicies"] == []
 
 
+def test_log_groups_that_glue_made_for_the_stage_are_removed(stage):
+    logs = boto3.client("logs")
+    for name in ("/signalbox/signalbox/jobs/error", "/signalbox/signalbox2/jobs/error", "/aws-glue/jobs/error"):
+        logs.create_log_group(logGroupName=name)
+
+    removed("signalbox")
+
+    left = {one["logGroupName"] for one in logs.describe_log_groups()["logGroups"]}
+    assert left == {"/signalbox/signalbox2/jobs/error", "/aws-glue/jobs/error"}
+
+
 def test_it_shows_a_table_and_asks_first(stage):
     result = destroy("signalbox", input="n\n")
 

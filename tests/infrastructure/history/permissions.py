@@ -24,7 +24,7 @@ def job(*folders: str, reads: tuple[str, ...] = (), writes: tuple[str, ...] = ()
             for table in tables
         },
         "<asset>": "s3: GetObject",
-        "arn:<Partition>:logs:<Region>:<AccountId>:log-group:/aws-glue/jobs/*": (
+        "arn:<Partition>:logs:<Region>:<AccountId>:log-group:/signalbox/signalbox/jobs/*": (
             "logs: AssociateKmsKey CreateLogGroup CreateLogStream PutLogEvents"
         ),
         "StateKey": f"kms: {KEY_IN_USE}",

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from signalbox.cli.destroy.plan import job_log_prefix
 from stacks.history.jobs import DAILY
 from stacks.shared import packaging
 from tests.infrastructure.history.permissions import REPORTS
@@ -58,6 +59,22 @@ def test_every_job_is_of_glue_5_1_without_concurrent_runs_bounded_and_retried_on
         assert 30 <= job["Timeout"] <= 24 * 60, name
         assert job["DefaultArguments"]["--datalake-formats"] == "iceberg", name
         assert job["DefaultArguments"]["--database"] == "signalbox_lake", name
+
+
+def test_jobs_log_into_groups_of_the_stack_that_are_deleted_after_their_roles(stage):
+    groups = {
+        name: group["Properties"]["LogGroupName"]
+        for name, group in stage.every("AWS::Logs::LogGroup").items()
+        if name.startswith("HistoryJobs/")
+    }
+    prefix = "/signalbox/signalbox/jobs"
+
+    assert sorted(groups.values()) == [f"{prefix}/error", f"{prefix}/output"]
+    assert prefix + "/" == job_log_prefix("signalbox")
+    for name, job in stage.every("AWS::Glue::Job").items():
+        role = stage.every("AWS::IAM::Role")[name.replace("/Job", "/Role")]
+        assert job["Properties"]["DefaultArguments"]["--custom-logGroup-prefix"] == prefix, name
+        assert set(groups) <= {stage.names[key] for key in role["DependsOn"]}, name
 
 
 def test_jobs_publish_no_metrics_that_nothing_reads_and_have_one_rule_each(stage):
