@@ -13,7 +13,8 @@ from constructs import Construct
 from stacks.settings.config import Config
 from stacks.shared.queue import DeadLetterQueue
 
-RETRIES = 3
+# The most that EventBridge Scheduler allows, so that only the age ends the retries of a call.
+RETRIES = 185
 # After one hour without success the schedule has invoked its target again.
 OLDEST_CALL = Duration.hours(1)
 SCHEDULED_TIME = scheduler.ContextAttribute.scheduled_time

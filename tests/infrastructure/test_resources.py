@@ -239,7 +239,7 @@ def test_every_schedule_has_a_retry_policy_and_a_dead_letter_queue(stage):
     schedules = stage.every("AWS::Scheduler::Schedule")
     for name, schedule in schedules.items():
         target = schedule["Properties"]["Target"]
-        assert target["RetryPolicy"] == {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 3}, name
+        assert target["RetryPolicy"] == {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 185}, name
         assert stage.text(target["DeadLetterConfig"]["Arn"]) == "Schedules/DeadCalls", name
     assert set(schedules) == {
         *("Schedules/SweepLeases", "Schedules/SweepStrays"),
