@@ -30,6 +30,11 @@ COMMANDS = group_of(
         "Show exchanges and queues: state, backlog, age, rates, rejects and retries.",
     ),
     Part(
+        "dead-letters",
+        "signalbox.cli.exchange.dead_letters:dead_letters",
+        "List the dead letters that you own, with reason and remedy; they stay where they are.",
+    ),
+    Part(
         "tail",
         "signalbox.cli.live.commands:tail",
         "Print the events of a topic: past events first, then each new event, without gaps.",

@@ -13,7 +13,7 @@ from signalbox.aws.shared.tag_calls import TagCalls
 from signalbox.aws.shared.temporary_queues import SqsTemporaryQueues
 from signalbox.errors import RejectedError
 from signalbox.exchange.model.events import CAPABILITY
-from signalbox.exchange.model.names import is_dead_letter_name
+from signalbox.exchange.model.names import DEAD_LETTER_MARK
 from signalbox.exchange.model.ports import Users
 from signalbox.exchange.model.records import User
 from signalbox.queues import CAPABILITY_TAG, STAGE_TAG, QueueName, queue_name
@@ -98,9 +98,7 @@ class ExchangeUsers:
         with look("queues of users"):
             listed = [queue_name(url) for kind in OWN for url in queues.listed(f"{stage_prefix}{kind}{begins}")]
         own = [partial(is_permitted, name, Role.SOURCE, Right.CONFIGURE, ownership=ownership) for name in names]
-        # Users may read the dead letters of their queues, and not those of their exchanges.
-        shown = (one for one in listed if one.startswith(stage_prefix + OWN[0]) or not is_dead_letter_name(one))
-        return sorted(queue for queue in shown if any(owns(name=queue.removeprefix(stage_prefix)) for owns in own))
+        return sorted(one for one in listed if any(owns(name=_source(one, stage_prefix)) for owns in own))
 
     def remove(self, name: UserName) -> None:
         """Delete a user; the user's exchanges and queues stay. Deleting a missing user has no effect.
@@ -169,6 +167,11 @@ def register(
     user = User(name, role, ownership, known.created_at if known else now, user_id)
     records.put(user)
     return user
+
+
+def _source(queue: QueueName, prefix: str) -> str:
+    """Return the name of a queue or an exchange, also of one whose dead-letter queue this is."""
+    return queue.removeprefix(prefix).replace(DEAD_LETTER_MARK, "")
 
 
 def _subject(name: UserName) -> str:

@@ -24,6 +24,6 @@ def confirm_ownership(
     question = (
         f"{', '.join(found[:SHOWN])}{more} would belong to the new user, with all messages and events that an earlier "
         "user of the name has left there. Delete them before by `signalbox queue delete` and `signalbox exchange "
-        "delete`, and in SQS those that end with -dlq. Add the user nevertheless?"
+        "delete`, and in SQS those with -dlq. Add the user nevertheless?"
     )
     confirm(question, yes=yes, as_json=as_json)

@@ -33,10 +33,11 @@ class StageNames:
 
     def exchange_of(self, queue: QueueName) -> ExchangeName | None:
         """Return the exchange of an SQS queue, or None. An exchange's name is never shortened to a hash."""
-        if not queue.startswith(self.prefix) or is_dead_letter_name(queue):
+        name = queue.removeprefix(self.prefix)
+        if not queue.startswith(self.prefix) or is_dead_letter_name(name):
             return None
         try:
-            return parse_exchange_name(queue.removeprefix(self.prefix))
+            return parse_exchange_name(name)
         except InvalidExchangeName:
             return None
 
@@ -81,8 +82,11 @@ def dead_letter_name(name: QueueName) -> QueueName:
 
 
 def is_dead_letter_name(name: str) -> bool:
-    """Return whether a name has the suffix that is reserved for dead-letter queues."""
-    return name.removesuffix(FIFO_SUFFIX).endswith(DEAD_LETTER_MARK)
+    """Return whether a name has the mark that is reserved for dead-letter queues, also in its middle.
+
+    The policies of users end with it and `*`, since IAM allows them few characters.
+    """
+    return DEAD_LETTER_MARK in name
 
 
 def exchange_name_problem(name: ExchangeName, *, prefix: str) -> str | None:
@@ -96,5 +100,5 @@ def exchange_name_problem(name: ExchangeName, *, prefix: str) -> str | None:
 def dead_letter_problem(name: str) -> str | None:
     """Return why neither an exchange nor a queue may have this name, or None."""
     if is_dead_letter_name(name):
-        return f"ends with {DEAD_LETTER_MARK!r}, as dead-letter queues do"
+        return f"contains {DEAD_LETTER_MARK!r}, as the names of dead-letter queues do"
     return None

@@ -13,8 +13,8 @@ ExchangeName = NewType("ExchangeName", str)
 MAXIMUM_NAME_BYTES = 255  # AMQP, short string
 # Short enough that a shortened SQS name still contains the whole `q_USER_`, on which permissions rely.
 MAXIMUM_USER_LENGTH = 32
-# The ends of the names of dead-letter, control and reply queues: `q_bob-dlq` would have the dead letters of `q_bob`.
-RESERVED_ENDINGS = ("-dlq", "-exchange-control", "-exchange-reply")
+# The mark of dead-letter queues, and the ends of control and reply queues: `q_bob-dlq` has the dead letters of `q_bob`.
+RESERVED_MARK, RESERVED_ENDINGS = "-dlq", ("-exchange-control", "-exchange-reply")
 USER_CHARACTERS = frozenset(string.ascii_letters + string.digits + "-")
 NAME_CHARACTERS = USER_CHARACTERS | {"_"}
 HASH_LENGTH = 12
@@ -30,8 +30,9 @@ class InvalidExchangeName(RejectedError):
 
 def parse_user_name(text: str) -> UserName:
     """Parse a user name. Raises `InvalidUserName`."""
-    if text.lower().endswith(RESERVED_ENDINGS):
-        raise InvalidUserName(f"user {text[:80]!r}: names that end as queues of users do are reserved")
+    if RESERVED_MARK in text.lower() or text.lower().endswith(RESERVED_ENDINGS):
+        reserved = f"names with {RESERVED_MARK!r}, and those that end as control and reply queues do, are reserved"
+        raise InvalidUserName(f"user {text[:80]!r}: {reserved}")
     # With an underscore or a dot, `xs_alice_b` would belong to `alice` and to `alice_b`.
     if 1 <= len(text) <= MAXIMUM_USER_LENGTH and set(text) <= USER_CHARACTERS:
         return UserName(text)

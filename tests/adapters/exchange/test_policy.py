@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 import pytest
 
 from signalbox.aws.exchange.policy import CONSUME, PUBLISH, ExchangeLocation, policy_text, user_policy
-from signalbox.exchange.model.names import StageNames
+from signalbox.exchange.model.names import StageNames, dead_letter_name
 from signalbox.sarracenia.rights.names import UserName, sqs_name
 from signalbox.sarracenia.rights.permissions import Ownership, Right, Role, is_permitted
 from tests.adapters.shared.stubs import ARNS, KEY
@@ -62,6 +62,16 @@ def test_a_user_consumes_the_queues_that_the_name_permits(role: Role, ownership:
 
     assert {allows(policy, action, queue) for action in CONSUME} == {expected}
     assert not allows(policy, "sqs:SendMessage", queue)
+
+
+@every_user
+@every_rule
+@pytest.mark.parametrize("name", [*EXCHANGES, *QUEUES])
+def test_a_user_reads_the_dead_letters_of_what_is_the_users_own(role: Role, ownership: Ownership, name: str) -> None:
+    dead, policy = dead_letter_name(sqs_name(name, prefix="sr-")), policy_of(role, ownership)
+    expected = is_permitted(ALICE, role, Right.CONFIGURE, name=name, ownership=ownership)
+
+    assert {allows(policy, action, dead) for action in CONSUME} == {expected}
 
 
 @every_user

@@ -238,3 +238,12 @@ def test_without_anything_that_reads_commands_there_are_no_users(users: Exchange
     with pytest.raises(ControlQueueUnread, match="no function reads"):
         make(users)
     assert sqs.list_queues(QueueNamePrefix=OWN).get("QueueUrls", []) == []
+
+
+def test_what_an_earlier_user_left_is_found_with_its_dead_letters(users: ExchangeUsers, sqs) -> None:
+    own = ["sr-q_alice", "sr-q_alice-dlq", "sr-q_alice_a", "sr-xs_alice-dlq", "sr-xs_alice.fifo"]
+    for name in (*own, "sr-q_alice2", "sr-xs_bob-dlq", "q_alice"):
+        sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"} if name.endswith(".fifo") else {})
+
+    assert users.owned([ALICE], Ownership.STRICT) == own
+    assert users.owned([ALICE, UserName("bob")], Ownership.STRICT) == [*own, "sr-xs_bob-dlq"]

@@ -21,6 +21,7 @@ def exchange_stage() -> Iterator[FakeStage]:
     sqs = boto3.client("sqs")
     urls = [sqs.create_queue(QueueName=name)["QueueUrl"] for name in (CONTROL, f"{CONTROL}-alice")]
     outputs = {"ExchangeControlQueueUrl": urls[0], "ExchangePrefix": "", "ExchangeTable": "Exchanges"}
+    outputs |= {"DeadLetterQueueUrl": urls[0].replace(CONTROL, "dead-offers")}
     outputs |= {"HistoryBucket": "lake", "HistoryDatabase": "signalbox_lake", "HistoryTable": "events_raw"}
     with serving(outputs, urls) as stage:
         stage.replies |= exchange_replies()

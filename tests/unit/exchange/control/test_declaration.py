@@ -155,7 +155,7 @@ def test_declaring_again_is_a_sign_of_life(stage):
     [("declare_exchange", {"exchange": "xs_alice_a-dlq"}), ("declare_queue", {"queue": "q_alice_a-dlq"})],
 )
 def test_nothing_has_the_name_of_a_dead_letter_queue(stage, command, given):
-    with pytest.raises(NameNotAllowed, match="ends with '-dlq', as dead-letter queues do"):
+    with pytest.raises(NameNotAllowed, match="contains '-dlq', as the names of dead-letter queues do"):
         stage.ask(command, user=ALICE, **given)
 
 

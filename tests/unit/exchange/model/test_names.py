@@ -87,9 +87,9 @@ def test_names_that_differ_at_their_ends_have_different_dead_letter_queues():
     assert dead_letter_name(one) != dead_letter_name(other)
 
 
-@pytest.mark.parametrize("name", ["xs_alice-dlq", "q_alice-dlq.fifo"])
+@pytest.mark.parametrize("name", ["xs_alice-dlq", "q_alice-dlq.fifo", "xs_alice-dlq2"])
 def test_only_dead_letter_queues_are_named_so(name):
-    assert dead_letter_problem(name) == "ends with '-dlq', as dead-letter queues do"
+    assert dead_letter_problem(name) == "contains '-dlq', as the names of dead-letter queues do"
     assert exchange_name_problem(ExchangeName(name), prefix="") == dead_letter_problem(name)
 
 
