@@ -215,30 +215,25 @@ def _exclusion(recorder: Recorder) -> str:
 
 
 RUNTIME = "Lambda runtime"
-# The deprecation dates of https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtimes.html, read on 2026-11-22. New
-# functions are refused a month later, updates two months later.
-END_OF_SUPPORT: Mapping[tuple[int, int], date] = {
-    (3, 11): date(2027, 6, 30),
-    (3, 12): date(2028, 10, 31),
-    (3, 13): date(2029, 6, 30),
-    (3, 14): date(2029, 6, 30),
-}
+# The deprecation date in https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtimes.html, in the table of AgentCore's
+# runtimes and in https://endoflife.date/aws-lambda, all read on 2026-11-26. New functions are refused a month later,
+# updates two months later.
+END_OF_SUPPORT: Mapping[str, date] = {"3.13": date(2029, 6, 30)}
 NOTICE = timedelta(days=270)
 
 
-def runtime_finding(version: tuple[int, int], *, today: date) -> Finding | None:
-    """Return the finding on the end of support of a Python version's runtime; None for a version without one."""
-    end = END_OF_SUPPORT.get(version)
-    if end is None:
-        return None
-    name = f"python{version[0]}.{version[1]}"
-    remedy = f"deploy with Python {_newest()}: make deploy PYTHON=python{_newest()}"
+def runtime_finding(python: str, *, today: date, has_compiler: bool) -> Finding:
+    """Return the finding on the functions' Python; `has_compiler` is whether this machine can write its bytecode."""
+    end, name = END_OF_SUPPORT[python], f"python{python}"
+    remedy = "deploy a later version of Signalbox"
     if today > end:
         return stop(RUNTIME, f"{name}: AWS ended its support on {end}", remedy=remedy)
     if today > end - NOTICE:
         return warn(RUNTIME, f"{name}: AWS ends its support on {end}", remedy=remedy)
+    if not has_compiler:
+        return warn(
+            RUNTIME,
+            f"{name} is not on PATH: the functions ship without bytecode, and every cold start compiles them",
+            remedy=f"uv python install {python}, and put the folder that it names on PATH",
+        )
     return ok(RUNTIME, f"{name}, supported until {end}")
-
-
-def _newest() -> str:
-    return ".".join(map(str, max(END_OF_SUPPORT)))

@@ -1,7 +1,6 @@
 """Lambda functions, each with its own role, log group and alarms; arm64 on AWS."""
 
 import platform
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,12 +16,6 @@ from stacks.shared import packaging
 from stacks.shared.alarms import alarm
 from stacks.shared.logs import LogGroup
 
-RUNTIMES = {
-    (3, 11): lambda_.Runtime.PYTHON_3_11,
-    (3, 12): lambda_.Runtime.PYTHON_3_12,
-    (3, 13): lambda_.Runtime.PYTHON_3_13,
-    (3, 14): lambda_.Runtime.PYTHON_3_14,
-}
 # Lambda allots processor time by memory: the first call takes 0.35 s for its clients at 512 MB, 0.7 s at 256.
 MEMORY_MEGABYTES = 512
 METRICS_NAMESPACE = "Signalbox"
@@ -41,18 +34,19 @@ class Program:
 def program(scope: Construct, config: Config) -> Program:
     """Build the program; return placeholders when CDK does not bundle the stack."""
     bundles = Stack.of(scope).bundling_required
-    runtime = _runtime()
+    target = packaging.target(local=config.local)
+    runtime = lambda_.Runtime(f"python{target.python}", lambda_.RuntimeFamily.PYTHON)
     architecture = _architecture(config)
     layer = lambda_.LayerVersion(
         scope,
         "Packages",
-        code=_asset(packaging.packages(local=config.local) if bundles else None),
+        code=_asset(packaging.packages(target) if bundles else None),
         compatible_runtimes=[runtime],
         compatible_architectures=[architecture],
         description="The packages of lambdas/requirements.lock",
         removal_policy=RemovalPolicy.DESTROY,
     )
-    code = _asset(packaging.code(config) if bundles else None)
+    code = _asset(packaging.code(config, target) if bundles else None)
     return Program(layer=layer, code=code, runtime=runtime, architecture=architecture)
 
 
@@ -117,14 +111,6 @@ def _asset(folder: packaging.Folder | None) -> lambda_.Code:
     if folder is None:
         return lambda_.Code.from_asset(str(packaging.ROOT / "lambdas"))
     return lambda_.Code.from_asset(str(folder.path), asset_hash=folder.digest, asset_hash_type=AssetHashType.CUSTOM)
-
-
-def _runtime() -> lambda_.Runtime:
-    version = sys.version_info[:2]
-    if version not in RUNTIMES:
-        known = ", ".join(f"{major}.{minor}" for major, minor in RUNTIMES)
-        raise packaging.PackagingError(f"Lambda has no Python {version[0]}.{version[1]}: build with one of {known}")
-    return RUNTIMES[version]
 
 
 def _architecture(config: Config) -> lambda_.Architecture:

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -16,19 +16,18 @@ from stacks.settings.config import Config
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".signalbox" / "build"
 LOCK = ROOT / "lambdas" / "requirements.lock"
+# The Python of the functions on AWS, whatever Python builds them. Its runtime is on Amazon Linux 2023.
+LAMBDA_PYTHON = "3.13"
 # The oldest wheels that every package has. The build checks their libraries against those of the runtime.
 LAMBDA_PLATFORM = "aarch64-manylinux_2_28"
-# Packages with wheels for earlier systems, too: those that Python 3.11's runtime needs, and their platform.
-EARLIER_WHEELS, EARLIER_PLATFORM = ("cryptography",), "aarch64-manylinux2014"
-# The newest symbol versions of the runtimes' C and C++ libraries. Python 3.11 runs on Amazon Linux 2 (glibc 2.26,
-# GCC 7.3), later ones on Amazon Linux 2023 (glibc 2.34, GCC 11); GCC's versions are from libstdc++'s «ABI Policy».
-AMAZON_LINUX_2 = {"GLIBC": (2, 26), "GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11)}
+# The newest symbol versions of the C and C++ libraries of Amazon Linux 2023 (glibc 2.34, GCC 11), from libstdc++'s
+# «ABI Policy».
 AMAZON_LINUX_2023 = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13)}
 SYMBOL_VERSION = re.compile(rb"\b(GLIBC|GLIBCXX|CXXABI)_(\d+(?:\.\d+)+)\b")
 # Packages that no function imports.
 LEFT_OUT = ("signalbox/cli", "signalbox/clients", "signalbox/flows", "signalbox/local")
 # The version of the build: a change of the build must not reuse cached folders.
-RECIPE = "3"
+RECIPE = "4"
 
 
 class PackagingError(Exception):
@@ -43,18 +42,59 @@ class Folder:
     digest: str
 
 
-def packages(*, local: bool, lock: Path = LOCK, cache: Path = CACHE) -> Folder:
-    """Return the folder of the locked packages for arm64 Lambda or this machine, built unless cached."""
-    platform = _this_machine() if local else LAMBDA_PLATFORM
-    digest = _digest([(b"lock", lock.read_bytes()), (b"platform", platform.encode())])
-    return _built("packages", digest, lambda folder: _install(folder, lock, local=local), cache=cache)
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The machine that runs a build: its Python version, and the platform of its wheels unless it is this machine."""
+
+    python: str
+    platform: str | None
+    compiler: str | None
+    """The path of an interpreter of that version, which writes the bytecode; without one, a build has none."""
+
+    @property
+    def inputs(self) -> tuple[bytes, ...]:
+        """The parts of a build's digest."""
+        return tuple(
+            part.encode() for part in (self.python, self.platform or _this_machine(), str(bool(self.compiler)))
+        )
 
 
-def code(config: Config, *, cache: Path = CACHE) -> Folder:
+def target(*, local: bool, python: str = LAMBDA_PYTHON) -> Target:
+    """Return this machine with the running Python, or Lambda with `python`."""
+    if local:
+        return Target(_running_python(), platform=None, compiler=sys.executable)
+    return Target(python, platform=LAMBDA_PLATFORM, compiler=interpreter(python))
+
+
+def interpreter(python: str) -> str | None:
+    """Return the path of an interpreter of a version: the running one, or the one on PATH; None without one that runs.
+
+    A command on PATH may be a shim of a version that is not selected.
+    """
+    if python == _running_python():
+        return sys.executable
+    found = shutil.which(f"python{python}")
+    if found is None or subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode:  # noqa: S603  # Python
+        return None
+    return found
+
+
+def _running_python() -> str:
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def packages(target: Target, *, lock: Path = LOCK, cache: Path = CACHE) -> Folder:
+    """Return the folder of the locked packages for a target, built unless cached."""
+    digest = _digest([(b"lock", lock.read_bytes()), *((b"target", part) for part in target.inputs)])
+    return _built("packages", digest, lambda folder: _install(folder, lock, target), cache=cache)
+
+
+def code(config: Config, target: Target, *, cache: Path = CACHE) -> Folder:
     """Return the folder of the functions' code with the deployment's settings files, built unless cached."""
     files = dict(_code_files(config))
-    digest = _digest((name.encode(), path.read_bytes()) for name, path in sorted(files.items()))
-    return _built("code", digest, lambda folder: _copy_compiled(files, folder), cache=cache)
+    inputs = [(b"target", part) for part in target.inputs]
+    inputs += [(name.encode(), path.read_bytes()) for name, path in sorted(files.items())]
+    return _built("code", _digest(inputs), lambda folder: _copy_compiled(files, folder, target), cache=cache)
 
 
 def glue_modules(*, with_core: bool = False, cache: Path = CACHE) -> Folder:
@@ -72,7 +112,7 @@ def _this_machine() -> str:
 
 
 def _digest(inputs: Iterable[tuple[bytes, bytes]]) -> str:
-    digest = sha256(f"{RECIPE} {sys.version_info.major}.{sys.version_info.minor}".encode())
+    digest = sha256(RECIPE.encode())
     for name, content in inputs:
         digest.update(b"%d %b %d %b" % (len(name), name, len(content), content))
     return digest.hexdigest()
@@ -123,37 +163,21 @@ def _copy(files: dict[str, Path], folder: Path) -> None:
         shutil.copyfile(source, folder / name)
 
 
-def _copy_compiled(files: dict[str, Path], folder: Path) -> None:
+def _copy_compiled(files: dict[str, Path], folder: Path, target: Target) -> None:
     _copy(files, folder)
-    _compile(folder, prefix="/var/task")
+    _compile(folder, target, prefix="/var/task")
 
 
-def _install(folder: Path, lock: Path, *, local: bool) -> None:
-    target, has_amazon_linux_2 = folder / "python", sys.version_info < (3, 12)
-    _install_wheels(target, lock, platform=None if local else LAMBDA_PLATFORM)
-    if not local and has_amazon_linux_2:
-        earlier = folder / "earlier.lock"
-        earlier.write_text(locked(lock.read_text(), EARLIER_WHEELS))
-        _install_wheels(target, earlier, platform=EARLIER_PLATFORM, options=["--no-deps", "--reinstall"])
-        earlier.unlink()
-    shutil.rmtree(target / "bin", ignore_errors=True)
-    (target / ".lock").unlink(missing_ok=True)
-    if not local:
-        _check_libraries(target, AMAZON_LINUX_2 if has_amazon_linux_2 else AMAZON_LINUX_2023)
-    _compile(target, prefix="/opt/python")
-
-
-def _install_wheels(target: Path, lock: Path, *, platform: str | None, options: Sequence[str] = ()) -> None:
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    where = [] if platform is None else ["--python-platform", platform, "--python-version", version]
-    fixed = ["--quiet", "--no-config", "--only-binary", ":all:", "--require-hashes", "--link-mode", "copy", *options]
-    _run([_uv(), "pip", "install", *fixed, *where, "--python", sys.executable, "--target", target, "-r", lock])
-
-
-def locked(lock: str, names: Collection[str]) -> str:
-    """Return the entries of a lock file for packages with these names."""
-    entries = re.findall(r"^\S.*(?:\n[ \t]+\S.*)*", lock, re.MULTILINE)
-    return "\n".join(entry for entry in entries if entry.partition("==")[0] in names) + "\n"
+def _install(folder: Path, lock: Path, target: Target) -> None:
+    packages = folder / "python"
+    where = ["--python-platform", target.platform, "--python-version", target.python] if target.platform else []
+    fixed = ["--quiet", "--no-config", "--only-binary", ":all:", "--require-hashes", "--link-mode", "copy"]
+    _run([_uv(), "pip", "install", *fixed, *where, "--python", sys.executable, "--target", packages, "-r", lock])
+    shutil.rmtree(packages / "bin", ignore_errors=True)
+    (packages / ".lock").unlink(missing_ok=True)
+    if target.platform:
+        _check_libraries(packages, AMAZON_LINUX_2023)
+    _compile(packages, target, prefix="/opt/python")
 
 
 def _check_libraries(folder: Path, provided: Mapping[str, tuple[int, ...]]) -> None:
@@ -162,8 +186,7 @@ def _check_libraries(folder: Path, provided: Mapping[str, tuple[int, ...]]) -> N
             if version > provided[library]:
                 raise PackagingError(
                     f"{path.relative_to(folder)} needs {library} {_dotted(version)}, and Lambda's Python "
-                    f"{sys.version_info.major}.{sys.version_info.minor} has {_dotted(provided[library])}: build with a "
-                    "later Python, or lock an earlier version of the package"
+                    f"{LAMBDA_PYTHON} has {_dotted(provided[library])}: lock an earlier version of the package"
                 )
 
 
@@ -188,10 +211,12 @@ def _uv() -> str:
     return find_uv_bin()
 
 
-def _compile(folder: Path, *, prefix: str) -> None:
+def _compile(folder: Path, target: Target, *, prefix: str) -> None:
     # The task folder is read-only in Lambda: without bytecode every cold start compiles again.
+    if target.compiler is None:
+        return
     options = ["-q", "--invalidation-mode", "unchecked-hash", "-p", prefix]
-    _run([sys.executable, "-m", "compileall", *options, "-s", folder, folder])
+    _run([target.compiler, "-m", "compileall", *options, "-s", folder, folder])
 
 
 def _run(command: Sequence[str | Path]) -> None:

@@ -5,7 +5,7 @@ import sys
 from signalbox.doctor.rules import END_OF_SUPPORT
 from stacks.settings.context import read_config
 from stacks.settings.needs import needs
-from stacks.shared.function import RUNTIMES
+from stacks.shared import packaging
 from tests.infrastructure.templates import templates
 
 SETTINGS = {
@@ -38,9 +38,11 @@ def test_the_reserved_executions_are_those_of_the_templates():
     assert needs(read_config(SETTINGS)).reserved == reserved > 0
 
 
-def test_the_runtimes_with_an_end_of_support_are_those_of_the_functions(stage):
-    major, minor = sys.version_info[:2]
+def test_the_functions_run_on_a_python_whose_end_of_support_is_known(stage):
     runtimes = {function["Properties"]["Runtime"] for function in stage.every("AWS::Lambda::Function").values()}
+    local = templates(local=True).every("AWS::Lambda::Function").values()
 
-    assert set(END_OF_SUPPORT) == set(RUNTIMES)
-    assert runtimes == {f"python{major}.{minor}"}
+    assert runtimes == {f"python{packaging.LAMBDA_PYTHON}"} == {f"python{python}" for python in END_OF_SUPPORT}
+    assert {function["Properties"]["Runtime"] for function in local} == {
+        f"python{sys.version_info.major}.{sys.version_info.minor}"
+    }

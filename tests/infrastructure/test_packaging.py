@@ -21,13 +21,16 @@ def contents(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): sha256(path.read_bytes()).hexdigest() for path in files}
 
 
+HERE, LAMBDA = packaging.target(local=True), packaging.target(local=False)
+
+
 @pytest.fixture(scope="module")
 def code(tmp_path_factory) -> Path:
-    return packaging.code(Config(), cache=tmp_path_factory.mktemp("code")).path
+    return packaging.code(Config(), HERE, cache=tmp_path_factory.mktemp("code")).path
 
 
 def test_two_builds_of_the_code_are_byte_for_byte_equal(code, tmp_path):
-    again = packaging.code(Config(), cache=tmp_path).path
+    again = packaging.code(Config(), HERE, cache=tmp_path).path
 
     assert contents(again) == contents(code)
 
@@ -50,25 +53,41 @@ def test_every_module_ships_with_bytecode_that_is_not_checked_against_its_source
         assert int.from_bytes(compiled[4:8], "little") == 0b01, source  # PEP 552: by hash, unchecked
 
 
+def test_bytecode_is_written_by_the_python_of_the_functions_or_not_at_all(tmp_path, monkeypatch):
+    for name in ("python9.1", "python9.2"):
+        (tmp_path / name).write_text(
+            "#!/bin/sh\nexit 127\n" if name == "python9.2" else f'#!/bin/sh\nexec {sys.executable} "$@"\n'
+        )
+        (tmp_path / name).chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    assert packaging.interpreter("9.1") == str(tmp_path / "python9.1")
+    for missing in ("9.2", "9.3"):
+        built = packaging.code(Config(), packaging.target(local=False, python=missing), cache=tmp_path / "cache")
+        assert {path.suffix for path in (built.path / "lambdas").rglob("*.*")} == {".py"}
+    compiled = packaging.code(Config(), packaging.target(local=False, python="9.1"), cache=tmp_path / "cache")
+    assert list(compiled.path.rglob("*.pyc"))
+
+
 def test_settings_files_of_the_stage_ship_with_the_code(tmp_path):
     bridges, countries = tmp_path / "mine.jsonl", tmp_path / "mine.mmdb"
     bridges.write_text("{}")
     countries.write_bytes(b"\x00")
     config = Config(bridge_list_file=bridges, country_database_file=countries)
 
-    built = packaging.code(config, cache=tmp_path / "cache")
+    built = packaging.code(config, HERE, cache=tmp_path / "cache")
 
     assert (built.path / "settings" / "bridges.jsonl").read_text() == "{}"
     assert (built.path / "settings" / "country.mmdb").read_bytes() == b"\x00"
-    assert built.digest != packaging.code(Config(), cache=tmp_path / "cache").digest
+    assert built.digest != packaging.code(Config(), HERE, cache=tmp_path / "cache").digest
 
 
 def test_a_build_is_cached_and_leaves_no_partial_result(tmp_path):
-    first = packaging.code(Config(), cache=tmp_path)
+    first = packaging.code(Config(), HERE, cache=tmp_path)
     marker = first.path / "marker"
     marker.touch()
 
-    assert packaging.code(Config(), cache=tmp_path) == first
+    assert packaging.code(Config(), HERE, cache=tmp_path) == first
     assert marker.exists()
     assert [path.name for path in tmp_path.iterdir()] == [first.path.name]
 
@@ -76,7 +95,7 @@ def test_a_build_is_cached_and_leaves_no_partial_result(tmp_path):
 def test_concurrent_builds_give_one_result(tmp_path):
     program = "import sys; from pathlib import Path; from stacks.settings.config import Config; "
     program += "from stacks.shared import packaging; "
-    program += "print(packaging.code(Config(), cache=Path(sys.argv[1])).path)"
+    program += "print(packaging.code(Config(), packaging.target(local=True), cache=Path(sys.argv[1])).path)"
     command = [sys.executable, "-c", program, str(tmp_path)]
     both = [
         subprocess.Popen(command, cwd=packaging.ROOT, stdout=subprocess.PIPE, text=True)  # noqa: S603  # our own build
@@ -122,16 +141,16 @@ def lock(tmp_path, monkeypatch) -> Path:
 
 
 def test_two_builds_of_the_packages_are_byte_for_byte_equal(lock, tmp_path):
-    first = packaging.packages(local=False, lock=lock, cache=tmp_path / "first")
-    second = packaging.packages(local=False, lock=lock, cache=tmp_path / "second")
+    first = packaging.packages(LAMBDA, lock=lock, cache=tmp_path / "first")
+    second = packaging.packages(LAMBDA, lock=lock, cache=tmp_path / "second")
 
     assert first.digest == second.digest
     assert contents(first.path) == contents(second.path)
 
 
 def test_packages_are_built_for_lambda_or_for_this_machine(lock, tmp_path):
-    theirs = packaging.packages(local=False, lock=lock, cache=tmp_path)
-    ours = packaging.packages(local=True, lock=lock, cache=tmp_path)
+    theirs = packaging.packages(LAMBDA, lock=lock, cache=tmp_path)
+    ours = packaging.packages(HERE, lock=lock, cache=tmp_path)
 
     mine = "lambda" if (platform.system(), platform.machine()) == ("Linux", "aarch64") else "any"
     assert "BUILT_FOR = 'lambda'" in (theirs.path / "python" / "tiny.py").read_text()
@@ -140,7 +159,7 @@ def test_packages_are_built_for_lambda_or_for_this_machine(lock, tmp_path):
 
 
 def test_packages_ship_with_bytecode_and_without_scripts(lock, tmp_path):
-    built = packaging.packages(local=True, lock=lock, cache=tmp_path)
+    built = packaging.packages(HERE, lock=lock, cache=tmp_path)
     names = {path.relative_to(built.path).parts[:2] for path in built.path.rglob("*")}
 
     assert Path(importlib.util.cache_from_source(str(built.path / "python" / "tiny.py"))).exists()
@@ -153,42 +172,25 @@ def test_a_library_that_the_runtime_cannot_load_is_refused(lock, tmp_path):
     lock.write_text(f"tiny==1.0 --hash=sha256:{digest}")
 
     with pytest.raises(packaging.PackagingError, match=r"tiny_speedups.so needs GLIBC 2.35, and Lambda's Python 3"):
-        packaging.packages(local=False, lock=lock, cache=tmp_path)
-
-
-def test_the_runtime_of_python_3_11_has_older_libraries_than_the_later_ones(tmp_path):
-    library = tmp_path / "tiny.so"
-    library.write_bytes(b"GLIBC_2.28\0GLIBCXX_3.4.21\0CXXABI_1.3.11\0GLIBC_PRIVATE\0")
-
-    packaging._check_libraries(tmp_path, packaging.AMAZON_LINUX_2023)
-    with pytest.raises(packaging.PackagingError, match=r"needs GLIBC 2.28, and Lambda's Python .* has 2.26"):
-        packaging._check_libraries(tmp_path, packaging.AMAZON_LINUX_2)
+        packaging.packages(LAMBDA, lock=lock, cache=tmp_path)
 
 
 def test_every_library_of_the_locked_packages_loads_in_the_runtime(tmp_path):
-    provided = packaging.AMAZON_LINUX_2 if sys.version_info < (3, 12) else packaging.AMAZON_LINUX_2023
-
-    built = packaging.packages(local=False, cache=tmp_path).path
+    built = packaging.packages(LAMBDA, cache=tmp_path).path
 
     libraries = {path: packaging.symbol_versions(path) for path in built.rglob("*.so*")}
     assert libraries
     for path, needed in libraries.items():
-        assert needed["GLIBC"] <= provided["GLIBC"], path
-        assert all(version <= provided[library] for library, version in needed.items()), path
+        assert needed["GLIBC"] <= packaging.AMAZON_LINUX_2023["GLIBC"], path
+        assert all(version <= packaging.AMAZON_LINUX_2023[library] for library, version in needed.items()), path
         assert path.read_bytes()[18:20] == b"\xb7\x00", path  # EM_AARCH64 of the ELF specification
-
-
-def test_the_entries_of_some_packages_are_taken_from_a_lock():
-    lock = "# made by uv\na==1 \\\n    --hash=sha256:1\n    # via b\nab==2\na==3 ; python_version < '3'\n"
-
-    assert packaging.locked(lock, ("a",)) == "a==1 \\\n    --hash=sha256:1\n    # via b\na==3 ; python_version < '3'\n"
 
 
 def test_a_package_that_differs_from_its_lock_is_refused(lock, tmp_path):
     lock.write_text(f"tiny==1.0 --hash=sha256:{'0' * 64}")
 
     with pytest.raises(packaging.PackagingError, match=r"uv pip failed: (?s:.*)[Hh]ash"):
-        packaging.packages(local=True, lock=lock, cache=tmp_path)
+        packaging.packages(HERE, lock=lock, cache=tmp_path)
 
 
 def test_glue_modules_ship_under_the_package_name_that_scripts_import():
@@ -220,5 +222,5 @@ def test_a_failed_build_reports_the_reason_and_leaves_no_files(tmp_path, monkeyp
     monkeypatch.setitem(sys.modules, "uv", None)
 
     with pytest.raises(packaging.PackagingError, match="uv is not installed for"):
-        packaging.packages(local=True, cache=tmp_path / "cache")
+        packaging.packages(HERE, cache=tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []

@@ -1,6 +1,5 @@
 """The doctor's checks, run side by side: each probe's facts, judged by the rules of `signalbox.doctor`."""
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
@@ -57,15 +56,20 @@ def findings(config: "Config") -> Iterator[Finding]:
     """
     session = settings_session(config.region)
     region = str(session.region_name)
-    runtime = runtime_finding(sys.version_info[:2], today=datetime.now(UTC).date())
-    if runtime is not None:
-        yield runtime
+    yield _runtime()
     supported = region_finding(region, partition=partition(session, region))
     yield supported
     if has_stop([supported]):
         return
     yield identity_finding(identity(session))
     yield from _side_by_side(_account_checks(session, config))
+
+
+def _runtime() -> Finding:
+    with checkout_modules():
+        from stacks.shared.packaging import LAMBDA_PYTHON, interpreter
+    has_compiler = interpreter(LAMBDA_PYTHON) is not None
+    return runtime_finding(LAMBDA_PYTHON, today=datetime.now(UTC).date(), has_compiler=has_compiler)
 
 
 def _account_checks(session: "boto3.Session", config: "Config") -> Iterator[Check]:

@@ -70,15 +70,22 @@ def test_only_the_partition_aws_is_supported(partition, verdict):
 @pytest.mark.parametrize(
     ("days", "verdict"), [(-1, "stop"), (1, "warn"), (NOTICE.days + 1, "ok")], ids=["over", "soon", "far away"]
 )
-def test_the_end_of_support_of_a_runtime_is_announced(days, verdict):
-    today = END_OF_SUPPORT[3, 12] - days * DAY
+def test_the_end_of_support_of_the_runtime_is_announced(days, verdict):
+    ((python, end),) = END_OF_SUPPORT.items()
 
-    found = runtime_finding((3, 12), today=today)
+    found = runtime_finding(python, today=end - days * DAY, has_compiler=True)
 
-    assert found is not None
     assert found.verdict == verdict
-    assert str(END_OF_SUPPORT[3, 12]) in found.text
-    assert runtime_finding((3, 10), today=today) is None
+    assert str(end) in found.text
+
+
+def test_a_machine_that_writes_no_bytecode_for_the_functions_is_a_warning():
+    ((python, end),) = END_OF_SUPPORT.items()
+
+    found = runtime_finding(python, today=end - NOTICE - DAY, has_compiler=False)
+
+    assert found.verdict == "warn"
+    assert f"uv python install {python}" in found.remedy
 
 
 @pytest.mark.parametrize(
