@@ -37,16 +37,6 @@ def region_finding(region: str, *, partition: str | None) -> Finding:
     return ok(REGION, region)
 
 
-TOPIC = "alarm topic"
-
-
-def topic_finding(arn: str, *, exists: bool) -> Finding:
-    """Return the finding on the topic that alarms notify."""
-    if exists:
-        return ok(TOPIC, arn)
-    return stop(TOPIC, f"{arn} does not exist", remedy="correct alarm_topic_arn: every alarm would fail to notify it")
-
-
 CONCURRENCY = "Lambda concurrency"
 QUOTA = "L-B99A9384"  # the code of Service Quotas
 DEFAULT_CONCURRENCY = 1_000

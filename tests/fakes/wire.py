@@ -13,7 +13,7 @@ from botocore.httpsession import URLLib3Session
 ACCOUNT = "123456789012"
 Body = str | dict[str, Any]
 # The operations of services that are named by their path.
-BY_PATH = {"/2016-08-19/account-settings": "GetAccountSettings"}
+BY_PATH = {"/2016-08-19/account-settings": "GetAccountSettings", "/GetDataLakeSettings": "GetDataLakeSettings"}
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,26 @@ def healthy() -> dict[str, Answer | list[Answer]]:
         "DescribeConfigurationRecorders": Answer({"ConfigurationRecorders": []}),
         "DescribeConfigurationRecorderStatus": Answer({"ConfigurationRecordersStatus": []}),
         "ListQueues": Answer({}),
+        "GetDataLakeSettings": data_lake(databases=True, tables=True),
+        "SimulatePrincipalPolicy": simulated("allowed", by_organization=True),
         "GetTopicAttributes": result("GetTopicAttributes", "<Attributes></Attributes>"),
     }
 
 
 def concurrency(limit: int, unreserved: int) -> Answer:
     return Answer({"AccountLimit": {"ConcurrentExecutions": limit, "UnreservedConcurrentExecutions": unreserved}})
+
+
+def data_lake(*, databases: bool, tables: bool) -> Answer:
+    """Return the settings of a data lake that admits every principal of IAM to new databases or tables, or not."""
+    every = [{"Principal": {"DataLakePrincipalIdentifier": "IAM_ALLOWED_PRINCIPALS"}, "Permissions": ["ALL"]}]
+    defaults = {"CreateDatabaseDefaultPermissions": databases, "CreateTableDefaultPermissions": tables}
+    return Answer({"DataLakeSettings": {name: every if admits else [] for name, admits in defaults.items()}})
+
+
+def simulated(decision: str, *, by_organization: bool) -> Answer:
+    """Return the simulated decision on `iam:CreateUser`, and whether the organization allows it."""
+    detail = f"<AllowedByOrganizations>{json.dumps(by_organization)}</AllowedByOrganizations>"
+    member = f"<EvalActionName>iam:CreateUser</EvalActionName><EvalDecision>{decision}</EvalDecision>"
+    member += f"<OrganizationsDecisionDetail>{detail}</OrganizationsDecisionDetail>"
+    return result("SimulatePrincipalPolicy", f"<EvaluationResults><member>{member}</member></EvaluationResults>")

@@ -67,22 +67,6 @@ def partition(session: "boto3.Session", region: str) -> str | None:
         return None
 
 
-MISSING_TOPIC = ("NotFound", "NotFoundException")
-
-
-def topic_exists(session: "boto3.Session", arn: str) -> bool:
-    """Return whether an SNS topic exists. Raises the errors of `call`."""
-    with call("sns:GetTopicAttributes"):
-        sns = session.client("sns", region_name=arn.split(":")[3], config=PATIENCE)
-        try:
-            sns.get_topic_attributes(TopicArn=arn)
-        except ClientError as error:
-            if error.response["Error"]["Code"] in MISSING_TOPIC:
-                return False
-            raise
-    return True
-
-
 def concurrency(session: "boto3.Session") -> Concurrency:
     """Return Lambda's concurrent executions. Raises the errors of `call`."""
     with call("lambda:GetAccountSettings"):

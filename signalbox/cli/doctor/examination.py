@@ -6,14 +6,24 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from signalbox.aws.doctor.probes import concurrency, identity, partition, queue_sources, recorders, topic_exists
+from signalbox.aws.doctor.probes import concurrency, identity, partition, queue_sources, recorders
+from signalbox.aws.doctor.resources import is_catalog_governed, topic, user_rights, visibility_seconds
 from signalbox.cli.shared.deployment import settings_session
 from signalbox.doctor.findings import CallDenied, CallFailed, Finding, has_stop, unchecked
+from signalbox.doctor.resources import (
+    CATALOG,
+    QUEUE,
+    TOPIC,
+    USERS,
+    broker_queue_finding,
+    catalog_finding,
+    topic_finding,
+    users_finding,
+)
 from signalbox.doctor.rules import (
     CONCURRENCY,
     RECORDER,
     SOURCES,
-    TOPIC,
     Demand,
     concurrency_finding,
     identity_finding,
@@ -22,7 +32,6 @@ from signalbox.doctor.rules import (
     region_finding,
     runtime_finding,
     sources_finding,
-    topic_finding,
 )
 from signalbox.local.files import checkout_modules
 
@@ -61,8 +70,9 @@ def findings(config: "Config") -> Iterator[Finding]:
     yield supported
     if has_stop([supported]):
         return
-    yield identity_finding(identity(session))
-    yield from _side_by_side(_account_checks(session, config))
+    caller = identity(session)
+    yield identity_finding(caller)
+    yield from _side_by_side((*_account_checks(session, config), *_resource_checks(session, config, caller.account)))
 
 
 def _runtime() -> Finding:
@@ -75,7 +85,7 @@ def _runtime() -> Finding:
 def _account_checks(session: "boto3.Session", config: "Config") -> Iterator[Check]:
     with checkout_modules():
         from stacks.settings.needs import needs
-    demand, region, topic = Demand(**asdict(needs(config))), str(session.region_name), config.alarm_topic_arn
+    demand, region = Demand(**asdict(needs(config))), str(session.region_name)
     yield Check(CONCURRENCY, lambda: concurrency_finding(concurrency(session), demand, region=region))
     yield Check(RECORDER, lambda: recorder_finding(recorders(session)))
     prefixes = name_prefixes(
@@ -85,8 +95,17 @@ def _account_checks(session: "boto3.Session", config: "Config") -> Iterator[Chec
         broker=config.broker_queue,
     )
     yield Check(SOURCES, lambda: sources_finding(queue_sources(session, prefixes, stage=config.stage)))
-    if topic:
-        yield Check(TOPIC, lambda: topic_finding(topic, exists=topic_exists(session, topic)))
+
+
+def _resource_checks(session: "boto3.Session", config: "Config", account: str) -> Iterator[Check]:
+    yield Check(USERS, lambda: users_finding(config.stage, user_rights(session, account)))
+    database = config.history_database
+    yield Check(CATALOG, lambda: catalog_finding(database, is_governed=is_catalog_governed(session)))
+    if alarms := config.alarm_topic_arn:
+        yield Check(TOPIC, lambda: topic_finding(alarms, topic(session, alarms)))
+    if queue := config.broker_queue_arn:
+        needed, name = config.offer_timeout_seconds, config.broker_queue
+        yield Check(QUEUE, lambda: broker_queue_finding(name, visibility_seconds(session, queue), needed=needed))
 
 
 def _side_by_side(checks: Iterable[Check]) -> Iterator[Finding]:

@@ -4,13 +4,12 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from signalbox.aws.doctor.probes import call, concurrency, identity, partition, recorders, topic_exists
+from signalbox.aws.doctor.probes import call, concurrency, identity, partition, recorders
 from signalbox.doctor.findings import CallDenied, CallFailed
 from signalbox.doctor.rules import ALL, ALL_BUT, SOME, Concurrency, Identity, Recorder
-from tests.fakes.wire import ACCOUNT, Answer, Wire, refusal, wire
+from tests.fakes.wire import ACCOUNT, Answer, Wire, wire
 
 __all__ = ["wire"]
-TOPIC = f"arn:aws:sns:eu-west-1:{ACCOUNT}:alarms"
 
 
 @pytest.fixture
@@ -77,16 +76,6 @@ def test_a_recorder_has_the_frequency_for_queues_and_its_scope(session, wire: Wi
     wire.answers["DescribeConfigurationRecorders"] = Answer({"ConfigurationRecorders": [described]})
 
     assert recorders(session) == [Recorder("aws", "", ALL, frequency="DAILY", is_recording=False, is_paid=False)]
-
-
-def test_a_topic_is_looked_up_in_its_own_region(session, wire: Wire):
-    assert topic_exists(session, TOPIC)
-    assert wire.hosts["GetTopicAttributes"] == "sns.eu-west-1.amazonaws.com"
-    wire.answers["GetTopicAttributes"] = refusal("NotFound", kind="query", status=404)
-    assert not topic_exists(session, TOPIC)
-    wire.answers["GetTopicAttributes"] = refusal("AuthorizationError", kind="query", status=403)
-    with pytest.raises(CallDenied):
-        topic_exists(session, TOPIC)
 
 
 def refused(code: str) -> ClientError:

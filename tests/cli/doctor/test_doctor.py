@@ -40,7 +40,9 @@ def test_a_healthy_account_has_no_obstacle(wire: Wire):
 
 
 def test_every_requirement_has_its_line(wire: Wire):
-    assert set(findings("-c", f"alarm_topic_arn={TOPIC}")) == {
+    queue = f"broker_queue_arn=arn:aws:sqs:eu-central-1:{ACCOUNT}:offers"
+
+    assert set(findings("-c", f"alarm_topic_arn={TOPIC}", "-c", queue)) == {
         *(
             "Lambda runtime",
             "credentials",
@@ -49,6 +51,9 @@ def test_every_requirement_has_its_line(wire: Wire):
             "Config recorder",
             "queue sources",
             "alarm topic",
+            "broker queue",
+            "IAM users",
+            "Lake Formation",
         ),
     }
 

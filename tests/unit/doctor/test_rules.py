@@ -27,7 +27,6 @@ from signalbox.doctor.rules import (
     region_finding,
     runtime_finding,
     sources_finding,
-    topic_finding,
 )
 
 DEMAND = Demand(mappings=10, polled=100, held_polls=50, reserved=0)
@@ -167,11 +166,6 @@ def test_daily_recording_has_another_price():
 )
 def test_the_remedy_records_the_same_types_without_queues(recorder, group):
     assert group in recorder_finding([recorder]).remedy
-
-
-@pytest.mark.parametrize(("exists", "verdict"), [(False, "stop"), (True, "ok")])
-def test_the_topic_of_alarms_must_exist(exists, verdict):
-    assert topic_finding("arn:t", exists=exists).verdict == verdict
 
 
 def test_queues_without_strange_sources_are_no_risk():

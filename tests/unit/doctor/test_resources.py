@@ -1,0 +1,56 @@
+"""The doctor's rules on what a stage uses and does not make."""
+
+import pytest
+
+from signalbox.doctor.resources import (
+    Topic,
+    UserRights,
+    broker_queue_finding,
+    catalog_finding,
+    topic_finding,
+    users_finding,
+)
+
+
+@pytest.mark.parametrize(
+    ("topic", "verdict"),
+    [
+        (None, "stop"),
+        (Topic("alias/aws/sns"), "stop"),
+        (Topic("arn:aws:kms:eu-west-1:123456789012:alias/aws/sns"), "stop"),
+        (Topic("arn:aws:kms:eu-west-1:123456789012:key/mine"), "ok"),
+        (Topic(), "ok"),
+    ],
+)
+def test_alarms_need_a_topic_to_which_cloudwatch_may_publish(topic, verdict):
+    assert topic_finding("arn:t", topic).verdict == verdict
+
+
+@pytest.mark.parametrize(("seconds", "verdict"), [(None, "stop"), (2, "stop"), (3, "ok"), (30, "warn")])
+def test_an_existing_broker_queue_has_the_visibility_of_the_function(seconds, verdict):
+    found = broker_queue_finding("offers", seconds, needed=3)
+
+    assert found.verdict == verdict
+    assert bool(found.remedy) is (verdict != "ok")
+
+
+def test_a_catalog_that_lake_formation_governs_is_a_warning():
+    assert catalog_finding("lake", is_governed=False).verdict == "ok"
+    governed = catalog_finding("lake", is_governed=True)
+    assert (governed.verdict, "docs/history.md" in governed.remedy) == ("warn", True)
+
+
+@pytest.mark.parametrize(
+    ("rights", "verdict", "said"),
+    [
+        (UserRights(), "ok", ""),
+        (None, "warn", "--bootstrap"),
+        (UserRights(denied=("iam:CreateUser",)), "warn", "iam:CreateUser"),
+        (UserRights(("iam:CreateUser",), ("iam:CreateUser",)), "stop", "organization denies iam:CreateUser"),
+    ],
+)
+def test_an_organization_without_iam_users_is_an_obstacle(rights, verdict, said):
+    found = users_finding("signalbox", rights)
+
+    assert found.verdict == verdict
+    assert said in f"{found.text} {found.remedy}"
