@@ -18,6 +18,7 @@ export function showLine(line) {
   const payload = JSON.stringify({ args: event.args, ...kwargs }, null, 2);
   /** @type {[string, unknown][]} */
   const facts = [
+    ["Written", line.written || null],
     ["Published", new Date(event.at).toISOString()],
     ["Topic", event.topic],
     ["Number", event.seq],

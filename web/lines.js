@@ -1,4 +1,4 @@
-// The lines of a log: made from events, filtered, and searched.
+// The lines of a log: made from events, ordered, filtered, and searched.
 
 import { parseLine } from "./ansi.js";
 
@@ -12,7 +12,10 @@ import { parseLine } from "./ansi.js";
 /**
  * A line of a log. Notes of the page itself have no topic, number or event.
  * @typedef {object} Line
- * @property {number} at when it was published, in milliseconds since the epoch
+ * @property {number} at when it was written, or else published, in milliseconds since the epoch
+ * @property {string} written its time in the file of a container, with nine digits; otherwise empty
+ * @property {string} order the time that orders it: lines with the same are in the order of their numbers
+ * @property {string} file the name of the file of a container; otherwise empty
  * @property {string} topic
  * @property {number | null} seq the event's number in its topic
  * @property {Level | null} level
@@ -53,6 +56,8 @@ const LEVEL_FIELD = /(?:^|[\s{,"'])(?:level|lvl|severity)["']?\s*[=:]\s*["']?([a
 const LEVEL_IN_CAPITALS = /\b(FATAL|CRITICAL|CRIT|PANIC|ERROR|ERR|SEVERE|WARNING|WARN|NOTICE|INFO|DEBUG|TRACE)\b/;
 const LEVEL_AT_START = /^\W{0,3}(fatal|critical|error|warning|warn|info|debug|trace)\b\W/i;
 const LEVEL_WITHIN = 160; // characters from the start of a line
+/** The time that crunch-run writes in front of a line: that at which the line began. */
+const WRITTEN = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z) /;
 const TEXT_FIELDS = ["text", "message", "msg", "line", "log"];
 
 /**
@@ -65,10 +70,13 @@ export function linesOf(event) {
   const level = LEVEL_NAMES[String(fields.level ?? fields.severity ?? event.headers.level ?? "").toLowerCase()];
   const stream = fields.stream ?? (event.topic.endsWith(".stderr") ? "stderr" : null);
   const raw = text.endsWith("\n") ? text.slice(0, -1) : text;
+  const { topic, seq } = event;
+  const file = event.headers.begin === undefined ? "" : topic.slice(topic.lastIndexOf(".") + 1);
   return raw.split("\n").map((one) => {
-    const line = parseLine(one);
-    const { at, topic, seq } = event;
-    return { at, topic, seq, level: level ?? levelOf(line.text), stream, ...line, event };
+    const written = (file && WRITTEN.exec(one)?.[1]) || "";
+    const line = parseLine(written ? one.slice(written.length + 1) : one);
+    const at = written ? Date.parse(`${written.slice(0, 23)}Z`) : event.at;
+    return { at, written, order: "", file, topic, seq, level: level ?? levelOf(line.text), stream, ...line, event };
   });
 }
 
@@ -121,8 +129,9 @@ export function levelOf(text) {
 }
 
 /**
- * The newest lines of a log, numbered from 0. The oldest are dropped at the limit; every other line keeps its number,
- * so that selections and search matches stay valid.
+ * The newest lines of a log, numbered from 0 as they arrive. The oldest are dropped at the limit; every other line
+ * keeps its number, so that selections and search matches stay valid. `compare` has their order: files of containers
+ * are merged by time, and any other line follows those that arrived before it.
  */
 export class Log {
   /** @param {number} [kept] how many lines are kept at least */
@@ -132,6 +141,18 @@ export class Log {
     this.lines = [];
     /** The number of the oldest line. */
     this.first = 0;
+    /** The names of the files of containers. @type {Set<string>} */
+    this.files = new Set();
+    this.newest = "";
+    /** The order of the last line of each topic with a file, and where the file goes on if that line is unfinished.
+     * @type {Map<string, { order: string, end: string | undefined }>} */
+    this.ends = new Map();
+    /** Compare the numbers of two lines by their order. */
+    this.compare = (/** @type {number} */ one, /** @type {number} */ other) => {
+      const [first, second] = [this.line(one).order, this.line(other).order];
+      if (first === second) return one - other;
+      return first < second ? -1 : 1;
+    };
   }
 
   /** The number of the next line. */
@@ -152,7 +173,10 @@ export class Log {
    * @param {LiveEvent} event
    */
   add(event) {
-    for (const line of linesOf(event)) this.lines.push(line);
+    const lines = linesOf(event);
+    if (lines[0].file) this._order(event, lines);
+    else for (const line of lines) line.order = this.newest;
+    for (const line of lines) this.lines.push(line);
     this._dropOldest();
   }
 
@@ -162,7 +186,29 @@ export class Log {
    * @param {number} [at]
    */
   note(text, at = Date.now()) {
-    this.lines.push({ at, topic: "", seq: null, level: null, stream: null, text, parts: null, event: null });
+    const no = { written: "", file: "", topic: "", seq: null, level: null, stream: null, parts: null, event: null };
+    this.lines.push({ at, order: this.newest, text, ...no });
+  }
+
+  /**
+   * Order the lines of a part of a file by time, and never against the order of the file. A line without a time follows
+   * the newest line, and the rest of a line its beginning.
+   * @param {LiveEvent} event
+   * @param {Line[]} lines
+   */
+  _order({ topic, headers }, lines) {
+    const before = this.ends.get(topic);
+    let last = before?.order ?? "";
+    let isRest = before?.end === headers.begin;
+    for (const line of lines) {
+      const own = line.written || (isRest ? last : this.newest);
+      if (own > last) last = own;
+      line.order = last;
+      isRest = true;
+    }
+    this.files.add(lines[0].file);
+    this.ends.set(topic, { order: last, end: headers.unfinished ? headers.end : undefined });
+    if (last > this.newest) this.newest = last;
   }
 
   _dropOldest() {
@@ -173,26 +219,33 @@ export class Log {
   }
 }
 
-/** The numbers of a log's lines that a filter shows, and of those that match a search. `update` adds new lines. */
+/**
+ * The numbers of a log's lines that a filter shows, and of those that match a search, in the order of the log. `update`
+ * adds new lines.
+ */
 export class LineFilter {
   /** @param {Log} log */
   constructor(log) {
     this.log = log;
     /** @type {Set<Level | null>} */
     this.levels = new Set();
+    /** The files of containers that are shown; null shows all. @type {readonly string[] | null} */
+    this.files = null;
     this.query = "";
     this.onlyMatches = false;
     /** @type {number[]} */
     this.shown = [];
     /** @type {number[]} */
     this.matches = [];
+    /** The number from which the log's lines are kept. */
+    this.first = log.first;
     /** The number up to which lines are filtered. */
     this.until = log.first;
   }
 
   /** Whether lines may be hidden. */
   get isActive() {
-    return this.levels.size > 0 || (this.onlyMatches && this.query !== "");
+    return this.levels.size > 0 || this.files !== null || (this.onlyMatches && this.query !== "");
   }
 
   /** Forget all results, so that `update` filters every line again. */
@@ -203,45 +256,79 @@ export class LineFilter {
   }
 
   /**
-   * Filter the lines before number `end` that are new, and return how many shown lines were dropped from the log.
+   * Filter the lines before number `end` that are new, and return the index from which the shown lines have changed.
    * @param {number} [end]
    */
   update(end = this.log.end) {
     const { log } = this;
-    const dropped = below(this.shown, log.first);
-    if (dropped) this.shown.splice(0, dropped);
-    const droppedMatches = below(this.matches, log.first);
-    if (droppedMatches) this.matches.splice(0, droppedMatches);
-    for (let number = Math.max(this.until, log.first); number < end; number++) this._add(number);
+    const kept = this._forgetDropped();
+    /** @type {number[]} */
+    const shown = [];
+    for (let number = Math.max(this.until, log.first); number < end; number++) {
+      if (this._shows(log.line(number))) shown.push(number);
+    }
+    this._merge(
+      this.matches,
+      shown.filter((number) => this._matches(log.line(number))),
+    );
     this.until = Math.max(this.until, end);
-    return dropped;
+    return Math.min(kept, this._merge(this.shown, shown));
   }
 
-  /** @param {number} number */
-  _add(number) {
-    const line = this.log.line(number);
-    if (this.levels.size && line.event && !this.levels.has(line.level)) return;
-    const isMatch = this.query !== "" && contains(line.text, this.query);
-    if (this.onlyMatches && this.query !== "" && !isMatch) return;
-    if (isMatch) this.matches.push(number);
-    this.shown.push(number);
+  /**
+   * Return how many of the numbers, which are in the order of the log, come before a line. A dropped line is the first.
+   * @param {readonly number[]} numbers
+   * @param {number} number
+   */
+  place(numbers, number) {
+    if (number < this.log.first) return 0;
+    let low = 0;
+    let high = numbers.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.log.compare(numbers[middle], number) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
-}
 
-/**
- * Return how many of the ascending numbers are below a bound.
- * @param {readonly number[]} numbers
- * @param {number} bound
- */
-export function below(numbers, bound) {
-  let low = 0;
-  let high = numbers.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (numbers[middle] < bound) low = middle + 1;
-    else high = middle;
+  /** Remove the lines that the log has dropped, and return the index of the first of them. */
+  _forgetDropped() {
+    const { first } = this.log;
+    const { length } = this.shown;
+    if (this.first === first) return length;
+    this.first = first;
+    const index = this.shown.findIndex((number) => number < first);
+    this.shown = this.shown.filter((number) => number >= first);
+    this.matches = this.matches.filter((number) => number >= first);
+    return index < 0 ? length : index;
   }
-  return low;
+
+  /**
+   * Add numbers at their places, and return the first place.
+   * @param {number[]} numbers
+   * @param {number[]} added
+   */
+  _merge(numbers, added) {
+    if (!added.length) return numbers.length;
+    added.sort(this.log.compare);
+    const index = this.place(numbers, added[0]);
+    const rest = [...numbers.splice(index), ...added].sort(this.log.compare);
+    for (const number of rest) numbers.push(number);
+    return index;
+  }
+
+  /** @param {Line} line */
+  _shows(line) {
+    if (line.event && this.levels.size && !this.levels.has(line.level)) return false;
+    if (line.event && this.files && !this.files.includes(line.file)) return false;
+    return !this.onlyMatches || this.query === "" || this._matches(line);
+  }
+
+  /** @param {Line} line */
+  _matches(line) {
+    return this.query !== "" && contains(line.text, this.query);
+  }
 }
 
 /**

@@ -8,6 +8,8 @@ import { LEVELS } from "./lines.js";
 /** @import { LogView } from "./logview.js" */
 
 const TYPING_MS = 90;
+/** The files of a container that its program and crunch-run write, as "Main logs" of Workbench. */
+const MAIN_FILES = ["crunch-run", "stderr", "stdout"];
 const LEVEL_LABELS = { error: "Errors", warn: "Warnings", info: "Info", debug: "Debug" };
 
 /** The toolbar of a log view. */
@@ -32,6 +34,7 @@ export class LogTools {
       const label = `Show ${LEVEL_LABELS[level].toLowerCase()}`;
       return toggle(LEVEL_LABELS[level], label, () => this._toggleLevel(level), level);
     });
+    this.files = el("select", { "aria-label": "Show files", onchange: () => this._chooseFiles() });
     this.wrap = toggle("Wrap", "Wrap long lines", () => view.setWraps(!view.wraps));
     this.aloud = toggle("Read aloud", "Announce new lines to screen readers", () => this._toggleAloud());
     this.pause = toggle("Pause", "Hold new lines back", () => view.setPaused(view.pausedAt === null));
@@ -44,7 +47,7 @@ export class LogTools {
       "div",
       { class: "tools", role: "toolbar", "aria-label": "Log" },
       el("div", { class: "search" }, this.search, this.found, this.steps),
-      el("div", { class: "group", role: "group", "aria-label": "Lines shown" }, this.levels),
+      el("div", { class: "group", role: "group", "aria-label": "Lines shown" }, this.files, this.levels),
       el("div", { class: "group end" }, this.lines, this._menu(), this.wrap, this.pause, this.follow),
     );
   }
@@ -63,11 +66,32 @@ export class LogTools {
     const total = count(filter.matches.length, "match", "matches");
     setText(this.found, filter.query ? (place < 0 ? total : `${place + 1} of ${filter.matches.length}`) : "");
     for (const one of this.steps) one.hidden = !filter.query;
+    this._offerFiles([...log.files].sort());
     const lines = count(log.lines.length, "line");
     setText(this.lines, filter.isActive ? `${filter.shown.length.toLocaleString("en")} of ${lines}` : lines);
     press(this.wrap, view.wraps);
     press(this.pause, view.pausedAt !== null);
     press(this.follow, view.follows && view.pausedAt === null);
+  }
+
+  /**
+   * Offer to choose among the files of a container that have come.
+   * @param {string[]} names
+   */
+  _offerFiles(names) {
+    const { files } = this;
+    files.hidden = names.length < 2;
+    if (files.options.length === names.length + 2) return;
+    const { selectedIndex, value } = files;
+    files.replaceChildren(...["All files", "Main files", ...names].map((name) => el("option", {}, name)));
+    if (selectedIndex < 2) files.selectedIndex = Math.max(selectedIndex, 0);
+    else files.value = value;
+  }
+
+  _chooseFiles() {
+    const { selectedIndex, value } = this.files;
+    this.view.model.filter.files = selectedIndex > 1 ? [value] : selectedIndex === 1 ? MAIN_FILES : null;
+    this.view.renew();
   }
 
   /**
@@ -157,7 +181,7 @@ export class LogTools {
     const { model } = this.view;
     const text = model.filter.shown.map((number) => {
       const line = model.log.line(number);
-      return `${new Date(line.at).toISOString()} ${model.isPattern ? `${line.topic} ` : ""}${line.text}\n`;
+      return `${line.written || new Date(line.at).toISOString()} ${model.isPattern ? `${line.topic} ` : ""}${line.text}\n`;
     });
     const url = URL.createObjectURL(new Blob(text, { type: "text/plain" }));
     const name = `${model.title.replace(/[^\w.-]+/g, "_")}-${clock(Date.now()).replaceAll(":", "")}.log`;

@@ -2,7 +2,7 @@
 
 import { clock, count, el } from "./dom.js";
 import { showLine } from "./linedetails.js";
-import { below, segments } from "./lines.js";
+import { segments } from "./lines.js";
 import { LogTools } from "./logtools.js";
 import { Rows } from "./rows.js";
 
@@ -95,17 +95,24 @@ export class LogView {
 
   /** Show the lines that are new. */
   update() {
+    const top = this.viewport.scrollTop;
+    const first = this._numberAt(top);
+    const hidden = first === undefined ? 0 : top - this._top(first);
+    this._arrange();
+    if (this.follows) this._toEnd();
+    else if (first !== undefined) this._scrollTo(this._top(first) + hidden);
+    this._updateState();
+  }
+
+  /** Filter new lines, and render the rows at their places. */
+  _arrange() {
     const { filter } = this.model;
     const { heights } = this.rows;
-    const dropped = filter.update(this.pausedAt ?? this.model.log.end);
-    const lost = heights.shift(Math.min(dropped, heights.ends.length));
+    heights.cut(filter.update(this.pausedAt ?? this.model.log.end));
     for (let index = heights.ends.length; index < filter.shown.length; index++) {
       heights.push(this._height(filter.shown[index]));
     }
-    if (lost && !this.follows) this.viewport.scrollTop -= lost;
     this.rows.render();
-    if (this.follows) this._toEnd();
-    this._updateState();
   }
 
   /**
@@ -115,10 +122,10 @@ export class LogView {
   renew({ refilter = true } = {}) {
     const middle = this._numberAt(this.viewport.scrollTop + this.viewport.clientHeight / 2);
     if (refilter) this.model.filter.reset();
-    this.rows.heights.clear();
+    this.rows.heights.cut(0);
     this.rows.invalidate();
     this._measure();
-    this.model.filter.update(this.pausedAt ?? this.model.log.end);
+    this._arrange();
     if (!this.follows && middle !== undefined) this._center(middle);
     this.update();
   }
@@ -154,10 +161,13 @@ export class LogView {
    * @param {1 | -1} step
    */
   find(step) {
-    const { matches } = this.model.filter;
+    const { filter } = this.model;
+    const { matches } = filter;
     if (!matches.length) return;
     const here = this.active ?? this._numberAt(this.viewport.scrollTop) ?? 0;
-    let place = step > 0 ? below(matches, here + 1) : below(matches, here) - 1;
+    let place = filter.place(matches, here);
+    if (step < 0) place -= 1;
+    else if (matches[place] === here) place += 1;
     // At the end of the log, a search begins with the newest match.
     if (this.active === null && (step < 0 || this.follows)) place = matches.length - 1;
     this.activate(matches[(place + matches.length) % matches.length], { center: true });
@@ -198,10 +208,12 @@ export class LogView {
    * @param {string} key
    */
   _move(key) {
-    const { shown } = this.model.filter;
+    const { filter } = this.model;
+    const { shown } = filter;
+    if (!shown.length) return false;
     const page = Math.max(1, Math.floor(this.viewport.clientHeight / this.rowHeight) - 1);
     const at =
-      this.active === null ? below(shown, this._numberAt(this.viewport.scrollTop) ?? 0) - 1 : below(shown, this.active);
+      this.active === null ? this.rows.heights.at(this.viewport.scrollTop) - 1 : filter.place(shown, this.active);
     const targets = new Map([
       ["ArrowDown", at + 1],
       ["j", at + 1],
@@ -212,7 +224,7 @@ export class LogView {
       ["Home", 0],
     ]);
     const target = targets.get(key);
-    if (target === undefined || !shown.length) return false;
+    if (target === undefined) return false;
     this.activate(shown[Math.min(Math.max(target, 0), shown.length - 1)]);
     return true;
   }
@@ -314,7 +326,6 @@ export class LogView {
     row.dataset.number = String(number);
     row.className = `row ${line.event ? "" : "note"} ${line.level ?? ""} ${line.stream ?? ""}`;
     row.id = `line-${number}`;
-    row.setAttribute("aria-posinset", String(number + 1));
     row.setAttribute("aria-setsize", "-1");
     const prefix = this._prefix(number);
     row.replaceChildren(
@@ -351,27 +362,42 @@ export class LogView {
     return this.model.filter.shown[this.rows.heights.at(distance)];
   }
 
+  /**
+   * Return the index of a shown line, or of the next one.
+   * @param {number} number
+   */
+  _index(number) {
+    return this.model.filter.place(this.model.filter.shown, number);
+  }
+
+  /**
+   * Return where a shown line begins.
+   * @param {number} number
+   */
+  _top(number) {
+    return this.rows.heights.top(this._index(number));
+  }
+
   /** @param {number} number */
   _center(number) {
-    const top = this.rows.heights.top(below(this.model.filter.shown, number));
-    this.viewport.scrollTop = top - this.viewport.clientHeight / 2;
-    this.lastTop = this.viewport.scrollTop;
+    this._scrollTo(this._top(number) - this.viewport.clientHeight / 2);
   }
 
   /** @param {number} number */
   _scrollIntoView(number) {
-    const index = below(this.model.filter.shown, number);
+    const index = this._index(number);
     const { heights } = this.rows;
-    const { viewport } = this;
-    if (heights.top(index) < viewport.scrollTop) viewport.scrollTop = heights.top(index);
-    else if (heights.ends[index] > viewport.scrollTop + viewport.clientHeight) {
-      viewport.scrollTop = heights.ends[index] - viewport.clientHeight;
-    }
-    this.lastTop = viewport.scrollTop;
+    const { scrollTop, clientHeight } = this.viewport;
+    this._scrollTo(Math.max(Math.min(scrollTop, heights.top(index)), heights.ends[index] - clientHeight));
   }
 
   _toEnd() {
-    this.viewport.scrollTop = this.rows.heights.total;
+    this._scrollTo(this.rows.heights.total);
+  }
+
+  /** @param {number} top */
+  _scrollTo(top) {
+    if (top !== this.viewport.scrollTop) this.viewport.scrollTop = top;
     this.lastTop = this.viewport.scrollTop;
     this.rows.render();
   }

@@ -9,10 +9,6 @@ export class Heights {
   /** @type {number[]} where each row ends */
   ends = [];
 
-  clear() {
-    this.ends = [];
-  }
-
   get total() {
     return this.ends.length ? this.ends[this.ends.length - 1] : 0;
   }
@@ -26,14 +22,11 @@ export class Heights {
   }
 
   /**
-   * Remove the first rows and return their height.
+   * Keep the first rows.
    * @param {number} count
    */
-  shift(count) {
-    if (!count) return 0;
-    const height = this.ends[count - 1];
-    this.ends = this.ends.slice(count).map((end) => end - height);
-    return height;
+  cut(count) {
+    this.ends.length = Math.min(count, this.ends.length);
   }
 
   /**
@@ -121,6 +114,7 @@ export class Rows {
       this.rendered.set(key, row);
       this.fill(row, index);
     }
+    row.setAttribute("aria-posinset", String(index + 1));
     row.style.transform = `translateY(${this.heights.top(index)}px)`;
     return row;
   }

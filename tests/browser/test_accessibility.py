@@ -10,6 +10,7 @@ pytestmark = pytest.mark.browser
 
 TOPIC = "trial.records.zzzzz-dz642-0123456789abcde"
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+CONTAINER = "trial.container.zzzzz-j7d0g-0.zzzzz-dz642-0.log."
 VIEWS = {"": "h1", "#/log/trial.log": ".row", f"#/record/{TOPIC}": "tr.changed", "#/overview": ".pictures img"}
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 DESKTOP = {"viewport": {"width": 1280, "height": 800}}
@@ -40,7 +41,11 @@ def test_every_view_meets_wcag_aa(router, new_visitor, scheme, size):
     problems = violations(visitor.page)
     page = visitor.sign_in()
     page.get_by_role("banner").wait_for()
-    for view, part in VIEWS.items():
+    for file in ("stderr", "stdout"):
+        router.publish_message(
+            f"{CONTAINER}{file}", '"2026-11-26T12:00:00.000000000Z text\\n"', {"begin": "0", "end": "36"}
+        )
+    for view, part in {**VIEWS, f"#/log/{CONTAINER}*": ".tools select"}.items():
         page.goto(f"{visitor.url}{view or '#/topics'}")
         page.locator(part).first.wait_for()
         problems += [f"{view}: {problem}" for problem in violations(page)]

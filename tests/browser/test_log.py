@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.site import shown
 from tests.patience import wait_for
 
 pytestmark = pytest.mark.browser
@@ -25,17 +26,59 @@ def test_a_log_begins_with_its_history_and_continues_live(router, visitor):
     assert visitor.texts() == ["before 0", "before 1", "before 2", "and after"]
 
 
-def test_a_log_of_arvados_shows_its_lines_and_that_its_file_became_shorter(router, visitor):
-    topic = "trial.container.zzzzz-j7d0g-0.zzzzz-dz642-0.log.stdout"
-    router.publish_message(topic, '"2026-11-26T04:00:00.123456789Z one\\n2026-11-26T04:00:01.123456789Z two\\n"', {})
-    router.publish_message(topic, '""', {"begin": "0", "end": "0", "cut_back_from": "72"})
+CONTAINER = "trial.container.zzzzz-j7d0g-0.zzzzz-dz642-0.log."
 
-    page = visitor.log(topic)
 
-    expect(page.locator(".row .text").last).to_have_text(
-        "(the file became shorter: 72 bytes of it were shown, 0 are left)"
-    )
-    assert [text.rpartition(" ")[2] for text in visitor.texts()[:2]] == ["one", "two"]
+def publish_part(router, file: str, *lines: tuple[float, str], **headers: str) -> None:
+    """Publish lines of a container's file; each has the second after noon at which it began."""
+    text = "".join(f"2026-11-26T12:00:{second:012.9f}Z {line}" for second, line in lines)
+    router.publish_message(f"{CONTAINER}{file}", shown(text), {"begin": "0", "end": "9", **headers})
+
+
+def test_the_files_of_a_container_are_merged_by_time_and_shown_by_file(router, visitor):
+    """As in Workbench's panel, but across polls, and with the rest of a line that was cut."""
+    publish_part(router, "stderr", (2.5, "two\n"), (4, "four\n"))
+    page = visitor.log(f"{CONTAINER}*")
+    expect(page.get_by_text("four")).to_be_visible()
+    files = page.get_by_label("Show files")
+    expect(files).to_be_hidden()
+
+    publish_part(router, "stdout", (1, "one\n"), (3, "thr"), unfinished="1")
+    publish_part(router, "hoststat", (2.75, "load 0.1\n"))
+    router.publish_message(f"{CONTAINER}stdout", '"ee\\n"', {"begin": "9", "end": "12"})
+    router.publish_message(f"{CONTAINER}stdout", '""', {"begin": "0", "end": "0", "cut_back_from": "72"})
+
+    shorter = "(the file became shorter: 72 bytes of it were shown, 0 are left)"
+    lines = [("stdout", "one"), ("stderr", "two"), ("hoststat", "load 0.1"), ("stdout", "thr"), ("stdout", "ee")]
+    lines += [("stderr", "four"), ("stdout", shorter)]
+    expect(page.get_by_text(shorter)).to_be_visible()
+    assert visitor.texts() == [f"{file} {text}" for file, text in lines]
+    assert page.locator(".row .time").nth(1).inner_text().endswith(":02.500")
+    for choice, others in (("Main files", {"hoststat"}), ("stderr", {"hoststat", "stdout"}), ("All files", set())):
+        files.select_option(choice)
+        expected = [f"{file} {text}" for file, text in lines if file not in others]
+        wait_for(lambda expected=expected: visitor.texts() == expected, choice)
+
+
+def test_a_late_line_and_another_filter_leave_the_line_that_one_reads_where_it_is(router, visitor):
+    publish_part(router, "stdout", *((second, f"line {second}\n") for second in range(1, 60)))
+    publish_part(router, "stdout", *((59.5 + number / 1000, f"line {number}\n") for number in range(60, 400)))
+    page = visitor.log(f"{CONTAINER}*")
+    expect(page.get_by_text("line 399")).to_be_visible()
+    page.get_by_label("Search in the log").fill("line 200")
+    page.keyboard.press("Enter")
+    selected = page.locator(".row[aria-selected=true]")
+    expect(selected).to_contain_text("line 200")
+    before = selected.bounding_box()
+
+    publish_part(router, "stderr", *((number / 10, f"late {number}\n") for number in range(100)))
+    expect(page.locator(".lines")).to_have_text("499 lines")
+    wait_for(lambda: selected.bounding_box() == before, "the line is where it was")
+    page.get_by_label("Show files").select_option("stdout")
+
+    expect(page.locator(".lines")).to_have_text("399 of 499 lines")
+    expect(selected).to_contain_text("line 200")
+    assert selected.bounding_box() == before
 
 
 # To scroll through all of a log, a frame at a time.

@@ -30,6 +30,17 @@ CHANGES = """async ([before, after]) => {
     return changes(flatten(before), flatten(after));
 }"""
 
+# Adds parts of logs, each with its topic, text and headers, and returns the lines that are shown in the end.
+MERGE = """async (parts) => {
+    const { LineFilter, Log } = await import("./lines.js");
+    const log = new Log(), filter = new LineFilter(log);
+    for (const [topic, text, headers] of parts) {
+        log.add({ topic, args: [text], kwargs: {}, headers, at: 0, seq: 1, omittedBytes: null });
+        filter.update();
+    }
+    return filter.shown.map((number) => log.line(number).text);
+}"""
+
 
 @pytest.fixture
 def run(visitor):
@@ -163,6 +174,41 @@ def test_terminal_output_is_parsed_into_text_and_styles(run, raw, text, parts):
 )
 def test_the_level_is_taken_from_the_start_of_a_line(run, text, level):
     assert run("async (text) => (await import('./lines.js')).levelOf(text)", text) == level
+
+
+def part(file: str, begin: int, *lines: str, **headers: str) -> list[object]:
+    """Return a part of a container's file whose lines begin with a second and a word, or have no time."""
+    text = "".join(f"2026-11-26T12:00:0{one[0]}.000000000Z {one[1:]}\n" if one[0].isdigit() else one for one in lines)
+    return [f"container.o.c.log.{file}", text, {"begin": str(begin), "end": str(begin + len(text)), **headers}]
+
+
+LONG = part("stdout", 0, "1a", "3c")
+MERGED = {
+    "files are merged": ([LONG, part("stderr", 0, "2b", "4d")], "abcd"),
+    "a late line is put between": ([LONG, part("stderr", 0, "4d"), part("stderr", 90, "2b")], "acdb"),
+    "lines of one time are in the order of their arrival": ([part("stderr", 0, "1b"), LONG], "bac"),
+    "a file keeps its order": ([part("stdout", 0, "3a", "1b"), part("stderr", 0, "2c")], "cab"),
+    "a line without a time follows the newest": ([LONG, part("node-info", 0, "x\n"), part("stderr", 0, "4d")], "acxd"),
+    "a rest follows its beginning": (
+        [part("stdout", 0, "1a", unfinished="1"), part("stderr", 0, "2b"), part("stdout", 33, "x\n", unfinished="1")],
+        "axb",
+    ),
+    "a rest without its beginning follows the newest": (
+        [LONG, part("stderr", 9, "x\n"), part("stderr", 9, "2b")],
+        "acxb",
+    ),
+    "topics that are no files keep the order of arrival": (
+        [[topic, text, {}] for topic, text, _ in [LONG, LONG]],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize(("parts", "letters"), MERGED.values(), ids=MERGED)
+def test_files_of_a_container_are_merged_by_time(run, parts, letters):
+    lines = run(MERGE, parts)
+
+    assert lines == (list(letters) if letters else "".join(str(text) for _, text, _ in parts).splitlines())
 
 
 def test_changes_are_listed_by_path(run):
