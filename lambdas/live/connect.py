@@ -8,14 +8,17 @@ from lambdas.live import wiring
 from signalbox.aws.live.sessions import DynamoConnectionRate
 from signalbox.live.model.state import ConnectionId, Lost, Session, opened
 from signalbox.live.session.connection import (
+    MAXIMUM_OF_NETWORK,
+    MAXIMUM_PER_SECOND,
     PROTOCOL_HEADER,
+    TOO_MANY,
     Refusal,
     arvados_token,
     chosen_subprotocol,
     protocol_refusal,
-    rate_refusal,
 )
 from signalbox.live.wamp.batches import BATCHED_SUBPROTOCOL
+from signalbox.networks import network_number
 
 OK = 200
 
@@ -31,9 +34,8 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     now = datetime.fromtimestamp(context["requestTimeEpoch"] / 1000, UTC)
     token = arvados_token(headers, event.get("queryStringParameters") or {})
     refusal = None if token else protocol_refusal(headers)
-    refusal = refusal or rate_refusal(_connection_rate().count(now=now))
-    if refusal:
-        return _refused(refusal)
+    if refusal or not _is_counted(now, context["identity"]["sourceIp"]):
+        return _refused(refusal or TOO_MANY)
     user_agent = next((value for name, value in headers.items() if name.lower() == "user-agent"), "")
     subprotocol = chosen_subprotocol(headers)
     session = opened(connection, now=now, user_agent=user_agent, is_batched=subprotocol == BATCHED_SUBPROTOCOL)
@@ -55,6 +57,11 @@ def _admitted(session: Session, token: str, request: str) -> dict[str, Any]:
 
 def _refused(refusal: Refusal) -> dict[str, Any]:
     return {"statusCode": refusal.status, "body": refusal.reason}
+
+
+def _is_counted(now: datetime, address: str) -> bool:
+    limits = {"most": MAXIMUM_PER_SECOND, "most_of_network": MAXIMUM_OF_NETWORK}
+    return _connection_rate().count(now=now, network=network_number(address), **limits)
 
 
 @cache

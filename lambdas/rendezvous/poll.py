@@ -10,6 +10,7 @@ from lambdas.rendezvous.responses import response
 from lambdas.shared import instance
 from lambdas.shared.http import Request, Response
 from signalbox.aws.rendezvous.held_polls import DynamoPresence
+from signalbox.networks import network_number
 from signalbox.rendezvous.model.states import Rendezvous
 from signalbox.rendezvous.reporting import events
 from signalbox.rendezvous.reporting.client_address import client_address, keyed_hash
@@ -38,7 +39,7 @@ def handler(event: dict[str, Any], _context: object) -> Response:
     if not is_relay_allowed(poll.relay_pattern, _allowed_relays()):
         _record(request, poll, "relay_rejected", was_held=False)
         return response(incorrect_relay_response())
-    result = _service().serve(poll)
+    result = _service().serve(poll, network=network_number(request.source_ip))
     _record(request, poll, "matched" if result.match else "idle", was_held=result.was_held, match=result.match)
     return response(_body(poll, result))
 

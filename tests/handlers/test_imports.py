@@ -31,7 +31,7 @@ LIVE = {"live", "exchange", "sarracenia"}
 # number makes the cold start of that function slower.
 BUDGET = {
     "rendezvous.offer": ({"rendezvous"}, 39),
-    "rendezvous.poll": ({"rendezvous"}, 42),
+    "rendezvous.poll": ({"rendezvous"}, 43),
     "rendezvous.answer": ({"rendezvous"}, 41),
     "rendezvous.client": ({"rendezvous"}, 43),
     "rendezvous.page": ({"rendezvous"}, 40),

@@ -10,6 +10,8 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING
 
 from boto3.dynamodb.conditions import Attr, Key
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 OVERDUE_AFTER = timedelta(hours=2, minutes=5)
 LOOKED_FOR = timedelta(minutes=20)
 MINUTE = timedelta(minutes=1)
+GROUPS = 64  # of networks, in the item of a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,20 +135,30 @@ class DynamoRealmSessions:
 
 @dataclass(frozen=True, slots=True)
 class DynamoConnectionRate:
-    """The rate of new connections: a counter for each second."""
+    """The rate of new connections: for each second a counter of all, and one for each group of networks."""
 
     table: "Table"
 
-    def count(self, *, now: datetime) -> int:
-        """Count a connection, and return the number of connections in the second of `now`."""
-        updated = self.table.update_item(
-            Key=second_key(now),
-            UpdateExpression="SET expires_at = :expires_at ADD #count :one",
-            ExpressionAttributeNames={"#count": "count"},
-            ExpressionAttributeValues={":expires_at": _seconds(now + MINUTE), ":one": 1},
-            ReturnValues="UPDATED_NEW",
+    def count(self, *, now: datetime, most: int, network: int | None, most_of_network: int) -> bool:
+        """Count a connection unless the second of `now` has too many; return whether it was counted.
+
+        A network is in another group every second, so that it is not refused for long with a stranger's.
+        """
+        key = second_key(now)
+        counters = {"count": most}
+        if network is not None:
+            counters[f"network{zlib.crc32(f'{key} {network}'.encode()) % GROUPS}"] = most_of_network
+        below = [Attr(name).not_exists() | Attr(name).lt(limit) for name, limit in counters.items()]
+        names = {f"#c{number}": name for number, name in enumerate(counters)}
+        return succeeds(
+            lambda: self.table.update_item(
+                Key=key,
+                UpdateExpression=f"SET expires_at = :expires_at ADD {', '.join(f'{name} :one' for name in names)}",
+                ConditionExpression=reduce(and_, below),
+                ExpressionAttributeNames=names,
+                ExpressionAttributeValues={":expires_at": _seconds(now + MINUTE), ":one": 1},
+            )
         )
-        return int(updated["Attributes"]["count"])  # type: ignore[arg-type]  # a number, as it was serialize
 
 
 MEMBER = FORMS.record(Member, flat=["listener"])

@@ -11,6 +11,8 @@ TOKEN_PARAMETER = "api_token"  # noqa: S105 - the name of Arvados' query paramet
 # Half of API Gateway's default quota of an account: when all clients of a stage reconnect at once, other APIs keep
 # room, and sessions begin no faster than their table can store them.
 MAXIMUM_PER_SECOND = 250
+# A stranger's connections leave room for those of others, and for the frames of all in the inbox.
+MAXIMUM_OF_NETWORK = 50
 BAD_REQUEST, UNAUTHORIZED, NOT_FOUND, TOO_MANY_REQUESTS, UNAVAILABLE = 400, 401, 404, 429, 503
 
 
@@ -21,6 +23,9 @@ class Refusal:
     status: int
     reason: str
     problem: str = ""
+
+
+TOO_MANY = Refusal(TOO_MANY_REQUESTS, "too many connections at once: connect again in some seconds")
 
 
 def offered_subprotocols(headers: Mapping[str, str]) -> list[str]:
@@ -51,10 +56,3 @@ def protocol_refusal(headers: Mapping[str, str]) -> Refusal | None:
     if chosen_subprotocol(headers):
         return None
     return Refusal(BAD_REQUEST, f"offer the subprotocol {SUBPROTOCOL} or {BATCHED_SUBPROTOCOL}: no other is supported")
-
-
-def rate_refusal(connections_this_second: int) -> Refusal | None:
-    """Return the refusal of a connection above `MAXIMUM_PER_SECOND`, or None."""
-    if connections_this_second <= MAXIMUM_PER_SECOND:
-        return None
-    return Refusal(TOO_MANY_REQUESTS, "too many connections at once: connect again in some seconds")

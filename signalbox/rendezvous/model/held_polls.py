@@ -8,6 +8,8 @@ from zlib import crc32
 from signalbox.rendezvous.model.states import ClientId, ProxySessionId
 from signalbox.rendezvous.wire.nat import Nat, compatible_proxies
 
+NETWORKS = 5
+
 
 @dataclass(frozen=True, slots=True)
 class HeldPoll:
@@ -44,6 +46,11 @@ def has_recent_proxy(last_polls: Mapping[Nat, datetime], *, client_nat: Nat, now
     return any(now - last_polls[nat] <= recency for nat in compatible_proxies(client_nat) if nat in last_polls)
 
 
-def candidate_slots(limit: int, *, random_bits: int, tries: int = 2) -> list[int]:
-    """Return at most `tries` slot numbers below `limit`, so that a poll need not test every slot."""
-    return [(random_bits + step) % limit for step in range(min(tries, limit))]
+def candidate_slots(limit: int, *, random_bits: int, network: int | None, tries: int = 2) -> list[int]:
+    """Return at most `tries` slot numbers below `limit`, so that a poll need not test every slot.
+
+    The polls of a network have a fifth of the slots, so that one stranger does not occupy all.
+    """
+    share = limit if network is None else -(-limit // NETWORKS)
+    first = 0 if network is None else network
+    return [(first + (random_bits + step) % share) % limit for step in range(min(tries, share))]

@@ -53,11 +53,11 @@ class PollService:
     random_bits: Callable[[], int]
     policy: RendezvousPolicy
 
-    def serve(self, poll: ProxyPoll) -> PollResult:
-        """Return the oldest compatible offer; wait for one if a slot is free."""
+    def serve(self, poll: ProxyPoll, *, network: int | None) -> PollResult:
+        """Return the oldest compatible offer; wait for one if a slot of the proxy's network is free."""
         self.presence.record_poll(poll.nat, now=self.clock.now())
         # First the slot, then the query: an offer that arrives in between reserves the slot.
-        held = self._acquire_slot(poll)
+        held = self._acquire_slot(poll, network)
         if held is None:
             return PollResult(self._claim_oldest(poll), was_held=False)
         match, reserved = None, None
@@ -74,10 +74,11 @@ class PollService:
             match = self._claim_with_retries(reserved, held).match
         return PollResult(match, was_held)
 
-    def _acquire_slot(self, poll: ProxyPoll) -> HeldPoll | None:
+    def _acquire_slot(self, poll: ProxyPoll, network: int | None) -> HeldPoll | None:
         if not self.policy.poll_hold:
             return None
-        for slot in candidate_slots(self.policy.poll_hold_limit, random_bits=self.random_bits()):
+        limit, random_bits = self.policy.poll_hold_limit, self.random_bits()
+        for slot in candidate_slots(limit, random_bits=random_bits, network=network):
             now = self.clock.now()
             held = HeldPoll(
                 slot=slot,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -113,10 +113,13 @@ class TestRoster:
         assert realm_sessions.of_user(REALM, UserName("alice")) == []
 
 
-def test_connections_are_counted_by_the_second(live_table) -> None:
+def test_connections_are_counted_by_the_second_and_the_network(live_table) -> None:
+    """A network that has too many takes none from others."""
     rate = DynamoConnectionRate(live_table)
 
-    counts = [rate.count(now=START + SECOND / 2) for _ in range(3)]
+    def count(network: int | None, now: datetime = START) -> bool:
+        return rate.count(now=now, most=4, network=network, most_of_network=2)
 
-    assert counts == [1, 2, 3]
-    assert rate.count(now=START + SECOND) == 1
+    assert [count(1) for _ in range(9)] == [True] * 2 + [False] * 7
+    assert [count(2), count(None), count(3), count(None)] == [True, True, False, False]
+    assert count(1, START + SECOND)

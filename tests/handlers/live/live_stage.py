@@ -32,7 +32,7 @@ INBOX, OUTBOX, TIMERS = "signalbox-live-inbox.fifo", "signalbox-live-outbox.fifo
 OVERVIEW = "signalbox-live-overview.fifo"
 DEAD, ORDERED_DEAD = "signalbox-live-dead", "signalbox-live-dead.fifo"
 HEADERS = {"Sec-WebSocket-Protocol": "wamp.2.json,wamp.2.msgpack", "User-Agent": "Test/1"}
-CONNECT = {"routeKey": "$connect", "eventType": "CONNECT"}
+CONNECT = {"routeKey": "$connect", "eventType": "CONNECT", "identity": {"sourceIp": "127.0.0.1"}}
 
 
 @dataclass

@@ -21,7 +21,7 @@ from signalbox.exchange.model.issuers import Issuer
 from signalbox.exchange.model.records import LiveSettings
 from signalbox.live.model.state import ConnectionId, State, opened
 from signalbox.live.rights.grants import Grant
-from signalbox.live.session.connection import MAXIMUM_PER_SECOND
+from signalbox.live.session.connection import MAXIMUM_OF_NETWORK, MAXIMUM_PER_SECOND
 from signalbox.live.wamp.patterns import MatchPolicy, TopicPattern
 from signalbox.sarracenia.rights.names import UserName
 from signalbox.sarracenia.rights.permissions import Right
@@ -84,6 +84,19 @@ def test_connections_above_the_rate_are_refused(stage):  # noqa: F811
 
     assert stage.connect("c1", requestTimeEpoch=now)["statusCode"] == 429
     assert stage.connect("c1", requestTimeEpoch=now + 1000)["statusCode"] == 200
+
+
+def test_a_stranger_leaves_new_connections_to_others(stage):  # noqa: F811
+    """IPv6 gives a customer 2^64 addresses."""
+    now = round(datetime.now(UTC).timestamp() * 1000)
+
+    def connect(number: int, address: str) -> int:
+        return stage.connect(f"c{number}", requestTimeEpoch=now, identity={"sourceIp": address})["statusCode"]
+
+    taken = [connect(number, f"2a00:1450:4001:81b::{number:x}") for number in range(MAXIMUM_PER_SECOND + 10)]
+
+    assert taken == [200] * MAXIMUM_OF_NETWORK + [429] * (len(taken) - MAXIMUM_OF_NETWORK)
+    assert [connect(number, "8.8.8.8") for number in range(1000, 1010)] == [200] * 10
 
 
 def test_a_closed_connection_leaves_no_subscriptions_and_no_session(stage):  # noqa: F811

@@ -3,12 +3,10 @@
 import pytest
 
 from signalbox.live.session.connection import (
-    MAXIMUM_PER_SECOND,
     Refusal,
     arvados_token,
     chosen_subprotocol,
     protocol_refusal,
-    rate_refusal,
 )
 
 NAME = "Sec-WebSocket-Protocol"
@@ -43,13 +41,6 @@ def test_another_client_is_refused_with_the_subprotocol_to_offer(headers: dict[s
     text = "offer the subprotocol wamp.2.json or wamp.2.json.batched: no other is supported"
     assert refusal == Refusal(400, text)
     assert chosen_subprotocol(headers) is None
-
-
-def test_connections_above_the_rate_are_refused() -> None:
-    refusal = rate_refusal(MAXIMUM_PER_SECOND + 1)
-
-    assert rate_refusal(MAXIMUM_PER_SECOND) is None
-    assert refusal == Refusal(429, "too many connections at once: connect again in some seconds")
 
 
 @pytest.mark.parametrize("headers", [{}, {NAME: ""}, {"Host": "x"}])

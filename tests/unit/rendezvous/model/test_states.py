@@ -113,9 +113,22 @@ def test_a_parked_offer_is_hidden_until_its_next_check(patience: int, after: int
     assert hidden_until(record, START + timedelta(seconds=after)) == START + timedelta(seconds=hidden)
 
 
-@given(limit=st.integers(1, 1000), random_bits=st.integers(0, 2**32 - 1))
-def test_candidate_slots_are_few_distinct_and_in_range(limit: int, random_bits: int) -> None:
-    slots = candidate_slots(limit, random_bits=random_bits)
+BITS = st.integers(0, 2**32 - 1)
 
-    assert len(set(slots)) == len(slots) == min(2, limit)
+
+@given(limit=st.integers(1, 1000), random_bits=BITS, network=st.none() | BITS)
+def test_candidate_slots_are_few_distinct_and_in_range(limit: int, random_bits: int, network: int | None) -> None:
+    slots = candidate_slots(limit, random_bits=random_bits, network=network)
+
+    assert len(set(slots)) == len(slots) == min(2, limit if network is None else -(-limit // 5))
     assert all(0 <= slot < limit for slot in slots)
+
+
+@given(limit=st.integers(1, 200), network=BITS)
+def test_the_polls_of_a_network_leave_four_fifths_of_the_slots(limit: int, network: int) -> None:
+    drawn = range(2 * limit)
+    slots = {slot for bits in drawn for slot in candidate_slots(limit, random_bits=bits, network=network)}
+    everybodys = {slot for bits in drawn for slot in candidate_slots(limit, random_bits=bits, network=None)}
+
+    assert len(slots) == -(-limit // 5)
+    assert everybodys == set(range(limit))

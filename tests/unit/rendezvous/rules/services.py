@@ -95,7 +95,7 @@ class World:
         )
         return service.receive(delivery)
 
-    def poll(self, proxy: ProxyPoll) -> PollResult:
+    def poll(self, proxy: ProxyPoll, network: int | None = None) -> PollResult:
         service = PollService(
             offers=Fused(self.offers, self.fuse),
             held_polls=Fused(self.held_polls, self.fuse),
@@ -104,7 +104,7 @@ class World:
             random_bits=lambda: 0,
             policy=self.policy,
         )
-        return service.serve(proxy)
+        return service.serve(proxy, network=network)
 
     def answer(self, proxy: ProxyPoll, text: str = ANSWER) -> bool:
         service = AnswerService(

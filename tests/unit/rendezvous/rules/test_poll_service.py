@@ -331,6 +331,14 @@ def test_as_many_polls_are_held_as_there_are_slots() -> None:
     assert world.clock.now() == START
 
 
+def test_a_network_that_holds_its_share_of_the_slots_leaves_the_others_free() -> None:
+    world = World(policy=replace(World().policy, poll_hold_limit=5))
+    held(world, "stranger", nat=Nat.UNRESTRICTED, clients=0, slot=0)
+
+    assert not world.poll(proxy("second"), network=0).was_held
+    assert world.poll(proxy("other"), network=1).was_held
+
+
 def test_the_slot_of_a_killed_function_is_free_after_its_hold() -> None:
     world = World(policy=replace(World().policy, poll_hold_limit=1))
     held(world, "killed", nat=Nat.UNRESTRICTED, clients=0, slot=0)

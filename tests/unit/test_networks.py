@@ -1,0 +1,26 @@
+"""The network of a client's address."""
+
+import pytest
+
+from signalbox.networks import network_number
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("8.8.8.8", "::ffff:8.8.8.8"),
+        ("2a00:1450:4001:81b::1", "2a00:1450:4001:81b:ffff::2"),
+    ],
+)
+def test_addresses_of_one_customer_are_one_network(one: str, other: str) -> None:
+    assert network_number(one) == network_number(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("8.8.8.8", "8.8.8.9"), ("2a00:1450:4001:81b::1", "2a00:1450:4001:81c::1")])
+def test_other_addresses_are_other_networks(one: str, other: str) -> None:
+    assert network_number(one) != network_number(other)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "::1", "", "nonsense"])
+def test_an_address_that_is_not_public_has_no_network(address: str) -> None:
+    assert network_number(address) is None
